@@ -19,31 +19,65 @@ import numpy as np
 
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import LANES, subtract_multiples
-from .elimination import BLOCK, room_for_equations, solve_partly_symmetric
+from .branch_elimination import (
+    BLOCK,
+    clear_matrix,
+    factor_branches,
+    numbers_of,
+    place_of_branch,
+    solve_by_branches,
+)
+from .branches import padded
+from .elimination import numbers_of_equations, solve_partly_symmetric
 from .laws import Problem
+from .row_factor import RowFactor, products, write_product_of_factor, write_transposed_product
 
 
 class BlockEquations(NamedTuple):
-    """Equations of at most m unknowns, and room to solve them. Blocks of the k contacts come first, then those of rows."""
+    """Equations of at most m unknowns, and room to solve them. Blocks of the k contacts come first, then those of rows.
+
+    B has at most n columns.
+    """
 
     M: Tensor  # (m, 3, 3)
     P: Tensor  # (m, 3, 3)
     right: Vector  # (m,) r
     step: Vector  # (m,) x
-    matrix: Vector  # as `elimination` has it
-    reciprocal: Vector  # (m,)
-    solution: Vector  # (m,)
-    sums: Vector  # (m,) Bᵀ times a vector
-    unknowns: Integers  # (m + BLOCK,) rows of the unknowns
+    matrix: Vector  # as `elimination` or `branch_elimination` has it, and BLOCK rows of B and of L B
+    reciprocal: Vector  # (max(m, n),)
+    solution: Vector  # (max(m, n),)
+    sums: Vector  # (max(m, padded columns of B),) Bᵀ times a vector
+    unknowns: Integers  # (max(m, n) + BLOCK,) rows of the unknowns, or of pivots
 
 
-def block_equations(size: int) -> BlockEquations:
-    """Room for so many unknowns."""
-    right, step, reciprocal, solution, sums = np.empty((5, size))
+class EquationSizes(NamedTuple):
+    """How large equations with the factor B may be."""
+
+    columns: int  # of B
+    padded: int  # with zeros that fill vectors
+    numbers: int  # of the matrix, and of BLOCK rows of B and of L B
+
+
+NO_BRANCHES = EquationSizes(0, 0, 0)
+
+
+def sizes_of_branches(sizes: Integers, widest: int) -> EquationSizes:
+    """Return the most for branches of these sizes, of which a row of B has at most `widest` columns."""
+    wide = sum(padded(int(n)) for n in sizes)
+    return EquationSizes(int(sizes.sum()), wide, numbers_of(sizes) + 2 * BLOCK * widest)
+
+
+def block_equations(size: int, branches: EquationSizes) -> BlockEquations:
+    """Room for so many unknowns, by A or by B."""
+    one = sizes_of_branches(np.array([size]), padded(size))  # where B is made from A
+    most = max(size, branches.columns)
+    right, step = np.empty((2, size))
+    reciprocal, solution = np.empty((2, most))
+    sums = np.empty(max(one.padded, branches.padded))
     blocks = np.empty((2, size, 3, 3))
-    unknowns = np.empty(size + BLOCK, np.int64)
-    matrix = room_for_equations(size + BLOCK)
-    return BlockEquations(blocks[0], blocks[1], right, step, matrix, reciprocal, solution, sums, unknowns)
+    unknowns = np.empty(most + BLOCK, np.int64)
+    numbers = max(numbers_of_equations(size), one.numbers, branches.numbers)
+    return BlockEquations(blocks[0], blocks[1], right, step, np.empty(numbers), reciprocal, solution, sums, unknowns)
 
 
 def write_product(problem: Problem, f: Vector, equations: BlockEquations, product: Vector) -> None:
@@ -51,10 +85,9 @@ def write_product(problem: Problem, f: Vector, equations: BlockEquations, produc
     if not problem.factored:
         write_matrix_product(problem.A, f, product)
         return
-    rank = problem.B.shape[1]
-    sums = equations.sums[:rank]
-    write_transposed_product(problem.B, f, sums)
-    write_matrix_product(problem.B, sums, product)
+    k = len(problem.mu)
+    write_transposed_product(problem.B, k, f, equations.sums)
+    write_product_of_factor(problem.B, k, equations.sums, product)
     for i in range(len(f)):
         product[i] += problem.R[i] * f[i]
 
@@ -63,16 +96,6 @@ def copy_numbers(source: Vector, target: Vector) -> None:
     """Copy as many numbers as the target has."""
     for i in range(len(target)):
         target[i] = source[i]
-
-
-def write_transposed_product(B: Matrix, f: Vector, sums: Vector) -> None:
-    """Bᵀ f."""
-    for j in range(len(sums)):
-        sums[j] = 0.0
-    for i in range(len(f)):
-        if f[i] != 0.0:
-            for j in range(len(sums)):
-                sums[j] += f[i] * B[i, j]
 
 
 def write_matrix_product(A: Matrix, f: Vector, product: Vector) -> None:
@@ -192,11 +215,23 @@ def write_rows_of_unknowns(A: Matrix, k: int, size: int, symmetric: int, equatio
 
 def write_step_by_factor(problem: Problem, equations: BlockEquations) -> None:
     """Solve with the factor B of A."""
-    rank = problem.B.shape[1]
+    B, w = problem.B, equations.solution
     symmetric = write_responses(problem, equations)
     write_system_of_velocities(problem, symmetric, equations)
-    solve_partly_symmetric(equations.matrix, rank, rank if symmetric else 0, equations.reciprocal, equations.solution)
-    subtract_responses(problem, equations.solution[:rank], equations)
+    factor_system(B, symmetric, equations)
+    write_transposed_product(B, len(problem.mu), equations.step, w)
+    solve_system(B, w, equations)
+    subtract_responses(problem, w, equations)
+
+
+def factor_system(B: RowFactor, symmetric: bool, equations: BlockEquations) -> None:
+    """Write the factors of the system of velocities over it."""
+    factor_branches(equations.matrix, B.plan, symmetric, equations.unknowns, equations.reciprocal)
+
+
+def solve_system(B: RowFactor, w: Vector, equations: BlockEquations) -> None:
+    """Solve for a right side w, in place, by the factors of `factor_system`."""
+    solve_by_branches(equations.matrix, B.plan, equations.unknowns, equations.reciprocal, w, equations.sums)
 
 
 def write_responses(problem: Problem, equations: BlockEquations) -> bool:
@@ -246,65 +281,81 @@ def times(M: Matrix, x: tuple[float, float, float]) -> tuple[float, float, float
 
 
 def write_system_of_velocities(problem: Problem, symmetric: bool, equations: BlockEquations) -> None:
-    """Write 1 + Bᵀ L B and Bᵀ h; of a symmetric matrix the upper half. `BLOCK` rows of B are added at a time."""
-    B, matrix, L, h, rows = problem.B, equations.matrix, equations.P, equations.step, equations.unknowns
-    k, m, size = len(problem.mu), len(problem.b), B.shape[1]
-    stride = (size // LANES + 1) * LANES
-    for i in range(size):
-        for j in range(stride):
-            matrix[i * stride + j] = 0.0
-        matrix[i * stride + i] = 1.0
-    ready, room = 0, size * stride
-    for row in range(m):
-        c, l = place_of(row, k)
-        if not (h[row] != 0.0 or L[c, l, 0] != 0.0 or (row < 3 * k and (L[c, l, 1] != 0.0 or L[c, l, 2] != 0.0))):
-            continue
-        at = room + ready * stride
-        if row >= 3 * k:
-            for j in range(size):
-                matrix[at + j] = L[c, 0, 0] * B[row, j]
-        else:
-            n = row - l
-            for j in range(size):
-                matrix[at + j] = L[c, l, 0] * B[n, j] + L[c, l, 1] * B[n + 1, j] + L[c, l, 2] * B[n + 2, j]
-        matrix[at + size] = h[row]
-        for j in range(size + 1, stride):
-            matrix[at + j] = 0.0
-        rows[ready] = row
-        ready += 1
-        if ready == BLOCK:
-            add_rows_of_velocities(B, matrix, stride, symmetric, rows)
-            ready = 0
-    if ready > 0:
-        for x in range(ready, BLOCK):
-            rows[x] = 0
-            for j in range(stride):
-                matrix[room + x * stride + j] = 0.0
-        add_rows_of_velocities(B, matrix, stride, symmetric, rows)
+    """Write 1 + Bᵀ L B; of a symmetric matrix the upper half. `BLOCK` rows of B are added at a time."""
+    B, matrix, L = problem.B, equations.matrix, equations.P
+    k, plan, values = len(problem.mu), B.plan, B.values
+    clear_matrix(matrix, plan, symmetric)
+    room = 2 * plan.end  # rows of L B, then those of B
+    for g in range(len(B.width)):
+        width, ready = B.width[g], 0
+        for x in range(B.member_begin[g], B.member_begin[g + 1]):
+            c = B.members[x]
+            for l in range(3 if c < k else 1):
+                a, b, d = L[c, l, 0], 0.0, 0.0
+                if c < k:
+                    b, d = L[c, l, 1], L[c, l, 2]
+                if a == 0.0 and b == 0.0 and d == 0.0:
+                    continue
+                source, at = B.at[c], room + ready * width
+                row, below = source + l * width, at + BLOCK * width
+                for j in range(width):
+                    matrix[at + j] = a * values[source + j]
+                    matrix[below + j] = values[row + j]
+                if c < k:
+                    for j in range(width):
+                        matrix[at + j] += b * values[source + width + j] + d * values[source + 2 * width + j]
+                ready += 1
+                if ready == BLOCK:
+                    add_rows_of_group(B, g, matrix, symmetric)
+                    ready = 0
+        if ready > 0:
+            for y in range(ready, BLOCK):
+                for j in range(width):
+                    matrix[room + y * width + j] = matrix[room + (BLOCK + y) * width + j] = 0.0
+            add_rows_of_group(B, g, matrix, symmetric)
 
 
-def add_rows_of_velocities(B: Matrix, matrix: Vector, stride: int, symmetric: bool, rows: Integers) -> None:
-    """Add what `BLOCK` rows of B, times those of L B and h behind the matrix, come to."""
-    size = B.shape[1]
-    room = size * stride
-    a, b, c, d = B[rows[0]], B[rows[1]], B[rows[2]], B[rows[3]]
-    e, f, g, h = B[rows[4]], B[rows[5]], B[rows[6]], B[rows[7]]
-    for i in range(size):
-        begin = i // LANES * LANES if symmetric else 0
-        factors = -a[i], -b[i], -c[i], -d[i], -e[i], -f[i], -g[i], -h[i]
-        subtract_multiples(matrix, i * stride + begin, room + begin, stride, stride - begin, factors)
+def add_rows_of_group(B: RowFactor, g: int, matrix: Vector, symmetric: bool) -> None:
+    """Add what `BLOCK` rows of B, times those of L B behind the matrix, come to."""
+    plan, width = B.plan, B.width[g]
+    first = 2 * plan.end
+    second = first + BLOCK * width
+    for x in range(B.run_begin[g], B.run_begin[g + 1]):
+        a = B.branch[x]
+        for y in range(B.run_begin[g], B.run_begin[g + 1]):
+            b = B.branch[y]
+            if plan.position[b] < plan.position[a]:
+                continue
+            target = plan.offset[a] + place_of_branch(plan, a, b)
+            length = padded(plan.size[b])
+            for r in range(plan.size[a]):
+                begin = r // LANES * LANES if symmetric and b == a else 0
+                row = target + r * plan.stride[a] + begin
+                factors = factors_of_column(matrix, second + B.column[x] + r, width)
+                subtract_multiples(matrix, row, first + B.column[y] + begin, width, length - begin, factors)
+                if not symmetric and b != a:
+                    factors = factors_of_column(matrix, first + B.column[x] + r, width)
+                    subtract_multiples(matrix, plan.end + row, second + B.column[y], width, length, factors)
+
+
+def factors_of_column(matrix: Vector, at: int, stride: int) -> tuple[float, float, float, float, float, float, float, float]:
+    """`BLOCK` numbers of a column, negative."""
+    return (
+        -matrix[at], -matrix[at + stride], -matrix[at + 2 * stride], -matrix[at + 3 * stride],
+        -matrix[at + 4 * stride], -matrix[at + 5 * stride], -matrix[at + 6 * stride], -matrix[at + 7 * stride],
+    )  # fmt: skip
 
 
 def subtract_responses(problem: Problem, w: Vector, equations: BlockEquations) -> None:
     """x = h - L B w, in place of h."""
-    L, x, moved = equations.P, equations.step, equations.reciprocal
+    L, x, B = equations.P, equations.step, problem.B
     k, m = len(problem.mu), len(problem.b)
-    write_matrix_product(problem.B, w, moved[:m])
     for c in range(k):
         i = 3 * c
-        first, second, third = times(L[c], (moved[i], moved[i + 1], moved[i + 2]))
+        first, second, third = times(L[c], products(B, c, 3, w))
         x[i] -= first
         x[i + 1] -= second
         x[i + 2] -= third
     for i in range(3 * k, m):
-        x[i] -= L[i - 2 * k, 0, 0] * moved[i]
+        moved, _, _ = products(B, i - 2 * k, 1, w)
+        x[i] -= L[i - 2 * k, 0, 0] * moved

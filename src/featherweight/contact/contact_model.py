@@ -19,8 +19,8 @@ class ContactModel(NamedTuple):
     restitution: Vector  # (candidates,)
     rows: JointRows
     settings: ContactSettings
-    tree: Integers  # (bodies,) the independent tree of each, in ascending order: G has no entries between trees
-    joint_tree: Integers  # (joints with limits or friction,) likewise
+    branch: Integers  # (bodies,) the last of the branches that move each, see `branches`
+    joint_branch: Integers  # (joints with limits or friction,) likewise
     nv: int  # degrees of freedom, the most that G can have as rank
 
 

@@ -17,19 +17,14 @@ import numpy as np
 from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Tensor4, Vector
 from ..engine.loops.kernels import as_matrix
-from .block_equations import write_matrix_product
+from .branch_elimination import multiplications
+from .branches import Branches, longest_path, padded, widest_row
 from .contact_model import ContactModel
 from .delassus_factor import FactorWork, factor_work, write_factor
-from .inverse_factor import (
-    InverseFactors,
-    InverseWork,
-    add_rows_by_inverse,
-    write_body_row_by_inverse,
-    write_inverse_factor,
-    write_joint_row_by_inverse,
-)
+from .inverse_factor import InverseFactors, InverseWork, factor_by_inverse
 from .joint_rows import is_active
 from .laws import ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
+from .row_factor import RowFactor, RowFactorWork, factor_of_one_branch, no_factor, products, row_factor_work, write_row
 
 REDUNDANT = 1.25  # impulses by velocities from which on B takes the place of A
 
@@ -141,18 +136,22 @@ class AssemblyWork(NamedTuple):
     half: Vector  # (3 columns of G,)
     factor: FactorWork  # of G
     place: Integers  # (columns of G,) of each row of G in its factor
-    rank: Integers  # (1,) columns of B in the last problem, -1 where A was given
-    B: Vector  # (m rank,) of as many columns as G has, or as there are degrees of freedom
+    columns: Integers  # (1,) of B in the last problem, -1 where A was given
+    factor_rows: RowFactorWork
+    velocities: Vector  # (nv,) zeros
 
 
-def assembly_work(contacts: int, rows: int, columns: int, nv: int) -> AssemblyWork:
+def assembly_work(contacts: int, rows: int, columns: int, branches: Branches) -> AssemblyWork:
     """Room for so many contacts and joint rows, where G has so many columns."""
     m = 3 * contacts + rows
+    widest = max(padded(columns), widest_row(branches))
     approach, before, start = np.empty((3, m))
     return AssemblyWork(
         np.empty(rows, np.int64), np.empty((contacts, 2, 3, 6)), np.empty((contacts, 3, 3)), np.empty(contacts + rows),
         approach, before, start, room_for_law(contacts, rows), np.empty(m * m), np.empty(3 * columns),
-        factor_work(columns), np.empty(columns, np.int64), np.full(1, -1), np.empty(m * max(columns, nv)),
+        factor_work(columns), np.empty(columns, np.int64), np.full(1, -1),
+        row_factor_work(contacts + rows, m * widest, max(len(branches.width), 1), 2 * longest_path(branches) + 1),
+        np.zeros(int(branches.first[-1])),
     )  # fmt: skip
 
 
@@ -215,85 +214,60 @@ def assembled(
 def problem_of_rows(
     model: ContactModel, contacts: ContactPoints, p: AssembledProblem, delassus: BodyDelassus, work: AssemblyWork
 ) -> Problem:
-    """Return the problem with its matrix A, or with B in place of it where there are more impulses than velocities."""
-    given, m = p.problem, len(p.approach)
-    size = pick_rows(model, contacts, p.active, delassus, work)
+    """Return the problem with its matrix A, or with B in place of it where that is cheaper."""
+    given, m, k = p.problem, len(p.approach), len(contacts.gap)
     A, B = given.A, given.B
-    few = 3 * size < 2 * model.nv and m > REDUNDANT * size
     if delassus.by_inverse:
-        write_inverse_factor(model, contacts, p.active, delassus.factors, delassus.work)
-    if delassus.by_inverse and not few:
-        B = as_matrix(work.B, m, model.nv)
-        write_factor_by_inverse(model, contacts, p, delassus, B)
-        if m <= REDUNDANT * min(size, model.nv):
-            write_square(B, A)
-    elif few or m > REDUNDANT * min(size, model.nv):
-        G = delassus.G
-        if delassus.by_inverse:
-            G = as_matrix(work.A, size, size)
-            write_matrix_of_picked(model, contacts, p, delassus, work, G)
-        L = write_factor(G, size, work.factor)
-        B = as_matrix(work.B, m, L.shape[1])
-        write_factor_of_rows(model, contacts, p, delassus, (L, work.place), B)
+        B = factor_by_inverse(model, contacts, p.rows, p.active, delassus.factors, delassus.work, work.factor_rows)
+        factored = is_cheaper(B, k)
+        if not factored:
+            write_square(B, k, work.velocities, A)
     else:
-        write_contact_delassus(model, contacts, p.rows, p.active, delassus, work.half, A)
-    if m > REDUNDANT * min(size, model.nv):
+        size = pick_rows(model, contacts, p.active, delassus, work)
+        factored = m > REDUNDANT * min(size, model.nv)
+        if factored:
+            rank = write_factor(delassus.G, size, work.factor)
+            write_factor_of_rows(model, contacts, p, delassus, work, padded(rank))
+            B = factor_of_one_branch(k, len(p.active), rank, work.factor_rows.values, work.factor_rows)
+        else:
+            write_contact_delassus(model, contacts, p.rows, p.active, delassus, work.half, A)
+    work.columns[0] = B.size if factored else -1
+    if factored:
         A = as_matrix(work.A, 0, 0)
-        work.rank[0] = B.shape[1]
     else:
-        B = as_matrix(work.B, 0, 0)
-        work.rank[0] = -1
         for i in range(m):
             A[i, i] += p.law.compliance[i]
     return Problem(A, given.b, given.mu, given.lower, given.upper, given.pyramid, B, given.R)
 
 
-def write_square(B: Matrix, A: Matrix) -> None:
-    """A = B Bᵀ."""
+def is_cheaper(B: RowFactor, k: int) -> bool:
+    """Whether steps of the solver take fewer multiplications with B than with A, of k contacts and further rows."""
+    m, total = len(B.at) + 2 * k, multiplications(B.plan)
+    for c in range(len(B.at)):
+        width = B.width[B.group[c]]
+        total += width * width * (3 if c < k else 1)
+    return total < m * m * m
+
+
+def write_square(B: RowFactor, k: int, w: Vector, A: Matrix) -> None:
+    """A = B Bᵀ, of k contacts and further rows."""
+    blocks = len(B.at)
+    for j in range(B.size):
+        w[j] = 0.0
+    for c in range(blocks):
+        for l in range(3 if c < k else 1):
+            row = 3 * c + l if c < k else 2 * k + c
+            write_row(B, c, l, 1.0, w)
+            for d in range(c, blocks):
+                x, y, z = products(B, d, 3 if d < k else 1, w)
+                if d < k:
+                    A[row, 3 * d], A[row, 3 * d + 1], A[row, 3 * d + 2] = x, y, z
+                else:
+                    A[row, 2 * k + d] = x
+            write_row(B, c, l, 0.0, w)
     for i in range(len(A)):
-        write_matrix_product(B[i:], B[i], A[i, i:])
         for j in range(i):
             A[i, j] = A[j, i]
-
-
-def write_matrix_of_picked(
-    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, delassus: BodyDelassus, work: AssemblyWork, G: Matrix
-) -> None:
-    """Write G of the rows that were picked, which are then all its rows."""
-    size, place, begin = len(G), work.place, delassus.begin
-    L = as_matrix(work.B, size, model.nv)
-    for c in range(len(contacts.gap)):
-        for s in range(2):
-            body = body_of(contacts, c, s)
-            if body >= 0:
-                for i in range(model.width[body]):
-                    write_body_row_by_inverse(body, i, model, delassus.factors, delassus.work, L[place[begin[body]] + i])
-    for r in p.active:
-        joint = model.rows.joint[r]
-        row = L[place[begin[len(model.width)] + joint]]
-        write_joint_row_by_inverse(joint, 1.0, model, delassus.factors, delassus.work, row)
-    write_square(L, G)
-    for i in range(size):
-        work.factor.rows[i] = i
-
-
-def write_factor_by_inverse(
-    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, delassus: BodyDelassus, B: Matrix
-) -> None:
-    """B = R J C for contacts and joint rows."""
-    k, factors, work = len(contacts.gap), delassus.factors, delassus.work
-    for c in range(k):
-        three = B[3 * c : 3 * c + 3]
-        for i in range(3):
-            for j in range(B.shape[1]):
-                three[i, j] = 0.0
-        for s in range(2):
-            body = body_of(contacts, c, s)
-            if body >= 0:
-                add_rows_by_inverse(p.rows, c, s, body, model, factors, work, three)
-    for i in range(len(p.active)):
-        r = p.active[i]
-        write_joint_row_by_inverse(model.rows.joint[r], model.rows.sign[r], model, factors, work, B[3 * k + i])
 
 
 def pick_rows(
@@ -320,16 +294,16 @@ def pick_rows(
 
 
 def write_factor_of_rows(
-    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, delassus: BodyDelassus,
-    factor: tuple[Matrix, Integers], B: Matrix,
-) -> None:  # fmt: skip
-    """B = R L for contacts and joint rows; `factor` is L and the place of each row of G in it."""
-    (L, place), begin, rows = factor, delassus.begin, model.rows
-    k = len(contacts.gap)
+    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, delassus: BodyDelassus, work: AssemblyWork, columns: int
+) -> None:
+    """B = R L for contacts and joint rows, L the factor of the rows of G that were picked."""
+    begin, rows, place = delassus.begin, model.rows, work.place
+    k, m = len(contacts.gap), len(p.approach)
+    L, B = as_matrix(work.factor.L, len(work.factor.L) // columns, columns), as_matrix(work.factor_rows.values, m, columns)
     for c in range(k):
         three = B[3 * c : 3 * c + 3]
         for i in range(3):
-            for j in range(B.shape[1]):
+            for j in range(columns):
                 three[i, j] = 0.0
         for s in range(2):
             body = body_of(contacts, c, s)
@@ -338,15 +312,17 @@ def write_factor_of_rows(
     for i in range(len(p.active)):
         r = p.active[i]
         at = place[begin[len(model.width)] + rows.joint[r]]
-        for j in range(B.shape[1]):
+        for j in range(columns):
             B[3 * k + i, j] = rows.sign[r] * L[at, j]
 
 
 def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int) -> AssembledProblem:
     """Return the problem of k contacts and n joint rows in the room of an `AssemblyWork`."""
     m, law = 3 * k + n, law_in(work.law, pyramid, k, n)
-    A, B = as_matrix(work.A, m, m), as_matrix(work.B, 0, 0)
-    problem = Problem(A, law.bias, law.friction, law.lower, law.upper, law.pyramid, B, law.compliance)
+    problem = Problem(
+        as_matrix(work.A, m, m), law.bias, law.friction, law.lower, law.upper, law.pyramid, no_factor(work.factor_rows),
+        law.compliance,
+    )  # fmt: skip
     return AssembledProblem(
         problem, work.approach[:m], work.before[:m], law, work.rows[:k], work.axes[:k], work.start[:m], work.active[:n]
     )

@@ -10,7 +10,8 @@ import numpy as np
 from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.array_types import Integers, Matrix, Tensor4, Vector
 from ..engine.loops.kernels import as_matrix
-from .block_equations import copy_numbers, write_product
+from .block_equations import NO_BRANCHES, EquationSizes, copy_numbers, sizes_of_branches, write_product
+from .branches import Branches, padded, widest_row
 from .contact_model import ContactModel
 from .contact_problem import (
     AssembledProblem,
@@ -23,6 +24,7 @@ from .contact_problem import (
 )  # fmt: skip
 from .impulses import ACCEPTED, Solution, SolverWork, greatest_of, solve_in, solver_work
 from .laws import RETURN_SPEED, Problem, bounces, part_of_restitution, stored_energy, write_restitution
+from .row_factor import RowFactorWork, row_factor_work, rows_of_factor, sum_of_squares
 
 PARTED = 1e-6  # of the slop: accuracy of the displacement that parts bodies
 STRUCK = 1e2  # times the tolerance: approach from which on a contact is struck
@@ -59,13 +61,14 @@ class ImpulseWork(NamedTuple):
     pushed: Integers  # (k + n,) rows that are pushed
     gap: Vector  # (k + n,) of those
     push: Vector  # (k + n,) their displacements, as impulses
-    normals: Vector  # ((k + n)²,) A or B of the rows that are pushed
+    normals: Vector  # ((k + n)²,) A of the rows that are pushed
+    pushed_rows: RowFactorWork
     none: Vector  # (0,)
     zero: Vector  # (k + n,)
     unbounded: Vector  # (k + n,)
 
 
-def impulse_work(contacts: int, rows: int, most_rank: int) -> ImpulseWork:
+def impulse_work(contacts: int, rows: int, branches: EquationSizes = NO_BRANCHES) -> ImpulseWork:
     """Room for so many contacts and joint rows."""
     m, n = 3 * contacts + rows, contacts + rows
     f, impact, compression, guess, at_impact, after, change, change_back = np.empty((8, m))
@@ -73,8 +76,8 @@ def impulse_work(contacts: int, rows: int, most_rank: int) -> ImpulseWork:
     gap, push = np.empty((2, n))
     pushed, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
     return ImpulseWork(
-        solver_work(m), f, impact, compression, guess, at_impact, after, change, change_back, lower, upper, pushed, gap, push,
-        np.empty(n * max(n, most_rank)), none, zero, unbounded,
+        solver_work(m, branches), f, impact, compression, guess, at_impact, after, change, change_back, lower, upper, pushed,
+        gap, push, np.empty(n * n), row_factor_work(n, 0, 0, 0), none, zero, unbounded,
     )  # fmt: skip
 
 
@@ -85,9 +88,12 @@ class SolverWorkspace(NamedTuple):
     impulses: ImpulseWork
 
 
-def solver_workspace(contacts: int, rows: int, columns: int, nv: int) -> SolverWorkspace:
+def solver_workspace(contacts: int, rows: int, columns: int, branches: Branches) -> SolverWorkspace:
     """Room for so many contacts and joint rows, where G has so many columns; memory is taken as it is used."""
-    return SolverWorkspace(assembly_work(contacts, rows, columns, nv), impulse_work(contacts, rows, max(columns, nv)))
+    by_branches = sizes_of_branches(np.diff(branches.first), widest_row(branches))
+    in_one = sizes_of_branches(np.array([columns]), padded(columns))
+    sizes = EquationSizes(*map(max, by_branches, in_one))
+    return SolverWorkspace(assembly_work(contacts, rows, columns, branches), impulse_work(contacts, rows, sizes))
 
 
 def find_impulses(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> Solution:
@@ -258,12 +264,9 @@ def write_push(
 def problem_of_normals(p: AssembledProblem, kept: int, work: ImpulseWork) -> Problem:
     """Return the problem of the displacement: rows of normals and limits alone, which push."""
     whole, pushed = p.problem, work.pushed
-    A, B = as_matrix(work.normals, 0, 0), as_matrix(work.normals, 0, 0)
+    A, B = as_matrix(work.normals, 0, 0), whole.B
     if whole.factored:
-        B = as_matrix(work.normals, kept, whole.B.shape[1])
-        for i in range(kept):
-            for j in range(B.shape[1]):
-                B[i, j] = whole.B[pushed[i], j]
+        B = rows_of_factor(B, len(whole.mu), pushed[:kept], work.pushed_rows)
     else:
         A = as_matrix(work.normals, kept, kept)
         for i in range(kept):
@@ -327,8 +330,12 @@ def is_finite(problem: Problem) -> bool:
     finite = True
     for i in range(len(problem.b)):
         finite = finite and bool(abs(problem.b[i]) < np.inf)
-        for x in problem.B[i] if problem.factored else problem.A[i]:
-            finite = finite and abs(x) < np.inf
+        if not problem.factored:
+            for x in problem.A[i]:
+                finite = finite and bool(abs(x) < np.inf)
+    for c in range(len(problem.B.at) if problem.factored else 0):
+        for l in range(3 if c < len(problem.mu) else 1):
+            finite = finite and sum_of_squares(problem.B, c, l) < np.inf
     return finite
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..engine.loops.array_types import Integers, Matrix, Vector
 from ..engine.loops.kernels import as_matrix
+from .branches import padded
 
 RANK = 1e-13  # of an entry on the diagonal: less of it left is rounding
 
@@ -21,7 +22,7 @@ RANK = 1e-13  # of an entry on the diagonal: less of it left is rounding
 class FactorWork(NamedTuple):
     """Room for factors of matrices with n rows at most."""
 
-    L: Vector  # (n n,)
+    L: Vector  # (n padded(n),)
     rows: Integers  # (n,) those of the matrix that are factored
     left: Vector  # (n,) diagonal that is left
     at_first: Vector  # (n,)
@@ -29,15 +30,17 @@ class FactorWork(NamedTuple):
 
 def factor_work(size: int) -> FactorWork:
     """Room for so many rows."""
-    return FactorWork(np.empty(size * size), np.empty(size, np.int64), np.empty(size), np.empty(size))
+    return FactorWork(np.empty(size * padded(size)), np.empty(size, np.int64), np.empty(size), np.empty(size))
 
 
-def write_factor(G: Matrix, size: int, work: FactorWork) -> Matrix:
-    """Return L with L Lᵀ = G for the first `size` of `work.rows`, its rows in their order: Cholesky's method with pivots.
+def write_factor(G: Matrix, size: int, work: FactorWork) -> int:
+    """Write L with L Lᵀ = G for the first `size` of `work.rows`, its rows in their order: Cholesky's method with pivots.
+
+    Its rank r is returned; rows have `padded(r)` numbers, the last of which are zero.
 
     The next pivot is the row of which the greatest part is left, so that units and masses do not count.
     """
-    L, rows, left, at_first = as_matrix(work.L, size, size), work.rows, work.left, work.at_first
+    L, rows, left, at_first = as_matrix(work.L, size, padded(size)), work.rows, work.left, work.at_first
     finite = True
     for i in range(size):
         left[i] = at_first[i] = G[rows[i], rows[i]]
@@ -68,11 +71,10 @@ def write_factor(G: Matrix, size: int, work: FactorWork) -> Matrix:
     return compact(work.L, size, size)
 
 
-def compact(room: Vector, size: int, rank: int) -> Matrix:
-    """Return the first columns of a square matrix as one without the others, in its room."""
-    if rank < size:
-        for i in range(size):
-            for j in range(rank):
-                room[i * rank + j] = room[i * size + j]
-    whole: Matrix = as_matrix(room, size, rank)
-    return whole
+def compact(room: Vector, size: int, rank: int) -> int:
+    """Bring rows together that have room for `size` columns; their number `rank` of columns."""
+    before, after = padded(size), padded(rank)
+    for i in range(size):
+        for j in range(after):
+            room[i * after + j] = room[i * before + j] if j < rank else 0.0
+    return rank

@@ -9,9 +9,7 @@ are eliminated at a time: what is left takes that many multiples of rows at once
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..engine.loops.array_types import Integers, Vector
+from ..engine.loops.array_types import Vector
 from ..engine.loops.kernels import LANES, subtract_multiples
 
 BLOCK = 8  # rows at a time, as `block_factors` writes them out
@@ -119,53 +117,6 @@ def bring_up_pivot(matrix: Vector, stride: int, size: int, k: int) -> None:
             matrix[a], matrix[b] = matrix[b], matrix[a]
 
 
-def room_for_equations(size: int) -> Vector:
-    """Memory for the matrix of at most so many unknowns, and its right side; its numbers are not initialized."""
-    return np.empty(size * stride_of(size))
-
-
-# ---- one matrix, several right sides
-
-
-def factor_with_pivots(matrix: Vector, stride: int, size: int, order: Integers) -> None:
-    """Write the factors of a square matrix over it, and the row that each of its rows was swapped with.
-
-    Below the diagonal are multiples of the rows above, which were subtracted.
-    """
-    for k in range(size):
-        pivot = k
-        for i in range(k + 1, size):
-            if abs(matrix[i * stride + k]) > abs(matrix[pivot * stride + k]):
-                pivot = i
-        order[k] = pivot
-        if pivot != k:
-            for j in range(size):
-                a, b = k * stride + j, pivot * stride + j
-                matrix[a], matrix[b] = matrix[b], matrix[a]
-        reciprocal = 1.0 / matrix[k * stride + k]
-        begin = stride_of(k)  # the next multiple of LANES: what lies before it is done one by one
-        for i in range(k + 1, size):
-            factor = matrix[i * stride + k] * reciprocal
-            matrix[i * stride + k] = factor
-            if factor != 0.0:
-                for j in range(k + 1, min(begin, size)):
-                    matrix[i * stride + j] -= factor * matrix[k * stride + j]
-                if begin < stride:
-                    subtract_multiples(matrix, i * stride + begin, k * stride + begin, stride, stride - begin, (factor,))
-
-
-def solve_factored(matrix: Vector, stride: int, size: int, order: Integers, x: Vector) -> None:
-    """Solve for a right side x, in place, by the factors that `factor_with_pivots` wrote."""
-    for k in range(size):
-        if order[k] != k:
-            x[k], x[order[k]] = x[order[k]], x[k]
-    for i in range(size):
-        total = x[i]
-        for j in range(i):
-            total -= matrix[i * stride + j] * x[j]
-        x[i] = total
-    for i in range(size - 1, -1, -1):
-        total = x[i]
-        for j in range(i + 1, size):
-            total -= matrix[i * stride + j] * x[j]
-        x[i] = total / matrix[i * stride + i]
+def numbers_of_equations(size: int) -> int:
+    """Return how many numbers the matrix of so many unknowns has, with its right side."""
+    return size * stride_of(size)

@@ -28,11 +28,12 @@ import numpy as np
 
 from ..engine.loops.array_types import Vector
 from ..engine.loops.kernels import as_matrix, compiled
-from .block_equations import copy_numbers
+from .block_equations import NO_BRANCHES, EquationSizes, copy_numbers
 from .delassus_factor import FactorWork, factor_work, write_factor
 from .interior_point import InteriorWork, interior_work, solve_inside
 from .laws import Problem
 from .newton import PROXIMAL, ROUNDING, NewtonWork, newton_work, project_all, solve_by_newton, write_residual, write_rho
+from .row_factor import RowFactorWork, factor_of_one_branch, row_factor_work
 
 NEWTON_STEPS = 10
 SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
@@ -55,13 +56,17 @@ class SolverWork(NamedTuple):
     newton: NewtonWork
     interior: InteriorWork
     factor: FactorWork  # of A, where it has none of the problem's assembly
+    rows: RowFactorWork
     no_compliance: Vector  # (m,) zeros: A's factor has it
     best: Vector  # (m,)
 
 
-def solver_work(size: int) -> SolverWork:
+def solver_work(size: int, branches: EquationSizes = NO_BRANCHES) -> SolverWork:
     """Room for so many unknowns."""
-    return SolverWork(newton_work(size), interior_work(size), factor_work(size), np.zeros(size), np.empty(size))
+    return SolverWork(
+        newton_work(size, branches), interior_work(size), factor_work(size), row_factor_work(size, 0, 1, 1), np.zeros(size),
+        np.empty(size),
+    )  # fmt: skip
 
 
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
@@ -73,7 +78,7 @@ def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution
 def of_arrays(problem: Problem) -> Problem:
     """With arrays as compiled functions take them."""
     A, b, mu, lower, upper, pyramid, B, R = problem
-    A, b, mu, lower, upper, B, R = (np.ascontiguousarray(x, float) for x in (A, b, mu, lower, upper, B, R))
+    A, b, mu, lower, upper, R = (np.ascontiguousarray(x, float) for x in (A, b, mu, lower, upper, R))
     return Problem(A, b, mu, lower, upper, pyramid, B, R)
 
 
@@ -105,12 +110,14 @@ def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork
 
 def with_factor(problem: Problem, work: SolverWork) -> Problem:
     """Return the problem with a factor of A in place of A."""
-    m, rows = len(problem.b), work.factor.rows
+    m, k, rows = len(problem.b), len(problem.mu), work.factor.rows
     B, R, A = problem.B, problem.R, problem.A
     if not problem.factored:
         for i in range(m):
             rows[i] = i
-        B, R, A = write_factor(problem.A, m, work.factor), work.no_compliance[:m], as_matrix(work.best, 0, 0)
+        rank = write_factor(problem.A, m, work.factor)
+        B = factor_of_one_branch(k, m - 3 * k, rank, work.factor.L, work.rows)
+        R, A = work.no_compliance[:m], as_matrix(work.best, 0, 0)
     return Problem(A, problem.b, problem.mu, problem.lower, problem.upper, problem.pyramid, B, R)
 
 

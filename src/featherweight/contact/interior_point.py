@@ -24,19 +24,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Matrix, Vector
-from ..engine.loops.kernels import LANES
+from ..engine.loops.array_types import Matrix, Vector
 from .block_equations import (
     copy_numbers,
+    factor_system,
+    solve_system,
     subtract_responses,
     times,
     write_product,
     write_system_of_velocities,
-    write_transposed_product,
 )  # fmt: skip
-from .elimination import factor_with_pivots, solve_factored
 from .laws import Problem
 from .newton import PROXIMAL, NewtonWork, project_all, solve_by_newton
+from .row_factor import write_transposed_product
 
 STEPS = 30  # of each start
 WITHIN = 0.9  # part of the way to the boundary
@@ -95,7 +95,6 @@ class InteriorWork(NamedTuple):
     scaling: Matrix  # (k, 4) of cones
     polished: Vector  # (m,)
     pace: Vector  # (1,) the least products, by the greatest lack
-    order: Integers  # (m,) of rows in elimination
 
 
 def interior_work(size: int) -> InteriorWork:
@@ -103,9 +102,7 @@ def interior_work(size: int) -> InteriorWork:
     k = size // 3 + 1
     point, ahead, way, tried = (inside_point(k, size) for _ in range(4))
     velocity, polished, pace = np.empty(size), np.empty(size), np.zeros(1)
-    return InteriorWork(
-        point, ahead, way, tried, velocity, np.empty((k, 4)), polished, pace, np.empty(size, np.int64)
-    )  # fmt: skip
+    return InteriorWork(point, ahead, way, tried, velocity, np.empty((k, 4)), polished, pace)
 
 
 def solve_inside(
@@ -183,8 +180,7 @@ def begin_inside(problem: Problem, start: Start, newton: NewtonWork, work: Inter
 def write_holding_impulses(problem: Problem, newton: NewtonWork, work: InteriorWork) -> None:
     """Write the impulses that would leave (nearly) no velocity, to `step` of the equations."""
     L, h, w = newton.equations.P, newton.equations.step, newton.equations.solution
-    k, m, rank = len(problem.mu), len(problem.b), problem.B.shape[1]
-    stride = (rank // LANES + 1) * LANES
+    k, m, B, equations = len(problem.mu), len(problem.b), problem.B, newton.equations
     for c in range(m - 2 * k):
         soft = 1.0 / (HOLDING * newton.rho[3 * c if c < k else c + 2 * k])
         for a in range(3):
@@ -192,18 +188,17 @@ def write_holding_impulses(problem: Problem, newton: NewtonWork, work: InteriorW
                 L[c, a, b] = soft if a == b else 0.0
     for i in range(m):
         h[i] = -problem.b[i] / (HOLDING * newton.rho[i])
-    write_system_of_velocities(problem, False, newton.equations)
-    factor_with_pivots(newton.equations.matrix, stride, rank, work.order)
-    write_transposed_product(problem.B, h[:m], w[:rank])
-    solve_factored(newton.equations.matrix, stride, rank, work.order, w)
-    subtract_responses(problem, w[:rank], newton.equations)
+    write_system_of_velocities(problem, True, equations)
+    factor_system(B, True, equations)
+    write_transposed_product(B, k, h, w)
+    solve_system(B, w, equations)
+    subtract_responses(problem, w, equations)
 
 
 def step_inside(problem: Problem, pace: float, newton: NewtonWork, work: InteriorWork) -> float:
     """Take a step; which part of it was possible."""
     point, ahead, way, equations = work.point, work.ahead, work.way, newton.equations
-    m, rank = len(problem.b), problem.B.shape[1]
-    stride = (rank // LANES + 1) * LANES
+    m = len(problem.b)
     write_product(problem, point.f[:m], equations, work.velocity[:m])
     for i in range(m):
         work.velocity[i] += problem.b[i]
@@ -212,7 +207,7 @@ def step_inside(problem: Problem, pace: float, newton: NewtonWork, work: Interio
     for i in range(m):
         equations.step[i] = 0.0
     write_system_of_velocities(problem, False, equations)
-    factor_with_pivots(equations.matrix, stride, rank, work.order)
+    factor_system(problem.B, False, equations)
     s = products_at(problem, point, ahead, 0.0)
     lack = greatest_lack(problem, work)
     if work.pace[0] == 0.0:
@@ -315,7 +310,7 @@ def write_direction(
     """Write the direction in which products become s, with the part `second` of the products of the direction `ahead`."""
     equations, u = newton.equations, work.velocity
     r = equations.right
-    k, m, rank = len(problem.mu), len(problem.b), problem.B.shape[1]
+    k, m = len(problem.mu), len(problem.b)
     write_aims(problem, s, second, way, work)
     for c in range(k):
         i = 3 * c
@@ -336,9 +331,9 @@ def write_direction(
         h[i], h[i + 1], h[i + 2] = times(L[c], (r[i], r[i + 1], r[i + 2]))
     for i in range(3 * k, m):
         h[i] = L[i - 2 * k, 0, 0] * r[i]
-    write_transposed_product(problem.B, h[:m], w[:rank])
-    solve_factored(equations.matrix, (rank // LANES + 1) * LANES, rank, work.order, w)
-    subtract_responses(problem, w[:rank], equations)
+    write_transposed_product(problem.B, k, h, w)
+    solve_system(problem.B, w, equations)
+    subtract_responses(problem, w, equations)
     for i in range(m):
         way.f[i] = h[i]
     finish_direction(problem, way, work)

@@ -1,7 +1,8 @@
 """The factor B of a contact problem's matrix, A = B Bᵀ, by the inverse mass matrix.
 
-With M⁻¹ = C Cᵀ, C lower triangular (Cholesky's method), and the rows J that contacts see, B = J C. Row i of C has entries for
-the degrees of freedom that carry it only, so that B has J's.
+With M⁻¹ = C Cᵀ, C lower triangular, and the rows J that contacts see, B = J C. The mass matrix is Lᵀ L, where row i of L has
+entries for the velocities on the path from the ground to i only (Featherstone 2005), and so has C = L⁻¹; B has entries where J
+has. Each row of C follows from those before it on its path, so that only branches are factored that contacts move.
 """
 
 from __future__ import annotations
@@ -13,137 +14,235 @@ import numpy as np
 
 from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.array_types import Booleans, Integers, Matrix, Tensor4, Vector
-from ..engine.loops.kernels import LANES
+from .branch_elimination import planned
+from .branches import Branches
 from .contact_model import ContactModel
-from .elimination import eliminate_symmetric, room_for_equations
+from .row_factor import RowFactor, RowFactorWork, couple_groups, factor_in
 
 
 class InverseFactors(NamedTuple):
     """J and M⁻¹.
 
     Trees that share only the ground have degrees of freedom of their own. Rows of J and M⁻¹ have entries for those of their own
-    tree only, in the columns from `column` on; columns of other trees are not read, and need not be there.
+    tree only; `Branches.shift` columns before them are not read, and need not be there.
     """
 
     J: Matrix  # (m, columns), rows of all bodies that may touch, one body after the other
     Minv: Matrix  # (nv, columns)
     E: Matrix  # (rows, nv), rows of joints, or none
-    first: Integers  # (trees + 1,) the degree of freedom at which each tree begins, and their number
-    column: Integers  # (trees,)
+    branches: Branches
 
 
 class InverseWork(NamedTuple):
-    """Room for C, and for rows of one contact."""
+    """Room for C, and for rows of bodies."""
 
-    C: Matrix  # (nv, widest tree)
-    matrix: Vector  # as `elimination` has it
-    reciprocal: Vector  # (widest tree,)
-    needed: Booleans  # (trees,)
+    C: Matrix  # (nv, widest path)
+    reciprocal: Vector  # (nv,) of its diagonal
+    number: Integers  # (branches,) of those that contacts move, -1 of others
+    velocity: Integers  # (longest path,)
+    column: Integers  # (longest path,) of each velocity
     source: Integers  # (bodies + 1,) the rows of J at which those of each body begin
-    rows: Matrix  # (6, widest tree)
+    rows: Vector  # (rows of J times the widest path,) J C of each body
+    there: Booleans  # (bodies,) whether it is written
 
 
-def inverse_work(widths: Integers, nv: int, trees: int, widest: int) -> InverseWork:
-    """Room for bodies with so many rows, on trees with at most so many degrees of freedom."""
+def inverse_work(widths: Integers, nv: int, branches: Branches) -> InverseWork:
+    """Room for bodies with so many rows."""
     source = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+    widest = int(branches.width.max(initial=0))
+    velocity, column = np.empty((2, widest), np.int64)
     return InverseWork(
-        np.empty((nv, widest)),
-        room_for_equations(widest),
-        np.empty(widest),
-        np.empty(trees, bool),
-        source,
-        np.empty((6, widest)),
-    )
+        np.zeros((nv, widest)), np.empty(nv), np.empty(len(branches.width), np.int64), velocity, column, source,
+        np.empty(int(source[-1]) * widest), np.empty(len(widths), bool),
+    )  # fmt: skip
 
 
-def write_inverse_factor(
-    model: ContactModel, contacts: ContactPoints, active: Integers, factors: InverseFactors, work: InverseWork
-) -> None:
-    """Write C for the trees that contacts and joint rows move."""
-    needed, first = work.needed, factors.first
-    for t in range(len(needed)):
-        needed[t] = False
-    for c in range(len(contacts.gap)):
-        for s in range(2):
-            body = body_of(contacts, c, s)
-            if body >= 0:
-                needed[model.tree[body]] = True
-    for r in active:
-        needed[model.joint_tree[model.rows.joint[r]]] = True
-    for t in range(len(needed)):
-        if needed[t]:
-            write_factor_of_tree(factors.Minv, first[t], first[t + 1] - first[t], factors.column[t], work)
+def factor_by_inverse(
+    model: ContactModel, contacts: ContactPoints, rows: Tensor4, active: Integers, factors: InverseFactors, work: InverseWork,
+    room: RowFactorWork,
+) -> RowFactor:  # fmt: skip
+    """Return B = J C for contacts and joint rows; C stays in `work`."""
+    k, n, branches = len(contacts.gap), len(active), factors.branches
+    groups, count = group_rows(model, contacts, active, branches, work, room)
+    couple_groups(groups, count, room)
+    for b in range(len(work.number)):
+        if work.number[b] >= 0:
+            write_factor_of_branch(b, factors, work)
+    for b in range(len(model.width)):
+        work.there[b] = False
+    at = 0
+    for c in range(k):
+        room.at[c] = at
+        at += 3 * room.width[room.group[c]]
+        write_rows_of_contact(model, contacts, c, rows, factors, work, room)
+    for i in range(n):
+        room.at[k + i] = at
+        at += room.width[room.group[k + i]]
+        r = active[i]
+        write_row_of_joint(model.rows.joint[r], model.rows.sign[r], model, factors, work, room.values[room.at[k + i] : at])
+    return factor_in(room, k + n, groups, len(factors.Minv), planned(count, room.plan))
 
 
-def write_factor_of_tree(Minv: Matrix, first: int, size: int, column: int, work: InverseWork) -> None:
-    """Write C of one tree; NaN where M⁻¹ is not positive definite."""
-    matrix, reciprocal, C = work.matrix, work.reciprocal, work.C
-    stride = (size // LANES + 1) * LANES
-    for i in range(size):
-        for j in range(size):
-            matrix[i * stride + j] = Minv[first + i, column + j]
-        for j in range(size, stride):
-            matrix[i * stride + j] = 0.0
-    definite = eliminate_symmetric(matrix, size, size, reciprocal)
-    for j in range(size):
-        scale = sqrt(reciprocal[j]) if definite else np.nan
-        for i in range(j, size):
-            C[first + i, j] = scale * matrix[j * stride + i]
-        for i in range(j):
-            C[first + i, j] = 0.0
+def group_rows(
+    model: ContactModel, contacts: ContactPoints, active: Integers, branches: Branches, work: InverseWork, room: RowFactorWork
+) -> tuple[int, int]:
+    """Write the groups of contacts and joint rows, and which branches take part: how many there are of both."""
+    k, groups, count = len(contacts.gap), 0, 0
+    room.run_begin[0] = 0
+    for b in range(len(work.number)):
+        work.number[b] = -1
+    for c in range(k + len(active)):
+        if c < k:
+            a, b = branch_of_side(model, contacts, c, 0), branch_of_side(model, contacts, c, 1)
+        else:
+            a, b = model.joint_branch[model.rows.joint[active[c - k]]], -1
+        g = groups - 1
+        while g >= 0 and (room.members[g] != a or room.member_begin[g] != b):  # here, for now: the branches of each group
+            g -= 1
+        if g < 0:
+            g = groups
+            groups += 1
+            room.members[g], room.member_begin[g] = a, b
+            count = write_runs(g, a, b, count, branches, work, room)
+        room.group[c] = g
+    return groups, count
 
 
-def add_rows_by_inverse(
-    rows: Tensor4, c: int, s: int, body: int, model: ContactModel, factors: InverseFactors, work: InverseWork, B: Matrix
-) -> None:
-    """Add what a contact sees of a body to its three rows of B."""
-    J, three, source, width, t = factors.J, work.rows, work.source[body], model.width[body], model.tree[body]
-    first, column = factors.first[t], factors.column[t]
-    size = factors.first[t + 1] - first
-    for i in range(3):
-        for j in range(size):
-            three[i, j] = 0.0
-        for row in range(width):
-            part = rows[c, s, i, row]
-            for j in range(size):
-                three[i, j] += part * J[source + row, column + j]
-    C = work.C
-    for k in range(size):
-        x, y, z = three[0, k], three[1, k], three[2, k]
-        if x != 0.0 or y != 0.0 or z != 0.0:
-            for j in range(k + 1):
-                part = C[first + k, j]
-                B[0, first + j] += x * part
-                B[1, first + j] += y * part
-                B[2, first + j] += z * part
+def branch_of_side(model: ContactModel, contacts: ContactPoints, c: int, s: int) -> int:
+    """The branch of one of the bodies of a contact, -1 of what does not move."""
+    body = body_of(contacts, c, s)
+    return model.branch[body] if body >= 0 else -1
 
 
-def write_body_row_by_inverse(
-    body: int, i: int, model: ContactModel, factors: InverseFactors, work: InverseWork, row: Vector
-) -> None:
-    """Write J C for one of the rows of a body."""
-    t = model.tree[body]
-    write_row_times_factor(factors.J[work.source[body] + i], factors.column[t], 1.0, factors, (t, work.C), row)
+def write_runs(g: int, a: int, b: int, count: int, branches: Branches, work: InverseWork, room: RowFactorWork) -> int:
+    """Write which branches the rows of a group have: the path of a, then that of b but for what they share."""
+    x, width = room.run_begin[g], 0
+    for side in range(2):
+        last = a if side == 0 else b
+        if last < 0:
+            continue
+        for y in range(branches.begin[last], branches.begin[last + 1]):
+            step, branch = y - branches.begin[last], branches.path[y]
+            if side == 1 and a >= 0 and is_shared(branches, a, step, branch):
+                continue
+            if work.number[branch] < 0:
+                work.number[branch] = count
+                room.plan.first[count] = branches.first[branch]
+                room.plan.size[count] = branches.first[branch + 1] - branches.first[branch]
+                count += 1
+            room.branch[x], room.column[x] = work.number[branch], width
+            x += 1
+            stop = branches.spot[y + 1] if y + 1 < branches.begin[last + 1] else branches.width[last]
+            width += stop - branches.spot[y]
+    room.run_begin[g + 1], room.width[g] = x, width
+    return count
 
 
-def write_joint_row_by_inverse(
+def is_shared(branches: Branches, a: int, step: int, branch: int) -> bool:
+    """Whether a path has this branch at this place."""
+    x = branches.begin[a] + step
+    return x < branches.begin[a + 1] and branches.path[x] == branch  # type: ignore[no-any-return]
+
+
+def shared_width(branches: Branches, a: int, b: int) -> int:
+    """The columns that two paths share."""
+    if a < 0 or b < 0:
+        return 0
+    x, width = branches.begin[b], 0
+    while x < branches.begin[b + 1] and is_shared(branches, a, x - branches.begin[b], branches.path[x]):
+        x += 1
+        width = branches.spot[x] if x < branches.begin[b + 1] else branches.width[b]
+    return width
+
+
+def write_path(b: int, branches: Branches, work: InverseWork) -> int:
+    """Write the velocities of a path and their columns; how many there are."""
+    count = 0
+    for x in range(branches.begin[b], branches.begin[b + 1]):
+        branch = branches.path[x]
+        for v in range(branches.first[branch], branches.first[branch + 1]):
+            work.velocity[count], work.column[count] = v, branches.spot[x] + v - branches.first[branch]
+            count += 1
+    return count
+
+
+def write_factor_of_branch(b: int, factors: InverseFactors, work: InverseWork) -> None:
+    """Write the rows of C of one branch, after those of its path; NaN where M⁻¹ is not positive definite."""
+    branches, C, velocity, column = factors.branches, work.C, work.velocity, work.column
+    stop = write_path(b, branches, work)
+    begin, shift = stop - (branches.first[b + 1] - branches.first[b]), branches.shift[b]
+    for t in range(begin, stop):
+        i = velocity[t]
+        row, square = C[i], factors.Minv[i, i - shift]
+        for s in range(t):
+            v = velocity[s]
+            x = factors.Minv[i, v - shift]
+            for j in range(column[s]):
+                x -= row[j] * C[v, j]
+            x *= work.reciprocal[v]
+            row[column[s]] = x
+            square -= x * x
+        x = sqrt(square) if square > 0.0 else np.nan
+        row[column[t]], work.reciprocal[i] = x, 1.0 / x
+
+
+def write_rows_of_body(body: int, model: ContactModel, factors: InverseFactors, work: InverseWork) -> None:
+    """Write J C of all rows of a body."""
+    b, source = model.branch[body], work.source[body]
+    count, width = write_path(b, factors.branches, work), factors.branches.width[b]
+    for row in range(source, work.source[body + 1]):
+        at = row * len(work.velocity)
+        target = work.rows[at : at + width]
+        write_row_times_factor(factors.J[row], factors.branches.shift[b], 1.0, count, work, target)
+    work.there[body] = True
+
+
+def write_row_of_joint(
     joint: int, sign: float, model: ContactModel, factors: InverseFactors, work: InverseWork, row: Vector
 ) -> None:
     """Write a row of B for a joint with a limit or dry friction."""
-    t = model.joint_tree[joint]
-    write_row_times_factor(factors.E[joint], factors.first[t], sign, factors, (t, work.C), row)
+    count = write_path(model.joint_branch[joint], factors.branches, work)
+    write_row_times_factor(factors.E[joint], 0, sign, count, work, row)
 
 
-def write_row_times_factor(
-    source: Vector, column: int, sign: float, factors: InverseFactors, tree: tuple[int, Matrix], row: Vector
-) -> None:
-    """Write a row of one tree, whose entries begin at a column of `source`, times C; `tree` is its number and C."""
-    t, C = tree
-    first = factors.first[t]
+def write_row_times_factor(source: Vector, shift: int, sign: float, count: int, work: InverseWork, row: Vector) -> None:
+    """Write a row times C, for the path that is written; columns before `shift` are left out of `source`."""
     for j in range(len(row)):
         row[j] = 0.0
-    for k in range(factors.first[t + 1] - first):
-        part = sign * source[column + k]
+    for t in range(count):
+        v = work.velocity[t]
+        part = sign * source[v - shift]
         if part != 0.0:
-            for j in range(k + 1):
-                row[first + j] += part * C[first + k, j]
+            C = work.C[v]
+            for j in range(work.column[t] + 1):
+                row[j] += part * C[j]
+
+
+def write_rows_of_contact(
+    model: ContactModel, contacts: ContactPoints, c: int, rows: Tensor4, factors: InverseFactors, work: InverseWork,
+    room: RowFactorWork,
+) -> None:  # fmt: skip
+    """Write the three rows of B of a contact."""
+    at, width, values, widest = room.at[c], room.width[room.group[c]], room.values, len(work.velocity)
+    for j in range(3 * width):
+        values[at + j] = 0.0
+    own = 0  # columns of the other body's path
+    for s in range(2):
+        body = body_of(contacts, c, s)
+        if body < 0:
+            continue
+        if not work.there[body]:
+            write_rows_of_body(body, model, factors, work)
+        b = model.branch[body]
+        wide, shared = factors.branches.width[b], 0
+        if s == 1:
+            shared = shared_width(factors.branches, branch_of_side(model, contacts, c, 0), b)
+        for i in range(3):
+            for row in range(model.width[body]):
+                part, source, target = rows[c, s, i, row], (work.source[body] + row) * widest, at + i * width
+                for j in range(shared):
+                    values[target + j] += part * work.rows[source + j]
+                target += own - shared
+                for j in range(shared, wide):
+                    values[target + j] += part * work.rows[source + j]
+        own = wide

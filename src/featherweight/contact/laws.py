@@ -23,6 +23,7 @@ import numpy as np
 
 from ..engine.loops.array_types import Integers, Matrix, Vector
 from .contact_model import ContactModel
+from .row_factor import NO_ROWS, RowFactor
 
 RIGID = 0  # numbers of laws, for `ContactSettings.law`
 
@@ -35,7 +36,7 @@ of a link of a metre moves by 1 mm, the margin of contacts, in a step of 1 ms: c
 class Problem(NamedTuple):
     """Equations of the impulses f of contacts, as many as `mu`, and then of rows with bounds: velocities u = A f + b.
 
-    The matrix A is given itself, or as B Bᵀ + R where it has more rows than rank: then it has no rows here.
+    The matrix A is given itself, or as B Bᵀ + R where that is cheaper: then it has no rows here.
     """
 
     A: Matrix  # (m, m), with the compliance on its diagonal, or (0, 0)
@@ -44,7 +45,7 @@ class Problem(NamedTuple):
     lower: Vector = np.zeros(0)  # (m - 3k,) [N s, N m s]
     upper: Vector = np.zeros(0)
     pyramid: bool = False
-    B: Matrix = np.zeros((0, 0))  # (m, rank), or (0, 0)
+    B: RowFactor = NO_ROWS
     R: Vector = np.zeros(0)  # (m,) the compliance, where B is given
 
     @property

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..engine.loops.array_types import Tensor, Vector
-from .block_equations import BlockEquations, block_equations, write_product, write_step
+from .block_equations import NO_BRANCHES, BlockEquations, EquationSizes, block_equations, place_of, write_product, write_step
 from .laws import Problem, project
+from .row_factor import sum_of_squares
 
 PROXIMAL = 1e-6
 ROUNDING = 1e-9  # where contacts are hardly redundant
@@ -33,9 +34,9 @@ class NewtonWork(NamedTuple):
     equations: BlockEquations  # its right side is r(f), and its P are P'
 
 
-def newton_work(size: int) -> NewtonWork:
+def newton_work(size: int, branches: EquationSizes = NO_BRANCHES) -> NewtonWork:
     """Room for so many unknowns."""
-    return NewtonWork(np.empty(size), np.empty(size), block_equations(size))
+    return NewtonWork(np.empty(size), np.empty(size), block_equations(size, branches))
 
 
 def write_rho(problem: Problem, rho: Vector) -> None:
@@ -55,10 +56,9 @@ def diagonal_entry(problem: Problem, i: int) -> float:
     """Return an entry on the diagonal of A."""
     if not problem.factored:
         return problem.A[i, i]  # type: ignore[no-any-return]
-    total = problem.R[i]
-    for x in problem.B[i]:
-        total += x * x
-    return total  # type: ignore[no-any-return]
+    k = len(problem.mu)
+    c, l = place_of(i, k)
+    return problem.R[i] + sum_of_squares(problem.B, c, l)  # type: ignore[no-any-return]
 
 
 def write_residual(problem: Problem, f: Vector, work: NewtonWork) -> float:

@@ -33,7 +33,7 @@ class ClosedStepFunctions(StepFunctions):
             c = mechanism.clusters[k]
             while not c.independent and c.output >= 0:  # it moves with the body that it hangs on
                 c = mechanism.clusters[mechanism.owner[c.output]]
-            velocities.append(min(c.start, self.robot.nv - 1))
+            velocities.append(min(c.start + max(len(c.independent), 1), self.robot.nv) - 1)
         return forest_of(self.robot.parent, velocities)
 
     @cached_property

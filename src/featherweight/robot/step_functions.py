@@ -23,6 +23,8 @@ class Forest(NamedTuple):
 
     begins: tuple[int, ...]  # (trees + 1,) the first velocity of each, and nv
     of_row: tuple[int, ...]  # (n,) the tree of each row of all joints, ascending
+    parent: tuple[int, ...]  # (nv,) of each velocity, -1 on the ground
+    velocity: tuple[int, ...]  # (n,) the last velocity that moves each row of all joints
 
     @property
     def widest(self) -> int:
@@ -38,8 +40,8 @@ def forest_of(parent: Sequence[int], velocity_of_row: Sequence[int]) -> Forest:
     begins = Topology(parent).trees
     of_row = [bisect_right(begins[:-1], velocity) - 1 for velocity in velocity_of_row]
     if of_row != sorted(of_row):
-        return Forest((0, len(parent)), (0,) * len(of_row))
-    return Forest(begins, tuple(of_row))
+        begins, of_row = (0, len(parent)), [0] * len(of_row)
+    return Forest(begins, tuple(of_row), tuple(parent), tuple(velocity_of_row))
 
 
 class StepFunctions:

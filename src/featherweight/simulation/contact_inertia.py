@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ..contact.branches import Branches, branch_of_velocity, branches_of
 from ..engine.function import CompiledFunction
 from ..robot.constraints.constraint import JacobianRows
 from ..robot.constraints.contact import BilateralContact
@@ -128,11 +129,16 @@ class ContactInertia:
         """Columns of J and M⁻¹."""
         return self.forest.widest if self.in_blocks else self.robot.nv
 
+    @cached_property
+    def branches(self) -> Branches:
+        """The branches of the robot's velocities."""
+        shift = np.repeat(self.forest.begins[:-1], np.diff(self.forest.begins)) * self.in_blocks
+        return branches_of(self.forest.parent, shift.tolist())
+
     @property
-    def first_columns(self) -> Array:
-        """The column (trees,) at which entries of each tree begin in J and M⁻¹."""
-        begins = np.array(self.forest.begins[:-1], np.int64)
-        return np.zeros_like(begins) if self.in_blocks else begins
+    def branch_of_row(self) -> Array:
+        """The last of the branches that move each row of all joints."""
+        return np.array(branch_of_velocity(self.forest.parent), np.int64)[list(self.forest.velocity)]
 
     @cached_property
     def jacobian_function(self) -> CompiledFunction:

@@ -203,7 +203,7 @@ class ContactRates:
             return solution
 
         tolerance = self.model.settings.tolerance * greatest_of(p.problem.b)
-        self.f = find_impulses_by(solve, p, in_step, tolerance, impulse_work(self.count, len(self.active), 0)).impulses
+        self.f = find_impulses_by(solve, p, in_step, tolerance, impulse_work(self.count, len(self.active))).impulses
         dimpact = self.db - self.dapproach + self.dbefore
         g = solved[0][1]
         dg = self._rates_of(*solved[0], self.applied(g, zero)[1] + dimpact)

@@ -40,10 +40,10 @@ class ContactStage:
         self.rows = contact_model.joint_rows(forces.at, parts.lower, parts.upper, dry, settings.step)
         width = np.array([c.size for c in bodies], dtype=np.int64)
         self.inertia = ContactInertia(robot, bodies, self.joint_dofs, bool(self.rows.friction.any()), algorithm)
-        tree_of_row = np.array(self.inertia.forest.of_row, np.int64)
-        tree = tree_of_row[[robot.model.placed_bodies[b].row for b in self.numbers]]
+        branch_of_row = self.inertia.branch_of_row
+        branch = branch_of_row[[robot.model.placed_bodies[b].row for b in self.numbers]]
         self.model = ContactModel(
-            width, friction, restitution, self.rows, settings, tree, tree_of_row[self.joint_dofs].copy(), robot.nv
+            width, friction, restitution, self.rows, settings, branch, branch_of_row[self.joint_dofs].copy(), robot.nv
         )  # fmt: skip
         self.body_placements: Any = robot.frame_placement(self.bodies) if self.bodies else None
         self.body_velocities: Any = robot.frame_velocity(self.bodies, "local") if self.bodies else None

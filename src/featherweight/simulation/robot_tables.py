@@ -213,9 +213,9 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
     )  # that of each step is written there
     factors = InverseFactors(
         np.zeros((size, inertia.columns)), np.zeros((nv, inertia.columns)), np.array(inertia.of_joints(S)[0], order="C"),
-        np.array(inertia.forest.begins, np.int64), inertia.first_columns,
+        inertia.branches,
     )  # fmt: skip
-    work = inverse_work(model.width, nv, len(inertia.first_columns), inertia.forest.widest)
+    work = inverse_work(model.width, nv, inertia.branches)
 
     def matrix(m: int, by_inverse: bool = False) -> BodyDelassus:
         return BodyDelassus(np.zeros((m, m)), inertia.begin.copy(), by_inverse, factors, work)
@@ -237,7 +237,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
         ),
         impulses=ContactImpulses.of_sizes(room, bodies, joints, candidates, rows),
         report=np.zeros(7),
-        workspace=solver_workspace(room, rows, size + joints, nv),
+        workspace=solver_workspace(room, rows, size + joints, inertia.branches),
         collisions=collision_work(stage.scene),
         inertia=ContactInertiaRecord(
             matrix(size), matrix(size + joints), matrix(size if inertia.by_sets else 0), matrix(0, by_inverse=True)

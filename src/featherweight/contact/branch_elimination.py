@@ -1,0 +1,361 @@
+"""Elimination of unknowns that come in branches, of which few are coupled.
+
+The matrix has entries only between branches that some group of rows couples, and where elimination fills in. Branches are
+eliminated in the order of the least number of unknowns that they are coupled with at the time (minimum degree): leaves of a
+robot before its trunk, in which case nothing fills in, and bodies of a pile from its outside on. Each branch has
+
+    upper   its own rows of the matrix, with columns of itself and of the branches after it that it is coupled with
+    lower   what those have in its columns, transposed, in the same places; it is not read of a symmetric matrix
+
+Columns of a branch begin at multiples of `LANES`, so that rows are added in whole vectors. Pivots are chosen within a branch.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..engine.loops.array_types import Booleans, Integers, Vector
+from ..engine.loops.kernels import LANES, subtract_multiples
+from .branches import padded
+
+BLOCK = 8  # rows at a time
+
+
+class EliminationPlan(NamedTuple):
+    """In which order branches are eliminated, and where their numbers are."""
+
+    branches: int  # how many take part
+    first: Integers  # (branches,) the first unknown of each
+    size: Integers  # (branches,) how many it has
+    order: Integers  # (branches,) branches as they are eliminated
+    position: Integers  # (branches,) of each branch in that order
+    begin: Integers  # (branches + 1,) where those that each branch is coupled with begin in `later`
+    later: Integers  # branches in their order
+    place: Integers  # likewise: the column at which they begin in the rows of the branch
+    stride: Integers  # (branches,) columns of the rows of each branch
+    offset: Integers  # (branches,) where its rows begin in the matrix
+    end: int  # numbers of the upper part; the lower part follows
+
+
+class PlanWork(NamedTuple):
+    """Room for plans of at most n branches."""
+
+    first: Integers  # (n,)
+    size: Integers
+    order: Integers
+    position: Integers
+    begin: Integers  # (n + 1,)
+    later: Integers  # (n (n - 1) / 2,)
+    place: Integers
+    stride: Integers
+    offset: Integers
+    degree: Integers  # (n,) unknowns that each branch is coupled with
+    coupled: Booleans  # (n n,)
+
+
+def plan_work(branches: int) -> PlanWork:
+    """Room for so many branches; memory is taken as it is used."""
+    n, pairs = branches, branches * (branches + 1) // 2
+    first, size, order, position, stride, offset, degree = np.empty((7, n), np.int64)
+    later, place = np.empty((2, pairs), np.int64)
+    begin, coupled = np.empty(n + 1, np.int64), np.empty(n * n, bool)
+    return PlanWork(first, size, order, position, begin, later, place, stride, offset, degree, coupled)
+
+
+def numbers_of(sizes: Integers) -> int:
+    """Return how many numbers the upper and lower parts for branches of these sizes have at most."""
+    return 2 * int(sizes.sum()) * int(sum(padded(int(n)) for n in sizes))
+
+
+def clear_couplings(count: int, work: PlanWork) -> None:
+    """Begin with branches that are not coupled."""
+    for i in range(count * count):
+        work.coupled[i] = False
+
+
+def couple(count: int, a: int, b: int, work: PlanWork) -> None:
+    """Note that rows have entries for both branches."""
+    work.coupled[a * count + b] = work.coupled[b * count + a] = True
+
+
+def planned(count: int, work: PlanWork) -> EliminationPlan:
+    """Return the plan for branches whose sizes and couplings are written."""
+    size, degree, position, coupled = work.size, work.degree, work.position, work.coupled
+    for a in range(count):
+        position[a], degree[a] = -1, 0
+        for b in range(count):
+            if b != a and coupled[a * count + b]:
+                degree[a] += size[b]
+    written = 0
+    for turn in range(count):
+        chosen = -1
+        for a in range(count):
+            if position[a] < 0 and (chosen < 0 or degree[a] < degree[chosen]):
+                chosen = a
+        position[chosen], work.order[turn], work.begin[turn] = turn, chosen, written
+        for a in range(count):
+            if position[a] < 0 and coupled[chosen * count + a]:
+                work.later[written] = a
+                written += 1
+                degree[a] -= size[chosen]
+        for x in range(work.begin[turn], written):
+            for y in range(x):
+                if y >= work.begin[turn]:
+                    fill_in(count, work.later[x], work.later[y], work)
+    work.begin[count] = written
+    end = 0
+    for turn in range(count):
+        a = work.order[turn]
+        sort_later(work.begin[turn], work.begin[turn + 1], work)
+        column = padded(size[a])
+        for x in range(work.begin[turn], work.begin[turn + 1]):
+            work.place[x] = column
+            column += padded(size[work.later[x]])
+        work.stride[a], work.offset[a] = column, end
+        end += size[a] * column
+    return EliminationPlan(
+        count, work.first, size, work.order, position, work.begin, work.later, work.place, work.stride, work.offset, end
+    )  # fmt: skip
+
+
+def fill_in(count: int, a: int, b: int, work: PlanWork) -> None:
+    """Couple two branches that a third was coupled with."""
+    if not work.coupled[a * count + b]:
+        couple(count, a, b, work)
+        work.degree[a] += work.size[b]
+        work.degree[b] += work.size[a]
+
+
+def sort_later(begin: int, stop: int, work: PlanWork) -> None:
+    """Sort branches by their positions (insertion sort)."""
+    later, position = work.later, work.position
+    for x in range(begin + 1, stop):
+        a, y = later[x], x
+        while y > begin and position[later[y - 1]] > position[a]:
+            later[y] = later[y - 1]
+            y -= 1
+        later[y] = a
+
+
+def place_of_branch(plan: EliminationPlan, a: int, b: int) -> int:
+    """The column at which branch b begins in the rows of a, which is not after it."""
+    if a == b:
+        return 0
+    x = plan.begin[plan.position[a]]
+    while plan.later[x] != b:
+        x += 1
+    return plan.place[x]  # type: ignore[no-any-return]
+
+
+def multiplications(plan: EliminationPlan) -> int:
+    """Return how many multiplications an elimination takes, about, with the zeros that fill vectors."""
+    total = 0
+    for a in range(plan.branches):
+        total += plan.size[a] * plan.stride[a] * plan.stride[a]
+    return total
+
+
+# ---- numbers
+
+
+def subtract_rows(matrix: Vector, target: int, source: int, stride: int, length: int, factors: tuple[int, int, int]) -> None:
+    """Subtract multiples of rows: `factors` says where the first factor is in the matrix, their distance, and how many."""
+    at, step, count = factors
+    done = 0
+    while count - done >= BLOCK:
+        x = at + done * step
+        eight = (
+            matrix[x], matrix[x + step], matrix[x + 2 * step], matrix[x + 3 * step],
+            matrix[x + 4 * step], matrix[x + 5 * step], matrix[x + 6 * step], matrix[x + 7 * step],
+        )  # fmt: skip
+        subtract_multiples(matrix, target, source + done * stride, stride, length, eight)
+        done += BLOCK
+    if count - done >= 4:
+        x = at + done * step
+        four = matrix[x], matrix[x + step], matrix[x + 2 * step], matrix[x + 3 * step]
+        subtract_multiples(matrix, target, source + done * stride, stride, length, four)
+        done += 4
+    if count - done >= 2:
+        x = at + done * step
+        subtract_multiples(matrix, target, source + done * stride, stride, length, (matrix[x], matrix[x + step]))
+        done += 2
+    if count > done:
+        subtract_multiples(matrix, target, source + done * stride, stride, length, (matrix[at + done * step],))
+
+
+def clear_matrix(matrix: Vector, plan: EliminationPlan, symmetric: bool) -> None:
+    """Write the unit matrix."""
+    for i in range(plan.end if symmetric else 2 * plan.end):
+        matrix[i] = 0.0
+    for a in range(plan.branches):
+        for i in range(plan.size[a]):
+            matrix[plan.offset[a] + i * plan.stride[a] + i] = 1.0
+
+
+def factor_branches(matrix: Vector, plan: EliminationPlan, symmetric: bool, pivots: Integers, reciprocal: Vector) -> None:
+    """Write the factors of the matrix over it; of a symmetric one, which is positive definite, the upper half is read.
+
+    `pivots` and `reciprocal` are for as many numbers as there are unknowns.
+    """
+    for turn in range(plan.branches):
+        a = plan.order[turn]
+        at, stride, n, first = plan.offset[a], plan.stride[a], plan.size[a], plan.first[a]
+        begin = padded(n)
+        if symmetric:
+            factor_symmetric_rows(matrix, at, stride, n, first, pivots, reciprocal)
+            for p in range(n):
+                for j in range(begin, stride):
+                    matrix[plan.end + at + p * stride + j] = reciprocal[first + p] * matrix[at + p * stride + j]
+        else:
+            factor_rows(matrix, at, stride, n, first, pivots, reciprocal)
+            if begin < stride:
+                divide_lower(matrix, at, plan.end + at, stride, n, first, reciprocal)
+        reduce_later(matrix, plan, a, symmetric)
+
+
+def factor_symmetric_rows(
+    matrix: Vector, at: int, stride: int, n: int, first: int, pivots: Integers, reciprocal: Vector
+) -> None:
+    """Eliminate the rows of a branch from one another, without pivots; multiples of rows are written below the diagonal."""
+    for k in range(0, n, BLOCK):
+        stop = min(k + BLOCK, n)
+        for p in range(k, stop):
+            row = at + p * stride
+            pivots[first + p], reciprocal[first + p] = p, 1.0 / matrix[row + p]
+            for i in range(p + 1, stop):
+                factor = matrix[row + i] * reciprocal[first + p]
+                if factor != 0.0:
+                    subtract_multiples(matrix, at + i * stride + k, row + k, stride, stride - k, (factor,))
+        for i in range(k + 1, n):
+            for p in range(k, min(i, stop)):
+                matrix[at + i * stride + p] = matrix[at + p * stride + i] * reciprocal[first + p]
+        for i in range(stop, n):
+            begin, row = i // LANES * LANES, at + i * stride
+            source, length = at + k * stride + begin, stride - begin
+            subtract_rows(matrix, row + begin, source, stride, length, (row + k, 1, BLOCK))
+
+
+def factor_rows(matrix: Vector, at: int, stride: int, n: int, first: int, pivots: Integers, reciprocal: Vector) -> None:
+    """Eliminate the rows of a branch from one another, with pivots; multiples of rows are written below the diagonal."""
+    for k in range(0, n, BLOCK):
+        stop = min(k + BLOCK, n)
+        for p in range(k, stop):
+            pivot = p
+            for i in range(p + 1, n):
+                if abs(matrix[at + i * stride + p]) > abs(matrix[at + pivot * stride + p]):
+                    pivot = i
+            row, other = at + p * stride, at + pivot * stride
+            pivots[first + p] = pivot
+            if pivot != p:
+                for j in range(stride):
+                    matrix[row + j], matrix[other + j] = matrix[other + j], matrix[row + j]
+            reciprocal[first + p] = 1.0 / matrix[row + p]
+            for i in range(p + 1, n):
+                below = at + i * stride
+                factor = matrix[below + p] * reciprocal[first + p]
+                matrix[below + p] = factor
+                for j in range(p + 1, stop):
+                    matrix[below + j] -= factor * matrix[row + j]
+        begin = k + BLOCK
+        if begin < stride:
+            for i in range(k + 1, n):
+                row = at + i * stride
+                subtract_rows(
+                    matrix, row + begin, at + k * stride + begin, stride, stride - begin, (row + k, 1, min(i, stop) - k)
+                )
+
+
+def divide_lower(matrix: Vector, at: int, lower: int, stride: int, n: int, first: int, reciprocal: Vector) -> None:
+    """Write what later rows lose as multiples of the rows of a branch, transposed, in place of its lower part."""
+    begin = padded(n)
+    for p in range(n):
+        row = lower + p * stride + begin
+        subtract_rows(matrix, row, lower + begin, stride, stride - begin, (at + p, stride, p))
+        for j in range(stride - begin):
+            matrix[row + j] *= reciprocal[first + p]
+
+
+def reduce_later(matrix: Vector, plan: EliminationPlan, a: int, symmetric: bool) -> None:
+    """Subtract multiples of the rows of a branch from those that it is coupled with."""
+    upper, stride, n = plan.offset[a], plan.stride[a], plan.size[a]
+    lower = plan.end + upper
+    begin, stop = plan.begin[plan.position[a]], plan.begin[plan.position[a] + 1]
+    for x in range(begin, stop):
+        b, column = plan.later[x], plan.place[x]
+        target, wide = plan.offset[b], plan.stride[b]
+        y, seek = x, plan.begin[plan.position[b]]
+        while y < stop:  # branches that follow one another in both rows are one run
+            source, into = plan.place[y], 0
+            if y > x:
+                while plan.later[seek] != plan.later[y]:
+                    seek += 1
+                into = plan.place[seek]
+            length = padded(plan.size[plan.later[y]])
+            y += 1
+            ahead = seek if into == 0 else seek + 1
+            while y < stop and ahead < plan.begin[plan.position[b] + 1] and plan.later[ahead] == plan.later[y]:
+                length += padded(plan.size[plan.later[y]])
+                y, ahead = y + 1, ahead + 1
+            seek = ahead
+            own = padded(plan.size[b]) if into == 0 else 0  # columns in which the upper part alone has numbers
+            for r in range(plan.size[b]):
+                row = target + r * wide + into
+                subtract_rows(matrix, row, upper + source, stride, length, (lower + column + r, stride, n))
+                if not symmetric and length > own:
+                    row = plan.end + row + own
+                    subtract_rows(matrix, row, lower + source + own, stride, length - own, (upper + column + r, stride, n))
+
+
+def solve_by_branches(
+    matrix: Vector, plan: EliminationPlan, pivots: Integers, reciprocal: Vector, x: Vector, room: Vector
+) -> None:
+    """Solve for a right side x, in place, by the factors of `factor_branches`; `room` is for as many numbers, padded."""
+    for turn in range(plan.branches):
+        a = plan.order[turn]
+        at, stride, n, first = plan.offset[a], plan.stride[a], plan.size[a], plan.first[a]
+        for p in range(n):
+            q = pivots[first + p]
+            if q != p:
+                x[first + p], x[first + q] = x[first + q], x[first + p]
+        for p in range(1, n):
+            x[first + p] -= product_of_row(matrix, at + p * stride, x, first, p)
+        for y in range(plan.begin[turn], plan.begin[turn + 1]):
+            b = plan.later[y]
+            row, into = plan.end + at + plan.place[y], plan.first[b]
+            for p in range(n):
+                factor = x[first + p]
+                for j in range(plan.size[b]):
+                    x[into + j] -= factor * matrix[row + p * stride + j]
+    for turn in range(plan.branches - 1, -1, -1):
+        a = plan.order[turn]
+        at, stride, n, first = plan.offset[a], plan.stride[a], plan.size[a], plan.first[a]
+        column = padded(n)
+        for y in range(plan.begin[turn], plan.begin[turn + 1]):
+            b = plan.later[y]
+            for j in range(plan.size[b]):
+                room[column + j] = x[plan.first[b] + j]
+            for j in range(plan.size[b], padded(plan.size[b])):
+                room[column + j] = 0.0
+            column += padded(plan.size[b])
+        for p in range(n - 1, -1, -1):
+            row = at + p * stride
+            total = x[first + p] - product_of_row(matrix, row + p + 1, x, first + p + 1, n - p - 1)
+            begin = padded(n)
+            total -= product_of_row(matrix, row + begin, room, begin, stride - begin)
+            x[first + p] = total * reciprocal[first + p]
+
+
+def product_of_row(matrix: Vector, at: int, x: Vector, begin: int, count: int) -> float:
+    """The product of `count` numbers of the matrix with those of a vector, in four sums."""
+    s = t = u = v = 0.0
+    whole = count // 4 * 4
+    for j in range(0, whole, 4):
+        s += matrix[at + j] * x[begin + j]
+        t += matrix[at + j + 1] * x[begin + j + 1]
+        u += matrix[at + j + 2] * x[begin + j + 2]
+        v += matrix[at + j + 3] * x[begin + j + 3]
+    for j in range(whole, count):
+        s += matrix[at + j] * x[begin + j]
+    return (s + t) + (u + v)

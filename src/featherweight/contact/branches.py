@@ -1,0 +1,76 @@
+"""Branches of a robot: runs of velocities that move the same bodies.
+
+A branch ends where the tree of velocities forks, or ends. The *path* of a body are the branches that move it, from the ground
+on. Rows of a Jacobian have entries on the paths of two bodies at most, and so has J C, where M⁻¹ = C Cᵀ (`inverse_factor`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ..engine.loops.array_types import Integers
+from ..engine.loops.kernels import LANES
+
+
+class Branches(NamedTuple):
+    """The branches of a robot, numbered from the ground on, and their paths one after the other."""
+
+    first: Integers  # (branches + 1,) velocity at which each begins, and their number
+    begin: Integers  # (branches + 1,) where the path of each begins in `path`
+    path: Integers  # branches
+    spot: Integers  # column at which each branch of a path begins in a row of its own: multiples of `LANES`
+    width: Integers  # (branches,) columns of such rows
+    shift: Integers  # (branches,) how many columns are left out before those of its tree in J and M⁻¹
+
+
+def padded(size: int) -> int:
+    """The next multiple of `LANES`."""
+    return (size + LANES - 1) // LANES * LANES
+
+
+def branches_of(parent: Sequence[int], shift: Sequence[int]) -> Branches:
+    """Return the branches of velocities with these parents; `shift` is that of each velocity."""
+    children = [0] * len(parent)
+    for p in parent:
+        if p >= 0:
+            children[p] += 1
+    first = [i for i, p in enumerate(parent) if p < 0 or p != i - 1 or children[p] > 1]
+    bounds, of_velocity = [*first, len(parent)], branch_of_velocity(parent)
+    paths: list[list[int]] = []
+    for b, i in enumerate(first):
+        paths.append([*(paths[of_velocity[parent[i]]] if parent[i] >= 0 else []), b])
+    wide = [padded(stop - begin) for begin, stop in pairwise(bounds)]
+    spots = [np.cumsum([0, *(wide[x] for x in path)]).tolist() for path in paths]
+    return Branches(
+        np.array(bounds, np.int64), np.cumsum([0, *map(len, paths)]).astype(np.int64), _joined(paths),
+        _joined([s[:-1] for s in spots]), np.array([s[-1] for s in spots], np.int64),
+        np.array([shift[i] for i in first], np.int64),
+    )  # fmt: skip
+
+
+def longest_path(branches: Branches) -> int:
+    """The most branches of any path."""
+    return int(np.diff(branches.begin).max(initial=0))
+
+
+def widest_row(branches: Branches) -> int:
+    """The most columns that a row of two paths has."""
+    return int(sum(sorted(branches.width)[-2:]))
+
+
+def branch_of_velocity(parent: Sequence[int]) -> list[int]:
+    """Return the branch of each velocity."""
+    children = [0] * len(parent)
+    for p in parent:
+        if p >= 0:
+            children[p] += 1
+    begins = [p < 0 or p != i - 1 or children[p] > 1 for i, p in enumerate(parent)]
+    return [int(b) - 1 for b in np.cumsum(begins)]
+
+
+def _joined(parts: Sequence[Sequence[int]]) -> Integers:
+    return np.concatenate([np.zeros(0, np.int64), *(np.asarray(x, np.int64) for x in parts)])
