@@ -21,7 +21,7 @@ from .branch_elimination import multiplications
 from .branches import Branches, longest_path, padded, widest_row
 from .contact_model import ContactModel
 from .delassus_factor import FactorWork, factor_work, write_factor
-from .inverse_factor import InverseFactors, InverseWork, factor_by_inverse
+from .inverse_factor import InverseFactors, InverseWork, factor_by_inverse, group_contacts
 from .joint_rows import is_active
 from .laws import ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
 from .row_factor import RowFactor, RowFactorWork, factor_of_one_branch, no_factor, products, row_factor_work, write_row
@@ -138,6 +138,7 @@ class AssemblyWork(NamedTuple):
     place: Integers  # (columns of G,) of each row of G in its factor
     columns: Integers  # (1,) of B in the last problem, -1 where A was given
     factor_rows: RowFactorWork
+    pair: Integers  # (k,) numbers of the pairs of branches that touch
     velocities: Vector  # (nv,) zeros
 
 
@@ -151,7 +152,7 @@ def assembly_work(contacts: int, rows: int, columns: int, branches: Branches) ->
         approach, before, start, room_for_law(contacts, rows), np.empty(m * m), np.empty(3 * columns),
         factor_work(columns), np.empty(columns, np.int64), np.full(1, -1),
         row_factor_work(contacts + rows, m * widest, max(len(branches.width), 1), 2 * longest_path(branches) + 1),
-        np.zeros(int(branches.first[-1])),
+        np.empty(contacts, np.int64), np.zeros(int(branches.first[-1])),
     )  # fmt: skip
 
 
@@ -217,8 +218,11 @@ def problem_of_rows(
     """Return the problem with its matrix A, or with B in place of it where that is cheaper."""
     given, m, k = p.problem, len(p.approach), len(contacts.gap)
     A, B = given.A, given.B
+    pairs = group_contacts(model, contacts, work.factor_rows)
+    for c in range(k):
+        work.pair[c] = work.factor_rows.group[c]
     if delassus.by_inverse:
-        B = factor_by_inverse(model, contacts, p.rows, p.active, delassus.factors, delassus.work, work.factor_rows)
+        B = factor_by_inverse(model, contacts, p.rows, p.active, pairs, delassus.factors, delassus.work, work.factor_rows)
         factored = is_cheaper(B, k)
         if not factored:
             write_square(B, k, work.velocities, A)
@@ -237,7 +241,7 @@ def problem_of_rows(
     else:
         for i in range(m):
             A[i, i] += p.law.compliance[i]
-    return Problem(A, given.b, given.mu, given.lower, given.upper, given.pyramid, B, given.R)
+    return Problem(A, given.b, given.mu, given.lower, given.upper, given.pyramid, B, given.R, work.pair[:k])
 
 
 def is_cheaper(B: RowFactor, k: int) -> bool:
@@ -321,7 +325,7 @@ def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int) -> AssembledPr
     m, law = 3 * k + n, law_in(work.law, pyramid, k, n)
     problem = Problem(
         as_matrix(work.A, m, m), law.bias, law.friction, law.lower, law.upper, law.pyramid, no_factor(work.factor_rows),
-        law.compliance,
+        law.compliance, work.pair[:0],
     )  # fmt: skip
     return AssembledProblem(
         problem, work.approach[:m], work.before[:m], law, work.rows[:k], work.axes[:k], work.start[:m], work.active[:n]

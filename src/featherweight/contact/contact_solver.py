@@ -185,7 +185,7 @@ def impact_problem(p: AssembledProblem, work: ImpulseWork) -> Problem:
     b = work.at_impact[: len(problem.b)]
     for i in range(len(b)):
         b[i] = problem.b[i] - p.approach[i] + p.before[i]
-    return Problem(problem.A, b, problem.mu, problem.lower, problem.upper, problem.pyramid, problem.B, problem.R)
+    return Problem(problem.A, b, problem.mu, problem.lower, problem.upper, problem.pyramid, problem.B, problem.R, problem.pair)
 
 
 def write_impulses(
@@ -273,7 +273,9 @@ def problem_of_normals(p: AssembledProblem, kept: int, work: ImpulseWork) -> Pro
             for j in range(kept):
                 A[i, j] = whole.A[pushed[i], pushed[j]]
             A[i, i] -= p.law.compliance[pushed[i]]
-    return Problem(A, work.gap[:kept], work.none, work.zero[:kept], work.unbounded[:kept], False, B, work.zero[:kept])
+    return Problem(
+        A, work.gap[:kept], work.none, work.zero[:kept], work.unbounded[:kept], False, B, work.zero[:kept], whole.pair[:0]
+    )  # fmt: skip
 
 
 def write_change(p: AssembledProblem, f: Vector, work: ImpulseWork, change: Vector) -> None:
@@ -348,7 +350,7 @@ def problem_after(problem: Problem, f: Vector, work: ImpulseWork) -> Problem:
         b[i] += problem.b[i]
     for i in range(m - at):
         lower[i], upper[i] = problem.lower[i] - f[at + i], problem.upper[i] - f[at + i]
-    return Problem(problem.A, b, problem.mu, lower, upper, problem.pyramid, problem.B, problem.R)
+    return Problem(problem.A, b, problem.mu, lower, upper, problem.pyramid, problem.B, problem.R, problem.pair)
 
 
 def keep_impulses(impulses: ContactImpulses, candidates: Integers, count: int) -> None:

@@ -30,12 +30,27 @@ from ..engine.loops.array_types import Vector
 from ..engine.loops.kernels import as_matrix, compiled
 from .block_equations import NO_BRANCHES, EquationSizes, copy_numbers
 from .delassus_factor import FactorWork, factor_work, write_factor
-from .interior_point import InteriorWork, interior_work, solve_inside
+from .interior_point import STARTS, InteriorWork, interior_work, solve_inside
 from .laws import Problem
-from .newton import PROXIMAL, ROUNDING, NewtonWork, newton_work, project_all, solve_by_newton, write_residual, write_rho
+from .newton import (
+    PROXIMAL,
+    ROUNDING,
+    NewtonWork,
+    newton_work,
+    project_all,
+    solve_by_damped_newton,
+    solve_by_newton,
+    write_residual,
+    write_rho,
+)
 from .row_factor import RowFactorWork, factor_of_one_branch, row_factor_work
+from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chosen, problem_of_set, take_from, working_set
 
-NEWTON_STEPS = 10
+FEWEST = 4  # contacts that are solved for all at once
+TURNS = 10  # of working sets, before all contacts are taken
+FIRST_STEPS = 4
+DAMPED_STEPS = 10
+LAST_STEPS = (1e-3, 10), (PROXIMAL, 6)
 SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
 ACCEPTED = 1e4
 """Times the tolerance: where the solver ends at its bound, the best impulses it met are taken if no more than this is left."""
@@ -59,13 +74,14 @@ class SolverWork(NamedTuple):
     rows: RowFactorWork
     no_compliance: Vector  # (m,) zeros: A's factor has it
     best: Vector  # (m,)
+    few: WorkingSet
 
 
 def solver_work(size: int, branches: EquationSizes = NO_BRANCHES) -> SolverWork:
     """Room for so many unknowns."""
     return SolverWork(
         newton_work(size, branches), interior_work(size), factor_work(size), row_factor_work(size, 0, 1, 1), np.zeros(size),
-        np.empty(size),
+        np.empty(size), working_set(size),
     )  # fmt: skip
 
 
@@ -77,35 +93,69 @@ def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution
 
 def of_arrays(problem: Problem) -> Problem:
     """With arrays as compiled functions take them."""
-    A, b, mu, lower, upper, pyramid, B, R = problem
+    A, b, mu, lower, upper, pyramid, B, R, pair = problem
     A, b, mu, lower, upper, R = (np.ascontiguousarray(x, float) for x in (A, b, mu, lower, upper, R))
-    return Problem(A, b, mu, lower, upper, pyramid, B, R)
+    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64))
 
 
 def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> Solution:
     """As `solve_problem`, in the room of `work`, where the impulses of the solution stay."""
-    m = len(start)
-    best, newton = work.best[:m], work.newton
+    m, k = len(start), len(problem.mu)
+    best, few, newton = work.best[:m], work.few, work.newton
     copy_numbers(start, best)
     project_all(problem, best, newton.equations.P)
+    count, steps, inside, residual = k, 0, 0, np.inf
+    if FEWEST < k == len(problem.pair):
+        count = begin_set(problem, best, tolerance, newton.equations, few)
+    for turn in range(1, TURNS + 1):
+        alone = turn < TURNS and 4 * count < 3 * k
+        part, f = problem, best
+        if alone:
+            part, f = problem_of_set(problem, count, few), few.f[: m - 3 * (k - count)]
+            take_from(best, k, count, few)
+        solution = solve_alone(part, f, tolerance, 1 if alone else len(STARTS), work)
+        steps, inside, residual = steps + solution.newton_steps, inside + solution.interior_steps, solution.residual
+        if not alone:
+            break
+        give_back(k, count, few, best)
+        if residual > tolerance:
+            count = k
+            continue
+        left = extend_set(problem, best, tolerance, newton.equations, few)
+        if not left > tolerance:
+            residual = max(residual, left)
+            break
+        count = list_chosen(k, few)
+    return Solution(best, residual, steps, inside)
+
+
+def solve_alone(problem: Problem, f: Vector, tolerance: float, starts: int, work: SolverWork) -> Solution:
+    """Change impulses to the solution, without a working set; the interior-point method begins `starts` times at most."""
+    newton = work.newton
     write_rho(problem, newton.rho)
-    proximal = PROXIMAL if problem.factored else ROUNDING
-    residual, steps = solve_by_newton(problem, best, tolerance, NEWTON_STEPS, proximal, newton)
+    residual, steps = solve_by_newton(problem, f, tolerance, FIRST_STEPS, PROXIMAL, newton)
+    if residual > tolerance:
+        residual, more = solve_by_damped_newton(problem, f, tolerance, DAMPED_STEPS, newton)
+        steps += more
+    for proximal, most in LAST_STEPS:
+        if residual > tolerance:
+            residual, more = solve_by_newton(problem, f, tolerance, most, proximal, newton)
+            steps += more
     inside = 0
     if residual > tolerance:
         residual, inside, more = solve_inside(
-            problem, with_factor(problem, work), best, residual, tolerance, work.interior, newton
+            problem, with_factor(problem, work), f, residual, tolerance, starts, work.interior, newton
         )
         steps += more
     reached = residual <= tolerance
     for again in range(SETTLING):
-        project_all(problem, best, newton.equations.P)  # what the tolerance left outside
-        residual = write_residual(problem, best, newton)
+        project_all(problem, f, newton.equations.P)  # what the tolerance left outside
+        residual = write_residual(problem, f, newton)
         if again == SETTLING - 1 or not reached or not residual > tolerance:
             break
-        residual, more = solve_by_newton(problem, best, 0.1 * tolerance, SETTLING, ROUNDING, newton)
+        residual, more = solve_by_newton(problem, f, 0.1 * tolerance, SETTLING, ROUNDING, newton)
         steps += more
-    return Solution(best, residual, steps, inside)
+    return Solution(f, residual, steps, inside)
 
 
 def with_factor(problem: Problem, work: SolverWork) -> Problem:
@@ -118,7 +168,7 @@ def with_factor(problem: Problem, work: SolverWork) -> Problem:
         rank = write_factor(problem.A, m, work.factor)
         B = factor_of_one_branch(k, m - 3 * k, rank, work.factor.L, work.rows)
         R, A = work.no_compliance[:m], as_matrix(work.best, 0, 0)
-    return Problem(A, problem.b, problem.mu, problem.lower, problem.upper, problem.pyramid, B, R)
+    return Problem(A, problem.b, problem.mu, problem.lower, problem.upper, problem.pyramid, B, R, problem.pair)
 
 
 def natural_residual(problem: Problem, f: Vector) -> float:

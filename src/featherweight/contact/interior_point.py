@@ -106,7 +106,14 @@ def interior_work(size: int) -> InteriorWork:
 
 
 def solve_inside(
-    problem: Problem, factored: Problem, best: Vector, least: float, tolerance: float, work: InteriorWork, newton: NewtonWork
+    problem: Problem,
+    factored: Problem,
+    best: Vector,
+    least: float,
+    tolerance: float,
+    starts: int,
+    work: InteriorWork,
+    newton: NewtonWork,
 ) -> tuple[float, int, int]:
     """Change the impulses `best`, with the residual `least`, to better ones if any are met: residual, steps, Newton steps.
 
@@ -115,7 +122,7 @@ def solve_inside(
     point, m = work.point, len(problem.b)
     polished = work.polished[:m]
     steps = polishing = 0
-    for number in range(len(STARTS)):
+    for number in range(starts):
         start = STARTS[number]
         begin_inside(factored, start, newton, work)
         stalled, work.pace[0] = 0, 0.0

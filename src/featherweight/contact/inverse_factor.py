@@ -58,12 +58,14 @@ def inverse_work(widths: Integers, nv: int, branches: Branches) -> InverseWork:
 
 
 def factor_by_inverse(
-    model: ContactModel, contacts: ContactPoints, rows: Tensor4, active: Integers, factors: InverseFactors, work: InverseWork,
-    room: RowFactorWork,
+    model: ContactModel, contacts: ContactPoints, rows: Tensor4, active: Integers, groups: int, factors: InverseFactors,
+    work: InverseWork, room: RowFactorWork,
 ) -> RowFactor:  # fmt: skip
-    """Return B = J C for contacts and joint rows; C stays in `work`."""
-    k, n, branches = len(contacts.gap), len(active), factors.branches
-    groups, count = group_rows(model, contacts, active, branches, work, room)
+    """Return B = J C for contacts, which are in so many groups, and joint rows; C stays in `work`."""
+    k, n = len(contacts.gap), len(active)
+    for i in range(n):
+        groups = find_group(k + i, model.joint_branch[model.rows.joint[active[i]]], -1, groups, room)
+    count = write_branches_of_groups(groups, factors.branches, work, room)
     couple_groups(groups, count, room)
     for b in range(len(work.number)):
         if work.number[b] >= 0:
@@ -83,29 +85,36 @@ def factor_by_inverse(
     return factor_in(room, k + n, groups, len(factors.Minv), planned(count, room.plan))
 
 
-def group_rows(
-    model: ContactModel, contacts: ContactPoints, active: Integers, branches: Branches, work: InverseWork, room: RowFactorWork
-) -> tuple[int, int]:
-    """Write the groups of contacts and joint rows, and which branches take part: how many there are of both."""
-    k, groups, count = len(contacts.gap), 0, 0
-    room.run_begin[0] = 0
+def group_contacts(model: ContactModel, contacts: ContactPoints, room: RowFactorWork) -> int:
+    """Write the group of each contact, one for each pair of branches that touch; how many groups there are."""
+    groups = 0
+    for c in range(len(contacts.gap)):
+        a, b = branch_of_side(model, contacts, c, 0), branch_of_side(model, contacts, c, 1)
+        groups = find_group(c, a, b, groups, room)
+    return groups
+
+
+def find_group(c: int, a: int, b: int, groups: int, room: RowFactorWork) -> int:
+    """Write the group of block c, whose bodies are on branches a and b; how many groups there are then."""
+    g = groups - 1
+    while g >= 0 and (room.first[g] != a or room.second[g] != b):
+        g -= 1
+    if g < 0:
+        g = groups
+        room.first[g], room.second[g] = a, b
+        groups += 1
+    room.group[c] = g
+    return groups
+
+
+def write_branches_of_groups(groups: int, branches: Branches, work: InverseWork, room: RowFactorWork) -> int:
+    """Write which branches take part, and those of each group; how many take part."""
+    room.run_begin[0] = count = 0
     for b in range(len(work.number)):
         work.number[b] = -1
-    for c in range(k + len(active)):
-        if c < k:
-            a, b = branch_of_side(model, contacts, c, 0), branch_of_side(model, contacts, c, 1)
-        else:
-            a, b = model.joint_branch[model.rows.joint[active[c - k]]], -1
-        g = groups - 1
-        while g >= 0 and (room.members[g] != a or room.member_begin[g] != b):  # here, for now: the branches of each group
-            g -= 1
-        if g < 0:
-            g = groups
-            groups += 1
-            room.members[g], room.member_begin[g] = a, b
-            count = write_runs(g, a, b, count, branches, work, room)
-        room.group[c] = g
-    return groups, count
+    for g in range(groups):
+        count = write_runs(g, room.first[g], room.second[g], count, branches, work, room)
+    return count
 
 
 def branch_of_side(model: ContactModel, contacts: ContactPoints, c: int, s: int) -> int:

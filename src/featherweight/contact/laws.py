@@ -47,6 +47,7 @@ class Problem(NamedTuple):
     pyramid: bool = False
     B: RowFactor = NO_ROWS
     R: Vector = np.zeros(0)  # (m,) the compliance, where B is given
+    pair: Integers = np.zeros(0, np.int64)  # (k,) numbers of the pairs of bodies that touch, or (0,) where nothing is known
 
     @property
     def factored(self) -> bool:

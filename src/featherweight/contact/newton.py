@@ -18,12 +18,23 @@ from typing import NamedTuple
 import numpy as np
 
 from ..engine.loops.array_types import Tensor, Vector
-from .block_equations import NO_BRANCHES, BlockEquations, EquationSizes, block_equations, place_of, write_product, write_step
+from .block_equations import (
+    NO_BRANCHES,
+    BlockEquations,
+    EquationSizes,
+    block_equations,
+    copy_numbers,
+    place_of,
+    write_product,
+    write_step,
+)
 from .laws import Problem, project
 from .row_factor import sum_of_squares
 
 PROXIMAL = 1e-6
-ROUNDING = 1e-9  # where contacts are hardly redundant
+ROUNDING = 1e-9  # as small as rounding permits
+LEAST_DAMPING, FIRST_DAMPING, MOST_DAMPING = 1e-6, 1e-3, 1e-2  # proximal terms of damped steps
+LESS_DAMPING, MORE_DAMPING = 0.1, 100.0  # after a step that gains, and after one that does not
 
 
 class NewtonWork(NamedTuple):
@@ -31,12 +42,13 @@ class NewtonWork(NamedTuple):
 
     rho: Vector  # (m,)
     last: Vector  # (m,) impulses
+    tried: Vector  # (m,)
     equations: BlockEquations  # its right side is r(f), and its P are P'
 
 
 def newton_work(size: int, branches: EquationSizes = NO_BRANCHES) -> NewtonWork:
     """Room for so many unknowns."""
-    return NewtonWork(np.empty(size), np.empty(size), block_equations(size, branches))
+    return NewtonWork(np.empty(size), np.empty(size), np.empty(size), block_equations(size, branches))
 
 
 def write_rho(problem: Problem, rho: Vector) -> None:
@@ -130,4 +142,33 @@ def solve_by_newton(
                 f[i] = last[i]
         elif not residual < np.inf:
             return least, count + 1
+    return least, most
+
+
+def solve_by_damped_newton(problem: Problem, f: Vector, tolerance: float, most: int, work: NewtonWork) -> tuple[float, int]:
+    """As `solve_by_newton`, with proximal terms as Levenberg and Marquardt choose them.
+
+    A step that gains nothing is taken back, and its proximal term grows; at `MOST_DAMPING` steps stay whatever they gain.
+    """
+    last, tried, step, proximal = work.last, work.tried, work.equations.step, FIRST_DAMPING
+    m = len(f)
+    copy_numbers(f, last[:m])
+    least = current = write_residual(problem, f, work)
+    for count in range(most):
+        if not least > tolerance:
+            return least, count
+        write_newton_step(problem, proximal, work)
+        for i in range(m):
+            tried[i] = last[i] - step[i]
+        residual = write_residual(problem, tried[:m], work)
+        if residual < current or (proximal >= MOST_DAMPING and residual < np.inf):
+            proximal = max(LESS_DAMPING * proximal, LEAST_DAMPING) if residual < current else proximal
+            current = residual
+            copy_numbers(tried, last[:m])
+        else:
+            proximal = min(MORE_DAMPING * proximal, MOST_DAMPING)
+            write_residual(problem, last[:m], work)  # P' once more
+        if residual < least:
+            least = residual
+            copy_numbers(tried, f)
     return least, most

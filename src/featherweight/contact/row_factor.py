@@ -45,15 +45,17 @@ class RowFactorWork(NamedTuple):
     branch: Integers
     column: Integers
     plan: PlanWork
+    first: Integers  # (blocks,) of each group the branch of the one body, -1 of the world
+    second: Integers  # (blocks,) and of the other
 
 
 def row_factor_work(blocks: int, numbers: int, branches: int, runs: int) -> RowFactorWork:
     """Room for so many blocks with so many numbers, of which each group has entries in so many branches (`runs`) at most."""
-    at, group, members, width = np.zeros((4, blocks), np.int64)
+    at, group, members, width, first, second = np.zeros((6, blocks), np.int64)
     member_begin, run_begin = np.zeros((2, blocks + 1), np.int64)
     branch, column = np.empty((2, blocks * runs), np.int64)
     return RowFactorWork(
-        np.empty(numbers), at, group, members, member_begin, width, run_begin, branch, column, plan_work(branches)
+        np.empty(numbers), at, group, members, member_begin, width, run_begin, branch, column, plan_work(branches), first, second
     )  # fmt: skip
 
 
@@ -98,7 +100,12 @@ def rows_of_factor(B: RowFactor, k: int, rows: Integers, work: RowFactorWork) ->
         c, l = (r // 3, r % 3) if r < 3 * k else (r - 2 * k, 0)
         work.group[i] = B.group[c]
         work.at[i] = B.at[c] + l * B.width[B.group[c]]
-    part = factor_in(work, len(rows), len(B.width), B.size, B.plan)
+    return blocks_of_factor(B, len(rows), work)
+
+
+def blocks_of_factor(B: RowFactor, blocks: int, work: RowFactorWork) -> RowFactor:
+    """Return the factor of blocks whose groups and places in B are written."""
+    part = factor_in(work, blocks, len(B.width), B.size, B.plan)
     return part._replace(values=B.values, width=B.width, run_begin=B.run_begin, branch=B.branch, column=B.column)
 
 

@@ -1,0 +1,136 @@
+"""A few of a problem's contacts, which are solved for first.
+
+Most contacts of a sole, a hand or a heap are redundant or open, and need no impulse. A working set begins with the contacts that had
+impulses in the step before, and of each pair of bodies with the one that closes the fastest. With its solution, contacts outside
+of it that would close join it, of each pair of bodies again the fastest. What is left solves the whole problem, as all
+conditions hold: a contact outside of the set has no impulse, and opens. Rows with bounds always belong to the set.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..engine.loops.array_types import Booleans, Integers, Vector
+from ..engine.loops.kernels import as_matrix
+from .block_equations import BlockEquations, write_product
+from .laws import Problem
+from .row_factor import RowFactor, RowFactorWork, blocks_of_factor, row_factor_work
+
+
+class WorkingSet(NamedTuple):
+    """Room for the set, of at most k contacts and m unknowns."""
+
+    chosen: Integers  # (k,) contacts, in ascending order
+    is_chosen: Booleans  # (k,)
+    fastest: Integers  # (k,) of each pair of bodies the contact that closes the fastest, -1 without any
+    velocity: Vector  # (m,) of the whole problem
+    f: Vector  # (m,) impulses of the set
+    b: Vector  # (m,)
+    mu: Vector  # (k,)
+    R: Vector  # (m,)
+    A: Vector  # (m m,)
+    rows: RowFactorWork
+
+
+def working_set(size: int) -> WorkingSet:
+    """Room for problems of so many unknowns."""
+    k = size // 3
+    velocity, f, b, R = np.empty((4, size))
+    chosen, fastest = np.empty((2, k), np.int64)
+    rows = row_factor_work(size, 0, 0, 0)
+    return WorkingSet(chosen, np.empty(k, bool), fastest, velocity, f, b, np.empty(k), R, np.empty(size * size), rows)
+
+
+def begin_set(problem: Problem, f: Vector, tolerance: float, equations: BlockEquations, work: WorkingSet) -> int:
+    """Choose the contacts with impulses, and of each pair of bodies the one that closes the fastest; how many."""
+    for c in range(len(problem.mu)):
+        work.is_chosen[c] = f[3 * c] > 0.0
+    extend_set(problem, f, tolerance, equations, work)
+    return list_chosen(len(problem.mu), work)
+
+
+def extend_set(problem: Problem, f: Vector, tolerance: float, equations: BlockEquations, work: WorkingSet) -> float:
+    """Choose of each pair of bodies the contact outside the set that closes the fastest, under impulses f.
+
+    The most by which any of them closes, as a residual [m/s]; none is chosen for less than the tolerance.
+    """
+    u, k, worst = work.velocity, len(problem.mu), 0.0
+    for c in range(k):
+        work.fastest[c] = -1
+    write_product(problem, f, equations, u[: len(f)])
+    for i in range(len(f)):
+        u[i] += problem.b[i]
+    for c in range(k):
+        lack = -u[3 * c] * max(1.0, problem.mu[c])
+        if not work.is_chosen[c] and lack > tolerance:
+            worst, pair = max(worst, lack), problem.pair[c]
+            if work.fastest[pair] < 0 or u[3 * c] < u[3 * work.fastest[pair]]:
+                work.fastest[pair] = c
+    for pair in range(k):
+        if work.fastest[pair] >= 0:
+            work.is_chosen[work.fastest[pair]] = True
+    return worst
+
+
+def list_chosen(k: int, work: WorkingSet) -> int:
+    """Write the contacts of the set; how many."""
+    count = 0
+    for c in range(k):
+        if work.is_chosen[c]:
+            work.chosen[count] = c
+            count += 1
+    return count
+
+
+def problem_of_set(problem: Problem, count: int, work: WorkingSet) -> Problem:
+    """Return the problem of the contacts chosen, and of all rows with bounds."""
+    k, n = len(problem.mu), len(problem.lower)
+    m = 3 * count + n
+    A, B = as_matrix(work.A, 0, 0), problem.B
+    for i in range(m):
+        r = row_of(i, count, k, work)
+        work.b[i] = problem.b[r]
+        if problem.factored:
+            work.R[i] = problem.R[r]
+    for c in range(count):
+        work.mu[c] = problem.mu[work.chosen[c]]
+    if problem.factored:
+        B = factor_of_set(problem.B, k, count, n, work)
+    else:
+        A = as_matrix(work.A, m, m)
+        for i in range(m):
+            r = row_of(i, count, k, work)
+            for j in range(m):
+                A[i, j] = problem.A[r, row_of(j, count, k, work)]
+    return Problem(
+        A, work.b[:m], work.mu[:count], problem.lower, problem.upper, problem.pyramid, B, work.R[:m], problem.pair[:0]
+    )  # fmt: skip
+
+
+def factor_of_set(B: RowFactor, k: int, count: int, n: int, work: WorkingSet) -> RowFactor:
+    """Return the rows of the set."""
+    for c in range(count + n):
+        block = work.chosen[c] if c < count else k - count + c
+        work.rows.at[c], work.rows.group[c] = B.at[block], B.group[block]
+    return blocks_of_factor(B, count + n, work.rows)
+
+
+def row_of(i: int, count: int, k: int, work: WorkingSet) -> int:
+    """The row of the whole problem that is row i of the set's."""
+    return 3 * work.chosen[i // 3] + i % 3 if i < 3 * count else i + 3 * (k - count)  # type: ignore[no-any-return]
+
+
+def take_from(whole: Vector, k: int, count: int, work: WorkingSet) -> None:
+    """Write the set's impulses, of those of the whole problem."""
+    for i in range(len(whole) - 3 * (k - count)):
+        work.f[i] = whole[row_of(i, count, k, work)]
+
+
+def give_back(k: int, count: int, work: WorkingSet, whole: Vector) -> None:
+    """Write the impulses of the whole problem, zero outside of the set."""
+    for i in range(len(whole)):
+        whole[i] = 0.0
+    for i in range(len(whole) - 3 * (k - count)):
+        whole[row_of(i, count, k, work)] = work.f[i]
