@@ -6,7 +6,8 @@
 
 `record` runs the scenes of `falling_scenes`, and the robots of example-robot-data, which it drops on a floor. All begin with
 small random velocities, again and again, and get random controls; each step gives a problem, also where it cannot be taken.
-Files are chunks of some 64 MB, which `solve` reads one after the other. `families` draws problems from the families of
+Files are chunks of some 64 MB, which `solve` reads one after the other. A problem whose matrix is given by its factor B is kept
+with the columns of B that have numbers, and is solved with B in one branch. `families` draws problems from the families of
 `tests/contact/problem_families.py` and solves them, without files.
 
 `solve` begins from the recorded start, where it is not zero, and from zero. Its table has for each scene the share that reaches
@@ -28,11 +29,17 @@ from falling_scenes import STEP, falling_scenes, kick
 from measure import ROBOTS, machine, markdown
 
 import featherweight as fw
+from featherweight.contact.block_equations import EquationSizes, place_of, sizes_of_branches
+from featherweight.contact.branches import padded
 from featherweight.contact.contact_problem import active_rows, problem_in
-from featherweight.contact.impulses import natural_residual, solve_problem
+from featherweight.contact.impulses import Solution, natural_residual_in, of_arrays, solve_in_room, solver_work
 from featherweight.contact.laws import Problem
+from featherweight.contact.newton import newton_work
+from featherweight.contact.row_factor import RowFactor, factor_in, factor_of_one_branch, row_factor_work, write_row
+from featherweight.engine.loops.kernels import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
+residual_in_room = compiled(natural_residual_in)
 
 CHUNK = 8_000_000  # numbers in a file
 HELD, ANEW = 10, 200  # steps under the same controls, and until a robot begins anew
@@ -54,6 +61,46 @@ class Recorded(NamedTuple):
     tolerance: float
 
 
+# ---- factors
+
+
+def dense_factor(problem: Problem) -> Array:
+    """Return B (m, columns) of a problem without columns of zeros; of one that has no factor, no columns."""
+    matrix = np.zeros((len(problem.b), problem.B.size))
+    if problem.factored:
+        write_rows_of_factor(problem.B, len(problem.mu), matrix)
+    return matrix[:, matrix.any(axis=0)]
+
+
+@compiled
+def write_rows_of_factor(B: RowFactor, k: int, matrix: Array) -> None:
+    """Write the rows of k contacts and further rows to a matrix of zeros."""
+    for i in range(len(matrix)):
+        c, l = place_of(i, k)
+        write_row(B, c, l, 1.0, matrix[i])
+
+
+def in_one_branch(matrix: Array, k: int) -> RowFactor:
+    """Return the factor of k contacts and further rows from a matrix (m, columns)."""
+    m, rank = matrix.shape
+    values = np.zeros((m, padded(rank)))
+    values[:, :rank] = matrix
+    return factor_of_one_branch(k, m - 3 * k, rank, values.ravel(), row_factor_work(m - 2 * k, 0, 1, 1))
+
+
+def sizes_of(problem: Problem) -> EquationSizes:
+    """Return the sizes of equations with the factor of a problem."""
+    return sizes_of_branches(np.array([problem.B.size]), padded(problem.B.size))
+
+
+def matrix_of(problem: Problem) -> Array:
+    """Return A, also of a problem that has its factor."""
+    if not problem.factored:
+        return problem.A
+    B = dense_factor(problem)
+    return np.asarray(B @ B.T + np.diag(problem.R))
+
+
 # ---- files
 
 
@@ -69,7 +116,7 @@ class Writer:
     def add(self, recorded: Recorded) -> None:
         self.waiting.append(recorded)
         self.count += 1
-        self.numbers += recorded.problem.A.size
+        self.numbers += recorded.problem.A.size + recorded.problem.B.values.size
         if self.numbers > CHUNK:
             self.write()
 
@@ -78,16 +125,20 @@ class Writer:
         if not self.waiting:
             return
         problems = [r.problem for r in self.waiting]
-        names = "A", "b", "mu", "lower", "upper"
+        factors = [dense_factor(p) for p in problems]
+        names = "A", "b", "mu", "lower", "upper", "R", "pair"
         arrays: dict[str, Any] = {name: np.concatenate([getattr(p, name).ravel() for p in problems]) for name in names}
         np.savez(
             self.folder / f"{self.files:04d}.npz",
             **arrays,
+            B=np.concatenate([B.ravel() for B in factors]),
+            columns=np.array([B.shape[1] if p.factored else -1 for p, B in zip(problems, factors, strict=True)]),
             start=np.concatenate([r.start for r in self.waiting]),
             scene=np.array([r.scene for r in self.waiting]),
             contacts=np.array([len(p.mu) for p in problems]),
             rows=np.array([len(p.lower) for p in problems]),
             pyramid=np.array([p.pyramid for p in problems]),
+            paired=np.array([len(p.pair) == len(p.mu) for p in problems]),
             tolerance=np.array([r.tolerance for r in self.waiting]),
         )
         self.waiting, self.numbers, self.files = [], 0, self.files + 1
@@ -97,17 +148,22 @@ def read(path: Path) -> Iterator[Recorded]:
     """Yield the problems of a file."""
     with np.load(path) as stored:
         x = dict(stored)
-    at = dict.fromkeys(("A", "b", "mu", "lower", "upper", "start"), 0)
+    at = dict.fromkeys(("A", "b", "mu", "lower", "upper", "B", "R", "pair", "start"), 0)
 
     def take(name: str, count: int) -> Array:
         at[name] += count
         return np.asarray(x[name][at[name] - count : at[name]])
 
     for i, scene in enumerate(x["scene"]):
-        k, n = int(x["contacts"][i]), int(x["rows"][i])
+        k, n, columns = (int(x[name][i]) for name in ("contacts", "rows", "columns"))
         m = 3 * k + n
-        A, b, mu = take("A", m * m).reshape(m, m), take("b", m), take("mu", k)
+        size = m if columns < 0 else 0
+        A, b, mu = take("A", size * size).reshape(size, size), take("b", m), take("mu", k)
         problem = Problem(A, b, mu, take("lower", n), take("upper", n), bool(x["pyramid"][i]))
+        problem = problem._replace(pair=take("pair", k if x["paired"][i] else 0))
+        if columns >= 0:
+            B = in_one_branch(take("B", m * columns).reshape(m, columns), k)
+            problem = problem._replace(B=B, R=take("R", m))
         yield Recorded(str(scene), problem, take("start", m), float(x["tolerance"][i]))
 
 
@@ -117,7 +173,7 @@ def read(path: Path) -> Iterator[Recorded]:
 def problem_of_step(sim: fw.Simulation) -> tuple[Problem, Array, float] | None:
     """Return the contact problem of the last step that was attempted, the start, and the tolerance; None where nothing touched.
 
-    A simulation does not tell it: it is read from where the step has left it.
+    A simulation does not tell it: it is read from where the step has left it. A factor comes in one branch.
     """
     touching = sim._fleet._last_table().content.touching
     settings, contacts = touching.model.settings, int(touching.counts[2]) if touching.counts[0] > 0 else 0
@@ -127,17 +183,16 @@ def problem_of_step(sim: fw.Simulation) -> tuple[Problem, Array, float] | None:
     assembly = touching.workspace.assembly
     p = problem_in(assembly, settings.pyramid, contacts, rows)
     A, b, mu, lower, upper = (np.array(x) for x in p.problem[:5])
-    rank = int(assembly.rank[0])
-    if rank >= 0:
-        B = assembly.B[: len(b) * rank].reshape(len(b), rank)
-        A = B @ B.T + np.diag(p.problem.R)
-    if not (np.isfinite(A).all() and np.isfinite(b).all()):
+    problem = Problem(A, b, mu, lower, upper, settings.pyramid, pair=assembly.pair[:contacts].copy())
+    if assembly.columns[0] >= 0:
+        room, blocks = assembly.factor_rows, contacts + rows
+        groups = int(room.group[:blocks].max()) + 1
+        B = factor_in(room, blocks, groups, int(assembly.columns[0]), p.problem.B.plan)
+        problem = problem._replace(A=np.zeros((0, 0)), B=B, R=p.problem.R.copy())
+        problem = problem._replace(B=in_one_branch(dense_factor(problem), contacts))
+    if not (np.isfinite(matrix_of(problem)).all() and np.isfinite(b).all()):
         return None
-    return (
-        Problem(A, b, mu, lower, upper, settings.pyramid),
-        p.start.copy(),
-        settings.tolerance * float(np.abs(p.problem.b).max()),
-    )
+    return problem, p.start.copy(), settings.tolerance * float(np.abs(b).max())
 
 
 def dropped(path: Path) -> fw.Simulation:
@@ -233,12 +288,14 @@ class Outcome(NamedTuple):
 
 
 def solve(recorded: Recorded, start: Array) -> Outcome:
+    problem, size = of_arrays(recorded.problem), len(start)
     begun = time.perf_counter()
-    solution = solve_problem(recorded.problem, start, recorded.tolerance)
+    work = solver_work(size, sizes_of(problem))
+    solution = Solution(work.best, *solve_in_room(problem, start, recorded.tolerance, work))
     spent = time.perf_counter() - begun
     counts = (int(n) for name, n in solution._asdict().items() if name not in ("impulses", "residual"))
-    residual = natural_residual(recorded.problem, solution.impulses)
-    rounding = ROUNDING * float((np.abs(recorded.problem.A) @ np.abs(solution.impulses)).max())
+    residual = float(residual_in_room(problem, solution.impulses, newton_work(size, sizes_of(problem))))
+    rounding = ROUNDING * float((np.abs(matrix_of(problem)) @ np.abs(solution.impulses)).max())
     differs = DIFFERS * max(residual, recorded.tolerance) + rounding
     ratio = residual / recorded.tolerance if recorded.tolerance > 0.0 else 0.0 if residual == 0.0 else np.inf
     return Outcome(ratio <= 1.0, sum(counts), ratio, bool(abs(solution.residual - residual) <= differs), spent)

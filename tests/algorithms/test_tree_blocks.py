@@ -10,7 +10,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.model.topology import Topology
-from featherweight.robot.step_functions import forest_of
+from featherweight.robot.step_functions import Forest, forest_of
 from featherweight.simulation.contact_inertia import ContactInertia
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -79,8 +79,9 @@ def test_trees_are_consecutive(parent: tuple[int, ...], trees: tuple[int, ...]) 
 
 
 def test_rows_that_do_not_come_tree_after_tree_are_one_tree() -> None:
-    assert forest_of((-1, 0, -1), (0, 2, 1)) == ((0, 3), (0, 0, 0))
-    assert forest_of((-1, 0, -1), (0, 1, 2)) == ((0, 2, 3), (0, 0, 1))
+    parent = (-1, 0, -1)
+    assert forest_of(parent, (0, 2, 1)) == Forest((0, 3), (0, 0, 0), parent, (0, 2, 1))
+    assert forest_of(parent, (0, 1, 2)) == Forest((0, 2, 3), (0, 0, 1), parent, (0, 1, 2))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_steps_by_blocks_are_those_by_whole_matrices(tmp_path: Path, monkeypatch
         simulation = fw.Simulation(robot, q="qpos0")
         inertia = simulation._stage.inertia
         assert inertia.by_inverse and inertia.in_blocks == in_blocks and inertia.columns == (7 if in_blocks else robot.nv)
-        assert (np.diff(simulation._stage.model.tree) >= 0).all() and simulation._stage.model.joint_tree.tolist() == [1]
+        assert (np.diff(simulation._stage.model.branch) >= 0).all() and simulation._stage.model.joint_branch.tolist() == [1]
         control = np.ones(1) if drive else None
         simulation.step(control=control, steps=60)
         assert len(simulation.contacts()[0]) > 4

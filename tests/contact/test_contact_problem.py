@@ -10,11 +10,12 @@ import pytest
 from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
 
-from contact.given_matrices import given_delassus, matrix_of
+from contact.given_matrices import branches_from, dense_factor, given_delassus, matrix_of, one_branch, random_factor
 from featherweight.collision.detection import ContactPoints, body_of
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import (
     AssembledProblem,
+    BodyDelassus,
     ContactImpulses,
     ContactKinematics,
     active_rows,
@@ -22,8 +23,10 @@ from featherweight.contact.contact_problem import (
     assembly_work,
     write_axes,
     write_rows,
+    write_square,
 )
 from featherweight.contact.contact_settings import ContactSettings
+from featherweight.contact.inverse_factor import InverseFactors, inverse_work
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CANDIDATES, JOINTS = 9, 3
@@ -103,10 +106,11 @@ class Touching:
         v, before = rng.standard_normal((2, n, 6))
         gap = np.where(ROWS.friction, inf, np.array([1e-4, -1e-3, 0.7, inf][: len(ROWS.joint)]))
         self.kinematics = ContactKinematics(placement, v, gap, rng.standard_normal(4), before, rng.standard_normal(4))
-        one_tree = np.zeros(n, np.int64), np.zeros(JOINTS, np.int64)
+        branch = np.zeros(n, np.int64), np.zeros(JOINTS, np.int64)
         self.model = ContactModel(
-            self.width, rng.random(CANDIDATES), np.zeros(CANDIDATES), ROWS, SETTINGS, *one_tree, int(self.width.sum()) + JOINTS
+            self.width, rng.random(CANDIDATES), np.zeros(CANDIDATES), ROWS, SETTINGS, *branch, int(self.width.sum()) + JOINTS
         )
+        self.branches = one_branch(self.model.nv)
         size = int(self.width.sum())
         J = rng.standard_normal((size + JOINTS, size + JOINTS))
         self.delassus = given_delassus(J @ J.T, np.cumsum([0, *width]))
@@ -115,8 +119,9 @@ class Touching:
             x[:] = rng.standard_normal(x.shape)
 
     def assembled(self) -> AssembledProblem:
-        work = assembly_work(self.contacts + 1, 4, len(self.delassus.G), self.model.nv)
-        for room in (*work.law[:-1], work.approach, work.before, work.start, work.A, work.half, work.gap, work.rows, work.axes):
+        work = assembly_work(self.contacts + 1, 4, self.model.nv, self.branches)
+        numbers = work.A, work.half, work.gap, work.rows, work.axes, work.factor_rows.values
+        for room in (*work.law[:-1], work.approach, work.before, work.start, *numbers):
             room.fill(np.nan)
         return assembled(self.model, self.points, self.kinematics, self.delassus, self.impulses, work)
 
@@ -191,7 +196,7 @@ def test_redundant_contacts_leave_a_matrix_of_the_rank_of_the_body() -> None:
     rng = np.random.default_rng(3)
     touching = Touching(rng, [6], 5)
     p = touching.assembled()
-    assert p.problem.factored and p.problem.B.shape[1] <= 6 + JOINTS
+    assert p.problem.factored and p.problem.B.size <= 6 + JOINTS
     assert np.linalg.matrix_rank(matrix_of(p.problem)[:15, :15]) == 6
     light = Touching(rng, [6, 6], 4)
     G = block_diag(np.eye(6), 1e8 * np.eye(6), np.eye(JOINTS))
@@ -199,6 +204,39 @@ def test_redundant_contacts_leave_a_matrix_of_the_rank_of_the_body() -> None:
     p = light.assembled()
     R = light.map(p)
     np.testing.assert_allclose(matrix_of(p.problem), R @ G @ R.T, rtol=1e-12, atol=1e-4)
+
+
+@pytest.mark.parametrize(("contacts", "factored"), [(2, False), (8, True)])
+def test_the_inverse_mass_matrix_gives_the_matrix_of_bodies(contacts: int, factored: bool) -> None:
+    """Of few contacts as a matrix, of many by its factor; both bodies have branches of their own, and so have joints."""
+    rng, own = np.random.default_rng(contacts), np.repeat([0, 1, 2], [6, 3, JOINTS])
+    touching, alike = Touching(rng, [6, 3], contacts), own[:, None] == own
+    branch, joint_branch = np.arange(2), np.full(JOINTS, 2)
+    touching.model = touching.model._replace(branch=branch, joint_branch=joint_branch)
+    touching.branches = branches_from([-1, 0, 1, 2, 3, 4, -1, 6, 7, -1, 9, 10])
+    J, C = rng.standard_normal((2, 12, 12)) * alike
+    Minv, width = C @ C.T + np.eye(12), touching.width
+    factors = InverseFactors(J[:9], Minv, J[9:], touching.branches)
+    work = inverse_work(width, 12, touching.branches)
+    found = []
+    for delassus in (
+        touching.delassus._replace(G=J @ Minv @ J.T),
+        BodyDelassus(np.zeros((0, 0)), np.cumsum([0, *width]), True, factors, work),
+    ):
+        touching.delassus = delassus
+        found.append(touching.assembled().problem)
+    assert found[1].factored == factored
+    np.testing.assert_allclose(matrix_of(found[1]), matrix_of(found[0]), rtol=0.0, atol=1e-10 * np.abs(Minv).max())
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 4), (4, 0), (5, 3)])
+def test_the_matrix_of_a_factor_is_its_square(k: int, n: int) -> None:
+    """Rows of one group leave nothing to those of others, which have other branches."""
+    B = random_factor(np.random.default_rng(k), [6, 3, 4], [[0], [1], [2, 0]], k, n)
+    J, A, w = dense_factor(B, k), np.full((3 * k + n, 3 * k + n), np.nan), np.full(13, np.nan)
+    write_square(B, k, w, A)
+    np.testing.assert_allclose(A, J @ J.T, rtol=0.0, atol=1e-13)
+    np.testing.assert_array_equal(A, A.T)
 
 
 def test_the_sides_of_a_contact() -> None:

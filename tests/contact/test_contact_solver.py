@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import nnls
 from scipy.spatial.transform import Rotation
 
-from contact.given_matrices import given_delassus
+from contact.given_matrices import branches_from, given_delassus, one_branch
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics, write_axes
@@ -43,8 +43,9 @@ def model(restitution: float) -> ContactModel:
     ints = np.array([0, 0]), np.array([6, 6]), np.array([7, 7])
     friction, upper = np.array([False, True]), np.array([np.inf, 1e-4])
     rows = JointRows(*ints, np.zeros(2), np.ones(2), friction, np.array([0.0, -1e-4]), upper)
-    tree, joint_tree = np.array([0]), np.array([1])
-    return ContactModel(np.array([6]), np.full(POINTS, 0.5), np.full(POINTS, restitution), rows, settings, tree, joint_tree, 7)
+    branch, joint_branch = np.array([0]), np.array([1])
+    mu, e = np.full(POINTS, 0.5), np.full(POINTS, restitution)
+    return ContactModel(np.array([6]), mu, e, rows, settings, branch, joint_branch, 7)
 
 
 def test_impulses_that_stop_a_box_and_a_joint() -> None:
@@ -60,11 +61,11 @@ def test_impulses_that_stop_a_box_and_a_joint() -> None:
         )
         J, Minv = np.eye(7)[:6], np.diag(1.0 / np.array([2.0, 2.0, 2.0, 0.01, 0.02, 0.02, 0.5]))
         impulses = ContactImpulses.of_sizes(POINTS, 1, 1, POINTS, ROWS)
-        given = model(restitution)
-        factors = InverseFactors(J, Minv, np.eye(7)[6:], np.array([0, 6, 7]), np.array([0, 6]))
-        work = inverse_work(given.width, 7, 2, 6)
+        given, branches = model(restitution), branches_from([-1, 0, 1, 2, 3, 4, -1])
+        factors = InverseFactors(J, Minv, np.eye(7)[6:], branches)
+        work = inverse_work(given.width, 7, branches)
         delassus = BodyDelassus(np.zeros((0, 0)), np.array([0, 6]), True, factors, work)
-        workspace = solver_workspace(6, 4, 7, 7)  # more than are there
+        workspace = solver_workspace(6, 4, 7, branches)  # more than are there
         report = resolve(given, points, kinematics, delassus, impulses, workspace)
         assert report.residual <= report.allowed and report.parting > 0.0
         np.testing.assert_allclose(impulses.wrench[0], [0.0, 0.0, 2.0 * (1.0 + restitution), 0.0, 0.0, 0.0], atol=1e-8)
@@ -116,8 +117,9 @@ class Scene:
 
     @property
     def model(self) -> ContactModel:
-        tree, joint_tree, nv = np.arange(self.n), np.zeros(0, np.int64), 6 * self.n
-        return ContactModel(np.full(self.n, 6), self.friction, self.restitution, NO_ROWS, self.settings, tree, joint_tree, nv)
+        branch, none = np.arange(self.n), np.zeros(0, np.int64)
+        width, nv = np.full(self.n, 6), 6 * self.n
+        return ContactModel(width, self.friction, self.restitution, NO_ROWS, self.settings, branch, none, nv)
 
     @property
     def kinematics(self) -> ContactKinematics:
@@ -127,7 +129,7 @@ class Scene:
     def resolve(self, workspace: SolverWorkspace | None = None) -> tuple[ContactImpulses, SolverReport]:
         impulses = ContactImpulses.of_sizes(self.k, self.n, 0, self.k, 0)
         delassus = given_delassus(np.diag(1.0 / self.inertia.ravel()), 6 * np.arange(self.n + 1))
-        workspace = workspace or solver_workspace(self.k, 0, 6 * self.n, 6 * self.n)
+        workspace = workspace or solver_workspace(self.k, 0, 6 * self.n, one_branch(6 * self.n))
         report = resolve(self.model, self.points, self.kinematics, delassus, impulses, workspace)
         assert report.residual <= report.allowed
         return impulses, report
@@ -290,7 +292,7 @@ def test_joints_beyond_limits_come_back_at_their_speed_and_friction_is_not_pushe
     delassus = given_delassus(2.0 * np.eye(2), [0])
     impulses = ContactImpulses.of_sizes(0, 0, 2, 0, 3)
     no_points = ContactPoints._make([*np.zeros((3, 0), np.int64), *np.zeros((2, 0, 3)), np.zeros(0)])
-    report = resolve(given, no_points, kinematics, delassus, impulses, solver_workspace(0, 3, 2, 2))
+    report = resolve(given, no_points, kinematics, delassus, impulses, solver_workspace(0, 3, 2, one_branch(2)))
     assert report.residual <= report.allowed and report.parting == RETURN_SPEED * STEP and report.stored == 0.0
     np.testing.assert_allclose(2.0 * impulses.joint_push, [RETURN_SPEED * STEP, 4e-4], rtol=1e-9)
     np.testing.assert_allclose(2.0 * impulses.joint, [0.0, 1e-2], atol=1e-12)
@@ -326,7 +328,7 @@ def test_the_problem_after_impulses_has_what_they_leave() -> None:
     J = rng.standard_normal((5, 5))
     p = Problem(J @ J.T, rng.standard_normal(5), np.array([0.5]), np.array([0.0, -2.0]), np.array([np.inf, 2.0]))
     f = rng.random(5)
-    after = problem_after(p, f, impulse_work(2, 3, 9))
+    after = problem_after(p, f, impulse_work(2, 3))
     np.testing.assert_allclose(after.b, p.A @ f + p.b)
     np.testing.assert_allclose([after.lower, after.upper], [[-f[3], -2.0 - f[4]], [np.inf, 2.0 - f[4]]])
     assert after.A is p.A and after.mu is p.mu

@@ -7,19 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from featherweight.contact.branches import padded
 from featherweight.contact.delassus_factor import factor_work, write_factor
+from featherweight.engine.loops.kernels import as_matrix
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def factor(G: Array, picked: Any = None) -> Array:
-    """L for some rows, in room for more that held something else."""
+    """L for some rows, in room for more that held something else; zeros fill its rows."""
     rows = np.arange(len(G)) if picked is None else np.asarray(picked)
     work = factor_work(len(G) + 3)
     for room in (work.L, work.left, work.at_first):
         room.fill(np.nan)
     work.rows[: len(rows)] = rows
-    return write_factor(G, len(rows), work).copy()
+    rank = write_factor(G, len(rows), work)
+    L: Array = as_matrix(work.L, len(rows), padded(rank))
+    assert not L[:, rank:].any()
+    return L[:, :rank].copy()
 
 
 @pytest.mark.parametrize("scale", [0.0, 4.0, 8.0], ids=["alike", "1e4", "1e8"])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contact.given_matrices import with_factor_of
+from contact.given_matrices import matrix_of, with_factor_of
 from contact.problem_families import drawn
 from featherweight.contact.impulses import natural_residual, of_arrays, solver_work, with_factor
 from featherweight.contact.interior_point import (
@@ -74,7 +74,7 @@ def test_steps_stay_inside_of_all_cones(seed: int, start: int, least: float, pyr
 def equations(p: Problem, x: InsidePoint) -> Array:
     """Velocities that differ from those inside, and all products, as the law has them."""
     k, f = len(p.mu), x.f[: len(p.b)]
-    u = p.B @ (p.B.T @ f) + p.R * f + p.b
+    u = matrix_of(p) @ f + p.b
     left: list[float] = []
     for c in range(k):
         n, t = f[3 * c], f[3 * c + 1 : 3 * c + 3]
@@ -161,7 +161,8 @@ def test_it_solves_what_newtons_method_does_not_from_a_bad_start(family: str, py
         left, _ = solve_by_newton(p, f.copy(), tolerance, 8, PROXIMAL, work.newton)
         astray += left > tolerance
         f[:] = 0.0
-        least, steps, _ = solve_compiled(p, with_factor(p, work), f, np.inf, tolerance, work.interior, work.newton)
+        rooms = work.interior, work.newton
+        least, steps, _ = solve_compiled(p, with_factor(p, work), f, np.inf, tolerance, len(STARTS), *rooms)
         assert least <= tolerance and steps > 0
         assert natural_residual(p, f) <= tolerance * 1.001 + 16.0 * np.finfo(float).eps * (np.abs(p.A) @ np.abs(f)).max()
     assert astray > 0

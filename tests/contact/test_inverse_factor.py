@@ -2,157 +2,206 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+import featherweight as fw
+from contact.given_matrices import branches_from, dense_factor
 from featherweight.collision.detection import ContactPoints
+from featherweight.contact.block_equations import place_of
+from featherweight.contact.branches import branch_of_velocity, branches_of, longest_path, widest_row
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_settings import ContactSettings
-from featherweight.contact.inverse_factor import (
-    InverseFactors,
-    InverseWork,
-    add_rows_by_inverse,
-    inverse_work,
-    write_body_row_by_inverse,
-    write_inverse_factor,
-    write_joint_row_by_inverse,
-)
+from featherweight.contact.inverse_factor import InverseFactors, InverseWork, factor_by_inverse, group_contacts, inverse_work
+from featherweight.contact.row_factor import RowFactor, row_factor_work, sum_of_squares
+from featherweight.model.generators import from_parents
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Pairs = Sequence[tuple[int, int]]
+CHAIN, FORK, DEEP = (-1, 0, 1, 2, 3, 4, 5, 6), (-1, 0, 1, 2, 1, 4, 0, 6, 6), (-1, 0, 1, 0, 3, 3, 5, 5, 7, 7, 9)
+FOREST = (-1, 0, 1, -1, 3, 4, 5, 4, 7, -1, 9, 10, 9)
 
 
-def touching(pairs: list[tuple[int, int]]) -> ContactPoints:
+class Robot(NamedTuple):
+    """A robot, and the whole of what its factors have."""
+
+    model: ContactModel
+    factors: InverseFactors
+    J: Array  # (rows of all bodies, nv)
+    Minv: Array  # (nv, nv)
+
+    def rows_of(self, body: int) -> Array:
+        begin = int(self.model.width[:body].sum())
+        return self.J[begin : begin + self.model.width[body]]
+
+
+def path_of(parent: Sequence[int], i: int) -> list[int]:
+    """Velocities from the ground to i."""
+    return [*path_of(parent, parent[i]), i] if i >= 0 else []
+
+
+def model_of(parent: Sequence[int], width: Any, moved_by: Any, joints: Any) -> ContactModel:
+    """Bodies that move with velocities, and joints at velocities; every joint row has dry friction."""
+    settings = ContactSettings(1e-3, 0.01, 1e-4, 0.01, 1e-10, False, False)
+    n, branch = len(joints), np.array([*branch_of_velocity(parent), -1], np.int64)
+    rows = joint_rows(np.arange(n), np.full(n, -np.inf), np.full(n, np.inf), np.ones(n), 1e-3)
+    of_bodies, of_joints = (branch[np.array(x, np.int64)] for x in (moved_by, joints))
+    return ContactModel(np.array(width, np.int64), np.zeros(0), np.zeros(0), rows, settings, of_bodies, of_joints, len(parent))
+
+
+def random_robot(rng: np.random.Generator, parent: Sequence[int], moved_by: Any, joints: Any = (), ratio: float = 1.0) -> Robot:
+    """M = Lᵀ L with entries of L on paths; bodies have six rows and three in turn; diagonal entries of L are in a ratio."""
+    nv, width = len(parent), [(6, 3)[b % 2] for b in range(len(moved_by))]
+    on_path = np.array([np.isin(np.arange(nv), path_of(parent, i)) for i in range(nv)])
+    L = 0.5 * rng.standard_normal((nv, nv)) * on_path
+    L[np.diag_indices(nv)] = np.geomspace(1.0, ratio, nv)
+    J = rng.standard_normal((sum(width), nv)) * np.repeat(on_path[list(moved_by)], width, axis=0)
+    C = np.linalg.inv(L)
+    factors = InverseFactors(J, C @ C.T, np.eye(nv)[list(joints)], branches_from(parent))
+    return Robot(model_of(parent, width, moved_by, joints), factors, J, C @ C.T)
+
+
+def touching(pairs: Pairs) -> ContactPoints:
     """Contacts of pairs of bodies, -1 for the world."""
     k = len(pairs)
     a, b = (np.array([p[side] for p in pairs], np.int64) for side in (0, 1))
     return ContactPoints(np.arange(k), a, b, np.zeros((k, 3)), np.zeros((k, 3)), np.zeros(k))
 
 
-def model_of(width: Array, trees: tuple[Array, Array], nv: int) -> ContactModel:
-    """Every joint row has dry friction."""
-    settings = ContactSettings(1e-3, 0.01, 1e-4, 0.01, 1e-10, False, False)
-    joints = len(trees[1])
-    rows = joint_rows(np.arange(joints), np.full(joints, -np.inf), np.full(joints, np.inf), np.ones(joints), 1e-3)
-    return ContactModel(width, np.zeros(0), np.zeros(0), rows, settings, *trees, nv)
+def factor(robot: Robot, pairs: Pairs, rows: Array) -> tuple[RowFactor, InverseWork]:
+    """B for contacts and all joint rows, in room that held something else."""
+    model, branches, k = robot.model, robot.factors.branches, len(pairs)
+    blocks, runs = k + len(model.rows.joint), 2 * longest_path(branches) + 1
+    work = inverse_work(model.width, model.nv, branches)
+    room = row_factor_work(blocks, 3 * blocks * widest_row(branches), len(branches.width), runs)
+    for x in (work.reciprocal, work.rows, room.values):
+        x.fill(np.nan)
+    active = np.arange(len(model.rows.joint))
+    groups = group_contacts(model, touching(pairs), room)
+    return factor_by_inverse(model, touching(pairs), rows, active, groups, robot.factors, work, room), work
 
 
-def random_factors(rng: np.random.Generator, width: Array, nv: int, joints: int, ratio: float = 10.0) -> InverseFactors:
-    """Rows of which half the entries are zero; masses in a ratio."""
-    m = int(width.sum())
-    J = rng.standard_normal((m, nv)) * (rng.random((m, nv)) < 0.5)
-    Q = np.linalg.qr(rng.standard_normal((nv, nv)))[0]
-    Minv = Q @ np.diag(np.geomspace(1.0, ratio, nv)) @ Q.T
-    E = np.eye(nv)[rng.permutation(nv)[:joints]]
-    return InverseFactors(J, 0.5 * (Minv + Minv.T), E, np.array([0, nv]), np.zeros(1, np.int64))
+def seen(robot: Robot, pairs: Pairs, rows: Array) -> Array:
+    """J of contacts, which combine rows of their bodies, and of joint rows."""
+    J = np.zeros((3 * len(pairs), robot.model.nv))
+    for c, pair in enumerate(pairs):
+        for side, body in enumerate(pair):
+            if body >= 0:
+                J[3 * c : 3 * c + 3] += rows[c, side, :, : robot.model.width[body]] @ robot.rows_of(body)
+    return np.concatenate([J, robot.model.rows.sign[:, None] * robot.factors.E])
 
 
-def written(model: ContactModel, pairs: list[tuple[int, int]], factors: InverseFactors) -> InverseWork:
-    """C in room that held something else; what is not needed stays NaN."""
-    first = factors.first
-    work = inverse_work(model.width, model.nv, len(first) - 1, int(np.diff(first).max()))
-    for room in (work.C, work.matrix, work.reciprocal, work.rows):
-        room.fill(np.nan)
-    write_inverse_factor(model, touching(pairs), np.arange(len(model.rows.joint)), factors, work)
-    return work
+CASES = pytest.mark.parametrize(
+    ("parent", "moved_by", "joints", "pairs"),
+    [
+        ((-1,), [0], [0], [(0, -1)]),
+        (CHAIN, [0, 4, 7], [2, 7], [(0, -1), (2, -1), (0, 2), (2, 1)]),
+        (FORK, [1, 3, 5, 7, 8], [2, 8], [(1, 2), (2, 1), (3, 4), (0, 4), (1, 0), (-1, 3), (3, -1), (3, 4)]),
+        (DEEP, [0, 6, 8, 10, 2], [10, 3], [(2, 3), (3, 1), (0, 3), (4, 3), (1, 4), (0, -1), (3, 0)]),
+        (FOREST, [2, 6, 8, 11, 12], [0, 6, 9], [(0, 1), (2, 1), (4, 3), (3, 0), (4, -1)]),
+        (FOREST, [6, 12], [12], [(0, 1), (1, 0)]),
+        (FORK, [], [3, 0, 3], []),
+        (FORK, [3], [], []),
+    ],
+    ids=["one velocity", "chain", "fork", "deep", "forest", "two trees", "joints", "nothing"],
+)
 
 
-def rows_of(model: ContactModel, bodies: list[int], factors: InverseFactors, work: InverseWork) -> Array:
-    """B of all rows of some bodies, and of all joint rows."""
-    B = np.full((int(model.width[bodies].sum()) + len(factors.E), model.nv), np.nan)
-    at = 0
-    for body in bodies:
-        for i in range(model.width[body]):
-            write_body_row_by_inverse(body, i, model, factors, work, B[at])
-            at += 1
-    for joint in range(len(factors.E)):
-        write_joint_row_by_inverse(joint, 1.0, model, factors, work, B[at + joint])
-    return B
+@CASES
+@pytest.mark.parametrize("ratio", [1.0, 1e4])
+def test_rows_are_those_by_the_inverse_mass_matrix(parent: Any, moved_by: Any, joints: Any, pairs: Pairs, ratio: float) -> None:
+    """B = J C and B Bᵀ = J M⁻¹ Jᵀ, also where bodies of one tree touch; no other branch than those of both paths is kept."""
+    rng = np.random.default_rng(len(pairs))
+    robot = random_robot(rng, parent, moved_by, joints, ratio)
+    rows = rng.standard_normal((len(pairs), 2, 3, 6))
+    found, _ = factor(robot, pairs, rows)
+    B, J = dense_factor(found, len(pairs)), seen(robot, pairs, rows)
+    squares = [sum_of_squares(found, *place_of(i, len(pairs))) for i in range(len(B))]
+    np.testing.assert_allclose(squares, (B * B).sum(axis=1), rtol=1e-13)  # zeros fill vectors
+    np.testing.assert_allclose(B, J @ np.linalg.cholesky(robot.Minv), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(B @ B.T, J @ robot.Minv @ J.T, rtol=1e-9, atol=1e-12)
+    branches, model = robot.factors.branches, robot.model
+    for c, g in enumerate(found.group):
+        ends = [model.branch[b] for b in pairs[c] if b >= 0] if c < len(pairs) else [model.joint_branch[c - len(pairs)]]
+        kept = found.plan.first[found.branch[found.run_begin[g] : found.run_begin[g + 1]]]
+        paths = [branches.path[branches.begin[b] : branches.begin[b + 1]] for b in ends]
+        assert sorted(kept) == sorted(branches.first[np.unique(np.concatenate(paths))])
 
 
-@pytest.mark.parametrize("ratio", [1.0, 1e8])
-@pytest.mark.parametrize("bodies", [[0], [0, 2], [1, 3], [], [0, 1, 2, 3]])
-def test_products_of_rows_are_those_by_the_inverse_mass_matrix(bodies: list[int], ratio: float) -> None:
-    """Bodies have six rows, or three at their one point; joint rows are single coordinates."""
-    rng, width = np.random.default_rng(len(bodies)), np.array([6, 3, 6, 3])
-    factors = random_factors(rng, width, 9, 2, ratio)
-    model = model_of(width, (np.zeros(4, np.int64), np.zeros(2, np.int64)), 9)
-    B = rows_of(model, bodies, factors, written(model, [(b, -1) for b in bodies], factors))
-    starts = np.cumsum([0, *width])
-    rows = np.concatenate([*(factors.J[starts[b] : starts[b + 1]] for b in bodies), factors.E])
-    np.testing.assert_allclose(B @ B.T, rows @ factors.Minv @ rows.T, rtol=1e-12, atol=1e-13 * ratio)
+def test_contacts_of_the_same_bodies_are_a_group() -> None:
+    rng, pairs = np.random.default_rng(0), [(0, 1), (2, 1), (0, 1), (2, -1), (0, 1), (2, 1)]
+    robot = random_robot(rng, FORK, [3, 5, 7], [3])
+    found, _ = factor(robot, pairs, rng.standard_normal((6, 2, 3, 6)))
+    assert found.group.tolist() == [0, 1, 0, 2, 0, 1, 3]
+    assert found.members.tolist() == [0, 2, 4, 1, 5, 3, 6] and found.member_begin.tolist() == [0, 3, 5, 6, 7]
 
 
-def test_the_factor_is_triangular() -> None:
-    factors = random_factors(np.random.default_rng(2), np.array([6]), 11, 0)
-    model = model_of(np.array([6]), (np.zeros(1, np.int64), np.zeros(0, np.int64)), 11)
-    C = written(model, [(0, -1)], factors).C
-    np.testing.assert_array_equal(C, np.tril(C))
-    np.testing.assert_allclose(C, np.linalg.cholesky(factors.Minv), rtol=1e-12, atol=1e-13)
+def test_branches_that_nothing_moves_are_left_out() -> None:
+    """Of the first tree nothing is there; of the second, the branch that the body is not on."""
+    rng = np.random.default_rng(0)
+    robot = random_robot(rng, FOREST, [6])
+    found, work = factor(robot, [(0, -1)], rng.standard_normal((1, 2, 3, 6)))
+    moved = np.isin(np.arange(13), [3, 4, 5, 6])
+    assert sorted(found.plan.first[: found.plan.branches]) == [3, 5]
+    np.testing.assert_array_equal(np.isfinite(work.reciprocal), moved)
+    np.testing.assert_array_equal(work.C.any(axis=1), moved)
 
 
 def test_joint_rows_of_closed_loops_are_any_rows() -> None:
     """In a loop a joint moves with all independent coordinates: E has no unit rows. An upper limit turns the sign."""
     rng = np.random.default_rng(4)
-    factors = random_factors(rng, np.zeros(0, np.int64), 5, 0)._replace(E=rng.standard_normal((4, 5)))
-    model = model_of(np.zeros(0, np.int64), (np.zeros(0, np.int64), np.zeros(4, np.int64)), 5)
-    work = written(model, [], factors)
-    B = rows_of(model, [], factors, work)
-    np.testing.assert_allclose(B @ B.T, factors.E @ factors.Minv @ factors.E.T, rtol=1e-12, atol=1e-13)
-    turned = np.empty(5)
-    write_joint_row_by_inverse(2, -1.0, model, factors, work, turned)
-    np.testing.assert_array_equal(turned, -B[2])
+    robot, E = random_robot(rng, CHAIN, [], [7, 7, 7]), rng.standard_normal((3, 8))
+    robot.model.rows.sign[1] = -1.0
+    robot = robot._replace(factors=robot.factors._replace(E=E))
+    B = dense_factor(factor(robot, [], np.zeros((0, 2, 3, 6)))[0], 0)
+    np.testing.assert_allclose(B, [[1.0], [-1.0], [1.0]] * (E @ np.linalg.cholesky(robot.Minv)), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("cut", [False, True], ids=["whole matrices", "columns of each tree"])
 @pytest.mark.parametrize("pairs", [[(0, -1), (1, 2)], [(3, 2), (4, -1)], [(i, -1) for i in range(5)]])
-def test_trees_of_a_forest(pairs: list[tuple[int, int]], cut: bool) -> None:
-    """Trees of 3, 6 and 4 degrees of freedom, with two, one and two bodies; joint rows are on the first and the last."""
+def test_matrices_may_have_the_columns_of_each_tree_alone(pairs: Pairs) -> None:
+    """B is the same to the bit, and numbers beyond those of a tree are not read."""
     rng = np.random.default_rng(len(pairs))
-    first, width = np.array([0, 3, 9, 13]), np.array([3, 6, 6, 3, 6])
-    tree, joint_tree = np.array([0, 0, 1, 2, 2]), np.array([0, 2, 2])
-    own = np.repeat([0, 1, 2], np.diff(first))
-    whole = random_factors(rng, width, 13, 0)
-    J = whole.J * (np.repeat(tree, width)[:, None] == own)
-    Minv, E = whole.Minv * (own[:, None] == own), np.eye(13)[[1, 9, 12]]
-    bodies = sorted({b for pair in pairs for b in pair if b >= 0})
-    starts = np.cumsum([0, *width])
-    rows = np.concatenate([*(J[starts[b] : starts[b + 1]] for b in bodies), E])
-    expected, column = rows @ Minv @ rows.T, first[:3].copy()
-    if cut:
-        J, Minv = (
-            np.array([[*x[first[t] : first[t + 1]], *[np.nan] * 6][:6] for t, x in zip(trees, matrix, strict=True)])
-            for trees, matrix in ((np.repeat(tree, width), J), (own, Minv))
+    robot, rows = random_robot(rng, FOREST, [2, 6, 8, 11, 12], [0, 6]), rng.standard_normal((len(pairs), 2, 3, 6))
+    expected = dense_factor(factor(robot, pairs, rows)[0], len(pairs))
+    first = np.array([0, 3, 9, 13])
+    shift = np.repeat(first[:3], np.diff(first))
+    trees = np.repeat(shift[[2, 6, 8, 11, 12]], robot.model.width)
+    J, Minv = (
+        np.array(
+            [[*x[s : first[np.searchsorted(first, s) + 1]], *[np.nan] * 6][:6] for s, x in zip(begins, matrix, strict=True)]
         )
-        column[:] = 0
-    factors, model = InverseFactors(J, Minv, E, first, column), model_of(width, (tree, joint_tree), 13)
-    B = rows_of(model, bodies, factors, written(model, pairs, factors))
-    np.testing.assert_allclose(B @ B.T, expected, rtol=1e-12, atol=1e-13)
-    np.testing.assert_array_equal(B @ B.T == 0.0, expected == 0.0)
-
-
-def test_trees_that_nothing_touches_are_left_out() -> None:
-    rng, width = np.random.default_rng(0), np.array([6, 6])
-    factors = random_factors(rng, width, 8, 0)._replace(first=np.array([0, 5, 8]), column=np.array([0, 5]))
-    model = model_of(width, (np.array([0, 1]), np.zeros(0, np.int64)), 8)
-    C = written(model, [(1, -1)], factors).C
-    assert np.isnan(C[:5]).all() and np.isfinite(C[5:, :3]).all()
-
-
-def test_a_contact_adds_combinations_of_the_rows_of_its_bodies() -> None:
-    rng, width = np.random.default_rng(1), np.array([6, 3])
-    factors, model = random_factors(rng, width, 7, 0), model_of(width, (np.zeros(2, np.int64), np.zeros(0, np.int64)), 7)
-    work = written(model, [(0, 1)], factors)
-    rows, B = rng.standard_normal((1, 2, 3, 6)), np.ones((3, 7))
-    for s, body in ((0, 0), (1, 1)):
-        add_rows_by_inverse(rows, 0, s, body, model, factors, work, B)
-    seen = rows[0, 0] @ factors.J[:6] + rows[0, 1, :, :3] @ factors.J[6:]
-    np.testing.assert_allclose(B, 1.0 + seen @ np.linalg.cholesky(factors.Minv), rtol=1e-12, atol=1e-13)
+        for begins, matrix in ((trees, robot.J), (shift, robot.Minv))
+    )
+    cut = robot._replace(factors=InverseFactors(J, Minv, robot.factors.E, branches_of(FOREST, shift.tolist())))
+    np.testing.assert_array_equal(dense_factor(factor(cut, pairs, rows)[0], len(pairs)), expected)
 
 
 def test_a_matrix_that_is_not_positive_definite_gives_no_numbers() -> None:
-    factors = random_factors(np.random.default_rng(0), np.array([6]), 4, 0)._replace(Minv=np.diag([1.0, -1.0, 1.0, 1.0]))
-    model = model_of(np.array([6]), (np.zeros(1, np.int64), np.zeros(0, np.int64)), 4)
-    work = written(model, [(0, -1)], factors)
-    assert np.isnan(work.C[np.tril_indices(4)]).all()
+    robot = random_robot(np.random.default_rng(0), CHAIN, [7])
+    robot.factors.Minv[1, 1] = -1.0
+    found, _ = factor(robot, [(0, -1)], np.ones((1, 2, 3, 6)))
+    assert np.isnan(dense_factor(found, 1)).any(axis=1).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_factors_of_robots(seed: int) -> None:
+    """Joints of all kinds on two trees with branches; every body touches another one, of its own tree or not, and the world."""
+    kinds = ("revolute", "prismatic", "spherical", "floating", "planar")
+    robot = fw.build(from_parents([-1, 0, 1, 0, 3, 3, -1, 6, 6], seed=seed, joint_types=kinds))
+    rng, forest = np.random.default_rng(seed), robot.step_functions.forest
+    contacts = [fw.BilateralContact(body.name) for body in robot.bodies]
+    q, n = robot.random_configuration(rng), len(contacts)
+    moved_by = [forest.velocity[body.row] for body in robot.model.placed_bodies]
+    J, Minv = robot.contact_jacobian(contacts)(q), robot.inverse_mass_matrix(q)
+    model = model_of(forest.parent, [6] * n, moved_by, range(robot.nv))
+    factors = InverseFactors(J, Minv, np.eye(robot.nv), branches_from(forest.parent))
+    assert len(factors.branches.width) >= 6
+    whole = Robot(model, factors, J, Minv)
+    pairs = [*((b, (b + 1 + seed) % n) for b in range(n)), *((b, -1) for b in range(n))]
+    rows = rng.standard_normal((len(pairs), 2, 3, 6))
+    B, seen_by_all = dense_factor(factor(whole, pairs, rows)[0], len(pairs)), seen(whole, pairs, rows)
+    A = seen_by_all @ Minv @ seen_by_all.T
+    np.testing.assert_allclose(B @ B.T, A, rtol=1e-9, atol=1e-11 * np.abs(A).max())

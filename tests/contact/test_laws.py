@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from contact.given_matrices import given_delassus
+from contact.given_matrices import given_delassus, one_branch
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact import contact_problem
 from featherweight.contact.contact_model import ContactModel, joint_rows
@@ -144,7 +144,8 @@ def force_on_point(mass: float, height: float, v: Any, h: float, mu: float) -> t
     kinematics = ContactKinematics(T[None], velocity, none, none, velocity, none)
     impulses = ContactImpulses.of_sizes(1, 1, 0, 1, 0)
     delassus = given_delassus(np.eye(3) / mass, [0, 3])
-    report = resolve(model_of([mu], [0.0], step=h), contact, kinematics, delassus, impulses, solver_workspace(1, 0, 3, 3))
+    workspace = solver_workspace(1, 0, 3, one_branch(3))
+    report = resolve(model_of([mu], [0.0], step=h), contact, kinematics, delassus, impulses, workspace)
     assert report.residual <= report.allowed
     return impulses.force[0] / h, report
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.collision.closest_points import EXACT
 from featherweight.engine.loops.kernels import Table
 from featherweight.identification import random_parameters
 from featherweight.model.types import WORLD
@@ -28,6 +29,7 @@ from simulation.scenes import FREE, HINGE, NOTHING, X, Y, Z, cart, corners, free
 H = 2e-3
 SIDES = (0.2, 0.3, 0.1)
 LEFT = 10.0 * fw.ContactOptions().tolerance  # of the greatest velocity, by the solver in each of some steps
+SEARCHED = 10.0 * EXACT**0.5  # likewise, where closest points of curved shapes are searched for: where the distance is least
 INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
 Scene = Callable[..., fw.Simulation]
 Inputs = Callable[[fw.Simulation, int], dict[str, Any]]
@@ -266,8 +268,9 @@ def test_machine_code_of_rounded_operations_has_the_bits_of_plain_python(name: s
 
 @pytest.mark.parametrize(("name", "integrator"), INTEGRATED)
 def test_fused_operations_differ_by_rounding(name: str, integrator: str) -> None:
-    """By 1e-12 of the greatest in single steps from all states of a rollout; where impulses act, by what the solver leaves."""
+    """By 1e-12 of the greatest in single steps from all states of a rollout; where impulses act, by what iterations leave."""
     make, given = scene(name)
+    left = SEARCHED if name in ("cylinder on box", "ellipsoid on box") else LEFT
     (q, v, *_), _ = rolled(name, integrator, steps_by(ROUNDED))
     starts = [x[:, :-1].reshape(-1, x.shape[2]) for x in (q, v)]
 
@@ -285,7 +288,7 @@ def test_fused_operations_differ_by_rounding(name: str, integrator: str) -> None
     for mine, theirs in zip(fused, rounded, strict=True):
         scale = np.abs(theirs).max()
         np.testing.assert_allclose(mine[~touched], theirs[~touched], rtol=0.0, atol=1e-12 * scale)
-        np.testing.assert_allclose(mine[touched], theirs[touched], rtol=0.0, atol=LEFT * scale)
+        np.testing.assert_allclose(mine[touched], theirs[touched], rtol=0.0, atol=left * scale)
 
 
 # --- ways to step

@@ -18,19 +18,19 @@ from typing import NamedTuple
 import numpy as np
 
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
-from ..engine.loops.kernels import LANES, subtract_multiples
-from .branch_elimination import (
-    BLOCK,
-    clear_matrix,
-    factor_branches,
-    numbers_of,
-    place_of_branch,
-    solve_by_branches,
-)
+from ..engine.loops.kernels import LANES
+from .branch_elimination import clear_matrix, factor_branches, place_of_branch, solve_by_branches, subtract_rows
 from .branches import padded
 from .elimination import numbers_of_equations, solve_partly_symmetric
 from .laws import Problem
-from .row_factor import RowFactor, products, write_product_of_factor, write_transposed_product
+from .row_factor import (
+    MOST_ROWS,
+    NO_BRANCHES,
+    FactorSizes,
+    RowFactor,
+    write_product_of_factor,
+    write_transposed_product,
+)
 
 
 class BlockEquations(NamedTuple):
@@ -43,41 +43,23 @@ class BlockEquations(NamedTuple):
     P: Tensor  # (m, 3, 3)
     right: Vector  # (m,) r
     step: Vector  # (m,) x
-    matrix: Vector  # as `elimination` or `branch_elimination` has it, and BLOCK rows of B and of L B
+    moved: Vector  # (m,) B times a vector
+    matrix: Vector  # as `elimination` has it
     reciprocal: Vector  # (max(m, n),)
     solution: Vector  # (max(m, n),)
     sums: Vector  # (max(m, padded columns of B),) Bᵀ times a vector
-    unknowns: Integers  # (max(m, n) + BLOCK,) rows of the unknowns, or of pivots
+    unknowns: Integers  # (max(m, n),) rows of the unknowns, or of pivots
 
 
-class EquationSizes(NamedTuple):
-    """How large equations with the factor B may be."""
-
-    columns: int  # of B
-    padded: int  # with zeros that fill vectors
-    numbers: int  # of the matrix, and of BLOCK rows of B and of L B
-
-
-NO_BRANCHES = EquationSizes(0, 0, 0)
-
-
-def sizes_of_branches(sizes: Integers, widest: int) -> EquationSizes:
-    """Return the most for branches of these sizes, of which a row of B has at most `widest` columns."""
-    wide = sum(padded(int(n)) for n in sizes)
-    return EquationSizes(int(sizes.sum()), wide, numbers_of(sizes) + 2 * BLOCK * widest)
-
-
-def block_equations(size: int, branches: EquationSizes) -> BlockEquations:
-    """Room for so many unknowns, by A or by B."""
-    one = sizes_of_branches(np.array([size]), padded(size))  # where B is made from A
-    most = max(size, branches.columns)
-    right, step = np.empty((2, size))
+def block_equations(size: int, factor: FactorSizes = NO_BRANCHES) -> BlockEquations:
+    """Room for so many unknowns, by A or by B, also where B is made of A."""
+    most = max(size, factor.columns)
+    right, step, moved = np.empty((3, size))
     reciprocal, solution = np.empty((2, most))
-    sums = np.empty(max(one.padded, branches.padded))
+    sums = np.empty(max(padded(size), factor.padded, factor.columns))
     blocks = np.empty((2, size, 3, 3))
-    unknowns = np.empty(most + BLOCK, np.int64)
-    numbers = max(numbers_of_equations(size), one.numbers, branches.numbers)
-    return BlockEquations(blocks[0], blocks[1], right, step, np.empty(numbers), reciprocal, solution, sums, unknowns)
+    matrix, unknowns = np.empty(numbers_of_equations(size)), np.empty(most, np.int64)
+    return BlockEquations(blocks[0], blocks[1], right, step, moved, matrix, reciprocal, solution, sums, unknowns)
 
 
 def write_product(problem: Problem, f: Vector, equations: BlockEquations, product: Vector) -> None:
@@ -226,12 +208,12 @@ def write_step_by_factor(problem: Problem, equations: BlockEquations) -> None:
 
 def factor_system(B: RowFactor, symmetric: bool, equations: BlockEquations) -> None:
     """Write the factors of the system of velocities over it."""
-    factor_branches(equations.matrix, B.plan, symmetric, equations.unknowns, equations.reciprocal)
+    factor_branches(B.values, B.plan, symmetric, equations.unknowns, equations.reciprocal)
 
 
 def solve_system(B: RowFactor, w: Vector, equations: BlockEquations) -> None:
     """Solve for a right side w, in place, by the factors of `factor_system`."""
-    solve_by_branches(equations.matrix, B.plan, equations.unknowns, equations.reciprocal, w, equations.sums)
+    solve_by_branches(B.values, B.plan, equations.unknowns, equations.reciprocal, w, equations.sums)
 
 
 def write_responses(problem: Problem, equations: BlockEquations) -> bool:
@@ -281,81 +263,89 @@ def times(M: Matrix, x: tuple[float, float, float]) -> tuple[float, float, float
 
 
 def write_system_of_velocities(problem: Problem, symmetric: bool, equations: BlockEquations) -> None:
-    """Write 1 + Bᵀ L B; of a symmetric matrix the upper half. `BLOCK` rows of B are added at a time."""
-    B, matrix, L = problem.B, equations.matrix, equations.P
-    k, plan, values = len(problem.mu), B.plan, B.values
-    clear_matrix(matrix, plan, symmetric)
-    room = 2 * plan.end  # rows of L B, then those of B
+    """Write 1 + Bᵀ L B; of a symmetric matrix the upper half."""
+    B, L, k = problem.B, equations.P, len(problem.mu)
+    values, plan = B.values, B.plan
+    clear_matrix(values, plan, symmetric)
+    inner = B.room  # Eᵀ L E of a group
+    panel = inner + MOST_ROWS * MOST_ROWS  # -Eᵀ L E Y
     for g in range(len(B.width)):
-        width, ready = B.width[g], 0
-        for x in range(B.member_begin[g], B.member_begin[g + 1]):
-            c = B.members[x]
-            for l in range(3 if c < k else 1):
-                a, b, d = L[c, l, 0], 0.0, 0.0
-                if c < k:
-                    b, d = L[c, l, 1], L[c, l, 2]
-                if a == 0.0 and b == 0.0 and d == 0.0:
-                    continue
-                source, at = B.at[c], room + ready * width
-                row, below = source + l * width, at + BLOCK * width
-                for j in range(width):
-                    matrix[at + j] = a * values[source + j]
-                    matrix[below + j] = values[row + j]
-                if c < k:
-                    for j in range(width):
-                        matrix[at + j] += b * values[source + width + j] + d * values[source + 2 * width + j]
-                ready += 1
-                if ready == BLOCK:
-                    add_rows_of_group(B, g, matrix, symmetric)
-                    ready = 0
-        if ready > 0:
-            for y in range(ready, BLOCK):
-                for j in range(width):
-                    matrix[room + y * width + j] = matrix[room + (BLOCK + y) * width + j] = 0.0
-            add_rows_of_group(B, g, matrix, symmetric)
+        rows, width, begin = B.rows[g], B.width[g], B.begin[g]
+        if not write_inner(B, g, k, L):
+            continue
+        for r in range(rows):
+            for j in range(width):
+                values[panel + r * width + j] = 0.0
+            subtract_rows(values, panel + r * width, begin, width, width, (inner + r * rows, 1, rows))
+        for x in range(B.run_begin[g], B.run_begin[g + 1]):
+            add_rows_of_branch(B, g, x, panel, symmetric)
 
 
-def add_rows_of_group(B: RowFactor, g: int, matrix: Vector, symmetric: bool) -> None:
-    """Add what `BLOCK` rows of B, times those of L B behind the matrix, come to."""
-    plan, width = B.plan, B.width[g]
-    first = 2 * plan.end
-    second = first + BLOCK * width
-    for x in range(B.run_begin[g], B.run_begin[g + 1]):
-        a = B.branch[x]
-        for y in range(B.run_begin[g], B.run_begin[g + 1]):
-            b = B.branch[y]
-            if plan.position[b] < plan.position[a]:
+def add_rows_of_branch(B: RowFactor, g: int, x: int, panel: int, symmetric: bool) -> None:
+    """Add Yᵀ Eᵀ L E Y of a group to the rows of one of its branches; what is behind the panel is -Eᵀ L E Y."""
+    values, plan, rows, width, begin = B.values, B.plan, B.rows[g], B.width[g], B.begin[g]
+    a, own, stop = B.branch[x], begin + B.column[x], B.run_begin[g + 1]
+    stride, y = plan.stride[a], B.run_begin[g]
+    while y < stop:  # branches that follow one another in both are one run
+        b = B.branch[y]
+        if plan.position[b] < plan.position[a]:
+            y += 1
+            continue
+        place, column, length = place_of_branch(plan, a, b), B.column[y], padded(plan.size[b])
+        y += 1
+        while (
+            y < stop
+            and plan.position[B.branch[y]] > plan.position[a]
+            and place_of_branch(plan, a, B.branch[y]) == place + length
+        ):
+            length += padded(plan.size[B.branch[y]])
+            y += 1
+        upper_alone = padded(plan.size[a]) if place == 0 else 0
+        for r in range(plan.size[a]):
+            row = plan.offset[a] + r * stride + place
+            skipped = r // LANES * LANES if symmetric and place == 0 else 0
+            source = panel + column + skipped
+            subtract_rows(values, row + skipped, source, width, length - skipped, (own + r, width, rows))
+            if not symmetric and length > upper_alone:
+                row, source = plan.numbers + row + upper_alone, begin + column + upper_alone
+                subtract_rows(values, row, source, width, length - upper_alone, (panel + B.column[x] + r, width, rows))
+
+
+def write_inner(B: RowFactor, g: int, k: int, L: Tensor) -> bool:
+    """Write Eᵀ L E of a group to the room for products; whether any L is not zero."""
+    values, ends, room, rows = B.values, B.ends, B.room, B.rows[g]
+    there = False
+    for r in range(rows * rows):
+        values[room + r] = 0.0
+    for x in range(B.member_begin[g], B.member_begin[g + 1]):
+        c = B.members[x]
+        at = B.at[c]
+        for l in range(3 if c < k else 1):
+            first, second, third = L[c, l, 0], 0.0, 0.0
+            if c < k:
+                second, third = L[c, l, 1], L[c, l, 2]
+            if first == 0.0 and second == 0.0 and third == 0.0:
                 continue
-            target = plan.offset[a] + place_of_branch(plan, a, b)
-            length = padded(plan.size[b])
-            for r in range(plan.size[a]):
-                begin = r // LANES * LANES if symmetric and b == a else 0
-                row = target + r * plan.stride[a] + begin
-                factors = factors_of_column(matrix, second + B.column[x] + r, width)
-                subtract_multiples(matrix, row, first + B.column[y] + begin, width, length - begin, factors)
-                if not symmetric and b != a:
-                    factors = factors_of_column(matrix, first + B.column[x] + r, width)
-                    subtract_multiples(matrix, plan.end + row, second + B.column[y], width, length, factors)
-
-
-def factors_of_column(matrix: Vector, at: int, stride: int) -> tuple[float, float, float, float, float, float, float, float]:
-    """`BLOCK` numbers of a column, negative."""
-    return (
-        -matrix[at], -matrix[at + stride], -matrix[at + 2 * stride], -matrix[at + 3 * stride],
-        -matrix[at + 4 * stride], -matrix[at + 5 * stride], -matrix[at + 6 * stride], -matrix[at + 7 * stride],
-    )  # fmt: skip
+            there = True
+            for j in range(rows):
+                row = first * ends[at + j]
+                if c < k:
+                    row += second * ends[at + rows + j] + third * ends[at + 2 * rows + j]
+                for i in range(rows):
+                    values[room + i * rows + j] += ends[at + l * rows + i] * row
+    return there
 
 
 def subtract_responses(problem: Problem, w: Vector, equations: BlockEquations) -> None:
     """x = h - L B w, in place of h."""
-    L, x, B = equations.P, equations.step, problem.B
+    L, x, moved = equations.P, equations.step, equations.moved
     k, m = len(problem.mu), len(problem.b)
+    write_product_of_factor(problem.B, k, w, moved)
     for c in range(k):
         i = 3 * c
-        first, second, third = times(L[c], products(B, c, 3, w))
+        first, second, third = times(L[c], (moved[i], moved[i + 1], moved[i + 2]))
         x[i] -= first
         x[i + 1] -= second
         x[i + 2] -= third
     for i in range(3 * k, m):
-        moved, _, _ = products(B, i - 2 * k, 1, w)
-        x[i] -= L[i - 2 * k, 0, 0] * moved
+        x[i] -= L[i - 2 * k, 0, 0] * moved[i]

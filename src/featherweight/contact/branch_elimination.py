@@ -1,7 +1,8 @@
 """Elimination of unknowns that come in branches, of which few are coupled.
 
 The matrix has entries only between branches that some group of rows couples, and where elimination fills in. Branches are
-eliminated in the order of the least number of unknowns that they are coupled with at the time (minimum degree): leaves of a
+eliminated in the order of the least number of unknowns that they and those have with which they are coupled at the time
+(minimum degree): leaves of a
 robot before its trunk, in which case nothing fills in, and bodies of a pile from its outside on. Each branch has
 
     upper   its own rows of the matrix, with columns of itself and of the branches after it that it is coupled with
@@ -36,7 +37,8 @@ class EliminationPlan(NamedTuple):
     place: Integers  # likewise: the column at which they begin in the rows of the branch
     stride: Integers  # (branches,) columns of the rows of each branch
     offset: Integers  # (branches,) where its rows begin in the matrix
-    end: int  # numbers of the upper part; the lower part follows
+    end: int  # where the lower part begins in the matrix, which has as many `numbers` as the upper
+    numbers: int
 
 
 class PlanWork(NamedTuple):
@@ -51,7 +53,7 @@ class PlanWork(NamedTuple):
     place: Integers
     stride: Integers
     offset: Integers
-    degree: Integers  # (n,) unknowns that each branch is coupled with
+    degree: Integers  # (n,) unknowns of each branch, and of those that it is coupled with
     coupled: Booleans  # (n n,)
 
 
@@ -80,11 +82,11 @@ def couple(count: int, a: int, b: int, work: PlanWork) -> None:
     work.coupled[a * count + b] = work.coupled[b * count + a] = True
 
 
-def planned(count: int, work: PlanWork) -> EliminationPlan:
-    """Return the plan for branches whose sizes and couplings are written."""
+def planned(count: int, start: int, work: PlanWork) -> EliminationPlan:
+    """Return the plan for branches whose sizes and couplings are written; numbers begin at `start`."""
     size, degree, position, coupled = work.size, work.degree, work.position, work.coupled
     for a in range(count):
-        position[a], degree[a] = -1, 0
+        position[a], degree[a] = -1, size[a]
         for b in range(count):
             if b != a and coupled[a * count + b]:
                 degree[a] += size[b]
@@ -92,7 +94,7 @@ def planned(count: int, work: PlanWork) -> EliminationPlan:
     for turn in range(count):
         chosen = -1
         for a in range(count):
-            if position[a] < 0 and (chosen < 0 or degree[a] < degree[chosen]):
+            if position[a] < 0 and (chosen < 0 or degree[a] <= degree[chosen]):
                 chosen = a
         position[chosen], work.order[turn], work.begin[turn] = turn, chosen, written
         for a in range(count):
@@ -105,7 +107,7 @@ def planned(count: int, work: PlanWork) -> EliminationPlan:
                 if y >= work.begin[turn]:
                     fill_in(count, work.later[x], work.later[y], work)
     work.begin[count] = written
-    end = 0
+    end = start
     for turn in range(count):
         a = work.order[turn]
         sort_later(work.begin[turn], work.begin[turn + 1], work)
@@ -116,7 +118,8 @@ def planned(count: int, work: PlanWork) -> EliminationPlan:
         work.stride[a], work.offset[a] = column, end
         end += size[a] * column
     return EliminationPlan(
-        count, work.first, size, work.order, position, work.begin, work.later, work.place, work.stride, work.offset, end
+        count, work.first, size, work.order, position, work.begin, work.later, work.place, work.stride, work.offset, end,
+        end - start,
     )  # fmt: skip
 
 
@@ -172,6 +175,13 @@ def subtract_rows(matrix: Vector, target: int, source: int, stride: int, length:
         )  # fmt: skip
         subtract_multiples(matrix, target, source + done * stride, stride, length, eight)
         done += BLOCK
+    if count - done == 6:
+        x = at + done * step
+        six = (
+            matrix[x], matrix[x + step], matrix[x + 2 * step], matrix[x + 3 * step], matrix[x + 4 * step], matrix[x + 5 * step]
+        )  # fmt: skip
+        subtract_multiples(matrix, target, source + done * stride, stride, length, six)
+        return
     if count - done >= 4:
         x = at + done * step
         four = matrix[x], matrix[x + step], matrix[x + 2 * step], matrix[x + 3 * step]
@@ -187,7 +197,7 @@ def subtract_rows(matrix: Vector, target: int, source: int, stride: int, length:
 
 def clear_matrix(matrix: Vector, plan: EliminationPlan, symmetric: bool) -> None:
     """Write the unit matrix."""
-    for i in range(plan.end if symmetric else 2 * plan.end):
+    for i in range(plan.end - plan.numbers, plan.end if symmetric else plan.end + plan.numbers):
         matrix[i] = 0.0
     for a in range(plan.branches):
         for i in range(plan.size[a]):
@@ -207,11 +217,11 @@ def factor_branches(matrix: Vector, plan: EliminationPlan, symmetric: bool, pivo
             factor_symmetric_rows(matrix, at, stride, n, first, pivots, reciprocal)
             for p in range(n):
                 for j in range(begin, stride):
-                    matrix[plan.end + at + p * stride + j] = reciprocal[first + p] * matrix[at + p * stride + j]
+                    matrix[plan.numbers + at + p * stride + j] = reciprocal[first + p] * matrix[at + p * stride + j]
         else:
             factor_rows(matrix, at, stride, n, first, pivots, reciprocal)
             if begin < stride:
-                divide_lower(matrix, at, plan.end + at, stride, n, first, reciprocal)
+                divide_lower(matrix, at, plan.numbers + at, stride, n, first, reciprocal)
         reduce_later(matrix, plan, a, symmetric)
 
 
@@ -280,7 +290,7 @@ def divide_lower(matrix: Vector, at: int, lower: int, stride: int, n: int, first
 def reduce_later(matrix: Vector, plan: EliminationPlan, a: int, symmetric: bool) -> None:
     """Subtract multiples of the rows of a branch from those that it is coupled with."""
     upper, stride, n = plan.offset[a], plan.stride[a], plan.size[a]
-    lower = plan.end + upper
+    lower = plan.numbers + upper
     begin, stop = plan.begin[plan.position[a]], plan.begin[plan.position[a] + 1]
     for x in range(begin, stop):
         b, column = plan.later[x], plan.place[x]
@@ -304,7 +314,7 @@ def reduce_later(matrix: Vector, plan: EliminationPlan, a: int, symmetric: bool)
                 row = target + r * wide + into
                 subtract_rows(matrix, row, upper + source, stride, length, (lower + column + r, stride, n))
                 if not symmetric and length > own:
-                    row = plan.end + row + own
+                    row = plan.numbers + row + own
                     subtract_rows(matrix, row, lower + source + own, stride, length - own, (upper + column + r, stride, n))
 
 
@@ -323,7 +333,7 @@ def solve_by_branches(
             x[first + p] -= product_of_row(matrix, at + p * stride, x, first, p)
         for y in range(plan.begin[turn], plan.begin[turn + 1]):
             b = plan.later[y]
-            row, into = plan.end + at + plan.place[y], plan.first[b]
+            row, into = plan.numbers + at + plan.place[y], plan.first[b]
             for p in range(n):
                 factor = x[first + p]
                 for j in range(plan.size[b]):

@@ -16,13 +16,13 @@ from ..engine.loops.array_types import Integers
 from ..engine.loops.kernels import LANES
 
 
-class Branches(NamedTuple):
+class BranchPaths(NamedTuple):
     """The branches of a robot, numbered from the ground on, and their paths one after the other."""
 
     first: Integers  # (branches + 1,) velocity at which each begins, and their number
     begin: Integers  # (branches + 1,) where the path of each begins in `path`
     path: Integers  # branches
-    spot: Integers  # column at which each branch of a path begins in a row of its own: multiples of `LANES`
+    spot: Integers  # column at which each begins in rows of this path, the last branch first: multiples of `LANES`
     width: Integers  # (branches,) columns of such rows
     shift: Integers  # (branches,) how many columns are left out before those of its tree in J and M⁻¹
 
@@ -32,7 +32,7 @@ def padded(size: int) -> int:
     return (size + LANES - 1) // LANES * LANES
 
 
-def branches_of(parent: Sequence[int], shift: Sequence[int]) -> Branches:
+def branches_of(parent: Sequence[int], shift: Sequence[int]) -> BranchPaths:
     """Return the branches of velocities with these parents; `shift` is that of each velocity."""
     children = [0] * len(parent)
     for p in parent:
@@ -44,20 +44,20 @@ def branches_of(parent: Sequence[int], shift: Sequence[int]) -> Branches:
     for b, i in enumerate(first):
         paths.append([*(paths[of_velocity[parent[i]]] if parent[i] >= 0 else []), b])
     wide = [padded(stop - begin) for begin, stop in pairwise(bounds)]
-    spots = [np.cumsum([0, *(wide[x] for x in path)]).tolist() for path in paths]
-    return Branches(
+    spots = [np.cumsum([0, *(wide[x] for x in reversed(path))])[::-1].tolist() for path in paths]
+    return BranchPaths(
         np.array(bounds, np.int64), np.cumsum([0, *map(len, paths)]).astype(np.int64), _joined(paths),
-        _joined([s[:-1] for s in spots]), np.array([s[-1] for s in spots], np.int64),
+        _joined([s[1:] for s in spots]), np.array([s[0] for s in spots], np.int64),
         np.array([shift[i] for i in first], np.int64),
     )  # fmt: skip
 
 
-def longest_path(branches: Branches) -> int:
+def longest_path(branches: BranchPaths) -> int:
     """The most branches of any path."""
     return int(np.diff(branches.begin).max(initial=0))
 
 
-def widest_row(branches: Branches) -> int:
+def widest_row(branches: BranchPaths) -> int:
     """The most columns that a row of two paths has."""
     return int(sum(sorted(branches.width)[-2:]))
 

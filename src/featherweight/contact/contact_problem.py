@@ -17,14 +17,27 @@ import numpy as np
 from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Tensor4, Vector
 from ..engine.loops.kernels import as_matrix
+from .block_equations import place_of
 from .branch_elimination import multiplications
-from .branches import Branches, longest_path, padded, widest_row
+from .branches import padded
 from .contact_model import ContactModel
 from .delassus_factor import FactorWork, factor_work, write_factor
-from .inverse_factor import InverseFactors, InverseWork, factor_by_inverse, group_contacts
+from .inverse_factor import ContactGeometry, InverseFactors, InverseWork, factor_by_inverse
 from .joint_rows import is_active
 from .laws import ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
-from .row_factor import RowFactor, RowFactorWork, factor_of_one_branch, no_factor, products, row_factor_work, write_row
+from .relative_rows import add_rows_of_body, group_contacts, joint_groups, place_groups, write_ends
+from .row_factor import (
+    FactorSizes,
+    RowFactor,
+    RowFactorWork,
+    begin_one_branch,
+    clear_row,
+    no_factor,
+    planned_factor,
+    row_factor_work,
+    write_product_of_factor,
+    write_row,
+)
 
 REDUNDANT = 1.25  # impulses by velocities from which on B takes the place of A
 
@@ -138,21 +151,21 @@ class AssemblyWork(NamedTuple):
     place: Integers  # (columns of G,) of each row of G in its factor
     columns: Integers  # (1,) of B in the last problem, -1 where A was given
     factor_rows: RowFactorWork
-    pair: Integers  # (k,) numbers of the pairs of branches that touch
+    pair: Integers  # (k,) numbers of the pairs of bodies that touch
+    key: Integers  # (k + n,)
     velocities: Vector  # (nv,) zeros
 
 
-def assembly_work(contacts: int, rows: int, columns: int, branches: Branches) -> AssemblyWork:
+def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) -> AssemblyWork:
     """Room for so many contacts and joint rows, where G has so many columns."""
     m = 3 * contacts + rows
-    widest = max(padded(columns), widest_row(branches))
     approach, before, start = np.empty((3, m))
     return AssemblyWork(
         np.empty(rows, np.int64), np.empty((contacts, 2, 3, 6)), np.empty((contacts, 3, 3)), np.empty(contacts + rows),
         approach, before, start, room_for_law(contacts, rows), np.empty(m * m), np.empty(3 * columns),
         factor_work(columns), np.empty(columns, np.int64), np.full(1, -1),
-        row_factor_work(contacts + rows, m * widest, max(len(branches.width), 1), 2 * longest_path(branches) + 1),
-        np.empty(contacts, np.int64), np.zeros(int(branches.first[-1])),
+        row_factor_work(contacts + rows, sizes),
+        np.empty(contacts, np.int64), np.empty(contacts + rows, np.int64), np.zeros(sizes.columns),
     )  # fmt: skip
 
 
@@ -209,20 +222,22 @@ def assembled(
         approach[3 * k + i], before[3 * k + i] = kinematics.speed[r], kinematics.speed_before[r]
         start[3 * k + i] = impulses.last_row[r]
     write_law(model, RowMotion(contacts.candidate, active, gap, approach, before), law)
-    return p._replace(problem=problem_of_rows(model, contacts, p, delassus, work))
+    return p._replace(problem=problem_of_rows(model, contacts, kinematics.placement, p, delassus, work))
 
 
 def problem_of_rows(
-    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, delassus: BodyDelassus, work: AssemblyWork
-) -> Problem:
+    model: ContactModel, contacts: ContactPoints, placement: Tensor, p: AssembledProblem, delassus: BodyDelassus,
+    work: AssemblyWork,
+) -> Problem:  # fmt: skip
     """Return the problem with its matrix A, or with B in place of it where that is cheaper."""
     given, m, k = p.problem, len(p.approach), len(contacts.gap)
     A, B = given.A, given.B
     pairs = group_contacts(model, contacts, work.factor_rows)
     for c in range(k):
         work.pair[c] = work.factor_rows.group[c]
+    geometry = ContactGeometry(placement, p.axes)
     if delassus.by_inverse:
-        B = factor_by_inverse(model, contacts, p.rows, p.active, pairs, delassus.factors, delassus.work, work.factor_rows)
+        B = factor_by_inverse(model, contacts, geometry, p.active, pairs, delassus.factors, delassus.work, work.factor_rows)
         factored = is_cheaper(B, k)
         if not factored:
             write_square(B, k, work.velocities, A)
@@ -231,8 +246,7 @@ def problem_of_rows(
         factored = m > REDUNDANT * min(size, model.nv)
         if factored:
             rank = write_factor(delassus.G, size, work.factor)
-            write_factor_of_rows(model, contacts, p, delassus, work, padded(rank))
-            B = factor_of_one_branch(k, len(p.active), rank, work.factor_rows.values, work.factor_rows)
+            B = factor_of_rows(model, contacts, geometry, p.active, delassus, pairs, rank, work)
         else:
             write_contact_delassus(model, contacts, p.rows, p.active, delassus, work.half, A)
     work.columns[0] = B.size if factored else -1
@@ -247,31 +261,21 @@ def problem_of_rows(
 def is_cheaper(B: RowFactor, k: int) -> bool:
     """Whether steps of the solver take fewer multiplications with B than with A, of k contacts and further rows."""
     m, total = len(B.at) + 2 * k, multiplications(B.plan)
-    for c in range(len(B.at)):
-        width = B.width[B.group[c]]
-        total += width * width * (3 if c < k else 1)
+    for g in range(len(B.width)):
+        total += B.rows[g] * B.width[g] * B.width[g]
     return total < m * m * m
 
 
 def write_square(B: RowFactor, k: int, w: Vector, A: Matrix) -> None:
     """A = B Bᵀ, of k contacts and further rows."""
-    blocks = len(B.at)
+    m = len(A)
     for j in range(B.size):
         w[j] = 0.0
-    for c in range(blocks):
-        for l in range(3 if c < k else 1):
-            row = 3 * c + l if c < k else 2 * k + c
-            write_row(B, c, l, 1.0, w)
-            for d in range(c, blocks):
-                x, y, z = products(B, d, 3 if d < k else 1, w)
-                if d < k:
-                    A[row, 3 * d], A[row, 3 * d + 1], A[row, 3 * d + 2] = x, y, z
-                else:
-                    A[row, 2 * k + d] = x
-            write_row(B, c, l, 0.0, w)
-    for i in range(len(A)):
-        for j in range(i):
-            A[i, j] = A[j, i]
+    for i in range(m):
+        c, l = place_of(i, k)
+        write_row(B, c, l, w)
+        write_product_of_factor(B, k, w, A[i])
+        clear_row(B, c, w)
 
 
 def pick_rows(
@@ -297,27 +301,42 @@ def pick_rows(
     return size
 
 
-def write_factor_of_rows(
-    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, delassus: BodyDelassus, work: AssemblyWork, columns: int
-) -> None:
-    """B = R L for contacts and joint rows, L the factor of the rows of G that were picked."""
-    begin, rows, place = delassus.begin, model.rows, work.place
-    k, m = len(contacts.gap), len(p.approach)
-    L, B = as_matrix(work.factor.L, len(work.factor.L) // columns, columns), as_matrix(work.factor_rows.values, m, columns)
+def factor_of_rows(
+    model: ContactModel, contacts: ContactPoints, geometry: ContactGeometry, active: Integers, delassus: BodyDelassus,
+    groups: int, rank: int, work: AssemblyWork,
+) -> RowFactor:  # fmt: skip
+    """Return B of contacts, which are in so many groups, and joint rows, by the factor L of the rows of G that were picked."""
+    begin, rows, place, L, room = delassus.begin, model.rows, work.place, work.factor.L, work.factor_rows
+    k, n, stride = len(contacts.gap), len(active), padded(rank)
+    for i in range(n):
+        work.key[i] = -1
+    groups = joint_groups(k, work.key, n, groups, room)
+    begin_one_branch(groups, rank, room)
+    numbers = place_groups(k, n, groups, room)
+    for i in range(numbers):
+        room.values[i] = 0.0
+    for g in range(groups):
+        work.key[g] = -1
     for c in range(k):
-        three = B[3 * c : 3 * c + 3]
-        for i in range(3):
-            for j in range(columns):
-                three[i, j] = 0.0
-        for s in range(2):
-            body = body_of(contacts, c, s)
-            if body >= 0:
-                add_rows(L, place[begin[body]], model.width[body], p.rows, c, s, three)
-    for i in range(len(p.active)):
-        r = p.active[i]
-        at = place[begin[len(model.width)] + rows.joint[r]]
-        for j in range(columns):
-            B[3 * k + i, j] = rows.sign[r] * L[at, j]
+        g = room.group[c]
+        if work.key[g] < 0:
+            work.key[g] = c
+            for s in range(2):
+                body = body_of(contacts, c, s)
+                if body >= 0:
+                    source, T = (L, place[begin[body]] * stride, stride), geometry.placement[body]
+                    columns = (stride, 0, 0, stride)
+                    add_rows_of_body(1.0 - 2.0 * s, contacts.point[c], T, model.width[body], source, columns, g, room)
+        write_ends(contacts, geometry.axes, c, work.key[g], room)
+    for g in range(groups):
+        work.key[g] = room.begin[g]
+    for i in range(n):
+        r, g = active[i], room.group[k + i]
+        at, row = work.key[g], place[begin[len(model.width)] + rows.joint[r]] * stride
+        for j in range(stride):
+            room.values[at + j] = rows.sign[r] * L[row + j]
+        work.key[g] += stride
+    return planned_factor(room, k + n, groups, rank, 1, numbers)
 
 
 def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int) -> AssembledProblem:

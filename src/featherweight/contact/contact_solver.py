@@ -10,8 +10,8 @@ import numpy as np
 from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.array_types import Integers, Matrix, Tensor4, Vector
 from ..engine.loops.kernels import as_matrix
-from .block_equations import NO_BRANCHES, EquationSizes, copy_numbers, sizes_of_branches, write_product
-from .branches import Branches, padded, widest_row
+from .block_equations import copy_numbers, write_product
+from .branches import BranchPaths, longest_path, widest_row
 from .contact_model import ContactModel
 from .contact_problem import (
     AssembledProblem,
@@ -24,7 +24,16 @@ from .contact_problem import (
 )  # fmt: skip
 from .impulses import ACCEPTED, Solution, SolverWork, greatest_of, solve_in, solver_work
 from .laws import RETURN_SPEED, Problem, bounces, part_of_restitution, stored_energy, write_restitution
-from .row_factor import RowFactorWork, row_factor_work, rows_of_factor, sum_of_squares
+from .row_factor import (
+    NO_BRANCHES,
+    FactorSizes,
+    RowFactorWork,
+    row_factor_work,
+    rows_of_factor,
+    sizes_of_branches,
+    sizes_of_one_branch,
+    sum_of_squares,
+)
 
 PARTED = 1e-6  # of the slop: accuracy of the displacement that parts bodies
 STRUCK = 1e2  # times the tolerance: approach from which on a contact is struck
@@ -68,7 +77,7 @@ class ImpulseWork(NamedTuple):
     unbounded: Vector  # (k + n,)
 
 
-def impulse_work(contacts: int, rows: int, branches: EquationSizes = NO_BRANCHES) -> ImpulseWork:
+def impulse_work(contacts: int, rows: int, branches: FactorSizes = NO_BRANCHES) -> ImpulseWork:
     """Room for so many contacts and joint rows."""
     m, n = 3 * contacts + rows, contacts + rows
     f, impact, compression, guess, at_impact, after, change, change_back = np.empty((8, m))
@@ -77,7 +86,7 @@ def impulse_work(contacts: int, rows: int, branches: EquationSizes = NO_BRANCHES
     pushed, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
     return ImpulseWork(
         solver_work(m, branches), f, impact, compression, guess, at_impact, after, change, change_back, lower, upper, pushed,
-        gap, push, np.empty(n * n), row_factor_work(n, 0, 0, 0), none, zero, unbounded,
+        gap, push, np.empty(n * n), row_factor_work(n, NO_BRANCHES), none, zero, unbounded,
     )  # fmt: skip
 
 
@@ -88,12 +97,11 @@ class SolverWorkspace(NamedTuple):
     impulses: ImpulseWork
 
 
-def solver_workspace(contacts: int, rows: int, columns: int, branches: Branches) -> SolverWorkspace:
+def solver_workspace(contacts: int, rows: int, columns: int, branches: BranchPaths) -> SolverWorkspace:
     """Room for so many contacts and joint rows, where G has so many columns; memory is taken as it is used."""
-    by_branches = sizes_of_branches(np.diff(branches.first), widest_row(branches))
-    in_one = sizes_of_branches(np.array([columns]), padded(columns))
-    sizes = EquationSizes(*map(max, by_branches, in_one))
-    return SolverWorkspace(assembly_work(contacts, rows, columns, branches), impulse_work(contacts, rows, sizes))
+    by_branches = sizes_of_branches(np.diff(branches.first), widest_row(branches), 2 * longest_path(branches))
+    sizes = FactorSizes(*map(max, by_branches, sizes_of_one_branch(columns)))
+    return SolverWorkspace(assembly_work(contacts, rows, columns, sizes), impulse_work(contacts, rows, sizes))
 
 
 def find_impulses(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> Solution:

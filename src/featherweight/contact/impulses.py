@@ -28,7 +28,7 @@ import numpy as np
 
 from ..engine.loops.array_types import Vector
 from ..engine.loops.kernels import as_matrix, compiled
-from .block_equations import NO_BRANCHES, EquationSizes, copy_numbers
+from .block_equations import copy_numbers
 from .delassus_factor import FactorWork, factor_work, write_factor
 from .interior_point import STARTS, InteriorWork, interior_work, solve_inside
 from .laws import Problem
@@ -43,7 +43,15 @@ from .newton import (
     write_residual,
     write_rho,
 )
-from .row_factor import RowFactorWork, factor_of_one_branch, row_factor_work
+from .row_factor import (
+    NO_BRANCHES,
+    FactorSizes,
+    RowFactorWork,
+    factor_of_matrix,
+    row_factor_work,
+    sizes_of,
+    sizes_of_one_branch,
+)
 from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chosen, problem_of_set, take_from, working_set
 
 FEWEST = 4  # contacts that are solved for all at once
@@ -77,17 +85,16 @@ class SolverWork(NamedTuple):
     few: WorkingSet
 
 
-def solver_work(size: int, branches: EquationSizes = NO_BRANCHES) -> SolverWork:
+def solver_work(size: int, branches: FactorSizes = NO_BRANCHES) -> SolverWork:
     """Room for so many unknowns."""
-    return SolverWork(
-        newton_work(size, branches), interior_work(size), factor_work(size), row_factor_work(size, 0, 1, 1), np.zeros(size),
-        np.empty(size), working_set(size),
-    )  # fmt: skip
+    rows = row_factor_work(size, sizes_of_one_branch(size))
+    newton, interior, factor = newton_work(size, branches), interior_work(size), factor_work(size)
+    return SolverWork(newton, interior, factor, rows, np.zeros(size), np.empty(size), working_set(size))
 
 
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
     """The solution found from a guess, to a residual of `tolerance` [m/s] if that can be had, or else the best one met."""
-    work = solver_work(len(start))
+    work = solver_work(len(start), sizes_of(problem.B))
     return Solution(work.best, *solve_in_room(of_arrays(problem), np.asarray(start, float), tolerance, work))
 
 
@@ -166,14 +173,14 @@ def with_factor(problem: Problem, work: SolverWork) -> Problem:
         for i in range(m):
             rows[i] = i
         rank = write_factor(problem.A, m, work.factor)
-        B = factor_of_one_branch(k, m - 3 * k, rank, work.factor.L, work.rows)
+        B = factor_of_matrix(k, m - 3 * k, rank, work.factor.L, work.rows)
         R, A = work.no_compliance[:m], as_matrix(work.best, 0, 0)
     return Problem(A, problem.b, problem.mu, problem.lower, problem.upper, problem.pyramid, B, R, problem.pair)
 
 
 def natural_residual(problem: Problem, f: Vector) -> float:
     """The greatest entry of the natural residual, as a velocity [m/s]."""
-    return float(_natural_residual(of_arrays(problem), np.asarray(f, float), newton_work(len(f))))
+    return float(_natural_residual(of_arrays(problem), np.asarray(f, float), newton_work(len(f), sizes_of(problem.B))))
 
 
 def natural_residual_in(problem: Problem, f: Vector, work: NewtonWork) -> float:

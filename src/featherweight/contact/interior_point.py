@@ -56,15 +56,16 @@ class Start(NamedTuple):
     holding: bool  # impulses are of the size of those that would hold all, else of each contact by itself
     size: float  # times the impulses and velocities
     pace: float  # products stay above this part of what velocities lack, both by those at first
+    friction: float  # products of friction by those of normals
 
 
 STARTS = (
-    Start(True, False, 1.0, 0.0),
-    Start(True, True, 1.0, 0.0),
-    Start(False, False, 1.0, 1.0),
-    Start(False, True, 1.0, 1.0),
-    Start(True, False, 10.0, 0.1),
-    Start(True, False, 0.1, 0.0),
+    Start(True, False, 1.0, 0.0, 3.0),
+    Start(True, True, 1.0, 0.0, 1.0),
+    Start(False, False, 1.0, 1.0, 10.0),
+    Start(False, True, 1.0, 1.0, 3.0),
+    Start(True, False, 10.0, 0.1, 1.0),
+    Start(True, False, 0.1, 0.0, 10.0),
 )
 
 
@@ -127,7 +128,7 @@ def solve_inside(
         begin_inside(factored, start, newton, work)
         stalled, work.pace[0] = 0, 0.0
         for count in range(STEPS):
-            length = step_inside(factored, start.pace, newton, work)
+            length = step_inside(factored, start, newton, work)
             steps += 1
             stalled = stalled + 1 if length < STALLED else 0
             last = stalled > 1 or count == STEPS - 1 or not length >= 0.0  # NaN
@@ -202,7 +203,7 @@ def write_holding_impulses(problem: Problem, newton: NewtonWork, work: InteriorW
     subtract_responses(problem, w, equations)
 
 
-def step_inside(problem: Problem, pace: float, newton: NewtonWork, work: InteriorWork) -> float:
+def step_inside(problem: Problem, start: Start, newton: NewtonWork, work: InteriorWork) -> float:
     """Take a step; which part of it was possible."""
     point, ahead, way, equations = work.point, work.ahead, work.way, newton.equations
     m = len(problem.b)
@@ -215,19 +216,21 @@ def step_inside(problem: Problem, pace: float, newton: NewtonWork, work: Interio
         equations.step[i] = 0.0
     write_system_of_velocities(problem, False, equations)
     factor_system(problem.B, False, equations)
-    s = products_at(problem, point, ahead, 0.0)
+    s = products_at(problem, start.friction, point, ahead, 0.0)
     lack = greatest_lack(problem, work)
     if work.pace[0] == 0.0:
-        work.pace[0] = pace * s / max(lack, 1e-300)
+        work.pace[0] = start.pace * s / max(lack, 1e-300)
     floor = work.pace[0] * lack
-    write_direction(problem, 0.0, 0.0, ahead, work, newton)
+    write_direction(problem, 0.0, 0.0, 0.0, ahead, work, newton)
     part = min(1.0, part_inside(problem, point, ahead))
-    ratio = max(products_at(problem, point, ahead, part), 0.0) / s
-    write_direction(problem, max(s * ratio * ratio * ratio, floor), 1.0, way, work, newton)
+    ratio = max(products_at(problem, start.friction, point, ahead, part), 0.0) / s
+    aim = max(s * ratio * ratio * ratio, floor)
+    write_direction(problem, aim, start.friction * aim, 1.0, way, work, newton)
     part = min(1.0, WITHIN * part_inside(problem, point, way))
     centre = 0.5
     while part < SHORT and centre <= 1.0:
-        write_direction(problem, max(centre * s, floor), 0.0, work.tried, work, newton)
+        aim = max(centre * s, floor)
+        write_direction(problem, aim, start.friction * aim, 0.0, work.tried, work, newton)
         other = min(1.0, WITHIN * part_inside(problem, point, work.tried))
         if other > part:
             part = other
@@ -312,13 +315,16 @@ def write_response_of_pyramid(
 
 
 def write_direction(
-    problem: Problem, s: float, second: float, way: InsidePoint, work: InteriorWork, newton: NewtonWork
+    problem: Problem, s: float, friction: float, second: float, way: InsidePoint, work: InteriorWork, newton: NewtonWork
 ) -> None:
-    """Write the direction in which products become s, with the part `second` of the products of the direction `ahead`."""
+    """Write the direction in which products become s, and those of friction `friction`.
+
+    `second` is the part of the products of the direction `ahead` that is corrected.
+    """
     equations, u = newton.equations, work.velocity
     r = equations.right
     k, m = len(problem.mu), len(problem.b)
-    write_aims(problem, s, second, way, work)
+    write_aims(problem, s, friction, second, way, work)
     for c in range(k):
         i = 3 * c
         r[i] = way.normal[c] - (u[i] - work.point.normal[c])
@@ -368,8 +374,8 @@ def aim_of(problem: Problem, point: InsidePoint, c: int, t: int) -> float:
     return point.friction[c, 1 + t]  # type: ignore[no-any-return]
 
 
-def write_aims(problem: Problem, s: float, second: float, way: InsidePoint, work: InteriorWork) -> None:
-    """Write how velocities and multipliers would change to make products s, did impulses not change."""
+def write_aims(problem: Problem, s: float, friction: float, second: float, way: InsidePoint, work: InteriorWork) -> None:
+    """Write how velocities and multipliers would change to make products s or `friction`, did impulses not change."""
     point, ahead, f = work.point, work.ahead, work.point.f
     k = len(problem.mu)
     for c in range(k):
@@ -383,12 +389,12 @@ def write_aims(problem: Problem, s: float, second: float, way: InsidePoint, work
         if problem.pyramid:
             for side in range(4):
                 left = left_at_side(mu, f, i, side)
-                way.friction[c, side] = s / left - point.friction[c, side]
+                way.friction[c, side] = friction / left - point.friction[c, side]
                 if second > 0.0:
                     change = left_at_side(mu, ahead.f, i, side)
                     way.friction[c, side] -= second * change * ahead.friction[c, side] / left
         else:
-            write_aim_of_cone(mu, s, second, c, way, work)
+            write_aim_of_cone(mu, friction, second, c, way, work)
     for j in range(len(problem.lower)):
         x, dx, lower, upper = f[3 * k + j], ahead.f[3 * k + j], problem.lower[j], problem.upper[j]
         way.low[j] = way.high[j] = 0.0
@@ -468,15 +474,15 @@ def finish_direction(problem: Problem, way: InsidePoint, work: InteriorWork) -> 
                 way.high[j] += point.high[j] / (upper - x) * dx
 
 
-def products_at(problem: Problem, point: InsidePoint, way: InsidePoint, part: float) -> float:
-    """The mean of all products after a part of a direction."""
+def products_at(problem: Problem, friction: float, point: InsidePoint, way: InsidePoint, part: float) -> float:
+    """The mean of all products after a part of a direction, those of friction by `friction`."""
     k = len(problem.mu)
-    total, count = 0.0, 0
+    total = count = 0.0
     for c in range(k):
         i, mu = 3 * c, problem.mu[c]
         normal, z = along(point.f[i], way.f[i], part), along(point.normal[c], way.normal[c], part)
         total += normal * z
-        count += 1
+        count += 1.0
         if not mu > 0.0:
             continue
         x, y = along(point.f[i + 1], way.f[i + 1], part), along(point.f[i + 2], way.f[i + 2], part)
@@ -489,21 +495,21 @@ def products_at(problem: Problem, point: InsidePoint, way: InsidePoint, part: fl
             fourth = along(point.friction[c, 3], way.friction[c, 3], part)
             total += first * (mu * normal + x) + second * (mu * normal - x)
             total += third * (mu * normal + y) + fourth * (mu * normal - y)
-            count += 4
+            count += 4.0
         else:
             total += mu * normal * first + x * second + y * third
-            count += 1
+            count += 1.0
     for j in range(len(problem.lower)):
         lower, upper = problem.lower[j], problem.upper[j]
         x = along(point.f[3 * k + j], way.f[3 * k + j], part)
         if lower < upper:
             if lower > -inf:
                 total += (x - lower) * along(point.low[j], way.low[j], part)
-                count += 1
+                count += 1.0
             if upper < inf:
                 total += (upper - x) * along(point.high[j], way.high[j], part)
-                count += 1
-    return total / count if count > 0 else 0.0
+                count += 1.0
+    return total / count if count > 0.0 else 0.0
 
 
 def along(x: float, change: float, part: float) -> float:

@@ -19,9 +19,7 @@ import numpy as np
 
 from ..engine.loops.array_types import Tensor, Vector
 from .block_equations import (
-    NO_BRANCHES,
     BlockEquations,
-    EquationSizes,
     block_equations,
     copy_numbers,
     place_of,
@@ -29,7 +27,7 @@ from .block_equations import (
     write_step,
 )
 from .laws import Problem, project
-from .row_factor import sum_of_squares
+from .row_factor import NO_BRANCHES, FactorSizes, sum_of_squares
 
 PROXIMAL = 1e-6
 ROUNDING = 1e-9  # as small as rounding permits
@@ -46,7 +44,7 @@ class NewtonWork(NamedTuple):
     equations: BlockEquations  # its right side is r(f), and its P are P'
 
 
-def newton_work(size: int, branches: EquationSizes = NO_BRANCHES) -> NewtonWork:
+def newton_work(size: int, branches: FactorSizes = NO_BRANCHES) -> NewtonWork:
     """Room for so many unknowns."""
     return NewtonWork(np.empty(size), np.empty(size), np.empty(size), block_equations(size, branches))
 

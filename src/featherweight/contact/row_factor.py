@@ -1,8 +1,14 @@
-"""The factor B of a contact problem's matrix A = B Bᵀ + R, by groups of rows that have entries in the same branches.
+"""The factor B of a contact problem's matrix A = B Bᵀ + R, by groups of rows.
 
-A *block* are the three rows of a contact, or the one row of a joint. Blocks of a group have entries on the paths of the same
-two bodies (`branches`), or all have entries in all columns: then there is one branch. Only columns of those branches are kept,
-each branch beginning at a multiple of `LANES`.
+A *block* are the three rows of a contact, or the one row of a joint. Contacts of two bodies are a group. Their rows are
+combinations of the six rows Y of the velocity of the one body relative to the other, so that with the three rows E of a
+contact's block
+
+    B = E Y        Bᵀ L B = Yᵀ (Eᵀ L E) Y
+
+and what contacts of a group come to is six rows, however many there are. Rows of joints on one branch are a group, too, with
+units E. Y has entries on the paths of the two bodies (`branches`); only columns of those branches are kept, each branch
+beginning at a multiple of `LANES`. Numbers of the equations in velocities follow Y in the same array.
 """
 
 from __future__ import annotations
@@ -12,50 +18,102 @@ from typing import NamedTuple
 import numpy as np
 
 from ..engine.loops.array_types import Integers, Vector
-from .branch_elimination import EliminationPlan, PlanWork, clear_couplings, couple, plan_work, planned
+from .branch_elimination import (
+    EliminationPlan,
+    PlanWork,
+    clear_couplings,
+    couple,
+    numbers_of,
+    plan_work,
+    planned,
+    product_of_row,
+    subtract_rows,
+)
 from .branches import padded
+
+MOST_ROWS = 8  # of Y in a group
 
 
 class RowFactor(NamedTuple):
     """B, with as many columns as `size`, and how equations in these columns are solved."""
 
     size: int
-    values: Vector  # rows, one after the other
-    at: Integers  # (blocks,) where the first row of each block begins in `values`
+    values: Vector  # Y of all groups, the numbers of the plan, and room
+    ends: Vector  # E of all blocks
+    at: Integers  # (blocks,) where the first row of each block begins in `ends`
     group: Integers  # (blocks,)
     members: Integers  # (blocks,) blocks by group
     member_begin: Integers  # (groups + 1,)
+    begin: Integers  # (groups,) where the rows of Y begin in `values`
+    rows: Integers  # (groups,) of Y
     width: Integers  # (groups,) columns that are kept
     run_begin: Integers  # (groups + 1,) where the branches of each group begin in the next two
     branch: Integers  # branches, as the plan numbers them
     column: Integers  # where each begins in a row
     plan: EliminationPlan
 
+    @property
+    def room(self) -> int:
+        """Where room for products begins in `values`."""
+        return self.plan.end + self.plan.numbers
+
 
 class RowFactorWork(NamedTuple):
     """Room for factors."""
 
     values: Vector
+    ends: Vector
     at: Integers
     group: Integers
     members: Integers
     member_begin: Integers
+    begin: Integers
+    rows: Integers
     width: Integers
     run_begin: Integers
     branch: Integers
     column: Integers
     plan: PlanWork
-    first: Integers  # (blocks,) of each group the branch of the one body, -1 of the world
+    first: Integers  # (blocks,) of each group the body or branch of the one side, -1 of the world
     second: Integers  # (blocks,) and of the other
 
 
-def row_factor_work(blocks: int, numbers: int, branches: int, runs: int) -> RowFactorWork:
-    """Room for so many blocks with so many numbers, of which each group has entries in so many branches (`runs`) at most."""
-    at, group, members, width, first, second = np.zeros((6, blocks), np.int64)
+class FactorSizes(NamedTuple):
+    """How large factors may be."""
+
+    columns: int  # of B
+    padded: int  # of B, with zeros that fill vectors
+    width: int  # columns that are kept of a row at most
+    numbers: int  # of equations in velocities
+    branches: int
+    runs: int  # branches of a group at most
+
+
+def sizes_of_branches(sizes: Integers, width: int, runs: int) -> FactorSizes:
+    """Return the most for branches of these sizes."""
+    wide = sum(padded(int(n)) for n in sizes)
+    return FactorSizes(int(sizes.sum()), wide, width, numbers_of(sizes), len(sizes), runs)
+
+
+def sizes_of_one_branch(columns: int) -> FactorSizes:
+    """Return the most for rows with entries in all columns."""
+    return sizes_of_branches(np.array([columns], np.int64), padded(columns), 1)
+
+
+def sizes_of(B: RowFactor) -> FactorSizes:
+    """Return the sizes of a factor, for equations with it."""
+    return sizes_of_branches(B.plan.size[: B.plan.branches], 0, 0)._replace(columns=B.size)
+
+
+def row_factor_work(blocks: int, sizes: FactorSizes) -> RowFactorWork:
+    """Room for so many blocks; memory is taken as it is used."""
+    at, group, members, begin, rows, width, first, second = np.zeros((8, blocks), np.int64)
     member_begin, run_begin = np.zeros((2, blocks + 1), np.int64)
-    branch, column = np.empty((2, blocks * runs), np.int64)
+    branch, column = np.empty((2, blocks * sizes.runs), np.int64)
+    numbers = (MOST_ROWS * (blocks + 1) + 1) * sizes.width + sizes.numbers + MOST_ROWS * (MOST_ROWS + 1)
     return RowFactorWork(
-        np.empty(numbers), at, group, members, member_begin, width, run_begin, branch, column, plan_work(branches), first, second
+        np.empty(numbers), np.empty(blocks * 3 * MOST_ROWS), at, group, members, member_begin, begin, rows, width, run_begin,
+        branch, column, plan_work(sizes.branches), first, second,
     )  # fmt: skip
 
 
@@ -75,22 +133,57 @@ def factor_in(work: RowFactorWork, blocks: int, groups: int, size: int, plan: El
         member_begin[g] = member_begin[g - 1]
     member_begin[0] = 0
     return RowFactor(
-        size, work.values, work.at[:blocks], group[:blocks], members[:blocks], member_begin[: groups + 1], work.width[:groups],
-        work.run_begin[: groups + 1], work.branch, work.column, plan,
+        size, work.values, work.ends, work.at[:blocks], group[:blocks], members[:blocks], member_begin[: groups + 1],
+        work.begin[:groups], work.rows[:groups], work.width[:groups], work.run_begin[: groups + 1], work.branch, work.column,
+        plan,
     )  # fmt: skip
 
 
-def factor_of_one_branch(k: int, n: int, rank: int, values: Vector, work: RowFactorWork) -> RowFactor:
-    """Return the factor of k contacts and n rows with entries in all columns: rows of `padded(rank)` values."""
-    stride = padded(rank)
-    for c in range(k + n):
-        work.at[c] = (3 * c if c < k else 2 * k + c) * stride
-        work.group[c] = 0
-    work.width[0], work.run_begin[0], work.run_begin[1], work.branch[0], work.column[0] = stride, 0, 1, 0, 0
+def planned_factor(work: RowFactorWork, blocks: int, groups: int, size: int, branches: int, numbers: int) -> RowFactor:
+    """Return the factor of groups in so many branches, and the plan of its equations behind the `numbers` of Y."""
+    clear_couplings(branches, work.plan)
+    for g in range(groups):
+        for x in range(work.run_begin[g], work.run_begin[g + 1]):
+            for y in range(work.run_begin[g], x):
+                couple(branches, work.branch[x], work.branch[y], work.plan)
+    return factor_in(work, blocks, groups, size, planned(branches, numbers, work.plan))
+
+
+def begin_one_branch(groups: int, rank: int, work: RowFactorWork) -> None:
+    """Write groups with entries in all columns."""
+    for g in range(groups):
+        work.width[g], work.run_begin[g], work.branch[g], work.column[g] = padded(rank), g, 0, 0
+    work.run_begin[groups] = groups
     work.plan.first[0], work.plan.size[0] = 0, rank
-    clear_couplings(1, work.plan)
-    factor = factor_in(work, k + n, 1, rank, planned(1, work.plan))
-    return factor._replace(values=values)
+
+
+def factor_of_matrix(k: int, n: int, rank: int, values: Vector, work: RowFactorWork) -> RowFactor:
+    """Return the factor of k contacts and n rows from rows of `padded(rank)` values: each contact is a group of its own."""
+    groups, width = 0, padded(rank)
+    for c in range(k):
+        work.group[c], work.at[c], work.begin[c], work.rows[c] = c, 9 * c, 3 * c * width, 3
+        for i in range(3):
+            for j in range(3):
+                work.ends[9 * c + 3 * i + j] = 1.0 if i == j else 0.0
+    groups, ends = k, 9 * k
+    for i in range(n):
+        row = i % MOST_ROWS
+        if row == 0:
+            work.begin[groups], work.rows[groups] = (3 * k + i) * width, min(MOST_ROWS, n - i)
+            groups += 1
+        ends = write_unit(k + i, groups - 1, row, ends, work)
+    for i in range((3 * k + n) * width):
+        work.values[i] = values[i]
+    begin_one_branch(groups, rank, work)
+    return planned_factor(work, k + n, groups, rank, 1, (3 * k + n) * width)
+
+
+def write_unit(c: int, g: int, row: int, ends: int, work: RowFactorWork) -> int:
+    """Write a block whose one row is a row of Y of its group; where the next block begins in `ends`."""
+    work.group[c], work.at[c] = g, ends
+    for j in range(work.rows[g]):
+        work.ends[ends + j] = 1.0 if j == row else 0.0
+    return ends + work.rows[g]  # type: ignore[no-any-return]
 
 
 def rows_of_factor(B: RowFactor, k: int, rows: Integers, work: RowFactorWork) -> RowFactor:
@@ -99,110 +192,129 @@ def rows_of_factor(B: RowFactor, k: int, rows: Integers, work: RowFactorWork) ->
         r = rows[i]
         c, l = (r // 3, r % 3) if r < 3 * k else (r - 2 * k, 0)
         work.group[i] = B.group[c]
-        work.at[i] = B.at[c] + l * B.width[B.group[c]]
+        work.at[i] = B.at[c] + l * B.rows[B.group[c]]
     return blocks_of_factor(B, len(rows), work)
 
 
 def blocks_of_factor(B: RowFactor, blocks: int, work: RowFactorWork) -> RowFactor:
     """Return the factor of blocks whose groups and places in B are written."""
     part = factor_in(work, blocks, len(B.width), B.size, B.plan)
-    return part._replace(values=B.values, width=B.width, run_begin=B.run_begin, branch=B.branch, column=B.column)
+    return part._replace(
+        values=B.values, ends=B.ends, begin=B.begin, rows=B.rows, width=B.width, run_begin=B.run_begin, branch=B.branch,
+        column=B.column,
+    )  # fmt: skip
 
 
 def no_factor(work: RowFactorWork) -> RowFactor:
     """Return a factor without rows."""
-    w = work.plan
-    plan = EliminationPlan(0, w.first, w.size, w.order, w.position, w.begin, w.later, w.place, w.stride, w.offset, 0)
-    return factor_in(work, 0, 0, 0, plan)
+    return factor_in(work, 0, 0, 0, planned(0, 0, work.plan))
 
 
-NO_ROWS = no_factor(row_factor_work(0, 0, 0, 0))
-
-
-def couple_groups(groups: int, count: int, work: RowFactorWork) -> None:
-    """Couple the branches of each group, of `count` that take part."""
-    clear_couplings(count, work.plan)
-    for g in range(groups):
-        for x in range(work.run_begin[g], work.run_begin[g + 1]):
-            for y in range(work.run_begin[g], x):
-                couple(count, work.branch[x], work.branch[y], work.plan)
+NO_BRANCHES = FactorSizes(0, 0, 0, 0, 0, 0)
+NO_ROWS = no_factor(row_factor_work(0, NO_BRANCHES))
 
 
 # ---- products
-
-
-def write_row(B: RowFactor, c: int, l: int, factor: float, w: Vector) -> None:
-    """Write a multiple of one row of a block to its places in w."""
-    g, plan = B.group[c], B.plan
-    at = B.at[c] + l * B.width[g]
-    for x in range(B.run_begin[g], B.run_begin[g + 1]):
-        a, row = B.branch[x], at + B.column[x]
-        for j in range(plan.size[a]):
-            w[plan.first[a] + j] = factor * B.values[row + j]
-
-
-def add_multiples(B: RowFactor, c: int, f: tuple[float, float, float], rows: int, w: Vector) -> None:
-    """Add f times the rows of a block, of which there are one or three, to w."""
-    g, values, plan = B.group[c], B.values, B.plan
-    at, width = B.at[c], B.width[g]
-    for x in range(B.run_begin[g], B.run_begin[g + 1]):
-        a, row = B.branch[x], at + B.column[x]
-        first = plan.first[a]
-        if rows == 1:
-            for j in range(plan.size[a]):
-                w[first + j] += f[0] * values[row + j]
-        else:
-            for j in range(plan.size[a]):
-                w[first + j] += f[0] * values[row + j] + f[1] * values[row + width + j] + f[2] * values[row + 2 * width + j]
-
-
-def products(B: RowFactor, c: int, rows: int, w: Vector) -> tuple[float, float, float]:
-    """The products of the rows of a block with w; of one row the first of them."""
-    g, values, plan = B.group[c], B.values, B.plan
-    at, width = B.at[c], B.width[g]
-    s = t = u = 0.0
-    for x in range(B.run_begin[g], B.run_begin[g + 1]):
-        a, row = B.branch[x], at + B.column[x]
-        first = plan.first[a]
-        if rows == 1:
-            for j in range(plan.size[a]):
-                s += values[row + j] * w[first + j]
-        else:
-            for j in range(plan.size[a]):
-                y = w[first + j]
-                s += values[row + j] * y
-                t += values[row + width + j] * y
-                u += values[row + 2 * width + j] * y
-    return s, t, u
 
 
 def write_transposed_product(B: RowFactor, k: int, f: Vector, w: Vector) -> None:
     """Bᵀ f, of k contacts and further rows."""
     for j in range(B.size):
         w[j] = 0.0
-    for c in range(len(B.at)):
-        if c < k:
-            x, y, z = f[3 * c], f[3 * c + 1], f[3 * c + 2]
-            if x != 0.0 or y != 0.0 or z != 0.0:
-                add_multiples(B, c, (x, y, z), 3, w)
-        elif f[2 * k + c] != 0.0:
-            add_multiples(B, c, (f[2 * k + c], 0.0, 0.0), 1, w)
+    for g in range(len(B.width)):
+        if add_ends(B, g, k, f):
+            add_group(B, g, w)
+
+
+def add_ends(B: RowFactor, g: int, k: int, f: Vector) -> bool:
+    """Write -Eᵀ f of a group to the room for products; whether any f is not zero."""
+    values, ends, room, rows = B.values, B.ends, B.room, B.rows[g]
+    there = False
+    for r in range(rows):
+        values[room + r] = 0.0
+    for x in range(B.member_begin[g], B.member_begin[g + 1]):
+        c = B.members[x]
+        at = B.at[c]
+        for l in range(3 if c < k else 1):
+            factor = f[3 * c + l if c < k else 2 * k + c]
+            if factor != 0.0:
+                there = True
+                for r in range(rows):
+                    values[room + r] -= factor * ends[at + l * rows + r]
+    return there
+
+
+def add_group(B: RowFactor, g: int, w: Vector) -> None:
+    """Add the products of Y with what `add_ends` wrote."""
+    values, plan, width, room = B.values, B.plan, B.width[g], B.room
+    local = room + MOST_ROWS
+    for j in range(width):
+        values[local + j] = 0.0
+    subtract_rows(values, local, B.begin[g], width, width, (room, 1, B.rows[g]))
+    for x in range(B.run_begin[g], B.run_begin[g + 1]):
+        a, column = B.branch[x], local + B.column[x]
+        first = plan.first[a]
+        for j in range(plan.size[a]):
+            w[first + j] += values[column + j]
 
 
 def write_product_of_factor(B: RowFactor, k: int, w: Vector, product: Vector) -> None:
     """B w, of k contacts and further rows."""
-    for c in range(len(B.at)):
-        if c < k:
-            product[3 * c], product[3 * c + 1], product[3 * c + 2] = products(B, c, 3, w)
-        else:
-            product[2 * k + c], _, _ = products(B, c, 1, w)
+    values, ends, room = B.values, B.ends, B.room
+    for g in range(len(B.width)):
+        if B.member_begin[g] == B.member_begin[g + 1]:
+            continue
+        write_velocities(B, g, w)
+        rows = B.rows[g]
+        for x in range(B.member_begin[g], B.member_begin[g + 1]):
+            c = B.members[x]
+            at = B.at[c]
+            for l in range(3 if c < k else 1):
+                total = 0.0
+                for r in range(rows):
+                    total += ends[at + l * rows + r] * values[room + r]
+                product[3 * c + l if c < k else 2 * k + c] = total
+
+
+def write_velocities(B: RowFactor, g: int, w: Vector) -> None:
+    """Write Y w of a group to the room for products."""
+    values, plan, width, room = B.values, B.plan, B.width[g], B.room
+    local = room + MOST_ROWS
+    for x in range(B.run_begin[g], B.run_begin[g + 1]):
+        a, column = B.branch[x], local + B.column[x]
+        first, size = plan.first[a], plan.size[a]
+        for j in range(size):
+            values[column + j] = w[first + j]
+        for j in range(size, padded(size)):
+            values[column + j] = 0.0
+    for r in range(B.rows[g]):
+        values[room + r] = product_of_row(values, B.begin[g] + r * width, values, local, width)
+
+
+def write_row(B: RowFactor, c: int, l: int, w: Vector) -> None:
+    """Write one row of a block to w, which is zero."""
+    g = B.group[c]
+    for r in range(B.rows[g]):
+        B.values[B.room + r] = -B.ends[B.at[c] + l * B.rows[g] + r]
+    add_group(B, g, w)
+
+
+def clear_row(B: RowFactor, c: int, w: Vector) -> None:
+    """Write zeros where rows of a block have entries."""
+    g = B.group[c]
+    for x in range(B.run_begin[g], B.run_begin[g + 1]):
+        a = B.branch[x]
+        for j in range(B.plan.size[a]):
+            w[B.plan.first[a] + j] = 0.0
 
 
 def sum_of_squares(B: RowFactor, c: int, l: int) -> float:
     """The square of one row of a block."""
-    width = B.width[B.group[c]]
-    at = B.at[c] + l * width
-    total = 0.0
+    g, values, room = B.group[c], B.values, B.room
+    width, rows, local = B.width[g], B.rows[g], room + MOST_ROWS
+    for r in range(rows):
+        values[room + r] = B.ends[B.at[c] + l * rows + r]
     for j in range(width):
-        total += B.values[at + j] * B.values[at + j]
-    return total
+        values[local + j] = 0.0
+    subtract_rows(values, local, B.begin[g], width, width, (room, 1, rows))
+    return product_of_row(values, local, values, local, width)

@@ -1,9 +1,9 @@
 """A few of a problem's contacts, which are solved for first.
 
-Most contacts of a sole, a hand or a heap are redundant or open, and need no impulse. A working set begins with the contacts that had
-impulses in the step before, and of each pair of bodies with the one that closes the fastest. With its solution, contacts outside
-of it that would close join it, of each pair of bodies again the fastest. What is left solves the whole problem, as all
-conditions hold: a contact outside of the set has no impulse, and opens. Rows with bounds always belong to the set.
+Most contacts of a sole, a hand or a heap are redundant or open, and need no impulse. A working set begins with the contacts that
+had impulses in the step before, and of each pair of bodies with the one that closes the fastest. With its solution, contacts
+outside of it that would close join it, of each pair of bodies again the fastest. What is left solves the whole problem, as
+all conditions hold: a contact outside of the set has no impulse, and opens. Rows with bounds always belong to the set.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..engine.loops.array_types import Booleans, Integers, Vector
 from ..engine.loops.kernels import as_matrix
 from .block_equations import BlockEquations, write_product
 from .laws import Problem
-from .row_factor import RowFactor, RowFactorWork, blocks_of_factor, row_factor_work
+from .row_factor import NO_BRANCHES, RowFactor, RowFactorWork, blocks_of_factor, row_factor_work
 
 
 class WorkingSet(NamedTuple):
@@ -39,7 +39,7 @@ def working_set(size: int) -> WorkingSet:
     k = size // 3
     velocity, f, b, R = np.empty((4, size))
     chosen, fastest = np.empty((2, k), np.int64)
-    rows = row_factor_work(size, 0, 0, 0)
+    rows = row_factor_work(size, NO_BRANCHES)
     return WorkingSet(chosen, np.empty(k, bool), fastest, velocity, f, b, np.empty(k), R, np.empty(size * size), rows)
 
 
@@ -64,10 +64,11 @@ def extend_set(problem: Problem, f: Vector, tolerance: float, equations: BlockEq
         u[i] += problem.b[i]
     for c in range(k):
         lack = -u[3 * c] * max(1.0, problem.mu[c])
-        if not work.is_chosen[c] and lack > tolerance:
-            worst, pair = max(worst, lack), problem.pair[c]
-            if work.fastest[pair] < 0 or u[3 * c] < u[3 * work.fastest[pair]]:
-                work.fastest[pair] = c
+        if work.is_chosen[c]:
+            continue
+        worst, pair = max(worst, lack), problem.pair[c]
+        if lack > tolerance and (work.fastest[pair] < 0 or u[3 * c] < u[3 * work.fastest[pair]]):
+            work.fastest[pair] = c
     for pair in range(k):
         if work.fastest[pair] >= 0:
             work.is_chosen[work.fastest[pair]] = True
@@ -119,7 +120,7 @@ def factor_of_set(B: RowFactor, k: int, count: int, n: int, work: WorkingSet) ->
 
 def row_of(i: int, count: int, k: int, work: WorkingSet) -> int:
     """The row of the whole problem that is row i of the set's."""
-    return 3 * work.chosen[i // 3] + i % 3 if i < 3 * count else i + 3 * (k - count)  # type: ignore[no-any-return]
+    return 3 * work.chosen[i // 3] + i % 3 if i < 3 * count else i + 3 * (k - count)
 
 
 def take_from(whole: Vector, k: int, count: int, work: WorkingSet) -> None:

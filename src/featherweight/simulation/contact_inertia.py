@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contact.branches import Branches, branch_of_velocity, branches_of
+from ..contact.branches import BranchPaths, branch_of_velocity, branches_of
 from ..engine.function import CompiledFunction
 from ..robot.constraints.constraint import JacobianRows
 from ..robot.constraints.contact import BilateralContact
@@ -130,7 +130,7 @@ class ContactInertia:
         return self.forest.widest if self.in_blocks else self.robot.nv
 
     @cached_property
-    def branches(self) -> Branches:
+    def branches(self) -> BranchPaths:
         """The branches of the robot's velocities."""
         shift = np.repeat(self.forest.begins[:-1], np.diff(self.forest.begins)) * self.in_blocks
         return branches_of(self.forest.parent, shift.tolist())

@@ -215,7 +215,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
         np.zeros((size, inertia.columns)), np.zeros((nv, inertia.columns)), np.array(inertia.of_joints(S)[0], order="C"),
         inertia.branches,
     )  # fmt: skip
-    work = inverse_work(model.width, nv, inertia.branches)
+    work = inverse_work(model.width, inertia.branches, room + rows)
 
     def matrix(m: int, by_inverse: bool = False) -> BodyDelassus:
         return BodyDelassus(np.zeros((m, m)), inertia.begin.copy(), by_inverse, factors, work)
