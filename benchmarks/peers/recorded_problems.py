@@ -29,13 +29,21 @@ from falling_scenes import STEP, falling_scenes, kick
 from measure import ROBOTS, machine, markdown
 
 import featherweight as fw
-from featherweight.contact.block_equations import EquationSizes, place_of, sizes_of_branches
+from featherweight.contact.block_equations import place_of
 from featherweight.contact.branches import padded
 from featherweight.contact.contact_problem import active_rows, problem_in
 from featherweight.contact.impulses import Solution, natural_residual_in, of_arrays, solve_in_room, solver_work
 from featherweight.contact.laws import Problem
 from featherweight.contact.newton import newton_work
-from featherweight.contact.row_factor import RowFactor, factor_in, factor_of_one_branch, row_factor_work, write_row
+from featherweight.contact.row_factor import (
+    RowFactor,
+    factor_of_matrix,
+    planned_factor,
+    row_factor_work,
+    sizes_of,
+    sizes_of_one_branch,
+    write_row,
+)
 from featherweight.engine.loops.kernels import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -77,7 +85,7 @@ def write_rows_of_factor(B: RowFactor, k: int, matrix: Array) -> None:
     """Write the rows of k contacts and further rows to a matrix of zeros."""
     for i in range(len(matrix)):
         c, l = place_of(i, k)
-        write_row(B, c, l, 1.0, matrix[i])
+        write_row(B, c, l, matrix[i])
 
 
 def in_one_branch(matrix: Array, k: int) -> RowFactor:
@@ -85,12 +93,7 @@ def in_one_branch(matrix: Array, k: int) -> RowFactor:
     m, rank = matrix.shape
     values = np.zeros((m, padded(rank)))
     values[:, :rank] = matrix
-    return factor_of_one_branch(k, m - 3 * k, rank, values.ravel(), row_factor_work(m - 2 * k, 0, 1, 1))
-
-
-def sizes_of(problem: Problem) -> EquationSizes:
-    """Return the sizes of equations with the factor of a problem."""
-    return sizes_of_branches(np.array([problem.B.size]), padded(problem.B.size))
+    return factor_of_matrix(k, m - 3 * k, rank, values.ravel(), row_factor_work(m - 2 * k, sizes_of_one_branch(rank)))
 
 
 def matrix_of(problem: Problem) -> Array:
@@ -187,7 +190,9 @@ def problem_of_step(sim: fw.Simulation) -> tuple[Problem, Array, float] | None:
     if assembly.columns[0] >= 0:
         room, blocks = assembly.factor_rows, contacts + rows
         groups = int(room.group[:blocks].max()) + 1
-        B = factor_in(room, blocks, groups, int(assembly.columns[0]), p.problem.B.plan)
+        branches = int(room.branch[: room.run_begin[groups]].max()) + 1
+        numbers = int(room.begin[groups - 1] + room.rows[groups - 1] * room.width[groups - 1])
+        B = planned_factor(room, blocks, groups, int(assembly.columns[0]), branches, numbers)
         problem = problem._replace(A=np.zeros((0, 0)), B=B, R=p.problem.R.copy())
         problem = problem._replace(B=in_one_branch(dense_factor(problem), contacts))
     if not (np.isfinite(matrix_of(problem)).all() and np.isfinite(b).all()):
@@ -290,11 +295,11 @@ class Outcome(NamedTuple):
 def solve(recorded: Recorded, start: Array) -> Outcome:
     problem, size = of_arrays(recorded.problem), len(start)
     begun = time.perf_counter()
-    work = solver_work(size, sizes_of(problem))
+    work = solver_work(size, sizes_of(problem.B))
     solution = Solution(work.best, *solve_in_room(problem, start, recorded.tolerance, work))
     spent = time.perf_counter() - begun
     counts = (int(n) for name, n in solution._asdict().items() if name not in ("impulses", "residual"))
-    residual = float(residual_in_room(problem, solution.impulses, newton_work(size, sizes_of(problem))))
+    residual = float(residual_in_room(problem, solution.impulses, newton_work(size, sizes_of(problem.B))))
     rounding = ROUNDING * float((np.abs(matrix_of(problem)) @ np.abs(solution.impulses)).max())
     differs = DIFFERS * max(residual, recorded.tolerance) + rounding
     ratio = residual / recorded.tolerance if recorded.tolerance > 0.0 else 0.0 if residual == 0.0 else np.inf

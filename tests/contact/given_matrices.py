@@ -6,13 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from featherweight.contact import row_factor
-from featherweight.contact.branch_elimination import EliminationPlan, planned
-from featherweight.contact.branches import Branches, branches_of, padded
+from featherweight.contact.branch_elimination import EliminationPlan
+from featherweight.contact.branches import BranchPaths, branches_of, padded
 from featherweight.contact.contact_problem import BodyDelassus
 from featherweight.contact.inverse_factor import InverseFactors, inverse_work
 from featherweight.contact.laws import Problem
-from featherweight.contact.row_factor import RowFactor, RowFactorWork, couple_groups, factor_in, row_factor_work
+from featherweight.contact.row_factor import (
+    MOST_ROWS,
+    RowFactor,
+    RowFactorWork,
+    factor_of_matrix,
+    planned_factor,
+    row_factor_work,
+    sizes_of_branches,
+    sizes_of_one_branch,
+)
+from featherweight.engine.loops.kernels import LANES
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -21,18 +30,18 @@ def given_delassus(G: Array, begin: Any) -> BodyDelassus:
     """G of bodies whose rows begin so, without M⁻¹."""
     none, branches = np.zeros((0, 0)), one_branch(0)
     factors = InverseFactors(none, none, none, branches)
-    return BodyDelassus(G, np.asarray(begin, np.int64), False, factors, inverse_work(np.zeros(1, np.int64), 0, branches))
+    return BodyDelassus(G, np.asarray(begin, np.int64), False, factors, inverse_work(np.zeros(0, np.int64), branches, 0))
 
 
 # ---- branches
 
 
-def branches_from(parent: Any) -> Branches:
+def branches_from(parent: Any) -> BranchPaths:
     """The branches of velocities with these parents, of which J and M⁻¹ have all columns."""
     return branches_of(parent, [0] * len(parent))
 
 
-def one_branch(nv: int) -> Branches:
+def one_branch(nv: int) -> BranchPaths:
     """A chain of so many velocities."""
     return branches_from(range(-1, nv - 1))
 
@@ -40,50 +49,54 @@ def one_branch(nv: int) -> Branches:
 # ---- factors
 
 
-def factor_of_one_branch(B: Array, k: int, work: RowFactorWork | None = None) -> RowFactor:
+def factor_of_rows(B: Array, k: int, work: RowFactorWork | None = None) -> RowFactor:
     """A dense matrix (m, size) as the factor of k contacts and m - 3 k rows."""
     m, size = B.shape
     values = np.zeros((m, padded(size)))
     values[:, :size] = B
-    work = work or row_factor_work(max(m - 2 * k, 1), 0, 1, 1)
-    return row_factor.factor_of_one_branch(k, m - 3 * k, size, values.ravel(), work)
+    return factor_of_matrix(k, m - 3 * k, size, values.ravel(), work or row_factor_work(m - 2 * k, sizes_of_one_branch(size)))
 
 
 def random_factor(rng: np.random.Generator, sizes: Any, groups: list[list[int]], k: int, n: int) -> RowFactor:
-    """Random rows of k contacts and n rows, in turn of groups that have entries in these branches; zeros fill vectors."""
-    first = np.cumsum([0, *sizes])
-    work = row_factor_work(k + n, (3 * k + n) * sum(map(padded, sizes)), len(sizes), max(map(len, groups)))
-    work.values[:] = 0.0
+    """Random Y of groups that have entries in these branches, and E of k contacts and n rows, which belong to groups in turn.
+
+    Zeros fill vectors, and all other room holds no numbers.
+    """
+    first, wide = np.cumsum([0, *sizes]), sum(map(padded, sizes))
+    work = row_factor_work(max(k + n, len(groups)), sizes_of_branches(np.array(sizes), wide, max(map(len, groups))))
+    work.values[:], work.ends[:] = np.nan, np.nan
     work.plan.first[:], work.plan.size[:] = first[:-1], sizes
-    for g, group in enumerate(groups[: k + n]):
+    at = 0
+    for g, group in enumerate(groups):
         begin, width = work.run_begin[g], 0
         for x, a in enumerate(group, start=begin):
             work.branch[x], work.column[x] = a, width
             width += padded(sizes[a])
         work.run_begin[g + 1], work.width[g] = begin + len(group), width
-    at = 0
-    for c in range(k + n):
-        work.group[c], work.at[c] = c % len(groups), at
-        for _ in range(3 if c < k else 1):
-            for a in groups[c % len(groups)]:
-                work.values[at : at + sizes[a]] = rng.standard_normal(sizes[a])
+        work.begin[g], work.rows[g] = at, rng.integers(1, MOST_ROWS + 1)
+        for _ in range(work.rows[g]):
+            for a in group:
+                work.values[at : at + padded(sizes[a])] = np.r_[rng.standard_normal(sizes[a]), [0.0] * (-sizes[a] % LANES)]
                 at += padded(sizes[a])
-    count = min(len(groups), k + n)
-    couple_groups(count, len(sizes), work)
-    return factor_in(work, k + n, count, int(first[-1]), planned(len(sizes), work.plan))
+    end = 0
+    for c in range(k + n):
+        count = (3 if c < k else 1) * work.rows[c % len(groups)]
+        work.group[c], work.at[c], work.ends[end : end + count] = c % len(groups), end, rng.standard_normal(count)
+        end += count
+    return planned_factor(work, k + n, len(groups), int(first[-1]), len(sizes), at)
 
 
 def dense_factor(B: RowFactor, k: int) -> Array:
     """The factor of k contacts and further rows as a matrix (m, size)."""
-    rows = []
+    blocks = [np.zeros((0, B.size))]
     for c, g in enumerate(B.group):
-        for l in range(3 if c < k else 1):
-            row, at = np.zeros(B.size), B.at[c] + l * B.width[g]
-            for x in range(B.run_begin[g], B.run_begin[g + 1]):
-                first, size = B.plan.first[B.branch[x]], B.plan.size[B.branch[x]]
-                row[first : first + size] = B.values[at + B.column[x] : at + B.column[x] + size]
-            rows.append(row)
-    return np.array(rows).reshape(len(rows), B.size)
+        rows, width = B.rows[g], B.width[g]
+        kept, Y = B.values[B.begin[g] :][: rows * width].reshape(rows, width), np.zeros((rows, B.size))
+        for x in range(B.run_begin[g], B.run_begin[g + 1]):
+            unknowns, column = unknowns_of(B.plan, B.branch[x]), B.column[x]
+            Y[:, unknowns] = kept[:, column : column + B.plan.size[B.branch[x]]]
+        blocks.append(B.ends[B.at[c] :][: (3 if c < k else 1) * rows].reshape(-1, rows) @ Y)
+    return np.concatenate(blocks)
 
 
 def unknowns_of(plan: EliminationPlan, a: int) -> slice:
@@ -96,7 +109,7 @@ def unknowns_of(plan: EliminationPlan, a: int) -> slice:
 
 def with_factor_of(p: Problem, J: Array, R: Any = 0.0) -> Problem:
     """The problem with A = J Jᵀ + R given by its factor J."""
-    B = factor_of_one_branch(J, len(p.mu))
+    B = factor_of_rows(J, len(p.mu))
     return p._replace(A=np.zeros((0, 0)), B=B, R=np.broadcast_to(np.asarray(R, float), len(p.b)).copy())
 
 

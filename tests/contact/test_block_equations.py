@@ -10,17 +10,16 @@ from scipy.linalg import block_diag
 
 from contact.given_matrices import dense_factor, random_factor, with_factor_of
 from featherweight.contact.block_equations import (
-    NO_BRANCHES,
     BlockEquations,
     block_equations,
     order_unknowns,
-    sizes_of_branches,
     write_inverse,
     write_matrix_product,
     write_product,
     write_step,
 )
 from featherweight.contact.laws import Problem, project
+from featherweight.contact.row_factor import sizes_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 KINDS = pytest.mark.parametrize("kinds", ["stick", "slide", "open", "mixed"])
@@ -37,7 +36,7 @@ def test_products(size: int) -> None:
     B, R = rng.standard_normal((size, min(size, 3))), rng.random(size)
     if size:
         p = with_factor_of(Problem(A, f, np.zeros(0)), B, R)
-        write_product(p, f, block_equations(size, NO_BRANCHES), product[:size])
+        write_product(p, f, block_equations(size), product[:size])
         np.testing.assert_allclose(product[:size], B @ (B.T @ f) + R * f, rtol=1e-13, atol=1e-13)
 
 
@@ -56,7 +55,7 @@ def test_both_ways_solve_the_dense_equations(
     A, blocks = J @ J.T + np.diag(R), blocks_of(rng, k, n, (kinds, 0.5 * friction, pyramid))
     p = Problem(A, rng.standard_normal(m), np.zeros(k), np.zeros(n), np.zeros(n), pyramid)
     for given in (p, with_factor_of(p, J, R)):
-        assert_step_solves(given, A, blocks, block_equations(m + 2, NO_BRANCHES))
+        assert_step_solves(given, A, blocks, block_equations(m + 2))
 
 
 @KINDS
@@ -71,7 +70,7 @@ def test_factors_with_branches_solve_the_dense_equations(seed: int, k: int, n: i
     B, R = random_factor(rng, sizes, groups, k, n), compliance * rng.random(3 * k + n)
     J = dense_factor(B, k)
     p = Problem(np.zeros((0, 0)), rng.standard_normal(3 * k + n), np.zeros(k), np.zeros(n), np.zeros(n), False, B, R)
-    equations = block_equations(3 * k + n + 2, sizes_of_branches(np.array(sizes), int(B.width.max())))
+    equations = block_equations(3 * k + n + 2, sizes_of(B))
     assert_step_solves(p, J @ J.T + np.diag(R), blocks_of(rng, k, n, (kinds, 0.5, False)), equations)
 
 
@@ -102,7 +101,7 @@ def assert_step_solves(p: Problem, A: Array, blocks: tuple[Array, Array], equati
 
 def test_equations_with_a_symmetric_part_come_first() -> None:
     """Rows that stick and normals lead, rows that slide follow; open contacts have their step at once."""
-    equations = block_equations(9, NO_BRANCHES)
+    equations = block_equations(9)
     equations.P[:] = 0.0
     equations.P[0] = np.eye(3)  # sticks
     equations.P[1] = [[1.0, 0.0, 0.0], [0.3, 0.5, 0.1], [0.2, 0.1, 0.4]]  # slides; the third is open

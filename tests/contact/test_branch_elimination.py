@@ -50,6 +50,9 @@ def graph(name: str, seed: int = 0) -> tuple[list[int], list[tuple[int, int]]]:
     return rng.integers(1, 21, n).tolist(), [x for x in combinations(range(n), 2) if rng.random() < 2.0 / n]
 
 
+START = 5  # numbers before those of the matrix
+
+
 def plan_of(sizes: list[int], pairs: Pairs) -> EliminationPlan:
     """In room for more branches, that held something else."""
     n, work = len(sizes), plan_work(len(sizes) + 2)
@@ -59,7 +62,7 @@ def plan_of(sizes: list[int], pairs: Pairs) -> EliminationPlan:
     clear_couplings(n, work)
     for a, b in pairs:
         couple(n, a, b, work)
-    return planned(n, work)
+    return planned(n, START, work)
 
 
 def random_matrix(rng: np.random.Generator, plan: EliminationPlan, pairs: Pairs, symmetric: bool) -> Array:
@@ -79,7 +82,7 @@ def random_matrix(rng: np.random.Generator, plan: EliminationPlan, pairs: Pairs,
 
 def stored(M: Array, plan: EliminationPlan, symmetric: bool) -> Array:
     """The matrix as elimination has it; of a symmetric one what is not read is no number."""
-    numbers = np.full(2 * plan.end + 3, np.nan)
+    numbers = np.full(plan.end + plan.numbers + 3, np.nan)
     clear_matrix(numbers, plan, symmetric)
     for a in range(plan.branches):
         for b in range(plan.branches):
@@ -92,7 +95,7 @@ def stored(M: Array, plan: EliminationPlan, symmetric: bool) -> Array:
                 if symmetric and a == b:
                     numbers[at : at + i] = 0.0  # below the diagonal
                 if not symmetric and a != b:
-                    numbers[plan.end + at : plan.end + at + len(row)] = lower[i]
+                    numbers[plan.numbers + at : plan.numbers + at + len(row)] = lower[i]
     return numbers
 
 
@@ -100,7 +103,7 @@ def solved(M: Array, plan: EliminationPlan, symmetric: bool, rights: Array, kern
     n, (eliminate, substitute) = len(M), kernels
     numbers, pivots, reciprocal = stored(M, plan, symmetric), np.full(n, -1), np.full(n, np.nan)
     eliminate(numbers, plan, symmetric, pivots, reciprocal)
-    assert np.isnan(numbers[2 * plan.end :]).all()
+    assert np.isnan(numbers[:START]).all() and np.isnan(numbers[plan.end + plan.numbers :]).all()
     x, room = np.array(rights), np.full(sum(padded(int(s)) for s in plan.size[: plan.branches]), np.nan)
     for row in x:
         substitute(numbers, plan, pivots, reciprocal, row, room)
@@ -133,7 +136,7 @@ def test_plans_name_each_branch_once_and_those_that_it_is_coupled_with(name: str
     """In order, at places that do not overlap; what one branch couples is coupled afterwards."""
     sizes, pairs = graph(name, seed)
     plan, coupled = plan_of(sizes, pairs), {frozenset(x) for x in pairs}
-    order, end = plan.order[: plan.branches].tolist(), 0
+    order, end = plan.order[: plan.branches].tolist(), START
     assert sorted(order) == list(range(len(sizes))) and plan.position[order].tolist() == list(range(len(sizes)))
     for turn, a in enumerate(order):
         later = plan.later[plan.begin[turn] : plan.begin[turn + 1]].tolist()
@@ -143,7 +146,7 @@ def test_plans_name_each_branch_once_and_those_that_it_is_coupled_with(name: str
         assert [place_of_branch(plan, a, b) for b in (a, *later)] == columns[:-1]
         assert (plan.stride[a], plan.offset[a]) == (columns[-1], end)
         end += sizes[a] * columns[-1]
-    assert plan.end == end and 2 * end <= numbers_of(np.array(sizes, int))
+    assert plan.end == end and plan.numbers == end - START and 2 * plan.numbers <= numbers_of(np.array(sizes, int))
     assert multiplications(plan) == sum(sizes[a] * int(plan.stride[a]) ** 2 for a in order)
 
 
@@ -163,7 +166,7 @@ def test_nothing_fills_in_on_trees(seed: int) -> None:
     branches = branches_from(parent)
     paths = [branches.path[i:j].tolist() for i, j in zip(branches.begin[:-1], branches.begin[1:], strict=True)]
     plan = plan_of(np.diff(branches.first).tolist(), {pair for path in paths for pair in combinations(path, 2)})
-    assert plan.end == sum(np.diff(branches.first) * branches.width) and len(paths) > 5
+    assert plan.numbers == sum(np.diff(branches.first) * branches.width) and len(paths) > 5
     for b, path in enumerate(paths):
         turn = plan.position[b]
         assert plan.later[plan.begin[turn] : plan.begin[turn + 1]].tolist() == path[-2::-1]

@@ -69,12 +69,12 @@ def test_columns_of_paths_begin_at_whole_vectors(seed: int) -> None:
     for b, width in enumerate(branches.width):
         path = branches.path[branches.begin[b] : branches.begin[b + 1]]
         spots = branches.spot[branches.begin[b] : branches.begin[b + 1]]
-        assert [*spots, width] == [sum(wide[x] for x in path[:i]) for i in range(len(path) + 1)]
+        assert [width, *spots] == [sum(wide[x] for x in path[i:]) for i in range(len(path) + 1)]
         assert (spots % LANES == 0).all()
 
 
 def test_paths_share_branches_up_to_a_fork() -> None:
-    """Columns too, so that products of one body serve contacts with another."""
+    """Columns are counted from the last branch, so that those of a path come behind its own branch in each path that has it."""
     branches = branches_from((-1, 0, 1, 2, 2, 4, 4))
     paths = [branches.path[i:j].tolist() for i, j in zip(branches.begin[:-1], branches.begin[1:], strict=True)]
     assert paths == [[0], [0, 1], [0, 2], [0, 2, 3], [0, 2, 4]]

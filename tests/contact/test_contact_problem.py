@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from contact.given_matrices import branches_from, dense_factor, given_delassus, matrix_of, one_branch, random_factor
 from featherweight.collision.detection import ContactPoints, body_of
+from featherweight.contact.branches import longest_path, widest_row
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import (
     AssembledProblem,
@@ -27,6 +28,7 @@ from featherweight.contact.contact_problem import (
 )
 from featherweight.contact.contact_settings import ContactSettings
 from featherweight.contact.inverse_factor import InverseFactors, inverse_work
+from featherweight.contact.row_factor import FactorSizes, sizes_of_branches, sizes_of_one_branch
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CANDIDATES, JOINTS = 9, 3
@@ -118,8 +120,14 @@ class Touching:
         for x in (self.impulses.last_force, self.impulses.last_row):
             x[:] = rng.standard_normal(x.shape)
 
+    def sizes(self) -> FactorSizes:
+        by_branches = sizes_of_branches(
+            np.diff(self.branches.first), widest_row(self.branches), 2 * longest_path(self.branches)
+        )
+        return FactorSizes(*map(max, by_branches, sizes_of_one_branch(self.model.nv)))
+
     def assembled(self) -> AssembledProblem:
-        work = assembly_work(self.contacts + 1, 4, self.model.nv, self.branches)
+        work = assembly_work(self.contacts + 1, 4, self.model.nv, self.sizes())
         numbers = work.A, work.half, work.gap, work.rows, work.axes, work.factor_rows.values
         for room in (*work.law[:-1], work.approach, work.before, work.start, *numbers):
             room.fill(np.nan)
@@ -217,7 +225,7 @@ def test_the_inverse_mass_matrix_gives_the_matrix_of_bodies(contacts: int, facto
     J, C = rng.standard_normal((2, 12, 12)) * alike
     Minv, width = C @ C.T + np.eye(12), touching.width
     factors = InverseFactors(J[:9], Minv, J[9:], touching.branches)
-    work = inverse_work(width, 12, touching.branches)
+    work = inverse_work(width, touching.branches, contacts + len(ROWS.joint))
     found = []
     for delassus in (
         touching.delassus._replace(G=J @ Minv @ J.T),
@@ -233,9 +241,9 @@ def test_the_inverse_mass_matrix_gives_the_matrix_of_bodies(contacts: int, facto
 def test_the_matrix_of_a_factor_is_its_square(k: int, n: int) -> None:
     """Rows of one group leave nothing to those of others, which have other branches."""
     B = random_factor(np.random.default_rng(k), [6, 3, 4], [[0], [1], [2, 0]], k, n)
-    J, A, w = dense_factor(B, k), np.full((3 * k + n, 3 * k + n), np.nan), np.full(13, np.nan)
-    write_square(B, k, w, A)
-    np.testing.assert_allclose(A, J @ J.T, rtol=0.0, atol=1e-13)
+    J, A = dense_factor(B, k), np.full((3 * k + n, 3 * k + n), np.nan)
+    write_square(B, k, np.full(J.size, np.nan), A)
+    np.testing.assert_allclose(A, J @ J.T, rtol=0.0, atol=1e-12)
     np.testing.assert_array_equal(A, A.T)
 
 

@@ -63,7 +63,7 @@ def test_impulses_that_stop_a_box_and_a_joint() -> None:
         impulses = ContactImpulses.of_sizes(POINTS, 1, 1, POINTS, ROWS)
         given, branches = model(restitution), branches_from([-1, 0, 1, 2, 3, 4, -1])
         factors = InverseFactors(J, Minv, np.eye(7)[6:], branches)
-        work = inverse_work(given.width, 7, branches)
+        work = inverse_work(given.width, branches, POINTS + ROWS)
         delassus = BodyDelassus(np.zeros((0, 0)), np.array([0, 6]), True, factors, work)
         workspace = solver_workspace(6, 4, 7, branches)  # more than are there
         report = resolve(given, points, kinematics, delassus, impulses, workspace)

@@ -67,7 +67,7 @@ def test_steps_stay_inside_of_all_cones(seed: int, start: int, least: float, pyr
     work.pace[0] = 0.0
     assert_inside(p, work.point)
     for _ in range(12):
-        assert 0.0 <= step_inside(p, STARTS[start].pace, newton, work) <= 1.0
+        assert 0.0 <= step_inside(p, STARTS[start], newton, work) <= 1.0
         assert_inside(p, work.point)
 
 
@@ -107,9 +107,9 @@ def test_a_direction_makes_velocities_equal_by_differences(seed: int, alike: boo
     begin_inside(p, STARTS[0], newton, work)
     work.pace[0] = 0.0
     for _ in range(3):
-        step_inside(p, 0.0, newton, work)
+        step_inside(p, STARTS[0], newton, work)
     x = InsidePoint._make([field.copy() for field in work.point])
-    step_inside(p, 0.0, newton, work)  # `ahead` is then the direction at x in which products vanish
+    step_inside(p, STARTS[0], newton, work)  # `ahead` is then the direction at x in which products vanish
     h, ahead = 1e-6, work.ahead
     ends = [InsidePoint._make([a + s * h * d for a, d in zip(x, ahead, strict=True)]) for s in (1.0, -1.0)]
     change = (equations(p, ends[0]) - equations(p, ends[1])) / (2.0 * h)

@@ -1,4 +1,4 @@
-"""B = J C with M⁻¹ = C Cᵀ, against products of whole matrices."""
+"""B = R J C with M⁻¹ = C Cᵀ, against products of whole matrices; R J are the rows of contacts on bodies."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import featherweight as fw
 from contact.given_matrices import branches_from, dense_factor
@@ -14,9 +15,17 @@ from featherweight.collision.detection import ContactPoints
 from featherweight.contact.block_equations import place_of
 from featherweight.contact.branches import branch_of_velocity, branches_of, longest_path, widest_row
 from featherweight.contact.contact_model import ContactModel, joint_rows
+from featherweight.contact.contact_problem import write_axes, write_rows
 from featherweight.contact.contact_settings import ContactSettings
-from featherweight.contact.inverse_factor import InverseFactors, InverseWork, factor_by_inverse, group_contacts, inverse_work
-from featherweight.contact.row_factor import RowFactor, row_factor_work, sum_of_squares
+from featherweight.contact.inverse_factor import (
+    ContactGeometry,
+    InverseFactors,
+    InverseWork,
+    factor_by_inverse,
+    inverse_work,
+)
+from featherweight.contact.relative_rows import group_contacts
+from featherweight.contact.row_factor import RowFactor, row_factor_work, sizes_of_branches, sum_of_squares
 from featherweight.model.generators import from_parents
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -46,7 +55,7 @@ def path_of(parent: Sequence[int], i: int) -> list[int]:
 def model_of(parent: Sequence[int], width: Any, moved_by: Any, joints: Any) -> ContactModel:
     """Bodies that move with velocities, and joints at velocities; every joint row has dry friction."""
     settings = ContactSettings(1e-3, 0.01, 1e-4, 0.01, 1e-10, False, False)
-    n, branch = len(joints), np.array([*branch_of_velocity(parent), -1], np.int64)
+    n, branch = len(joints), np.array(branch_of_velocity(parent), np.int64)
     rows = joint_rows(np.arange(n), np.full(n, -np.inf), np.full(n, np.inf), np.ones(n), 1e-3)
     of_bodies, of_joints = (branch[np.array(x, np.int64)] for x in (moved_by, joints))
     return ContactModel(np.array(width, np.int64), np.zeros(0), np.zeros(0), rows, settings, of_bodies, of_joints, len(parent))
@@ -64,33 +73,56 @@ def random_robot(rng: np.random.Generator, parent: Sequence[int], moved_by: Any,
     return Robot(model_of(parent, width, moved_by, joints), factors, J, C @ C.T)
 
 
-def touching(pairs: Pairs) -> ContactPoints:
-    """Contacts of pairs of bodies, -1 for the world."""
-    k = len(pairs)
+class Touching(NamedTuple):
+    """Contacts of pairs of bodies, -1 for the world, and where these are."""
+
+    pairs: Pairs
+    points: ContactPoints
+    geometry: ContactGeometry
+
+    @property
+    def k(self) -> int:
+        return len(self.pairs)
+
+
+def touching(rng: np.random.Generator, robot: Robot, pairs: Pairs) -> Touching:
+    """Bodies placed at random, with points and normals at random; those of bodies with three rows are where the body is."""
+    n, k, width = len(robot.model.width), len(pairs), robot.model.width
+    placement, axes = np.tile(np.eye(4), (n, 1, 1)), np.empty((k, 3, 3))
+    placement[:, :3, :3] = Rotation.random(n, rng=rng).as_matrix() if n else 0.0
+    placement[:, :3, 3] = rng.standard_normal((n, 3))
     a, b = (np.array([p[side] for p in pairs], np.int64) for side in (0, 1))
-    return ContactPoints(np.arange(k), a, b, np.zeros((k, 3)), np.zeros((k, 3)), np.zeros(k))
-
-
-def factor(robot: Robot, pairs: Pairs, rows: Array) -> tuple[RowFactor, InverseWork]:
-    """B for contacts and all joint rows, in room that held something else."""
-    model, branches, k = robot.model, robot.factors.branches, len(pairs)
-    blocks, runs = k + len(model.rows.joint), 2 * longest_path(branches) + 1
-    work = inverse_work(model.width, model.nv, branches)
-    room = row_factor_work(blocks, 3 * blocks * widest_row(branches), len(branches.width), runs)
-    for x in (work.reciprocal, work.rows, room.values):
-        x.fill(np.nan)
-    active = np.arange(len(model.rows.joint))
-    groups = group_contacts(model, touching(pairs), room)
-    return factor_by_inverse(model, touching(pairs), rows, active, groups, robot.factors, work, room), work
-
-
-def seen(robot: Robot, pairs: Pairs, rows: Array) -> Array:
-    """J of contacts, which combine rows of their bodies, and of joint rows."""
-    J = np.zeros((3 * len(pairs), robot.model.nv))
+    point, normal = rng.standard_normal((2, k, 3))
     for c, pair in enumerate(pairs):
-        for side, body in enumerate(pair):
+        for body in pair:
+            if body >= 0 and width[body] == 3:
+                point[c] = placement[body, :3, 3]
+        normal[c] /= np.linalg.norm(normal[c])
+        write_axes(normal[c], axes[c])
+    return Touching(pairs, ContactPoints(np.arange(k), a, b, point, normal, np.zeros(k)), ContactGeometry(placement, axes))
+
+
+def factor(robot: Robot, t: Touching) -> tuple[RowFactor, InverseWork]:
+    """B for contacts and all joint rows, in room that held something else."""
+    model, branches = robot.model, robot.factors.branches
+    n = len(model.rows.joint)
+    work = inverse_work(model.width, branches, t.k + n)
+    sizes = sizes_of_branches(np.diff(branches.first), widest_row(branches), 2 * longest_path(branches))
+    room = row_factor_work(t.k + n, sizes)
+    for x in (work.reciprocal, work.rows, room.values, room.ends):
+        x.fill(np.nan)
+    groups = group_contacts(model, t.points, room)
+    return factor_by_inverse(model, t.points, t.geometry, np.arange(n), groups, robot.factors, work, room), work
+
+
+def seen(robot: Robot, t: Touching) -> Array:
+    """R J of contacts, by the rows on their bodies, and of joint rows."""
+    J, rows = np.zeros((3 * t.k, robot.model.nv)), np.empty((3, 6))
+    for c, pair in enumerate(t.pairs):
+        for sign, body in zip((1.0, -1.0), pair, strict=True):
             if body >= 0:
-                J[3 * c : 3 * c + 3] += rows[c, side, :, : robot.model.width[body]] @ robot.rows_of(body)
+                write_rows(t.geometry.axes[c], t.points.point[c], t.geometry.placement[body], sign, rows)
+                J[3 * c : 3 * c + 3] += rows[:, : robot.model.width[body]] @ robot.rows_of(body)
     return np.concatenate([J, robot.model.rows.sign[:, None] * robot.factors.E])
 
 
@@ -103,47 +135,64 @@ CASES = pytest.mark.parametrize(
         (DEEP, [0, 6, 8, 10, 2], [10, 3], [(2, 3), (3, 1), (0, 3), (4, 3), (1, 4), (0, -1), (3, 0)]),
         (FOREST, [2, 6, 8, 11, 12], [0, 6, 9], [(0, 1), (2, 1), (4, 3), (3, 0), (4, -1)]),
         (FOREST, [6, 12], [12], [(0, 1), (1, 0)]),
+        (DEEP, [0, 6, 8, 10, 2], [10] * 9 + [3], [(0, 2)] * 4 + [(4, -1)] * 3 + [(1, 2)] * 3 + [(-1, 1)] * 2 + [(2, 0)]),
         (FORK, [], [3, 0, 3], []),
         (FORK, [3], [], []),
     ],
-    ids=["one velocity", "chain", "fork", "deep", "forest", "two trees", "joints", "nothing"],
+    ids=["one velocity", "chain", "fork", "deep", "forest", "two trees", "groups", "joints", "nothing"],
 )
 
 
 @CASES
 @pytest.mark.parametrize("ratio", [1.0, 1e4])
 def test_rows_are_those_by_the_inverse_mass_matrix(parent: Any, moved_by: Any, joints: Any, pairs: Pairs, ratio: float) -> None:
-    """B = J C and B Bᵀ = J M⁻¹ Jᵀ, also where bodies of one tree touch; no other branch than those of both paths is kept."""
+    """B = R J C and B Bᵀ = R J M⁻¹ Jᵀ Rᵀ, also where bodies of one tree touch; branches kept are those of both paths alone."""
     rng = np.random.default_rng(len(pairs))
     robot = random_robot(rng, parent, moved_by, joints, ratio)
-    rows = rng.standard_normal((len(pairs), 2, 3, 6))
-    found, _ = factor(robot, pairs, rows)
-    B, J = dense_factor(found, len(pairs)), seen(robot, pairs, rows)
-    squares = [sum_of_squares(found, *place_of(i, len(pairs))) for i in range(len(B))]
-    np.testing.assert_allclose(squares, (B * B).sum(axis=1), rtol=1e-13)  # zeros fill vectors
-    np.testing.assert_allclose(B, J @ np.linalg.cholesky(robot.Minv), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(B @ B.T, J @ robot.Minv @ J.T, rtol=1e-9, atol=1e-12)
+    t = touching(rng, robot, pairs)
+    found, _ = factor(robot, t)
+    B, J = dense_factor(found, t.k), seen(robot, t)
+    unit = np.sqrt(np.diag(J @ robot.Minv @ J.T))
+    np.testing.assert_allclose(B / unit[:, None], J @ np.linalg.cholesky(robot.Minv) / unit[:, None], rtol=0.0, atol=1e-10)
+    np.testing.assert_allclose(
+        B @ B.T / np.outer(unit, unit), J @ robot.Minv @ J.T / np.outer(unit, unit), rtol=0.0, atol=1e-10
+    )
+    squares = [sum_of_squares(found, *place_of(i, t.k)) for i in range(len(B))]
+    np.testing.assert_allclose(squares, (B * B).sum(axis=1), rtol=1e-11)  # zeros fill vectors
     branches, model = robot.factors.branches, robot.model
     for c, g in enumerate(found.group):
-        ends = [model.branch[b] for b in pairs[c] if b >= 0] if c < len(pairs) else [model.joint_branch[c - len(pairs)]]
+        ends = [model.branch[b] for b in pairs[c] if b >= 0] if c < t.k else [model.joint_branch[c - t.k]]
         kept = found.plan.first[found.branch[found.run_begin[g] : found.run_begin[g + 1]]]
         paths = [branches.path[branches.begin[b] : branches.begin[b + 1]] for b in ends]
         assert sorted(kept) == sorted(branches.first[np.unique(np.concatenate(paths))])
 
 
 def test_contacts_of_the_same_bodies_are_a_group() -> None:
-    rng, pairs = np.random.default_rng(0), [(0, 1), (2, 1), (0, 1), (2, -1), (0, 1), (2, 1)]
+    """Six rows serve a group, or three where there is one contact or where a body has one point."""
+    rng, pairs = np.random.default_rng(0), [(0, 2), (2, 1), (0, 2), (2, -1), (0, 2), (2, 1)]
     robot = random_robot(rng, FORK, [3, 5, 7], [3])
-    found, _ = factor(robot, pairs, rng.standard_normal((6, 2, 3, 6)))
+    found, _ = factor(robot, touching(rng, robot, pairs))
     assert found.group.tolist() == [0, 1, 0, 2, 0, 1, 3]
     assert found.members.tolist() == [0, 2, 4, 1, 5, 3, 6] and found.member_begin.tolist() == [0, 3, 5, 6, 7]
+    assert found.rows.tolist() == [6, 3, 3, 1]
+
+
+def test_joint_rows_of_one_branch_share_groups_of_the_most_rows() -> None:
+    """Rows of two branches in turn, eleven of each: eight are a group, and three are another."""
+    rng, joints = np.random.default_rng(1), [3, 8] * 11
+    robot = random_robot(rng, FORK, [3], joints)
+    t = touching(rng, robot, [(0, -1)])
+    robot = robot._replace(factors=robot.factors._replace(E=rng.standard_normal((22, 1)) * robot.factors.E))
+    found, _ = factor(robot, t)
+    assert found.rows.tolist() == [3, 8, 8, 3, 3] and found.group[1:].tolist() == [1, 2] * 8 + [3, 4] * 3
+    np.testing.assert_allclose(dense_factor(found, 1), seen(robot, t) @ np.linalg.cholesky(robot.Minv), rtol=0.0, atol=1e-12)
 
 
 def test_branches_that_nothing_moves_are_left_out() -> None:
     """Of the first tree nothing is there; of the second, the branch that the body is not on."""
     rng = np.random.default_rng(0)
     robot = random_robot(rng, FOREST, [6])
-    found, work = factor(robot, [(0, -1)], rng.standard_normal((1, 2, 3, 6)))
+    found, work = factor(robot, touching(rng, robot, [(0, -1)]))
     moved = np.isin(np.arange(13), [3, 4, 5, 6])
     assert sorted(found.plan.first[: found.plan.branches]) == [3, 5]
     np.testing.assert_array_equal(np.isfinite(work.reciprocal), moved)
@@ -156,7 +205,7 @@ def test_joint_rows_of_closed_loops_are_any_rows() -> None:
     robot, E = random_robot(rng, CHAIN, [], [7, 7, 7]), rng.standard_normal((3, 8))
     robot.model.rows.sign[1] = -1.0
     robot = robot._replace(factors=robot.factors._replace(E=E))
-    B = dense_factor(factor(robot, [], np.zeros((0, 2, 3, 6)))[0], 0)
+    B = dense_factor(factor(robot, touching(rng, robot, []))[0], 0)
     np.testing.assert_allclose(B, [[1.0], [-1.0], [1.0]] * (E @ np.linalg.cholesky(robot.Minv)), rtol=1e-12, atol=1e-13)
 
 
@@ -164,8 +213,9 @@ def test_joint_rows_of_closed_loops_are_any_rows() -> None:
 def test_matrices_may_have_the_columns_of_each_tree_alone(pairs: Pairs) -> None:
     """B is the same to the bit, and numbers beyond those of a tree are not read."""
     rng = np.random.default_rng(len(pairs))
-    robot, rows = random_robot(rng, FOREST, [2, 6, 8, 11, 12], [0, 6]), rng.standard_normal((len(pairs), 2, 3, 6))
-    expected = dense_factor(factor(robot, pairs, rows)[0], len(pairs))
+    robot = random_robot(rng, FOREST, [2, 6, 8, 11, 12], [0, 6])
+    t = touching(rng, robot, pairs)
+    expected = dense_factor(factor(robot, t)[0], t.k)
     first = np.array([0, 3, 9, 13])
     shift = np.repeat(first[:3], np.diff(first))
     trees = np.repeat(shift[[2, 6, 8, 11, 12]], robot.model.width)
@@ -176,13 +226,14 @@ def test_matrices_may_have_the_columns_of_each_tree_alone(pairs: Pairs) -> None:
         for begins, matrix in ((trees, robot.J), (shift, robot.Minv))
     )
     cut = robot._replace(factors=InverseFactors(J, Minv, robot.factors.E, branches_of(FOREST, shift.tolist())))
-    np.testing.assert_array_equal(dense_factor(factor(cut, pairs, rows)[0], len(pairs)), expected)
+    np.testing.assert_array_equal(dense_factor(factor(cut, t)[0], t.k), expected)
 
 
 def test_a_matrix_that_is_not_positive_definite_gives_no_numbers() -> None:
-    robot = random_robot(np.random.default_rng(0), CHAIN, [7])
+    rng = np.random.default_rng(0)
+    robot = random_robot(rng, CHAIN, [7])
     robot.factors.Minv[1, 1] = -1.0
-    found, _ = factor(robot, [(0, -1)], np.ones((1, 2, 3, 6)))
+    found, _ = factor(robot, touching(rng, robot, [(0, -1)]))
     assert np.isnan(dense_factor(found, 1)).any(axis=1).all()
 
 
@@ -200,8 +251,7 @@ def test_factors_of_robots(seed: int) -> None:
     factors = InverseFactors(J, Minv, np.eye(robot.nv), branches_from(forest.parent))
     assert len(factors.branches.width) >= 6
     whole = Robot(model, factors, J, Minv)
-    pairs = [*((b, (b + 1 + seed) % n) for b in range(n)), *((b, -1) for b in range(n))]
-    rows = rng.standard_normal((len(pairs), 2, 3, 6))
-    B, seen_by_all = dense_factor(factor(whole, pairs, rows)[0], len(pairs)), seen(whole, pairs, rows)
+    t = touching(rng, whole, [*((b, (b + 1 + seed) % n) for b in range(n)), *((b, -1) for b in range(n))] * 2)
+    B, seen_by_all = dense_factor(factor(whole, t)[0], t.k), seen(whole, t)
     A = seen_by_all @ Minv @ seen_by_all.T
     np.testing.assert_allclose(B @ B.T, A, rtol=1e-9, atol=1e-11 * np.abs(A).max())

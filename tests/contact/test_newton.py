@@ -10,19 +10,30 @@ from scipy.linalg import block_diag
 from scipy.optimize import approx_fprime, nnls
 
 from contact.given_matrices import with_factor_of
+from contact.problem_families import drawn
+from featherweight.contact import newton
+from featherweight.contact.impulses import natural_residual, of_arrays
 from featherweight.contact.laws import Problem
 from featherweight.contact.newton import (
+    FIRST_DAMPING,
+    LEAST_DAMPING,
+    LESS_DAMPING,
+    MORE_DAMPING,
+    MOST_DAMPING,
     PROXIMAL,
     NewtonWork,
     newton_work,
     project_all,
+    solve_by_damped_newton,
     solve_by_newton,
     write_newton_step,
     write_residual,
     write_rho,
 )
+from featherweight.engine.loops.kernels import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
+whole_steps, damped_steps = compiled(solve_by_newton), compiled(solve_by_damped_newton)
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 
 
@@ -173,3 +184,81 @@ def test_it_says_how_many_steps_it_took_and_what_is_left() -> None:
         0.0,
         0,
     )
+
+
+# ---- damped steps
+
+CYCLES = (("random rank", 28), ("dry friction", 27), ("grasp", 1), ("patch", 10), ("heap", 4))
+
+
+def begun(p: Problem) -> tuple[Array, float, NewtonWork]:
+    """Impulses of zero, a tolerance, and room with rho."""
+    work = newton_work(len(p.b))
+    write_rho(p, work.rho)
+    return np.zeros(len(p.b)), 1e-8 * float(np.abs(p.b).max()), work
+
+
+@pytest.mark.parametrize(("name", "seed"), CYCLES)
+def test_damped_steps_solve_problems_on_which_whole_steps_cycle(name: str, seed: int) -> None:
+    """Whole steps end nowhere with a proximal term of 1e-6."""
+    p = of_arrays(drawn(name, seed))
+    f, tolerance, work = begun(p)
+    left, steps = whole_steps(p, f, tolerance, 200, 1e-6, work, 1000)
+    assert left > tolerance and steps == 200
+    f, tolerance, work = begun(p)
+    left, steps = damped_steps(p, f, tolerance, 40, work)
+    assert left <= tolerance and 0 < steps < 40
+    assert natural_residual(p, f) <= tolerance
+
+
+@pytest.mark.parametrize("factored", [False, True], ids=["matrix", "factor"])
+@pytest.mark.parametrize("name", ["patch", "random rank", "dry friction", "squeezed"])
+@pytest.mark.parametrize("seed", range(4))
+def test_damped_steps_keep_the_best_that_they_meet(seed: int, name: str, factored: bool) -> None:
+    """The residual is that of the impulses, and never grows with the number of steps; also where there is no solution."""
+    p = of_arrays(drawn(name, seed))
+    if factored:
+        p = of_arrays(with_factor_of(p, np.linalg.cholesky(p.A + 1e-9 * np.trace(p.A) * np.eye(len(p.b)))))
+    start, last = 1e-2 * np.random.default_rng(seed).standard_normal(len(p.b)), np.inf
+    for most in (0, 1, 2, 3, 5, 8):
+        _, tolerance, work = begun(p)
+        f = start.copy()
+        left, steps = damped_steps(p, f, tolerance, most, work)
+        assert steps <= most and (left <= tolerance or steps == most)
+        assert left == pytest.approx(natural_residual(p, f), rel=1e-6)
+        if most == 0:
+            np.testing.assert_array_equal(f, start)
+        assert left <= last
+        last = left
+
+
+@pytest.mark.parametrize(("name", "seed"), [("random rank", 13), ("patch", 3), ("squeezed", 0), ("squeezed", 5)])
+def test_damping_grows_after_steps_that_gain_nothing(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """These are taken back but at the most damping; each step counts once."""
+    p = drawn(name, seed)
+    f, tolerance, work = begun(p)
+    at, damping, residuals = list[Array](), list[float](), list[float]()
+
+    def step(problem: Problem, proximal: float, work: NewtonWork) -> None:
+        at.append(work.last[: len(f)].copy())
+        damping.append(proximal)
+        residuals.append(float(np.abs(work.equations.right[: len(f)]).max()))
+        write_newton_step(problem, proximal, work)
+
+    monkeypatch.setattr(newton, "write_newton_step", step)
+    left, steps = solve_by_damped_newton(p, f, tolerance, 20, work)
+    assert steps == len(damping) and damping[0] == FIRST_DAMPING and left <= min(residuals)
+    for i in range(steps - 1):
+        taken, gained = bool((at[i + 1] != at[i]).any()), residuals[i + 1] < residuals[i]
+        assert taken == (gained or damping[i] == MOST_DAMPING)
+        grown = damping[i] if taken and not gained else min(MORE_DAMPING * damping[i], MOST_DAMPING)
+        assert damping[i + 1] == (max(LESS_DAMPING * damping[i], LEAST_DAMPING) if gained else grown)
+
+
+def test_damped_steps_end_where_the_tolerance_is_reached() -> None:
+    p, f = Problem(np.eye(3), np.array([-1.0, 0.0, 0.0]), np.array([0.5])), np.array([1.0, 0.0, 0.0])
+    _, _, work = begun(p)
+    assert solve_by_damped_newton(p, f, 1e-12, 8, work) == (0.0, 0)
+    assert solve_by_damped_newton(p, np.zeros(3), 1e-12, 0, work) == (1.0, 0)
+    none = np.zeros(0)
+    assert solve_by_damped_newton(Problem(np.zeros((0, 0)), none, none), none, 1e-12, 8, newton_work(0)) == (0.0, 0)

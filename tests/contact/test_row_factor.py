@@ -1,4 +1,4 @@
-"""Products with a factor whose rows come in groups, against the dense matrix."""
+"""Products with a factor B = E Y whose blocks come in groups, against the dense matrix."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contact.given_matrices import dense_factor, factor_of_one_branch, random_factor
+from contact.given_matrices import dense_factor, factor_of_rows, random_factor
 from featherweight.contact.block_equations import place_of
 from featherweight.contact.branches import padded
 from featherweight.contact.row_factor import (
+    MOST_ROWS,
+    NO_BRANCHES,
     NO_ROWS,
     RowFactor,
-    add_multiples,
+    blocks_of_factor,
     no_factor,
-    products,
     row_factor_work,
     rows_of_factor,
+    sizes_of_branches,
+    sizes_of_one_branch,
     sum_of_squares,
     write_product_of_factor,
     write_row,
@@ -35,6 +38,7 @@ GROUPS = {  # sizes of branches, and which of them each group has
 }
 BLOCKS = pytest.mark.parametrize(("k", "n"), [(1, 0), (0, 2), (4, 3), (9, 7)])
 ALL = pytest.mark.parametrize("name", GROUPS)
+SCALE = 10.0  # of entries of B, which are sums of up to eight products
 
 
 def drawn(name: str, k: int, n: int) -> tuple[RowFactor, Array]:
@@ -53,29 +57,23 @@ def test_products_with_vectors(name: str, k: int, n: int) -> None:
     f[:3] = 0.0
     product, sums = np.full(len(f), np.nan), np.full(B.size + 1, np.nan)
     write_product_of_factor(B, k, w, product)
-    np.testing.assert_allclose(product, dense @ w, rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(product, dense @ w, rtol=0.0, atol=1e-13 * SCALE)
     write_transposed_product(B, k, f, sums)
-    np.testing.assert_allclose(sums[:-1], dense.T @ f, rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(sums[:-1], dense.T @ f, rtol=0.0, atol=1e-13 * SCALE)
     assert np.isnan(sums[-1])
 
 
 @ALL
 @BLOCKS
-def test_rows_and_blocks(name: str, k: int, n: int) -> None:
-    """Single rows are written at their places alone; blocks of three and of one are added to what is there."""
-    rng, (B, dense) = np.random.default_rng(2), drawn(name, k, n)
+def test_rows_and_their_squares(name: str, k: int, n: int) -> None:
+    """Neither Y nor E changes."""
+    B, dense = drawn(name, k, n)
     for i, row in enumerate(dense):
-        w = np.full(B.size, 7.0)
-        write_row(B, *place_of(i, k), -2.0, w)
-        np.testing.assert_array_equal(w, np.where(row != 0.0, -2.0 * row, 7.0))
-        np.testing.assert_allclose(sum_of_squares(B, *place_of(i, k)), row @ row, rtol=1e-13)
-    for c in range(k + n):
-        rows = dense[3 * c : 3 * c + 3] if c < k else dense[2 * k + c : 2 * k + c + 1]
-        f, w = rng.standard_normal(3), rng.standard_normal(B.size)
-        np.testing.assert_allclose(products(B, c, len(rows), w)[: len(rows)], rows @ w, rtol=0.0, atol=1e-13)
-        total = w.copy()
-        add_multiples(B, c, tuple(f), len(rows), total)
-        np.testing.assert_allclose(total, w + f[: len(rows)] @ rows, rtol=0.0, atol=1e-13)
+        w = np.zeros(B.size)
+        write_row(B, *place_of(i, k), w)
+        np.testing.assert_allclose(w, row, rtol=0.0, atol=1e-13)
+        np.testing.assert_allclose(sum_of_squares(B, *place_of(i, k)), row @ row, rtol=1e-12)
+    np.testing.assert_array_equal(dense_factor(B, k), dense)
 
 
 @ALL
@@ -84,10 +82,10 @@ def test_some_rows_of_a_factor_are_blocks_of_one(name: str) -> None:
     k, n = 5, 4
     B, dense = drawn(name, k, n)
     for rows in ([0, 3, 12, 15, 18], [17, 2, 16, 5, 6, 8, 15, 1], []):
-        work = row_factor_work(k + n, 0, 0, 0)
+        work = row_factor_work(k + n, NO_BRANCHES)
         part = rows_of_factor(B, k, np.array(rows, np.int64), work)
         assert part.values is B.values
-        np.testing.assert_array_equal(dense_factor(part, 0), dense[rows])
+        np.testing.assert_allclose(dense_factor(part, 0), dense[rows], rtol=0.0, atol=1e-13)
         for g in range(len(B.width)):
             members = part.members[part.member_begin[g] : part.member_begin[g + 1]]
             assert members.tolist() == [i for i, r in enumerate(rows) if B.group[place_of(r, k)[0]] == g]
@@ -102,24 +100,50 @@ def test_members_are_the_blocks_of_each_group_in_their_order(name: str) -> None:
     assert B.member_begin[-1] == 11
 
 
-@pytest.mark.parametrize(("k", "n"), [(0, 1), (2, 0), (3, 4)])
+@ALL
+def test_some_blocks_of_a_factor(name: str) -> None:
+    """Products leave out the groups that have none of the blocks."""
+    B, dense = drawn(name, 5, 4)
+    chosen, rows = [1, 3, 6, 8], [*range(3, 6), *range(9, 12), 16, 18]
+    work = row_factor_work(9, NO_BRANCHES)
+    work.at[:4], work.group[:4] = B.at[chosen], B.group[chosen]
+    part = blocks_of_factor(B, len(chosen), work)
+    np.testing.assert_array_equal(dense_factor(part, 2), dense[rows])
+    f, w, product = np.random.default_rng(0).standard_normal(8), np.full(B.size, np.nan), np.full(8, np.nan)
+    write_transposed_product(part, 2, f, w)
+    np.testing.assert_allclose(w, dense[rows].T @ f, rtol=0.0, atol=1e-13 * SCALE)
+    write_product_of_factor(part, 2, w, product)
+    np.testing.assert_allclose(product, dense[rows] @ w, rtol=0.0, atol=1e-12 * SCALE)
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 1), (2, 0), (3, 4), (1, 17), (0, 8)])
 @pytest.mark.parametrize("rank", [0, 1, 8, 13])
-def test_a_factor_of_one_branch_has_all_columns(rank: int, k: int, n: int) -> None:
-    """Also in room that another factor was in."""
+def test_a_factor_of_a_matrix_has_one_branch(rank: int, k: int, n: int) -> None:
+    """Each contact is a group, and so are eight rows; also in room that another factor was in."""
     rng = np.random.default_rng(rank)
-    work = row_factor_work(k + n + 2, 0, 3, 2)
-    for room in (work.at, work.group, work.members, work.member_begin, work.width, work.run_begin, work.plan.coupled):
+    work = row_factor_work(k + n + 2, sizes_of_branches(np.array([16, 2, 3]), 24, 2))
+    for room in (*work[:11], work.plan.coupled):
         room.fill(1)
     dense = rng.standard_normal((3 * k + n, rank))
-    B = factor_of_one_branch(dense, k, work)
+    B = factor_of_rows(dense, k, work)
     np.testing.assert_array_equal(dense_factor(B, k), dense)
-    assert (B.size, B.plan.branches, B.plan.end) == (rank, 1, rank * padded(rank))
-    assert B.width.tolist() == [padded(rank)] and len(B.members) == k + n
+    assert (B.size, B.plan.branches, B.plan.numbers) == (rank, 1, rank * padded(rank))
+    assert B.rows.tolist() == [3] * k + [MOST_ROWS] * (n // MOST_ROWS) + [n % MOST_ROWS] * (n % MOST_ROWS > 0)
+    assert B.plan.end == ((3 * k + n) + rank) * padded(rank) and len(B.members) == k + n
 
 
 def test_there_may_be_no_rows() -> None:
     w = np.zeros(0)
-    for B in (NO_ROWS, no_factor(row_factor_work(3, 8, 1, 1))):
+    for B in (NO_ROWS, no_factor(row_factor_work(3, sizes_of_one_branch(8)))):
         write_transposed_product(B, 0, np.zeros(0), w)
         write_product_of_factor(B, 0, w, np.zeros(0))
         assert (B.size, len(B.at), len(B.width), B.plan.branches, B.plan.end) == (0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("blocks", [1, 7])
+def test_room_is_enough_for_groups_of_the_most_rows_on_all_branches(blocks: int) -> None:
+    """Y, the two parts of the equations, and products: -Eᵀ L E Y behind Eᵀ L E."""
+    sizes = sizes_of_branches(np.array([6, 9, 5]), 32, 3)
+    B = random_factor(np.random.default_rng(0), [6, 9, 5], [[0, 1, 2]] * blocks, blocks, 0)
+    needed = MOST_ROWS * blocks * 32 + 2 * B.plan.numbers + MOST_ROWS * (MOST_ROWS + 32)
+    assert len(row_factor_work(blocks, sizes).values) >= needed

@@ -313,27 +313,46 @@ def add_rows_of_branch(B: RowFactor, g: int, x: int, panel: int, symmetric: bool
 
 def write_inner(B: RowFactor, g: int, k: int, L: Tensor) -> bool:
     """Write Eᵀ L E of a group to the room for products; whether any L is not zero."""
-    values, ends, room, rows = B.values, B.ends, B.room, B.rows[g]
+    values, room, rows = B.values, B.room, B.rows[g]
     there = False
     for r in range(rows * rows):
         values[room + r] = 0.0
     for x in range(B.member_begin[g], B.member_begin[g + 1]):
         c = B.members[x]
-        at = B.at[c]
-        for l in range(3 if c < k else 1):
-            first, second, third = L[c, l, 0], 0.0, 0.0
-            if c < k:
-                second, third = L[c, l, 1], L[c, l, 2]
-            if first == 0.0 and second == 0.0 and third == 0.0:
-                continue
-            there = True
-            for j in range(rows):
-                row = first * ends[at + j]
-                if c < k:
-                    row += second * ends[at + rows + j] + third * ends[at + 2 * rows + j]
-                for i in range(rows):
-                    values[room + i * rows + j] += ends[at + l * rows + i] * row
+        at, lines = B.at[c], 3 if c < k else 1
+        if (c < k and is_open(L[c])) or (c >= k and L[c, 0, 0] == 0.0):
+            continue
+        there = True
+        if at < 0:
+            corner = room - (1 + at) * (rows + 1)
+            for i in range(lines):
+                for j in range(lines):
+                    values[corner + i * rows + j] = L[c, i, j]
+        elif c < k:
+            add_inner_of_contact(B, at, rows, L[c])
+        else:
+            for i in range(rows):
+                for j in range(rows):
+                    values[room + i * rows + j] += B.ends[at + i] * L[c, 0, 0] * B.ends[at + j]
     return there
+
+
+def is_open(L: Matrix) -> bool:
+    """Whether the impulses of a contact do not change."""
+    total = 0.0
+    for i in range(3):
+        total += abs(L[i, 0]) + abs(L[i, 1]) + abs(L[i, 2])
+    return total == 0.0
+
+
+def add_inner_of_contact(B: RowFactor, at: int, rows: int, L: Matrix) -> None:
+    """Add Eᵀ L E of a contact."""
+    values, ends, room = B.values, B.ends, B.room
+    for j in range(rows):
+        x, y, z = ends[at + j], ends[at + rows + j], ends[at + 2 * rows + j]
+        first, second, third = times(L, (x, y, z))
+        for i in range(rows):
+            values[room + i * rows + j] += ends[at + i] * first + ends[at + rows + i] * second + ends[at + 2 * rows + i] * third
 
 
 def subtract_responses(problem: Problem, w: Vector, equations: BlockEquations) -> None:

@@ -17,25 +17,31 @@ import numpy as np
 from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Tensor4, Vector
 from ..engine.loops.kernels import as_matrix
-from .block_equations import place_of
-from .branch_elimination import multiplications
+from .block_equations import place_of, write_matrix_product
+from .branch_elimination import multiplications, velocities
 from .branches import padded
 from .contact_model import ContactModel
 from .delassus_factor import FactorWork, factor_work, write_factor
 from .inverse_factor import ContactGeometry, InverseFactors, InverseWork, factor_by_inverse
 from .joint_rows import is_active
 from .laws import ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
-from .relative_rows import add_rows_of_body, group_contacts, joint_groups, place_groups, write_ends
+from .relative_rows import (
+    add_rows_of_body,
+    add_rows_of_contact,
+    group_contacts,
+    has_own_rows,
+    joint_groups,
+    place_groups,
+    write_ends,
+)
 from .row_factor import (
     FactorSizes,
     RowFactor,
     RowFactorWork,
     begin_one_branch,
-    clear_row,
     no_factor,
     planned_factor,
     row_factor_work,
-    write_product_of_factor,
     write_row,
 )
 
@@ -153,7 +159,7 @@ class AssemblyWork(NamedTuple):
     factor_rows: RowFactorWork
     pair: Integers  # (k,) numbers of the pairs of bodies that touch
     key: Integers  # (k + n,)
-    velocities: Vector  # (nv,) zeros
+    rows_of_A: Vector  # (m nv,)
 
 
 def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) -> AssemblyWork:
@@ -165,7 +171,7 @@ def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) ->
         approach, before, start, room_for_law(contacts, rows), np.empty(m * m), np.empty(3 * columns),
         factor_work(columns), np.empty(columns, np.int64), np.full(1, -1),
         row_factor_work(contacts + rows, sizes),
-        np.empty(contacts, np.int64), np.empty(contacts + rows, np.int64), np.zeros(sizes.columns),
+        np.empty(contacts, np.int64), np.empty(contacts + rows, np.int64), np.empty(m * sizes.columns),
     )  # fmt: skip
 
 
@@ -235,18 +241,19 @@ def problem_of_rows(
     pairs = group_contacts(model, contacts, work.factor_rows)
     for c in range(k):
         work.pair[c] = work.factor_rows.group[c]
-    geometry = ContactGeometry(placement, p.axes)
+    geometry = ContactGeometry(placement, p.axes, p.rows)
     if delassus.by_inverse:
         B = factor_by_inverse(model, contacts, geometry, p.active, pairs, delassus.factors, delassus.work, work.factor_rows)
-        factored = is_cheaper(B, k)
+        factored, rank = is_cheaper(B, k), velocities(B.plan)
         if not factored:
-            write_square(B, k, work.velocities, A)
+            write_square(B, k, work.rows_of_A, A)
     else:
         size = pick_rows(model, contacts, p.active, delassus, work)
-        factored = m > REDUNDANT * min(size, model.nv)
+        rank = min(size, model.nv)
+        factored = m > REDUNDANT * rank
         if factored:
-            rank = write_factor(delassus.G, size, work.factor)
-            B = factor_of_rows(model, contacts, geometry, p.active, delassus, pairs, rank, work)
+            columns = write_factor(delassus.G, size, work.factor)
+            B = factor_of_rows(model, contacts, geometry, p.active, delassus, pairs, columns, work)
         else:
             write_contact_delassus(model, contacts, p.rows, p.active, delassus, work.half, A)
     work.columns[0] = B.size if factored else -1
@@ -255,7 +262,7 @@ def problem_of_rows(
     else:
         for i in range(m):
             A[i, i] += p.law.compliance[i]
-    return Problem(A, given.b, given.mu, given.lower, given.upper, given.pyramid, B, given.R, work.pair[:k])
+    return given._replace(A=A, B=B, pair=work.pair[:k], rank=rank)
 
 
 def is_cheaper(B: RowFactor, k: int) -> bool:
@@ -266,16 +273,17 @@ def is_cheaper(B: RowFactor, k: int) -> bool:
     return total < m * m * m
 
 
-def write_square(B: RowFactor, k: int, w: Vector, A: Matrix) -> None:
-    """A = B Bᵀ, of k contacts and further rows."""
+def write_square(B: RowFactor, k: int, room: Vector, A: Matrix) -> None:
+    """A = B Bᵀ, of k contacts and further rows; `room` is for all numbers of B."""
     m = len(A)
-    for j in range(B.size):
-        w[j] = 0.0
+    rows = as_matrix(room, m, B.size)
     for i in range(m):
         c, l = place_of(i, k)
-        write_row(B, c, l, w)
-        write_product_of_factor(B, k, w, A[i])
-        clear_row(B, c, w)
+        write_row(B, c, l, rows[i])
+    for i in range(m):
+        write_matrix_product(rows[i:], rows[i], A[i, i:])
+        for j in range(i):
+            A[i, j] = A[j, i]
 
 
 def pick_rows(
@@ -319,23 +327,26 @@ def factor_of_rows(
         work.key[g] = -1
     for c in range(k):
         g = room.group[c]
-        if work.key[g] < 0:
+        own, first = has_own_rows(g, room), work.key[g] < 0
+        if first and not own:
             work.key[g] = c
-            for s in range(2):
-                body = body_of(contacts, c, s)
-                if body >= 0:
-                    source, T = (L, place[begin[body]] * stride, stride), geometry.placement[body]
-                    columns = (stride, 0, 0, stride)
+        for s in range(2):
+            body = body_of(contacts, c, s)
+            if body >= 0 and (own or first):
+                source, columns = (L, place[begin[body]] * stride, stride), (stride, 0, 0, stride)
+                if own:
+                    at = room.begin[g] - (1 + room.at[c]) * stride
+                    add_rows_of_contact(geometry.rows[c, s], model.width[body], source, columns, at, stride, room.values)
+                else:
+                    T = geometry.placement[body]
                     add_rows_of_body(1.0 - 2.0 * s, contacts.point[c], T, model.width[body], source, columns, g, room)
-        write_ends(contacts, geometry.axes, c, work.key[g], room)
-    for g in range(groups):
-        work.key[g] = room.begin[g]
+        if not own:
+            write_ends(contacts, geometry.axes, c, work.key[g], room)
     for i in range(n):
         r, g = active[i], room.group[k + i]
-        at, row = work.key[g], place[begin[len(model.width)] + rows.joint[r]] * stride
+        at, row = room.begin[g] - (1 + room.at[k + i]) * stride, place[begin[len(model.width)] + rows.joint[r]] * stride
         for j in range(stride):
             room.values[at + j] = rows.sign[r] * L[row + j]
-        work.key[g] += stride
     return planned_factor(room, k + n, groups, rank, 1, numbers)
 
 
@@ -344,7 +355,7 @@ def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int) -> AssembledPr
     m, law = 3 * k + n, law_in(work.law, pyramid, k, n)
     problem = Problem(
         as_matrix(work.A, m, m), law.bias, law.friction, law.lower, law.upper, law.pyramid, no_factor(work.factor_rows),
-        law.compliance, work.pair[:0],
+        law.compliance, work.pair[:0], 0,
     )  # fmt: skip
     return AssembledProblem(
         problem, work.approach[:m], work.before[:m], law, work.rows[:k], work.axes[:k], work.start[:m], work.active[:n]

@@ -36,6 +36,7 @@ from .row_factor import (
 )
 
 PARTED = 1e-6  # of the slop: accuracy of the displacement that parts bodies
+SPARED = 1e-3  # of the slop: overlap beyond it for which bodies are not parted, since what rests is there to rounding
 STRUCK = 1e2  # times the tolerance: approach from which on a contact is struck
 IMPACT, SMOOTH, LAST = range(3)  # problems of a step with impacts; the last alone where there are none
 MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
@@ -193,7 +194,7 @@ def impact_problem(p: AssembledProblem, work: ImpulseWork) -> Problem:
     b = work.at_impact[: len(problem.b)]
     for i in range(len(b)):
         b[i] = problem.b[i] - p.approach[i] + p.before[i]
-    return Problem(problem.A, b, problem.mu, problem.lower, problem.upper, problem.pyramid, problem.B, problem.R, problem.pair)
+    return problem._replace(b=b)
 
 
 def write_impulses(
@@ -203,7 +204,7 @@ def write_impulses(
 
     `work` is an `ImpulseWork`.
     """
-    k, rows, slop = len(p.law.friction), model.rows, model.settings.slop
+    k, rows, most = len(p.law.friction), model.rows, (1.0 + SPARED) * model.settings.slop
     impulses.wrench[:], impulses.joint[:], impulses.next_row[:] = 0.0, 0.0, 0.0
     impulses.impact[:], impulses.joint_impact[:] = 0.0, 0.0
     at_first = work.impact
@@ -222,10 +223,10 @@ def write_impulses(
         impulses.joint[rows.joint[r]] += rows.sign[r] * f[3 * k + i]
         impulses.joint_impact[rows.joint[r]] += rows.sign[r] * at_first[3 * k + i]
         impulses.next_row[r] = f[3 * k + i]
-        if p.law.distance[k + i] < -slop:
+        if p.law.distance[k + i] < -most:
             parting = RETURN_SPEED * model.settings.step
     for c in range(k):
-        if p.law.distance[c] < -slop:
+        if p.law.distance[c] < -most:
             parting = MOST_PUSHED
     if parting > 0.0:
         write_push(model, contacts, p, f, impulses, work)
@@ -282,7 +283,8 @@ def problem_of_normals(p: AssembledProblem, kept: int, work: ImpulseWork) -> Pro
                 A[i, j] = whole.A[pushed[i], pushed[j]]
             A[i, i] -= p.law.compliance[pushed[i]]
     return Problem(
-        A, work.gap[:kept], work.none, work.zero[:kept], work.unbounded[:kept], False, B, work.zero[:kept], whole.pair[:0]
+        A, work.gap[:kept], work.none, work.zero[:kept], work.unbounded[:kept], False, B, work.zero[:kept], whole.pair[:0],
+        whole.rank,
     )  # fmt: skip
 
 
@@ -358,7 +360,7 @@ def problem_after(problem: Problem, f: Vector, work: ImpulseWork) -> Problem:
         b[i] += problem.b[i]
     for i in range(m - at):
         lower[i], upper[i] = problem.lower[i] - f[at + i], problem.upper[i] - f[at + i]
-    return Problem(problem.A, b, problem.mu, lower, upper, problem.pyramid, problem.B, problem.R, problem.pair)
+    return problem._replace(b=b, lower=lower, upper=upper)
 
 
 def keep_impulses(impulses: ContactImpulses, candidates: Integers, count: int) -> None:

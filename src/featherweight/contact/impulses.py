@@ -100,9 +100,9 @@ def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution
 
 def of_arrays(problem: Problem) -> Problem:
     """With arrays as compiled functions take them."""
-    A, b, mu, lower, upper, pyramid, B, R, pair = problem
+    A, b, mu, lower, upper, pyramid, B, R, pair, rank = problem
     A, b, mu, lower, upper, R = (np.ascontiguousarray(x, float) for x in (A, b, mu, lower, upper, R))
-    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64))
+    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64), rank)
 
 
 def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> Solution:
@@ -111,36 +111,45 @@ def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork
     best, few, newton = work.best[:m], work.few, work.newton
     copy_numbers(start, best)
     project_all(problem, best, newton.equations.P)
+    write_rho(problem, newton.rho)
     count, steps, inside, residual = k, 0, 0, np.inf
     if FEWEST < k == len(problem.pair):
-        count = begin_set(problem, best, tolerance, newton.equations, few)
+        copy_numbers(newton.rho, few.rho[:m])
+        residual = write_residual(problem, best, newton)
+        count = begin_set(problem, best, tolerance, newton.velocity, few)
     for turn in range(1, TURNS + 1):
-        alone = turn < TURNS and 4 * count < 3 * k
+        if not residual > tolerance:
+            break
+        alone = turn == TURNS or 4 * count >= 3 * k
         part, f = problem, best
-        if alone:
-            part, f = problem_of_set(problem, count, few), few.f[: m - 3 * (k - count)]
-            take_from(best, k, count, few)
-        solution = solve_alone(part, f, tolerance, 1 if alone else len(STARTS), work)
-        steps, inside, residual = steps + solution.newton_steps, inside + solution.interior_steps, solution.residual
         if not alone:
+            part, f = problem_of_set(problem, count, few), few.f[: m - 3 * (k - count)]
+            take_from(few.rho, k, count, len(f), few, newton.rho)
+            take_from(best, k, count, len(f), few, f)
+        solution = solve_alone(part, f, tolerance, len(STARTS) if alone else 1, work)
+        steps, inside, residual = steps + solution.newton_steps, inside + solution.interior_steps, solution.residual
+        if alone:
             break
         give_back(k, count, few, best)
+        copy_numbers(few.rho, newton.rho[:m])
         if residual > tolerance:
             count = k
-            continue
-        left = extend_set(problem, best, tolerance, newton.equations, few)
-        if not left > tolerance:
-            residual = max(residual, left)
-            break
-        count = list_chosen(k, few)
+        else:
+            residual = write_residual(problem, best, newton)
+            extend_set(problem, tolerance, newton.velocity, few)
+            count = list_chosen(k, few)
     return Solution(best, residual, steps, inside)
 
 
 def solve_alone(problem: Problem, f: Vector, tolerance: float, starts: int, work: SolverWork) -> Solution:
-    """Change impulses to the solution, without a working set; the interior-point method begins `starts` times at most."""
+    """Change impulses to the solution, without a working set; the interior-point method begins `starts` times at most.
+
+    rho is written.
+    """
     newton = work.newton
-    write_rho(problem, newton.rho)
-    residual, steps = solve_by_newton(problem, f, tolerance, FIRST_STEPS, PROXIMAL, newton)
+    residual, steps = solve_by_newton(
+        problem, f, tolerance, FIRST_STEPS, PROXIMAL if len(f) > problem.rank else ROUNDING, newton
+    )
     if residual > tolerance:
         residual, more = solve_by_damped_newton(problem, f, tolerance, DAMPED_STEPS, newton)
         steps += more
@@ -175,7 +184,7 @@ def with_factor(problem: Problem, work: SolverWork) -> Problem:
         rank = write_factor(problem.A, m, work.factor)
         B = factor_of_matrix(k, m - 3 * k, rank, work.factor.L, work.rows)
         R, A = work.no_compliance[:m], as_matrix(work.best, 0, 0)
-    return Problem(A, problem.b, problem.mu, problem.lower, problem.upper, problem.pyramid, B, R, problem.pair)
+    return problem._replace(A=A, B=B, R=R)
 
 
 def natural_residual(problem: Problem, f: Vector) -> float:

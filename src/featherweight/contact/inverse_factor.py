@@ -13,10 +13,18 @@ from typing import NamedTuple
 import numpy as np
 
 from ..collision.detection import ContactPoints, body_of
-from ..engine.loops.array_types import Booleans, Integers, Matrix, Tensor, Vector
+from ..engine.loops.array_types import Booleans, Integers, Matrix, Tensor, Tensor4, Vector
 from .branches import BranchPaths, padded
 from .contact_model import ContactModel
-from .relative_rows import OF_JOINTS, add_rows_of_body, joint_groups, place_groups, write_ends
+from .relative_rows import (
+    OF_JOINTS,
+    add_rows_of_body,
+    add_rows_of_contact,
+    has_own_rows,
+    joint_groups,
+    place_groups,
+    write_ends,
+)
 from .row_factor import RowFactor, RowFactorWork, planned_factor
 
 
@@ -25,6 +33,7 @@ class ContactGeometry(NamedTuple):
 
     placement: Tensor  # (bodies, 4, 4)
     axes: Tensor  # (contacts, 3, 3) normal and tangents in the world
+    rows: Tensor4  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
 
 
 class InverseFactors(NamedTuple):
@@ -84,18 +93,12 @@ def factor_by_inverse(
     for g in range(groups):
         work.first[g] = -1
     for c in range(k):
-        g = room.group[c]
-        if work.first[g] < 0:
-            work.first[g] = c
-            write_rows_of_group(model, contacts, c, geometry, factors, work, room)
-        write_ends(contacts, geometry.axes, c, work.first[g], room)
-    for g in range(groups):
-        work.first[g] = room.begin[g]
+        write_rows_of_contact(model, contacts, c, geometry, factors, work, room)
     for i in range(n):
         r, g = active[i], room.group[k + i]
-        row = room.values[work.first[g] : work.first[g] + room.width[g]]
+        at = room.begin[g] - (1 + room.at[k + i]) * room.width[g]
+        row = room.values[at : at + room.width[g]]
         write_row_of_joint(model.rows.joint[r], model.rows.sign[r], model, factors, work, row)
-        work.first[g] += room.width[g]
     return planned_factor(room, k + n, groups, len(factors.Minv), count, numbers)
 
 
@@ -217,25 +220,36 @@ def write_row_times_factor(
                     row[spot + j] += part * C[v, j]
 
 
-def write_rows_of_group(
+def write_rows_of_contact(
     model: ContactModel, contacts: ContactPoints, c: int, geometry: ContactGeometry, factors: InverseFactors, work: InverseWork,
     room: RowFactorWork,
 ) -> None:  # fmt: skip
-    """Write Y of the group of a contact, which is its first."""
+    """Write the rows of a contact in Y, or in E; Y of its group with the first contact."""
     g, widest, branches = room.group[c], work.C.shape[1], factors.branches
-    begin = room.begin[g]
-    for j in range(room.rows[g] * room.width[g]):
-        room.values[begin + j] = 0.0
-    other, wide = -1, 0
-    for s in range(2):
-        body = body_of(contacts, c, s)
-        if body < 0:
-            continue
-        if not work.there[body]:
-            write_rows_of_body(body, model, factors, work)
-        b = model.branch[body]
-        own, source = branches.width[b], (work.rows, work.source[body] * widest, widest)
-        columns = own - shared_width(branches, other, b), wide, wide - own, own
-        T, sign = geometry.placement[body], 1.0 - 2.0 * s
-        add_rows_of_body(sign, contacts.point[c], T, model.width[body], source, columns, g, room)
-        other, wide = b, branches.width[b]
+    own, first, wide = has_own_rows(g, room), work.first[g] < 0, room.width[g]
+    begin, count = room.begin[g], room.rows[g]
+    if own:
+        begin, count = begin - (1 + room.at[c]) * wide, 3
+    elif first:
+        work.first[g] = c
+    if own or first:
+        for j in range(count * wide):
+            room.values[begin + j] = 0.0
+        other, before = -1, 0
+        for s in range(2):
+            body = body_of(contacts, c, s)
+            if body < 0:
+                continue
+            if not work.there[body]:
+                write_rows_of_body(body, model, factors, work)
+            b = model.branch[body]
+            width, source = branches.width[b], (work.rows, work.source[body] * widest, widest)
+            columns = width - shared_width(branches, other, b), before, before - width, width
+            if own:
+                add_rows_of_contact(geometry.rows[c, s], model.width[body], source, columns, begin, wide, room.values)
+            else:
+                T, sign = geometry.placement[body], 1.0 - 2.0 * s
+                add_rows_of_body(sign, contacts.point[c], T, model.width[body], source, columns, g, room)
+            other, before = b, width
+    if not own:
+        write_ends(contacts, geometry.axes, c, work.first[g], room)

@@ -39,6 +39,7 @@ class NewtonWork(NamedTuple):
     """Room for Newton's method with at most m unknowns, of which the first 3 k are those of contacts."""
 
     rho: Vector  # (m,)
+    velocity: Vector  # (m,) A f + b, of the last residual
     last: Vector  # (m,) impulses
     tried: Vector  # (m,)
     equations: BlockEquations  # its right side is r(f), and its P are P'
@@ -46,14 +47,19 @@ class NewtonWork(NamedTuple):
 
 def newton_work(size: int, branches: FactorSizes = NO_BRANCHES) -> NewtonWork:
     """Room for so many unknowns."""
-    return NewtonWork(np.empty(size), np.empty(size), np.empty(size), block_equations(size, branches))
+    rho, velocity, last, tried = np.empty((4, size))
+    return NewtonWork(rho, velocity, last, tried, block_equations(size, branches))
 
 
 def write_rho(problem: Problem, rho: Vector) -> None:
     """Write rho, in [m/s per N s] as entries of A."""
     k, m = len(problem.mu), len(problem.b)
     for i in range(m):
-        rho[i] = diagonal_entry(problem, i)
+        if problem.factored:
+            c, l = place_of(i, k)
+            rho[i] = problem.R[i] + sum_of_squares(problem.B, c, l)
+        else:
+            rho[i] = problem.A[i, i]
     for c in range(k):
         most = max(rho[3 * c], rho[3 * c + 1], rho[3 * c + 2])
         rho[3 * c] = rho[3 * c + 1] = rho[3 * c + 2] = most
@@ -62,24 +68,16 @@ def write_rho(problem: Problem, rho: Vector) -> None:
             rho[i] = 1.0
 
 
-def diagonal_entry(problem: Problem, i: int) -> float:
-    """Return an entry on the diagonal of A."""
-    if not problem.factored:
-        return problem.A[i, i]  # type: ignore[no-any-return]
-    k = len(problem.mu)
-    c, l = place_of(i, k)
-    return problem.R[i] + sum_of_squares(problem.B, c, l)  # type: ignore[no-any-return]
-
-
 def write_residual(problem: Problem, f: Vector, work: NewtonWork) -> float:
     """Write r(f) and the blocks of P' to the equations; the greatest entry of r, infinity if any is NaN."""
     b, mu, lower, upper, rho = problem.b, problem.mu, problem.lower, problem.upper, work.rho
     residual, slope = work.equations.right, work.equations.P
     k, m = len(mu), len(f)
     worst = 0.0
-    write_product(problem, f, work.equations, residual[:m])
+    write_product(problem, f, work.equations, work.velocity[:m])
     for i in range(m):
-        residual[i] = f[i] - (b[i] + residual[i]) / rho[i]
+        work.velocity[i] += b[i]
+        residual[i] = f[i] - work.velocity[i] / rho[i]
     for c in range(k):
         project(residual, mu[c], problem.pyramid, 3 * c, slope[c])
     for i in range(3 * k, m):

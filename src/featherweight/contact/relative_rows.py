@@ -5,7 +5,8 @@ with normal and tangents e sees
 
     E = [e, (p - o) x e]
 
-Where there is one point p alone, o is that point, there are three rows, and E = e.
+A body that may touch at one point alone has three rows, and so has its group: o is that point, and E = e. Groups of `FEW`
+contacts have the rows of these.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from __future__ import annotations
 from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from .contact_model import ContactModel
-from .row_factor import MOST_ROWS, RowFactorWork, write_unit
+from .row_factor import MOST_ROWS, RowFactorWork
 
 OF_JOINTS = -2  # in place of the second body
+FEW = 2  # contacts with rows of their own
 
 
 def group_contacts(model: ContactModel, contacts: ContactPoints, room: RowFactorWork) -> int:
@@ -24,13 +26,13 @@ def group_contacts(model: ContactModel, contacts: ContactPoints, room: RowFactor
     for c in range(len(contacts.gap)):
         groups = find_group(c, body_of(contacts, c, 0), body_of(contacts, c, 1), groups, room)
     for g in range(groups):
-        room.members[g] = 0  # here, for now: how many contacts there are
+        room.members[g] = 0  # here, for now: how many there are
     for c in range(len(contacts.gap)):
         room.members[room.group[c]] += 1
     for g in range(groups):
-        a, b = room.first[g], room.second[g]
+        a, b, count = room.first[g], room.second[g], room.members[g]
         of_point = (a >= 0 and model.width[a] == 3) or (b >= 0 and model.width[b] == 3)
-        room.rows[g] = 3 if of_point or room.members[g] == 1 else 6
+        room.rows[g] = 3 * count if count <= FEW else 3 if of_point else 6
     return groups
 
 
@@ -48,29 +50,25 @@ def find_group(c: int, a: int, b: int, groups: int, room: RowFactorWork) -> int:
 
 
 def place_groups(k: int, n: int, groups: int, room: RowFactorWork) -> int:
-    """Write where Y of each group begins, and E of joint rows; how many numbers Y has."""
-    numbers = 0
+    """Write where Y of each group begins, and the rows of blocks in Y or E; how many numbers Y has."""
+    numbers, ends, written = 0, 0, room.member_begin
     for g in range(groups):
-        room.begin[g] = numbers
+        room.begin[g], written[g] = numbers, 0
         numbers += room.rows[g] * room.width[g]
-        room.members[g] = 0  # here, for now: rows that are written
-    ends = 0
-    for c in range(k):
-        room.at[c] = ends
-        ends += 3 * room.rows[room.group[c]]
-    for c in range(k, k + n):
+    for c in range(k + n):
         g = room.group[c]
-        ends = write_unit(c, g, room.members[g], ends, room)
-        room.members[g] += 1
+        if has_own_rows(g, room):
+            room.at[c] = -1 - written[g]
+            written[g] += 3 if c < k else 1
+        else:
+            room.at[c] = ends
+            ends += 3 * room.rows[g]
     return numbers
 
 
-def first_of_group(k: int, g: int, room: RowFactorWork) -> int:
-    """The first contact of a group."""
-    c = 0
-    while room.group[c] != g:
-        c += 1
-    return c if c < k else -1
+def has_own_rows(g: int, room: RowFactorWork) -> bool:
+    """Whether Y of a group are the rows of its blocks."""
+    return bool(room.second[g] == OF_JOINTS or room.members[g] <= FEW)
 
 
 def write_ends(contacts: ContactPoints, axes: Tensor, c: int, first: int, room: RowFactorWork) -> None:
@@ -110,6 +108,16 @@ def add_rows_of_body(
             add_multiple(values, begin, wide, across, numbers, row, columns)
             if rows == 6:
                 add_multiple(values, begin + 3 * wide, wide, (a, b, d), numbers, row, columns)
+
+
+def add_rows_of_contact(
+    rows: Matrix, width: int, source: tuple[Vector, int, int], columns: tuple[int, int, int, int], begin: int, wide: int,
+    values: Vector,
+) -> None:  # fmt: skip
+    """Add what a contact sees of a body with so many rows to its own three rows; `rows` (3, 6) are those on the body."""
+    numbers, at, stride = source
+    for k in range(width):
+        add_multiple(values, begin, wide, (rows[0, k], rows[1, k], rows[2, k]), numbers, at + k * stride, columns)
 
 
 def add_multiple(

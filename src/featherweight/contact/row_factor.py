@@ -1,14 +1,14 @@
 """The factor B of a contact problem's matrix A = B Bᵀ + R, by groups of rows.
 
-A *block* are the three rows of a contact, or the one row of a joint. Contacts of two bodies are a group. Their rows are
-combinations of the six rows Y of the velocity of the one body relative to the other, so that with the three rows E of a
-contact's block
+A *block* are the three rows of a contact, or the one row of a joint. Contacts of two bodies are a group, with rows Y: those of
+one or two contacts themselves, or, of more, the six rows of the velocity of one body relative to the other. Then each
+contact's rows are combinations E of these, so that what a group comes to is six rows, however many contacts it has:
 
     B = E Y        Bᵀ L B = Yᵀ (Eᵀ L E) Y
 
-and what contacts of a group come to is six rows, however many there are. Rows of joints on one branch are a group, too, with
-units E. Y has entries on the paths of the two bodies (`branches`); only columns of those branches are kept, each branch
-beginning at a multiple of `LANES`. Numbers of the equations in velocities follow Y in the same array.
+Rows of joints on one branch are a group, too. Y has entries on the paths of the two bodies (`branches`); only columns of those
+branches are kept, each branch beginning at a multiple of `LANES`. Numbers of the equations in velocities follow Y in the
+same array.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RowFactor(NamedTuple):
     size: int
     values: Vector  # Y of all groups, the numbers of the plan, and room
     ends: Vector  # E of all blocks
-    at: Integers  # (blocks,) where the first row of each block begins in `ends`
+    at: Integers  # (blocks,) where E of each block begins in `ends`; -1 - r if its rows are those of Y from r on
     group: Integers  # (blocks,)
     members: Integers  # (blocks,) blocks by group
     member_begin: Integers  # (groups + 1,)
@@ -158,32 +158,21 @@ def begin_one_branch(groups: int, rank: int, work: RowFactorWork) -> None:
 
 
 def factor_of_matrix(k: int, n: int, rank: int, values: Vector, work: RowFactorWork) -> RowFactor:
-    """Return the factor of k contacts and n rows from rows of `padded(rank)` values: each contact is a group of its own."""
-    groups, width = 0, padded(rank)
-    for c in range(k):
-        work.group[c], work.at[c], work.begin[c], work.rows[c] = c, 9 * c, 3 * c * width, 3
-        for i in range(3):
-            for j in range(3):
-                work.ends[9 * c + 3 * i + j] = 1.0 if i == j else 0.0
-    groups, ends = k, 9 * k
-    for i in range(n):
-        row = i % MOST_ROWS
-        if row == 0:
-            work.begin[groups], work.rows[groups] = (3 * k + i) * width, min(MOST_ROWS, n - i)
+    """Return the factor of k contacts and n rows from rows of `padded(rank)` values."""
+    groups, width, left = 0, padded(rank), 0
+    for c in range(k + n):
+        lines = 3 if c < k else 1
+        if c == k or left < lines:
+            work.begin[groups], work.rows[groups] = (3 * c if c <= k else 2 * k + c) * width, 0
+            left = MOST_ROWS
             groups += 1
-        ends = write_unit(k + i, groups - 1, row, ends, work)
+        work.group[c], work.at[c] = groups - 1, -1 - work.rows[groups - 1]
+        work.rows[groups - 1] += lines
+        left -= lines
     for i in range((3 * k + n) * width):
         work.values[i] = values[i]
     begin_one_branch(groups, rank, work)
     return planned_factor(work, k + n, groups, rank, 1, (3 * k + n) * width)
-
-
-def write_unit(c: int, g: int, row: int, ends: int, work: RowFactorWork) -> int:
-    """Write a block whose one row is a row of Y of its group; where the next block begins in `ends`."""
-    work.group[c], work.at[c] = g, ends
-    for j in range(work.rows[g]):
-        work.ends[ends + j] = 1.0 if j == row else 0.0
-    return ends + work.rows[g]  # type: ignore[no-any-return]
 
 
 def rows_of_factor(B: RowFactor, k: int, rows: Integers, work: RowFactorWork) -> RowFactor:
@@ -192,7 +181,7 @@ def rows_of_factor(B: RowFactor, k: int, rows: Integers, work: RowFactorWork) ->
         r = rows[i]
         c, l = (r // 3, r % 3) if r < 3 * k else (r - 2 * k, 0)
         work.group[i] = B.group[c]
-        work.at[i] = B.at[c] + l * B.rows[B.group[c]]
+        work.at[i] = B.at[c] + l * B.rows[B.group[c]] if B.at[c] >= 0 else B.at[c] - l
     return blocks_of_factor(B, len(rows), work)
 
 
@@ -239,8 +228,11 @@ def add_ends(B: RowFactor, g: int, k: int, f: Vector) -> bool:
             factor = f[3 * c + l if c < k else 2 * k + c]
             if factor != 0.0:
                 there = True
-                for r in range(rows):
-                    values[room + r] -= factor * ends[at + l * rows + r]
+                if at < 0:
+                    values[room - 1 - at + l] = -factor
+                else:
+                    for r in range(rows):
+                        values[room + r] -= factor * ends[at + l * rows + r]
     return there
 
 
@@ -271,8 +263,11 @@ def write_product_of_factor(B: RowFactor, k: int, w: Vector, product: Vector) ->
             at = B.at[c]
             for l in range(3 if c < k else 1):
                 total = 0.0
-                for r in range(rows):
-                    total += ends[at + l * rows + r] * values[room + r]
+                if at < 0:
+                    total = values[room - 1 - at + l]
+                else:
+                    for r in range(rows):
+                        total += ends[at + l * rows + r] * values[room + r]
                 product[3 * c + l if c < k else 2 * k + c] = total
 
 
@@ -291,30 +286,35 @@ def write_velocities(B: RowFactor, g: int, w: Vector) -> None:
         values[room + r] = product_of_row(values, B.begin[g] + r * width, values, local, width)
 
 
-def write_row(B: RowFactor, c: int, l: int, w: Vector) -> None:
-    """Write one row of a block to w, which is zero."""
-    g = B.group[c]
-    for r in range(B.rows[g]):
-        B.values[B.room + r] = -B.ends[B.at[c] + l * B.rows[g] + r]
-    add_group(B, g, w)
-
-
-def clear_row(B: RowFactor, c: int, w: Vector) -> None:
-    """Write zeros where rows of a block have entries."""
-    g = B.group[c]
+def write_row(B: RowFactor, c: int, l: int, row: Vector) -> None:
+    """Write one row of a block, with all columns."""
+    g, values = B.group[c], B.values
+    local = write_kept_columns(B, c, l)
+    for j in range(B.size):
+        row[j] = 0.0
     for x in range(B.run_begin[g], B.run_begin[g + 1]):
-        a = B.branch[x]
+        a, column = B.branch[x], local + B.column[x]
+        first = B.plan.first[a]
         for j in range(B.plan.size[a]):
-            w[B.plan.first[a] + j] = 0.0
+            row[first + j] = values[column + j]
+
+
+def write_kept_columns(B: RowFactor, c: int, l: int) -> int:
+    """Return where one row of a block is in `values`: among Y, or in the room for products, where it is written."""
+    g, values, ends, room = B.group[c], B.values, B.ends, B.room
+    at, rows, width = B.at[c], B.rows[g], B.width[g]
+    if at < 0:
+        return B.begin[g] + (l - 1 - at) * width  # type: ignore[no-any-return]
+    local = room + MOST_ROWS
+    for r in range(rows):
+        values[room + r] = -ends[at + l * rows + r]
+    for j in range(width):
+        values[local + j] = 0.0
+    subtract_rows(values, local, B.begin[g], width, width, (room, 1, rows))
+    return local
 
 
 def sum_of_squares(B: RowFactor, c: int, l: int) -> float:
     """The square of one row of a block."""
-    g, values, room = B.group[c], B.values, B.room
-    width, rows, local = B.width[g], B.rows[g], room + MOST_ROWS
-    for r in range(rows):
-        values[room + r] = B.ends[B.at[c] + l * rows + r]
-    for j in range(width):
-        values[local + j] = 0.0
-    subtract_rows(values, local, B.begin[g], width, width, (room, 1, rows))
-    return product_of_row(values, local, values, local, width)
+    at = write_kept_columns(B, c, l)
+    return product_of_row(B.values, at, B.values, at, B.width[B.group[c]])

@@ -1,9 +1,10 @@
 """A few of a problem's contacts, which are solved for first.
 
-Most contacts of a sole, a hand or a heap are redundant or open, and need no impulse. A working set begins with the contacts that
-had impulses in the step before, and of each pair of bodies with the one that closes the fastest. With its solution, contacts
-outside of it that would close join it, of each pair of bodies again the fastest. What is left solves the whole problem, as
-all conditions hold: a contact outside of the set has no impulse, and opens. Rows with bounds always belong to the set.
+Most contacts of a sole, a hand or a heap are redundant or open, and need no impulse. A working set begins with the contacts
+that had impulses in the step before, and of each pair of bodies with the one that closes the fastest. With its solution,
+contacts outside of it that would close join it, of each pair of bodies again the fastest. What is left solves the whole
+problem, as all conditions hold: a contact outside of the set has no impulse, and opens. Rows with bounds always belong to the
+set.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import numpy as np
 
 from ..engine.loops.array_types import Booleans, Integers, Vector
 from ..engine.loops.kernels import as_matrix
-from .block_equations import BlockEquations, write_product
 from .laws import Problem
 from .row_factor import NO_BRANCHES, RowFactor, RowFactorWork, blocks_of_factor, row_factor_work
 
@@ -25,7 +25,7 @@ class WorkingSet(NamedTuple):
     chosen: Integers  # (k,) contacts, in ascending order
     is_chosen: Booleans  # (k,)
     fastest: Integers  # (k,) of each pair of bodies the contact that closes the fastest, -1 without any
-    velocity: Vector  # (m,) of the whole problem
+    rho: Vector  # (m,) of the whole problem
     f: Vector  # (m,) impulses of the set
     b: Vector  # (m,)
     mu: Vector  # (k,)
@@ -37,42 +37,36 @@ class WorkingSet(NamedTuple):
 def working_set(size: int) -> WorkingSet:
     """Room for problems of so many unknowns."""
     k = size // 3
-    velocity, f, b, R = np.empty((4, size))
+    rho, f, b, R = np.empty((4, size))
     chosen, fastest = np.empty((2, k), np.int64)
     rows = row_factor_work(size, NO_BRANCHES)
-    return WorkingSet(chosen, np.empty(k, bool), fastest, velocity, f, b, np.empty(k), R, np.empty(size * size), rows)
+    return WorkingSet(chosen, np.empty(k, bool), fastest, rho, f, b, np.empty(k), R, np.empty(size * size), rows)
 
 
-def begin_set(problem: Problem, f: Vector, tolerance: float, equations: BlockEquations, work: WorkingSet) -> int:
-    """Choose the contacts with impulses, and of each pair of bodies the one that closes the fastest; how many."""
+def begin_set(problem: Problem, f: Vector, tolerance: float, u: Vector, work: WorkingSet) -> int:
+    """Choose the contacts with impulses, and of each pair of bodies the one that closes the fastest; how many.
+
+    u are the velocities under the impulses f.
+    """
     for c in range(len(problem.mu)):
         work.is_chosen[c] = f[3 * c] > 0.0
-    extend_set(problem, f, tolerance, equations, work)
+    extend_set(problem, tolerance, u, work)
     return list_chosen(len(problem.mu), work)
 
 
-def extend_set(problem: Problem, f: Vector, tolerance: float, equations: BlockEquations, work: WorkingSet) -> float:
-    """Choose of each pair of bodies the contact outside the set that closes the fastest, under impulses f.
-
-    The most by which any of them closes, as a residual [m/s]; none is chosen for less than the tolerance.
-    """
-    u, k, worst = work.velocity, len(problem.mu), 0.0
+def extend_set(problem: Problem, tolerance: float, u: Vector, work: WorkingSet) -> None:
+    """Choose of each pair of bodies the contact outside the set that closes the fastest, if its residual counts."""
+    k = len(problem.mu)
     for c in range(k):
         work.fastest[c] = -1
-    write_product(problem, f, equations, u[: len(f)])
-    for i in range(len(f)):
-        u[i] += problem.b[i]
     for c in range(k):
-        lack = -u[3 * c] * max(1.0, problem.mu[c])
-        if work.is_chosen[c]:
-            continue
-        worst, pair = max(worst, lack), problem.pair[c]
-        if lack > tolerance and (work.fastest[pair] < 0 or u[3 * c] < u[3 * work.fastest[pair]]):
+        pair = problem.pair[c]
+        closes = not work.is_chosen[c] and -u[3 * c] * max(1.0, problem.mu[c]) > tolerance
+        if closes and (work.fastest[pair] < 0 or u[3 * c] < u[3 * work.fastest[pair]]):
             work.fastest[pair] = c
     for pair in range(k):
         if work.fastest[pair] >= 0:
             work.is_chosen[work.fastest[pair]] = True
-    return worst
 
 
 def list_chosen(k: int, work: WorkingSet) -> int:
@@ -106,7 +100,8 @@ def problem_of_set(problem: Problem, count: int, work: WorkingSet) -> Problem:
             for j in range(m):
                 A[i, j] = problem.A[r, row_of(j, count, k, work)]
     return Problem(
-        A, work.b[:m], work.mu[:count], problem.lower, problem.upper, problem.pyramid, B, work.R[:m], problem.pair[:0]
+        A, work.b[:m], work.mu[:count], problem.lower, problem.upper, problem.pyramid, B, work.R[:m], problem.pair[:0],
+        problem.rank,
     )  # fmt: skip
 
 
@@ -123,10 +118,10 @@ def row_of(i: int, count: int, k: int, work: WorkingSet) -> int:
     return 3 * work.chosen[i // 3] + i % 3 if i < 3 * count else i + 3 * (k - count)
 
 
-def take_from(whole: Vector, k: int, count: int, work: WorkingSet) -> None:
-    """Write the set's impulses, of those of the whole problem."""
-    for i in range(len(whole) - 3 * (k - count)):
-        work.f[i] = whole[row_of(i, count, k, work)]
+def take_from(whole: Vector, k: int, count: int, rows: int, work: WorkingSet, numbers: Vector) -> None:
+    """Write the numbers of so many rows, those of the set, of those of the whole problem."""
+    for i in range(rows):
+        numbers[i] = whole[row_of(i, count, k, work)]
 
 
 def give_back(k: int, count: int, work: WorkingSet, whole: Vector) -> None:

@@ -1,0 +1,258 @@
+"""Working sets of contacts: their rows, which contacts join them, and that their solutions solve the whole problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contact.given_matrices import dense_factor, matrix_of, random_factor, with_factor_of
+from contact.problem_families import FAMILIES, WITHOUT_SOLUTION, drawn
+from featherweight.contact import impulses
+from featherweight.contact.block_equations import block_equations
+from featherweight.contact.impulses import (
+    FEWEST,
+    TURNS,
+    Solution,
+    natural_residual,
+    of_arrays,
+    solve_in,
+    solve_problem,
+    solver_work,
+)
+from featherweight.contact.laws import Problem
+from featherweight.contact.row_factor import sizes_of
+from featherweight.contact.working_set import (
+    WorkingSet,
+    begin_set,
+    extend_set,
+    give_back,
+    list_chosen,
+    problem_of_set,
+    take_from,
+    working_set,
+)
+
+Array = np.ndarray[Any, np.dtype[Any]]
+FACTORED = pytest.mark.parametrize("factored", [False, True], ids=["matrix", "factor"])
+
+
+def with_factor(p: Problem, compliance: float = 0.0) -> Problem:
+    """The problem with A = J Jᵀ + R given by J, which has as many columns as A has rank."""
+    squares, V = np.linalg.eigh(p.A)
+    kept = squares > 1e-13 * squares.max(initial=0.0)
+    return with_factor_of(p, V[:, kept] * np.sqrt(squares[kept]), compliance)
+
+
+def random_problem(rng: np.random.Generator, k: int, n: int, factored: bool) -> Problem:
+    """Numbers without a meaning; with a compliance where A is given by its factor."""
+    J, m = rng.standard_normal((3 * k + n, 7)), 3 * k + n
+    p = Problem(J @ J.T, rng.standard_normal(m), rng.random(k), -rng.random(n), rng.random(n), pair=np.arange(k))
+    return with_factor_of(p, J, rng.random(m)) if factored else p
+
+
+def chosen_set(k: int, n: int, chosen: list[int]) -> WorkingSet:
+    """A set in room that held no numbers."""
+    work = working_set(3 * k + n)
+    for room in (work.velocity, work.f, work.b, work.mu, work.R, work.A):
+        room.fill(np.nan)
+    work.is_chosen[:] = np.isin(np.arange(len(work.is_chosen)), chosen)
+    assert list_chosen(k, work) == len(chosen)
+    return work
+
+
+SETS = pytest.mark.parametrize(("k", "n", "chosen"), [(6, 3, [1, 2, 5]), (5, 0, [0, 4]), (5, 2, []), (3, 4, [0, 1, 2])])
+
+# ---- rows of sets
+
+
+@FACTORED
+@SETS
+def test_the_problem_of_a_set_has_its_rows_and_all_rows_with_bounds(k: int, n: int, chosen: list[int], factored: bool) -> None:
+    p = random_problem(np.random.default_rng(k), k, n, factored)
+    work = chosen_set(k, n, chosen)
+    part, rows = problem_of_set(p, len(chosen), work), rows_of(k, n, chosen)
+    assert part.factored == factored and len(part.pair) == 0
+    np.testing.assert_allclose(matrix_of(part), matrix_of(p)[np.ix_(rows, rows)], rtol=0.0, atol=1e-13)
+    np.testing.assert_array_equal(part.b, p.b[rows])
+    np.testing.assert_array_equal(part.mu, p.mu[chosen])
+    assert part.lower is p.lower and part.upper is p.upper
+
+
+def rows_of(k: int, n: int, chosen: list[int]) -> list[int]:
+    return [*(3 * c + i for c in chosen for i in range(3)), *range(3 * k, 3 * k + n)]
+
+
+@SETS
+def test_impulses_are_taken_and_given_back(k: int, n: int, chosen: list[int]) -> None:
+    """Those of contacts outside of the set are zero afterwards."""
+    work, whole, rows = chosen_set(k, n, chosen), np.random.default_rng(k).random(3 * k + n), rows_of(k, n, chosen)
+    given = whole.copy()
+    take_from(whole, k, len(chosen), work)
+    np.testing.assert_array_equal(work.f[: len(rows)], given[rows])
+    assert np.isnan(work.f[len(rows) :]).all()
+    give_back(k, len(chosen), work, whole)
+    np.testing.assert_array_equal(whole, np.where(np.isin(np.arange(3 * k + n), rows), given, 0.0))
+
+
+# ---- contacts that join
+
+
+def closing(speeds: list[float], pair: list[int], mu: Any = 0.5) -> Problem:
+    """Contacts that do not act on one another, which close at these speeds; the one row with bounds moves nothing."""
+    k = len(speeds)
+    b = np.r_[np.column_stack([-np.array(speeds), np.full((k, 2), 9.0)]).ravel(), 1.0]
+    return Problem(np.eye(3 * k + 1), b, np.full(k, mu), np.zeros(1), np.ones(1), pair=np.array(pair))
+
+
+def test_a_set_begins_with_impulses_and_the_fastest_of_each_pair() -> None:
+    """Contacts that close by less than the tolerance do not join; the impulses of others count."""
+    p = closing([1.0, 2.0, 3.0, 0.5, 1e-9, -1.0, 2.5], [3, 3, 0, 0, 1, 5, 0])
+    work, f = working_set(22), np.zeros(22)
+    assert begin_set(p, f, 1e-6, block_equations(22), work) == 2
+    assert work.chosen[:2].tolist() == [1, 2]
+    f[[9, 18]] = 0.7, 2.6
+    assert begin_set(p, f, 1e-6, block_equations(22), work) == 4
+    assert work.chosen[:4].tolist() == [1, 2, 3, 6]
+    p.A[6, 9] = 10.0  # the impulse of the fourth contact opens the third
+    assert begin_set(p, f, 1e-6, block_equations(22), work) == 3
+    assert work.chosen[:3].tolist() == [1, 3, 6]
+
+
+def test_one_contact_of_each_pair_joins_in_turn() -> None:
+    """The speed of those outside bounds their residual, which friction may make greater than a normal velocity."""
+    p = closing([1.0, 2.0, 3.0, 0.5], [0, 0, 0, 2], mu=4.0)
+    work, f, equations = working_set(13), np.zeros(13), block_equations(13)
+    assert begin_set(p, f, 1e-6, equations, work) == 2
+    left, joined = list[float](), list[list[int]]()
+    for _ in range(3):
+        left.append(extend_set(p, f, 1e-6, equations, work))
+        joined.append(work.chosen[: list_chosen(4, work)].tolist())
+    assert left == [8.0, 4.0, 0.0] and joined == [[1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3]]
+
+
+@pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
+@pytest.mark.parametrize("mu", [0.0, 0.5, 4.0])
+def test_the_residual_of_contacts_outside_is_at_most_what_is_returned(mu: float, pyramid: bool) -> None:
+    p = closing([1.0, 2.0, -3.0], [0, 1, 2], mu)._replace(pyramid=pyramid, lower=np.zeros(1))
+    work = chosen_set(3, 1, [])
+    assert natural_residual(p, np.zeros(10)) <= extend_set(p, np.zeros(10), 1e-6, block_equations(10), work)
+
+
+# ---- solutions
+
+
+def solved(p: Problem, tolerance: float) -> tuple[Solution, Array]:
+    """The solution from zero, and whether contacts are in the set of the last turn."""
+    work = solver_work(len(p.b), sizes_of(p.B))
+    solution = solve_in(of_arrays(p), np.zeros(len(p.b)), tolerance, work)
+    return solution, work.few.is_chosen[: len(p.mu)]
+
+
+def assert_solves(p: Problem, solution: Solution, tolerance: float) -> None:
+    """The residual of the whole problem is the one that is reported, but for rounding, and no more than the tolerance."""
+    assert solution.residual <= tolerance
+    rounding = 1e-15 * float((np.abs(matrix_of(p)) @ np.abs(solution.impulses)).max(initial=0.0) * len(p.b))
+    assert natural_residual(p, solution.impulses) <= solution.residual + rounding
+
+
+@FACTORED
+@pytest.mark.parametrize("name", sorted(set(FAMILIES) - WITHOUT_SOLUTION))
+def test_solutions_by_working_sets_solve_the_whole_problem(name: str, factored: bool) -> None:
+    """Pairs are drawn at random."""
+    for seed in range(12):
+        p, rng = drawn(name, 101 + seed), np.random.default_rng(seed)
+        k, tolerance = len(p.mu), 1e-8 * float(np.abs(p.b).max())
+        p = (with_factor(p) if factored else p)._replace(pair=rng.integers(0, rng.integers(1, max(k, 1) + 1), k))
+        assert_solves(p, solve_problem(p, np.zeros(len(p.b)), tolerance), tolerance)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_factors_in_groups_have_their_sets_too(seed: int) -> None:
+    """Groups of contacts are the pairs; normals are independent, so that there is a solution."""
+    rng, groups = np.random.default_rng(seed), [[0, 1], [2], [1, 3, 0], [3], [2, 1]]
+    k, n = 15, 4
+    B = random_factor(rng, [9, 8, 14, 11], groups, k, n)
+    b, most = dense_factor(B, k) @ rng.standard_normal(42), rng.random(n)
+    p = Problem(np.zeros((0, 0)), b, np.full(k, 0.4), -most, most, B=B, R=1e-3 * rng.random(len(b)), pair=B.group[:k].copy())
+    tolerance = 1e-8 * float(np.abs(b).max())
+    assert_solves(p, solve_problem(p, np.zeros(len(b)), tolerance), tolerance)
+
+
+@FACTORED
+@pytest.mark.parametrize("seed", range(4))
+def test_contacts_outside_of_the_set_have_no_impulse(seed: int, factored: bool) -> None:
+    """A body that rests on a grid needs few of its contacts."""
+    p = FAMILIES["foot"][0](seed, 40, 0.3, "rest", "grid")
+    p = (with_factor(p) if factored else p)._replace(pair=np.zeros(40, np.int64))
+    tolerance = 1e-8 * float(np.abs(p.b).max())
+    solution, inside = solved(p, tolerance)
+    assert_solves(p, solution, tolerance)
+    f = solution.impulses[:120].reshape(40, 3)
+    assert 3 <= inside.sum() < 20 and (f[inside, 0] > 0.0).any()
+    np.testing.assert_array_equal(f[~inside], 0.0)
+
+
+class Recorder:
+    """In place of `solve_alone`: which contacts it was called for, as their numbers, and what it returned."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, fails: bool = False) -> None:
+        self.sizes, self.starts, self.solutions, self.fails, self.alone = (
+            list[int](),
+            list[int](),
+            list[Solution](),
+            fails,
+            impulses.solve_alone,
+        )
+        monkeypatch.setattr(impulses, "solve_alone", self)
+
+    def __call__(self, problem: Problem, f: Array, tolerance: float, starts: int, work: Any) -> Solution:
+        solution = self.alone(problem, f, tolerance, starts, work)
+        if self.fails and starts == 1:
+            f[:] = 3.0
+            solution = solution._replace(residual=np.inf)
+        self.sizes.append(len(problem.mu))
+        self.starts.append(starts)
+        self.solutions.append(solution)
+        return solution
+
+
+def foot_of(contacts: int, paired: bool = True) -> tuple[Problem, float]:
+    p = FAMILIES["foot"][0](1, contacts, 0.3, "rest", "grid")
+    return p._replace(pair=np.zeros(contacts * paired, np.int64)), 1e-8 * float(np.abs(p.b).max())
+
+
+def test_a_set_that_is_not_solved_gives_way_to_all_contacts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it left is only a guess."""
+    called, (p, tolerance) = Recorder(monkeypatch, fails=True), foot_of(12)
+    solution, _ = solved(p, tolerance)
+    assert called.sizes == [1, 12] and called.starts[0] == 1 < called.starts[1]
+    assert_solves(p, solution, tolerance)
+
+
+def test_sets_grow_until_nothing_else_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of all turns count."""
+    called, (p, tolerance) = Recorder(monkeypatch), foot_of(30)
+    solution, _ = solved(p, tolerance)
+    assert called.sizes == list(range(1, len(called.sizes) + 1)) and 2 < len(called.sizes) < TURNS
+    assert solution.newton_steps == sum(s.newton_steps for s in called.solutions)
+    assert solution.interior_steps == sum(s.interior_steps for s in called.solutions)
+
+
+def test_turns_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contacts that do not act on one another all need an impulse, and one joins in a turn: the last turn has all."""
+    called, p = Recorder(monkeypatch), closing([1.0] * 40, [0] * 40, 0.0)
+    solution, _ = solved(p, 1e-9)
+    assert called.sizes == [*range(1, TURNS), 40]
+    assert_solves(p, solution, 1e-9)
+
+
+@pytest.mark.parametrize(("contacts", "paired"), [(FEWEST, True), (12, False), (0, True)])
+def test_few_contacts_or_those_of_unknown_bodies_are_solved_at_once(
+    contacts: int, paired: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called, (p, tolerance) = Recorder(monkeypatch), foot_of(contacts, paired) if contacts else (closing([], []), 1e-9)
+    solution, _ = solved(p, tolerance)
+    assert called.sizes == [contacts] and called.starts[0] > 1
+    assert_solves(p, solution, tolerance)
