@@ -60,29 +60,35 @@ def factor_of_rows(B: Array, k: int, work: RowFactorWork | None = None) -> RowFa
 def random_factor(rng: np.random.Generator, sizes: Any, groups: list[list[int]], k: int, n: int) -> RowFactor:
     """Random Y of groups that have entries in these branches, and E of k contacts and n rows, which belong to groups in turn.
 
-    Zeros fill vectors, and all other room holds no numbers.
+    In every second group blocks have rows of their own in Y, as far as there is room. Zeros fill vectors, and all other room
+    holds no numbers.
     """
     first, wide = np.cumsum([0, *sizes]), sum(map(padded, sizes))
     work = row_factor_work(max(k + n, len(groups)), sizes_of_branches(np.array(sizes), wide, max(map(len, groups))))
     work.values[:], work.ends[:] = np.nan, np.nan
     work.plan.first[:], work.plan.size[:] = first[:-1], sizes
-    at = 0
+    at, lines = 0, [3] * k + [1] * n
+    own = [g % 2 == 1 and 0 < sum(lines[g :: len(groups)]) <= MOST_ROWS for g in range(len(groups))]
     for g, group in enumerate(groups):
         begin, width = work.run_begin[g], 0
         for x, a in enumerate(group, start=begin):
             work.branch[x], work.column[x] = a, width
             width += padded(sizes[a])
         work.run_begin[g + 1], work.width[g] = begin + len(group), width
-        work.begin[g], work.rows[g] = at, rng.integers(1, MOST_ROWS + 1)
+        work.begin[g], work.rows[g] = at, sum(lines[g :: len(groups)]) if own[g] else rng.integers(1, MOST_ROWS + 1)
         for _ in range(work.rows[g]):
             for a in group:
                 work.values[at : at + padded(sizes[a])] = np.r_[rng.standard_normal(sizes[a]), [0.0] * (-sizes[a] % LANES)]
                 at += padded(sizes[a])
     end = 0
     for c in range(k + n):
-        count = (3 if c < k else 1) * work.rows[c % len(groups)]
-        work.group[c], work.at[c], work.ends[end : end + count] = c % len(groups), end, rng.standard_normal(count)
-        end += count
+        g = work.group[c] = c % len(groups)
+        if own[g]:
+            work.at[c] = -1 - sum(lines[g : c : len(groups)])
+        else:
+            count = lines[c] * work.rows[g]
+            work.at[c], work.ends[end : end + count] = end, rng.standard_normal(count)
+            end += count
     return planned_factor(work, k + n, len(groups), int(first[-1]), len(sizes), at)
 
 
@@ -95,7 +101,8 @@ def dense_factor(B: RowFactor, k: int) -> Array:
         for x in range(B.run_begin[g], B.run_begin[g + 1]):
             unknowns, column = unknowns_of(B.plan, B.branch[x]), B.column[x]
             Y[:, unknowns] = kept[:, column : column + B.plan.size[B.branch[x]]]
-        blocks.append(B.ends[B.at[c] :][: (3 if c < k else 1) * rows].reshape(-1, rows) @ Y)
+        at, lines = B.at[c], 3 if c < k else 1
+        blocks.append(B.ends[at:][: lines * rows].reshape(lines, rows) @ Y if at >= 0 else Y[-1 - at :][:lines])
     return np.concatenate(blocks)
 
 

@@ -88,7 +88,7 @@ class Touching(NamedTuple):
 def touching(rng: np.random.Generator, robot: Robot, pairs: Pairs) -> Touching:
     """Bodies placed at random, with points and normals at random; those of bodies with three rows are where the body is."""
     n, k, width = len(robot.model.width), len(pairs), robot.model.width
-    placement, axes = np.tile(np.eye(4), (n, 1, 1)), np.empty((k, 3, 3))
+    placement, axes, rows = np.tile(np.eye(4), (n, 1, 1)), np.empty((k, 3, 3)), np.full((k, 2, 3, 6), np.nan)
     placement[:, :3, :3] = Rotation.random(n, rng=rng).as_matrix() if n else 0.0
     placement[:, :3, 3] = rng.standard_normal((n, 3))
     a, b = (np.array([p[side] for p in pairs], np.int64) for side in (0, 1))
@@ -99,7 +99,12 @@ def touching(rng: np.random.Generator, robot: Robot, pairs: Pairs) -> Touching:
                 point[c] = placement[body, :3, 3]
         normal[c] /= np.linalg.norm(normal[c])
         write_axes(normal[c], axes[c])
-    return Touching(pairs, ContactPoints(np.arange(k), a, b, point, normal, np.zeros(k)), ContactGeometry(placement, axes))
+        for side, body in enumerate(pair):
+            if body >= 0:
+                write_rows(axes[c], point[c], placement[body], 1.0 - 2.0 * side, rows[c, side])
+    return Touching(
+        pairs, ContactPoints(np.arange(k), a, b, point, normal, np.zeros(k)), ContactGeometry(placement, axes, rows)
+    )
 
 
 def factor(robot: Robot, t: Touching) -> tuple[RowFactor, InverseWork]:
@@ -117,12 +122,11 @@ def factor(robot: Robot, t: Touching) -> tuple[RowFactor, InverseWork]:
 
 def seen(robot: Robot, t: Touching) -> Array:
     """R J of contacts, by the rows on their bodies, and of joint rows."""
-    J, rows = np.zeros((3 * t.k, robot.model.nv)), np.empty((3, 6))
+    J = np.zeros((3 * t.k, robot.model.nv))
     for c, pair in enumerate(t.pairs):
-        for sign, body in zip((1.0, -1.0), pair, strict=True):
+        for side, body in enumerate(pair):
             if body >= 0:
-                write_rows(t.geometry.axes[c], t.points.point[c], t.geometry.placement[body], sign, rows)
-                J[3 * c : 3 * c + 3] += rows[:, : robot.model.width[body]] @ robot.rows_of(body)
+                J[3 * c : 3 * c + 3] += t.geometry.rows[c, side, :, : robot.model.width[body]] @ robot.rows_of(body)
     return np.concatenate([J, robot.model.rows.sign[:, None] * robot.factors.E])
 
 
@@ -168,13 +172,13 @@ def test_rows_are_those_by_the_inverse_mass_matrix(parent: Any, moved_by: Any, j
 
 
 def test_contacts_of_the_same_bodies_are_a_group() -> None:
-    """Six rows serve a group, or three where there is one contact or where a body has one point."""
+    """Six rows serve three contacts; one and two have rows of their own."""
     rng, pairs = np.random.default_rng(0), [(0, 2), (2, 1), (0, 2), (2, -1), (0, 2), (2, 1)]
     robot = random_robot(rng, FORK, [3, 5, 7], [3])
     found, _ = factor(robot, touching(rng, robot, pairs))
     assert found.group.tolist() == [0, 1, 0, 2, 0, 1, 3]
     assert found.members.tolist() == [0, 2, 4, 1, 5, 3, 6] and found.member_begin.tolist() == [0, 3, 5, 6, 7]
-    assert found.rows.tolist() == [6, 3, 3, 1]
+    assert found.rows.tolist() == [6, 6, 3, 1]
 
 
 def test_joint_rows_of_one_branch_share_groups_of_the_most_rows() -> None:

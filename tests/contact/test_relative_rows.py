@@ -12,7 +12,15 @@ from featherweight.collision.detection import ContactPoints
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import write_axes, write_rows
 from featherweight.contact.contact_settings import ContactSettings
-from featherweight.contact.relative_rows import add_rows_of_body, group_contacts, joint_groups, place_groups, write_ends
+from featherweight.contact.relative_rows import (
+    add_rows_of_body,
+    add_rows_of_contact,
+    group_contacts,
+    has_own_rows,
+    joint_groups,
+    place_groups,
+    write_ends,
+)
 from featherweight.contact.row_factor import MOST_ROWS, RowFactorWork, row_factor_work, sizes_of_one_branch
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -45,7 +53,7 @@ def touching(pairs: list[tuple[int, int]], point: Array | None = None) -> Contac
 
 
 def test_contacts_of_the_same_bodies_in_the_same_order_are_a_group() -> None:
-    """-1 is the world; one contact takes three rows, several take six."""
+    """-1 is the world; one contact takes three rows, two take their own six, and more share six."""
     room = room_for(8)
     pairs = [(0, 1), (1, 0), (0, 1), (2, -1), (-1, 2), (2, -1), (2, -1), (1, -1)]
     assert group_contacts(model_of([SIX] * 3), touching(pairs), room) == 5
@@ -76,17 +84,16 @@ def test_joint_rows_of_a_branch_are_groups_of_the_most_rows(n: int) -> None:
 
 
 def test_rows_of_groups_follow_one_another() -> None:
-    """So do E of blocks; a joint row is one row of its group, in turn."""
-    room, k, n = room_for(13), 3, 10
-    groups = group_contacts(model_of([SIX] * 2), touching([(0, -1), (0, 1), (0, -1)]), room)
+    """So do E of contacts that share rows; others, and joint rows, have places among Y of their group, in turn."""
+    room, k, n = room_for(15), 5, 10
+    groups = group_contacts(model_of([SIX] * 2), touching([(0, -1), (0, 1), (0, -1), (0, 1), (0, -1)]), room)
     groups = joint_groups(k, np.zeros(n, np.int64), n, groups, room)
-    assert room.rows[:groups].tolist() == [6, 3, 8, 2]
+    assert room.rows[:groups].tolist() == [6, 6, 8, 2]
     room.width[:groups] = 16, 24, 8, 8
-    assert place_groups(k, n, groups, room) == 6 * 16 + 3 * 24 + 8 * 8 + 2 * 8
-    assert room.begin[:groups].tolist() == [0, 96, 168, 232]
-    assert room.at.tolist() == [0, 18, 27, *range(45, 45 + 64, 8), 109, 111]
-    np.testing.assert_array_equal(room.ends[45:109].reshape(8, 8), np.eye(8))
-    np.testing.assert_array_equal(room.ends[109:113].reshape(2, 2), np.eye(2))
+    assert place_groups(k, n, groups, room) == 6 * 16 + 6 * 24 + 8 * 8 + 2 * 8
+    assert room.begin[:groups].tolist() == [0, 96, 240, 304]
+    assert room.at.tolist() == [0, -1, 18, -4, 36, *range(-1, -9, -1), -1, -2]
+    assert [has_own_rows(g, room) for g in range(groups)] == [False, True, True, True]
 
 
 # ---- numbers
@@ -110,19 +117,25 @@ class Bodies:
         groups = group_contacts(model_of(width), contacts, self.room)
         self.wide = self.room.width[:groups] = wide
         place_groups(k, 0, groups, self.room)
-        self.first = [self.room.group.tolist().index(g) for g in range(groups)]
-        for g, c in enumerate(self.first):
-            for sign, body in zip((1.0, -1.0), pairs[c], strict=True):
-                if body >= 0:
-                    rows = np.eye(wide)[self.begin[body] : self.begin[body + 1]].ravel(), 0, wide
-                    columns = wide, 0, 0, wide
-                    add_rows_of_body(sign, self.point[c], self.T[body], width[body], rows, columns, g, self.room)
         for c in range(k):
-            write_ends(contacts, self.axes, c, self.first[self.room.group[c]], self.room)
+            g, on_body = self.room.group[c], np.empty((3, 6))
+            first, own = self.room.group.tolist().index(g), has_own_rows(g, self.room)
+            for sign, body in zip((1.0, -1.0), pairs[c], strict=True):
+                if body < 0:
+                    continue
+                rows, columns = (np.eye(wide)[self.begin[body] : self.begin[body + 1]].ravel(), 0, wide), (wide, 0, 0, wide)
+                if own:
+                    at = self.room.begin[g] - (1 + self.room.at[c]) * wide
+                    write_rows(self.axes[c], self.point[c], self.T[body], sign, on_body)
+                    add_rows_of_contact(on_body, width[body], rows, columns, at, wide, self.room.values)
+                elif c == first:
+                    add_rows_of_body(sign, self.point[c], self.T[body], width[body], rows, columns, g, self.room)
+            if not own:
+                write_ends(contacts, self.axes, c, first, self.room)
 
     def ends(self, c: int) -> Array:
-        rows = self.room.rows[self.room.group[c]]
-        return self.room.ends[self.room.at[c] :][: 3 * rows].reshape(3, rows)
+        rows, at = self.room.rows[self.room.group[c]], self.room.at[c]
+        return self.room.ends[at:][: 3 * rows].reshape(3, rows) if at >= 0 else np.eye(rows)[-1 - at :][:3]
 
     def relative(self, g: int) -> Array:
         rows = self.room.rows[g]
@@ -153,7 +166,7 @@ class Bodies:
     ids=str,
 )
 def test_contacts_see_the_velocity_of_their_point(pairs: list[tuple[int, int]]) -> None:
-    """E Y are the rows on both bodies, of all contacts of a group by the rows of its first."""
+    """E Y are the rows on both bodies, also of many contacts by the rows of their first."""
     bodies = Bodies(np.random.default_rng(len(pairs)), [SIX, SIX, POINT], pairs)
     for c in range(len(pairs)):
         found = bodies.ends(c) @ bodies.relative(bodies.room.group[c])
@@ -161,17 +174,17 @@ def test_contacts_see_the_velocity_of_their_point(pairs: list[tuple[int, int]]) 
 
 
 def test_the_first_contact_of_a_group_sees_linear_velocity_alone() -> None:
-    bodies = Bodies(np.random.default_rng(0), [SIX, SIX], [(0, 1)] * 2)
+    bodies = Bodies(np.random.default_rng(0), [SIX, SIX], [(0, 1)] * 3)
     np.testing.assert_array_equal(bodies.ends(0), np.hstack([bodies.axes[0], np.zeros((3, 3))]))
     assert np.abs(bodies.ends(1)[:, 3:]).min() > 0.0
 
 
 def test_columns_of_a_body_have_their_places_in_a_group() -> None:
     """The first columns are its own, and the others those that it shares with the other body; rows add up."""
-    room, rng = room_for(2, 40), np.random.default_rng(0)
-    group_contacts(model_of([SIX]), touching([(0, -1)] * 2), room)
+    room, rng = room_for(3, 40), np.random.default_rng(0)
+    group_contacts(model_of([SIX]), touching([(0, -1)] * 3), room)
     room.width[0], T, numbers = 40, np.eye(4), rng.standard_normal(5 + 6 * 32)
-    place_groups(2, 0, 1, room)
+    place_groups(3, 0, 1, room)
     for _ in range(2):
         add_rows_of_body(-0.5, np.zeros(3), T, SIX, (numbers, 5, 32), (8, 24, 0, 16), 0, room)
     Y, source = room.values[: 6 * 40].reshape(6, 40), numbers[5:].reshape(6, 32)

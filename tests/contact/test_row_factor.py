@@ -119,7 +119,7 @@ def test_some_blocks_of_a_factor(name: str) -> None:
 @pytest.mark.parametrize(("k", "n"), [(0, 1), (2, 0), (3, 4), (1, 17), (0, 8)])
 @pytest.mark.parametrize("rank", [0, 1, 8, 13])
 def test_a_factor_of_a_matrix_has_one_branch(rank: int, k: int, n: int) -> None:
-    """Each contact is a group, and so are eight rows; also in room that another factor was in."""
+    """Two contacts are a group, and so are eight rows, with rows of their own; also in room that another factor was in."""
     rng = np.random.default_rng(rank)
     work = row_factor_work(k + n + 2, sizes_of_branches(np.array([16, 2, 3]), 24, 2))
     for room in (*work[:11], work.plan.coupled):
@@ -128,7 +128,9 @@ def test_a_factor_of_a_matrix_has_one_branch(rank: int, k: int, n: int) -> None:
     B = factor_of_rows(dense, k, work)
     np.testing.assert_array_equal(dense_factor(B, k), dense)
     assert (B.size, B.plan.branches, B.plan.numbers) == (rank, 1, rank * padded(rank))
-    assert B.rows.tolist() == [3] * k + [MOST_ROWS] * (n // MOST_ROWS) + [n % MOST_ROWS] * (n % MOST_ROWS > 0)
+    assert B.rows.tolist() == [6] * (k // 2) + [3] * (k % 2) + [MOST_ROWS] * (n // MOST_ROWS) + [n % MOST_ROWS] * (
+        n % MOST_ROWS > 0
+    )
     assert B.plan.end == ((3 * k + n) + rank) * padded(rank) and len(B.members) == k + n
 
 

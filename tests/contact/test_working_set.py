@@ -10,7 +10,6 @@ import pytest
 from contact.given_matrices import dense_factor, matrix_of, random_factor, with_factor_of
 from contact.problem_families import FAMILIES, WITHOUT_SOLUTION, drawn
 from featherweight.contact import impulses
-from featherweight.contact.block_equations import block_equations
 from featherweight.contact.impulses import (
     FEWEST,
     TURNS,
@@ -55,7 +54,7 @@ def random_problem(rng: np.random.Generator, k: int, n: int, factored: bool) -> 
 def chosen_set(k: int, n: int, chosen: list[int]) -> WorkingSet:
     """A set in room that held no numbers."""
     work = working_set(3 * k + n)
-    for room in (work.velocity, work.f, work.b, work.mu, work.R, work.A):
+    for room in (work.rho, work.f, work.b, work.mu, work.R, work.A):
         room.fill(np.nan)
     work.is_chosen[:] = np.isin(np.arange(len(work.is_chosen)), chosen)
     assert list_chosen(k, work) == len(chosen)
@@ -89,7 +88,7 @@ def test_impulses_are_taken_and_given_back(k: int, n: int, chosen: list[int]) ->
     """Those of contacts outside of the set are zero afterwards."""
     work, whole, rows = chosen_set(k, n, chosen), np.random.default_rng(k).random(3 * k + n), rows_of(k, n, chosen)
     given = whole.copy()
-    take_from(whole, k, len(chosen), work)
+    take_from(whole, k, len(chosen), len(rows), work, work.f)
     np.testing.assert_array_equal(work.f[: len(rows)], given[rows])
     assert np.isnan(work.f[len(rows) :]).all()
     give_back(k, len(chosen), work, whole)
@@ -110,34 +109,35 @@ def test_a_set_begins_with_impulses_and_the_fastest_of_each_pair() -> None:
     """Contacts that close by less than the tolerance do not join; the impulses of others count."""
     p = closing([1.0, 2.0, 3.0, 0.5, 1e-9, -1.0, 2.5], [3, 3, 0, 0, 1, 5, 0])
     work, f = working_set(22), np.zeros(22)
-    assert begin_set(p, f, 1e-6, block_equations(22), work) == 2
+    assert begin_set(p, f, 1e-6, p.b, work) == 2
     assert work.chosen[:2].tolist() == [1, 2]
     f[[9, 18]] = 0.7, 2.6
-    assert begin_set(p, f, 1e-6, block_equations(22), work) == 4
+    assert begin_set(p, f, 1e-6, p.A @ f + p.b, work) == 4
     assert work.chosen[:4].tolist() == [1, 2, 3, 6]
     p.A[6, 9] = 10.0  # the impulse of the fourth contact opens the third
-    assert begin_set(p, f, 1e-6, block_equations(22), work) == 3
+    assert begin_set(p, f, 1e-6, p.A @ f + p.b, work) == 3
     assert work.chosen[:3].tolist() == [1, 3, 6]
 
 
 def test_one_contact_of_each_pair_joins_in_turn() -> None:
-    """The speed of those outside bounds their residual, which friction may make greater than a normal velocity."""
-    p = closing([1.0, 2.0, 3.0, 0.5], [0, 0, 0, 2], mu=4.0)
-    work, f, equations = working_set(13), np.zeros(13), block_equations(13)
-    assert begin_set(p, f, 1e-6, equations, work) == 2
-    left, joined = list[float](), list[list[int]]()
+    p = closing([1.0, 2.0, 3.0, 0.5], [0, 0, 0, 2])
+    work, joined = working_set(13), list[list[int]]()
+    assert begin_set(p, np.zeros(13), 1e-6, p.b, work) == 2
     for _ in range(3):
-        left.append(extend_set(p, f, 1e-6, equations, work))
+        extend_set(p, 1e-6, p.b, work)
         joined.append(work.chosen[: list_chosen(4, work)].tolist())
-    assert left == [8.0, 4.0, 0.0] and joined == [[1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3]]
+    assert joined == [[1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3]]
 
 
 @pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 @pytest.mark.parametrize("mu", [0.0, 0.5, 4.0])
-def test_the_residual_of_contacts_outside_is_at_most_what_is_returned(mu: float, pyramid: bool) -> None:
-    p = closing([1.0, 2.0, -3.0], [0, 1, 2], mu)._replace(pyramid=pyramid, lower=np.zeros(1))
-    work = chosen_set(3, 1, [])
-    assert natural_residual(p, np.zeros(10)) <= extend_set(p, np.zeros(10), 1e-6, block_equations(10), work)
+def test_contacts_join_whose_residual_is_more_than_the_tolerance(mu: float, pyramid: bool) -> None:
+    """Friction may make it greater than the normal velocity."""
+    p, f = closing([0.3], [0], mu)._replace(pyramid=pyramid, lower=np.zeros(1)), np.zeros(4)
+    residual = natural_residual(p, f)
+    assert 0.3 <= residual <= 0.3 * max(1.0, mu)
+    assert begin_set(p, f, 0.99 * residual, p.b, working_set(4)) == 1
+    assert begin_set(p, f, 1.01 * 0.3 * max(1.0, mu), p.b, working_set(4)) == 0
 
 
 # ---- solutions

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.contact import impulses
+from featherweight.contact import interior_point
 from oracles.states import Array
 from simulation.scenes import free_bodies, solid_box
 
@@ -51,6 +51,6 @@ def test_steps_that_end_above_the_tolerance_are_counted() -> None:
     strict = on_a_grid(2, fw.ContactOptions(tolerance=1e-17))
     strict.run(0.05)
     counted = strict.solver["inexact_steps"]
-    assert 0 < counted <= 50 and strict.solver["residual"] <= impulses.ACCEPTED * 1e-17
+    assert 0 < counted <= 50 and strict.solver["residual"] <= interior_point.ACCEPTED * 1e-17
     strict.reset()
     assert strict.solver["inexact_steps"] == 0

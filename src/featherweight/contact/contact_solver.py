@@ -22,7 +22,8 @@ from .contact_problem import (
     assembled,
     assembly_work,
 )  # fmt: skip
-from .impulses import ACCEPTED, Solution, SolverWork, greatest_of, solve_in, solver_work
+from .impulses import Solution, SolverWork, greatest_of, solve_in, solver_work
+from .interior_point import ACCEPTED
 from .laws import RETURN_SPEED, Problem, bounces, part_of_restitution, stored_energy, write_restitution
 from .row_factor import (
     NO_BRANCHES,

@@ -60,8 +60,6 @@ FIRST_STEPS = 4
 DAMPED_STEPS = 10
 LAST_STEPS = (1e-3, 10), (PROXIMAL, 6)
 SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
-ACCEPTED = 1e4
-"""Times the tolerance: where the solver ends at its bound, the best impulses it met are taken if no more than this is left."""
 
 
 class Solution(NamedTuple):

@@ -39,6 +39,9 @@ from .newton import PROXIMAL, NewtonWork, project_all, solve_by_newton
 from .row_factor import write_transposed_product
 
 STEPS = 30  # of each start
+MANY, ENOUGH = 60, 2  # with more contacts, so many starts, if what is left is accepted
+ACCEPTED = 1e5
+"""Times the tolerance: where the solver ends at its bound, the best impulses it met are taken if no more than this is left."""
 WITHIN = 0.9  # part of the way to the boundary
 SHORT = 0.1  # part of a step from which on it goes to the middle first
 STALLED = 0.02  # part of a step, twice in a row: no way on from here
@@ -124,6 +127,8 @@ def solve_inside(
     polished = work.polished[:m]
     steps = polishing = 0
     for number in range(starts):
+        if number >= ENOUGH and len(problem.mu) > MANY and least <= ACCEPTED * tolerance:
+            break
         start = STARTS[number]
         begin_inside(factored, start, newton, work)
         stalled, work.pace[0] = 0, 0.0
