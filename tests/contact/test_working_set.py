@@ -21,6 +21,7 @@ from featherweight.contact.impulses import (
     solver_work,
 )
 from featherweight.contact.laws import Problem
+from featherweight.contact.newton import write_rho
 from featherweight.contact.row_factor import sizes_of
 from featherweight.contact.working_set import (
     WorkingSet,
@@ -195,7 +196,7 @@ def test_contacts_outside_of_the_set_have_no_impulse(seed: int, factored: bool) 
 
 
 class Recorder:
-    """In place of `solve_alone`: which contacts it was called for, as their numbers, and what it returned."""
+    """In place of `solve_alone`: for how many contacts it was called, with rho of these, and what it returned."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fails: bool = False) -> None:
         self.sizes, self.starts, self.solutions, self.fails, self.alone = (
@@ -208,6 +209,9 @@ class Recorder:
         monkeypatch.setattr(impulses, "solve_alone", self)
 
     def __call__(self, problem: Problem, f: Array, tolerance: float, starts: int, work: Any) -> Solution:
+        rho = np.empty(len(f))
+        write_rho(problem, rho)
+        np.testing.assert_array_equal(work.newton.rho[: len(f)], rho)
         solution = self.alone(problem, f, tolerance, starts, work)
         if self.fails and starts == 1:
             f[:] = 3.0

@@ -47,6 +47,5 @@ def test_a_pinched_capsule_does_not_creep() -> None:
     assert sim.time == pytest.approx(10.1)
     np.testing.assert_allclose(sim.q, before, rtol=0.0, atol=CREEP)
     assert np.abs(sim.v).max() <= CREEP
-    forces = np.abs(sim.contacts()[1])
-    assert forces[:, 2].sum() == pytest.approx(MASS * 9.81, rel=1e-6)
+    assert abs(sim.contacts()[1][:, 2].sum()) == pytest.approx(MASS * 9.81, rel=1e-6)
     assert sim.solver["inexact_steps"] == 0

@@ -160,14 +160,6 @@ def multiplications(plan: EliminationPlan) -> int:
     return total
 
 
-def velocities(plan: EliminationPlan) -> int:
-    """Return how many unknowns there are."""
-    total = 0
-    for a in range(plan.branches):
-        total += plan.size[a]
-    return total
-
-
 # ---- numbers
 
 

@@ -18,7 +18,7 @@ from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Tensor4, Vector
 from ..engine.loops.kernels import as_matrix
 from .block_equations import place_of, write_matrix_product
-from .branch_elimination import multiplications, velocities
+from .branch_elimination import multiplications
 from .branches import padded
 from .contact_model import ContactModel
 from .delassus_factor import FactorWork, factor_work, write_factor
@@ -244,16 +244,15 @@ def problem_of_rows(
     geometry = ContactGeometry(placement, p.axes, p.rows)
     if delassus.by_inverse:
         B = factor_by_inverse(model, contacts, geometry, p.active, pairs, delassus.factors, delassus.work, work.factor_rows)
-        factored, rank = is_cheaper(B, k), velocities(B.plan)
+        factored = is_cheaper(B, k)
         if not factored:
             write_square(B, k, work.rows_of_A, A)
     else:
         size = pick_rows(model, contacts, p.active, delassus, work)
-        rank = min(size, model.nv)
-        factored = m > REDUNDANT * rank
+        factored = m > REDUNDANT * min(size, model.nv)
         if factored:
-            columns = write_factor(delassus.G, size, work.factor)
-            B = factor_of_rows(model, contacts, geometry, p.active, delassus, pairs, columns, work)
+            rank = write_factor(delassus.G, size, work.factor)
+            B = factor_of_rows(model, contacts, geometry, p.active, delassus, pairs, rank, work)
         else:
             write_contact_delassus(model, contacts, p.rows, p.active, delassus, work.half, A)
     work.columns[0] = B.size if factored else -1
@@ -262,7 +261,7 @@ def problem_of_rows(
     else:
         for i in range(m):
             A[i, i] += p.law.compliance[i]
-    return given._replace(A=A, B=B, pair=work.pair[:k], rank=rank)
+    return given._replace(A=A, B=B, pair=work.pair[:k])
 
 
 def is_cheaper(B: RowFactor, k: int) -> bool:
@@ -355,7 +354,7 @@ def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int) -> AssembledPr
     m, law = 3 * k + n, law_in(work.law, pyramid, k, n)
     problem = Problem(
         as_matrix(work.A, m, m), law.bias, law.friction, law.lower, law.upper, law.pyramid, no_factor(work.factor_rows),
-        law.compliance, work.pair[:0], 0,
+        law.compliance, work.pair[:0],
     )  # fmt: skip
     return AssembledProblem(
         problem, work.approach[:m], work.before[:m], law, work.rows[:k], work.axes[:k], work.start[:m], work.active[:n]

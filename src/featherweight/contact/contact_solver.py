@@ -284,8 +284,7 @@ def problem_of_normals(p: AssembledProblem, kept: int, work: ImpulseWork) -> Pro
                 A[i, j] = whole.A[pushed[i], pushed[j]]
             A[i, i] -= p.law.compliance[pushed[i]]
     return Problem(
-        A, work.gap[:kept], work.none, work.zero[:kept], work.unbounded[:kept], False, B, work.zero[:kept], whole.pair[:0],
-        whole.rank,
+        A, work.gap[:kept], work.none, work.zero[:kept], work.unbounded[:kept], False, B, work.zero[:kept], whole.pair[:0]
     )  # fmt: skip
 
 

@@ -98,9 +98,9 @@ def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution
 
 def of_arrays(problem: Problem) -> Problem:
     """With arrays as compiled functions take them."""
-    A, b, mu, lower, upper, pyramid, B, R, pair, rank = problem
+    A, b, mu, lower, upper, pyramid, B, R, pair = problem
     A, b, mu, lower, upper, R = (np.ascontiguousarray(x, float) for x in (A, b, mu, lower, upper, R))
-    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64), rank)
+    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64))
 
 
 def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> Solution:
@@ -145,9 +145,7 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, starts: int, work
     rho is written.
     """
     newton = work.newton
-    residual, steps = solve_by_newton(
-        problem, f, tolerance, FIRST_STEPS, PROXIMAL if len(f) > problem.rank else ROUNDING, newton
-    )
+    residual, steps = solve_by_newton(problem, f, tolerance, FIRST_STEPS, PROXIMAL, newton)
     if residual > tolerance:
         residual, more = solve_by_damped_newton(problem, f, tolerance, DAMPED_STEPS, newton)
         steps += more

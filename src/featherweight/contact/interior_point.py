@@ -39,7 +39,7 @@ from .newton import PROXIMAL, NewtonWork, project_all, solve_by_newton
 from .row_factor import write_transposed_product
 
 STEPS = 30  # of each start
-MANY, ENOUGH = 60, 2  # with more contacts, so many starts, if what is left is accepted
+MANY, ENOUGH = 200, 2  # with more contacts, so many starts, if what is left is accepted
 ACCEPTED = 1e5
 """Times the tolerance: where the solver ends at its bound, the best impulses it met are taken if no more than this is left."""
 WITHIN = 0.9  # part of the way to the boundary
@@ -63,12 +63,14 @@ class Start(NamedTuple):
 
 
 STARTS = (
-    Start(True, False, 1.0, 0.0, 3.0),
-    Start(True, True, 1.0, 0.0, 1.0),
+    Start(True, False, 1.0, 0.0, 1.0),
+    Start(True, True, 1.0, 0.0, 3.0),
+    Start(False, False, 1.0, 1.0, 1.0),
+    Start(False, True, 1.0, 1.0, 0.3),
+    Start(True, False, 1.0, 0.0, 10.0),
+    Start(True, False, 0.1, 0.0, 0.3),
     Start(False, False, 1.0, 1.0, 10.0),
-    Start(False, True, 1.0, 1.0, 3.0),
-    Start(True, False, 10.0, 0.1, 1.0),
-    Start(True, False, 0.1, 0.0, 10.0),
+    Start(True, False, 10.0, 0.1, 0.1),
 )
 
 

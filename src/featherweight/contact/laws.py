@@ -48,7 +48,6 @@ class Problem(NamedTuple):
     B: RowFactor = NO_ROWS
     R: Vector = np.zeros(0)  # (m,) the compliance, where B is given
     pair: Integers = np.zeros(0, np.int64)  # (k,) numbers of the pairs of bodies that touch, or (0,) where nothing is known
-    rank: int = 0  # the most that A may have without its compliance; 0 where nothing is known
 
     @property
     def factored(self) -> bool:

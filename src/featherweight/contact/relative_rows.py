@@ -97,7 +97,7 @@ def add_rows_of_body(
     numbers, at, stride = source
     values, begin, wide, rows = room.values, room.begin[g], room.width[g], room.rows[g]
     x, y, z = point[0] - T[0, 3], point[1] - T[1, 3], point[2] - T[2, 3]
-    for k in range(width // 3 * 3):
+    for k in range(width):
         part = k % 3
         a, b, d = sign * T[0, part], sign * T[1, part], sign * T[2, part]
         row = at + k * stride

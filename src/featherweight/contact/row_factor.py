@@ -186,7 +186,7 @@ def rows_of_factor(B: RowFactor, k: int, rows: Integers, work: RowFactorWork) ->
 
 
 def blocks_of_factor(B: RowFactor, blocks: int, work: RowFactorWork) -> RowFactor:
-    """Return the factor of blocks whose groups and places in B are written."""
+    """Return the factor of blocks whose groups and places in B are written, in room for as many blocks as B has groups."""
     part = factor_in(work, blocks, len(B.width), B.size, B.plan)
     return part._replace(
         values=B.values, ends=B.ends, begin=B.begin, rows=B.rows, width=B.width, run_begin=B.run_begin, branch=B.branch,
@@ -200,7 +200,11 @@ def no_factor(work: RowFactorWork) -> RowFactor:
 
 
 NO_BRANCHES = FactorSizes(0, 0, 0, 0, 0, 0)
-NO_ROWS = no_factor(row_factor_work(0, NO_BRANCHES))
+NONE = np.zeros(0, np.int64)
+NO_ROWS = RowFactor(
+    0, np.zeros(0), np.zeros(0), NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+    EliminationPlan(0, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, 0, 0),
+)  # fmt: skip
 
 
 # ---- products

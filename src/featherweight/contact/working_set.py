@@ -100,8 +100,7 @@ def problem_of_set(problem: Problem, count: int, work: WorkingSet) -> Problem:
             for j in range(m):
                 A[i, j] = problem.A[r, row_of(j, count, k, work)]
     return Problem(
-        A, work.b[:m], work.mu[:count], problem.lower, problem.upper, problem.pyramid, B, work.R[:m], problem.pair[:0],
-        problem.rank,
+        A, work.b[:m], work.mu[:count], problem.lower, problem.upper, problem.pyramid, B, work.R[:m], problem.pair[:0]
     )  # fmt: skip
 
 
