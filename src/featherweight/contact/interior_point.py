@@ -39,7 +39,8 @@ from .newton import PROXIMAL, NewtonWork, project_all, solve_by_newton
 from .row_factor import write_transposed_product
 
 STEPS = 30  # of each start
-MANY, ENOUGH = 200, 2  # with more contacts, so many starts, if what is left is accepted
+ENOUGH, NEAR = 2, 10.0  # starts after which the method ends if so many times the tolerance is left
+MANY = 200  # with more contacts, what is accepted is enough then
 ACCEPTED = 1e5
 """Times the tolerance: where the solver ends at its bound, the best impulses it met are taken if no more than this is left."""
 WITHIN = 0.9  # part of the way to the boundary
@@ -129,7 +130,7 @@ def solve_inside(
     polished = work.polished[:m]
     steps = polishing = 0
     for number in range(starts):
-        if number >= ENOUGH and len(problem.mu) > MANY and least <= ACCEPTED * tolerance:
+        if number >= ENOUGH and least <= (ACCEPTED if len(problem.mu) > MANY else NEAR) * tolerance:
             break
         start = STARTS[number]
         begin_inside(factored, start, newton, work)
