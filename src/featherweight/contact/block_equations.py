@@ -4,11 +4,12 @@ All steps of the solver have this form. Blocks of contacts are 3 x 3, and the ro
 first; rows with bounds have one number. There are two ways to solve them:
 
 - with the Delassus matrix A: elimination of as many unknowns as there are impulses that are not known beforehand;
-- with A = B Bᵀ + R, where there are more impulses than the rank of A: with L = (M + P R)⁻¹ P, h = (M + P R)⁻¹ r and w = Bᵀ x,
+- with A = B Bᵀ + R, where that is cheaper: with L = (M + P R)⁻¹ P, h = (M + P R)⁻¹ r and w = Bᵀ x,
 
       (1 + Bᵀ L B) w = Bᵀ h        x = h - L B w
 
-  which is a system in velocities. It is symmetric where L is, that is, unless a contact slides.
+  which is a system in velocities, with zeros where velocities are not coupled (`branch_elimination`). It is symmetric where
+  L is, that is, unless a contact slides.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ from .row_factor import (
     write_row,
 )
 
-REDUNDANT = 1.25  # impulses by velocities from which on B takes the place of A
+REDUNDANT = 1.25  # impulses by rows of G from which on B takes the place of A
 
 
 class ContactKinematics(NamedTuple):

@@ -15,9 +15,9 @@ the solution (de Saxcé and Feng 1998), a sequence of the same convex problems w
 Rows with bounds, lower <= f <= upper (limits and dry friction of joints), obey u = 0, or u >= 0 at the lower and u <= 0 at
 the upper bound. Contacts come first in A, three rows each, then rows with bounds.
 
-The solver starts from the impulses of the step before with semismooth Newton steps (`newton`), which are exact once it is known
-what sticks, slides and is open: one or two where little changed. Where they go astray, an interior-point method
-(`interior_point`) goes on. The number of steps of both is bounded.
+The solver starts from the impulses of the step before, with a few of the contacts (`working_set`). It takes semismooth Newton
+steps (`newton`), which are exact once it is known what sticks, slides and is open: one or two where little changed. Where they
+go astray, an interior-point method (`interior_point`) goes on. The number of steps of both is bounded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from .interior_point import STARTS, InteriorWork, interior_work, solve_inside
 from .laws import Problem
 from .newton import (
     PROXIMAL,
-    ROUNDING,
     NewtonWork,
     newton_work,
     project_all,
@@ -165,7 +164,7 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, starts: int, work
         residual = write_residual(problem, f, newton)
         if again == SETTLING - 1 or not reached or not residual > tolerance:
             break
-        residual, more = solve_by_newton(problem, f, 0.1 * tolerance, SETTLING, ROUNDING, newton)
+        residual, more = solve_by_newton(problem, f, 0.1 * tolerance, SETTLING, PROXIMAL, newton)
         steps += more
     return Solution(f, residual, steps, inside)
 

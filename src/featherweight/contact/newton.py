@@ -30,7 +30,6 @@ from .laws import Problem, project
 from .row_factor import NO_BRANCHES, FactorSizes, sum_of_squares
 
 PROXIMAL = 1e-6
-ROUNDING = 1e-9  # as small as rounding permits
 LEAST_DAMPING, FIRST_DAMPING, MOST_DAMPING = 1e-6, 1e-3, 1e-2  # proximal terms of damped steps
 LESS_DAMPING, MORE_DAMPING = 0.1, 100.0  # after a step that gains, and after one that does not
 
