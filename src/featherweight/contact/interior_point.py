@@ -14,8 +14,8 @@ the distance to each bound and its multiplier; so have the four sides of a pyram
 
 A step is Mehrotra's: the direction in which all products vanish says how far s can decrease; the step goes to that s, and
 corrects the error of second order of the first direction. Cones are scaled as Nesterov and Todd do. The equations of a step
-have the form of `block_equations`. Where steps become short, the method begins again from another point, or with another ratio of
-the products of friction to those of normals: the central path may fold for one ratio and not for another.
+have the form of `block_equations`. Where steps become short, the method begins again from another point, or with another ratio
+of the products of friction to those of normals: the central path may fold for one ratio and not for another.
 """
 
 from __future__ import annotations
