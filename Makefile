@@ -115,6 +115,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/long_run.py
 	$(BIN)/python benchmarks/peers/contact_solvers.py --limit 5
 	$(BIN)/python benchmarks/peers/step_times.py
+	$(BIN)/python benchmarks/peers/creep.py
 	$(BIN)/python benchmarks/peers/window_rate.py
 
 # On a machine with an NVIDIA device, less than ten minutes; benchmarks/gpu/README.md says what it takes.
