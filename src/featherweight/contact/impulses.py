@@ -17,7 +17,8 @@ the upper bound. Contacts come first in A, three rows each, then rows with bound
 
 The solver starts from the impulses of the step before, with a few of the contacts (`working_set`). It takes semismooth Newton
 steps (`newton`), which are exact once it is known what sticks, slides and is open: one or two where little changed. Where they
-go astray, an interior-point method (`interior_point`) goes on. The number of steps of both is bounded.
+go astray, an interior-point method (`interior_point`) goes on, and at last Newton steps from the solution for softer contacts.
+The number of all these steps is bounded.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from ..engine.loops.array_types import Vector
 from ..engine.loops.kernels import as_matrix, compiled
 from .block_equations import copy_numbers
 from .delassus_factor import FactorWork, factor_work, write_factor
-from .interior_point import STARTS, InteriorWork, interior_work, solve_inside
+from .interior_point import FAIR, STARTS, InteriorWork, interior_work, solve_inside
 from .laws import Problem
 from .newton import (
     PROXIMAL,
@@ -58,6 +59,7 @@ TURNS = 10  # of working sets, before all contacts are taken
 FIRST_STEPS = 4
 DAMPED_STEPS = 10
 LAST_STEPS = (1e-3, 10), (PROXIMAL, 6)
+SOFT = 0.1, 0.3, 0.03, 1.0  # of rho: compliances of contacts from which the solver tries again
 SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
 
 
@@ -78,6 +80,8 @@ class SolverWork(NamedTuple):
     factor: FactorWork  # of A, where it has none of the problem's assembly
     rows: RowFactorWork
     no_compliance: Vector  # (m,) zeros: A's factor has it
+    compliance: Vector  # (m,) of softer contacts
+    kept: Vector  # (m,)
     best: Vector  # (m,)
     few: WorkingSet
 
@@ -86,7 +90,8 @@ def solver_work(size: int, branches: FactorSizes = NO_BRANCHES) -> SolverWork:
     """Room for so many unknowns."""
     rows = row_factor_work(size, sizes_of_one_branch(size))
     newton, interior, factor = newton_work(size, branches), interior_work(size), factor_work(size)
-    return SolverWork(newton, interior, factor, rows, np.zeros(size), np.empty(size), working_set(size))
+    compliance, kept, best = np.empty((3, size))
+    return SolverWork(newton, interior, factor, rows, np.zeros(size), compliance, kept, best, working_set(size))
 
 
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
@@ -144,19 +149,15 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, starts: int, work
     rho is written.
     """
     newton = work.newton
-    residual, steps = solve_by_newton(problem, f, tolerance, FIRST_STEPS, PROXIMAL, newton)
-    if residual > tolerance:
-        residual, more = solve_by_damped_newton(problem, f, tolerance, DAMPED_STEPS, newton)
-        steps += more
-    for proximal, most in LAST_STEPS:
-        if residual > tolerance:
-            residual, more = solve_by_newton(problem, f, tolerance, most, proximal, newton)
-            steps += more
+    residual, steps = solve_by_newton_steps(problem, f, tolerance, newton)
     inside = 0
     if residual > tolerance:
         residual, inside, more = solve_inside(
             problem, with_factor(problem, work), f, residual, tolerance, starts, work.interior, newton
         )
+        steps += more
+    if residual > FAIR * tolerance and starts == len(STARTS):
+        residual, more = solve_from_soft(problem, f, residual, tolerance, work)
         steps += more
     reached = residual <= tolerance
     for again in range(SETTLING):
@@ -167,6 +168,43 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, starts: int, work
         residual, more = solve_by_newton(problem, f, 0.1 * tolerance, SETTLING, PROXIMAL, newton)
         steps += more
     return Solution(f, residual, steps, inside)
+
+
+def solve_by_newton_steps(problem: Problem, f: Vector, tolerance: float, newton: NewtonWork) -> tuple[float, int]:
+    """Change impulses to the best that whole and damped steps meet: the residual left, and the number of steps."""
+    residual, steps = solve_by_newton(problem, f, tolerance, FIRST_STEPS, PROXIMAL, newton)
+    if residual > tolerance:
+        residual, more = solve_by_damped_newton(problem, f, tolerance, DAMPED_STEPS, newton)
+        steps += more
+    for proximal, most in LAST_STEPS:
+        if residual > tolerance:
+            residual, more = solve_by_newton(problem, f, tolerance, most, proximal, newton)
+            steps += more
+    return residual, steps
+
+
+def solve_from_soft(problem: Problem, f: Vector, least: float, tolerance: float, work: SolverWork) -> tuple[float, int]:
+    """Change impulses to better ones, if Newton steps meet any from those of softer contacts: residual, and steps.
+
+    With compliances of `SOFT` times rho no contacts are redundant, and Newton's method seldom fails.
+    """
+    m, newton, best, steps = len(f), work.newton, work.kept[: len(f)], 0
+    given = with_factor(problem, work)
+    copy_numbers(f, best)
+    for soft in SOFT:
+        if least <= FAIR * tolerance:
+            break
+        for i in range(m):
+            work.compliance[i] = given.R[i] + soft * newton.rho[i]
+            f[i] = 0.0
+        _, first = solve_by_newton_steps(given._replace(R=work.compliance[:m]), f, tolerance, newton)
+        residual, more = solve_by_newton_steps(problem, f, tolerance, newton)
+        steps += first + more
+        if residual < least:
+            least = residual
+            copy_numbers(f, best)
+    copy_numbers(best, f)
+    return least, steps
 
 
 def with_factor(problem: Problem, work: SolverWork) -> Problem:

@@ -41,8 +41,8 @@ from .row_factor import write_transposed_product
 
 STEPS = 30  # of each start
 ENOUGH, NEAR = 2, 10.0  # starts after which the method ends if so many times the tolerance is left
-MANY = 200  # with more contacts, what is accepted is enough then
-ACCEPTED = 1e5
+MANY, FAIR = 200, 1e5  # with more contacts, so many times the tolerance
+ACCEPTED = 1e6
 """Times the tolerance: where the solver ends at its bound, the best impulses it met are taken if no more than this is left."""
 WITHIN = 0.9  # part of the way to the boundary
 SHORT = 0.1  # part of a step from which on it goes to the middle first
@@ -131,7 +131,7 @@ def solve_inside(
     polished = work.polished[:m]
     steps = polishing = 0
     for number in range(starts):
-        if number >= ENOUGH and least <= (ACCEPTED if len(problem.mu) > MANY else NEAR) * tolerance:
+        if number >= ENOUGH and least <= (FAIR if len(problem.mu) > MANY else NEAR) * tolerance:
             break
         start = STARTS[number]
         begin_inside(factored, start, newton, work)

@@ -109,7 +109,7 @@ class Observations:
         """Work of the contact solver in the last step, the most of all robots: Newton and interior-point steps, residual [m/s].
 
         "inexact_steps" counts steps of all robots since the last reset that ended above the tolerance of `ContactOptions`, but
-        below 1e5 times it. A step that ends higher is not taken.
+        below 1e6 times it. A step that ends higher is not taken.
         """
         residual, newton_steps, interior_steps, inexact = self._fleet.solver_work()
         return {
