@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
@@ -556,12 +556,14 @@ def centers(robot: fw.Robot, spheres: list[fw.ContactSphere], q: Array) -> Array
     st.sampled_from(SEEDS), st.integers(0, 2**32 - 1), st.floats(0.0, 1.5), st.floats(0.0, 1.0), st.booleans(),
     st.floats(0.0, 5.0), st.floats(-0.02, 8e-4),
 )  # fmt: skip
+@example(0, 72, 0.0, 1.0, False, 1.0, 0.0)
 def test_contacts_bring_no_energy_and_let_nothing_approach(
     seed: int, chance: int, friction: float, restitution: float, pyramid: bool, speed: float, gap: float
 ) -> None:
     """Of random trees and spheres, for some steps from any state that touches a tilted ground.
 
-    Kinetic energy at q is no more than without contacts, to 1e-7 of it: the solver's 1e-8 of all velocities, and cancellation.
+    Kinetic energy at q is no more than without contacts, or than before the step where contacts bounce, to 1e-7 of it: the
+    solver's 1e-8 of all velocities, and cancellation.
     Normal forces push, friction is in its cone, and what touches approaches no faster than its gap closes in a step, to 1e-7.
     Where contacts are redundant the solver may leave more, up to 1e-3; it says so, and that much more is allowed.
     """
@@ -588,7 +590,7 @@ def test_contacts_bring_no_energy_and_let_nothing_approach(
         free = free_velocity(robot, v, robot.forward_dynamics(q, v, np.zeros(robot.nv)), H)
         sim.step()
         end = end_velocity(sim, q)
-        energy = robot.kinetic_energy(q, free)
+        energy = max(robot.kinetic_energy(q, free), robot.kinetic_energy(q, v) if restitution > 0.0 else 0.0)
         points, forces, names = sim.contacts()
         left = sim.solver["residual"]
         assert robot.kinetic_energy(q, end) <= energy * (1.0 + 1e-7) + 1e-12 + 2.0 * left * H * np.abs(forces).sum()
