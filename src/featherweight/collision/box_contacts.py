@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ..engine.loops.array_types import Matrix, Tensor, Vector
-from .face_clipping import put_face_points, write_box_face
+from .face_clipping import MOST_POINTS, put_face_points, write_box_face
 from .round_contacts import put
 from .triples import Triple, TripleLike, along, axis_of, inner, length_of, minus, outer, plus, position_of, times
 
 BIAS = 1e-6  # of the boxes' size: by so much an edge must be better than a face, which gives more points
+NEARLY = 0.995  # cosine of the angle (0.1 rad) between a contact's normal and a face's, up to which the face touches too
 SKEW = 1e-4  # sine of the angle between edges from which on they make an axis
 
 
@@ -62,37 +63,66 @@ def most_opposed(P: Vector, n: TripleLike) -> tuple[int, float]:
 
 
 def box_box(PA: Vector, HA: Vector, PB: Vector, HB: Vector, reach: float, found: Matrix, polygons: Tensor) -> int:
-    """Contacts of two boxes; -1 where they are apart, and neither a face nor edges that cross are next to each other."""
+    """Contacts of two boxes; -1 where they are apart, and neither a face nor edges that cross are next to each other.
+
+    Where edges cross and two faces are nearly parallel to both, the faces touch too. The crossing alone would let them turn into one another.
+    """
     apart = minus(position_of(PA), position_of(PB))
     best, most = best_axis(PA, HA, PB, HB, apart, reach)
     if most > reach:
         return 0
-    if best >= 6:
-        i, j = (best - 6) // 3, (best - 6) % 3
-        return edge_edge((i, PA, HA), (j, PB, HB), apart, most, found)
-    if best < 3:
-        side = 1.0 if inner(axis_of(PA, best), apart) <= 0.0 else -1.0
-        outward = times(side, axis_of(PA, best))
-        m = write_box_face(PA, HA, best, side, polygons[0])
+    if best < 6:
+        count = box_faces(best, PA, HA, PB, HB, apart, reach, found, polygons)
+        for j in range(count):
+            if found[j, 6] <= most + 1e-9 * (1.0 + abs(most)):
+                return count
+        return -1
+    point, n, cross = edge_edge(((best - 6) // 3, PA, HA), ((best - 6) % 3, PB, HB), apart)
+    if most > 0.0 and not cross:
+        return -1
+    face, cosine = face_across(PA, PB, n)
+    count = box_faces(face, PA, HA, PB, HB, apart, reach, found, polygons) if cosine > NEARLY else 0
+    put(found, count, point, n, most)
+    found[count, 7] = MOST_POINTS
+    return count + 1
+
+
+def face_across(PA: Vector, PB: Vector, n: TripleLike) -> tuple[int, float]:
+    """The axis, 0-2 of A and 3-5 of B, that is nearest to parallel to n, and the cosine of the angle between them."""
+    best, most = 0, -1.0
+    for i in range(6):
+        cosine = abs(inner(axis_of(PA, i) if i < 3 else axis_of(PB, i - 3), n))
+        if cosine > most:
+            best, most = i, cosine
+    return best, most
+
+
+def box_faces(
+    face: int, PA: Vector, HA: Vector, PB: Vector, HB: Vector, apart: TripleLike, reach: float, found: Matrix, polygons: Tensor
+) -> int:  # fmt: skip
+    """Contacts of the face across an axis, 0-2 of A and 3-5 of B, with the face of the other box that is turned to it most."""
+    if face < 3:
+        side = 1.0 if inner(axis_of(PA, face), apart) <= 0.0 else -1.0
+        outward = times(side, axis_of(PA, face))
+        m = write_box_face(PA, HA, face, side, polygons[0])
         k, sign = most_opposed(PB, outward)
         count = write_box_face(PB, HB, k, sign, polygons[1])
     else:
-        side = 1.0 if inner(axis_of(PB, best - 3), apart) >= 0.0 else -1.0
-        outward = times(side, axis_of(PB, best - 3))
-        m = write_box_face(PB, HB, best - 3, side, polygons[0])
+        side = 1.0 if inner(axis_of(PB, face - 3), apart) >= 0.0 else -1.0
+        outward = times(side, axis_of(PB, face - 3))
+        m = write_box_face(PB, HB, face - 3, side, polygons[0])
         k, sign = most_opposed(PA, outward)
         count = write_box_face(PA, HA, k, sign, polygons[1])
-    count = put_face_points(polygons, m, count, outward, -1.0 if best < 3 else 1.0, reach, found)
-    for j in range(count):
-        if found[j, 6] <= most + 1e-9 * (1.0 + abs(most)):
-            return count
-    return -1
+    return put_face_points(polygons, m, count, outward, -1.0 if face < 3 else 1.0, reach, found)
 
 
 def edge_edge(
-    one: tuple[int, Vector, Vector], other: tuple[int, Vector, Vector], apart: TripleLike, most: float, found: Matrix
-) -> int:
-    """Where two edges cross, each given by the number of its axis, placement and half lengths; -1 if they end before."""
+    one: tuple[int, Vector, Vector], other: tuple[int, Vector, Vector], apart: TripleLike
+) -> tuple[Triple, Triple, bool]:
+    """Where two edges cross, and the normal; false if they end before.
+
+    Each edge is given by the number of its axis, placement and half lengths.
+    """
     i, PA, HA = one
     j, PB, HB = other
     u, w = axis_of(PA, i), axis_of(PB, j)
@@ -103,7 +133,5 @@ def edge_edge(
     between = minus(b, a)
     cosine, p, q = inner(u, w), inner(u, between), inner(w, between)
     s, t = (p - cosine * q) / (size * size), (cosine * p - q) / (size * size)
-    if most > 0.0 and (abs(s) > HA[i] * (1.0 + 1e-9) or abs(t) > HB[j] * (1.0 + 1e-9)):
-        return -1
-    point = times(0.5, plus(along(a, s, u), along(b, t, w)))
-    return put(found, 0, point, n, most)
+    cross_within = abs(s) <= HA[i] * (1.0 + 1e-9) and abs(t) <= HB[j] * (1.0 + 1e-9)
+    return times(0.5, plus(along(a, s, u), along(b, t, w))), n, cross_within
