@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from ..engine.loops.array_types import Matrix, Tensor, Vector
-from .face_clipping import MOST_POINTS, put_face_points, write_box_face
+from .face_clipping import MOST_POINTS, NEARLY, put_face_points, raise_gaps, write_box_face
 from .round_contacts import put
 from .triples import Triple, TripleLike, along, axis_of, inner, length_of, minus, outer, plus, position_of, times
 
 BIAS = 1e-6  # of the boxes' size: by so much an edge must be better than a face, which gives more points
-NEARLY = 0.995  # cosine of the angle (0.1 rad) between a contact's normal and a face's, up to which the face touches too
 SKEW = 1e-4  # sine of the angle between edges from which on they make an axis
 
 
@@ -82,6 +81,7 @@ def box_box(PA: Vector, HA: Vector, PB: Vector, HB: Vector, reach: float, found:
         return -1
     face, cosine = face_across(PA, PB, n)
     count = box_faces(face, PA, HA, PB, HB, apart, reach, found, polygons) if cosine > NEARLY else 0
+    raise_gaps(found, count, most)
     put(found, count, point, n, most)
     found[count, 7] = MOST_POINTS
     return count + 1

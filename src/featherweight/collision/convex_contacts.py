@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..engine.loops.array_types import Vector
 from .collision_scene import CollisionScene, CollisionWork, Hulls
 from .convex_shapes import ALIGNED, ConvexShape, convex_shape, face_towards
-from .face_clipping import MOST_POINTS, put_face_points
+from .face_clipping import MOST_POINTS, NEARLY, put_face_points, raise_gaps
 from .round_contacts import SAME, put
 from .separation import FAR, NEVER, are_apart, gap_of_convex
 from .triples import Triple, inner, times
@@ -42,18 +42,21 @@ def with_faces(
     one, other = shapes
     point, n, gap = contact
     polygons, found = work.polygons, work.found
-    k = 0
+    k, back = 0, times(-1.0, n)
     m, outward = face_towards(hulls, other, n, polygons[0])
-    if inner(outward, n) > ALIGNED:
-        count, _ = face_towards(hulls, one, times(-1.0, n), polygons[1])
+    count, face = face_towards(hulls, one, back, polygons[1])
+    cosine, other_cosine = inner(outward, n), inner(face, back)
+    if cosine > ALIGNED or (cosine > NEARLY and cosine >= other_cosine):
         k = put_face_points(polygons, m, count, outward, 1.0, reach, found)
-    else:
-        m, outward = face_towards(hulls, one, times(-1.0, n), polygons[0])
-        if -inner(outward, n) > ALIGNED:
-            count, _ = face_towards(hulls, other, n, polygons[1])
-            k = put_face_points(polygons, m, count, outward, -1.0, reach, found)
+    elif other_cosine > NEARLY:
+        cosine = other_cosine
+        m, outward = face_towards(hulls, one, back, polygons[0])
+        count, _ = face_towards(hulls, other, n, polygons[1])
+        k = put_face_points(polygons, m, count, outward, -1.0, reach, found)
+    if not cosine > ALIGNED:
+        raise_gaps(found, k, gap)
     for i in range(k):
-        if found[i, 6] <= gap + SAME:
+        if found[i, 6] <= gap + 0.5 * SAME:
             return k
     put(found, k, point, n, gap)
     found[k, 7] = MOST_POINTS

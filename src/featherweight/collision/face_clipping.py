@@ -9,11 +9,12 @@ from __future__ import annotations
 from math import cos, pi, sin
 
 from ..engine.loops.array_types import Matrix, Tensor, Vector
-from .round_contacts import put
+from .round_contacts import SAME, put
 from .triples import TripleLike, along, inner, length_of, minus, outer, plus, times
 
 MOST_POINTS = 8  # of one pair's faces
 EDGE_TOLERANCE = 1e-9  # of the length of a side: so far outside it counts as on it
+NEARLY = 0.995  # cosine of the angle (0.1 rad) between a contact's normal and a face's, up to which the face touches too
 TILT = 0.02  # of many points those count that would be deepest if the body were turned by this angle [rad] in 8 directions
 
 
@@ -78,6 +79,12 @@ def put_face_points(polygons: Tensor, m: int, count: int, outward: TripleLike, s
         gap = inner(outward, minus(x, start))
         put(found, j, along(x, -0.5 * gap, outward), normal, gap)
     return near
+
+
+def raise_gaps(found: Matrix, count: int, least: float) -> None:
+    """Raise gaps of face points above the gap of two shapes: where these overlap, no point is deeper than they are."""
+    for i in range(count):
+        found[i, 6] = max(found[i, 6], least + SAME)
 
 
 def spread(points: Matrix, count: int, outward: TripleLike, start: TripleLike, chosen: Matrix) -> int:
