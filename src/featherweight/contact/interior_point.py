@@ -44,12 +44,15 @@ ENOUGH, NEAR = 2, 10.0  # starts after which the method ends if so many times th
 MANY, FAIR = 200, 1e5  # with more contacts, so many times the tolerance
 ACCEPTED = 1e6
 """Times the tolerance: where the solver ends at its bound, the best impulses it met are taken if no more than this is left."""
-WITHIN = 0.9  # part of the way to the boundary
+WITHIN = 0.96  # part of the way to the boundary
 SHORT = 0.1  # part of a step from which on it goes to the middle first
 STALLED = 0.02  # part of a step, twice in a row: no way on from here
-POLISHES = (PROXIMAL, 4), (1e-4, 12), (1e-9, 4)  # steps of Newton's method from impulses that lie inside, in turn
-LAST_POLISH = 1e-8, 8
-PATIENCE = 2  # of those steps, after which they go on only if anything is gained
+LONG = 0.93  # part of a step after which Newton steps try to end
+POLISHES = 1e-6, 1e-4, 1e-8  # proximal terms of these, in turn
+GAIN = 0.1  # of the residual is left at most after each of them, or they end
+LAST_GAIN = 2.0  # after the last step from a start
+MOST_POLISHING = 8
+INSIDE = 0.9  # part of the greatest friction with which the method begins near given impulses
 HOLDING = 1e-7  # of rho
 YIELDING = 1e-9  # of rho: as `newton.PROXIMAL`, against rounding only
 
@@ -57,6 +60,7 @@ YIELDING = 1e-9  # of rho: as `newton.PROXIMAL`, against rounding only
 class Start(NamedTuple):
     """A point from which the method begins."""
 
+    near: bool  # begins near the impulses given
     unlike: bool  # contacts with more inertia have greater impulses, else all have the same
     holding: bool  # impulses are of the size of those that would hold all, else of each contact by itself
     size: float  # times the impulses and velocities
@@ -65,14 +69,15 @@ class Start(NamedTuple):
 
 
 STARTS = (
-    Start(True, False, 1.0, 0.0, 1.0),
-    Start(True, True, 1.0, 0.0, 3.0),
-    Start(False, False, 1.0, 1.0, 1.0),
-    Start(False, True, 1.0, 1.0, 0.3),
-    Start(True, False, 1.0, 0.0, 10.0),
-    Start(True, False, 0.1, 0.0, 0.3),
-    Start(False, False, 1.0, 1.0, 10.0),
-    Start(True, False, 10.0, 0.1, 0.1),
+    Start(True, True, False, 0.3, 0.0, 1.0),
+    Start(False, True, False, 1.0, 0.0, 1.0),
+    Start(False, True, True, 1.0, 0.0, 3.0),
+    Start(False, False, False, 1.0, 1.0, 1.0),
+    Start(False, False, True, 1.0, 1.0, 0.3),
+    Start(False, True, False, 1.0, 0.0, 10.0),
+    Start(False, True, False, 0.1, 0.0, 0.3),
+    Start(False, False, False, 1.0, 1.0, 10.0),
+    Start(False, True, False, 10.0, 0.1, 0.1),
 )
 
 
@@ -127,41 +132,46 @@ def solve_inside(
 
     `factored` is the same problem with a factor of A.
     """
-    point, m = work.point, len(problem.b)
-    polished = work.polished[:m]
     steps = polishing = 0
     for number in range(starts):
-        if number >= ENOUGH and least <= (FAIR if len(problem.mu) > MANY else NEAR) * tolerance:
+        if number > ENOUGH and least <= (FAIR if len(problem.mu) > MANY else NEAR) * tolerance:
             break
         start = STARTS[number]
-        begin_inside(factored, start, newton, work)
+        begin_inside(factored, start, best, newton, work)
         stalled, work.pace[0] = 0, 0.0
         for count in range(STEPS):
             length = step_inside(factored, start, newton, work)
             steps += 1
             stalled = stalled + 1 if length < STALLED else 0
             last = stalled > 1 or count == STEPS - 1 or not length >= 0.0  # NaN
-            if count % 2 == 1 or last:
-                for turn in range(2 if last else 1):  # at last also from the best so far
-                    proximal, most = POLISHES[(steps // 2) % len(POLISHES)] if turn == 0 else LAST_POLISH
-                    copy_numbers(best if turn == 1 else point.f[:m], polished)
-                    project_all(problem, polished, newton.equations.P)
-                    residual, taken = solve_by_newton(problem, polished, tolerance, most, proximal, newton, PATIENCE)
-                    polishing += taken
-                    if residual < least:
-                        least = residual
-                        copy_numbers(polished, best)
-                    if not least > tolerance:
-                        return least, steps, polishing
+            if length > LONG or last:
+                residual, taken = polish(problem, POLISHES[polishing % len(POLISHES)], LAST_GAIN if last else GAIN, tolerance, work, newton)
+                polishing += taken
+                if residual < least:
+                    least = residual
+                    copy_numbers(work.polished, best)
+                if not least > tolerance:
+                    return least, steps, polishing
             if last:
                 break
     return least, steps, polishing
 
 
-def begin_inside(problem: Problem, start: Start, newton: NewtonWork, work: InteriorWork) -> None:
+def polish(
+    problem: Problem, proximal: float, gain: float, tolerance: float, work: InteriorWork, newton: NewtonWork
+) -> tuple[float, int]:
+    """Take Newton steps from impulses that lie inside: the residual left, and the number of steps."""
+    polished = work.polished[: len(problem.b)]
+    copy_numbers(work.point.f, polished)
+    project_all(problem, polished, newton.equations.P)
+    return solve_by_newton(problem, polished, tolerance, MOST_POLISHING, proximal, newton, gain)
+
+
+def begin_inside(problem: Problem, start: Start, near: Vector, newton: NewtonWork, work: InteriorWork) -> None:
     """Write where to begin: all products alike, velocities of the size of the greatest, impulses of those that would hold all.
 
-    Of contacts that are unlike the heavier has the greater impulse, or all have the same.
+    Of contacts that are unlike the heavier has the greater impulse, or all have the same. A start that is near impulses begins
+    with those, but as far inside as the others begin.
     """
     point, rho, held = work.point, newton.rho, newton.equations.step
     k, m, f = len(problem.mu), len(problem.b), point.f
@@ -179,6 +189,8 @@ def begin_inside(problem: Problem, start: Start, newton: NewtonWork, work: Inter
         point.normal[c] = speed * root
         for j in range(4):
             point.friction[c, j] = speed * root if j == 0 or problem.pyramid else 0.0
+        if start.near and near[3 * c] > force / root:
+            begin_near(problem, c, near, force * speed, point)
     for i in range(m - 3 * k):
         lower, upper, r = problem.lower[i], problem.upper[i], 3 * k + i
         root = sqrt(rho[r]) if start.unlike else 1.0
@@ -192,6 +204,39 @@ def begin_inside(problem: Problem, start: Start, newton: NewtonWork, work: Inter
             f[r] = upper - force / root
         else:
             f[r] = 0.0
+        if start.near:
+            begin_row_near(r, near[r], force / root, force * speed, (lower, upper), (i, point))
+
+
+def begin_near(problem: Problem, c: int, near: Vector, s: float, point: InsidePoint) -> None:
+    """Write impulses of a contact near those given, and velocities, with products s."""
+    f, i, most = point.f, 3 * c, problem.mu[c] * near[3 * c]
+    x, y = near[i + 1], near[i + 2]
+    length = max(abs(x), abs(y)) if problem.pyramid else sqrt(x * x + y * y)
+    shrink = min(1.0, INSIDE * most / length) if length > 0.0 else 1.0
+    f[i], f[i + 1], f[i + 2] = near[i], shrink * x, shrink * y
+    point.normal[c] = s / near[i]
+    if not most > 0.0:
+        return
+    if problem.pyramid:
+        for side in range(4):
+            point.friction[c, side] = s / left_at_side(problem.mu[c], f, i, side)
+    else:
+        square = (most - shrink * length) * (most + shrink * length)
+        point.friction[c, 0], point.friction[c, 1], point.friction[c, 2] = s * most / square, -s * f[i + 1] / square, -s * f[i + 2] / square
+
+
+def begin_row_near(
+    r: int, near: float, distance: float, s: float, bounds: tuple[float, float], place: tuple[int, InsidePoint]
+) -> None:
+    """Write the impulse of row r, and multipliers, with products s."""
+    lower, upper = bounds
+    i, point = place
+    least = min(distance, 0.1 * (upper - lower))
+    point.f[r] = min(max(near, lower + least), upper - least)
+    if lower < upper:
+        point.low[i] = s / (point.f[r] - lower) if lower > -inf else 0.0
+        point.high[i] = s / (upper - point.f[r]) if upper < inf else 0.0
 
 
 def write_holding_impulses(problem: Problem, newton: NewtonWork, work: InteriorWork) -> None:

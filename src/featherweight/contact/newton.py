@@ -13,6 +13,7 @@ in a step (a proximal term: it is zero where steps come to rest). Smaller ones m
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -29,9 +30,11 @@ from .block_equations import (
 from .laws import Problem, project
 from .row_factor import NO_BRANCHES, FactorSizes, sum_of_squares
 
-PROXIMAL = 1e-6
-LEAST_DAMPING, FIRST_DAMPING, MOST_DAMPING = 1e-6, 1e-3, 1e-2  # proximal terms of damped steps
-LESS_DAMPING, MORE_DAMPING = 0.1, 100.0  # after a step that gains, and after one that does not
+PROXIMAL = 1e-5
+ALONG_PATH = 1e-8  # the proximal term of steps along a path
+GAIN = 0.5
+AT_ONCE = 1e-3  # of a step: what changed in the step before does not change back within it
+HERE, BEYOND = 1e-12, 1e-9  # of a step: changes so near have been, and so far beyond a change a step ends
 
 
 class NewtonWork(NamedTuple):
@@ -69,13 +72,20 @@ def write_rho(problem: Problem, rho: Vector) -> None:
 
 def write_residual(problem: Problem, f: Vector, work: NewtonWork) -> float:
     """Write r(f) and the blocks of P' to the equations; the greatest entry of r, infinity if any is NaN."""
-    b, mu, lower, upper, rho = problem.b, problem.mu, problem.lower, problem.upper, work.rho
+    m = len(f)
+    write_product(problem, f, work.equations, work.velocity[:m])
+    for i in range(m):
+        work.velocity[i] += problem.b[i]
+    return write_residual_at(problem, f, work)
+
+
+def write_residual_at(problem: Problem, f: Vector, work: NewtonWork) -> float:
+    """As `write_residual`, where the velocities are written already."""
+    mu, lower, upper, rho = problem.mu, problem.lower, problem.upper, work.rho
     residual, slope = work.equations.right, work.equations.P
     k, m = len(mu), len(f)
     worst = 0.0
-    write_product(problem, f, work.equations, work.velocity[:m])
     for i in range(m):
-        work.velocity[i] += b[i]
         residual[i] = f[i] - work.velocity[i] / rho[i]
     for c in range(k):
         project(residual, mu[c], problem.pyramid, 3 * c, slope[c])
@@ -112,58 +122,133 @@ def write_newton_step(problem: Problem, proximal: float, work: NewtonWork) -> No
 
 
 def solve_by_newton(
-    problem: Problem, f: Vector, tolerance: float, most: int, proximal: float, work: NewtonWork, patience: int = 1000
+    problem: Problem, f: Vector, tolerance: float, most: int, proximal: float, work: NewtonWork, gain: float = np.inf
 ) -> tuple[float, int]:
     """Change the impulses f to the best that steps meet: the residual left, and the number of steps, `most` at most.
 
     Steps are whole ones: the residual may grow while contacts change between sticking, sliding and open, and a search along
-    the step would stop there. They end after `patience` of them if nothing was gained. `work` has rho.
+    the step would stop there. They end after one that leaves more than `gain` of the residual. `work` has rho.
     """
     last, step = work.last, work.equations.step
     m = len(f)
     for i in range(m):
         last[i] = f[i]
-    first = least = write_residual(problem, f, work)
-    for count in range(most):
-        if not least > tolerance or (count == patience and not least < first):
-            return least, count
-        write_newton_step(problem, proximal, work)
-        for i in range(m):
-            last[i] -= step[i]
-        residual = write_residual(problem, last[:m], work)
-        if residual < least:
-            least = residual
-            for i in range(m):
-                f[i] = last[i]
-        elif not residual < np.inf:
-            return least, count + 1
-    return least, most
-
-
-def solve_by_damped_newton(problem: Problem, f: Vector, tolerance: float, most: int, work: NewtonWork) -> tuple[float, int]:
-    """As `solve_by_newton`, with proximal terms as Levenberg and Marquardt choose them.
-
-    A step that gains nothing is taken back, and its proximal term grows; at `MOST_DAMPING` steps stay whatever they gain.
-    """
-    last, tried, step, proximal = work.last, work.tried, work.equations.step, FIRST_DAMPING
-    m = len(f)
-    copy_numbers(f, last[:m])
-    least = current = write_residual(problem, f, work)
+    least = residual = write_residual(problem, f, work)
     for count in range(most):
         if not least > tolerance:
             return least, count
         write_newton_step(problem, proximal, work)
         for i in range(m):
-            tried[i] = last[i] - step[i]
-        residual = write_residual(problem, tried[:m], work)
-        if residual < current or (proximal >= MOST_DAMPING and residual < np.inf):
-            proximal = max(LESS_DAMPING * proximal, LEAST_DAMPING) if residual < current else proximal
-            current = residual
-            copy_numbers(tried, last[:m])
-        else:
-            proximal = min(MORE_DAMPING * proximal, MOST_DAMPING)
-            write_residual(problem, last[:m], work)  # P' once more
+            last[i] -= step[i]
+        before, residual = residual, write_residual(problem, last[:m], work)
         if residual < least:
             least = residual
-            copy_numbers(tried, f)
+            for i in range(m):
+                f[i] = last[i]
+        if not residual < np.inf or not residual <= gain * before:
+            return least, count + 1
     return least, most
+
+
+def solve_along_path(problem: Problem, f: Vector, tolerance: float, most: int, work: NewtonWork) -> tuple[float, int]:
+    """As `solve_by_newton`, but a step ends where the first contact or row changes its state.
+
+    Up to there r is linear but for the directions of sliding, so that a step along a part t of its way leaves (1 - t) r
+    (Katzenelson 1965; Ralph 1994). Where a contact changes back at once, the step goes on to a later change.
+    """
+    last, changes, velocity, step = work.last, work.tried, work.velocity, work.equations.step
+    m = len(f)
+    copy_numbers(f, last[:m])
+    least = residual = write_residual(problem, last[:m], work)
+    before = -1
+    for count in range(most):
+        if not least > tolerance:
+            return least, count
+        write_newton_step(problem, ALONG_PATH, work)
+        write_product(problem, step[:m], work.equations, changes[:m])
+        part, changed = part_to_change(problem, last, before, work)
+        left = move_along(problem, 1.0, last[:m], work)
+        if part < 1.0 and not left <= GAIN * residual:
+            left = move_along(problem, part - 1.0, last[:m], work)
+        else:
+            changed = -1
+        residual, before = left, changed
+        if residual < least:
+            least = residual
+            copy_numbers(last, f)
+        elif not residual < np.inf:
+            return least, count + 1
+    return least, most
+
+
+def move_along(problem: Problem, part: float, f: Vector, work: NewtonWork) -> float:
+    """Move impulses and velocities by a part of the step, and return the residual."""
+    for i in range(len(f)):
+        f[i] -= part * work.equations.step[i]
+        work.velocity[i] -= part * work.tried[i]
+    return write_residual_at(problem, f, work)
+
+
+def part_to_change(problem: Problem, f: Vector, before: int, work: NewtonWork) -> tuple[float, int]:
+    """Return the part of a step after which a contact or row changes its state, and which one; 1 and -1 where none does.
+
+    `before` is the one that changed before. It may change back, but not at once: then the third change is taken.
+    """
+    step, changes, velocity, rho, k, m = work.equations.step, work.tried, work.velocity, work.rho, len(problem.mu), len(problem.b)
+    first, second, third = 1.0, 1.0, 1.0
+    at_first, at_second, at_third = -1, -1, -1
+    for c in range(m - 2 * k):
+        if c < k:
+            part = part_of_contact(problem, f, c, work)
+        else:
+            i = 2 * k + c
+            j = i - 3 * k
+            aim, way = f[i] - velocity[i] / rho[i], changes[i] / rho[i] - step[i]
+            part = min(part_to(problem.lower[j] - aim, way), part_to(problem.upper[j] - aim, way))
+        if part < first:
+            first, second, third, at_first, at_second, at_third = part, first, second, c, at_first, at_second
+        elif part < second:
+            second, third, at_second, at_third = part, second, c, at_second
+        elif part < third:
+            third, at_third = part, c
+    if at_first >= 0 and at_first == before and first < AT_ONCE:
+        first, at_first = third, at_third
+    return (first * (1.0 + BEYOND) + BEYOND if at_first >= 0 else 1.0), at_first
+
+
+def part_of_contact(problem: Problem, f: Vector, c: int, work: NewtonWork) -> float:
+    """Return the part of a step after which contact c changes between open, sticking and sliding."""
+    step, changes, velocity, mu, i = work.equations.step, work.tried, work.velocity, problem.mu[c], 3 * c
+    unit = 1.0 / work.rho[i]
+    n, x, y = f[i] - velocity[i] * unit, f[i + 1] - velocity[i + 1] * unit, f[i + 2] - velocity[i + 2] * unit
+    dn, dx, dy = changes[i] * unit - step[i], changes[i + 1] * unit - step[i + 1], changes[i + 2] * unit - step[i + 2]
+    part = part_to(-n, dn)
+    if problem.pyramid:
+        for side in range(2):
+            sign = 1.0 - 2.0 * side
+            part = first_inside(part, part_to(sign * mu * n - x, dx - sign * mu * dn), n, dn)
+            part = first_inside(part, part_to(sign * mu * n - y, dy - sign * mu * dn), n, dn)
+        return part
+    # |(x, y) + t (dx, dy)|² = mu² (n + t dn)²
+    square = dx * dx + dy * dy - mu * mu * dn * dn
+    half = x * dx + y * dy - mu * mu * n * dn
+    constant = x * x + y * y - mu * mu * n * n
+    root = half * half - square * constant
+    if root >= 0.0:
+        q = -(half + (sqrt(root) if half >= 0.0 else -sqrt(root)))
+        part = first_inside(part, part_to(q, square), n, dn)
+        part = first_inside(part, part_to(constant, q), n, dn)
+    return part
+
+
+def part_to(distance: float, way: float) -> float:
+    """Return the part of a way after which a distance is behind; infinity where it never is, or lies behind already."""
+    if way == 0.0:
+        return np.inf
+    part = distance / way
+    return part if part > HERE else np.inf
+
+
+def first_inside(part: float, other: float, n: float, dn: float) -> float:
+    """Return the lesser part, the other one only if the normal impulse is positive there."""
+    return other if other < part and n + other * dn > 0.0 else part
