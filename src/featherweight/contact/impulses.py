@@ -56,8 +56,7 @@ from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chos
 
 FEWEST = 4  # contacts that are solved for all at once
 TURNS = 10  # of working sets, before all contacts are taken
-WHOLE_STEPS = 4
-PATH_STEPS = 20
+PATH_STEPS = 14
 SOFT = 0.1, 0.3, 0.03, 1.0  # of rho: compliances of contacts from which the solver tries again
 SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
 
@@ -81,7 +80,6 @@ class SolverWork(NamedTuple):
     no_compliance: Vector  # (m,) zeros: A's factor has it
     compliance: Vector  # (m,) of softer contacts
     kept: Vector  # (m,)
-    start: Vector  # (m,) impulses from which steps begin
     best: Vector  # (m,)
     few: WorkingSet
 
@@ -90,8 +88,8 @@ def solver_work(size: int, branches: FactorSizes = NO_BRANCHES) -> SolverWork:
     """Room for so many unknowns."""
     rows = row_factor_work(size, sizes_of_one_branch(size))
     newton, interior, factor = newton_work(size, branches), interior_work(size), factor_work(size)
-    compliance, kept, start, best = np.empty((4, size))
-    return SolverWork(newton, interior, factor, rows, np.zeros(size), compliance, kept, start, best, working_set(size))
+    compliance, kept, best = np.empty((3, size))
+    return SolverWork(newton, interior, factor, rows, np.zeros(size), compliance, kept, best, working_set(size))
 
 
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
@@ -149,7 +147,7 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, starts: int, work
     rho is written.
     """
     newton = work.newton
-    residual, steps = solve_by_newton_steps(problem, f, tolerance, work)
+    residual, steps = solve_along_path(problem, f, tolerance, PATH_STEPS, newton)
     inside = 0
     if residual > tolerance:
         residual, inside, more = solve_inside(
@@ -170,20 +168,6 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, starts: int, work
     return Solution(f, residual, steps, inside)
 
 
-def solve_by_newton_steps(problem: Problem, f: Vector, tolerance: float, work: SolverWork) -> tuple[float, int]:
-    """Change impulses to the best that steps of Newton's method meet: the residual left, and the number of steps."""
-    newton, start = work.newton, work.start[: len(f)]
-    copy_numbers(f, start)
-    residual, steps = solve_by_newton(problem, f, tolerance, WHOLE_STEPS, PROXIMAL, newton)
-    if residual > tolerance:
-        left, more = solve_along_path(problem, start, tolerance, PATH_STEPS, newton)
-        steps += more
-        if left < residual:
-            residual = left
-            copy_numbers(start, f)
-    return residual, steps
-
-
 def solve_from_soft(problem: Problem, f: Vector, least: float, tolerance: float, work: SolverWork) -> tuple[float, int]:
     """Change impulses to better ones, if Newton steps meet any from those of softer contacts: residual, and steps.
 
@@ -198,8 +182,8 @@ def solve_from_soft(problem: Problem, f: Vector, least: float, tolerance: float,
         for i in range(m):
             work.compliance[i] = given.R[i] + soft * newton.rho[i]
             f[i] = 0.0
-        _, first = solve_by_newton_steps(given._replace(R=work.compliance[:m]), f, tolerance, work)
-        residual, more = solve_by_newton_steps(problem, f, tolerance, work)
+        _, first = solve_along_path(given._replace(R=work.compliance[:m]), f, tolerance, PATH_STEPS, newton)
+        residual, more = solve_along_path(problem, f, tolerance, PATH_STEPS, newton)
         steps += first + more
         if residual < least:
             least = residual
