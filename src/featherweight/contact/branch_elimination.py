@@ -197,11 +197,15 @@ def subtract_rows(matrix: Vector, target: int, source: int, stride: int, length:
 
 def clear_matrix(matrix: Vector, plan: EliminationPlan, symmetric: bool) -> None:
     """Write the unit matrix."""
-    for i in range(plan.end - plan.numbers, plan.end if symmetric else plan.end + plan.numbers):
-        matrix[i] = 0.0
     for a in range(plan.branches):
+        begin, count = plan.offset[a], plan.size[a] * plan.stride[a]
+        for i in range(begin, begin + count):
+            matrix[i] = 0.0
+        if not symmetric:
+            for i in range(plan.numbers + begin, plan.numbers + begin + count):
+                matrix[i] = 0.0
         for i in range(plan.size[a]):
-            matrix[plan.offset[a] + i * plan.stride[a] + i] = 1.0
+            matrix[begin + i * plan.stride[a] + i] = 1.0
 
 
 def factor_branches(matrix: Vector, plan: EliminationPlan, symmetric: bool, pivots: Integers, reciprocal: Vector) -> None:

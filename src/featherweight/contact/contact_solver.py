@@ -200,7 +200,7 @@ def impact_problem(p: AssembledProblem, work: ImpulseWork) -> Problem:
 
 def write_impulses(
     model: ContactModel, contacts: ContactPoints, p: AssembledProblem, f: Vector, impulses: ContactImpulses, work: ImpulseWork
-) -> float:
+) -> tuple[float, int]:
     """Impulses on bodies and joints, and those of the displacement where anything overlaps; `SolverReport.parting`.
 
     `work` is an `ImpulseWork`.
@@ -229,9 +229,10 @@ def write_impulses(
     for c in range(k):
         if p.law.distance[c] < -most:
             parting = MOST_PUSHED
+    steps = 0
     if parting > 0.0:
-        write_push(model, contacts, p, f, impulses, work)
-    return parting
+        steps = write_push(model, contacts, p, f, impulses, work)
+    return parting, steps
 
 
 def add_wrench(contacts: ContactPoints, c: int, rows: Tensor4, f: tuple[float, float, float], wrench: Matrix) -> None:
@@ -244,7 +245,7 @@ def add_wrench(contacts: ContactPoints, c: int, rows: Tensor4, f: tuple[float, f
 
 def write_push(
     model: ContactModel, contacts: ContactPoints, p: AssembledProblem, f: Vector, impulses: ContactImpulses, work: ImpulseWork
-) -> None:
+) -> int:
     """The least displacement, in the metric of the mass matrix, that leaves no overlap: M⁻¹ Nᵀ l, N M⁻¹ Nᵀ l + gap >= 0 = l.
 
     Gaps are those to which the impulses f lead: what bounces parts by itself, and would else gain height. Joints that are far
@@ -269,6 +270,7 @@ def write_push(
         else:
             r = p.active[pushed[i] - 3 * k]
             impulses.joint_push[rows.joint[r]] += rows.sign[r] * l[i]
+    return solution.newton_steps + 100 * solution.interior_steps
 
 
 def problem_of_normals(p: AssembledProblem, kept: int, work: ImpulseWork) -> Problem:
@@ -329,7 +331,8 @@ def resolve(
         solution = find_impulses(p, model.settings.in_step, tolerance, work)
     parting = stored = 0.0
     if solution.residual <= allowed:
-        parting = write_impulses(model, contacts, p, solution.impulses, impulses, work)
+        parting, pushing = write_impulses(model, contacts, p, solution.impulses, impulses, work)
+        solution = solution._replace(newton_steps=solution.newton_steps + 1000 * pushing)
         stored = newly_stored(p, solution.impulses, model.settings.step, workspace.assembly.gap, work)
     inexact = bool(solution.residual > tolerance)
     return SolverReport(

@@ -32,6 +32,7 @@ from ..engine.loops.kernels import as_matrix, compiled
 from .block_equations import copy_numbers
 from .delassus_factor import FactorWork, factor_work, write_factor
 from .interior_point import FAIR, STARTS, InteriorWork, interior_work, solve_inside
+from .islands import Islands, find_islands, give_back_island, problem_of_island, room_for_islands
 from .laws import Problem
 from .newton import (
     PROXIMAL,
@@ -82,6 +83,7 @@ class SolverWork(NamedTuple):
     kept: Vector  # (m,)
     best: Vector  # (m,)
     few: WorkingSet
+    islands: Islands
 
 
 def solver_work(size: int, branches: FactorSizes = NO_BRANCHES) -> SolverWork:
@@ -89,7 +91,18 @@ def solver_work(size: int, branches: FactorSizes = NO_BRANCHES) -> SolverWork:
     rows = row_factor_work(size, sizes_of_one_branch(size))
     newton, interior, factor = newton_work(size, branches), interior_work(size), factor_work(size)
     compliance, kept, best = np.empty((3, size))
-    return SolverWork(newton, interior, factor, rows, np.zeros(size), compliance, kept, best, working_set(size))
+    return SolverWork(
+        newton,
+        interior,
+        factor,
+        rows,
+        np.zeros(size),
+        compliance,
+        kept,
+        best,
+        working_set(size),
+        room_for_islands(size, branches),
+    )
 
 
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
@@ -106,11 +119,35 @@ def of_arrays(problem: Problem) -> Problem:
 
 
 def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> Solution:
-    """As `solve_problem`, in the room of `work`, where the impulses of the solution stay."""
-    m, k = len(start), len(problem.mu)
-    best, few, newton = work.best[:m], work.few, work.newton
+    """As `solve_problem`, in the room of `work`, where the impulses of the solution stay.
+
+    With several islands the number of steps is that of the one that takes the most.
+    """
+    best, islands = work.best[: len(start)], work.islands
     copy_numbers(start, best)
-    project_all(problem, best, newton.equations.P)
+    project_all(problem, best, work.newton.equations.P)
+    count = find_islands(problem.B, islands) if problem.factored else 1
+    worst, steps, inside = 0.0, 0, 0
+    for island in range(count):
+        part, f = problem, best
+        if count > 1:
+            part = problem_of_island(problem, island, best, islands)
+            f = islands.f[: len(part.b)]
+        solution = solve_connected(part, f, tolerance, work)
+        worst, steps, inside = (
+            max(worst, solution.residual),
+            max(steps, solution.newton_steps),
+            max(inside, solution.interior_steps),
+        )
+        if count > 1:
+            give_back_island(problem, island, islands, best)
+    return Solution(best, worst, steps, inside)
+
+
+def solve_connected(problem: Problem, best: Vector, tolerance: float, work: SolverWork) -> Solution:
+    """Change impulses of one island to the solution."""
+    m, k = len(best), len(problem.mu)
+    few, newton = work.few, work.newton
     write_rho(problem, newton.rho)
     count, steps, inside, residual = k, 0, 0, np.inf
     if FEWEST < k == len(problem.pair):

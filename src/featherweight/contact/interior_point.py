@@ -36,7 +36,7 @@ from .block_equations import (
     write_system_of_velocities,
 )  # fmt: skip
 from .laws import Problem
-from .newton import PROXIMAL, NewtonWork, project_all, solve_by_newton
+from .newton import NewtonWork, project_all, solve_by_newton
 from .row_factor import write_transposed_product
 
 STEPS = 30  # of each start
@@ -145,7 +145,9 @@ def solve_inside(
             stalled = stalled + 1 if length < STALLED else 0
             last = stalled > 1 or count == STEPS - 1 or not length >= 0.0  # NaN
             if length > LONG or last:
-                residual, taken = polish(problem, POLISHES[polishing % len(POLISHES)], LAST_GAIN if last else GAIN, tolerance, work, newton)
+                residual, taken = polish(
+                    problem, POLISHES[polishing % len(POLISHES)], LAST_GAIN if last else GAIN, tolerance, work, newton
+                )
                 polishing += taken
                 if residual < least:
                     least = residual
@@ -223,7 +225,11 @@ def begin_near(problem: Problem, c: int, near: Vector, s: float, point: InsidePo
             point.friction[c, side] = s / left_at_side(problem.mu[c], f, i, side)
     else:
         square = (most - shrink * length) * (most + shrink * length)
-        point.friction[c, 0], point.friction[c, 1], point.friction[c, 2] = s * most / square, -s * f[i + 1] / square, -s * f[i + 2] / square
+        point.friction[c, 0], point.friction[c, 1], point.friction[c, 2] = (
+            s * most / square,
+            -s * f[i + 1] / square,
+            -s * f[i + 2] / square,
+        )
 
 
 def begin_row_near(
