@@ -35,6 +35,7 @@ from .interior_point import FAIR, STARTS, InteriorWork, interior_work, solve_ins
 from .islands import Islands, find_islands, give_back_island, problem_of_island, room_for_islands
 from .laws import Problem
 from .newton import (
+    PATH_STEPS,
     PROXIMAL,
     NewtonWork,
     newton_work,
@@ -57,7 +58,6 @@ from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chos
 
 FEWEST = 4  # contacts that are solved for all at once
 TURNS = 10  # of working sets, before all contacts are taken
-PATH_STEPS = 14
 SOFT = 0.1, 0.3, 0.03, 1.0  # of rho: compliances of contacts from which the solver tries again
 SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
 

@@ -36,7 +36,7 @@ from .block_equations import (
     write_system_of_velocities,
 )  # fmt: skip
 from .laws import Problem
-from .newton import NewtonWork, project_all, solve_by_newton
+from .newton import PATH_STEPS, NewtonWork, project_all, solve_along_path, solve_by_newton
 from .row_factor import write_transposed_product
 
 STEPS = 30  # of each start
@@ -46,11 +46,10 @@ ACCEPTED = 1e6
 """Times the tolerance: where the solver ends at its bound, the best impulses it met are taken if no more than this is left."""
 WITHIN = 0.96  # part of the way to the boundary
 SHORT = 0.1  # part of a step from which on it goes to the middle first
-STALLED = 0.02  # part of a step, twice in a row: no way on from here
+PROGRESS, STALLED = 0.5, 5  # products that are not less than this part of the least after so many steps: no way on from here
 LONG = 0.93  # part of a step after which Newton steps try to end
 POLISHES = 1e-6, 1e-4, 1e-8  # proximal terms of these, in turn
 GAIN = 0.1  # of the residual is left at most after each of them, or they end
-LAST_GAIN = 2.0  # after the last step from a start
 MOST_POLISHING = 8
 INSIDE = 0.9  # part of the greatest friction with which the method begins near given impulses
 HOLDING = 1e-7  # of rho
@@ -139,15 +138,19 @@ def solve_inside(
         start = STARTS[number]
         begin_inside(factored, start, best, newton, work)
         stalled, work.pace[0] = 0, 0.0
+        lowest = products_at(factored, start.friction, work.point, work.way, 0.0)
         for count in range(STEPS):
             length = step_inside(factored, start, newton, work)
             steps += 1
-            stalled = stalled + 1 if length < STALLED else 0
-            last = stalled > 1 or count == STEPS - 1 or not length >= 0.0  # NaN
+            products = products_at(factored, start.friction, work.point, work.way, 0.0)
+            if products < PROGRESS * lowest:
+                lowest, stalled = products, 0
+            else:
+                stalled += 1
+            last = stalled == STALLED or count == STEPS - 1 or not length >= 0.0  # NaN
             if length > LONG or last:
-                residual, taken = polish(
-                    problem, POLISHES[polishing % len(POLISHES)], LAST_GAIN if last else GAIN, tolerance, work, newton
-                )
+                proximal = POLISHES[polishing % len(POLISHES)]
+                residual, taken = polish(problem, proximal, last, tolerance, work, newton)
                 polishing += taken
                 if residual < least:
                     least = residual
@@ -160,13 +163,18 @@ def solve_inside(
 
 
 def polish(
-    problem: Problem, proximal: float, gain: float, tolerance: float, work: InteriorWork, newton: NewtonWork
+    problem: Problem, proximal: float, last: bool, tolerance: float, work: InteriorWork, newton: NewtonWork
 ) -> tuple[float, int]:
-    """Take Newton steps from impulses that lie inside: the residual left, and the number of steps."""
+    """Take Newton steps from impulses that lie inside: the residual left, and the number of steps.
+
+    After the last step of a start they go along a path.
+    """
     polished = work.polished[: len(problem.b)]
     copy_numbers(work.point.f, polished)
     project_all(problem, polished, newton.equations.P)
-    return solve_by_newton(problem, polished, tolerance, MOST_POLISHING, proximal, newton, gain)
+    if last:
+        return solve_along_path(problem, polished, tolerance, PATH_STEPS, newton)
+    return solve_by_newton(problem, polished, tolerance, MOST_POLISHING, proximal, newton, GAIN)
 
 
 def begin_inside(problem: Problem, start: Start, near: Vector, newton: NewtonWork, work: InteriorWork) -> None:

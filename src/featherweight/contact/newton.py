@@ -31,6 +31,7 @@ from .laws import Problem, project
 from .row_factor import NO_BRANCHES, FactorSizes, sum_of_squares
 
 PROXIMAL = 1e-5
+PATH_STEPS = 14
 ALONG_PATH = 1e-8  # the proximal term of steps along a path
 GAIN = 0.5
 WHOLE, FEW = 4, 4
