@@ -1,4 +1,4 @@
-"""Newton's method for contact impulses: its residual, the derivative, single steps, and where they lead."""
+"""Newton's method for contact impulses: its residual, the derivative, single steps, whole ones and those along a path."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
-from scipy.optimize import approx_fprime, nnls
+from scipy.optimize import approx_fprime, lsq_linear, nnls
 
 from contact.given_matrices import with_factor_of
 from contact.problem_families import drawn
@@ -15,16 +15,17 @@ from featherweight.contact import newton
 from featherweight.contact.impulses import natural_residual, of_arrays
 from featherweight.contact.laws import Problem
 from featherweight.contact.newton import (
-    FIRST_DAMPING,
-    LEAST_DAMPING,
-    LESS_DAMPING,
-    MORE_DAMPING,
-    MOST_DAMPING,
+    AT_ONCE,
+    BEYOND,
+    GAIN,
     PROXIMAL,
     NewtonWork,
     newton_work,
+    part_of_contact,
+    part_to,
+    part_to_change,
     project_all,
-    solve_by_damped_newton,
+    solve_along_path,
     solve_by_newton,
     write_newton_step,
     write_residual,
@@ -33,7 +34,7 @@ from featherweight.contact.newton import (
 from featherweight.engine.loops.kernels import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
-whole_steps, damped_steps = compiled(solve_by_newton), compiled(solve_by_damped_newton)
+whole_steps, path_steps = compiled(solve_by_newton), compiled(solve_along_path)
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 
 
@@ -171,50 +172,316 @@ def test_impulses_that_rounding_left_outside_are_projected() -> None:
     np.testing.assert_allclose(f, [1.0, 0.3, 0.4, 1.0, 0.0, 0.0, 2.0])
 
 
-def test_it_says_how_many_steps_it_took_and_what_is_left() -> None:
-    p, f = Problem(np.eye(3), np.array([-1.0, 0.0, 0.0]), np.array([0.5])), np.array([1.0, 0.0, 0.0])
-    work = newton_work(3)
-    write_rho(p, work.rho)
-    assert solve_by_newton(p, f, 1e-12, 8, PROXIMAL, work) == (0.0, 0)
-    left, steps = solve_by_newton(p, np.zeros(3), 1e-12, 0, PROXIMAL, work)
-    assert (left, steps) == (1.0, 0)
-    assert solve_by_newton(
-        Problem(np.zeros((0, 0)), np.zeros(0), np.zeros(0)), np.zeros(0), 1e-12, 8, PROXIMAL, newton_work(0)
-    ) == (
-        0.0,
-        0,
-    )
+@pytest.mark.parametrize("method", ["whole steps", "along a path"])
+def test_it_says_how_many_steps_it_took_and_what_is_left(method: str) -> None:
+    def solve(p: Problem, f: Array, most: int) -> tuple[float, int]:
+        _, _, work = begun(p)
+        if method == "along a path":
+            return solve_along_path(p, f, 1e-12, most, work)
+        return solve_by_newton(p, f, 1e-12, most, PROXIMAL, work)
 
-
-# ---- damped steps
-
-CYCLES = (("random rank", 28), ("dry friction", 27), ("grasp", 1), ("patch", 10), ("heap", 4))
+    p, none = Problem(np.eye(3), np.array([-1.0, 0.0, 0.0]), np.array([0.5])), np.zeros(0)
+    assert solve(p, np.array([1.0, 0.0, 0.0]), 8) == (0.0, 0)
+    assert solve(p, np.zeros(3), 0) == (1.0, 0)
+    assert solve(Problem(np.zeros((0, 0)), none, none), none, 8) == (0.0, 0)
 
 
 def begun(p: Problem) -> tuple[Array, float, NewtonWork]:
     """Impulses of zero, a tolerance, and room with rho."""
     work = newton_work(len(p.b))
     write_rho(p, work.rho)
-    return np.zeros(len(p.b)), 1e-8 * float(np.abs(p.b).max()), work
+    return np.zeros(len(p.b)), 1e-8 * float(np.abs(p.b).max(initial=1e-300)), work
+
+
+class Visits:
+    """In place of `write_newton_step`: what each step begins with, and at last what is left."""
+
+    def __init__(self, p: Problem, work: NewtonWork, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.work, self.m = work, len(p.b)
+        self.f, self.velocity, self.residual, self.step = list[Array](), list[Array](), list[Array](), list[Array]()
+        monkeypatch.setattr(newton, "write_newton_step", self)
+
+    def __call__(self, problem: Problem, proximal: float, work: NewtonWork) -> None:
+        self.note()
+        write_newton_step(problem, proximal, work)
+        self.step.append(work.equations.step[: self.m].copy())
+
+    def note(self) -> None:
+        for visits, room in (
+            (self.f, self.work.last),
+            (self.velocity, self.work.velocity),
+            (self.residual, self.work.equations.right),
+        ):
+            visits.append(room[: self.m].copy())
+
+    @property
+    def greatest(self) -> Array:
+        """Entries of the residual."""
+        return np.array([np.abs(r).max() for r in self.residual])
+
+
+@pytest.mark.parametrize("gain", [0.1, 0.5, np.inf])
+@pytest.mark.parametrize(("name", "seed"), [("heap", 1), ("grasp", 1), ("random rank", 41)])
+def test_whole_steps_end_after_one_that_leaves_more_than_the_gain(
+    name: str, seed: int, gain: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each step before left no more than that part; the best impulses are kept."""
+    p = of_arrays(drawn(name, seed))
+    f, tolerance, work = begun(p)
+    visits = Visits(p, work, monkeypatch)
+    left, steps = solve_by_newton(p, f, tolerance, 12, 1e-6, work, gain)
+    visits.note()
+    residuals = visits.greatest
+    gains = residuals[1:] / residuals[:-1]
+    assert steps == len(visits.step) == len(gains) and left == residuals.min()
+    assert (gains[:-1] <= gain).all()
+    assert steps == 12 or left <= tolerance or gains[-1] > gain
+    assert natural_residual(p, f) == pytest.approx(left, rel=1e-6)
+    assert gain < np.inf or steps > 3
+
+
+# ---- where states change
+
+
+MU = (0.0, 1e-3, 0.3, 1.0, 10.0)
+
+
+def state_of_contact(aim: Array, mu: float, pyramid: bool) -> Array:
+    """Numbers of the states of one contact for aims (3, n): 0 open; then sticking and sliding, a pyramid's by its sides."""
+    n, x, y = aim
+    if pyramid:
+        sides = [np.where(np.abs(t) <= mu * n, 0, np.where(t > 0.0, 1, 2)) for t in (x, y)]
+        touching = 1 + sides[0] + 3 * sides[1]
+    else:
+        touching = np.where(np.hypot(x, y) <= mu * n, 1, 2) if mu > 0.0 else np.ones(len(n))
+    return np.where(n > 0.0, touching, 0).astype(int)
+
+
+def state_of_row(aim: Array, lower: float, upper: float) -> Array:
+    """0 at the lower bound, 1 between, 2 at the upper one."""
+    return np.where(aim < lower, 0, np.where(aim > upper, 2, 1))
+
+
+def aims_along_step(f: Array, work: NewtonWork, parts: Array) -> Array:
+    """f - u/rho (m, n) after parts of the step."""
+    m = len(f)
+    aim = f - work.velocity[:m] / work.rho[:m]
+    return np.asarray(aim[:, None] + (work.tried[:m] / work.rho[:m] - work.equations.step[:m])[:, None] * parts)
+
+
+def put_step(rng: np.random.Generator, rho: Array, work: NewtonWork) -> Array:
+    """Impulses, and random velocities and changes of them in the room; some do not change."""
+    m = len(rho)
+    work.rho[:m], work.velocity[:m], work.tried[:m] = rho, rng.standard_normal(m), rng.standard_normal(m)
+    work.equations.step[:m] = rng.standard_normal(m) * rng.choice([0.0, 1.0], m, p=[0.2, 0.8])
+    work.tried[:m] *= rng.choice([0.0, 1.0], m, p=[0.2, 0.8])
+    f: Array = rng.standard_normal(m)
+    return f
+
+
+@FRICTION
+@pytest.mark.parametrize("mu", MU)
+def test_a_contact_keeps_its_state_up_to_the_part_that_is_found_and_has_another_one_after(mu: float, pyramid: bool) -> None:
+    """Against a dense search. Without friction a pyramid's sides have no meaning, and may count or not."""
+    rng, work, changed = np.random.default_rng(0), newton_work(3), 0
+    for _ in range(300):
+        f = put_step(rng, np.full(3, rng.uniform(0.2, 5.0)), work)
+        f[1:] *= max(min(mu, 1.0), 0.1)
+        p = Problem(np.zeros((3, 3)), np.zeros(3), np.array([mu]), pyramid=pyramid)
+        part = part_of_contact(p, f, 0, work)
+        assert part > 0.0
+        before = np.r_[1e-9 * min(part, 1.0), np.linspace(0.0, min(part, 50.0), 2000)[1:-1], min(part, 1e6) * (1.0 - 1e-9)]
+        states = state_of_contact(aims_along_step(f, work, before), mu, pyramid and mu > 0.0)
+        assert (states == states[0]).all()
+        if part < np.inf:
+            changed += 1
+            ends = state_of_contact(aims_along_step(f, work, part * np.array([1.0 - 1e-9, 1.0 + 1e-9])), mu, pyramid)
+            assert ends[0] != ends[1]
+    assert 100 < changed < 300
+
+
+@FRICTION
+@pytest.mark.parametrize("seed", range(12))
+def test_a_step_ends_where_the_first_contact_or_row_changes_its_state(seed: int, pyramid: bool) -> None:
+    """Just beyond: that one has another state there, all others have theirs; and before all have."""
+    rng, found = np.random.default_rng(seed), 0
+    for _ in range(20):
+        k, n = int(rng.integers(0, 4)), int(rng.integers(0, 5))
+        m, work = 3 * k + n, newton_work(3 * k + n)
+        f = put_step(rng, np.r_[np.repeat(rng.uniform(0.2, 5.0, k), 3), rng.uniform(0.2, 5.0, n)], work)
+        scale = rng.choice([0.1, 1.0])
+        work.tried[:m] *= scale
+        work.equations.step[:m] *= scale
+        lower = rng.choice([0.0, -0.3, -np.inf], n)
+        upper = np.where(lower == 0.0, rng.choice([0.1, np.inf], n), rng.choice([0.3, np.inf], n))
+        p = Problem(np.zeros((m, m)), np.zeros(m), rng.choice(MU[1:], k), lower, upper, pyramid)
+        part, which = part_to_change(p, f, -1, work)
+        end = part if which >= 0 else 1.0
+        before = np.linspace(0.0, max(end - 2.0 * BEYOND * (1.0 + end), 0.0), 2000)
+        aims = aims_along_step(f, work, np.r_[before, end])
+        states = [state_of_contact(aims[3 * c : 3 * c + 3], p.mu[c], pyramid) for c in range(k)]
+        states += [state_of_row(aims[3 * k + j], p.lower[j], p.upper[j]) for j in range(n)]
+        for c, state in enumerate(states):
+            assert (state[:-1] == state[0]).all()
+            assert (state[-1] != state[0]) == (c == which)
+        assert (which >= 0) == (part != 1.0)
+        found += which >= 0
+    assert 3 < found < 20
+
+
+def rows_that_change_after(parts: list[float]) -> tuple[Problem, Array, NewtonWork]:
+    """Rows that are at their lower bounds, zero, after these parts of a step."""
+    n = len(parts)
+    p, work, none = Problem(np.eye(n), np.zeros(n), np.zeros(0), np.zeros(n), np.full(n, np.inf)), newton_work(n), np.zeros(0)
+    assert len(none) == 0
+    work.rho[:n], work.velocity[:n], work.tried[:n], work.equations.step[:n] = 1.0, 0.0, 0.0, 1.0
+    return p, np.array(parts), work
+
+
+def test_what_changed_before_does_not_change_back_at_once() -> None:
+    """Within `AT_ONCE` of a step; then the third change ends it."""
+    soon = 0.1 * AT_ONCE
+    p, f, work = rows_that_change_after([0.6, soon, 0.4, 0.2, 3.0])
+    for before, part, which in ((-1, soon, 1), (3, soon, 1), (1, 0.4, 2)):
+        found, changed = part_to_change(p, f, before, work)
+        assert changed == which and found == pytest.approx(part, rel=1e-8, abs=1e-8) and found > part
+    p, f, work = rows_that_change_after([2.0 * AT_ONCE, 0.5, 0.7])
+    assert part_to_change(p, f, 0, work)[1] == 0
+    p, f, work = rows_that_change_after([soon, 0.5, 1.5])
+    assert part_to_change(p, f, 0, work) == (1.0, -1)
+
+
+def test_parts_of_ways() -> None:
+    """What lies behind is never met, nor what rounding left of a change that has been."""
+    assert part_to(1.0, 4.0) == 0.25 and part_to(-1.0, -4.0) == 0.25 and part_to(8.0, 4.0) == 2.0
+    assert part_to(1.0, -4.0) == part_to(1.0, 0.0) == part_to(0.0, 1.0) == part_to(0.0, 0.0) == np.inf
+    assert part_to(1e-13, 1.0) == part_to(np.inf, 1.0) == np.inf
+
+
+# ---- along a path
+
+
+def piecewise_linear(seed: int, kind: str) -> Problem:
+    """A is positive definite, and no directions of sliding turn: rows with bounds, without friction, or with pyramids."""
+    rng = np.random.default_rng(seed)
+    k, n = {"limits": (0, 9), "bounds": (0, 9), "no friction": (4, 4), "pyramid": (4, 4)}[kind]
+    m = 3 * k + n
+    J = rng.standard_normal((m, m))
+    lower = np.zeros(n) if kind == "limits" else rng.choice([0.0, -0.1, -np.inf], n)
+    upper = np.full(n, np.inf) if kind == "limits" else np.where(lower == 0.0, rng.choice([0.1, np.inf], n), 0.1)
+    mu = np.full(k, 0.5 if kind == "pyramid" else 0.0)
+    return Problem(J @ J.T + 0.3 * np.eye(m), 3.0 * rng.standard_normal(m), mu, lower, upper, kind == "pyramid")
+
+
+def expected_impulses(p: Problem) -> Array:
+    """Those of least energy, by SciPy: without friction, of normals and rows alone."""
+    k, m = len(p.mu), len(p.b)
+    rows = np.r_[np.arange(0, 3 * k, 3), np.arange(3 * k, m)]
+    J = np.linalg.cholesky(p.A[np.ix_(rows, rows)])
+    v = np.linalg.solve(J, p.b[rows])
+    lower, upper = np.r_[np.zeros(k), p.lower], np.r_[np.full(k, np.inf), p.upper]
+    f = np.zeros(m)
+    if not lower.any() and np.isinf(upper).all():
+        f[rows], _ = nnls(J.T, -v, maxiter=1000)
+    else:
+        f[rows] = lsq_linear(J.T, -v, (lower, upper), method="bvls", tol=1e-15).x
+    return f
+
+
+PIECEWISE = pytest.mark.parametrize("kind", ["limits", "bounds", "no friction", "pyramid"])
+
+
+@PIECEWISE
+@pytest.mark.parametrize("seed", range(12))
+def test_a_part_of_a_step_takes_that_part_of_the_residual(seed: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All entries become less alike. Otherwise the step is a whole one, which leaves at most `GAIN` or changes nothing."""
+    p = piecewise_linear(seed, kind)
+    f, tolerance, work = begun(p)
+    visits, parts = Visits(p, work, monkeypatch), list[float]()
+
+    def part_found(problem: Problem, f: Array, before: int, work: NewtonWork) -> tuple[float, int]:
+        found = part_to_change(problem, f, before, work)
+        parts.append(found[0])
+        return found
+
+    monkeypatch.setattr(newton, "part_to_change", part_found)
+    left, steps = solve_along_path(p, f, tolerance, 100, work)
+    visits.note()
+    assert left <= tolerance and steps == len(parts) < 50
+    in_parts = 0
+    for i, part in enumerate(parts):
+        step, residual, after = visits.step[i], visits.residual[i], visits.residual[i + 1]
+        taken = float((visits.f[i] - visits.f[i + 1]) @ step / (step @ step))
+        small = 1e-6 * np.abs(residual).max()
+        if part < 1.0 and abs(taken - 1.0) > 1e-6:
+            in_parts += 1
+            assert taken == pytest.approx(part, rel=1e-6)
+            np.testing.assert_allclose(after, (1.0 - part) * residual, rtol=0.0, atol=small)
+        else:
+            assert taken == pytest.approx(1.0)
+            assert part == 1.0 or np.abs(after).max() <= GAIN * np.abs(residual).max()
+    assert in_parts > 0 or steps < 4
+
+
+@pytest.mark.parametrize("kind", ["limits", "bounds", "no friction"])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_path_ends_after_finitely_many_steps_at_the_impulses_of_least_energy(seed: int, kind: str) -> None:
+    """To rounding, but for the proximal term: the last step is linear. Also from random impulses."""
+    p = of_arrays(piecewise_linear(seed, kind))
+    for start in (np.zeros(len(p.b)), np.random.default_rng(seed).standard_normal(len(p.b))):
+        _, tolerance, work = begun(p)
+        f = start.copy()
+        left, steps = path_steps(p, f, tolerance, 100, work)
+        assert left <= tolerance and steps < 50
+        np.testing.assert_allclose(f, expected_impulses(p), rtol=0.0, atol=1e-7)
+
+
+@FRICTION
+@pytest.mark.parametrize("factored", [False, True], ids=["matrix", "factor"])
+@pytest.mark.parametrize(("name", "seed"), [("heap", 21), ("random rank", 41), ("dry friction", 27), ("twins", 51)])
+def test_velocities_along_a_path_are_those_of_the_impulses(
+    name: str, seed: int, factored: bool, pyramid: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are kept from step to step; rounding counts by the greatest impulses and steps that there were."""
+    p = of_arrays(drawn(name, seed)._replace(pyramid=pyramid))
+    A = p.A
+    if factored:
+        J = np.linalg.cholesky(A + 1e-9 * np.trace(A) * np.eye(len(A)))
+        p, A = of_arrays(with_factor_of(p, J)), J @ J.T
+    f, tolerance, work = begun(p)
+    visits = Visits(p, work, monkeypatch)
+    _, steps = solve_along_path(p, f, tolerance, 12, work)
+    visits.note()
+    assert steps > 3
+    largest, size = np.zeros(len(f)), np.abs(p.b)
+    for x, u, step in zip(visits.f, visits.velocity, [*visits.step, np.zeros(len(f))], strict=True):
+        np.testing.assert_array_less(np.abs(A @ x + p.b - u), 1e-13 * (size + np.abs(A) @ largest).max())
+        largest = np.maximum(largest, np.maximum(np.abs(x), np.abs(step)))
+
+
+CYCLES = [
+    ("patch", 21), ("twins", 51), ("scaled", 9), ("grasp", 1), ("stack", 27), ("heap", 1), ("heap", 21), ("dry friction", 27),
+    ("random rank", 41), ("random rank", 43),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "seed"), CYCLES)
-def test_damped_steps_solve_problems_on_which_whole_steps_cycle(name: str, seed: int) -> None:
+def test_paths_solve_problems_on_which_whole_steps_cycle(name: str, seed: int) -> None:
     """Whole steps end nowhere with a proximal term of 1e-6."""
     p = of_arrays(drawn(name, seed))
     f, tolerance, work = begun(p)
-    left, steps = whole_steps(p, f, tolerance, 200, 1e-6, work, 1000)
+    left, steps = whole_steps(p, f, tolerance, 200, 1e-6, work, np.inf)
     assert left > tolerance and steps == 200
     f, tolerance, work = begun(p)
-    left, steps = damped_steps(p, f, tolerance, 40, work)
+    left, steps = path_steps(p, f, tolerance, 40, work)
     assert left <= tolerance and 0 < steps < 40
-    assert natural_residual(p, f) <= tolerance
+    assert natural_residual(p, f) <= 1.001 * tolerance
 
 
 @pytest.mark.parametrize("factored", [False, True], ids=["matrix", "factor"])
 @pytest.mark.parametrize("name", ["patch", "random rank", "dry friction", "squeezed"])
 @pytest.mark.parametrize("seed", range(4))
-def test_damped_steps_keep_the_best_that_they_meet(seed: int, name: str, factored: bool) -> None:
+def test_paths_keep_the_best_impulses_that_they_meet(seed: int, name: str, factored: bool) -> None:
     """The residual is that of the impulses, and never grows with the number of steps; also where there is no solution."""
     p = of_arrays(drawn(name, seed))
     if factored:
@@ -223,42 +490,10 @@ def test_damped_steps_keep_the_best_that_they_meet(seed: int, name: str, factore
     for most in (0, 1, 2, 3, 5, 8):
         _, tolerance, work = begun(p)
         f = start.copy()
-        left, steps = damped_steps(p, f, tolerance, most, work)
+        left, steps = path_steps(p, f, tolerance, most, work)
         assert steps <= most and (left <= tolerance or steps == most)
-        assert left == pytest.approx(natural_residual(p, f), rel=1e-6)
+        assert left == pytest.approx(natural_residual(p, f), rel=1e-6, abs=1e-3 * tolerance)
         if most == 0:
             np.testing.assert_array_equal(f, start)
         assert left <= last
         last = left
-
-
-@pytest.mark.parametrize(("name", "seed"), [("random rank", 13), ("patch", 3), ("squeezed", 0), ("squeezed", 5)])
-def test_damping_grows_after_steps_that_gain_nothing(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """These are taken back but at the most damping; each step counts once."""
-    p = drawn(name, seed)
-    f, tolerance, work = begun(p)
-    at, damping, residuals = list[Array](), list[float](), list[float]()
-
-    def step(problem: Problem, proximal: float, work: NewtonWork) -> None:
-        at.append(work.last[: len(f)].copy())
-        damping.append(proximal)
-        residuals.append(float(np.abs(work.equations.right[: len(f)]).max()))
-        write_newton_step(problem, proximal, work)
-
-    monkeypatch.setattr(newton, "write_newton_step", step)
-    left, steps = solve_by_damped_newton(p, f, tolerance, 20, work)
-    assert steps == len(damping) and damping[0] == FIRST_DAMPING and left <= min(residuals)
-    for i in range(steps - 1):
-        taken, gained = bool((at[i + 1] != at[i]).any()), residuals[i + 1] < residuals[i]
-        assert taken == (gained or damping[i] == MOST_DAMPING)
-        grown = damping[i] if taken and not gained else min(MORE_DAMPING * damping[i], MOST_DAMPING)
-        assert damping[i + 1] == (max(LESS_DAMPING * damping[i], LEAST_DAMPING) if gained else grown)
-
-
-def test_damped_steps_end_where_the_tolerance_is_reached() -> None:
-    p, f = Problem(np.eye(3), np.array([-1.0, 0.0, 0.0]), np.array([0.5])), np.array([1.0, 0.0, 0.0])
-    _, _, work = begun(p)
-    assert solve_by_damped_newton(p, f, 1e-12, 8, work) == (0.0, 0)
-    assert solve_by_damped_newton(p, np.zeros(3), 1e-12, 0, work) == (1.0, 0)
-    none = np.zeros(0)
-    assert solve_by_damped_newton(Problem(np.zeros((0, 0)), none, none), none, 1e-12, 8, newton_work(0)) == (0.0, 0)

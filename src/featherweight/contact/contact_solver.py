@@ -270,7 +270,7 @@ def write_push(
         else:
             r = p.active[pushed[i] - 3 * k]
             impulses.joint_push[rows.joint[r]] += rows.sign[r] * l[i]
-    return solution.newton_steps + 100 * solution.interior_steps
+    return solution.newton_steps
 
 
 def problem_of_normals(p: AssembledProblem, kept: int, work: ImpulseWork) -> Problem:

@@ -31,7 +31,7 @@ from ..engine.loops.array_types import Vector
 from ..engine.loops.kernels import as_matrix, compiled
 from .block_equations import copy_numbers
 from .delassus_factor import FactorWork, factor_work, write_factor
-from .interior_point import FAIR, STARTS, InteriorWork, interior_work, solve_inside
+from .interior_point import STARTS, InteriorWork, interior_work, solve_inside
 from .islands import Islands, find_islands, give_back_island, problem_of_island, room_for_islands
 from .laws import Problem
 from .newton import (
@@ -54,11 +54,13 @@ from .row_factor import (
     sizes_of,
     sizes_of_one_branch,
 )
+from .sweeps import sweep
 from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chosen, problem_of_set, take_from, working_set
 
 FEWEST = 4  # contacts that are solved for all at once
 TURNS = 10  # of working sets, before all contacts are taken
-SOFT = 0.1, 0.3, 0.03, 1.0  # of rho: compliances of contacts from which the solver tries again
+SWEEPS = 10
+ROUNDS = 8
 SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
 
 
@@ -79,7 +81,6 @@ class SolverWork(NamedTuple):
     factor: FactorWork  # of A, where it has none of the problem's assembly
     rows: RowFactorWork
     no_compliance: Vector  # (m,) zeros: A's factor has it
-    compliance: Vector  # (m,) of softer contacts
     kept: Vector  # (m,)
     best: Vector  # (m,)
     few: WorkingSet
@@ -90,19 +91,9 @@ def solver_work(size: int, branches: FactorSizes = NO_BRANCHES) -> SolverWork:
     """Room for so many unknowns."""
     rows = row_factor_work(size, sizes_of_one_branch(size))
     newton, interior, factor = newton_work(size, branches), interior_work(size), factor_work(size)
-    compliance, kept, best = np.empty((3, size))
-    return SolverWork(
-        newton,
-        interior,
-        factor,
-        rows,
-        np.zeros(size),
-        compliance,
-        kept,
-        best,
-        working_set(size),
-        room_for_islands(size, branches),
-    )
+    kept, best = np.empty((2, size))
+    islands = room_for_islands(size, branches)
+    return SolverWork(newton, interior, factor, rows, np.zeros(size), kept, best, working_set(size), islands)
 
 
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
@@ -163,7 +154,7 @@ def solve_connected(problem: Problem, best: Vector, tolerance: float, work: Solv
             part, f = problem_of_set(problem, count, few), few.f[: m - 3 * (k - count)]
             take_from(few.rho, k, count, len(f), few, newton.rho)
             take_from(best, k, count, len(f), few, f)
-        solution = solve_alone(part, f, tolerance, len(STARTS) if alone else 1, work)
+        solution = solve_alone(part, f, tolerance, ROUNDS if alone else 1, work)
         steps, inside, residual = steps + solution.newton_steps, inside + solution.interior_steps, solution.residual
         if alone:
             break
@@ -178,22 +169,38 @@ def solve_connected(problem: Problem, best: Vector, tolerance: float, work: Solv
     return Solution(best, residual, steps, inside)
 
 
-def solve_alone(problem: Problem, f: Vector, tolerance: float, starts: int, work: SolverWork) -> Solution:
-    """Change impulses to the solution, without a working set; the interior-point method begins `starts` times at most.
+def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work: SolverWork) -> Solution:
+    """Change impulses to the solution, without a working set, in so many rounds at most.
 
     rho is written.
     """
-    newton = work.newton
+    newton, current = work.newton, work.kept[: len(f)]
     residual, steps = solve_along_path(problem, f, tolerance, PATH_STEPS, newton)
     inside = 0
-    if residual > tolerance:
-        residual, inside, more = solve_inside(
-            problem, with_factor(problem, work), f, residual, tolerance, starts, work.interior, newton
-        )
+    copy_numbers(newton.last, current)
+    for number in range(rounds):
+        if not residual > tolerance:
+            break
+        project_all(problem, current, newton.equations.P)
+        sweep(problem, current, SWEEPS, newton)
+        left, more = solve_along_path(problem, current, tolerance, PATH_STEPS, newton)
         steps += more
-    if residual > FAIR * tolerance and starts == len(STARTS):
-        residual, more = solve_from_soft(problem, f, residual, tolerance, work)
-        steps += more
+        if left < residual:
+            residual = left
+            copy_numbers(current, f)
+        copy_numbers(newton.last, current)
+        if residual > tolerance and number % 2 == 0:
+            left, taken, more = solve_inside(
+                problem,
+                with_factor(problem, work),
+                f,
+                residual,
+                tolerance,
+                STARTS[number // 2 % len(STARTS)],
+                work.interior,
+                newton,
+            )
+            residual, inside, steps = left, inside + taken, steps + more
     reached = residual <= tolerance
     for again in range(SETTLING):
         project_all(problem, f, newton.equations.P)  # what the tolerance left outside
@@ -203,30 +210,6 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, starts: int, work
         residual, more = solve_by_newton(problem, f, 0.1 * tolerance, SETTLING, PROXIMAL, newton)
         steps += more
     return Solution(f, residual, steps, inside)
-
-
-def solve_from_soft(problem: Problem, f: Vector, least: float, tolerance: float, work: SolverWork) -> tuple[float, int]:
-    """Change impulses to better ones, if Newton steps meet any from those of softer contacts: residual, and steps.
-
-    With compliances of `SOFT` times rho no contacts are redundant, and Newton's method seldom fails.
-    """
-    m, newton, best, steps = len(f), work.newton, work.kept[: len(f)], 0
-    given = with_factor(problem, work)
-    copy_numbers(f, best)
-    for soft in SOFT:
-        if least <= FAIR * tolerance:
-            break
-        for i in range(m):
-            work.compliance[i] = given.R[i] + soft * newton.rho[i]
-            f[i] = 0.0
-        _, first = solve_along_path(given._replace(R=work.compliance[:m]), f, tolerance, PATH_STEPS, newton)
-        residual, more = solve_along_path(problem, f, tolerance, PATH_STEPS, newton)
-        steps += first + more
-        if residual < least:
-            least = residual
-            copy_numbers(f, best)
-    copy_numbers(best, f)
-    return least, steps
 
 
 def with_factor(problem: Problem, work: SolverWork) -> Problem:

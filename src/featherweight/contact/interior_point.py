@@ -40,8 +40,6 @@ from .newton import PATH_STEPS, NewtonWork, project_all, solve_along_path, solve
 from .row_factor import write_transposed_product
 
 STEPS = 30  # of each start
-ENOUGH, NEAR = 2, 10.0  # starts after which the method ends if so many times the tolerance is left
-MANY, FAIR = 200, 1e5  # with more contacts, so many times the tolerance
 ACCEPTED = 1e6
 """Times the tolerance: where the solver ends at its bound, the best impulses it met are taken if no more than this is left."""
 WITHIN = 0.96  # part of the way to the boundary
@@ -70,13 +68,8 @@ class Start(NamedTuple):
 STARTS = (
     Start(True, True, False, 0.3, 0.0, 1.0),
     Start(False, True, False, 1.0, 0.0, 1.0),
-    Start(False, True, True, 1.0, 0.0, 3.0),
-    Start(False, False, False, 1.0, 1.0, 1.0),
-    Start(False, False, True, 1.0, 1.0, 0.3),
     Start(False, True, False, 1.0, 0.0, 10.0),
-    Start(False, True, False, 0.1, 0.0, 0.3),
-    Start(False, False, False, 1.0, 1.0, 10.0),
-    Start(False, True, False, 10.0, 0.1, 0.1),
+    Start(False, True, True, 1.0, 0.0, 3.0),
 )
 
 
@@ -123,7 +116,7 @@ def solve_inside(
     best: Vector,
     least: float,
     tolerance: float,
-    starts: int,
+    start: Start,
     work: InteriorWork,
     newton: NewtonWork,
 ) -> tuple[float, int, int]:
@@ -131,35 +124,27 @@ def solve_inside(
 
     `factored` is the same problem with a factor of A.
     """
-    steps = polishing = 0
-    for number in range(starts):
-        if number > ENOUGH and least <= (FAIR if len(problem.mu) > MANY else NEAR) * tolerance:
-            break
-        start = STARTS[number]
-        begin_inside(factored, start, best, newton, work)
-        stalled, work.pace[0] = 0, 0.0
-        lowest = products_at(factored, start.friction, work.point, work.way, 0.0)
-        for count in range(STEPS):
-            length = step_inside(factored, start, newton, work)
-            steps += 1
-            products = products_at(factored, start.friction, work.point, work.way, 0.0)
-            if products < PROGRESS * lowest:
-                lowest, stalled = products, 0
-            else:
-                stalled += 1
-            last = stalled == STALLED or count == STEPS - 1 or not length >= 0.0  # NaN
-            if length > LONG or last:
-                proximal = POLISHES[polishing % len(POLISHES)]
-                residual, taken = polish(problem, proximal, last, tolerance, work, newton)
-                polishing += taken
-                if residual < least:
-                    least = residual
-                    copy_numbers(work.polished, best)
-                if not least > tolerance:
-                    return least, steps, polishing
-            if last:
-                break
-    return least, steps, polishing
+    polishing = 0
+    begin_inside(factored, start, best, newton, work)
+    stalled, work.pace[0] = 0, 0.0
+    lowest = products_at(factored, start.friction, work.point, work.way, 0.0)
+    for count in range(STEPS):
+        length = step_inside(factored, start, newton, work)
+        products = products_at(factored, start.friction, work.point, work.way, 0.0)
+        if products < PROGRESS * lowest:
+            lowest, stalled = products, 0
+        else:
+            stalled += 1
+        last = stalled == STALLED or count == STEPS - 1 or not length >= 0.0  # NaN
+        if length > LONG or last:
+            residual, taken = polish(problem, POLISHES[polishing % len(POLISHES)], last, tolerance, work, newton)
+            polishing += taken
+            if residual < least:
+                least = residual
+                copy_numbers(work.polished, best)
+        if last or not least > tolerance:
+            return least, count + 1, polishing
+    return least, STEPS, polishing
 
 
 def polish(

@@ -33,8 +33,7 @@ from .row_factor import NO_BRANCHES, FactorSizes, sum_of_squares
 PROXIMAL = 1e-5
 PATH_STEPS = 14
 ALONG_PATH = 1e-8  # the proximal term of steps along a path
-GAIN = 0.5
-WHOLE, FEW = 4, 4
+GAIN = 0.5  # of the residual left by a whole step that is taken in any case
 AT_ONCE = 1e-3  # of a step: what changed in the step before does not change back within it
 HERE, BEYOND = 1e-12, 1e-9  # of a step: changes so near have been, and so far beyond a change a step ends
 
@@ -158,7 +157,7 @@ def solve_along_path(problem: Problem, f: Vector, tolerance: float, most: int, w
     Up to there r is linear but for the directions of sliding, so that a step along a part t of its way leaves (1 - t) r
     (Katzenelson 1965; Ralph 1994). Where a contact changes back at once, the step goes on to a later change.
     """
-    last, changes, velocity, step = work.last, work.tried, work.velocity, work.equations.step
+    last, changes, step = work.last, work.tried, work.equations.step
     m = len(f)
     copy_numbers(f, last[:m])
     least = residual = write_residual(problem, last[:m], work)
@@ -168,9 +167,9 @@ def solve_along_path(problem: Problem, f: Vector, tolerance: float, most: int, w
             return least, count
         write_newton_step(problem, ALONG_PATH, work)
         write_product(problem, step[:m], work.equations, changes[:m])
-        part, changed, ways = part_to_change(problem, last, before, work)
+        part, changed = part_to_change(problem, last, before, work)
         left = move_along(problem, 1.0, last[:m], work)
-        if part < 1.0 and not left <= GAIN * residual and (count >= WHOLE or ways <= FEW):
+        if part < 1.0 and not left <= GAIN * residual:
             left = move_along(problem, part - 1.0, last[:m], work)
         else:
             changed = -1
@@ -191,7 +190,7 @@ def move_along(problem: Problem, part: float, f: Vector, work: NewtonWork) -> fl
     return write_residual_at(problem, f, work)
 
 
-def part_to_change(problem: Problem, f: Vector, before: int, work: NewtonWork) -> tuple[float, int, int]:
+def part_to_change(problem: Problem, f: Vector, before: int, work: NewtonWork) -> tuple[float, int]:
     """Return the part of a step after which a contact or row changes its state, and which one; 1 and -1 where none does.
 
     `before` is the one that changed before. It may change back, but not at once: then the third change is taken.
@@ -205,7 +204,7 @@ def part_to_change(problem: Problem, f: Vector, before: int, work: NewtonWork) -
         len(problem.b),
     )
     first, second, third = 1.0, 1.0, 1.0
-    at_first, at_second, at_third, ways = -1, -1, -1, 0
+    at_first, at_second, at_third = -1, -1, -1
     for c in range(m - 2 * k):
         if c < k:
             part = part_of_contact(problem, f, c, work)
@@ -214,8 +213,6 @@ def part_to_change(problem: Problem, f: Vector, before: int, work: NewtonWork) -
             j = i - 3 * k
             aim, way = f[i] - velocity[i] / rho[i], changes[i] / rho[i] - step[i]
             part = min(part_to(problem.lower[j] - aim, way), part_to(problem.upper[j] - aim, way))
-        if part < 1.0:
-            ways += 1
         if part < first:
             first, second, third, at_first, at_second, at_third = part, first, second, c, at_first, at_second
         elif part < second:
@@ -224,7 +221,7 @@ def part_to_change(problem: Problem, f: Vector, before: int, work: NewtonWork) -
             third, at_third = part, c
     if at_first >= 0 and at_first == before and first < AT_ONCE:
         first, at_first = third, at_third
-    return (first * (1.0 + BEYOND) + BEYOND if at_first >= 0 else 1.0), at_first, ways
+    return (first * (1.0 + BEYOND) + BEYOND if at_first >= 0 else 1.0), at_first
 
 
 def part_of_contact(problem: Problem, f: Vector, c: int, work: NewtonWork) -> float:

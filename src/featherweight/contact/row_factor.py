@@ -110,7 +110,7 @@ def row_factor_work(blocks: int, sizes: FactorSizes) -> RowFactorWork:
     at, group, members, begin, rows, width, first, second = np.zeros((8, blocks), np.int64)
     member_begin, run_begin = np.zeros((2, blocks + 1), np.int64)
     branch, column = np.empty((2, blocks * sizes.runs), np.int64)
-    numbers = (MOST_ROWS * (blocks + 1) + 1) * sizes.width + sizes.numbers + MOST_ROWS * (MOST_ROWS + 1)
+    numbers = (MOST_ROWS * (blocks + 1) + 1) * sizes.width + sizes.numbers + MOST_ROWS * (MOST_ROWS + 3)
     return RowFactorWork(
         np.empty(numbers), np.empty(blocks * 3 * MOST_ROWS), at, group, members, member_begin, begin, rows, width, run_begin,
         branch, column, plan_work(sizes.branches), first, second,

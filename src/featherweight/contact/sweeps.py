@@ -1,0 +1,184 @@
+"""Sweeps of projected Gauss-Seidel steps: each contact in turn gets impulses that fit the velocities that others leave it.
+
+    f_c <- P(f_c - u_c / rho)        twice for each contact, with its own block of A between
+
+(Jean 1999; Acary and others 2018 compare such methods.) Sweeps converge slowly, but from any start, and find out which contacts
+are open, stick and slide where many change at once: Newton's method then ends with full accuracy. With a factor of A the
+contacts of a group see its six velocities y = Y w alone, which an impulse changes by Y Yᵀ:
+
+    u_c = E y + R f_c + b_c        y <- y + (Y Yᵀ) Eᵀ d        w <- w + Yᵀ (sum of Eᵀ d)
+"""
+
+from __future__ import annotations
+
+from ..engine.loops.array_types import Vector
+from .block_equations import write_product
+from .branch_elimination import product_of_row
+from .laws import Problem, project
+from .newton import NewtonWork
+from .row_factor import MOST_ROWS, RowFactor, add_group, write_transposed_product, write_velocities
+
+TWICE = 2  # steps of a contact in its turn
+
+
+def sweep(problem: Problem, f: Vector, count: int, work: NewtonWork) -> None:
+    """Change impulses by so many sweeps; `work` has rho."""
+    if problem.factored:
+        write_blocks_of_factor(problem, work)
+        write_transposed_product(problem.B, len(problem.mu), f, work.equations.sums)
+        for _ in range(count):
+            for g in range(len(problem.B.width)):
+                if problem.B.member_begin[g] < problem.B.member_begin[g + 1]:
+                    sweep_group(problem, g, f, work)
+        return
+    k, velocity = len(problem.mu), work.velocity
+    write_product(problem, f, work.equations, velocity[: len(f)])
+    for i in range(len(f)):
+        velocity[i] += problem.b[i]
+    for _ in range(count):
+        for c in range(k):
+            sweep_contact_by_matrix(problem, c, f, work)
+        for i in range(3 * k, len(f)):
+            change = stepped_row(problem, i, f[i], velocity[i], work) - f[i]
+            if change != 0.0:
+                f[i] += change
+                for j in range(len(f)):
+                    velocity[j] += problem.A[j, i] * change
+
+
+def sweep_contact_by_matrix(problem: Problem, c: int, f: Vector, work: NewtonWork) -> None:
+    """Change the impulses of a contact, and all velocities."""
+    A, velocity, block, i = problem.A, work.velocity, work.equations.M[c], 3 * c
+    for a in range(3):
+        for b in range(3):
+            block[a, b] = A[i + a, i + b]
+    x, y, z = stepped_contact(problem, c, f, (velocity[i], velocity[i + 1], velocity[i + 2]), work)
+    if x != 0.0 or y != 0.0 or z != 0.0:
+        for j in range(len(f)):
+            velocity[j] += A[j, i] * x + A[j, i + 1] * y + A[j, i + 2] * z
+
+
+def stepped_contact(
+    problem: Problem, c: int, f: Vector, u: tuple[float, float, float], work: NewtonWork
+) -> tuple[float, float, float]:
+    """Change the impulses of a contact with the velocities u and the block `M`; by how much."""
+    block, aim, i = work.equations.M[c], work.tried, 3 * c
+    unit, x, y, z = 1.0 / work.rho[i], f[i], f[i + 1], f[i + 2]
+    before = x, y, z
+    for _ in range(TWICE):
+        dx, dy, dz = x - before[0], y - before[1], z - before[2]
+        aim[i] = x - unit * (u[0] + block[0, 0] * dx + block[0, 1] * dy + block[0, 2] * dz)
+        aim[i + 1] = y - unit * (u[1] + block[1, 0] * dx + block[1, 1] * dy + block[1, 2] * dz)
+        aim[i + 2] = z - unit * (u[2] + block[2, 0] * dx + block[2, 1] * dy + block[2, 2] * dz)
+        project(aim, problem.mu[c], problem.pyramid, i, work.equations.P[c])
+        x, y, z = aim[i], aim[i + 1], aim[i + 2]
+    f[i], f[i + 1], f[i + 2] = x, y, z
+    return x - before[0], y - before[1], z - before[2]
+
+
+def stepped_row(problem: Problem, i: int, f: float, u: float, work: NewtonWork) -> float:
+    """Return the impulse of row i after its turn."""
+    j = i - 3 * len(problem.mu)
+    return min(max(f - u / work.rho[i], problem.lower[j]), problem.upper[j])
+
+
+# ---- with a factor
+
+
+def write_blocks_of_factor(problem: Problem, work: NewtonWork) -> None:
+    """Write the block of A of each contact, to `M`."""
+    B, M, R = problem.B, work.equations.M, problem.R
+    for g in range(len(B.width)):
+        write_products_of_rows(B, g)
+        for x in range(B.member_begin[g], B.member_begin[g + 1]):
+            c = B.members[x]
+            if c < len(problem.mu):
+                for a in range(3):
+                    for b in range(3):
+                        M[c, a, b] = product_of_ends(B, g, c, a, b) + (R[3 * c + a] if a == b else 0.0)
+
+
+def write_products_of_rows(B: RowFactor, g: int) -> None:
+    """Write Y Yᵀ of a group behind the room for products."""
+    values, begin, width, rows = B.values, B.begin[g], B.width[g], B.rows[g]
+    at = squares_of(B, g)
+    for i in range(rows):
+        for j in range(i + 1):
+            product = product_of_row(values, begin + i * width, values, begin + j * width, width)
+            values[at + i * MOST_ROWS + j] = values[at + j * MOST_ROWS + i] = product
+
+
+def squares_of(B: RowFactor, g: int) -> int:
+    """Where Y Yᵀ of a group is, behind room for y and for a row; sums of Eᵀ d follow."""
+    return B.room + MOST_ROWS + B.width[g]  # type: ignore[no-any-return]
+
+
+def product_of_ends(B: RowFactor, g: int, c: int, a: int, b: int) -> float:
+    """An entry of E (Y Yᵀ) Eᵀ of a contact."""
+    values, ends, rows, at, square = B.values, B.ends, B.rows[g], B.at[c], squares_of(B, g)
+    if at < 0:
+        return values[square + (a - 1 - at) * MOST_ROWS + b - 1 - at]  # type: ignore[no-any-return]
+    total = 0.0
+    for i in range(rows):
+        for j in range(rows):
+            total += ends[at + a * rows + i] * values[square + i * MOST_ROWS + j] * ends[at + b * rows + j]
+    return total
+
+
+def sweep_group(problem: Problem, g: int, f: Vector, work: NewtonWork) -> None:
+    """Change the impulses of the contacts and rows of a group, and w."""
+    B, k, b, R = problem.B, len(problem.mu), problem.b, problem.R
+    values, rows, room = B.values, B.rows[g], B.room
+    write_velocities(B, g, work.equations.sums)
+    write_products_of_rows(B, g)
+    sums, moved = squares_of(B, g) + MOST_ROWS * MOST_ROWS, False
+    for r in range(rows):
+        values[sums + r] = 0.0
+    for x in range(B.member_begin[g], B.member_begin[g + 1]):
+        c = B.members[x]
+        if c < k:
+            i = 3 * c
+            u = (
+                velocity_of(B, rows, c, 0) + b[i] + R[i] * f[i],
+                velocity_of(B, rows, c, 1) + b[i + 1] + R[i + 1] * f[i + 1],
+                velocity_of(B, rows, c, 2) + b[i + 2] + R[i + 2] * f[i + 2],
+            )
+            change = stepped_contact(problem, c, f, u, work)
+            if change[0] != 0.0 or change[1] != 0.0 or change[2] != 0.0:
+                moved = True
+                for l in range(3):
+                    add_change(B, g, c, l, change[l])
+        else:
+            i = 2 * k + c
+            way = stepped_row(problem, i, f[i], velocity_of(B, rows, c, 0) + b[i] + R[i] * f[i], work) - f[i]
+            if way != 0.0:
+                moved = True
+                f[i] += way
+                add_change(B, g, c, 0, way)
+    if moved:
+        for r in range(rows):
+            values[room + r] = -values[sums + r]
+        add_group(B, g, work.equations.sums)
+
+
+def velocity_of(B: RowFactor, rows: int, c: int, l: int) -> float:
+    """A row of E y of a block."""
+    at, room = B.at[c], B.room
+    if at < 0:
+        return B.values[room - 1 - at + l]  # type: ignore[no-any-return]
+    total = 0.0
+    for r in range(rows):
+        total += B.ends[at + l * rows + r] * B.values[room + r]
+    return total
+
+
+def add_change(B: RowFactor, g: int, c: int, l: int, change: float) -> None:
+    """Add the change of an impulse to the sums, and to y."""
+    values, at, room, square, rows = B.values, B.at[c], B.room, squares_of(B, g), B.rows[g]
+    sums = square + MOST_ROWS * MOST_ROWS
+    for r in range(rows):
+        factor = (change if r == l - 1 - at else 0.0) if at < 0 else change * B.ends[at + l * rows + r]
+        if factor != 0.0:
+            values[sums + r] += factor
+            for j in range(rows):
+                values[room + j] += values[square + r * MOST_ROWS + j] * factor
