@@ -11,11 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 from contact.given_matrices import with_factor_of
-from contact.problem_families import drawn
 from featherweight.contact import impulses
 from featherweight.contact.impulses import of_arrays, solver_work
 from featherweight.contact.laws import Problem
-from featherweight.contact.newton import write_rho
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TIGHT = 1e-10  # tolerance, over the greatest velocity
@@ -390,23 +388,3 @@ def test_solutions_do_not_hang_on_what_was_in_their_room() -> None:
             found.append(work.best[:m].copy())
         np.testing.assert_array_equal(found[0], found[1])
         np.testing.assert_array_equal(found[0], found[2])
-
-
-@pytest.mark.parametrize("name", ["foot", "grasp", "heap"])
-def test_softer_contacts_lead_to_the_solution(name: str) -> None:
-    p = impulses.of_arrays(drawn(name, 3))
-    work, tolerance = impulses.solver_work(len(p.b)), 1e-8 * float(np.abs(p.b).max())
-    write_rho(p, work.newton.rho)
-    f = np.full(len(p.b), 7.0)
-    left, steps = impulses.solve_from_soft(p, f, impulses.natural_residual(p, f), tolerance, work)
-    assert left <= tolerance and steps > 0
-    assert impulses.natural_residual(p, f) == pytest.approx(left, rel=1e-3, abs=1e-3 * tolerance)
-
-
-def test_softer_contacts_never_leave_worse_impulses() -> None:
-    p = impulses.of_arrays(drawn("squeezed", 0))  # which has no solution
-    work, f = impulses.solver_work(len(p.b)), np.zeros(len(p.b))
-    write_rho(p, work.newton.rho)
-    before = impulses.natural_residual(p, f)
-    left, _ = impulses.solve_from_soft(p, f, before, 1e-8 * float(np.abs(p.b).max()), work)
-    assert left <= before and impulses.natural_residual(p, f) == pytest.approx(left, rel=1e-6)

@@ -9,19 +9,27 @@ import pytest
 
 from contact.given_matrices import matrix_of, with_factor_of
 from contact.problem_families import drawn
+from featherweight.contact import interior_point
 from featherweight.contact.impulses import natural_residual, of_arrays, solver_work, with_factor
 from featherweight.contact.interior_point import (
+    INSIDE,
+    PROGRESS,
+    STALLED,
     STARTS,
+    STEPS,
     InsidePoint,
+    InteriorWork,
+    Start,
     begin_inside,
     interior_work,
     part_in_cone,
     part_to_zero,
+    products_at,
     solve_inside,
     step_inside,
 )
 from featherweight.contact.laws import Problem
-from featherweight.contact.newton import PROXIMAL, newton_work, solve_by_newton, write_rho
+from featherweight.contact.newton import PROXIMAL, NewtonWork, newton_work, solve_by_newton, write_rho
 from featherweight.engine.loops.kernels import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -55,16 +63,25 @@ def assert_inside(p: Problem, point: InsidePoint) -> None:
     assert (point.low[: len(f)][np.isfinite(p.lower)] > 0.0).all() and (point.high[: len(f)][np.isfinite(p.upper)] > 0.0).all()
 
 
+def begun(p: Problem, start: Start, near: Array) -> tuple[InteriorWork, NewtonWork]:
+    """Room with the point at which a start begins near impulses; it held no numbers."""
+    m = len(p.b)
+    newton, work = newton_work(m + 2), interior_work(m + 2)
+    for room in (*work.point, work.velocity):
+        room.fill(np.nan)
+    write_rho(p, newton.rho)
+    begin_inside(p, start, near, newton, work)
+    work.pace[0] = 0.0
+    return work, newton
+
+
 @FRICTION
 @pytest.mark.parametrize("least", [0.1, 0.0], ids=["friction", "no friction"])
 @pytest.mark.parametrize("start", range(len(STARTS)))
 @pytest.mark.parametrize("seed", range(3))
 def test_steps_stay_inside_of_all_cones(seed: int, start: int, least: float, pyramid: bool) -> None:
     p = random_problem(seed, pyramid, least)
-    newton, work = newton_work(13), interior_work(13)
-    write_rho(p, newton.rho)
-    begin_inside(p, STARTS[start], newton, work)
-    work.pace[0] = 0.0
+    work, newton = begun(p, STARTS[start], np.random.default_rng(seed).standard_normal(11))
     assert_inside(p, work.point)
     for _ in range(12):
         assert 0.0 <= step_inside(p, STARTS[start], newton, work) <= 1.0
@@ -98,18 +115,16 @@ def equations(p: Problem, x: InsidePoint) -> Array:
 
 @FRICTION
 @pytest.mark.parametrize("alike", [True, False], ids=["compliance", "compliance of normals alone"])
+@pytest.mark.parametrize("start", [0, 1])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_direction_makes_velocities_equal_by_differences(seed: int, alike: bool, pyramid: bool) -> None:
+def test_a_direction_makes_velocities_equal_by_differences(seed: int, start: int, alike: bool, pyramid: bool) -> None:
     """To first order the differences of velocities vanish, and so do scalar products; these are not scaled."""
     p = random_problem(seed, pyramid, alike=alike)
-    newton, work = newton_work(11), interior_work(11)
-    write_rho(p, newton.rho)
-    begin_inside(p, STARTS[0], newton, work)
-    work.pace[0] = 0.0
+    work, newton = begun(p, STARTS[start], np.random.default_rng(seed).random(11))
     for _ in range(3):
-        step_inside(p, STARTS[0], newton, work)
+        step_inside(p, STARTS[start], newton, work)
     x = InsidePoint._make([field.copy() for field in work.point])
-    step_inside(p, STARTS[0], newton, work)  # `ahead` is then the direction at x in which products vanish
+    step_inside(p, STARTS[start], newton, work)  # `ahead` is then the direction at x in which products vanish
     h, ahead = 1e-6, work.ahead
     ends = [InsidePoint._make([a + s * h * d for a, d in zip(x, ahead, strict=True)]) for s in (1.0, -1.0)]
     change = (equations(p, ends[0]) - equations(p, ends[1])) / (2.0 * h)
@@ -150,7 +165,10 @@ def test_parts_of_ways_to_boundaries() -> None:
 @FRICTION
 @pytest.mark.parametrize("family", ["foot", "wedge", "twins", "heap", "random rank"])
 def test_it_solves_what_newtons_method_does_not_from_a_bad_start(family: str, pyramid: bool) -> None:
-    """Newton's method alone goes astray on some of the problems; the interior-point method reaches the tolerance on all."""
+    """Newton's method alone goes astray on some of the problems; the interior-point method reaches the tolerance on all.
+
+    One start after another, as long as it takes.
+    """
     astray = 0
     for seed in range(6):
         p = of_arrays(drawn(family, seed)._replace(pyramid=pyramid))
@@ -161,8 +179,172 @@ def test_it_solves_what_newtons_method_does_not_from_a_bad_start(family: str, py
         left, _ = solve_by_newton(p, f.copy(), tolerance, 8, PROXIMAL, work.newton)
         astray += left > tolerance
         f[:] = 0.0
-        rooms = work.interior, work.newton
-        least, steps, _ = solve_compiled(p, with_factor(p, work), f, np.inf, tolerance, len(STARTS), *rooms)
-        assert least <= tolerance and steps > 0
+        rooms, least = (work.interior, work.newton), np.inf
+        for start in STARTS:
+            if least > tolerance:
+                least, steps, _ = solve_compiled(p, with_factor(p, work), f, least, tolerance, start, *rooms)
+                assert 0 < steps <= STEPS
+        assert least <= tolerance
         assert natural_residual(p, f) <= tolerance * 1.001 + 16.0 * np.finfo(float).eps * (np.abs(p.A) @ np.abs(f)).max()
     assert astray > 0
+
+
+# ---- where it begins
+
+NEAR = STARTS[0]
+
+
+def products(p: Problem, point: InsidePoint) -> tuple[Array, Array, Array]:
+    """Products of normals (k,), of friction (k, 4) (the vector product of cones with one zero more), and of bounds (n, 2).
+
+    They are NaN where there is no friction or bound.
+    """
+    k, n = len(p.mu), len(p.lower)
+    f, normal = point.f[: 3 * k].reshape(k, 3), point.normal[:k]
+    friction, rows = np.full((k, 4), np.nan), np.full((n, 2), np.nan)
+    for c in np.flatnonzero(p.mu > 0.0):
+        most, (x, y), g = p.mu[c] * f[c, 0], f[c, 1:], point.friction[c]
+        if p.pyramid:
+            friction[c] = g * [most + x, most - x, most + y, most - y]
+        else:
+            friction[c] = [most * g[0] + x * g[1] + y * g[2], most * g[1] + g[0] * x, most * g[2] + g[0] * y, 0.0]
+    for j in range(n):
+        x = point.f[3 * k + j]
+        if p.lower[j] < p.upper[j]:
+            rows[j, 0] = (x - p.lower[j]) * point.low[j] if np.isfinite(p.lower[j]) else np.nan
+            rows[j, 1] = (p.upper[j] - x) * point.high[j] if np.isfinite(p.upper[j]) else np.nan
+    return f[:, 0] * normal, friction, rows
+
+
+def impulses_inside(rng: np.random.Generator, p: Problem, part: float, size: float) -> Array:
+    """Impulses with so great a part of the greatest friction, and rows well within their bounds."""
+    k = len(p.mu)
+    f = np.zeros(len(p.b))
+    normal, angle = size * rng.uniform(1.0, 3.0, k), rng.uniform(0.0, 2.0 * np.pi, k)
+    way = np.column_stack([np.cos(angle), np.sin(angle)])
+    way /= np.abs(way).max(axis=1)[:, None] if p.pyramid else 1.0
+    f[: 3 * k].reshape(k, 3)[:] = np.column_stack([normal, part * (p.mu * normal)[:, None] * way])
+    for j, (low, high) in enumerate(zip(p.lower, p.upper, strict=True)):
+        middle = low + size if np.isinf(high) else high - size if np.isinf(low) else 0.5 * (low + high)
+        f[3 * k + j] = middle if np.isfinite(middle) else 0.3
+    return f
+
+
+def problem_of_bounds(seed: int, pyramid: bool, mu: Any) -> Problem:
+    """Contacts with the coefficients mu, and a row with each kind of bounds, the last two of them nearly equal."""
+    rng = np.random.default_rng(seed)
+    k, inf = len(mu), np.inf
+    lower = np.array([0.0, -inf, -0.2, -inf, 1.0, -1e-9])
+    upper = np.array([inf, 0.5, 0.2, inf, 1.0 + 1e-6, 1e-9])
+    J = rng.standard_normal((3 * k + 6, 3 * k + 6))
+    p = Problem(J @ J.T, rng.standard_normal(3 * k + 6), np.array(mu, float), lower, upper, pyramid)
+    return with_factor_of(p, J)
+
+
+MUS = pytest.mark.parametrize("mu", [[0.3, 1.0, 2.0], [0.0, 0.5, 0.0]], ids=["friction", "no friction"])
+
+
+@FRICTION
+@MUS
+@pytest.mark.parametrize("seed", range(4))
+def test_a_start_is_at_the_impulses_given_where_these_are_inside(seed: int, mu: list[float], pyramid: bool) -> None:
+    """With all products alike, and those of vectors zero: the point is on the central path but for velocities."""
+    p = problem_of_bounds(seed, pyramid, mu)
+    near = impulses_inside(np.random.default_rng(seed), p, 0.8, 100.0)
+    point = begun(p, NEAR, near)[0].point
+    assert_inside(p, point)
+    np.testing.assert_allclose(point.f[: len(near)], near, rtol=1e-14)
+    normals, friction, rows = products(p, point)
+    s = normals[0]
+    np.testing.assert_allclose(normals, s, rtol=1e-13)
+    np.testing.assert_allclose(rows[np.isfinite(rows)], s, rtol=1e-12)
+    assert np.isfinite(rows).sum() == 8
+    expected = np.array([s] * 4 if pyramid else [s, 0.0, 0.0, 0.0])
+    np.testing.assert_allclose(
+        friction[p.mu > 0.0], np.tile(expected, (int((p.mu > 0.0).sum()), 1)), rtol=1e-12, atol=1e-12 * s
+    )
+
+
+@FRICTION
+@MUS
+@pytest.mark.parametrize("part", [0.95, 1.0, 1.5, 1e6])
+def test_friction_begins_inside_of_the_cone_along_the_friction_given(part: float, mu: list[float], pyramid: bool) -> None:
+    """Normal impulses are the given ones, and products alike."""
+    p = problem_of_bounds(3, pyramid, mu)
+    near = impulses_inside(np.random.default_rng(0), p, part, 100.0)
+    point = begun(p, NEAR, near)[0].point
+    assert_inside(p, point)
+    f, given = point.f[:9].reshape(3, 3), near[:9].reshape(3, 3)
+    np.testing.assert_array_equal(f[:, 0], given[:, 0])
+    np.testing.assert_allclose(f[:, 1:], INSIDE / part * given[:, 1:], rtol=1e-12)
+    _, friction, _ = products(p, point)
+    np.testing.assert_allclose(friction[p.mu > 0.0, 0], point.normal[0] * f[0, 0], rtol=1e-11)
+
+
+@FRICTION
+@MUS
+@pytest.mark.parametrize("size", [0.0, 1e-12, 1.0, 1e6])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_start_near_any_impulses_is_inside(seed: int, size: float, mu: list[float], pyramid: bool) -> None:
+    """Also of bounds that are nearly equal, and of cones that the impulses are outside of.
+
+    Contacts with smaller normal impulses than in other starts begin as in those.
+    """
+    p = problem_of_bounds(seed, pyramid, mu)
+    near = size * np.random.default_rng(seed).standard_normal(len(p.b))
+    work, newton = begun(p, NEAR, near)
+    assert_inside(p, work.point)
+    other = begun(p, NEAR._replace(near=False), near)[0].point
+    for c in range(3):
+        assert work.point.f[3 * c] == max(near[3 * c], other.f[3 * c])
+        if near[3 * c] <= other.f[3 * c]:
+            np.testing.assert_array_equal(work.point.f[3 * c : 3 * c + 3], other.f[3 * c : 3 * c + 3])
+            assert work.point.normal[c] == other.normal[c]
+            np.testing.assert_array_equal(work.point.friction[c], other.friction[c])
+    normals, _, rows = products(p, work.point)
+    np.testing.assert_allclose(rows[np.isfinite(rows)], normals[0], rtol=1e-6)  # what 2e-9 of bounds leaves of digits
+    for _ in range(4):
+        assert 0.0 <= step_inside(p, NEAR, newton, work) <= 1.0
+        assert_inside(p, work.point)
+
+
+@pytest.mark.parametrize("start", STARTS[:2])
+def test_rows_whose_bounds_are_equal_have_that_impulse(start: Start) -> None:
+    lower = np.array([0.7, -0.1])
+    p = with_factor_of(Problem(np.eye(2), np.ones(2), np.zeros(0), lower, np.array([0.7, 0.1])), np.eye(2))
+    work, newton = begun(p, start, np.array([5.0, 5.0]))
+    assert work.point.f[0] == 0.7
+    for _ in range(3):
+        step_inside(p, start, newton, work)
+        assert work.point.f[0] == 0.7 and -0.1 < work.point.f[1] < 0.1
+
+
+def test_a_start_ends_after_steps_in_which_products_do_not_fall(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no solution. `STALLED` steps in turn, each of which leaves more than `PROGRESS` of the least before."""
+    p, ended = of_arrays(drawn("squeezed", 0)), 0
+    work, tolerance = solver_work(len(p.b)), 1e-8 * float(np.abs(p.b).max())
+    write_rho(p, work.newton.rho)
+    factored, seen = with_factor(p, work), list[float]()
+
+    def noted(problem: Problem, friction: float, point: InsidePoint, way: InsidePoint, part: float) -> float:
+        seen.append(products_at(problem, friction, point, way, part))
+        return seen[-1]
+
+    def step(problem: Problem, start: Start, newton: NewtonWork, work: InteriorWork) -> float:
+        with monkeypatch.context() as inner:
+            inner.setattr(interior_point, "products_at", products_at)
+            return step_inside(problem, start, newton, work)
+
+    monkeypatch.setattr(interior_point, "products_at", noted)
+    monkeypatch.setattr(interior_point, "step_inside", step)
+    for start in STARTS:
+        seen.clear()
+        _, steps, _ = solve_inside(p, factored, np.zeros(len(p.b)), np.inf, tolerance, start, work.interior, work.newton)
+        lowest, stalled = seen[0], 0
+        for count, product in enumerate(seen[1:], start=1):
+            assert stalled < STALLED
+            lowest, stalled = (product, 0) if product < PROGRESS * lowest else (lowest, stalled + 1)
+            assert (count == steps) == (count == len(seen) - 1)
+        assert stalled == STALLED or steps == STEPS
+        ended += steps < STEPS
+    assert ended > 0

@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import block_diag
 from scipy.optimize import approx_fprime, lsq_linear, nnls
 
-from contact.given_matrices import with_factor_of
+from contact.given_matrices import matrix_of, with_factor_of
 from contact.problem_families import drawn
 from featherweight.contact import newton
 from featherweight.contact.impulses import natural_residual, of_arrays
@@ -332,8 +332,7 @@ def test_a_step_ends_where_the_first_contact_or_row_changes_its_state(seed: int,
 def rows_that_change_after(parts: list[float]) -> tuple[Problem, Array, NewtonWork]:
     """Rows that are at their lower bounds, zero, after these parts of a step."""
     n = len(parts)
-    p, work, none = Problem(np.eye(n), np.zeros(n), np.zeros(0), np.zeros(n), np.full(n, np.inf)), newton_work(n), np.zeros(0)
-    assert len(none) == 0
+    p, work = Problem(np.eye(n), np.zeros(n), np.zeros(0), np.zeros(n), np.full(n, np.inf)), newton_work(n)
     work.rho[:n], work.velocity[:n], work.tried[:n], work.equations.step[:n] = 1.0, 0.0, 0.0, 1.0
     return p, np.array(parts), work
 
@@ -460,8 +459,8 @@ def test_velocities_along_a_path_are_those_of_the_impulses(
 
 
 CYCLES = [
-    ("patch", 21), ("twins", 51), ("scaled", 9), ("grasp", 1), ("stack", 27), ("heap", 1), ("heap", 21), ("dry friction", 27),
-    ("random rank", 41), ("random rank", 43),
+    ("patch", 21), ("patch", 77), ("wedge", 98), ("twins", 51), ("pinch", 67), ("grasp", 1), ("stack", 27), ("heap", 1),
+    ("heap", 98), ("chain with contacts", 78), ("dry friction", 27), ("random rank", 41), ("random rank", 43),
 ]  # fmt: skip
 
 
@@ -492,7 +491,8 @@ def test_paths_keep_the_best_impulses_that_they_meet(seed: int, name: str, facto
         f = start.copy()
         left, steps = path_steps(p, f, tolerance, most, work)
         assert steps <= most and (left <= tolerance or steps == most)
-        assert left == pytest.approx(natural_residual(p, f), rel=1e-6, abs=1e-3 * tolerance)
+        rounding = 16.0 * np.finfo(float).eps * (np.abs(matrix_of(p)) @ np.abs(f)).max()
+        assert left == pytest.approx(natural_residual(p, f), rel=1e-6, abs=1e-3 * tolerance + rounding)
         if most == 0:
             np.testing.assert_array_equal(f, start)
         assert left <= last

@@ -25,6 +25,7 @@ from .contact_problem import (
 from .impulses import Solution, SolverWork, greatest_of, solve_in, solver_work
 from .interior_point import ACCEPTED
 from .laws import RETURN_SPEED, Problem, bounces, part_of_restitution, stored_energy, write_restitution
+from .newton import PROXIMAL, solve_by_newton, write_rho
 from .row_factor import (
     NO_BRANCHES,
     FactorSizes,
@@ -40,6 +41,7 @@ PARTED = 1e-6  # of the slop: accuracy of the displacement that parts bodies
 SPARED = 1e-3  # of the slop: overlap beyond it for which bodies are not parted, since what rests is there to rounding
 STRUCK = 1e2  # times the tolerance: approach from which on a contact is struck
 IMPACT, SMOOTH, LAST = range(3)  # problems of a step with impacts; the last alone where there are none
+PUSHES = 6  # whole Newton steps for that displacement, which find many contacts at once
 MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
 
 
@@ -261,7 +263,10 @@ def write_push(
             opening = max(p.approach[r] + change[r], 0.0)
             pushed[kept], gap[kept], l[kept] = r, law.distance[i] + h * opening + slop, 0.0
             kept += 1
-    solution = solve_in(problem_of_normals(p, kept, work), l[:kept], PARTED * slop, work.solver)
+    problem, newton = problem_of_normals(p, kept, work), work.solver.newton
+    write_rho(problem, newton.rho)
+    _, steps = solve_by_newton(problem, l[:kept], PARTED * slop, PUSHES, PROXIMAL, newton)  # which often ends here
+    solution = solve_in(problem, l[:kept], PARTED * slop, work.solver)
     copy_numbers(solution.impulses, l[:kept])
     impulses.push[:], impulses.joint_push[:] = 0.0, 0.0
     for i in range(kept):
@@ -270,7 +275,7 @@ def write_push(
         else:
             r = p.active[pushed[i] - 3 * k]
             impulses.joint_push[rows.joint[r]] += rows.sign[r] * l[i]
-    return solution.newton_steps
+    return steps + solution.newton_steps
 
 
 def problem_of_normals(p: AssembledProblem, kept: int, work: ImpulseWork) -> Problem:
@@ -332,7 +337,7 @@ def resolve(
     parting = stored = 0.0
     if solution.residual <= allowed:
         parting, pushing = write_impulses(model, contacts, p, solution.impulses, impulses, work)
-        solution = solution._replace(newton_steps=solution.newton_steps + 1000 * pushing)
+        solution = solution._replace(newton_steps=solution.newton_steps + pushing)
         stored = newly_stored(p, solution.impulses, model.settings.step, workspace.assembly.gap, work)
     inexact = bool(solution.residual > tolerance)
     return SolverReport(

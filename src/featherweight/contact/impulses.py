@@ -35,8 +35,8 @@ from .interior_point import STARTS, InteriorWork, interior_work, solve_inside
 from .islands import Islands, find_islands, give_back_island, problem_of_island, room_for_islands
 from .laws import Problem
 from .newton import (
+    AT_END,
     PATH_STEPS,
-    PROXIMAL,
     NewtonWork,
     newton_work,
     project_all,
@@ -207,7 +207,7 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
         residual = write_residual(problem, f, newton)
         if again == SETTLING - 1 or not reached or not residual > tolerance:
             break
-        residual, more = solve_by_newton(problem, f, 0.1 * tolerance, SETTLING, PROXIMAL, newton)
+        residual, more = solve_by_newton(problem, f, 0.1 * tolerance, SETTLING, AT_END, newton)
         steps += more
     return Solution(f, residual, steps, inside)
 

@@ -32,7 +32,8 @@ from .row_factor import NO_BRANCHES, FactorSizes, sum_of_squares
 
 PROXIMAL = 1e-5
 PATH_STEPS = 14
-ALONG_PATH = 1e-8  # the proximal term of steps along a path
+ALONG_PATH, AT_END = 1e-7, 1e-6  # proximal terms of steps along a path; less than the second is solved for less accurately
+CLOSE = 1e3  # times the tolerance, below which the second is taken
 GAIN = 0.5  # of the residual left by a whole step that is taken in any case
 AT_ONCE = 1e-3  # of a step: what changed in the step before does not change back within it
 HERE, BEYOND = 1e-12, 1e-9  # of a step: changes so near have been, and so far beyond a change a step ends
@@ -165,7 +166,7 @@ def solve_along_path(problem: Problem, f: Vector, tolerance: float, most: int, w
     for count in range(most):
         if not least > tolerance:
             return least, count
-        write_newton_step(problem, ALONG_PATH, work)
+        write_newton_step(problem, ALONG_PATH if residual > CLOSE * tolerance else AT_END, work)
         write_product(problem, step[:m], work.equations, changes[:m])
         part, changed = part_to_change(problem, last, before, work)
         left = move_along(problem, 1.0, last[:m], work)
