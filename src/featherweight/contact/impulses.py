@@ -36,6 +36,7 @@ from .islands import Islands, find_islands, give_back_island, problem_of_island,
 from .laws import Problem
 from .newton import (
     AT_END,
+    PROXIMAL,
     PATH_STEPS,
     NewtonWork,
     newton_work,
@@ -59,8 +60,10 @@ from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chos
 
 FEWEST = 4  # contacts that are solved for all at once
 TURNS = 10  # of working sets, before all contacts are taken
+MANY, WHOLE_STEPS = 24, 8
 SWEEPS = 10
-ROUNDS = 8
+FAIR, LAST_SWEEPS = 1e5, 200
+ROUNDS = 6
 SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
 
 
@@ -175,7 +178,12 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
     rho is written.
     """
     newton, current = work.newton, work.kept[: len(f)]
-    residual, steps = solve_along_path(problem, f, tolerance, PATH_STEPS, newton)
+    residual, steps = np.inf, 0
+    if len(problem.mu) > MANY:
+        residual, steps = solve_by_newton(problem, f, tolerance, WHOLE_STEPS, PROXIMAL, newton)
+    if residual > tolerance:
+        residual, more = solve_along_path(problem, f, tolerance, PATH_STEPS, newton)
+        steps += more
     inside = 0
     copy_numbers(newton.last, current)
     for number in range(rounds):
@@ -201,6 +209,14 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
                 newton,
             )
             residual, inside, steps = left, inside + taken, steps + more
+    if residual > FAIR * tolerance and rounds == ROUNDS:
+        copy_numbers(f, current)
+        sweep(problem, current, LAST_SWEEPS, newton)
+        left, more = solve_along_path(problem, current, tolerance, PATH_STEPS, newton)
+        steps += more
+        if left < residual:
+            residual = left
+            copy_numbers(current, f)
     reached = residual <= tolerance
     for again in range(SETTLING):
         project_all(problem, f, newton.equations.P)  # what the tolerance left outside
