@@ -387,16 +387,10 @@ def expected_impulses(p: Problem) -> Array:
     return f
 
 
-PIECEWISE = pytest.mark.parametrize("kind", ["limits", "bounds", "no friction", "pyramid"])
-
-
-@PIECEWISE
-@pytest.mark.parametrize("seed", range(12))
-def test_a_part_of_a_step_takes_that_part_of_the_residual(seed: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All entries become less alike. Otherwise the step is a whole one, which leaves at most `GAIN` or changes nothing."""
-    p = piecewise_linear(seed, kind)
-    f, tolerance, work = begun(p)
-    visits, parts = Visits(p, work, monkeypatch), list[float]()
+@pytest.mark.parametrize("kind", ["limits", "bounds", "no friction", "pyramid"])
+def test_a_part_of_a_step_takes_that_part_of_the_residual(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the proximal term. Otherwise the step is a whole one, which leaves at most `GAIN` or changes no state."""
+    in_parts, parts = 0, list[float]()
 
     def part_found(problem: Problem, f: Array, before: int, work: NewtonWork) -> tuple[float, int]:
         found = part_to_change(problem, f, before, work)
@@ -404,22 +398,26 @@ def test_a_part_of_a_step_takes_that_part_of_the_residual(seed: int, kind: str, 
         return found
 
     monkeypatch.setattr(newton, "part_to_change", part_found)
-    left, steps = solve_along_path(p, f, tolerance, 100, work)
-    visits.note()
-    assert left <= tolerance and steps == len(parts) < 50
-    in_parts = 0
-    for i, part in enumerate(parts):
-        step, residual, after = visits.step[i], visits.residual[i], visits.residual[i + 1]
-        taken = float((visits.f[i] - visits.f[i + 1]) @ step / (step @ step))
-        small = 1e-6 * np.abs(residual).max()
-        if part < 1.0 and abs(taken - 1.0) > 1e-6:
-            in_parts += 1
-            assert taken == pytest.approx(part, rel=1e-6)
-            np.testing.assert_allclose(after, (1.0 - part) * residual, rtol=0.0, atol=small)
-        else:
-            assert taken == pytest.approx(1.0)
-            assert part == 1.0 or np.abs(after).max() <= GAIN * np.abs(residual).max()
-    assert in_parts > 0 or steps < 4
+    for seed in range(12):
+        p = piecewise_linear(seed, kind)
+        f, tolerance, work = begun(p)
+        visits = Visits(p, work, monkeypatch)
+        parts.clear()
+        left, steps = solve_along_path(p, f, tolerance, 100, work)
+        visits.note()
+        assert left <= tolerance and steps == len(parts) < 50
+        for i, part in enumerate(parts):
+            step, residual, after = visits.step[i], visits.residual[i], visits.residual[i + 1]
+            taken = float((visits.f[i] - visits.f[i + 1]) @ step / (step @ step))
+            small = 1e-5 * np.abs(residual).max()
+            if part < 1.0 and abs(taken - 1.0) > 1e-6:
+                in_parts += 1
+                assert taken == pytest.approx(part, rel=1e-6)
+                np.testing.assert_allclose(after, (1.0 - part) * residual, rtol=0.0, atol=small)
+            else:
+                assert taken == pytest.approx(1.0)
+                assert part == 1.0 or np.abs(after).max() <= GAIN * np.abs(residual).max()
+    assert in_parts >= 3
 
 
 @pytest.mark.parametrize("kind", ["limits", "bounds", "no friction"])

@@ -107,6 +107,15 @@ def write_step(problem: Problem, equations: BlockEquations) -> None:
         write_step_by_matrix(problem.A, len(problem.mu), equations)
 
 
+def write_change_of_step(problem: Problem, equations: BlockEquations, change: Vector) -> None:
+    """Write A x for the solution x of `write_step`; with a factor of A it is there already, but for R."""
+    if not problem.factored:
+        write_matrix_product(problem.A, equations.step[: len(change)], change)
+        return
+    for i in range(len(change)):
+        change[i] = equations.moved[i] + problem.R[i] * equations.step[i]
+
+
 # ---- with the matrix
 
 

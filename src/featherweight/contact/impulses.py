@@ -36,8 +36,8 @@ from .islands import Islands, find_islands, give_back_island, problem_of_island,
 from .laws import Problem
 from .newton import (
     AT_END,
-    PROXIMAL,
     PATH_STEPS,
+    PROXIMAL,
     NewtonWork,
     newton_work,
     project_all,
@@ -60,7 +60,7 @@ from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chos
 
 FEWEST = 4  # contacts that are solved for all at once
 TURNS = 10  # of working sets, before all contacts are taken
-MANY, WHOLE_STEPS = 24, 8
+MANY, WHOLE_STEPS = 40, 8
 SWEEPS = 10
 FAIR, LAST_SWEEPS = 1e5, 200
 ROUNDS = 6

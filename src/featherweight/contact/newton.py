@@ -24,6 +24,7 @@ from .block_equations import (
     block_equations,
     copy_numbers,
     place_of,
+    write_change_of_step,
     write_product,
     write_step,
 )
@@ -158,16 +159,16 @@ def solve_along_path(problem: Problem, f: Vector, tolerance: float, most: int, w
     Up to there r is linear but for the directions of sliding, so that a step along a part t of its way leaves (1 - t) r
     (Katzenelson 1965; Ralph 1994). Where a contact changes back at once, the step goes on to a later change.
     """
-    last, changes, step = work.last, work.tried, work.equations.step
+    last, changes = work.last, work.tried
     m = len(f)
     copy_numbers(f, last[:m])
     least = residual = write_residual(problem, last[:m], work)
     before = -1
     for count in range(most):
         if not least > tolerance:
-            return least, count
+            return write_residual(problem, f, work), count
         write_newton_step(problem, ALONG_PATH if residual > CLOSE * tolerance else AT_END, work)
-        write_product(problem, step[:m], work.equations, changes[:m])
+        write_change_of_step(problem, work.equations, changes[:m])
         part, changed = part_to_change(problem, last, before, work)
         left = move_along(problem, 1.0, last[:m], work)
         if part < 1.0 and not left <= GAIN * residual:
