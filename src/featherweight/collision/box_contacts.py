@@ -64,7 +64,8 @@ def most_opposed(P: Vector, n: TripleLike) -> tuple[int, float]:
 def box_box(PA: Vector, HA: Vector, PB: Vector, HB: Vector, reach: float, found: Matrix, polygons: Tensor) -> int:
     """Contacts of two boxes; -1 where they are apart, and neither a face nor edges that cross are next to each other.
 
-    Where edges cross and two faces are nearly parallel to both, the faces touch too. The crossing alone would let them turn into one another.
+    Where edges cross and two faces are nearly parallel to both, the faces touch too. The crossing alone would let the boxes
+    turn into one another.
     """
     apart = minus(position_of(PA), position_of(PB))
     best, most = best_axis(PA, HA, PB, HB, apart, reach)

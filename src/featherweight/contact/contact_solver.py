@@ -25,7 +25,7 @@ from .contact_problem import (
 from .impulses import Solution, SolverWork, greatest_of, solve_in, solver_work
 from .interior_point import ACCEPTED
 from .laws import RETURN_SPEED, Problem, bounces, part_of_restitution, stored_energy, write_restitution
-from .newton import PROXIMAL, solve_by_newton, write_rho
+from .newton import write_rho
 from .row_factor import (
     NO_BRANCHES,
     FactorSizes,
@@ -36,12 +36,13 @@ from .row_factor import (
     sizes_of_one_branch,
     sum_of_squares,
 )
+from .sweeps import sweep
 
 PARTED = 1e-6  # of the slop: accuracy of the displacement that parts bodies
 SPARED = 1e-3  # of the slop: overlap beyond it for which bodies are not parted, since what rests is there to rounding
 STRUCK = 1e2  # times the tolerance: approach from which on a contact is struck
 IMPACT, SMOOTH, LAST = range(3)  # problems of a step with impacts; the last alone where there are none
-PUSHES = 6  # whole Newton steps for that displacement, which find many contacts at once
+PUSHES = 20  # sweeps for that displacement, which begins from nothing
 MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
 
 
@@ -231,7 +232,7 @@ def write_impulses(
     for c in range(k):
         if p.law.distance[c] < -most:
             parting = MOST_PUSHED
-    steps = 0
+
     if parting > 0.0:
         steps = write_push(model, contacts, p, f, impulses, work)
     return parting, steps
@@ -265,7 +266,8 @@ def write_push(
             kept += 1
     problem, newton = problem_of_normals(p, kept, work), work.solver.newton
     write_rho(problem, newton.rho)
-    _, steps = solve_by_newton(problem, l[:kept], PARTED * slop, PUSHES, PROXIMAL, newton)  # which often ends here
+    sweep(problem, l[:kept], PUSHES, newton)
+
     solution = solve_in(problem, l[:kept], PARTED * slop, work.solver)
     copy_numbers(solution.impulses, l[:kept])
     impulses.push[:], impulses.joint_push[:] = 0.0, 0.0
@@ -275,7 +277,7 @@ def write_push(
         else:
             r = p.active[pushed[i] - 3 * k]
             impulses.joint_push[rows.joint[r]] += rows.sign[r] * l[i]
-    return steps + solution.newton_steps
+    return solution.newton_steps
 
 
 def problem_of_normals(p: AssembledProblem, kept: int, work: ImpulseWork) -> Problem:

@@ -37,7 +37,6 @@ from .laws import Problem
 from .newton import (
     AT_END,
     PATH_STEPS,
-    PROXIMAL,
     NewtonWork,
     newton_work,
     project_all,
@@ -60,10 +59,10 @@ from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chos
 
 FEWEST = 4  # contacts that are solved for all at once
 TURNS = 10  # of working sets, before all contacts are taken
-MANY, WHOLE_STEPS = 40, 8
+FAR = 1e7  # times the tolerance: where more is left, many contacts change at once
 SWEEPS = 10
 FAIR, LAST_SWEEPS = 1e5, 200
-ROUNDS = 6
+ROUNDS = 8
 SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
 
 
@@ -178,12 +177,9 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
     rho is written.
     """
     newton, current = work.newton, work.kept[: len(f)]
-    residual, steps = np.inf, 0
-    if len(problem.mu) > MANY:
-        residual, steps = solve_by_newton(problem, f, tolerance, WHOLE_STEPS, PROXIMAL, newton)
-    if residual > tolerance:
-        residual, more = solve_along_path(problem, f, tolerance, PATH_STEPS, newton)
-        steps += more
+    if write_residual(problem, f, newton) > FAR * tolerance:
+        sweep(problem, f, SWEEPS, newton)
+    residual, steps = solve_along_path(problem, f, tolerance, PATH_STEPS, newton)
     inside = 0
     copy_numbers(newton.last, current)
     for number in range(rounds):

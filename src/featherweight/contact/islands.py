@@ -51,18 +51,22 @@ def room_for_islands(size: int, sizes: FactorSizes) -> Islands:
 
 
 def find_islands(B: RowFactor, work: Islands) -> int:
-    """Sort groups and blocks by islands; how many islands there are."""
+    """Sort groups and blocks by islands; how many islands there are. B has at most as many groups as blocks."""
     parent, number, groups = work.parent, work.number, len(B.width)
     for a in range(B.plan.branches):
         parent[a], number[a] = a, -1
     for g in range(groups):
-        first = root_of(B.branch[B.run_begin[g]], parent) if B.run_begin[g] < B.run_begin[g + 1] else -1
-        for x in range(B.run_begin[g] + 1, B.run_begin[g + 1]):
-            parent[root_of(B.branch[x], parent)] = first
+        if B.member_begin[g] < B.member_begin[g + 1]:
+            for x in range(B.run_begin[g] + 1, B.run_begin[g + 1]):
+                parent[root_of(B.branch[x], parent)] = root_of(B.branch[x - 1], parent)
     count = 0
     for g in range(groups):
         work.island[g] = -1
         if B.member_begin[g] < B.member_begin[g + 1]:
+            if B.run_begin[g] == B.run_begin[g + 1]:  # nothing moves
+                work.island[g] = count
+                count += 1
+                continue
             root = root_of(B.branch[B.run_begin[g]], parent)
             if number[root] < 0:
                 number[root] = count

@@ -102,7 +102,8 @@ def sizes_of_one_branch(columns: int) -> FactorSizes:
 
 def sizes_of(B: RowFactor) -> FactorSizes:
     """Return the sizes of a factor, for equations with it."""
-    return sizes_of_branches(B.plan.size[: B.plan.branches], 0, 0)._replace(columns=B.size)
+    runs = int(np.diff(B.run_begin).max(initial=0))
+    return sizes_of_branches(B.plan.size[: B.plan.branches], 0, runs)._replace(columns=B.size)
 
 
 def row_factor_work(blocks: int, sizes: FactorSizes) -> RowFactorWork:

@@ -79,7 +79,7 @@ def stepped_contact(
 def stepped_row(problem: Problem, i: int, f: float, u: float, work: NewtonWork) -> float:
     """Return the impulse of row i after its turn."""
     j = i - 3 * len(problem.mu)
-    return min(max(f - u / work.rho[i], problem.lower[j]), problem.upper[j])
+    return min(max(f - u / work.rho[i], problem.lower[j]), problem.upper[j])  # type: ignore[no-any-return]
 
 
 # ---- with a factor
