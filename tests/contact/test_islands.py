@@ -302,7 +302,6 @@ def test_impulses_of_islands_are_those_of_each_alone(seed: int, as_compiled: boo
     assert solution.interior_steps == max(s.interior_steps for _, s in alone)
 
 
-@pytest.mark.xfail(strict=True, raises=IndexError, reason="`sizes_of` says that groups have no branches: no room for islands")
 def test_room_by_the_sizes_of_a_factor_has_room_for_islands() -> None:
     """`solve_problem` and benchmarks make their room so."""
     rng = np.random.default_rng(0)

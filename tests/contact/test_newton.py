@@ -439,7 +439,10 @@ def test_a_path_ends_after_finitely_many_steps_at_the_impulses_of_least_energy(s
 def test_velocities_along_a_path_are_those_of_the_impulses(
     name: str, seed: int, factored: bool, pyramid: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are kept from step to step; rounding counts by the greatest impulses and steps that there were."""
+    """They are kept from step to step; rounding counts by the greatest impulses and steps that there were.
+
+    With a factor of A their change is that of the equations' solution, to rounding divided by the proximal term.
+    """
     p = of_arrays(drawn(name, seed)._replace(pyramid=pyramid))
     A = p.A
     if factored:
@@ -452,7 +455,9 @@ def test_velocities_along_a_path_are_those_of_the_impulses(
     assert steps > 3
     largest, size = np.zeros(len(f)), np.abs(p.b)
     for x, u, step in zip(visits.f, visits.velocity, [*visits.step, np.zeros(len(f))], strict=True):
-        np.testing.assert_array_less(np.abs(A @ x + p.b - u), 1e-13 * (size + np.abs(A) @ largest).max())
+        np.testing.assert_array_less(
+            np.abs(A @ x + p.b - u), (1e-8 if factored else 1e-13) * (size + np.abs(A) @ largest).max()
+        )
         largest = np.maximum(largest, np.maximum(np.abs(x), np.abs(step)))
 
 
@@ -493,5 +498,5 @@ def test_paths_keep_the_best_impulses_that_they_meet(seed: int, name: str, facto
         assert left == pytest.approx(natural_residual(p, f), rel=1e-6, abs=1e-3 * tolerance + rounding)
         if most == 0:
             np.testing.assert_array_equal(f, start)
-        assert left <= last
+        assert left <= last * (1.0 + 1e-6)
         last = left

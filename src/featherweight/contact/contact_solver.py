@@ -232,7 +232,7 @@ def write_impulses(
     for c in range(k):
         if p.law.distance[c] < -most:
             parting = MOST_PUSHED
-
+    steps = 0
     if parting > 0.0:
         steps = write_push(model, contacts, p, f, impulses, work)
     return parting, steps

@@ -177,7 +177,7 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
     rho is written.
     """
     newton, current = work.newton, work.kept[: len(f)]
-    if write_residual(problem, f, newton) > FAR * tolerance:
+    if greatest_of(f) > 0.0 and write_residual(problem, f, newton) > FAR * tolerance:
         sweep(problem, f, SWEEPS, newton)
     residual, steps = solve_along_path(problem, f, tolerance, PATH_STEPS, newton)
     inside = 0

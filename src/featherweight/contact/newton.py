@@ -165,8 +165,11 @@ def solve_along_path(problem: Problem, f: Vector, tolerance: float, most: int, w
     least = residual = write_residual(problem, last[:m], work)
     before = -1
     for count in range(most):
+        if count > 0 and not least > tolerance:
+            least = residual = write_residual(problem, f, work)  # without what rounding has added to velocities
+            copy_numbers(f, last[:m])
         if not least > tolerance:
-            return write_residual(problem, f, work), count
+            return least, count
         write_newton_step(problem, ALONG_PATH if residual > CLOSE * tolerance else AT_END, work)
         write_change_of_step(problem, work.equations, changes[:m])
         part, changed = part_to_change(problem, last, before, work)
@@ -181,7 +184,7 @@ def solve_along_path(problem: Problem, f: Vector, tolerance: float, most: int, w
             copy_numbers(last, f)
         elif not residual < np.inf:
             return least, count + 1
-    return least, most
+    return write_residual(problem, f, work), most
 
 
 def move_along(problem: Problem, part: float, f: Vector, work: NewtonWork) -> float:
