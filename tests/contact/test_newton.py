@@ -18,7 +18,6 @@ from featherweight.contact.newton import (
     AT_ONCE,
     BEYOND,
     GAIN,
-    PROXIMAL,
     NewtonWork,
     newton_work,
     part_of_contact,
@@ -33,6 +32,7 @@ from featherweight.contact.newton import (
 )
 from featherweight.engine.loops.kernels import compiled
 
+PROXIMAL = 1e-5
 Array = np.ndarray[Any, np.dtype[Any]]
 whole_steps, path_steps = compiled(solve_by_newton), compiled(solve_along_path)
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])

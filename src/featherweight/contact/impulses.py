@@ -15,10 +15,10 @@ the solution (de Saxcé and Feng 1998), a sequence of the same convex problems w
 Rows with bounds, lower <= f <= upper (limits and dry friction of joints), obey u = 0, or u >= 0 at the lower and u <= 0 at
 the upper bound. Contacts come first in A, three rows each, then rows with bounds.
 
-The solver starts from the impulses of the step before, with a few of the contacts (`working_set`). It takes semismooth Newton
-steps (`newton`), which are exact once it is known what sticks, slides and is open: one or two where little changed. Where they
-go astray, an interior-point method (`interior_point`) goes on, and at last Newton steps from the solution for softer contacts.
-The number of all these steps is bounded.
+The solver takes islands in turn (`islands`), and of each a few contacts first (`working_set`). From the impulses of the step before
+Newton's method follows a path (`newton`), on which each step ends where a contact begins to stick, to slide or to open: one or
+two steps where little changed. Where the path does not reach the solution, sweeps over all contacts (`sweeps`), further paths
+and an interior-point method (`interior_point`) take turns. The number of all these steps is bounded.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chos
 FEWEST = 4  # contacts that are solved for all at once
 TURNS = 10  # of working sets, before all contacts are taken
 FAR = 1e7  # times the tolerance: where more is left, many contacts change at once
-SWEEPS = 10
-FAIR, LAST_SWEEPS = 1e5, 200
-ROUNDS = 8
+ROUNDS = 8  # of sweeps and a path, with interior points in every second
+SWEEPS = 10  # of a round
+FAIR, LAST_SWEEPS = 1e5, 200  # so many sweeps at last, if more than so many times the tolerance is left
 SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
 
 
@@ -172,10 +172,7 @@ def solve_connected(problem: Problem, best: Vector, tolerance: float, work: Solv
 
 
 def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work: SolverWork) -> Solution:
-    """Change impulses to the solution, without a working set, in so many rounds at most.
-
-    rho is written.
-    """
+    """Change impulses to the solution, without a working set, in so many rounds at most; rho is written."""
     newton, current = work.newton, work.kept[: len(f)]
     if greatest_of(f) > 0.0 and write_residual(problem, f, newton) > FAR * tolerance:
         sweep(problem, f, SWEEPS, newton)

@@ -14,8 +14,8 @@ the distance to each bound and its multiplier; so have the four sides of a pyram
 
 A step is Mehrotra's: the direction in which all products vanish says how far s can decrease; the step goes to that s, and
 corrects the error of second order of the first direction. Cones are scaled as Nesterov and Todd do. The equations of a step
-have the form of `block_equations`. Where steps become short, the method begins again from another point, or with another ratio
-of the products of friction to those of normals: the central path may fold for one ratio and not for another.
+have the form of `block_equations`. Where products do not fall any more, a start ends. The next one begins elsewhere, or has
+another ratio of the products of friction to those of normals: the central path may fold for one ratio and not for another.
 """
 
 from __future__ import annotations
@@ -51,25 +51,23 @@ GAIN = 0.1  # of the residual is left at most after each of them, or they end
 MOST_POLISHING = 8
 INSIDE = 0.9  # part of the greatest friction with which the method begins near given impulses
 HOLDING = 1e-7  # of rho
-YIELDING = 1e-9  # of rho: as `newton.PROXIMAL`, against rounding only
+YIELDING = 1e-9  # of rho, against rounding only
 
 
 class Start(NamedTuple):
     """A point from which the method begins."""
 
     near: bool  # begins near the impulses given
-    unlike: bool  # contacts with more inertia have greater impulses, else all have the same
     holding: bool  # impulses are of the size of those that would hold all, else of each contact by itself
     size: float  # times the impulses and velocities
-    pace: float  # products stay above this part of what velocities lack, both by those at first
     friction: float  # products of friction by those of normals
 
 
 STARTS = (
-    Start(True, True, False, 0.3, 0.0, 1.0),
-    Start(False, True, False, 1.0, 0.0, 1.0),
-    Start(False, True, False, 1.0, 0.0, 10.0),
-    Start(False, True, True, 1.0, 0.0, 3.0),
+    Start(True, False, 0.3, 1.0),
+    Start(False, False, 1.0, 1.0),
+    Start(False, False, 1.0, 10.0),
+    Start(False, True, 1.0, 3.0),
 )
 
 
@@ -99,15 +97,14 @@ class InteriorWork(NamedTuple):
     velocity: Vector  # (m,) u
     scaling: Matrix  # (k, 4) of cones
     polished: Vector  # (m,)
-    pace: Vector  # (1,) the least products, by the greatest lack
 
 
 def interior_work(size: int) -> InteriorWork:
     """Room for so many unknowns."""
     k = size // 3 + 1
     point, ahead, way, tried = (inside_point(k, size) for _ in range(4))
-    velocity, polished, pace = np.empty(size), np.empty(size), np.zeros(1)
-    return InteriorWork(point, ahead, way, tried, velocity, np.empty((k, 4)), polished, pace)
+    velocity, polished = np.empty((2, size))
+    return InteriorWork(point, ahead, way, tried, velocity, np.empty((k, 4)), polished)
 
 
 def solve_inside(
@@ -124,9 +121,8 @@ def solve_inside(
 
     `factored` is the same problem with a factor of A.
     """
-    polishing = 0
+    polishing = stalled = 0
     begin_inside(factored, start, best, newton, work)
-    stalled, work.pace[0] = 0, 0.0
     lowest = products_at(factored, start.friction, work.point, work.way, 0.0)
     for count in range(STEPS):
         length = step_inside(factored, start, newton, work)
@@ -165,8 +161,8 @@ def polish(
 def begin_inside(problem: Problem, start: Start, near: Vector, newton: NewtonWork, work: InteriorWork) -> None:
     """Write where to begin: all products alike, velocities of the size of the greatest, impulses of those that would hold all.
 
-    Of contacts that are unlike the heavier has the greater impulse, or all have the same. A start that is near impulses begins
-    with those, but as far inside as the others begin.
+    Contacts with more inertia have greater impulses. A start that is near impulses begins with those, but as far inside as
+    others begin.
     """
     point, rho, held = work.point, newton.rho, newton.equations.step
     k, m, f = len(problem.mu), len(problem.b), point.f
@@ -174,12 +170,12 @@ def begin_inside(problem: Problem, start: Start, near: Vector, newton: NewtonWor
         write_holding_impulses(problem, newton, work)
     force = speed = 0.0
     for i in range(m):
-        root = sqrt(rho[i]) if start.unlike else 1.0
+        root = sqrt(rho[i])
         x = held[i] if start.holding else problem.b[i] / rho[i]
         force, speed = max(force, abs(x) * root), max(speed, abs(problem.b[i]) / root)
     force, speed = start.size * force, start.size * speed
     for c in range(k):
-        root = sqrt(rho[3 * c]) if start.unlike else 1.0
+        root = sqrt(rho[3 * c])
         f[3 * c], f[3 * c + 1], f[3 * c + 2] = force / root, 0.0, 0.0
         point.normal[c] = speed * root
         for j in range(4):
@@ -188,7 +184,7 @@ def begin_inside(problem: Problem, start: Start, near: Vector, newton: NewtonWor
             begin_near(problem, c, near, force * speed, point)
     for i in range(m - 3 * k):
         lower, upper, r = problem.lower[i], problem.upper[i], 3 * k + i
-        root = sqrt(rho[r]) if start.unlike else 1.0
+        root = sqrt(rho[r])
         point.low[i] = speed * root if lower > -inf else 0.0
         point.high[i] = speed * root if upper < inf else 0.0
         if lower > -inf and upper < inf:
@@ -270,19 +266,15 @@ def step_inside(problem: Problem, start: Start, newton: NewtonWork, work: Interi
     write_system_of_velocities(problem, False, equations)
     factor_system(problem.B, False, equations)
     s = products_at(problem, start.friction, point, ahead, 0.0)
-    lack = greatest_lack(problem, work)
-    if work.pace[0] == 0.0:
-        work.pace[0] = start.pace * s / max(lack, 1e-300)
-    floor = work.pace[0] * lack
     write_direction(problem, 0.0, 0.0, 0.0, ahead, work, newton)
     part = min(1.0, part_inside(problem, point, ahead))
     ratio = max(products_at(problem, start.friction, point, ahead, part), 0.0) / s
-    aim = max(s * ratio * ratio * ratio, floor)
+    aim = s * ratio * ratio * ratio
     write_direction(problem, aim, start.friction * aim, 1.0, way, work, newton)
     part = min(1.0, WITHIN * part_inside(problem, point, way))
     centre = 0.5
     while part < SHORT and centre <= 1.0:
-        aim = max(centre * s, floor)
+        aim = centre * s
         write_direction(problem, aim, start.friction * aim, 0.0, work.tried, work, newton)
         other = min(1.0, WITHIN * part_inside(problem, point, work.tried))
         if other > part:
@@ -403,21 +395,6 @@ def write_direction(
     for i in range(m):
         way.f[i] = h[i]
     finish_direction(problem, way, work)
-
-
-def greatest_lack(problem: Problem, work: InteriorWork) -> float:
-    """The greatest difference between velocities and those inside the cones."""
-    u, point, k = work.velocity, work.point, len(problem.mu)
-    worst = 0.0
-    for c in range(k):
-        worst = max(worst, abs(u[3 * c] - point.normal[c]))
-        if problem.mu[c] > 0.0:
-            for t in range(2):
-                worst = max(worst, abs(u[3 * c + 1 + t] - aim_of(problem, point, c, t)))
-    for j in range(len(problem.lower)):
-        if problem.lower[j] < problem.upper[j]:
-            worst = max(worst, abs(u[3 * k + j] - point.low[j] + point.high[j]))
-    return worst
 
 
 def aim_of(problem: Problem, point: InsidePoint, c: int, t: int) -> float:

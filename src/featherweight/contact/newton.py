@@ -9,6 +9,10 @@ rho is the greatest entry on the diagonal of A for each contact (Alart and Curni
 slides follows from f - u/rho, so that resting contacts, for which r is linear, are solved in a step or two. Impulses of
 redundant contacts are not unique, and contacts with gaps that differ cannot all stick: delta is the part of rho that yields
 in a step (a proximal term: it is zero where steps come to rest). Smaller ones make far steps between the corners of a foot.
+
+Whole steps change many contacts at once, most of them wrongly. Within one set of open, sticking and sliding contacts r is
+linear but for the directions of sliding, so a step to its first change leaves (1 - t) r after the part t of the way. The next
+step begins there (Katzenelson 1965; the path search of Ralph 1994, and of the solver PATH).
 """
 
 from __future__ import annotations
@@ -31,13 +35,12 @@ from .block_equations import (
 from .laws import Problem, project
 from .row_factor import NO_BRANCHES, FactorSizes, sum_of_squares
 
-PROXIMAL = 1e-5
 PATH_STEPS = 14
-ALONG_PATH, AT_END = 1e-7, 1e-6  # proximal terms of steps along a path; less than the second is solved for less accurately
-CLOSE = 1e3  # times the tolerance, below which the second is taken
-GAIN = 0.5  # of the residual left by a whole step that is taken in any case
-AT_ONCE = 1e-3  # of a step: what changed in the step before does not change back within it
-HERE, BEYOND = 1e-12, 1e-9  # of a step: changes so near have been, and so far beyond a change a step ends
+ALONG_PATH, AT_END = 1e-7, 1e-6  # proximal terms of steps along a path; equations with smaller ones are solved less accurately
+CLOSE = 1e3  # times the tolerance, below which the second term is taken
+GAIN = 0.5  # the whole step is taken if it leaves no more than this part of the residual
+AT_ONCE = 1e-3  # part of a step within which the contact that changed last does not change back
+HERE, BEYOND = 1e-12, 1e-9  # parts of a step: changes up to the first lie behind; a step ends by the second after a change
 
 
 class NewtonWork(NamedTuple):
@@ -200,14 +203,8 @@ def part_to_change(problem: Problem, f: Vector, before: int, work: NewtonWork) -
 
     `before` is the one that changed before. It may change back, but not at once: then the third change is taken.
     """
-    step, changes, velocity, rho, k, m = (
-        work.equations.step,
-        work.tried,
-        work.velocity,
-        work.rho,
-        len(problem.mu),
-        len(problem.b),
-    )
+    step, changes, velocity, rho = work.equations.step, work.tried, work.velocity, work.rho
+    k, m = len(problem.mu), len(problem.b)
     first, second, third = 1.0, 1.0, 1.0
     at_first, at_second, at_third = -1, -1, -1
     for c in range(m - 2 * k):
