@@ -15,10 +15,10 @@ the solution (de Saxcé and Feng 1998), a sequence of the same convex problems w
 Rows with bounds, lower <= f <= upper (limits and dry friction of joints), obey u = 0, or u >= 0 at the lower and u <= 0 at
 the upper bound. Contacts come first in A, three rows each, then rows with bounds.
 
-The solver takes islands in turn (`islands`), and of each a few contacts first (`working_set`). From the impulses of the step before
-Newton's method follows a path (`newton`), on which each step ends where a contact begins to stick, to slide or to open: one or
-two steps where little changed. Where the path does not reach the solution, sweeps over all contacts (`sweeps`), further paths
-and an interior-point method (`interior_point`) take turns. The number of all these steps is bounded.
+The solver takes islands in turn (`islands`), and of each a few contacts first (`working_set`). From the impulses of the step
+before Newton's method follows a path (`newton`), on which each step ends where a contact begins to stick, to slide or to open:
+one or two steps where little changed. Where the path does not reach the solution, sweeps over all contacts (`sweeps`), further
+paths and an interior-point method (`interior_point`) take turns. The number of all these steps is bounded.
 """
 
 from __future__ import annotations
