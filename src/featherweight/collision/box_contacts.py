@@ -72,7 +72,7 @@ def box_box(PA: Vector, HA: Vector, PB: Vector, HB: Vector, reach: float, found:
     if most > reach:
         return 0
     if best < 6:
-        count = box_faces(best, PA, HA, PB, HB, apart, reach, found, polygons)
+        count = box_faces(best, (PA, HA), (PB, HB), apart, reach, found, polygons)
         for j in range(count):
             if found[j, 6] <= most + 1e-9 * (1.0 + abs(most)):
                 return count
@@ -81,7 +81,7 @@ def box_box(PA: Vector, HA: Vector, PB: Vector, HB: Vector, reach: float, found:
     if most > 0.0 and not cross:
         return -1
     face, cosine = face_across(PA, PB, n)
-    count = box_faces(face, PA, HA, PB, HB, apart, reach, found, polygons) if cosine > NEARLY else 0
+    count = box_faces(face, (PA, HA), (PB, HB), apart, reach, found, polygons) if cosine > NEARLY else 0
     raise_gaps(found, count, most)
     put(found, count, point, n, most)
     found[count, 7] = MOST_POINTS
@@ -99,9 +99,14 @@ def face_across(PA: Vector, PB: Vector, n: TripleLike) -> tuple[int, float]:
 
 
 def box_faces(
-    face: int, PA: Vector, HA: Vector, PB: Vector, HB: Vector, apart: TripleLike, reach: float, found: Matrix, polygons: Tensor
+    face: int, one: tuple[Vector, Vector], other: tuple[Vector, Vector], apart: TripleLike, reach: float, found: Matrix,
+    polygons: Tensor,
 ) -> int:  # fmt: skip
-    """Contacts of the face across an axis, 0-2 of A and 3-5 of B, with the face of the other box that is turned to it most."""
+    """Contacts of the face across an axis, 0-2 of A and 3-5 of B, with the face of the other box that is turned to it most.
+
+    A and B are given by placement and half lengths.
+    """
+    (PA, HA), (PB, HB) = one, other
     if face < 3:
         side = 1.0 if inner(axis_of(PA, face), apart) <= 0.0 else -1.0
         outward = times(side, axis_of(PA, face))
