@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,15 @@ def projected(x: Array, mu: float, pyramid: bool) -> Array:
 
 
 def reference(p: Problem, A: Array, f: Array, count: int) -> Array:
-    """Sweeps with all velocities computed anew for each contact, group by group where there are any."""
+    """Sweeps there and back, with all velocities computed anew for each contact, group by group where there are any."""
     f, k = f.copy(), len(p.mu)
-    turns = p.B.members if p.factored else range(k + len(p.lower))
-    for _ in range(count):
-        for c in turns:
+    turns = (
+        [list(p.B.members[a:b]) for a, b in pairwise(p.B.member_begin)]
+        if p.factored
+        else [[c] for c in range(k + len(p.lower))]
+    )
+    for turn in range(count):
+        for c in chain(*(turns if turn % 2 == 0 else turns[::-1])):
             if c >= k:
                 r = 2 * k + c
                 f[r] = np.clip(f[r] - (A[r] @ f + p.b[r]) / (A[r, r] or 1.0), p.lower[c - k], p.upper[c - k])

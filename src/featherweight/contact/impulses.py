@@ -59,10 +59,10 @@ from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chos
 
 FEWEST = 4  # contacts that are solved for all at once
 TURNS = 10  # of working sets, before all contacts are taken
-FAR = 1e7  # times the tolerance: where more is left, many contacts change at once
+FAR = 1e7
 ROUNDS = 8  # of sweeps and a path, with interior points in every second
 SWEEPS = 10  # of a round
-FAIR, LAST_SWEEPS = 1e5, 200  # so many sweeps at last, if more than so many times the tolerance is left
+FAIR, LAST_SWEEPS = 1e5, 2000  # so many sweeps at last, if more than so many times the tolerance is left
 SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
 
 

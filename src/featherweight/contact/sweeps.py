@@ -2,7 +2,8 @@
 
     f_c <- P(f_c - u_c / rho)        twice for each contact, with its own block of A between
 
-(Jean 1999; Acary and others 2018 compare such methods.) Sweeps converge slowly, but from any start, and find out which contacts
+(Jean 1999; Acary and others 2018 compare such methods.) Every second sweep goes backwards, so that what changes at one end of a
+stack is felt at the other. Sweeps converge slowly, but from any start, and find out which contacts
 are open, stick and slide where many change at once: Newton's method then ends with full accuracy. With a factor of A the
 contacts of a group see its six velocities y = Y w alone, which an impulse changes by Y Yᵀ:
 
@@ -26,24 +27,33 @@ def sweep(problem: Problem, f: Vector, count: int, work: NewtonWork) -> None:
     if problem.factored:
         write_blocks_of_factor(problem, work)
         write_transposed_product(problem.B, len(problem.mu), f, work.equations.sums)
-        for _ in range(count):
-            for g in range(len(problem.B.width)):
+        groups = len(problem.B.width)
+        for turn in range(count):
+            for x in range(groups):
+                g = x if turn % 2 == 0 else groups - 1 - x
                 if problem.B.member_begin[g] < problem.B.member_begin[g + 1]:
                     sweep_group(problem, g, f, work)
         return
-    k, velocity = len(problem.mu), work.velocity
-    write_product(problem, f, work.equations, velocity[: len(f)])
-    for i in range(len(f)):
+    k, m, velocity = len(problem.mu), len(f), work.velocity
+    write_product(problem, f, work.equations, velocity[:m])
+    for i in range(m):
         velocity[i] += problem.b[i]
-    for _ in range(count):
-        for c in range(k):
-            sweep_contact_by_matrix(problem, c, f, work)
-        for i in range(3 * k, len(f)):
-            change = stepped_row(problem, i, f[i], velocity[i], work) - f[i]
-            if change != 0.0:
-                f[i] += change
-                for j in range(len(f)):
-                    velocity[j] += problem.A[j, i] * change
+    for turn in range(count):
+        for x in range(m - 2 * k):
+            c = x if turn % 2 == 0 else m - 2 * k - 1 - x
+            if c < k:
+                sweep_contact_by_matrix(problem, c, f, work)
+            else:
+                sweep_row_by_matrix(problem, 2 * k + c, f, work)
+
+
+def sweep_row_by_matrix(problem: Problem, i: int, f: Vector, work: NewtonWork) -> None:
+    """Change the impulse of row i, and all velocities."""
+    change = stepped_row(problem, i, f[i], work.velocity[i], work) - f[i]
+    if change != 0.0:
+        f[i] += change
+        for j in range(len(f)):
+            work.velocity[j] += problem.A[j, i] * change
 
 
 def sweep_contact_by_matrix(problem: Problem, c: int, f: Vector, work: NewtonWork) -> None:
