@@ -59,7 +59,7 @@ from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chos
 
 FEWEST = 4  # contacts that are solved for all at once
 TURNS = 10  # of working sets, before all contacts are taken
-FAR = 1e7
+MANY, FAR = 40, 1e7  # contacts, and times the tolerance, above which many contacts change at once: sweeps come first
 ROUNDS = 8  # of sweeps and a path, with interior points in every second
 SWEEPS = 10  # of a round
 FAIR, LAST_SWEEPS = 1e5, 2000  # so many sweeps at last, if more than so many times the tolerance is left
@@ -174,7 +174,7 @@ def solve_connected(problem: Problem, best: Vector, tolerance: float, work: Solv
 def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work: SolverWork) -> Solution:
     """Change impulses to the solution, without a working set, in so many rounds at most; rho is written."""
     newton, current = work.newton, work.kept[: len(f)]
-    if greatest_of(f) > 0.0 and write_residual(problem, f, newton) > FAR * tolerance:
+    if len(problem.mu) > MANY and write_residual(problem, f, newton) > FAR * tolerance:
         sweep(problem, f, SWEEPS, newton)
     residual, steps = solve_along_path(problem, f, tolerance, PATH_STEPS, newton)
     inside = 0
