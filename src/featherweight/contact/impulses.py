@@ -36,6 +36,8 @@ from .islands import Islands, find_islands, give_back_island, problem_of_island,
 from .laws import Problem
 from .newton import (
     AT_END,
+    CLOSE,
+    LEAST,
     PATH_STEPS,
     NewtonWork,
     newton_work,
@@ -63,6 +65,7 @@ MANY, FAR = 40, 1e7  # contacts, and times the tolerance, above which many conta
 ROUNDS = 8  # of sweeps and a path, with interior points in every second
 SWEEPS = 10  # of a round
 FAIR, LAST_SWEEPS = 1e5, 2000  # so many sweeps at last, if more than so many times the tolerance is left
+LAST_STEPS = 6  # whole steps, where little is left
 SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
 
 
@@ -180,6 +183,9 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
     inside = 0
     copy_numbers(newton.last, current)
     for number in range(rounds):
+        if tolerance < residual <= CLOSE * tolerance:
+            residual, more = solve_by_newton(problem, f, tolerance, LAST_STEPS, LEAST, newton)
+            steps += more
         if not residual > tolerance:
             break
         project_all(problem, current, newton.equations.P)

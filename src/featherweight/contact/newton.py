@@ -36,8 +36,12 @@ from .laws import Problem, project
 from .row_factor import NO_BRANCHES, FactorSizes, sum_of_squares
 
 PATH_STEPS = 14
-ALONG_PATH, AT_END = 1e-7, 1e-6  # proximal terms of steps along a path; equations with smaller ones are solved less accurately
-CLOSE = 1e3  # times the tolerance, below which the second term is taken
+ALONG_PATH = 1e-7  # the proximal term of steps along a path
+CLOSE = 1e3  # times the tolerance, below which it is one of the next two
+AT_END, LEAST = (
+    1e-6,
+    1e-8,
+)  # in turn where steps gain little: the first is too large for some problems, the second too inaccurate
 GAIN = 0.5  # the whole step is taken if it leaves no more than this part of the residual
 AT_ONCE = 1e-3  # part of a step within which the contact that changed last does not change back
 HERE, BEYOND = 1e-12, 1e-9  # parts of a step: changes up to the first lie behind; a step ends by the second after a change
@@ -166,14 +170,15 @@ def solve_along_path(problem: Problem, f: Vector, tolerance: float, most: int, w
     m = len(f)
     copy_numbers(f, last[:m])
     least = residual = write_residual(problem, last[:m], work)
-    before = -1
+    before, at_end = -1, AT_END
     for count in range(most):
         if count > 0 and not least > tolerance:
             least = residual = write_residual(problem, f, work)  # without what rounding has added to velocities
             copy_numbers(f, last[:m])
         if not least > tolerance:
             return least, count
-        write_newton_step(problem, ALONG_PATH if residual > CLOSE * tolerance else AT_END, work)
+        close = residual <= CLOSE * tolerance
+        write_newton_step(problem, at_end if close else ALONG_PATH, work)
         write_change_of_step(problem, work.equations, changes[:m])
         part, changed = part_to_change(problem, last, before, work)
         left = move_along(problem, 1.0, last[:m], work)
@@ -181,6 +186,8 @@ def solve_along_path(problem: Problem, f: Vector, tolerance: float, most: int, w
             left = move_along(problem, part - 1.0, last[:m], work)
         else:
             changed = -1
+        if close and not left <= GAIN * residual:
+            at_end = LEAST if at_end == AT_END else AT_END
         residual, before = left, changed
         if residual < least:
             least = residual
