@@ -64,6 +64,8 @@ TURNS = 10  # of working sets, before all contacts are taken
 MANY, FAR = 40, 1e7  # contacts, and times the tolerance, above which many contacts change at once: sweeps come first
 ROUNDS = 8  # of sweeps and a path, with interior points in every second
 SWEEPS = 10  # of a round
+PARTS = 0.0, 0.5, 2.0, 0.1  # of the best impulses, with which every second round begins; from nothing without sweeps
+LONG_PATH = 28
 FAIR, LAST_SWEEPS = 1e5, 2000  # so many sweeps at last, if more than so many times the tolerance is left
 LAST_STEPS = 6  # whole steps, where little is left
 SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
@@ -188,9 +190,13 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
             steps += more
         if not residual > tolerance:
             break
+        if number % 2 == 1:  # from another place
+            for i in range(len(f)):
+                current[i] = PARTS[number // 2] * f[i]
         project_all(problem, current, newton.equations.P)
-        sweep(problem, current, SWEEPS, newton)
-        left, more = solve_along_path(problem, current, tolerance, PATH_STEPS, newton)
+        if number != 1:
+            sweep(problem, current, SWEEPS, newton)
+        left, more = solve_along_path(problem, current, tolerance, PATH_STEPS if number == 0 else LONG_PATH, newton)
         steps += more
         if left < residual:
             residual = left
