@@ -11,9 +11,11 @@ import pytest
 import scipy.sparse as sp
 
 from contact.given_matrices import with_factor_of
+from contact.problem_families import drawn
 from featherweight.contact import impulses
-from featherweight.contact.impulses import of_arrays, solver_work
+from featherweight.contact.impulses import LONG_PATH, of_arrays, solver_work
 from featherweight.contact.laws import Problem
+from featherweight.contact.newton import PATH_STEPS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TIGHT = 1e-10  # tolerance, over the greatest velocity
@@ -388,3 +390,31 @@ def test_solutions_do_not_hang_on_what_was_in_their_room() -> None:
             found.append(work.best[:m].copy())
         np.testing.assert_array_equal(found[0], found[1])
         np.testing.assert_array_equal(found[0], found[2])
+
+
+# ---- starts
+
+
+def far_start(p: Problem, seed: int) -> Array:
+    """Impulses of a tenth to a thousand times those of the problem, pulling too."""
+    rng = np.random.default_rng(seed)
+    size = float(np.abs(p.b).max() / p.A.diagonal().max() * 10.0 ** rng.uniform(-1.0, 3.0))
+    return np.asarray(size * rng.standard_normal(len(p.b)))
+
+
+@pytest.mark.parametrize("family", ["foot", "wedge", "heap", "chain with contacts", "random rank", "twins", "grasp", "patch"])
+def test_a_bad_start_does_no_harm(family: str) -> None:
+    for seed in range(8):
+        p = of_arrays(drawn(family, seed))
+        tolerance = 1e-8 * np.abs(p.b).max()
+        assert impulses.solve_problem(p, far_start(p, seed), tolerance).residual <= tolerance
+
+
+@pytest.mark.parametrize(("family", "seed"), [("heap", 41), ("chain with contacts", 55)])
+def test_later_rounds_begin_from_another_place(family: str, seed: int) -> None:
+    """The first round, which goes on from where the path has ended, leaves a tenth of the greatest velocity here."""
+    p = of_arrays(drawn(family, seed))
+    tolerance = 1e-8 * np.abs(p.b).max()
+    solution = impulses.solve_problem(p, far_start(p, seed), tolerance)
+    assert solution.residual <= tolerance
+    assert solution.newton_steps > 2 * PATH_STEPS + LONG_PATH  # of the first path, of the first round, and of a further one
