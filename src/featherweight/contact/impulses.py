@@ -62,7 +62,7 @@ from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chos
 FEWEST = 4  # contacts that are solved for all at once
 TURNS = 10  # of working sets, before all contacts are taken
 MANY, FAR = 40, 1e7  # contacts, and times the tolerance, above which many contacts change at once: sweeps come first
-ROUNDS = 8  # of sweeps and a path, with interior points in every second
+ROUNDS = 2 * len(STARTS)  # of sweeps and a path, with interior points in every second
 SWEEPS = 10  # of a round
 PARTS = 0.0, 0.5, 2.0, 0.1  # of the best impulses, with which every second round begins; from nothing without sweeps
 LONG_PATH = 28
@@ -196,32 +196,19 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
         project_all(problem, current, newton.equations.P)
         if number != 1:
             sweep(problem, current, SWEEPS, newton)
-        left, more = solve_along_path(problem, current, tolerance, PATH_STEPS if number == 0 else LONG_PATH, newton)
+        length = PATH_STEPS if number == 0 else LONG_PATH
+        residual, more = follow_path(problem, current, f, residual, tolerance, length, newton)
         steps += more
-        if left < residual:
-            residual = left
-            copy_numbers(current, f)
         copy_numbers(newton.last, current)
         if residual > tolerance and number % 2 == 0:
-            left, taken, more = solve_inside(
-                problem,
-                with_factor(problem, work),
-                f,
-                residual,
-                tolerance,
-                STARTS[number // 2 % len(STARTS)],
-                work.interior,
-                newton,
-            )
-            residual, inside, steps = left, inside + taken, steps + more
+            factored, start = with_factor(problem, work), STARTS[number // 2]
+            residual, taken, more = solve_inside(problem, factored, f, residual, tolerance, start, work.interior, newton)
+            inside, steps = inside + taken, steps + more
     if residual > FAIR * tolerance and rounds == ROUNDS:
         copy_numbers(f, current)
         sweep(problem, current, LAST_SWEEPS, newton)
-        left, more = solve_along_path(problem, current, tolerance, PATH_STEPS, newton)
+        residual, more = follow_path(problem, current, f, residual, tolerance, PATH_STEPS, newton)
         steps += more
-        if left < residual:
-            residual = left
-            copy_numbers(current, f)
     reached = residual <= tolerance
     for again in range(SETTLING):
         project_all(problem, f, newton.equations.P)  # what the tolerance left outside
@@ -231,6 +218,17 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
         residual, more = solve_by_newton(problem, f, 0.1 * tolerance, SETTLING, AT_END, newton)
         steps += more
     return Solution(f, residual, steps, inside)
+
+
+def follow_path(
+    problem: Problem, current: Vector, best: Vector, least: float, tolerance: float, most: int, newton: NewtonWork
+) -> tuple[float, int]:
+    """Change the impulses `best`, with the residual `least`, to those that a path from `current` meets if they are better."""
+    residual, steps = solve_along_path(problem, current, tolerance, most, newton)
+    if not residual < least:
+        return least, steps
+    copy_numbers(current, best)
+    return residual, steps
 
 
 def with_factor(problem: Problem, work: SolverWork) -> Problem:

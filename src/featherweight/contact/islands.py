@@ -13,7 +13,7 @@ import numpy as np
 from ..engine.loops.array_types import Integers, Vector
 from ..engine.loops.kernels import as_matrix
 from .laws import Problem
-from .row_factor import FactorSizes, RowFactor, RowFactorWork, planned_factor, row_factor_work
+from .row_factor import FactorSizes, RowFactor, RowFactorWork, planned_factor, row_factor_work, sort_by_numbers
 
 
 class Islands(NamedTuple):
@@ -72,11 +72,11 @@ def find_islands(B: RowFactor, work: Islands) -> int:
                 number[root] = count
                 count += 1
             work.island[g] = number[root]
-    sort_by_islands(groups, count, work.island, work.group_begin, work.groups)
+    sort_by_numbers(work.island[:groups], count, work.group_begin, work.groups)
     if count > 1:
         for c in range(len(B.group)):
             work.local[c] = work.island[B.group[c]]
-        sort_by_islands(len(B.group), count, work.local, work.block_begin, work.blocks)
+        sort_by_numbers(work.local[: len(B.group)], count, work.block_begin, work.blocks)
     return count
 
 
@@ -86,24 +86,6 @@ def root_of(a: int, parent: Integers) -> int:
         parent[a] = parent[parent[a]]
         a = parent[a]
     return a
-
-
-def sort_by_islands(size: int, count: int, island: Integers, begin: Integers, sorted_numbers: Integers) -> None:
-    """Sort numbers by their islands, in ascending order within each; those without an island (-1) are left out."""
-    for i in range(count + 1):
-        begin[i] = 0
-    for x in range(size):
-        if island[x] >= 0:
-            begin[island[x] + 1] += 1
-    for i in range(count):
-        begin[i + 1] += begin[i]
-    for x in range(size):
-        if island[x] >= 0:
-            sorted_numbers[begin[island[x]]] = x
-            begin[island[x]] += 1
-    for i in range(count, 0, -1):
-        begin[i] = begin[i - 1]
-    begin[0] = 0
 
 
 def problem_of_island(problem: Problem, island: int, f: Vector, work: Islands) -> Problem:

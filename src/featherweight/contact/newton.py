@@ -90,7 +90,7 @@ def write_residual(problem: Problem, f: Vector, work: NewtonWork) -> float:
 
 
 def write_residual_at(problem: Problem, f: Vector, work: NewtonWork) -> float:
-    """As `write_residual`, where the velocities are written already."""
+    """Write r(f) and the blocks of P' for velocities that are written already; return as `write_residual` does."""
     mu, lower, upper, rho = problem.mu, problem.lower, problem.upper, work.rho
     residual, slope = work.equations.right, work.equations.P
     k, m = len(mu), len(f)
@@ -161,7 +161,7 @@ def solve_by_newton(
 
 
 def solve_along_path(problem: Problem, f: Vector, tolerance: float, most: int, work: NewtonWork) -> tuple[float, int]:
-    """As `solve_by_newton`, but a step ends where the first contact or row changes its state.
+    """Follow a path of steps, each of which ends where the first contact or row changes its state; return as `solve_by_newton`.
 
     Up to there r is linear but for the directions of sliding, so that a step along a part t of its way leaves (1 - t) r
     (Katzenelson 1965; Ralph 1994). Where a contact changes back at once, the step goes on to a later change.

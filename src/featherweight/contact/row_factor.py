@@ -121,23 +121,30 @@ def row_factor_work(blocks: int, sizes: FactorSizes) -> RowFactorWork:
 def factor_in(work: RowFactorWork, blocks: int, groups: int, size: int, plan: EliminationPlan) -> RowFactor:
     """Return the factor whose numbers and groups are written; `members` follow here."""
     member_begin, members, group = work.member_begin, work.members, work.group
-    for g in range(groups + 1):
-        member_begin[g] = 0
-    for c in range(blocks):
-        member_begin[group[c] + 1] += 1
-    for g in range(groups):
-        member_begin[g + 1] += member_begin[g]
-    for c in range(blocks):
-        members[member_begin[group[c]]] = c
-        member_begin[group[c]] += 1
-    for g in range(groups, 0, -1):
-        member_begin[g] = member_begin[g - 1]
-    member_begin[0] = 0
+    sort_by_numbers(group[:blocks], groups, member_begin, members)
     return RowFactor(
         size, work.values, work.ends, work.at[:blocks], group[:blocks], members[:blocks], member_begin[: groups + 1],
         work.begin[:groups], work.rows[:groups], work.width[:groups], work.run_begin[: groups + 1], work.branch, work.column,
         plan,
     )  # fmt: skip
+
+
+def sort_by_numbers(numbers: Integers, count: int, begin: Integers, order: Integers) -> None:
+    """Write the places of each of `count` numbers, in ascending order, and where they begin; negative numbers are left out."""
+    for i in range(count + 1):
+        begin[i] = 0
+    for x in range(len(numbers)):
+        if numbers[x] >= 0:
+            begin[numbers[x] + 1] += 1
+    for i in range(count):
+        begin[i + 1] += begin[i]
+    for x in range(len(numbers)):
+        if numbers[x] >= 0:
+            order[begin[numbers[x]]] = x
+            begin[numbers[x]] += 1
+    for i in range(count, 0, -1):
+        begin[i] = begin[i - 1]
+    begin[0] = 0
 
 
 def planned_factor(work: RowFactorWork, blocks: int, groups: int, size: int, branches: int, numbers: int) -> RowFactor:
@@ -257,23 +264,25 @@ def add_group(B: RowFactor, g: int, w: Vector) -> None:
 
 def write_product_of_factor(B: RowFactor, k: int, w: Vector, product: Vector) -> None:
     """B w, of k contacts and further rows."""
-    values, ends, room = B.values, B.ends, B.room
     for g in range(len(B.width)):
         if B.member_begin[g] == B.member_begin[g + 1]:
             continue
         write_velocities(B, g, w)
-        rows = B.rows[g]
         for x in range(B.member_begin[g], B.member_begin[g + 1]):
             c = B.members[x]
-            at = B.at[c]
             for l in range(3 if c < k else 1):
-                total = 0.0
-                if at < 0:
-                    total = values[room - 1 - at + l]
-                else:
-                    for r in range(rows):
-                        total += ends[at + l * rows + r] * values[room + r]
-                product[3 * c + l if c < k else 2 * k + c] = total
+                product[3 * c + l if c < k else 2 * k + c] = velocity_of(B, g, c, l)
+
+
+def velocity_of(B: RowFactor, g: int, c: int, l: int) -> float:
+    """Return a row of E y of a block of group g, whose y `write_velocities` wrote."""
+    at, room, rows = B.at[c], B.room, B.rows[g]
+    if at < 0:
+        return B.values[room - 1 - at + l]  # type: ignore[no-any-return]
+    total = 0.0
+    for r in range(rows):
+        total += B.ends[at + l * rows + r] * B.values[room + r]
+    return total
 
 
 def write_velocities(B: RowFactor, g: int, w: Vector) -> None:

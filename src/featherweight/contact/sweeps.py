@@ -3,9 +3,9 @@
     f_c <- P(f_c - u_c / rho)        twice for each contact, with its own block of A between
 
 (Jean 1999; Acary and others 2018 compare such methods.) Every second sweep goes backwards, so that what changes at one end of a
-stack is felt at the other. Sweeps converge slowly, but from any start, and find out which contacts
-are open, stick and slide where many change at once: Newton's method then ends with full accuracy. With a factor of A the
-contacts of a group see its six velocities y = Y w alone, which an impulse changes by Y Yᵀ:
+stack is felt at the other. Sweeps converge slowly, but from any start, and find out which contacts are open, stick and slide
+where many change at once: Newton's method then ends with full accuracy. With a factor of A the contacts of a group see its six
+velocities y = Y w alone, which an impulse changes by Y Yᵀ:
 
     u_c = E y + R f_c + b_c        y <- y + (Y Yᵀ) Eᵀ d        w <- w + Yᵀ (sum of Eᵀ d)
 """
@@ -17,7 +17,7 @@ from .block_equations import write_product
 from .branch_elimination import product_of_row
 from .laws import Problem, project
 from .newton import NewtonWork
-from .row_factor import MOST_ROWS, RowFactor, add_group, write_transposed_product, write_velocities
+from .row_factor import MOST_ROWS, RowFactor, add_group, velocity_of, write_transposed_product, write_velocities
 
 TWICE = 2  # steps of a contact in its turn
 
@@ -119,7 +119,7 @@ def write_products_of_rows(B: RowFactor, g: int) -> None:
 
 
 def squares_of(B: RowFactor, g: int) -> int:
-    """Where Y Yᵀ of a group is, behind room for y and for a row; sums of Eᵀ d follow."""
+    """Return where Y Yᵀ of a group begins in `values`: behind room for y and for a row. Sums of Eᵀ d follow it."""
     return B.room + MOST_ROWS + B.width[g]  # type: ignore[no-any-return]
 
 
@@ -149,9 +149,9 @@ def sweep_group(problem: Problem, g: int, f: Vector, work: NewtonWork) -> None:
         if c < k:
             i = 3 * c
             u = (
-                velocity_of(B, rows, c, 0) + b[i] + R[i] * f[i],
-                velocity_of(B, rows, c, 1) + b[i + 1] + R[i + 1] * f[i + 1],
-                velocity_of(B, rows, c, 2) + b[i + 2] + R[i + 2] * f[i + 2],
+                velocity_of(B, g, c, 0) + b[i] + R[i] * f[i],
+                velocity_of(B, g, c, 1) + b[i + 1] + R[i + 1] * f[i + 1],
+                velocity_of(B, g, c, 2) + b[i + 2] + R[i + 2] * f[i + 2],
             )
             change = stepped_contact(problem, c, f, u, work)
             if change[0] != 0.0 or change[1] != 0.0 or change[2] != 0.0:
@@ -160,7 +160,7 @@ def sweep_group(problem: Problem, g: int, f: Vector, work: NewtonWork) -> None:
                     add_change(B, g, c, l, change[l])
         else:
             i = 2 * k + c
-            way = stepped_row(problem, i, f[i], velocity_of(B, rows, c, 0) + b[i] + R[i] * f[i], work) - f[i]
+            way = stepped_row(problem, i, f[i], velocity_of(B, g, c, 0) + b[i] + R[i] * f[i], work) - f[i]
             if way != 0.0:
                 moved = True
                 f[i] += way
@@ -169,17 +169,6 @@ def sweep_group(problem: Problem, g: int, f: Vector, work: NewtonWork) -> None:
         for r in range(rows):
             values[room + r] = -values[sums + r]
         add_group(B, g, work.equations.sums)
-
-
-def velocity_of(B: RowFactor, rows: int, c: int, l: int) -> float:
-    """A row of E y of a block."""
-    at, room = B.at[c], B.room
-    if at < 0:
-        return B.values[room - 1 - at + l]  # type: ignore[no-any-return]
-    total = 0.0
-    for r in range(rows):
-        total += B.ends[at + l * rows + r] * B.values[room + r]
-    return total
 
 
 def add_change(B: RowFactor, g: int, c: int, l: int, change: float) -> None:
