@@ -18,7 +18,6 @@ from featherweight.contact.laws import Problem
 from featherweight.contact.row_factor import (
     NO_BRANCHES,
     NO_ROWS,
-    FactorSizes,
     RowFactor,
     blocks_of_factor,
     planned_factor,
@@ -38,11 +37,6 @@ def free_bodies(rng: np.random.Generator, bodies: int, groups: int) -> tuple[lis
     """Sizes of branches, and those of each group: the two bodies that touch, or one and the ground; some groups have three."""
     count = np.minimum(rng.choice([1, 2, 3], groups, p=[0.4, 0.5, 0.1]), bodies)
     return rng.choice([6, 6, 3, 1, 9], bodies).tolist(), [rng.permutation(bodies)[:n].tolist() for n in count]
-
-
-def sizes_for(B: RowFactor) -> FactorSizes:
-    """The most for a factor."""
-    return sizes_of_branches(B.plan.size[: B.plan.branches], 0, int(np.diff(B.run_begin).max(initial=0)))
 
 
 def problem_with(rng: np.random.Generator, B: RowFactor, k: int, n: int, pyramid: bool = False) -> Problem:
@@ -122,7 +116,7 @@ def together(rng: np.random.Generator, parts: list[Problem]) -> tuple[Problem, l
 
 def room_of(p: Problem, more: int = 0) -> Islands:
     """Room that held something else."""
-    work = room_for_islands(len(p.b) + more, sizes_for(p.B))
+    work = room_for_islands(len(p.b) + more, sizes_of(p.B))
     for room in (*work[:-1], *work.factor[:-3]):
         room.fill(7)
     return work
@@ -182,7 +176,7 @@ def test_groups_without_members_are_no_islands(seed: int) -> None:
     part_work = row_factor_work(k + n, NO_BRANCHES)
     part_work.at[: len(chosen)], part_work.group[: len(chosen)] = B.at[chosen], B.group[chosen]
     part = blocks_of_factor(B, len(chosen), part_work)
-    work = room_for_islands(3 * k + n, sizes_for(B))
+    work = room_for_islands(3 * k + n, sizes_of(B))
     count = find_islands(part, work)
     with_members = np.isin(np.arange(len(groups)), part.group)
     assert (work.island[: len(groups)] == -1).tolist() == (~with_members).tolist()
@@ -266,7 +260,7 @@ def mixed(seed: int, pyramid: bool) -> tuple[Problem, list[Problem], list[Array]
 
 def solved(p: Problem, start: Array, tolerance: float, as_compiled: bool) -> tuple[Array, Solution]:
     """Impulses; room has enough for islands."""
-    work = solver_work(len(start), sizes_for(p.B))
+    work = solver_work(len(start), sizes_of(p.B))
     if as_compiled:
         numbers = solve_in_room(of_arrays(p), start, tolerance, work)
         return work.best[: len(start)].copy(), Solution(work.best, *numbers)
