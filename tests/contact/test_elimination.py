@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from featherweight.contact.elimination import numbers_of_equations, solve_partly_symmetric, stride_of
-from featherweight.engine.loops.kernels import as_matrix, compiled, subtract_multiples
+from featherweight.engine.loops.kernels import LANES, as_matrix, compiled, subtract_multiples, sum_of_products
 
 Array = np.ndarray[Any, np.dtype[Any]]
 solve = compiled(solve_partly_symmetric)
@@ -101,3 +101,12 @@ def test_multiples_are_subtracted_alike_in_python_and_compiled() -> None:
         numbers = start.copy()
         function(numbers, 3, 20, 17, 16, factors)
         np.testing.assert_allclose(numbers, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("length", [0, LANES, 3 * LANES])
+def test_products_are_summed_alike_in_python_and_compiled(length: int) -> None:
+    a, b = np.random.default_rng(0).standard_normal((2, 40))
+    expected = a[3 : 3 + length] @ b[11 : 11 + length]
+    for function in (sum_of_products, compiled(lambda *arguments: sum_of_products(*arguments))):
+        assert function(a, 3, b, 11, length) == pytest.approx(expected, rel=1e-14)
+        assert function(a, 3, a, 3, length) == pytest.approx(np.sum(a[3 : 3 + length] ** 2), rel=1e-14)

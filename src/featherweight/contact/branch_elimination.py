@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..engine.loops.array_types import Booleans, Integers, Vector
-from ..engine.loops.kernels import LANES, subtract_multiples
+from ..engine.loops.kernels import LANES, subtract_multiples, sum_of_products
 from .branches import padded
 
 BLOCK = 8  # rows at a time
@@ -362,14 +362,9 @@ def solve_by_branches(
 
 
 def product_of_row(matrix: Vector, at: int, x: Vector, begin: int, count: int) -> float:
-    """The product of `count` numbers of the matrix with those of a vector, in four sums."""
-    s = t = u = v = 0.0
-    whole = count // 4 * 4
-    for j in range(0, whole, 4):
-        s += matrix[at + j] * x[begin + j]
-        t += matrix[at + j + 1] * x[begin + j + 1]
-        u += matrix[at + j + 2] * x[begin + j + 2]
-        v += matrix[at + j + 3] * x[begin + j + 3]
+    """The product of `count` numbers of the matrix with those of a vector."""
+    whole = count // LANES * LANES
+    total = sum_of_products(matrix, at, x, begin, whole)
     for j in range(whole, count):
-        s += matrix[at + j] * x[begin + j]
-    return (s + t) + (u + v)
+        total += matrix[at + j] * x[begin + j]
+    return total

@@ -12,7 +12,7 @@ import pytest
 
 from featherweight.engine.loops import kernels
 from featherweight.engine.loops.array_types import Integers, Matrix, Vector
-from featherweight.engine.loops.kernels import CompiledKernel, KernelError, as_matrix, compiled, subtract_multiples
+from featherweight.engine.loops.kernels import CompiledKernel, KernelError, as_matrix, compiled, subtract_multiples, sum_of_products
 
 PAIR = (0.5, -3.0)
 WEIGHTS = (0.1, 0.2, 0.7, 1.5)
@@ -335,7 +335,7 @@ def matrices(x: Vector, m: int) -> float:
     a = as_matrix(x, m, 2)
     a[1, 0] = 7.0
     subtract_multiples(x, 8, 16, 8, 8, (0.5, 2.0))
-    return a[m - 1, 1]
+    return a[m - 1, 1] + sum_of_products(x, 0, x, 8, 16) + sum_of_products(x, 1, x, 2, 8 * (m - m))
 
 
 def test_views_as_matrices_and_multiples() -> None:

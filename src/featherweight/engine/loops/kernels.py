@@ -17,12 +17,11 @@ from .kernel_types import INT, TableType
 from .loop_writer import write_module, write_table_entry
 from .machine_calls import MachineCall, call_machine, machine_call
 from .planner import Planner
-from .views import LANES, as_matrix, subtract_multiples
+from .views import LANES, as_matrix, subtract_multiples, sum_of_products
 
 __all__ = [
     "LANES", "CompiledKernel", "CompiledLoop", "KernelError", "Layout", "MachineCall", "Table", "as_matrix", "call_machine",
-    "compiled",
-    "machine_call", "subtract_multiples",
+    "compiled", "machine_call", "subtract_multiples", "sum_of_products",
 ]  # fmt: skip
 
 

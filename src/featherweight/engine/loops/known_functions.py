@@ -145,6 +145,17 @@ def multiples(p: Planned, args: list[Any]) -> Any:
     return Special(NONE, "subtract_multiples", (array, *numbers), p.place())
 
 
+def products(p: Planned, args: list[Any]) -> Any:
+    """`sum_of_products`."""
+    require(p, args, 5, 5, "sum_of_products")
+    first, at, second, begin, length = args
+    for array in (first, second):
+        if array.type != ArrayType("float64", 1):
+            p.fail(f"sum_of_products of {array.type}; it needs arrays of float64 with 1 axis")
+    numbers = [p.as_number(x, INT) for x in (at, begin, length)]
+    return p.bound(Special(FLOAT, "sum_of_products", (first, second, *numbers), p.place()))
+
+
 def machine(p: Planned, args: list[Any]) -> Any:
     """`call_machine`."""
     require(p, args, 1, 1, "call_machine")
@@ -212,6 +223,7 @@ KNOWN_FUNCTIONS: dict[Any, Known] = {
     np.minimum: of_two("minimum"), np.maximum: of_two("maximum"),
     isinstance: is_instance, sin_and_cos: sine_and_cosine, operator.add: operation("+"), operator.sub: operation("-"),
     operator.mul: operation("*"), operator.truediv: operation("/"),
-    views.as_matrix: matrix, views.subtract_multiples: multiples, call_machine: machine,
+    views.as_matrix: matrix, views.subtract_multiples: multiples, views.sum_of_products: products,
+    call_machine: machine,
 }  # fmt: skip
 """What plans a call, by the function that is called."""

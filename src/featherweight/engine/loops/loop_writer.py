@@ -706,11 +706,10 @@ class FunctionWriter:
 
     def special(self, x: Special) -> Registers:
         registers = [self.registers(a) for a in x.arguments]
-        SPECIAL[x.name](self, registers, x.where)
-        return ()
+        return SPECIAL[x.name](self, registers, x.where)
 
 
-def write_machine_call(w: FunctionWriter, arguments: list[Registers], where: int) -> None:
+def write_machine_call(w: FunctionWriter, arguments: list[Registers], where: int) -> Registers:
     """`call_machine`: `int f(double **arguments)` at an address that is not 0."""
     f = w.f
     (address,), (pointers, _) = arguments
@@ -720,18 +719,15 @@ def write_machine_call(w: FunctionWriter, arguments: list[Registers], where: int
     f.call("i32", f.cast("inttoptr", "i64", address, "ptr"), f"ptr {pointers}")
     f.jump(after)
     f.label(after)
+    return ()
 
 
-def write_multiples(w: FunctionWriter, arguments: list[Registers], where: int) -> None:
+def write_multiples(w: FunctionWriter, arguments: list[Registers], where: int) -> Registers:
     """`subtract_multiples`, on vectors: LLVM would not know that rows of one matrix are apart."""
     f, lanes = w.f, MachineType("double", LANES)
     (data, size), (target,), (source,), (stride,), (length,), *factors = arguments
     starts = [f.add(source, f.mul(stride, k)) for k in range(len(factors))]
-    if w.checked:
-        for start in (target, *starts):
-            w.require(f.less(-1, start), RANGE, where, start, f.add(start, length), size)
-            w.require(f.less(f.add(start, length), f.add(size, 1)), RANGE, where, start, f.add(start, length), size)
-        w.require(f.equal(f.binary("and", "i64", length, LANES - 1), 0), LENGTH, where, length)
+    require_lanes(w, [(start, size) for start in (target, *starts)], length, where)
     spread = [f.shuffle(lanes, f.insert(lanes, "poison", x, 0), "poison", [0] * LANES) for (x,) in factors]
     with f.loop(length, step=LANES) as j:
         place = f.at("double", data, f.add(target, j))
@@ -743,10 +739,52 @@ def write_multiples(w: FunctionWriter, arguments: list[Registers], where: int) -
             else:
                 total = f.binary("fsub", lanes.ir, total, f.binary("fmul", lanes.ir, x, row))
         f.store(lanes.ir, total, place, align=8)
+    return ()
 
 
-SPECIAL: dict[str, Callable[[FunctionWriter, list[Registers], int], None]] = {
-    "call_machine": write_machine_call, "subtract_multiples": write_multiples,
+def write_products(w: FunctionWriter, arguments: list[Registers], where: int) -> Registers:
+    """`sum_of_products`, on vectors: LLVM would not change the order of a sum."""
+    f, lanes = w.f, MachineType("double", LANES)
+    (a, size), (b, other), (at,), (begin,), (length,) = arguments
+    require_lanes(w, [(at, size), (begin, other)], length, where)
+    head, body, done = (f.fresh(name) for name in ("head", "body", "done"))
+    following, more, before = f"%{f.fresh('j')}", f"%{f.fresh('more')}", f.block
+    f.jump(head)
+    f.label(head)
+    j = f.phi("i64", (0, before), (following, body))
+    sums = f.phi(lanes.ir, ("zeroinitializer", before), (more, body))
+    f.branch(f.less(j, length), body, done)
+    f.label(body)
+    rows = [f.load(lanes.ir, f.at("double", data, f.add(start, j)), align=8) for data, start in ((a, at), (b, begin))]
+    if w.fused_sums:
+        total = f.intrinsic("fma", lanes, *rows, sums)
+    else:
+        total = f.binary("fadd", lanes.ir, sums, f.binary("fmul", lanes.ir, *rows))
+    f.line(f"{more} = bitcast {lanes.ir} {total} to {lanes.ir}")
+    f.line(f"{following} = add i64 {j}, {LANES}")
+    f.jump(head)
+    f.label(done)
+    count = LANES
+    while count > 2:
+        wide, count = MachineType("double", count), count // 2
+        low, high = (f.shuffle(wide, sums, "poison", range(first, first + count)) for first in (0, count))
+        sums = f.binary("fadd", MachineType("double", count).ir, low, high)
+    low, high = (f.value(f"extractelement <2 x double> {sums}, i64 {lane}") for lane in (0, 1))
+    return (f.binary("fadd", "double", low, high),)
+
+
+def require_lanes(w: FunctionWriter, starts: list[tuple[str | int, str | int]], length: str | int, where: int) -> None:
+    """Check ranges of so many numbers, each given by where it begins and the size of its array."""
+    f = w.f
+    if w.checked:
+        for start, size in starts:
+            w.require(f.less(-1, start), RANGE, where, start, f.add(start, length), size)
+            w.require(f.less(f.add(start, length), f.add(size, 1)), RANGE, where, start, f.add(start, length), size)
+        w.require(f.equal(f.binary("and", "i64", length, LANES - 1), 0), LENGTH, where, length)
+
+
+SPECIAL: dict[str, Callable[[FunctionWriter, list[Registers], int], Registers]] = {
+    "call_machine": write_machine_call, "subtract_multiples": write_multiples, "sum_of_products": write_products,
 }  # fmt: skip
 W = FunctionWriter
 STATEMENTS: dict[type, Callable[[FunctionWriter, Any], None]] = {

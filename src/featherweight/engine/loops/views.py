@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-LANES = 8  # numbers that `subtract_multiples` takes at a time
+LANES = 8  # numbers that `subtract_multiples` and `sum_of_products` take at a time
 
 
 def as_matrix(numbers: Any, rows: int, columns: int) -> Any:
@@ -20,3 +20,11 @@ def subtract_multiples(numbers: Any, target: int, source: int, stride: int, leng
     into = numbers[target : target + length]
     for k, factor in enumerate(factors):
         into -= factor * numbers[source + k * stride : source + k * stride + length]
+
+
+def sum_of_products(a: Any, at: int, b: Any, begin: int, length: int) -> float:
+    """The sum of a[at + j] b[begin + j], j < length, a multiple of `LANES`: of as many sums, the halves of which are added."""
+    sums = (a[at : at + length] * b[begin : begin + length]).reshape(-1, LANES).sum(axis=0)
+    while len(sums) > 1:
+        sums = sums[: len(sums) // 2] + sums[len(sums) // 2 :]
+    return float(sums[0])
