@@ -16,6 +16,8 @@ from oracles.states import Array
 from oracles.trees import tree
 from simulation.scenes import FREE, HINGE, NOTHING, X, Y, corners, free_bodies, pendulum, solid_box
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
+
 COUNT, STEPS, H = 100, 40, 1e-3
 SIDES = (0.2, 0.3, 0.1)
 INTEGRATORS = ("semi-implicit", "rk4", "midpoint")

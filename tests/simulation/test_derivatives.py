@@ -30,6 +30,8 @@ from simulation.scenes import (
     solid_box,
 )  # fmt: skip
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
+
 H = 1e-3
 INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
 

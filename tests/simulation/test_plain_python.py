@@ -26,6 +26,8 @@ from oracles.trees import tree
 from simulation.plain_python import ROUNDED, plain_python, record_at, steps_by
 from simulation.scenes import FREE, HINGE, NOTHING, X, Y, Z, cart, corners, free_bodies, solid_ball, solid_box
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
+
 H = 2e-3
 SIDES = (0.2, 0.3, 0.1)
 LEFT = 10.0 * fw.ContactOptions().tolerance  # of the greatest velocity, by the solver in each of some steps

@@ -22,6 +22,8 @@ from simulation.test_failures import arm, spinning_chain
 from simulation.test_implicit_drives import SERVO
 from simulation.test_joint_limits import LENGTHS, dead_centre, with_limits
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
+
 H = 1e-3
 STATUSES = {name: x for name, x in vars(step_status).items() if isinstance(x, int)}
 SIDES = (0.2, 0.3, 0.1)
@@ -71,7 +73,12 @@ def no_velocity() -> Refused:
 
 def too_deep() -> Refused:
     sim = fw.Simulation(
-        free_bodies(solid_ball(1.0, 0.1)), H, q=pose((0, 0, -0.02)), spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane()
+        free_bodies(solid_ball(1.0, 0.1)),
+        H,
+        q=pose((0, 0, -0.02)),
+        spheres=[fw.ContactSphere("body0", 0.1)],
+        ground=fw.Plane(),
+        contact=fw.ContactOptions(overlaps="refuse"),
     )
     words = r"the sphere on 'body0' is 0\.12 m deep in the ground, more than 0\.1 m \(max_penetration of ContactOptions\)"
     return Refused(sim, 1, {}, words)

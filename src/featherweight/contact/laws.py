@@ -28,6 +28,7 @@ from .row_factor import NO_ROWS, RowFactor
 RIGID = 0  # numbers of laws, for `ContactSettings.law`
 
 MOST_LATE = 0.04  # [m] overlap in which a contact may bounce
+PARTING_SPEED = 1.0  # [m/s] at which bodies that overlap are parted
 RETURN_SPEED = 1.0
 """[rad/s, m/s] at which a joint beyond its limit is pushed back; no other joint is pushed faster by that. At 1 rad/s the tip
 of a link of a metre moves by 1 mm, the margin of contacts, in a step of 1 ms: contacts found before the step see it come."""
@@ -108,10 +109,11 @@ def write_rigid_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> 
     """Signorini's condition on gaps at the end of the step, Coulomb's friction, and Poisson's restitution."""
     settings, joint_rows, gap = model.settings, model.rows, motion.gap
     h, k = settings.step, len(law.friction)
+    deepest = PARTING_SPEED * h + settings.slop
     for i in range(len(law.bias)):
         law.bias[i], law.compliance[i] = motion.approach[i], 0.0
     for i in range(len(law.stiffness)):
-        law.distance[i], law.stiffness[i] = gap[i], 0.0
+        law.distance[i], law.stiffness[i] = max(gap[i], -deepest) if i < k else gap[i], 0.0
     for c in range(k):
         candidate = motion.candidate[c]
         law.friction[c], restitution = model.friction[candidate], model.restitution[candidate]

@@ -12,7 +12,7 @@ from ..model.types import JointType
 from ..robot.build import build
 from ..robot.robot import Robot
 from ..simulation import ContactOptions, Simulation
-from ..simulation.overlaps import overlaps
+from ..simulation.overlaps import listed, overlaps_now
 from .contact_forces import Forces
 from .snapshot import HOME, Links, Snapshot, home_of
 
@@ -21,7 +21,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 DEEP = 0.1  # [m] of overlap where episodes would begin, from which on that is refused
 BURIED = 0.3  # [m] of overlap from which on a robot has failed: noise puts feet of Gymnasium's HalfCheetah 0.05 into the floor
 LIFTS = 10  # onto floors that are inclined; one does for those that are not
-SHOWN = 3  # overlaps in a message
 EVERY = slice(None)
 
 
@@ -53,7 +52,7 @@ class ParallelRobots:
     def _lift(self, home: Array, root: MovingJoint) -> None:
         """Put robots on what they are in: the root moves up, from `home`."""
         for _ in range(LIFTS):
-            deepest = next((x.depth for x in overlaps(self.simulation) if None in x.links), 0.0)
+            deepest = next((x.depth for x in overlaps_now(self.simulation) if None in x.links), 0.0)
             if deepest == 0.0:
                 return
             home[root.q_slice.start + 2] += deepest
@@ -62,11 +61,9 @@ class ParallelRobots:
 
     def _require_clear(self, description: Description) -> None:
         """Raise ValueError where robots begin in something."""
-        if deep := [x for x in overlaps(self.simulation) if x.depth > DEEP]:
-            texts = ", ".join(f"{x.names} by {x.depth:.3g} m" for x in deep[:SHOWN])
+        if deep := [x for x in overlaps_now(self.simulation) if x.depth > DEEP]:
             raise ValueError(
-                f"{description.source}: episodes would begin with shapes in one another: {texts}"
-                f"{f' and {len(deep) - SHOWN} more' if len(deep) > SHOWN else ''}. Begin elsewhere: "
+                f"{description.source}: episodes would begin with shapes in one another: {listed(deep)}. Begin elsewhere: "
                 'featherweight.gym.register(..., home={"root_joint": [x, y, z, qx, qy, qz, qw], ...}), or correct the '
                 f"configuration {HOME!r} of the file"
             )

@@ -18,7 +18,6 @@ from ..robot.robot import Robot
 from ..simulation import Simulation
 from ..simulation.defaults import of_the_file
 from ..simulation.forces import ForcesAtJoints
-from ..simulation.joint_limits import default_start
 from .contact_forces import Forces
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -29,7 +28,7 @@ HOME = "qpos0"  # among configurations
 
 def home_of(robot: Robot) -> Array:
     """The configuration (nq,) around which episodes begin: its description's, or where simulations start."""
-    return np.array(robot.configurations[HOME]) if HOME in robot.configurations else default_start(robot)
+    return np.array(robot.configurations[HOME]) if HOME in robot.configurations else robot.start()
 
 
 class once(Generic[T]):  # as functools.cached_property, whose lock takes longer than some quantities here

@@ -51,7 +51,7 @@ def _description(robot: Robot, step: float) -> dict[str, Any]:
     """What the page reads."""
     damped = robot.with_armature({j.name: j.armature + step * j.damping for j in robot.joints if j.damping > 0.0})
     functions = routines(_functions(damped))
-    start = np.array(robot.configurations["qpos0"]) if "qpos0" in robot.configurations else robot.neutral()
+    start = robot.start()
     T = np.asarray(robot.frame_placement([b.name for b in robot.bodies])(start))
     surfaces = plain_surfaces(robot)
     points = np.concatenate([T[:, :3, 3], *(s.points(T) for s in surfaces if s.body >= 0)])

@@ -319,6 +319,7 @@ SMALLEST_MASS = 1e-30  # [kg] of an electron: its reciprocal is no larger than o
 SMALLEST_INERTIA = 1e-40  # [kg m², kg] that moves with a joint: below it, reciprocals get too large
 ROUNDING_RADIUS = 1e-6  # [m]: a moment below that of the mass at this distance is what rounding left behind
 ROOT_JOINT = "root_joint"  # the free-flyer that base="floating" puts below the root
+START = "qpos0"  # the name of the configuration in which a robot's file starts
 WORLD = "world"  # the ground, in descriptions that have no body of this name
 
 

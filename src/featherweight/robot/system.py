@@ -22,6 +22,7 @@ from ..model.types import WORLD, AnyFrame, Frame, Pose
 from ..names import choose_from
 from .model_view import ModelView
 from .reference_configurations import ReferenceConfigurations
+from .start import start_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -54,15 +55,22 @@ class System(ModelView):
     def neutral(self) -> Array:
         """The configuration with every joint at zero, (nq,): zero coordinates, identity rotations.
 
-        That of an MJCF file in which MuJoCo begins is `configurations["qpos0"]`. The two are the same but for free joints,
-        which are at the world's origin here, where the file places their bodies there; and for hinges and slides with a
-        `ref`, which are at zero here, at `ref` there.
+        `start()` is the one in which an MJCF file starts. The two are the same but for free joints, which are at the world's
+        origin here, and where the file places their bodies there; and for hinges and slides with a `ref`, which are at zero
+        here, and at `ref` there.
         """
         return self._neutral.copy()
 
     @cached_property
     def _neutral(self) -> Array:
         return configuration.neutral(self._coordinates, self.nq)
+
+    def start(self) -> Array:
+        """Return the configuration (nq,) in which the robot's file starts: "qpos0" of MJCF, or `neutral()` without one.
+
+        Joints beyond their limits there are moved to them, and loops closed again, as far as that can be.
+        """
+        return start_of(self)
 
     def random_configuration(
         self, rng: np.random.Generator | int | None = None, size: SupportsIndex | Sequence[SupportsIndex] | None = None

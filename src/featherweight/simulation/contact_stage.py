@@ -14,7 +14,7 @@ from ..robot.robot import Robot
 from .contact_inertia import ContactInertia, Method
 from .forces import ForcesAtJoints
 from .scene import TouchingParts
-from .scene_building import OVERLAP, make_scene
+from .scene_building import OVERLAP, Links, make_scene
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -62,9 +62,15 @@ class ContactStage:
         return contacts
 
     def leave_out(self, candidates: Array, gaps: Array) -> None:
-        """Leave out pairs of shapes of the file that overlap, of these contacts."""
+        """Leave out the pairs of shapes of one robot that overlap, of these contacts: they are drawn in one another."""
         pairs = self.touching.pairs[candidates[gaps < -OVERLAP]]
         self.scene.enabled[pairs[self.touching.drawn[pairs]]] = False
+
+    @property
+    def excluded(self) -> list[Links]:
+        """The links of the pairs that are left out."""
+        first = self.scene.first[~self.scene.enabled]
+        return list(dict.fromkeys(self.touching.links[c] for c in first))
 
     @property
     def looks_back(self) -> bool:

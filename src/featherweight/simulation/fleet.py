@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from .contact_arrays import ContactArrays
 from .contact_stage import ContactStage
 from .failure import SimulationError
 from .fleet_loop import ARRIVE, ATTEMPT, BEGIN_FLIGHT, JUDGE_FLIGHT, LOOK, RUN, STEP, WORK_ON_ROBOTS
+from .overlaps import overlaps, warn_of_overlaps
 from .robot_tables import StagesTable, new_stages, stages_table
 from .stage_records import (
     FleetArrays,
@@ -70,6 +72,8 @@ class Fleet:
         self.varied = VariedArrays.none()
         self.done = 0
         self.revision = 0
+        self._enabled = contacts.scene.enabled.copy()
+        self.told = not touching or model.deepest_start < math.inf  # whether somebody knows of overlaps at the start
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but machine code and tables of addresses, which a copy makes for its own arrays."""
@@ -90,19 +94,20 @@ class Fleet:
         self.failed = np.zeros(len(q), bool)
         self._home = self._new_arrays(q, v)
         self._bind(self._home)
-        self._leave_out_overlaps()
+        if self.contacts.touching.drawn.any():
+            self.contacts.scene.enabled[:] = self._enabled
+            self.contacts.leave_out(*self.look())
 
-    def _leave_out_overlaps(self) -> None:
-        """Leave out shapes of the file that overlap on the first robot: they are taken for parts of one body."""
-        contacts = self.contacts
-        if not contacts.touching.drawn.any():
-            return
-        contacts.scene.enabled[:] = True
-        contacts.leave_out(*self.look())
+    def begin_as_drawn(self, q: Array) -> None:
+        """Leave out for good the pairs of shapes of a robot that overlap at q (nq,), as its file has it."""
+        if self.contacts.touching.drawn.any():
+            self.reset(q[None], np.zeros((1, self.model.robot.nv)))
+            self._enabled = self.contacts.scene.enabled.copy()
 
     def look(self) -> tuple[Array, Array]:
         """Return the candidates (k,) and gaps (k,) of what touches on the first robot where it is now."""
         if not self.contacts.bodies:
+            self._compile()
             return np.zeros(0, np.int64), np.zeros(0)
         self._compile()
         while not self._work(LOOK, 0, 1):
@@ -121,6 +126,7 @@ class Fleet:
         self.failed[which] = False
         for x in (states.last_row, states.report, states.inexact, states.opened, contacts.counts, contacts.wrench):
             x[which] = 0
+        states.deepest[which] = self.model.deepest_start
 
     def _new_arrays(self, q: Array, v: Array) -> FleetArrays:
         robots, model = len(q), self.model
@@ -140,7 +146,7 @@ class Fleet:
                 q=np.array(q, order="C"), v=np.array(v, order="C"), active=np.ones(robots, bool),
                 taken=np.zeros(robots, np.int64), status=np.zeros(robots, np.int64), plan=np.ones(2, np.int64), kept_q=none,
                 kept_v=none, last_row=zeros(len(contacts.rows.joint)), report=zeros(7),
-                inexact=np.zeros(robots, np.int64), opened=zeros(),
+                inexact=np.zeros(robots, np.int64), opened=zeros(), deepest=np.full(robots, model.deepest_start),
             ),
             FleetInputs(zeros(1, v.shape[1]), zeros(1, model.forces.nu), zeros(1, bodies, 6), np.zeros(2, bool)),
             FleetContacts(
@@ -165,6 +171,14 @@ class Fleet:
         self._fails_aloud = robots == 1 and self.on_failure == "raise"
         self._flies = len(arrays.flight.load) > 0 and not self._differ and self.on_failure == "raise"
         self._ready = False
+
+    def _begin(self) -> None:
+        """Get ready for the first steps, and warn of bodies that overlap."""
+        if self.told:
+            self._compile()
+            return
+        self.told = True
+        warn_of_overlaps(self.model.robot.name, overlaps(self.contacts, *self.look()))
 
     def _compile(self) -> None:
         """Get the machine code for the arrays that there are, the loop first: how long that takes tells how long all will."""
@@ -246,7 +260,8 @@ class Fleet:
     def put(self, q: Array, v: Array) -> None:
         """Go on from other states."""
         self.revision += 1
-        self._home.states.q[:], self._home.states.v[:] = q, v
+        states = self._home.states
+        states.q[:], states.v[:], states.deepest[:] = q, v, self.model.deepest_start
 
     # what came of the last step
 
@@ -297,7 +312,7 @@ class Fleet:
         self.revision += 1
         if not self._ready:
             self.done = 0
-            self._compile()
+            self._begin()
         if tau is None:
             self._tau.fill(0.0)
         elif type(tau) is np.ndarray and tau.dtype is FLOAT and tau.shape in self._tau_shapes:
@@ -356,7 +371,7 @@ class Fleet:
         a = self.arrays
         self.done = 0
         if not self._ready:
-            self._compile()
+            self._begin()
         self._raise_errors()  # of a step just tried
         self.failures: dict[int, tuple[int, SimulationError]] = {}
         if self._single:

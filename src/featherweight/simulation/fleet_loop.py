@@ -110,6 +110,7 @@ def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
     for c in range(contacts.counts[i]):
         keep_force(impulses, contacts.candidate[i, c], contacts.force[i, c])
     copy(many.states.last_row[i], impulses.last_row)
+    one.touching.deepest[0] = many.states.deepest[i]
     if len(own.friction) > 0:
         copy(own.friction[i], one.touching.model.friction)
     if len(own.damping) > 0:
@@ -179,7 +180,7 @@ def store_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
     copy(one.state.v, states.v[i])
     copy(one.touching.impulses.last_row, states.last_row[i])
     copy(one.touching.report, states.report[i])
-    states.opened[i] = one.loops.opened[0]
+    states.opened[i], states.deepest[i] = one.loops.opened[0], one.touching.deepest[0]
 
 
 # free flight, in which functions of the robot move many robots side by side

@@ -72,7 +72,7 @@ class JointLimits:
     @cached_property
     def _widened(self) -> tuple[Array, Array]:
         """Limits that let the robot's own configurations in."""
-        own = [default_start(self._robot)]
+        own = [self._robot.start()]
         for name in self._robot.configurations:
             try:
                 own.append(self._robot.configurations[name])
@@ -98,26 +98,3 @@ def clamping_advice(robot: Robot) -> str:
     """Return code that brings a configuration q within limits."""
     clamped = "numpy.clip(q, robot.lower, robot.upper)"
     return f"q = robot.close({clamped})" if robot.closed else f"q = {clamped}"
-
-
-def default_start(robot: Robot) -> Array:
-    """The configuration (nq,) that a simulation starts from if none is given: the neutral one within limits.
-
-    Joints that are beyond their limits there are moved to them, and loops are closed again. Where that cannot be, or leads no
-    farther into the limits, it is the neutral configuration.
-    """
-    neutral = np.array(robot.neutral())
-    equal = robot.lower == robot.upper
-    low, high = np.where(equal, -np.inf, robot.lower), np.where(equal, np.inf, robot.upper)
-    within: Array = np.clip(neutral, low, high)
-    if not robot.closed or np.array_equal(within, neutral):
-        return within
-
-    def beyond(q: Array) -> float:
-        return float(np.maximum(low - q, q - high).max())
-
-    try:
-        closed = np.array(robot.close(within))  # type: ignore[attr-defined]
-    except ValueError:
-        return neutral
-    return closed if beyond(closed) < beyond(neutral) else neutral

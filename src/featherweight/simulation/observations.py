@@ -60,6 +60,12 @@ class Observations:
         """Joints whose springs or limits are not simulated: they follow others and have no coordinate of their own."""
         return tuple(self.forces.left_out)
 
+    @property
+    def excluded_pairs(self) -> tuple[tuple[str | None, str | None], ...]:
+        """Links whose shapes never touch because they overlap as their file, which has no rules for contact, draws them, or at
+        the start; None is the world."""
+        return tuple(self._stage.excluded)
+
     def contacts(self, robot: int = 0) -> tuple[Array, Array, list[str]]:
         """Of the last step, for one robot: points (k, 3) [m] and forces (k, 3) [N] in the world, on the first of two bodies,
         and what touches.

@@ -71,9 +71,12 @@ def detect(s: RobotStages) -> int:
     t.counts[0] = count
     if count < 0:
         return NO_ROOM
+    deepest = s.numbers.max_penetration
     for c in range(count):
-        if -t.contacts.gap[c] > s.numbers.max_penetration:
-            return TOO_DEEP
+        deepest = max(deepest, -t.contacts.gap[c])
+    if deepest > t.deepest[0]:
+        return TOO_DEEP
+    t.deepest[0] = deepest  # bodies that overlapped at the start are being parted
     return TAKEN
 
 

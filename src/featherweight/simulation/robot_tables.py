@@ -236,7 +236,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
             velocity_before=np.zeros((bodies, 6)), speed_before=np.zeros(rows),
         ),
         impulses=ContactImpulses.of_sizes(room, bodies, joints, candidates, rows),
-        report=np.zeros(7),
+        report=np.zeros(7), deepest=np.zeros(1),
         workspace=solver_workspace(room, rows, size + joints, inertia.branches),
         collisions=collision_work(stage.scene),
         inertia=ContactInertiaRecord(

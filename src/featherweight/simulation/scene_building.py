@@ -13,7 +13,7 @@ from ..collision.height_fields import MOST_PATCHES
 from ..collision.hulls import NO_HULL, Hull
 from ..collision.shape_parts import KINDS, SampledHeights, joined_fields, joined_hulls, part_ranges, shape_part
 from ..model.contact_rules import NeighbourRule
-from ..model.types import WORLD, Shape, frame_name
+from ..model.types import WORLD, JointType, Shape, ShapeType, frame_name
 from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.robot import Robot
 from .scene import ContactSphere, HeightField, Plane, TouchingParts, common_coefficient
@@ -54,7 +54,7 @@ class TouchingScene(NamedTuple):
     friction: Array  # (candidates,)
     restitution: Array  # (candidates,)
     sphere_count: int  # shapes numbered below it are the spheres that a simulation was given
-    drawn: Array  # (pairs,) bool, of two shapes of the file on different bodies
+    drawn: Array  # (pairs,) bool, of two shapes of one robot in a file without rules, which may be drawn in one another
 
 
 def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
@@ -83,13 +83,27 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
         pairs += [(number[p.i], number[p.j], p.friction, p.margin) for p in touching]
         # a file's own rule says what touches; without one, shapes at joints may overlap
         ruled = robot.model.neighbours is not NeighbourRule.JOINED
-        drawn += [not ruled and None not in (robot.shapes[p.i].body, robot.shapes[p.j].body) for p in touching]
+        roots = roots_of_bodies(robot)
+        drawn += [not ruled and of_one_robot(robot.shapes[p.i], robot.shapes[p.j], roots) for p in touching]
         if ground is not None:
             on_ground = [number[k] for k in used if robot.shapes[k].body is not None and KINDS[robot.shapes[k].type] < PLANE]
             pairs += [(k, ground, None, 0.0) for k in on_ground]
             drawn += [False] * len(on_ground)
     order = [b.name for b in robot.bodies]  # that of their rows, where bodies of a tree follow one another
     return assembled_scene(things, pairs, parts, count, drawn, order)
+
+
+def roots_of_bodies(robot: Robot) -> dict[str | None, str | None]:
+    """Return for each body the one that floats and carries it; None for what is joined to the world."""
+    roots: dict[str | None, str | None] = {None: None}
+    for j in robot.joints:  # parents first
+        roots[j.child] = j.child if j.type is JointType.FLOATING else roots[j.parent]
+    return roots
+
+
+def of_one_robot(a: Shape, b: Shape, roots: dict[str | None, str | None]) -> bool:
+    """Whether two shapes are of one robot, which may be drawn in one another: of its bodies, or of its base."""
+    return not {a.type, b.type} & {ShapeType.PLANE, ShapeType.HEIGHTFIELD} and roots[a.body] == roots[b.body]
 
 
 def sphere_part(robot: Robot, s: ContactSphere) -> ScenePart:

@@ -70,8 +70,12 @@ class Simulation(StateOfRobots):
     rules let them, and a `ground`, a `Plane` or `HeightField`, that is added; True is the plane z = 0. That is so where there
     is anything for them to touch, and no `spheres` are given: of a file without rules and without a floor, shapes touch the
     `ground` and each other only with one, or with `shapes=True`. `spheres` of the robot (points are spheres without radius)
-    touch the `ground`, and `pairs` of them (by their numbers) each other. Shapes of files without rules (URDF) that overlap at
-    first never touch. What the file holds that is not simulated is told by a ModelWarning.
+    touch the `ground`, and `pairs` of them (by their numbers) each other. Two shapes of one robot from a file without rules
+    (URDF) never touch if they overlap in the configuration of the file, or at the start: `excluded_pairs` names their links.
+    Other bodies that overlap at the start are parted at 1 m/s, with a ModelWarning (see `overlaps` of `ContactOptions`). A
+    ModelWarning says what the file holds that is not simulated.
+
+    Without q, the robot starts where its file starts (`Robot.start`).
 
     `contact` (`ContactOptions`) has friction and restitution of surfaces without their own, and lengths and tolerances of
     contacts. `joints` (`JointOptions`) leaves out limits, dry friction, or damping and springs of the robot's joints.
@@ -141,7 +145,7 @@ class Simulation(StateOfRobots):
         self.forces = ForcesAtJoints(robot, actuators)
         self.ground, self._on_failure = ground, on_failure
         passive = joints.passive and self.forces.smooth
-        self._model = model = StepModel(robot, self.step_size, integrator, self.forces, passive, contact.max_penetration)
+        self._model = model = StepModel(robot, self.step_size, integrator, self.forces, passive, contact)
         by_name = isinstance(contact.delassus, str)
         if model.has_drives and not (model.driven and by_name):
             model.driven = False
@@ -162,6 +166,8 @@ class Simulation(StateOfRobots):
         with model.wait:
             self._stage = ContactStage(model.moving, self.forces, parts, settings, contact.delassus)
             self._fleet = Fleet(model, self._stage, self._touching, threads, on_failure)
+            if self._stage.touching.drawn.any():
+                self._fleet.begin_as_drawn(robot.start())
             self.reset(q, v)
 
     # copies

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..robot.constraints.contact import BilateralContact
-from .arguments import check_switches, check_tolerances
+from .arguments import check_choice, check_switches, check_tolerances
 from .scene import check_surface
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 ALL = "all"  # of limits, also equal ones
+PART, REFUSE = "part", "refuse"  # of overlaps at the start
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,9 @@ class ContactOptions:
     wider ones apart, without velocity; approaches slower than `bounce` [m/s] do not bounce. `tolerance` is the residual that
     the solver aims at, over the greatest velocity; a step with more than 10⁵ times that left is refused, and so is one with an
     overlap above `max_penetration` [m].
+
+    `overlaps` says what happens to bodies that overlap at the start by more than `max_penetration`: "part" parts them at 1 m/s,
+    without velocity, and "refuse" makes the first step a SimulationError.
 
     `delassus` is the algorithm for the matrix that contacts see, by the names of `Robot.delassus`, or a function of contacts
     and q (robots, nq).
@@ -43,6 +47,7 @@ class ContactOptions:
     bounce: float = 1e-2
     tolerance: float = 1e-8
     max_penetration: float = 0.1
+    overlaps: str = PART
     delassus: str | Callable[[list[BilateralContact], Array], Array] = "auto"
 
     def __post_init__(self) -> None:
@@ -51,6 +56,7 @@ class ContactOptions:
         check_tolerances(
             self.tolerance, margin=self.margin, slop=self.slop, bounce=self.bounce, max_penetration=self.max_penetration
         )
+        check_choice("overlaps", self.overlaps, (PART, REFUSE))
         if not (isinstance(self.delassus, str) or callable(self.delassus)):
             raise TypeError(f"delassus must be the name of an algorithm or a function; got {self.delassus!r}")
 

@@ -188,6 +188,7 @@ class TouchingRecord(NamedTuple):
     kinematics: ContactKinematics
     impulses: ContactImpulses
     report: Vector  # (7,) numbers of `SolverReport`
+    deepest: Vector  # (1,) [m] overlap that the next step allows
     workspace: SolverWorkspace
     collisions: CollisionWork
     inertia: ContactInertiaRecord
@@ -254,6 +255,7 @@ class FleetStates(NamedTuple):
     report: Matrix  # (robots, 7) of the solver
     inexact: Integers  # (robots,) steps since the last reset that ended above the solver's tolerance
     opened: Vector  # (robots,) of loops
+    deepest: Vector  # (robots,) [m] overlap that the next step allows
 
 
 class FleetInputs(NamedTuple):

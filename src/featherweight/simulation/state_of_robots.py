@@ -9,7 +9,7 @@ import numpy as np
 
 from .arguments import chosen_robots, named_configuration, states
 from .fleet import Fleet
-from .joint_limits import JointLimits, default_start
+from .joint_limits import JointLimits
 from .observations import Observations
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -30,8 +30,8 @@ class StateOfRobots(Observations):
     def reset(self, q: Any = None, v: Any = None, time: float = 0.0, *, which: Any = None) -> None:
         """Begin at a configuration q (..., nq), or the one of that name ("home"), and velocity v (..., nv), zero unless given.
 
-        Unless q is given, it is the neutral configuration, with joints that are beyond their limits there moved to them and
-        loops closed. A q slightly beyond limits is pushed back (see `Simulation`).
+        Unless q is given, it is the configuration of the file (`Robot.start`). A q slightly beyond limits is pushed back (see
+        `Simulation`).
 
         `which` (robots,) bool, or numbers of robots, are those of many that begin anew, at a state for each or one for all;
         the others, and time, go on.
@@ -63,7 +63,7 @@ class StateOfRobots(Observations):
         self._fleet.reset_some(numbers, q, v)
 
     def _checked(self, q: Any, v: Any) -> tuple[Array, Array]:
-        q, v = states(self.robot, default_start(self.robot) if q is None else q, v)
+        q, v = states(self.robot, self.robot.start() if q is None else q, v)
         if self._model.looped:
             opening = float(self.robot.opening(q).max())  # type: ignore[attr-defined]
             if opening > 1e-6:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..model.types import JointType
 from ..robot.robot import Robot
 from .forces import ForcesAtJoints
 from .implicit_drives import has_implicit_drives
+from .simulation_options import PART, ContactOptions
 from .smooth_motion import middle_armature, write_curved_rates
 
 WHOLE = 7.0  # times as long as planning the time step, or comparing algorithms for contacts: all that is compiled
@@ -28,10 +30,11 @@ class StepModel:
     """
 
     def __init__(
-        self, robot: Robot, h: float, integrator: str, forces: ForcesAtJoints, passive: bool, max_penetration: float
+        self, robot: Robot, h: float, integrator: str, forces: ForcesAtJoints, passive: bool, contact: ContactOptions
     ) -> None:
         self.robot, self.h, self.integrator, self.forces, self.passive = robot, h, integrator, forces, passive
-        self.max_penetration = max_penetration
+        self.max_penetration = float(contact.max_penetration)
+        self.deepest_start = math.inf if contact.overlaps == PART else self.max_penetration  # [m]
         self.wait = Wait(f"the simulation of {robot.name!r}", WHOLE)
         self.moving = robot
         self.middle_armature = np.zeros(0)

@@ -135,11 +135,6 @@ class Figure:
         return [p if p.exact else p._replace(mesh=next(light)) for p in parts]
 
 
-def start_configuration(robot: Robot) -> Array:
-    """Where a robot is shown at first: as its MJCF file has it, or at `neutral()`."""
-    return np.array(robot.configurations["qpos0"]) if "qpos0" in robot.configurations else robot.neutral()
-
-
 def _surfaces(parts: list[_BodyPart]) -> dict[str | None, list[BodySurface]]:
     """One surface for each colour of a body: browsers are slow at many small things."""
     groups: dict[tuple[str | None, RGB, float | None], list[trimesh.Trimesh]] = {}

@@ -10,7 +10,7 @@ import trimesh
 from ..model.height_surface import height_surface
 from ..model.triangles import homogeneous_matrix
 from ..robot.robot import Robot
-from .figure import Figure, Layer, start_configuration
+from .figure import Figure, Layer
 from .rasterizer import LitWorld, PixelView, Planes, Surfaces, draw, place, shade
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -60,7 +60,7 @@ class OffscreenScene:
             for s in surfaces
         ]
         self._join()
-        self.start: Array = start_configuration(robot) if q is None else np.array(q, dtype=float)
+        self.start: Array = robot.start() if q is None else np.array(q, dtype=float)
         points = self._placed(self._configurations(self.start))[0]
         low, high = _extent(points[:, self._vertex_bodies < len(bodies)])
         self._robot_size = float(np.linalg.norm(high - low)) or 1.0

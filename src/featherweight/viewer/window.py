@@ -16,7 +16,7 @@ import numpy as np
 from ..names import missing_attribute
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
-from .figure import FACES, Figure, Layer, start_configuration
+from .figure import FACES, Figure, Layer
 from .html import RATE, html_of
 from .nodes import FIELD, RobotScene
 from .panels import JointsPanel, LookPanel
@@ -62,7 +62,7 @@ class Window:
         self._lock = threading.RLock()
         self._player: Player | None = None
         self._due = -np.inf
-        first = trajectory.q[0] if trajectory is not None and len(trajectory) else start_configuration(robot)
+        first = trajectory.q[0] if trajectory is not None and len(trajectory) else robot.start()
         self._heights: list[tuple[Array, Array, Array]] = []
         self.closed = False
         self._server = serve(host, port, robot.name)

@@ -12,7 +12,14 @@ import pytest
 
 from featherweight.engine.loops import kernels
 from featherweight.engine.loops.array_types import Integers, Matrix, Vector
-from featherweight.engine.loops.kernels import CompiledKernel, KernelError, as_matrix, compiled, subtract_multiples, sum_of_products
+from featherweight.engine.loops.kernels import (
+    CompiledKernel,
+    KernelError,
+    as_matrix,
+    compiled,
+    subtract_multiples,
+    sum_of_products,
+)
 
 PAIR = (0.5, -3.0)
 WEIGHTS = (0.1, 0.2, 0.7, 1.5)

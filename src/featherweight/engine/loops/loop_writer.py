@@ -773,7 +773,7 @@ def write_products(w: FunctionWriter, arguments: list[Registers], where: int) ->
     return (f.binary("fadd", "double", low, high),)
 
 
-def require_lanes(w: FunctionWriter, starts: list[tuple[str | int, str | int]], length: str | int, where: int) -> None:
+def require_lanes(w: FunctionWriter, starts: list[tuple[str, str]], length: str, where: int) -> None:
     """Check ranges of so many numbers, each given by where it begins and the size of its array."""
     f = w.f
     if w.checked:

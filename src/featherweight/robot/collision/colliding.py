@@ -144,6 +144,19 @@ class Colliding(System):
             raise ValueError("distance_jacobian: `distances` are not those of this robot at this q; give robot.distances(q)")
         return queries.jacobian(q, distances.pairs, distances.points, distances.normal)
 
+    def on_ground(self, q: Any = None, *, height: float = 0.0, root: str | None = None) -> Array:
+        """Return q (..., nq) with the robot moved along the world's z axis: its lowest point is at `height` [m].
+
+        Shapes are collision shapes, or visual ones where there are none. Without q it is `start()`. `root` is the name of the
+        free joint that moves, where there are several. Raises ValueError for a base that does not float, and for a robot
+        without shapes.
+        """
+        from .lowest_point import floating_root, lifted, lowest_point, shapes_below
+
+        joint = floating_root(self, root)
+        q = self._checked("q", self.start() if q is None else q, self.nq)
+        return lifted(self, joint, q, height - lowest_point(self, shapes_below(self, joint), q))
+
     @cached_property
     def _every_pair(self) -> ShapeQueries:
         return self._queries(None)

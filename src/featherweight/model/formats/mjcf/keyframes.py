@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...types import Configuration, JointType
+from ...types import START, Configuration, JointType
 from ..xml import Names
 from .numbers import first_controls
-
-START = "qpos0"
 
 
 def read_configurations(
