@@ -77,7 +77,7 @@ def arm() -> fw.Robot:
         (lambda: fw.Simulation(arm()), "nq", "; its robot has it: .robot.nq"),
         (lambda: fw.generators.chain(2), "lock", " (is it 'locked'?)"),
         (lambda: fw.generators.chain(2), "nq", "; featherweight.build makes a Robot, which computes, of a Description"),
-        (lambda: arm().joints[0], "limit", "'MovingJoint' object has no attribute 'limit'; dir() lists those that there are"),
+        (lambda: arm().joints[0], "torque", "'MovingJoint' object has no attribute 'torque'; dir() lists those that there are"),
         (lambda: arm().bodies[0], "centre", "'MovingBody' object has no attribute 'centre' (is it 'center'?)"),
         (lambda: arm().frames[0], "placment", " (is it 'placement'?)"),
         (lambda: arm().factorize([0.0, 0.0]), "solved", " (is it 'solve'?)"),

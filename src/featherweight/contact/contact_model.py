@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Vector
+from ..engine.loops.array_types import Integers, Matrix, Vector
+from .compliance import NONE
 from .contact_settings import ContactSettings
 from .joint_rows import JointRows
 
@@ -22,6 +23,8 @@ class ContactModel(NamedTuple):
     branch: Integers  # (bodies,) the last of the branches that move each, see `branches`
     joint_branch: Integers  # (joints with limits or friction,) likewise
     nv: int  # degrees of freedom, the most that G can have as rank
+    yielding: Matrix = NONE  # (candidates, 9) fields of `compliance.Yielding`, or none
+    yielding_rows: Matrix = NONE  # (joint rows, 9)
 
 
 def limited_rows(lower: Vector, upper: Vector, friction: Vector) -> Integers:

@@ -43,6 +43,7 @@ SPARED = 1e-3  # of the slop: overlap beyond it for which bodies are not parted,
 STRUCK = 1e2  # times the tolerance: approach from which on a contact is struck
 IMPACT, SMOOTH, LAST = range(3)  # problems of a step with impacts; the last alone where there are none
 PUSHES = 20  # sweeps for that displacement, which begins from nothing
+LEAST_SPEED = 1e-6  # [m/s] that the tolerance is a part of: less is rounding
 MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
 
 
@@ -331,7 +332,7 @@ def resolve(
     """Write one robot's impulses, and return the solver's report."""
     work = workspace.impulses
     p = assembled(model, contacts, kinematics, delassus, impulses, workspace.assembly)
-    tolerance = model.settings.tolerance * greatest_of(p.problem.b)
+    tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
     allowed = ACCEPTED * tolerance
     solution = Solution(work.f[: len(p.start)], np.inf, 0, 0)
     if is_finite(p.problem):  # comparisons of the solver would take NaN for a residual of zero

@@ -22,10 +22,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..engine.loops.array_types import Integers, Matrix, Vector
+from .compliance import ABSENT, Yielding, impedance, yielding_of
 from .contact_model import ContactModel
 from .row_factor import NO_ROWS, RowFactor
 
-RIGID = 0  # numbers of laws, for `ContactSettings.law`
+RIGID, COMPLIANT = range(2)  # numbers of laws, for `ContactSettings.law`
 
 MOST_LATE = 0.04  # [m] overlap in which a contact may bounce
 PARTING_SPEED = 1.0  # [m/s] at which bodies that overlap are parted
@@ -103,6 +104,8 @@ def write_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> None:
     """Write the law that the settings name."""
     if model.settings.law == RIGID:
         write_rigid_law(model, motion, law)
+    else:
+        write_compliant_law(model, motion, law)
 
 
 def write_rigid_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> None:
@@ -132,6 +135,38 @@ def write_rigid_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> 
         if not joint_rows.friction[r]:
             law.bias[3 * k + i] += max(gap[k + i], 0.0) / h
             law.distance[k + i] = max(gap[k + i], -(RETURN_SPEED * h + settings.slop))
+
+
+def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> None:
+    """MuJoCo's springs and dampers (see `compliance`), with Coulomb's friction. Nothing is parted, and nothing bounces."""
+    h, k, joint_rows = model.settings.step, len(law.friction), model.rows
+    for i in range(len(law.distance)):
+        law.distance[i], law.stiffness[i] = np.inf, 0.0
+    for c in range(k):
+        candidate, i = motion.candidate[c], 3 * c
+        y = yielding_of(model.yielding, candidate)
+        law.friction[c], law.restitution[c] = model.friction[candidate], 0.0
+        law.stiffness[c] = write_yielding_row(y, motion, law, i, motion.gap[c], h)
+        for l in range(1, 3):
+            law.compliance[i + l] = law.compliance[i] * y.friction
+            law.bias[i + l] = motion.approach[i + l] + (h * y.damping - 1.0) * motion.before[i + l]
+    for i in range(len(law.lower)):
+        row = motion.active[i]
+        gap = 0.0 if joint_rows.friction[row] else motion.gap[k + i]
+        law.lower[i], law.upper[i] = joint_rows.lower[row], joint_rows.upper[row]
+        stiffness = write_yielding_row(yielding_of(model.yielding_rows, row), motion, law, 3 * k + i, gap, h)
+        law.stiffness[k + i] = 0.0 if joint_rows.friction[row] else stiffness
+
+
+def write_yielding_row(y: Yielding, motion: RowMotion, law: ContactLaw, i: int, gap: float, h: float) -> float:
+    """Write compliance and bias of a row at a gap, and return the stiffness [N/m] there; what is open yields to any impulse."""
+    if gap > 0.0:
+        law.compliance[i], law.bias[i] = ABSENT, max(motion.approach[i], 0.0)
+        return 0.0
+    d = impedance(y, gap)
+    law.compliance[i] = (1.0 - d) / d * y.inverse
+    law.bias[i] = motion.approach[i] - motion.before[i] + h * (y.damping * motion.before[i] + y.stiffness * d * gap)
+    return y.stiffness * d / law.compliance[i]  # type: ignore[no-any-return]
 
 
 def stored_energy(law: ContactLaw, gap: Vector) -> float:

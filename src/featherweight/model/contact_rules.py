@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 SPINNING = "friction against spinning (condim 4)"  # in a report, as below
 ROLLING = "friction against spinning and rolling (condim 6)"
@@ -14,6 +15,34 @@ ADHESION = "adhesion of contacts"
 TWO_FRICTIONS = "contacts with two sliding frictions, read as the first"
 TOUCHING_LEFT_OUT = "geoms that touch and are left out"
 TOUCHING_AS_MESHES = "primitives fitted to meshes, touching as those meshes"
+
+
+class Softness(NamedTuple):
+    """MuJoCo's numbers for contacts, limits and dry friction that yield: `solref` and `solimp`, with its defaults.
+
+    `solref` are a time constant [s] and a damping ratio, or stiffness and damping as negative numbers. `solimp` are the least
+    and greatest impedance, the depth [m, rad] over which one becomes the other, and the midpoint and power of that curve.
+    `solmix` is the share of one of two surfaces.
+    """
+
+    solref: tuple[float, float] = (0.02, 1.0)
+    solimp: tuple[float, float, float, float, float] = (0.9, 0.95, 0.001, 0.5, 2.0)
+    solmix: float = 1.0
+
+
+DEFAULT_SOFTNESS = Softness()
+
+
+def mixed_softness(a: Softness, b: Softness) -> Softness:
+    """Return the softness of a contact of two surfaces, as MuJoCo mixes it."""
+    whole = a.solmix + b.solmix
+    part = a.solmix / whole if whole > 0.0 else 0.5
+    if a.solref[0] > 0.0 and b.solref[0] > 0.0:
+        x, y = (part * s + (1.0 - part) * t for s, t in zip(a.solref, b.solref, strict=True))
+    else:
+        x, y = map(min, a.solref, b.solref)
+    c, d, e, f, g = (part * s + (1.0 - part) * t for s, t in zip(a.solimp, b.solimp, strict=True))
+    return Softness((x, y), (c, d, e, f, g))
 
 
 class NeighbourRule(StrEnum):
@@ -32,3 +61,4 @@ class ContactPair:
     friction: float | None = None
     condim: int = 3
     margin: float = 0.0
+    softness: Softness = DEFAULT_SOFTNESS

@@ -195,6 +195,8 @@ class _Expansion:
             contact_pairs=self.d.contact_pairs,
             neighbours=self.d.neighbours,
             timestep=self.d.timestep,
+            impratio=self.d.impratio,
+            cone=self.d.cone,
             integrator=self.d.integrator,
         )
 
@@ -243,6 +245,7 @@ class _Expansion:
                 len(self.moving), joint.name, joint.type, parent.body, joint.child, joint.axis,
                 slice(q, self.nq), slice(v, len(self.rows)), joint.lower, joint.upper, joint.armature,
                 joint.damping, joint.friction, joint.stiffness, joint.rest, joint.effort, joint.velocity,
+                joint.limit_softness, joint.friction_softness,
             )
         )  # fmt: skip
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..names import missing_attribute
-from .contact_rules import ContactPair, NeighbourRule
+from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
 from .topology import Topology
 from .tree import Tree
 from .types import Actuator, Configuration, Inertia, JointType, Pose, Shape, Vector
@@ -37,6 +37,8 @@ class MovingJoint:
     rest: float = 0.0
     effort: float = math.inf
     velocity: float = math.inf
+    limit_softness: Softness = DEFAULT_SOFTNESS
+    friction_softness: Softness = DEFAULT_SOFTNESS
 
     @property
     def independent(self) -> bool:
@@ -109,6 +111,8 @@ class Model:
     neighbours: NeighbourRule = NeighbourRule.JOINED
     timestep: float | None = None
     integrator: str | None = None
+    impratio: float = 1.0
+    cone: str | None = None
 
     @property
     def nq(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..spatial import Vec3
-from .contact_rules import ContactPair, NeighbourRule
+from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
 
 Vector = tuple[float, float, float]
 Matrix = tuple[Vector, Vector, Vector]
@@ -133,6 +133,8 @@ class Joint:
     rest: float = 0.0  # coordinate at which the spring is at rest
     effort: float = math.inf  # the greatest force of the joint's drive [N m, N]
     velocity: float = math.inf  # the greatest velocity [rad/s, m/s]; files write 0 for one that they do not know
+    limit_softness: Softness = DEFAULT_SOFTNESS
+    friction_softness: Softness = DEFAULT_SOFTNESS
 
 
 class LoopType(StrEnum):
@@ -225,6 +227,7 @@ class Shape:
     margin: float = 0.0  # [m] of the gap to another shape, at which the two touch already
     priority: int = 0  # of two shapes, that of higher priority says friction and condim
     heights: Any = field(default=None, compare=False, metadata={DTYPE: np.float64})
+    softness: Softness = DEFAULT_SOFTNESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +315,8 @@ class Contents:
     neighbours: NeighbourRule = NeighbourRule.JOINED  # whose shapes do not touch
     timestep: float | None = None  # [s] of a simulation, as the file has it
     integrator: str | None = None  # and how it is to integrate, in the file's word: MJCF's "euler", "rk4", "implicit", ...
+    impratio: float = 1.0  # MJCF's: impedance of friction over that of normal forces
+    cone: str | None = None  # MJCF's word for cones of friction
 
 
 LARGEST = 1e30  # of the numbers of a description, in SI units: the sun is as heavy; products of a few do not overflow
@@ -319,6 +324,7 @@ SMALLEST_MASS = 1e-30  # [kg] of an electron: its reciprocal is no larger than o
 SMALLEST_INERTIA = 1e-40  # [kg m², kg] that moves with a joint: below it, reciprocals get too large
 ROUNDING_RADIUS = 1e-6  # [m]: a moment below that of the mass at this distance is what rounding left behind
 ROOT_JOINT = "root_joint"  # the free-flyer that base="floating" puts below the root
+PYRAMIDAL = "pyramidal"  # cones of friction
 START = "qpos0"  # the name of the configuration in which a robot's file starts
 WORLD = "world"  # the ground, in descriptions that have no body of this name
 

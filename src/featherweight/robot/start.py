@@ -18,10 +18,7 @@ def start_of(robot: Any) -> Array:
     Joints beyond their limits are moved to them, and loops are closed again. Where that cannot be, or leads no farther into
     the limits, the joints stay; where loops cannot be closed in the file's configuration, it is the neutral one.
     """
-    start: Array = robot.neutral()
-    if START in robot.configurations:
-        with contextlib.suppress(ValueError):  # of loops
-            start = np.array(robot.configurations[START])
+    start = drawn(robot)
     equal = robot.lower == robot.upper
     low, high = np.where(equal, -np.inf, robot.lower), np.where(equal, np.inf, robot.upper)
     within: Array = np.clip(start, low, high)
@@ -36,3 +33,11 @@ def start_of(robot: Any) -> Array:
     except ValueError:
         return start
     return closed if beyond(closed) < beyond(start) else start
+
+
+def drawn(robot: Any) -> Array:
+    """Return the configuration (nq,) that a robot's file draws it in, whatever its limits are."""
+    if START in robot.configurations:
+        with contextlib.suppress(ValueError):  # of loops
+            return np.array(robot.configurations[START])
+    return np.array(robot.neutral())

@@ -9,10 +9,12 @@ import numpy as np
 from ..contact import contact_model
 from ..contact.contact_model import ContactModel
 from ..contact.contact_settings import ContactSettings
+from ..contact.laws import RIGID
 from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
 from .contact_inertia import ContactInertia, Method
 from .forces import ForcesAtJoints
+from .inverse_weights import yielding_numbers
 from .scene import TouchingParts
 from .scene_building import OVERLAP, Links, make_scene
 
@@ -45,6 +47,9 @@ class ContactStage:
         self.model = ContactModel(
             width, friction, restitution, self.rows, settings, branch, branch_of_row[self.joint_dofs].copy(), robot.nv
         )  # fmt: skip
+        if settings.law != RIGID:
+            contacts, rows = yielding_numbers(robot, self.touching, self.rows, settings.step)
+            self.model = self.model._replace(yielding=contacts, yielding_rows=rows)
         self.body_placements: Any = robot.frame_placement(self.bodies) if self.bodies else None
         self.body_velocities: Any = robot.frame_velocity(self.bodies, "local") if self.bodies else None
 
@@ -75,4 +80,4 @@ class ContactStage:
     @property
     def looks_back(self) -> bool:
         """Whether the problem needs velocities before the step: where surfaces bounce, or impacts come before the motion."""
-        return self.settings.in_step or bool(self.model.restitution.any())
+        return self.settings.in_step or self.settings.law != RIGID or bool(self.model.restitution.any())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ..contact import laws
 from ..model.contact_rules import SOFT, SOFT_HOLDS, NeighbourRule
 from ..model.editing.notes import warn_caller
 from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.not_simulated import not_simulated
 from ..robot.robot import Robot
 from .scene import Ground
+from .simulation_options import AS_IN_THE_FILE, COMPLIANT
 
 STEP = 1e-3  # [s]
 INTEGRATORS_OF_FILES = {"rk4": "rk4", "midpoint": "midpoint"}  # by words of files; the others are "semi-implicit" here
@@ -33,6 +35,12 @@ def of_the_file(robot: Robot, step: float | None, integrator: str | None) -> tup
             )
         integrator = INTEGRATORS_OF_FILES.get(robot.model.integrator or "", "semi-implicit")
     return step, integrator
+
+
+def law_of(name: str, robot: Robot) -> int:
+    """Return the number of a contact law; files of other formats than MJCF say nothing of softness."""
+    soft = robot.model.neighbours is not NeighbourRule.JOINED
+    return laws.COMPLIANT if name == COMPLIANT or (name == AS_IN_THE_FILE and soft) else laws.RIGID
 
 
 def warn_of_explicit_drives(robot: Robot, why: str) -> None:

@@ -19,6 +19,7 @@ from ..contact.joint_rows import (
     write_row_gaps,
     write_row_speeds,
 )  # fmt: skip
+from ..contact.laws import RIGID
 from ..contact.patches import reduce_patches
 from ..engine.loops.array_types import Matrix, Vector
 from ..engine.loops.kernels import call_machine
@@ -128,6 +129,9 @@ def leave_out_redundant(t: TouchingRecord, gravity: float) -> int:
     """Put contacts that are redundant within their patch behind the others, without impulses; how many others there are."""
     settings, model, contacts = t.model.settings, t.model, first_contacts(t.contacts, t.counts[0])
     tolerance = max(settings.tolerance * gravity * settings.step * settings.step, LEAST_GAP)
+    if settings.law != RIGID:  # each contact yields
+        t.counts[2] = len(contacts.gap)
+        return len(contacts.gap)
     count = reduce_patches(contacts, model.friction, model.restitution, tolerance, t.patches)
     t.counts[2] = count
     for c in range(count, len(contacts.gap)):
@@ -332,7 +336,7 @@ def judge_end(s: RobotStages) -> int:
     farthest = max(h * greatest(step.after), greatest(step.displacement))
     if farthest <= SLOW:
         return TAKEN
-    if not excess(s) <= 0.0:
+    if s.touching.model.settings.law == RIGID and not excess(s) <= 0.0:  # springs of MuJoCo's kind add energy
         return GAIN
     return TOO_FAST if farthest > FARTHEST else TAKEN
 

@@ -12,7 +12,7 @@ from ..collision.face_clipping import MOST_POINTS
 from ..collision.height_fields import MOST_PATCHES
 from ..collision.hulls import NO_HULL, Hull
 from ..collision.shape_parts import KINDS, SampledHeights, joined_fields, joined_hulls, part_ranges, shape_part
-from ..model.contact_rules import NeighbourRule
+from ..model.contact_rules import DEFAULT_SOFTNESS, NeighbourRule, Softness
 from ..model.types import WORLD, JointType, Shape, ShapeType, frame_name
 from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.robot import Robot
@@ -22,7 +22,18 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 OVERLAP = 1e-3  # [m] at the beginning, from which on two shapes are taken for parts of one
 ON_A_PLANE = {SPHERE: 1, CAPSULE: 2, BOX: 8, CYLINDER: 6, ELLIPSOID: 1, HULL: MOST_POINTS}  # candidates
-NumberedPair = tuple[int, int, float | None, float]  # two things, friction of their own, and margin [m]
+
+
+class NumberedPair(NamedTuple):
+    """Two things by their numbers, and what their contacts are like."""
+
+    i: int
+    j: int
+    friction: float | None = None  # of their own
+    margin: float = 0.0  # [m]
+    softness: Softness = DEFAULT_SOFTNESS
+
+
 Links = tuple[str | None, str | None]
 
 
@@ -41,6 +52,7 @@ class ScenePart(NamedTuple):
     hull: Hull = NO_HULL
     field: HeightField | SampledHeights | None = None
     link: str | None = None  # of the file, or the frame of a sphere; None for the ground
+    softness: Softness = DEFAULT_SOFTNESS
 
 
 class TouchingScene(NamedTuple):
@@ -54,6 +66,7 @@ class TouchingScene(NamedTuple):
     friction: Array  # (candidates,)
     restitution: Array  # (candidates,)
     sphere_count: int  # shapes numbered below it are the spheres that a simulation was given
+    softness: Sequence[Softness]  # (candidates,)
     drawn: Array  # (pairs,) bool, of two shapes of one robot in a file without rules, which may be drawn in one another
 
 
@@ -68,10 +81,10 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
     if parts.ground is not None:
         ground = len(things)
         things.append(ground_part(parts.ground))
-    pairs: list[NumberedPair] = [] if ground is None else [(s, ground, None, 0.0) for s in range(count)]
+    pairs: list[NumberedPair] = [] if ground is None else [NumberedPair(s, ground) for s in range(count)]
     for i, j in parts.pairs:
         check_pair(parts.spheres, things, i, j)
-        pairs.append((i, j, None, 0.0))
+        pairs.append(NumberedPair(i, j))
     drawn = [False] * len(pairs)
     if parts.shapes:
         number = {}
@@ -80,14 +93,14 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
             number[k] = len(things)
             things.append(part_of_shape(robot.shapes[k], robot.model.shape_links[k]))
         touching = touching_pairs(robot)
-        pairs += [(number[p.i], number[p.j], p.friction, p.margin) for p in touching]
+        pairs += [NumberedPair(number[p.i], number[p.j], p.friction, p.margin, p.softness) for p in touching]
         # a file's own rule says what touches; without one, shapes at joints may overlap
         ruled = robot.model.neighbours is not NeighbourRule.JOINED
         roots = roots_of_bodies(robot)
         drawn += [not ruled and of_one_robot(robot.shapes[p.i], robot.shapes[p.j], roots) for p in touching]
         if ground is not None:
             on_ground = [number[k] for k in used if robot.shapes[k].body is not None and KINDS[robot.shapes[k].type] < PLANE]
-            pairs += [(k, ground, None, 0.0) for k in on_ground]
+            pairs += [NumberedPair(k, ground, softness=things[k].softness) for k in on_ground]
             drawn += [False] * len(on_ground)
     order = [b.name for b in robot.bodies]  # that of their rows, where bodies of a tree follow one another
     return assembled_scene(things, pairs, parts, count, drawn, order)
@@ -146,7 +159,7 @@ def part_of_shape(shape: Shape, link: str | None) -> ScenePart:
     name = f"the shape {shape.name!r} on {shape.body or WORLD!r}"
     return ScenePart(
         part.kind, shape.body, part.placement, part.size, part.radius, name, shape.friction, None, part.balls, part.hull,
-        part.field, link,
+        part.field, link, shape.softness,
     )  # fmt: skip
 
 
@@ -160,8 +173,8 @@ def assembled_scene(
     """
     touching = {t.body for t in things}
     bodies = [body for body in order if body in touching]
-    ordered = [(i, j, f, m) if things[i].kind <= things[j].kind else (j, i, f, m) for i, j, f, m in pairs]
-    candidates = [_candidates(things[i], things[j]) for i, j, _, _ in ordered]
+    ordered = [p if things[p.i].kind <= things[p.j].kind else p._replace(i=p.j, j=p.i) for p in pairs]
+    candidates = [_candidates(things[p.i], things[p.j]) for p in ordered]
     first = np.cumsum([0, *candidates]).astype(np.int64)
     scene = CollisionScene(
         kind=np.array([t.kind for t in things], np.int64),
@@ -171,7 +184,7 @@ def assembled_scene(
         radius=np.array([t.radius for t in things], float),
         data=part_ranges(things),
         pair=np.array([p[:2] for p in ordered], np.int64).reshape(-1, 2),
-        margin=np.array([p[3] for p in ordered], float),
+        margin=np.array([p.margin for p in ordered], float),
         first=first[:-1].copy(),
         enabled=np.ones(len(ordered), bool),
         balls=np.concatenate([np.zeros((0, 4)), *(t.balls for t in things)]),
@@ -179,13 +192,14 @@ def assembled_scene(
         hulls=joined_hulls(things),
     )  # fmt: skip
     owner = np.repeat(np.arange(len(ordered)), candidates)
-    friction = [_friction(things[i], things[j], f, parts) for i, j, f, _ in ordered]
-    bounce = [common_coefficient(things[i].restitution, things[j].restitution, parts.restitution) for i, j, _, _ in ordered]
-    names = [_pair_name(things[i], things[j]) for i, j, _, _ in ordered]
-    links = [_links(things[i], things[j]) for i, j, _, _ in ordered]
+    both = [(things[p.i], things[p.j]) for p in ordered]
+    friction = [_friction(a, b, p.friction, parts) for (a, b), p in zip(both, ordered, strict=True)]
+    bounce = [common_coefficient(a.restitution, b.restitution, parts.restitution) for a, b in both]
+    names, links = [_pair_name(a, b) for a, b in both], [_links(a, b) for a, b in both]
     return TouchingScene(
         scene, bodies, [names[p] for p in owner], [links[p] for p in owner], owner,
-        np.array(friction, float)[owner], np.array(bounce, float)[owner], spheres, np.array(drawn, bool),
+        np.array(friction, float)[owner], np.array(bounce, float)[owner], spheres, [ordered[p].softness for p in owner],
+        np.array(drawn, bool),
     )  # fmt: skip
 
 

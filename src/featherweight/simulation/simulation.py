@@ -36,7 +36,7 @@ from .arguments import (
     pairs_of,
 )  # fmt: skip
 from .contact_stage import ContactStage
-from .defaults import of_the_file, shapes_have_something_to_touch, warn_of_explicit_drives, warn_of_what_is_left_out
+from .defaults import law_of, of_the_file, shapes_have_something_to_touch, warn_of_explicit_drives, warn_of_what_is_left_out
 from .derivatives import StepDerivatives, of_all_robots, step_derivatives
 from .fleet import Fleet, Inputs
 from .forces import ForcesAtJoints
@@ -77,11 +77,11 @@ class Simulation(StateOfRobots):
 
     Without q, the robot starts where its file starts (`Robot.start`).
 
-    `contact` (`ContactOptions`) has friction and restitution of surfaces without their own, and lengths and tolerances of
-    contacts. `joints` (`JointOptions`) leaves out limits, dry friction, or damping and springs of the robot's joints.
-    `actuators` are the robot's unless given, or position drives (`PD`); their controls are an argument of `step`. A
-    semi-implicit step takes their stiffness and damping at its end. Loops are closed after each step; `opened` is what was
-    left of their constraints before.
+    `contact` (`ContactOptions`, or "rigid", "compliant" or "as in the file", its `law`) has friction and restitution of
+    surfaces without their own, and lengths and tolerances of contacts. `joints` (`JointOptions`) leaves out limits, dry
+    friction, or damping and springs of the robot's joints. `actuators` are the robot's unless given, or position drives
+    (`PD`); their controls are an argument of `step`. A semi-implicit step takes their stiffness and damping at its end.
+    Loops are closed after each step; `opened` is what was left of their constraints before.
 
     A start may be beyond a joint's limit by 0.2 rad or m, but not by more than the joint's range, or as far as a configuration
     of the robot's file is, which gives a ModelWarning; a start farther beyond is a ValueError. The joint is held there and
@@ -118,7 +118,7 @@ class Simulation(StateOfRobots):
         pairs: Iterable[tuple[int, int]] = (),
         ground: Ground | bool | None = None,
         shapes: bool | None = None,
-        contact: ContactOptions = STANDARD_CONTACT,
+        contact: ContactOptions | str = STANDARD_CONTACT,
         joints: JointOptions = STANDARD_JOINTS,
         actuators: Sequence[Actuator] | PD | None = None,
         on_failure: str = "raise",
@@ -127,6 +127,8 @@ class Simulation(StateOfRobots):
         check_robot(robot)
         step, integrator = of_the_file(robot, step, integrator)
         check_step(step, integrator)
+        if isinstance(contact, str):
+            contact = ContactOptions(law=contact)
         check_options("contact", contact, ContactOptions)
         check_options("joints", joints, JointOptions)
         spheres = list_of(ContactSphere, "spheres", spheres, "featherweight.ContactSphere('foot', 0.02)")
@@ -159,6 +161,7 @@ class Simulation(StateOfRobots):
             step=float(step), margin=float(contact.margin), slop=float(contact.slop),
             bounce=float(max(contact.bounce, 2.0 * step * math.hypot(*robot.gravity))), tolerance=float(contact.tolerance),
             pyramid=bool(contact.pyramid), in_step=integrator != "semi-implicit",
+            law=law_of(contact.law, robot),
         )  # fmt: skip
         self._touching = bool(spheres or limits.any or parts.joint_friction or shapes)
         self._observers: list[Observer] = []
@@ -247,9 +250,11 @@ class Simulation(StateOfRobots):
         Exact for the equations of the step: what sticks, slides, is open or bounces goes on so, contacts move over the spheres
         and the ground, and nothing is held fixed, but that a step finds the displacement that parts several overlaps to a tenth
         of `slop` only. Raises ValueError and SimulationError as `step` does, and NotImplementedError for contacts of
-        shapes and for joints of which loops determine a part.
+        shapes, contacts that yield, and for joints of which loops determine a part.
         """
         self._fleet.require_alike("derivatives of a step")
+        if not self._holds_rigidly:
+            raise NotImplementedError("derivatives of a step with contacts that yield are not there; take contact='rigid'")
         many = step_derivatives(self._fleet, self._inputs(tau, control, None), self.time)
         return many[0] if self._single else of_all_robots(many)
 

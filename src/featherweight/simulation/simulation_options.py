@@ -15,6 +15,7 @@ from .scene import check_surface
 Array = np.ndarray[Any, np.dtype[Any]]
 
 ALL = "all"  # of limits, also equal ones
+LAWS = RIGID, COMPLIANT, AS_IN_THE_FILE = "rigid", "compliant", "as in the file"
 PART, REFUSE = "part", "refuse"  # of overlaps at the start
 
 
@@ -33,6 +34,10 @@ class ContactOptions:
     `overlaps` says what happens to bodies that overlap at the start by more than `max_penetration`: "part" parts them at 1 m/s,
     without velocity, and "refuse" makes the first step a SimulationError.
 
+    `law` is "rigid", or "compliant": contacts, joint limits and dry friction yield as in MuJoCo, by `solref` and `solimp` of an
+    MJCF file or MuJoCo's defaults, with Coulomb's friction; loops and other constraints stay exact. "as in the file" is
+    "compliant" for MJCF files and "rigid" for others.
+
     `delassus` is the algorithm for the matrix that contacts see, by the names of `Robot.delassus`, or a function of contacts
     and q (robots, nq).
 
@@ -48,6 +53,7 @@ class ContactOptions:
     tolerance: float = 1e-8
     max_penetration: float = 0.1
     overlaps: str = PART
+    law: str = RIGID
     delassus: str | Callable[[list[BilateralContact], Array], Array] = "auto"
 
     def __post_init__(self) -> None:
@@ -56,6 +62,7 @@ class ContactOptions:
         check_tolerances(
             self.tolerance, margin=self.margin, slop=self.slop, bounce=self.bounce, max_penetration=self.max_penetration
         )
+        check_choice("law", self.law, LAWS)
         check_choice("overlaps", self.overlaps, (PART, REFUSE))
         if not (isinstance(self.delassus, str) or callable(self.delassus)):
             raise TypeError(f"delassus must be the name of an algorithm or a function; got {self.delassus!r}")

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..contact.laws import RIGID
+from ..robot.start import drawn
 from .arguments import chosen_robots, named_configuration, states
 from .fleet import Fleet
 from .joint_limits import JointLimits
@@ -63,13 +65,22 @@ class StateOfRobots(Observations):
         self._fleet.reset_some(numbers, q, v)
 
     def _checked(self, q: Any, v: Any) -> tuple[Array, Array]:
-        q, v = states(self.robot, self.robot.start() if q is None else q, v)
+        q, v = states(self.robot, self._start_of_file() if q is None else q, v)
         if self._model.looped:
             opening = float(self.robot.opening(q).max())  # type: ignore[attr-defined]
             if opening > 1e-6:
                 raise ValueError(f"q: loops are open by {opening:.3g}; close it with robot.close(q)")
-        self._limits.check(q)
+        if self._holds_rigidly:
+            self._limits.check(q)
         return q, v
+
+    def _start_of_file(self) -> Array:
+        """Return where the robot starts unless told otherwise; limits that yield may be passed."""
+        return self.robot.start() if self._holds_rigidly else drawn(self.robot)
+
+    @property
+    def _holds_rigidly(self) -> bool:
+        return self._stage.settings.law == RIGID
 
     @property
     def q(self) -> Array:

@@ -189,6 +189,7 @@ def everything(name: str, step: float, integrator: str, gravity: str) -> fw.Desc
         independent=("j",),
         dependent=("k",),
         virtual=frozenset(["b"]),
+        impratio=3.0,
     )
     empty = fw.describe([], [])
     assert [f.name for f in dataclasses.fields(d) if getattr(d, f.name) == getattr(empty, f.name)] == []
@@ -201,7 +202,7 @@ JOINED = (
 )  # fmt: skip
 MERGED = ("unused", "virtual", "configurations")
 OF_THE_FIRST = ("name", "source", "gravity")
-OF_THE_FIRST_THAT_HAS_ONE = ("timestep", "integrator", "neighbours")
+OF_THE_FIRST_THAT_HAS_ONE = ("timestep", "integrator", "neighbours", "cone", "impratio")
 
 
 def test_no_field_of_a_description_is_lost() -> None:

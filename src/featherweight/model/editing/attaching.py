@@ -41,6 +41,8 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
         timestep=added.timestep if d.timestep is None else d.timestep,
         integrator=added.integrator if d.integrator is None else d.integrator,
         neighbours=ruled.neighbours,
+        cone=added.cone if d.cone is None else d.cone,
+        impratio=added.impratio if d.cone is None else d.impratio,
     )
     unused += tuple(_overruled(alone, added, other.name))
     if planes:
@@ -73,6 +75,8 @@ def _overruled(d: Contents, added: Contents, name: str) -> Iterator[tuple[str, s
         ("gravity", d.gravity, added.gravity, True),
         ("time step", d.timestep, added.timestep, added.timestep is not None),
         ("integrator", d.integrator, added.integrator, added.integrator is not None),
+        ("cones of friction", d.cone, added.cone, added.cone is not None),
+        ("impratio", d.impratio, added.impratio, added.cone is not None),
         ("rule for contacts of neighbours", d.neighbours, added.neighbours, touching),
     ):
         if there and ours != theirs:

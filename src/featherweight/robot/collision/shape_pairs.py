@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ...model.contact_rules import NeighbourRule
+from ...model.contact_rules import NeighbourRule, Softness, mixed_softness
 from ...model.types import WORLD, JointType, Shape, ShapeType
 from ..system import System
 
@@ -36,6 +36,7 @@ class TouchingPair(NamedTuple):
     margin: float  # [m] of the gap at which they touch
     condim: int  # 1 without friction, 3 with; 4 and 6 with friction against spinning and rolling, too
     from_file: bool  # the file names the pair
+    softness: Softness
 
 
 def touching_pairs(robot: System) -> list[TouchingPair]:
@@ -74,7 +75,7 @@ def _named_pairs(robot: System) -> dict[tuple[int, int], TouchingPair]:
     named = {}
     for pair in robot.model.contact_pairs:
         i, j = sorted(number[name] for name in pair.shapes)
-        named[i, j] = TouchingPair(i, j, _effective(pair.friction, pair.condim), pair.margin, pair.condim, True)
+        named[i, j] = TouchingPair(i, j, _effective(pair.friction, pair.condim), pair.margin, pair.condim, True, pair.softness)
     return named
 
 
@@ -82,7 +83,8 @@ def _touching(i: int, j: int, a: Shape, b: Shape) -> TouchingPair:
     saying = [a, b] if a.priority == b.priority else [max(a, b, key=lambda shape: shape.priority)]
     condim = max(shape.condim for shape in saying)
     friction = max((shape.friction for shape in saying if shape.friction is not None), default=None)
-    return TouchingPair(i, j, _effective(friction, condim), a.margin + b.margin, condim, False)
+    softness = mixed_softness(saying[0].softness, saying[-1].softness)
+    return TouchingPair(i, j, _effective(friction, condim), a.margin + b.margin, condim, False, softness)
 
 
 def _effective(friction: float | None, condim: int) -> float | None:

@@ -20,9 +20,10 @@ from ...contact_rules import (
     TWO_FRICTIONS,
     ContactPair,
     NeighbourRule,
+    Softness,
 )
 from .numbers import disabled
-from .softness import differ_from_default
+from .softness import differ_from_default, softness_of
 
 
 class Overrides(NamedTuple):
@@ -30,6 +31,7 @@ class Overrides(NamedTuple):
 
     frictions: tuple[float, float]  # sliding
     margin: float
+    softness: Softness
 
 
 def overrides(mujoco: Any, model: Any) -> Overrides | None:
@@ -37,7 +39,7 @@ def overrides(mujoco: Any, model: Any) -> Overrides | None:
     if not model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
         return None
     first, second = (float(x) for x in model.opt.o_friction[:2])
-    return Overrides((first, second), float(model.opt.o_margin))
+    return Overrides((first, second), float(model.opt.o_margin), softness_of(model.opt.o_solref, model.opt.o_solimp))
 
 
 def in_pairs(model: Any) -> set[int]:
@@ -52,7 +54,8 @@ def read_contact_pairs(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> tu
         friction = over.frictions[0] if over else float(model.pair_friction[k, 0])
         margin = over.margin if over else float(model.pair_margin[k])
         if i in shapes and j in shapes:
-            pairs.append(ContactPair((shapes[i], shapes[j]), friction, int(model.pair_dim[k]), margin))
+            soft = over.softness if over else softness_of(model.pair_solref[k], model.pair_solimp[k])
+            pairs.append(ContactPair((shapes[i], shapes[j]), friction, int(model.pair_dim[k]), margin, soft))
     return tuple(pairs)
 
 

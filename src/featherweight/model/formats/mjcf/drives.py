@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...contact_rules import Softness
 from ...types import Actuator, Coupling, ModelError, as_vector
 from ..unsupported import Unsupported
 from ..xml import Names
 from .levers import Lever, Tendons
 from .numbers import disabled, first_controls
+from .softness import softness_of
 
 ACTUATORS = "actuators"  # that are not read, in a report
 
@@ -30,6 +32,8 @@ class PassiveForces(NamedTuple):
     stiffness: float
     rest: float
     effort: float
+    limit_softness: Softness
+    friction_softness: Softness
 
 
 class MujocoForces:
@@ -61,6 +65,8 @@ class MujocoForces:
             stiffness,
             float(model.qpos_spring[model.jnt_qposadr[j]]) if scalar and stiffness else 0.0,
             float(np.abs(model.jnt_actfrcrange[j]).max()) if model.jnt_actfrclimited[j] else math.inf,
+            softness_of(model.jnt_solref[j], model.jnt_solimp[j]),
+            softness_of(model.dof_solref[model.jnt_dofadr[j]], model.dof_solimp[model.jnt_dofadr[j]]),
         )
 
     def _off(self, what: str) -> bool:

@@ -256,6 +256,8 @@ class _Elements:
             neighbours=read_neighbour_rule(self.mujoco, self.model),
             timestep=float(self.model.opt.timestep),
             integrator=integrator,
+            impratio=float(self.model.opt.impratio),
+            cone=self.mujoco.mjtCone(self.model.opt.cone).name.removeprefix("mjCONE_").lower(),
         )
 
     def _excluded(self) -> Iterator[tuple[str, str]]:

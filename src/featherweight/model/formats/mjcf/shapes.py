@@ -24,6 +24,7 @@ from ..robot_source import RobotSource
 from ..xml import Names, require_regular
 from .contacts import in_pairs, overrides
 from .numbers import as_pose, as_rotation, disabled
+from .softness import softness_of
 
 UNPAINTED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default: a geom of this color has that of its material
 MESH_BYTES = 50_000_000  # of a file that gives a body its mass: MuJoCo reads it and makes its hull
@@ -244,6 +245,7 @@ def read_shapes(
             margin=over.margin / 2.0 if over else float(model.geom_margin[i]),  # those of two are added
             priority=int(model.geom_priority[i]),
             heights=form.heights,
+            softness=over.softness if over else softness_of(model.geom_solref[i], model.geom_solimp[i], model.geom_solmix[i]),
         )
     found = shapes_of_file(shapes.values(), unused, source.folder, source.packages)
     return found, {i: shape.name for i, shape in shapes.items()}

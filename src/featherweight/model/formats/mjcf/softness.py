@@ -7,9 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ...contact_rules import SOFT_HOLDS
+from ...contact_rules import DEFAULT_SOFTNESS, SOFT_HOLDS, Softness
 
-SOLREF, SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's defaults
+SOLREF, SOLIMP, _ = DEFAULT_SOFTNESS
+
+
+def softness_of(solref: Any, solimp: Any, solmix: float = 1.0) -> Softness:
+    """Return MuJoCo's numbers as they are kept."""
+    (a, b), (c, d, e, f, g) = (map(float, x) for x in (solref, solimp))
+    return Softness((a, b), (c, d, e, f, g), float(solmix))
 
 
 def differ_from_default(solref: Any, solimp: Any) -> Any:

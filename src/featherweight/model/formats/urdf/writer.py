@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from ....names import listed
-from ...contact_rules import NeighbourRule
+from ...contact_rules import DEFAULT_SOFTNESS, NeighbourRule
 from ...editing.notes import warn
 from ...types import Body, Contents, Coupling, Inertia, Joint, JointType, Loop, LoopType, ModelError
 from .as_links import as_links
@@ -51,6 +51,10 @@ def _lost(d: Contents) -> Iterator[str]:
     if d.contact_pairs or (d.neighbours is not NeighbourRule.JOINED and any(s.collision for s in d.shapes)):
         pairs = [" and ".join(pair.shapes) for pair in d.contact_pairs]
         yield f"which neighbours touch{f', and the contact pairs {listed(pairs)}' if pairs else ''}"
+    touching = [s.softness for s in d.shapes if s.collision]
+    held = [x for j in d.joints for x in (j.limit_softness, j.friction_softness)]
+    if any(x != DEFAULT_SOFTNESS for x in (*touching, *held)):
+        yield "softness of contacts, limits and dry friction"
     for kind, names in unsayable(d.shapes).items():
         yield f"{kind} {listed(names)}"
 

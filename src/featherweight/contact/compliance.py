@@ -1,0 +1,105 @@
+"""Contacts, limits and dry friction that yield, as MuJoCo's do.
+
+With r the gap, negative where bodies overlap, and v the velocity at the beginning of the step, MuJoCo asks for the acceleration
+
+    a + R F = -b v - k d(r) r        d(r) the impedance, R = (1 - d) / d times the inverse inertia there
+
+(Todorov 2014, and the chapter Computation of MuJoCo's documentation). With the impulse f = h F and the velocity after the step
+this is a law of impulses: u = A f + R f + v_free - v + h (b v + k d r). Friction of contacts has k = 0 and an R of its own.
+MuJoCo lets sliding contacts lift off, since its problem is convex; here Coulomb's law holds.
+
+The inverse inertia w is that of the bodies that touch, each alone at its centre of mass, in the configuration of the file.
+With elliptic cones R is that of w, divided by `impratio` for friction. With pyramidal ones MuJoCo has four impulses l >= 0
+along the edges, with R' = 2 mu² / impratio times the R of w (1 + mu²) each; where all are positive that is R' / 4 for the
+normal impulse sum(l), and R' / (2 mu²) for friction, mu times the difference of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from ..engine.loops.array_types import Matrix, Vector
+from ..model.contact_rules import Softness
+
+LEAST, MOST = 1e-4, 0.9999  # impedance
+FLAT = 1e-15  # [m, rad] of the curve of the impedance, which is then the mean of both ends
+BITS = 30  # of the fraction of a power
+ABSENT = 1e12  # [m/s per N s] compliance of what does not touch yet
+NONE = np.zeros((0, 9))
+
+
+class Yielding(NamedTuple):
+    """Numbers of a contact or row: k [1/s²], b [1/s], the curve of the impedance, inverse inertia [1/kg], and R of friction."""
+
+    stiffness: float
+    damping: float
+    least: float
+    greatest: float
+    width: float
+    midpoint: float
+    power: float
+    inverse: float
+    friction: float  # over that of the normal
+
+
+def numbers_of(softness: Sequence[Softness], inverse: Vector, friction: Vector, step: float) -> Matrix:
+    """Return the fields of `Yielding` as rows (n, 9), for the last two of each (n,), and a time step."""
+    rows = np.empty((len(softness), len(Yielding._fields)))
+    for i, s in enumerate(softness):
+        least, greatest = (min(max(x, LEAST), MOST) for x in s.solimp[:2])
+        x, y = s.solref
+        if x > 0.0:  # a time constant and a damping ratio; the first is at least two steps, as in MuJoCo
+            x = max(x, 2.0 * step)
+            k, b = 1.0 / (greatest * x * y) ** 2, 2.0 / (greatest * x)
+        else:
+            k, b = -x / greatest**2, -y / greatest
+        if s.solimp[2] <= FLAT:
+            least = greatest = 0.5 * (least + greatest)
+        width, midpoint, power = max(s.solimp[2], FLAT), min(max(s.solimp[3], LEAST), MOST), max(s.solimp[4], 1.0)
+        rows[i] = Yielding(k, b, least, greatest, width, midpoint, power, float(inverse[i]), float(friction[i]))
+    return rows
+
+
+def weights_of_cones(inverse: Vector, mu: Vector, impratio: float, pyramidal: bool) -> tuple[Vector, Vector]:
+    """Return the inverse inertia (n,) by which normal impulses of contacts yield, and R of friction over that of the normal."""
+    if not pyramidal:
+        return inverse, np.full(len(inverse), 1.0 / impratio)
+    square = mu * mu
+    rough = square > 0.0
+    normal = np.where(rough, inverse * (1.0 + square) * square / (2.0 * impratio), inverse)
+    return normal, np.where(rough, 2.0 / np.where(rough, square, 1.0), 1.0)
+
+
+def yielding_of(rows: Matrix, i: int) -> Yielding:
+    """Return the numbers of a row."""
+    return Yielding(rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3], rows[i, 4], rows[i, 5], rows[i, 6], rows[i, 7], rows[i, 8])
+
+
+def impedance(y: Yielding, gap: float) -> float:
+    """Return the impedance at a gap."""
+    x = min(abs(gap) / y.width, 1.0)
+    part = x
+    if 0.0 < x < 1.0 and y.power != 1.0:
+        if x <= y.midpoint:
+            part = y.midpoint * power(x / y.midpoint, y.power)
+        else:
+            rest = 1.0 - y.midpoint
+            part = 1.0 - rest * power((1.0 - x) / rest, y.power)
+    return y.least + part * (y.greatest - y.least)
+
+
+def power(x: float, exponent: float) -> float:
+    """Return a power of x >= 0 with a positive exponent."""
+    whole = floor(exponent)
+    result, rest, root = 1.0, exponent - whole, x
+    for _ in range(whole):
+        result *= x
+    for _ in range(BITS):
+        root, rest = sqrt(root), 2.0 * rest
+        if rest >= 1.0:
+            result, rest = result * root, rest - 1.0
+    return result

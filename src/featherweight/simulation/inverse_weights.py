@@ -1,0 +1,57 @@
+"""Inverse inertias of bodies and joints, by which contacts, limits and dry friction yield, as MuJoCo computes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..contact.compliance import numbers_of, weights_of_cones
+from ..contact.joint_rows import JointRows
+from ..model.types import PYRAMIDAL, Frame, Pose
+from ..robot.robot import Robot
+from .scene_building import TouchingScene
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def yielding_numbers(robot: Robot, touching: TouchingScene, rows: JointRows, step: float) -> tuple[Array, Array]:
+    """Return the numbers of contacts (candidates, 9) and of joint rows (rows, 9) (see `compliance`)."""
+    inverse, model = np.asarray(robot.inverse_mass_matrix(robot.start())), robot.model
+    of_bodies = weights_of_bodies(robot, touching.bodies, inverse)
+    bodies = touching.scene.body[touching.scene.pair[touching.pairs]]
+    weights = np.where(bodies >= 0, of_bodies[bodies], 0.0).sum(axis=1) if len(of_bodies) else np.zeros(len(bodies))
+    of_dofs, softness = weights_of_dofs(robot, inverse), []
+    joints = [j for j in model.joints for _ in range(j.type.nv)]
+    for dof, friction in zip(rows.dof, rows.friction, strict=True):
+        softness.append(joints[dof].friction_softness if friction else joints[dof].limit_softness)
+    cones = weights_of_cones(weights, touching.friction, model.impratio, model.cone == PYRAMIDAL)
+    alone = of_dofs[rows.dof], np.ones(len(softness))
+    return numbers_of(touching.softness, *cones, step), numbers_of(softness, *alone, step)
+
+
+def weights_of_bodies(robot: Robot, names: list[str], inverse: Array) -> Array:
+    """Return the inverse mass [1/kg] (bodies,) at each body's centre of mass, the mean of three directions."""
+    if not names:
+        return np.zeros(0)
+    bodies = {b.name: b for b in robot.bodies}
+    frames = [Frame(name, name, Pose(p=bodies[name].center)) for name in names]
+    J = np.asarray(robot.frame_jacobian(frames)(robot.start()))[:, :3]
+    return np.asarray(np.einsum("bij,jk,bik->b", J, inverse, J) / 3.0)
+
+
+def weights_of_dofs(robot: Robot, inverse: Array) -> Array:
+    """Return the inverse inertia [1/kg, 1/(kg m²)] (n,) of each degree of freedom of all joints.
+
+    Joints with several have one for what moves and one for what turns.
+    """
+    S = np.eye(robot.nv)
+    if robot.closed:
+        S = np.asarray(robot.spanning_velocity(robot.start()[None], np.eye(robot.nv))).T  # type: ignore[attr-defined]
+    weights = np.einsum("ij,jk,ik->i", S, inverse, S)
+    for j in robot.model.joints:
+        first = j.v_slice.start
+        for part in (slice(first, first + 3), slice(first + 3, first + 6)):
+            if j.type.nv >= part.stop - first:
+                weights[part] = weights[part].mean()
+    return np.asarray(weights)

@@ -1,0 +1,125 @@
+"""Contacts, limits and dry friction that yield as in MuJoCo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+
+mujoco = pytest.importorskip("mujoco")
+
+SCENE = """<mujoco><option timestep="0.002" cone="{cone}" {option}/>
+<default><geom {geom}/><joint {joint}/></default><worldbody>
+<geom type="plane" size="0 0 1"/>
+<body pos="0 0 0.15"><freejoint/><geom type="box" size=".1 .1 .1" mass="1"/></body>
+<body pos="1 0 0.4"><freejoint/><geom type="sphere" size=".1" mass="2"/></body>
+<body pos="3 0 1"><joint name="limited" axis="0 1 0" range="-50 50"/>
+  <geom type="capsule" fromto="0 0 0 .5 0 0" size=".05" mass="1" contype="0" conaffinity="0"/></body>
+<body pos="5 0 1"><joint name="dry" axis="0 1 0" frictionloss="3"/>
+  <geom type="capsule" fromto="0 0 0 .5 0 0" size=".05" mass="1" contype="0" conaffinity="0"/></body>
+</worldbody></mujoco>"""
+SOFTNESS: tuple[dict[str, str], ...] = (
+    {"option": "", "geom": "", "joint": ""},
+    {
+        "option": 'impratio="3"',
+        "geom": 'solref="0.05 0.7" solimp="0.5 0.9 0.01 0.3 3.5" friction="0.3"',
+        "joint": 'solreflimit="0.1 0.5" solreffriction="0.01 1" solimpfriction="0.5 0.9 0.01 0.5 2"',
+    },
+    {"option": "", "geom": 'solref="-1000 -20"', "joint": 'solreflimit="-500 -3"'},
+)
+
+
+def beside_mujoco(text: str, steps: int, **more: Any) -> tuple[fw.Simulation, Any, np.ndarray[Any, Any]]:
+    """Our simulation, MuJoCo's data, and the greatest difference of qpos (steps,)."""
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.tolerance, model.opt.iterations = 1e-12, 200
+    data = mujoco.MjData(model)
+    robot = fw.load(text)
+    sim, order = fw.Simulation(robot, contact="as in the file", **more), fw.MujocoOrder(robot, model)
+    away = []
+    for _ in range(steps):
+        mujoco.mj_step(model, data)
+        sim.step()
+        away.append(np.abs(order.state(sim.q, sim.v).qpos - data.qpos).max())
+    return sim, data, np.array(away)
+
+
+@pytest.mark.parametrize("softness", SOFTNESS)
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_what_falls_and_rests_moves_as_in_mujoco(cone: str, softness: dict[str, str]) -> None:
+    """Boxes and balls that fall and come to rest, a joint at its limit, one that creeps under dry friction.
+
+    To the tolerance of MuJoCo's solver.
+    """
+    sim, data, away = beside_mujoco(SCENE.format(cone=cone, **softness), 1500)
+    assert away.max() < 1e-7
+    np.testing.assert_allclose(sim.contacts()[1].sum(axis=0), [0.0, 0.0, 3 * 9.81], atol=1e-6)
+    limited = sim.limit_forces[[12, 13]]
+    np.testing.assert_allclose(limited, data.qfrc_constraint[[12, 13]], atol=1e-6)
+
+
+def test_sliding_contacts_obey_coulomb() -> None:
+    """They slow down by mu g and stay on the ground; MuJoCo lets them lift off."""
+    text = SCENE.format(cone="elliptic", option="", geom='friction="0.3"', joint="")
+    robot = fw.load(text)
+    sim = fw.Simulation(robot, contact="compliant")
+    sim.run(1.5)
+    height, v = sim.q[2], sim.v.copy()
+    v[0] = 2.0
+    sim.v = v
+    sim.run(0.3)
+    assert sim.v[0] == pytest.approx(2.0 - 0.3 * 0.3 * 9.81, rel=2e-3)
+    assert sim.q[2] == pytest.approx(height, abs=2e-5)
+
+
+def test_a_robot_starts_beyond_limits_that_yield() -> None:
+    text = """<mujoco><worldbody><body pos="0 0 1"><joint name="j" axis="0 1 0" range="30 50"/>
+    <geom size="0.1" pos="0.2 0 0" mass="1"/></body></worldbody></mujoco>"""
+    sim, _, away = beside_mujoco(text, 500)
+    assert away.max() < 1e-7
+    assert fw.Simulation(sim.robot).q[0] == pytest.approx(np.radians(30))
+
+
+def test_files_without_softness_are_rigid_as_in_the_file() -> None:
+    """And have MuJoCo's defaults where they are to yield: a ball of 1 kg at rest is as deep as there."""
+    body = fw.Body("ball", fw.Inertia(1.0, (0, 0, 0), (0.004, 0, 0, 0.004, 0, 0.004)))
+    joint = fw.Joint("free", fw.JointType.FLOATING, None, "ball")
+    robot = fw.build(fw.describe([body], [joint]))
+    spheres, depth = [fw.ContactSphere("ball", 0.1)], {}
+    for law in ("rigid", "as in the file", "compliant"):
+        sim = fw.Simulation(robot, 2e-3, q=[0, 0, 0.1, 0, 0, 0, 1], spheres=spheres, ground=True, contact=law)
+        sim.run(1.0)
+        depth[law] = 0.1 - sim.q[2]
+    ball = '<body pos="0 0 .1"><freejoint/><geom size=".1" mass="1"/></body>'
+    text = f'<mujoco><option cone="elliptic"/><worldbody><geom type="plane" size="0 0 1"/>{ball}</worldbody></mujoco>'
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    for _ in range(500):
+        mujoco.mj_step(model, data)
+    assert depth["rigid"] == depth["as in the file"] == pytest.approx(0.0, abs=2e-6)
+    assert depth["compliant"] == pytest.approx(0.1 - data.qpos[2], rel=1e-5)
+
+
+def test_robots_of_a_fleet_yield_as_one_alone() -> None:
+    text = SCENE.format(cone="elliptic", **SOFTNESS[1])
+    robot = fw.load(text)
+    start = robot.start()
+    q = np.stack([start, start, start])
+    q[:, 2] += [0.0, 0.05, -0.05]
+    many = fw.Simulation(robot, q=q, contact="compliant")
+    many.run(0.4)
+    for i in range(3):
+        alone = fw.Simulation(robot, q=q[i], contact="compliant")
+        alone.run(0.4)
+        np.testing.assert_array_equal(many.q[i], alone.q)
+
+
+def test_what_is_not_there_says_so() -> None:
+    robot = fw.load(SCENE.format(cone="elliptic", **SOFTNESS[0]))
+    with pytest.raises(ValueError, match="law must be one of rigid, compliant, as in the file; got 'soft'"):
+        fw.Simulation(robot, contact="soft")
+    with pytest.raises(NotImplementedError, match="derivatives of a step with contacts that yield"):
+        fw.Simulation(robot, contact="compliant").derivatives()
