@@ -43,7 +43,12 @@ BELOW = {  # what each package may import
     "version": set[str](),
     "__main__": {"cli"},
 }
-MIRRORED = (("algorithms.mechanisms", "algorithms"), ("model.formats.mjcf", "model.formats.urdf"))  # same name, same role
+MIRRORED = (  # same name, same role
+    ("algorithms.mechanisms", "algorithms"),
+    ("model.formats.mjcf", "model.formats.urdf"),
+    ("model.formats.sdf", "model.formats.urdf"),
+    ("model.formats.sdf", "model.formats.mjcf"),
+)
 OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_replace"}
 CALLED_BY_KEYWORDS = {*featherweight.__all__}  # public functions, and the constructors of public classes
 

@@ -17,6 +17,8 @@ import featherweight as fw
 from featherweight.model.formats import srdf
 from featherweight.model.formats.mjcf.levers import OF_LATER_VERSIONS, SCALARS
 from featherweight.model.formats.registry import FORMATS
+from featherweight.model.formats.sdf.joint_elements import KINDS
+from featherweight.model.formats.sdf.known_elements import SDF
 from featherweight.model.formats.urdf.couplings import COUPLING_TYPES
 from featherweight.model.formats.urdf.known_elements import ROBOT, Known
 from featherweight.model.formats.urdf.loop_elements import LOOP_TYPES
@@ -200,6 +202,27 @@ EVERYTHING = f"""<robot name="r" version="1.0">
 </robot>"""
 
 
+# --- SDF
+
+
+def known_in_sdf(known: Known = SDF, tag: str = "sdf", seen: frozenset[str] = frozenset()) -> set[tuple[str, str]]:
+    """Pairs of element and element in it, and of element and attribute with an @; models are in models."""
+    found = {(tag, f"@{key}") for key in known.attributes} | {(tag, inner) for inner in known.inside}
+    inside = {name: inner for name, inner in known.inside.items() if name not in seen}
+    return found.union(*(known_in_sdf(inner, name, seen | {"model"}) for name, inner in inside.items()))
+
+
+def test_the_page_of_sdf_has_what_the_loader_knows_and_nothing_else() -> None:
+    known, said = known_in_sdf(), {span.strip("<>") for span in spans(page("sdf"))}
+    table = {(e, v) for cells in rows(page("sdf"), "element", "values in it") for e in spans(cells[0]) for v in spans(cells[1])}
+    assert table - known == set()
+    assert {name.lstrip("@") for pair in known for name in pair} - said == set()
+
+
+def test_types_of_sdf_joints_are_on_the_page() -> None:
+    assert {s for cells in rows(page("sdf"), "`type`") for s in spans(cells[0])} == {*KINDS}
+
+
 # --- SRDF
 
 
@@ -347,7 +370,11 @@ def kinds_in(*patterns: str) -> set[str]:
     return {kind for kind in found if re.fullmatch(r"[a-z][^/]* .*|[a-z]+s", kind)}
 
 
-@pytest.mark.parametrize(("name", "patterns"), [("urdf", ("urdf/*.py", "geometry.py")), ("mjcf", ("mjcf/*.py", "geometry.py"))])
+@pytest.mark.parametrize(
+    ("name", "patterns"),
+    [(name, (f"{name}/*.py", "geometry.py", "robot_numbers.py")) for name in ("urdf", "sdf")]
+    + [("mjcf", ("mjcf/*.py", "geometry.py"))],
+)
 def test_every_kind_that_a_loader_lists_is_on_its_page(name: str, patterns: tuple[str, ...]) -> None:
     kinds = kinds_in(*patterns)
     assert len(kinds) > 8

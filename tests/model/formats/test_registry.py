@@ -15,10 +15,11 @@ from featherweight.model.formats import registry
 from featherweight.model.formats.registry import Format, load_description
 
 URDF = '<robot name="r"><link name="base"/></robot>'
+SDF = '<sdf version="1.9"><model name="r"><link name="base"/></model></sdf>'
 MJCF = '<mujoco model="r"><worldbody><body name="base"/></worldbody></mujoco>'
 
 
-@pytest.mark.parametrize(("suffix", "text"), [(".urdf", URDF), (".URDF", URDF), (".xml", MJCF)])
+@pytest.mark.parametrize(("suffix", "text"), [(".urdf", URDF), (".URDF", URDF), (".xml", MJCF), (".sdf", SDF), (".world", SDF)])
 def test_the_suffix_says_how_a_file_is_read(tmp_path: Path, suffix: str, text: str) -> None:
     path = tmp_path / f"robot{suffix}"
     path.write_text(text)
@@ -37,13 +38,13 @@ def test_a_new_format_is_one_line_and_a_reader(monkeypatch: pytest.MonkeyPatch) 
     module = ModuleType("a_new_format")
     module.read = lambda path, options: Description(str(options), str(path), (Body("base"),), ())  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "a_new_format", module)
-    entry = Format("SDF", (".sdf",), "a_new_format", "read", options=("model",), root="sdf")
+    entry = Format("SKEL", (".skel",), "a_new_format", "read", options=("model",), root="skel")
     monkeypatch.setattr(registry, "FORMATS", [*registry.FORMATS, entry])
-    assert load_description("two.sdf", model="arm", mimic="follow").name == "{'model': 'arm'}"
-    assert load_description('<sdf version="1.7"/>', model="leg").source == "<string>"
-    with pytest.raises(ModelError, match=r"\.sdf \(SDF\)"):
+    assert load_description("two.skel", model="arm", mimic="follow").name == "{'model': 'arm'}"
+    assert load_description('<skel version="1.0"/>', model="leg").source == "<string>"
+    with pytest.raises(ModelError, match=r"\.skel \(SKEL\)"):
         load_description("robot.step")
-    with pytest.raises(ModelError, match=r"<sdf> \(SDF\)"):
+    with pytest.raises(ModelError, match=r"<skel> \(SKEL\)"):
         load_description("<step/>")
 
 

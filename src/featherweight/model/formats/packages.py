@@ -11,7 +11,7 @@ from ..types import ModelError
 from .xml import parse_xml, shortened
 
 PREFIXES = ("package:/", "model:/")  # MuJoCo hands on one slash of the two
-VARIABLES = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
+VARIABLES = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH")
 QUOTED = 120  # characters of a package's name, and of those of folders
 MANIFEST = "package.xml"  # where ROS writes a package's name
 
@@ -20,7 +20,7 @@ PackagePath = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 @dataclass(frozen=True)
 class Packages:
-    """Where packages are sought: in the folders of `path`, in those that ROS's variables name, and around a file.
+    """Where packages are sought: in the folders of `path`, in those that ROS's and Gazebo's variables name, and around a file.
 
     Each folder is a package itself, by its package.xml or else by its name, or holds packages, directly or in share/, as ROS
     installs them.

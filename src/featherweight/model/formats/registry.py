@@ -42,6 +42,7 @@ class Format(NamedTuple):
 FORMATS = [
     Format("URDF", (".urdf",), ".urdf.reader", "read_urdf", options=("mimic",), root="robot"),
     Format("MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read_mjcf", options=("mimic", "unsupported"), root="mujoco"),
+    Format("SDF", (".sdf", ".world"), ".sdf.reader", "read_sdf", options=("mimic", "unsupported"), root="sdf"),
 ]
 
 CHOICES = {"mimic": MIMIC, "unsupported": UNSUPPORTED}  # of options

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from xml.etree.ElementTree import Element, ParseError
@@ -100,7 +101,8 @@ def shortened(text: str, most: int = 500) -> str:
 # --- numbers
 
 
-def _numbers(text: str, count: int, key: str, where: str) -> list[float]:
+def parse_numbers(text: str, count: int, key: str, where: str) -> list[float]:
+    """So many finite numbers, which an error calls `key`."""
     words = text.split()
     if len(words) != count:
         found = f"not {len(words)} ('{shortened(text)}')"
@@ -121,27 +123,32 @@ def _number(text: str, key: str, where: str) -> float:
 
 def read_scalar(element: Element, key: str, where: str) -> float:
     """A required attribute of one finite number."""
-    return _numbers(attribute(element, key, where), 1, key, where)[0]
+    return parse_numbers(attribute(element, key, where), 1, key, where)[0]
 
 
 def read_numbers(element: Element, key: str, where: str) -> list[float]:
     """A required attribute of finite numbers, however many."""
     text = attribute(element, key, where)
-    return _numbers(text, len(text.split()), key, where)
+    return parse_numbers(text, len(text.split()), key, where)
 
 
 def read_tuple(element: Element, key: str, count: int, where: str) -> list[float]:
     """A required attribute of several finite numbers."""
-    return _numbers(attribute(element, key, where), count, key, where)
+    return parse_numbers(attribute(element, key, where), count, key, where)
 
 
 def read_vector(element: Element, key: str, default: str, where: str) -> Vector:
     """An attribute of three finite numbers."""
-    x, y, z = _numbers(element.get(key, default), 3, key, where)
+    x, y, z = parse_numbers(element.get(key, default), 3, key, where)
     return (x, y, z)
 
 
 # --- names
+
+
+def counted(names: Iterable[str]) -> str:
+    """Names, and how often each occurs, as a report has them."""
+    return ", ".join(f"{name} ({count})" for name, count in Counter(names).items())
 
 
 class Names:

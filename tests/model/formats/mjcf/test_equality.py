@@ -130,14 +130,20 @@ def test_inactive_ones_are_listed(tmp_path: Path) -> None:
     assert "inactive equality constraints" not in dict(load(tmp_path, gear).unused)
 
 
+def test_a_joint_that_an_equality_holds_follows_nothing(tmp_path: Path) -> None:
+    """It stays at its coordinate in qpos0 and the constant; so do those that follow it."""
+    held = '<joint name="pin" joint1="jb" polycoef="0.3 0 0 0 0"/><joint joint1="ja" joint2="jb" polycoef="0.1 2 0 0 0"/>'
+    zeros = '<joint joint1="jd" joint2="jb" polycoef="1 0 0 0 0"/>'
+    b = np.radians(20) + 0.3
+    for equality, expected in ((held, {"jb": b, "ja": 0.1 + 2.0 * 0.3}), (zeros, {"jd": -1.0})):
+        couplings = load(tmp_path, equality).couplings
+        assert all(c.terms == () for c in couplings)
+        assert {c.joint: c.offset for c in couplings} == pytest.approx(expected)
+
+
 # --- what is refused
 
 REFUSED = {
-    "joint held": ('<joint name="pin" joint1="ja" polycoef="1 0 0 0 0"/>', ["equality 'pin'", "'ja'", "held still", "remove"]),
-    "joint held by zeros": (
-        '<joint joint1="ja" joint2="jb" polycoef="1 0 0 0 0"/>',
-        ["equality number 0", "'ja'", "held still"],
-    ),
     "joint that follows two": (
         '<joint name="one" joint1="ja" joint2="jb"/><joint name="two" joint1="ja" joint2="jc"/>',
         ["equality 'two'", "'ja'", "'one'", "exchange"],
@@ -149,7 +155,7 @@ REFUSED = {
     "ball joint": ('<joint name="pin" joint1="je" joint2="jb"/>', ["pin"]),
     "bodies in one piece": ('<weld name="pin" body1="b" body2="tip"/>', ["equality 'pin'", "'b'", "'tip'", "no joint"]),
     "NaN": ('<connect name="pin" body1="b" anchor="0 nan 0"/>', ["connect 'pin'", "anchor", "finite"]),
-    "unnamed": ('<joint joint1="jc" joint2="jb"/><joint joint1="ja"/>', ["equality number 1", "'ja'", "held still"]),
+    "unnamed": ('<joint joint1="jc" joint2="jb"/><joint joint1="jc" joint2="ja"/>', ["equality number 1", "'jc'", "exchange"]),
     "degree": (
         """<joint name="one" joint1="ja" joint2="jb" polycoef="0 0 0 0 1"/><joint joint1="jb" joint2="jc" polycoef="0 0 0 0 1"/>
            <joint joint1="jc" joint2="jd" polycoef="0 0 0 0 1"/><joint joint1="jd" joint2="jf" polycoef="0 0 0 0 1"/>""",

@@ -308,7 +308,6 @@ HOLDS = "softness of limits, dry friction and equality constraints (solref, soli
     [
         ("joint", 'solreflimit="0.1 1"', HOLDS),
         ("joint", 'solimpfriction="0.5 0.95 0.001"', HOLDS),
-        ("joint", 'margin="0.1"', "limits that begin before their range ends (margin)"),
         ("equality", 'solref="0.1 1"', HOLDS),
         ("tendon", 'range="0 1" limited="true" solimplimit="0.5 0.95 0.001"', HOLDS),
         ("tendon", 'actuatorfrcrange="-1 1"', "limits of the drives' force along tendons"),

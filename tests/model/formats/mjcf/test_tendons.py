@@ -110,13 +110,18 @@ def test_equalities_are_couplings_where_sums_of_polynomials_say_them(tmp_path: P
 @pytest.mark.parametrize(
     ("equality", "words"),
     [
-        ('<tendon name="e" tendon1="t3"/>', "equality 'e': joint 'jf' follows no other but is held still"),
         ('<tendon tendon1="t4"/><tendon name="e" tendon1="t4" polycoef="1 0 0 0 0"/>', "equality 'e': tendon 't4' has another"),
     ],
 )
 def test_equalities_that_leave_nothing_to_move_are_refused(tmp_path: Path, equality: str, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         load_description(write(tmp_path, f"<equality>{equality}</equality>"))
+
+
+def test_an_equality_of_a_tendon_with_one_joint_holds_it(tmp_path: Path) -> None:
+    equality = '<equality><tendon name="e" tendon1="t3" polycoef="0.5 0 0 0 0"/></equality>'
+    (held,) = load_description(write(tmp_path, equality)).couplings
+    assert (held.joint, held.terms) == ("jf", ())
 
 
 # --- forces

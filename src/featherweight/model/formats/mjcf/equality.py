@@ -136,13 +136,13 @@ def _connect_frames(data: Any) -> list[Pose]:
 
 
 def _follower(model: Any, i: int, where: str) -> tuple[str, _Follower]:
-    """MuJoCo: q1 - q1_0 = a0 + a1 (q2 - q2_0) + ..., where q_0 are the coordinates in qpos0."""
+    """MuJoCo: q1 - q1_0 = a0 + a1 (q2 - q2_0) + ..., where q_0 are the coordinates in qpos0; or q1 is held still."""
     one, two = int(model.eq_obj1id[i]), int(model.eq_obj2id[i])
     joint = model.joint(one).name
     coefficients = model.eq_data[i, :5]
     if two < 0 or not coefficients[1:].any():
-        problem = f"joint '{joint}' follows no other but is held still, which is not supported"
-        raise ModelError(f"{where}: {problem}; remove the joint, so that its body is fixed, or remove the equality")
+        held = float(model.qpos0[model.jnt_qposadr[one]]) + float(coefficients[0])
+        return joint, _Follower(_name(model, i), where, "", Polynomial([held]))
     q1, q2 = (float(model.qpos0[model.jnt_qposadr[k]]) for k in (one, two))
     polynomial = composed(Polynomial(coefficients), Polynomial([-q2, 1.0])) + q1
     return joint, _Follower(_name(model, i), where, model.joint(two).name, polynomial)
@@ -162,7 +162,7 @@ def _coupling(joint: str, followers: Mapping[str, _Follower]) -> Coupling:
             raise ModelError(f"{first.where}: {problem}; let it follow the last joint itself")
         polynomial, leader = composed(polynomial, followers[leader].polynomial), followers[leader].leader
     offset, *coefficients = (float(c) for c in polynomial.coef)
-    return Coupling(first.name, joint, ((leader, tuple(coefficients)),), offset)
+    return Coupling(first.name, joint, ((leader, tuple(coefficients)),) if leader else (), offset)
 
 
 # --- names and numbers

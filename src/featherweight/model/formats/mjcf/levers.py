@@ -11,6 +11,7 @@ import numpy as np
 from ...types import Coupling, Joint, ModelError
 from ..unsupported import Unsupported
 from .numbers import disabled
+from .softness import within
 from .tendons import fixed_tendon, length_by_one_joint
 
 SCALARS = ("stiffness", "damping", "frictionloss", "armature")
@@ -67,7 +68,8 @@ class Tendons:
             stiffness += more
         lower, upper = joint.lower, joint.upper
         if model.tendon_limited[t] and not disabled(self.mujoco, model.opt, "LIMIT"):
-            ends = sorted((float(length) - lever.offset) / arm for length in model.tendon_range[t])
+            lengths = within(model.tendon_range[t], model.tendon_margin[t])
+            ends = sorted((length - lever.offset) / arm for length in lengths)
             lower, upper = max(lower, ends[0]), min(upper, ends[1])
         return replace(
             joint,

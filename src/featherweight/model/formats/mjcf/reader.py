@@ -52,7 +52,7 @@ from .levers import Tendons
 from .numbers import as_pose, as_rotation, disabled, snap
 from .orientations import make_orientations_plain
 from .shapes import Drawing, read_shapes, take_appearance
-from .softness import unused_of_limits_and_equalities
+from .softness import unused_of_limits_and_equalities, within
 from .text import check_text
 
 NOWHERE = os.path.join(os.sep, "no folder")  # where the names of text without a folder lie
@@ -299,7 +299,7 @@ class _Elements:
             return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, **forces)
         x, y, z = as_vector(model.jnt_axis[j])
         limited = model.jnt_limited[j] and not disabled(self.mujoco, model.opt, "LIMIT")
-        lower, upper = model.jnt_range[j] if limited else (-math.inf, math.inf)
+        lower, upper = within(model.jnt_range[j], model.jnt_margin[j]) if limited else (-math.inf, math.inf)
         hinge = kind == kinds.mjJNT_HINGE
         return Joint(
             name,

@@ -18,6 +18,13 @@ def softness_of(solref: Any, solimp: Any, solmix: float = 1.0) -> Softness:
     return Softness((a, b), (c, d, e, f, g), float(solmix))
 
 
+def within(ends: Any, margin: Any) -> tuple[float, float]:
+    """Return limits that begin by a margin before their range ends; a thousandth of the range is left in any case."""
+    lower, upper = map(float, ends)
+    inside = min(float(margin), max(0.4995 * (upper - lower), 0.0))
+    return lower + inside, upper - inside
+
+
 def differ_from_default(solref: Any, solimp: Any) -> Any:
     """Of each row."""
     return ~(np.isclose(solref, SOLREF).all(axis=1) & np.isclose(solimp, SOLIMP).all(axis=1))
@@ -33,8 +40,5 @@ def unused_of_limits_and_equalities(model: Any) -> Iterator[tuple[str, str]]:
         (model.eq_active0, model.eq_solref, model.eq_solimp),
     )
     soft = sum(np.count_nonzero(differ_from_default(ref, imp)[np.asarray(there) != 0]) for there, ref, imp in held)
-    early = np.count_nonzero(model.jnt_margin[model.jnt_limited != 0])
-    early += np.count_nonzero(model.tendon_margin[model.tendon_limited != 0])
-    for kind, number in ((SOFT_HOLDS, soft), ("limits that begin before their range ends (margin)", early)):
-        if number:
-            yield kind, f"{int(number)}"
+    if soft:
+        yield SOFT_HOLDS, f"{int(soft)}"

@@ -89,11 +89,6 @@ def hold_tendons(
             if abs(reduced.constant) > ROUNDED:
                 problem = f"tendon '{equality.first.name}' has another length by the other equalities, or no joints"
                 raise ModelError(f"{equality.where}: {problem}; remove it, or correct its numbers")
-        elif len(reduced.terms) == 1:
-            problem = f"joint '{pivot}' follows no other but is held still, which is not supported"
-            raise ModelError(
-                f"{equality.where}: {problem}; remove the joint, so that its body is fixed, or remove the equality"
-            )
         elif pivot is not None:
             held = {joint: _with_followed(c, pivot, reduced) for joint, c in held.items()}
             held[pivot] = _coupling(equality.name, pivot, reduced)

@@ -96,7 +96,7 @@ def _coupling(name: str, element: Element, paths: Paths, source: str) -> Equatio
     to_predecessor, to_successor = paths.between(element, where)
     for joint in to_predecessor + to_successor:
         _require_one_coordinate(joint, where)
-    ratio = _exact(read_scalar(required(element, "ratio", where), "value", where))
+    ratio = exact(read_scalar(required(element, "ratio", where), "value", where))
     row = {joint.name: ratio for joint in to_predecessor if ratio} | {joint.name: Fraction(-1) for joint in to_successor}
     leaders = tuple(joint.name for joint in reversed(to_predecessor))
     return Equation(name, where, row, leaders, tuple(joint.name for joint in reversed(to_successor)))
@@ -137,8 +137,7 @@ def mimic_equations(robot: Element, joints: Iterable[Joint], source: str) -> lis
         mimic = only(element, "mimic", where)
         if mimic is not None and moves(by_name[name]):
             equations[name] = _mimic(by_name[name], mimic, by_name, where)
-    for name in equations:
-        _refuse_cycle(name, equations, source)
+    refuse_circles(equations, source)
     return list(equations.values())
 
 
@@ -151,17 +150,19 @@ def _mimic(joint: Joint, mimic: Element, by_name: Mapping[str, Joint], where: st
         _require_one_coordinate(one, where)
     multiplier = read_scalar(mimic, "multiplier", where) if "multiplier" in mimic.attrib else 1.0
     offset = read_scalar(mimic, "offset", where) if "offset" in mimic.attrib else 0.0
-    sum_of = [(leader, _exact(multiplier)), (CONSTANT, _exact(offset)), (joint.name, Fraction(-1))]
+    sum_of = [(leader, exact(multiplier)), (CONSTANT, exact(offset)), (joint.name, Fraction(-1))]
     return Equation(joint.name, where, {key: x for key, x in sum_of if x}, (leader,), (joint.name,), mimic=True)
 
 
-def _refuse_cycle(name: str, equations: Mapping[str, Equation], source: str) -> None:
-    path = [name]
-    while (leader := equations[path[-1]].leaders[0]) in equations:
-        if leader in path:
-            cycle = ", ".join(f"'{joint}'" for joint in path[path.index(leader) :])
-            raise ModelError(f"{source}: joints that mimic each other in a circle: {cycle}; remove one <mimic>")
-        path.append(leader)
+def refuse_circles(equations: Mapping[str, Equation], source: str) -> None:
+    """Refuse joints that follow themselves; each equation lets the joint by whose name it goes follow one other."""
+    for name in equations:
+        path = [name]
+        while (leader := equations[path[-1]].leaders[0]) in equations:
+            if leader in path:
+                cycle = ", ".join(f"'{joint}'" for joint in path[path.index(leader) :])
+                raise ModelError(f"{source}: joints that mimic each other in a circle: {cycle}; remove one <mimic>")
+            path.append(leader)
 
 
 def _require_one_coordinate(joint: Joint, where: str) -> None:
@@ -171,7 +172,7 @@ def _require_one_coordinate(joint: Joint, where: str) -> None:
         raise ModelError(f"{where}: {problem}; change its type, or remove the coupling")
 
 
-def _exact(value: float) -> Fraction:
+def exact(value: float) -> Fraction:
     """The decimal that the file has: the shortest that reads as this number."""
     return Fraction(repr(value))
 

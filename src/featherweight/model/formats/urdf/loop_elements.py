@@ -120,10 +120,14 @@ def _turns(kind: LoopType, element: Element, where: str) -> tuple[Matrix, Matrix
     """From the frame that the file gives to the one with the axis along z, at either end."""
     if kind in WITHOUT_AXIS:
         return Pose().R, Pose().R
-    axis = read_axis(element, where)
-    if kind != LoopType.UNIVERSAL or only(element, "axis2", where) is None:
+    two = kind == LoopType.UNIVERSAL and only(element, "axis2", where) is not None
+    return loop_turns(read_axis(element, where), read_axis(element, where, "axis2") if two else None, where)
+
+
+def loop_turns(axis: Vector, second: Vector | None, where: str) -> tuple[Matrix, Matrix]:
+    """The axes of the frames at both ends of a loop, as `LoopType` says; `second` is that of a universal joint, if any."""
+    if second is None:
         return along_z(axis), along_z(axis)
-    second = read_axis(element, where, "axis2")
     if norm(*_across(second, axis)) < 1e-6:
         raise ModelError(f"{where}: axis and axis2 are parallel; give a universal joint two directions")
     x, z = _unit(_across(second, axis)), _unit(_across(axis, second))

@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from ...checks import excess_moments
 from ...description import Description
-from ...types import LARGEST, Body, Inertia, Joint, JointType, Matrix, ModelError, matmul, transpose
+from ...types import Body, Inertia, Joint, JointType, ModelError
 from ..choices import FOLLOW, INDEPENDENT, REFUSE, unused_integrator
+from ..robot_numbers import inertia_at, ordered_limits, unlimited, unused_inertias
 from ..robot_source import RobotSource
-from ..xml import attribute, named, only, read_scalar, required
+from ..xml import attribute, counted, named, only, read_scalar, required
 from .drive_elements import read_actuators
 from .elements import read_axis, read_origin, robot_element
 from .known_elements import unknown_attributes, unknown_elements
@@ -114,15 +114,9 @@ def _inertia(link: Element, where: str) -> Inertia:
     if inertial is None:
         return Inertia()
     mass = read_scalar(required(inertial, "mass", where), "value", where)
-    if mass < 0.0:
-        raise ModelError(f"{where}: the mass is negative ({mass}); correct it")
     tensor = required(inertial, "inertia", where)
-    xx, xy, xz, yy, yz, zz = (read_scalar(tensor, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
-    origin = read_origin(inertial, where)
-    local: Matrix = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
-    about_center = matmul(matmul(origin.R, local), transpose(origin.R))
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = about_center
-    return Inertia(mass, origin.p, (xx, xy, xz, yy, yz, zz))
+    moments = [read_scalar(tensor, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
+    return inertia_at(read_origin(inertial, where), mass, moments, where)
 
 
 # --- joints
@@ -142,7 +136,7 @@ def _joint(name: str, element: Element, where: str) -> Joint:
     springs = only(element, "dynamics", where)
     rest = read_scalar(springs, "rest", where) if springs is not None and "rest" in springs.attrib else joint.rest
     most: dict[str, Any] = {
-        key: _unlimited(_nonnegative(element, "limit", key, math.inf, where)) for key in ("effort", "velocity")
+        key: unlimited(_nonnegative(element, "limit", key, math.inf, where)) for key in ("effort", "velocity")
     }
     return replace(joint, axis=axis, lower=lower, upper=upper, rest=rest, **most, **dynamics)
 
@@ -151,16 +145,9 @@ def _limits(joint: Element, where: str) -> tuple[float, float]:
     limit = only(joint, "limit", where)
     if limit is None:
         return -math.inf, math.inf
-    lower = _unlimited(read_scalar(limit, "lower", where)) if "lower" in limit.attrib else -math.inf
-    upper = _unlimited(read_scalar(limit, "upper", where)) if "upper" in limit.attrib else math.inf
-    if lower > upper:
-        raise ModelError(f"{where}: the lower limit {lower} is above the upper limit {upper}; exchange or correct them")
-    return lower, upper
-
-
-def _unlimited(limit: float) -> float:
-    """Infinity for the largest number there is, which stands for it where a limit must be written."""
-    return math.copysign(math.inf, limit) if abs(limit) >= LARGEST else limit
+    lower = unlimited(read_scalar(limit, "lower", where)) if "lower" in limit.attrib else -math.inf
+    upper = unlimited(read_scalar(limit, "upper", where)) if "upper" in limit.attrib else math.inf
+    return ordered_limits(lower, upper, where)
 
 
 def _nonnegative(joint: Element, tag: str, key: str, default: float, where: str) -> float:
@@ -227,14 +214,11 @@ def _unused(robot: Element, bodies: Iterable[Body], mimic: str) -> Iterator[tupl
     if tags["sensor"]:
         yield "sensors", f"{tags['sensor']}"
     yield from _unused_of_joints(robot)
-    if unknown := _listing(unknown_elements(robot)):
+    if unknown := counted(unknown_elements(robot)):
         yield "unknown elements", unknown
-    if unknown := _listing(unknown_attributes(robot)):
+    if unknown := counted(unknown_attributes(robot)):
         yield "unknown attributes", unknown
-    bodies = tuple(bodies)
-    excess = excess_moments([body.inertia for body in bodies])
-    if impossible := [body.name for body, e in zip(bodies, excess, strict=True) if e > 1e-6]:
-        yield "inertias that no rigid body can have", ", ".join(impossible)
+    yield from unused_inertias(bodies)
 
 
 def _unused_of_joints(robot: Element) -> Iterator[tuple[str, str]]:
@@ -252,7 +236,3 @@ def _unused_of_joints(robot: Element) -> Iterator[tuple[str, str]]:
 
 def _joints(count: int) -> str:
     return f"{count} joint" if count == 1 else f"{count} joints"
-
-
-def _listing(names: Iterable[str]) -> str:
-    return ", ".join(f"{name} ({count})" for name, count in Counter(names).items())

@@ -70,15 +70,16 @@ def _radius(element: Element, where: str) -> Size:
     return (radius,)
 
 
-def _positive(element: Element, keys: tuple[str, ...], where: str) -> Size:
+def positive(element: Element, keys: tuple[str, ...], where: str) -> Size:
+    """Attributes of one positive number each."""
     size = tuple(read_scalar(element, key, where) for key in keys)
-    _require_positive(size, element, where)
+    require_positive(size, element, where)
     return size
 
 
 def _sides(element: Element, where: str) -> Size:
     size = tuple(read_tuple(element, "size", 3, where))
-    _require_positive(size, element, where)
+    require_positive(size, element, where)
     return size
 
 
@@ -90,7 +91,8 @@ def _scale(element: Element, where: str) -> Size:
     return scale
 
 
-def _require_positive(size: Size, element: Element, where: str) -> None:
+def require_positive(size: Size, element: Element, where: str) -> None:
+    """Raise ModelError for a size of this geometry that is not."""
     if min(size) <= 0.0:
         written = " ".join(f"{x:g}" for x in size)
         raise ModelError(f"{where}: the size of its <{element.tag}> must be positive, not {written}; correct it")
@@ -99,8 +101,8 @@ def _require_positive(size: Size, element: Element, where: str) -> None:
 SIZES: dict[ShapeType, Callable[[Element, str], Size]] = {
     ShapeType.SPHERE: _radius,
     ShapeType.BOX: _sides,
-    ShapeType.CYLINDER: lambda element, where: _positive(element, ("radius", "length"), where),
-    ShapeType.CAPSULE: lambda element, where: _positive(element, ("radius", "length"), where),
+    ShapeType.CYLINDER: lambda element, where: positive(element, ("radius", "length"), where),
+    ShapeType.CAPSULE: lambda element, where: positive(element, ("radius", "length"), where),
     ShapeType.MESH: _scale,
 }
 

@@ -1,0 +1,105 @@
+"""<axis> and <axis2> of SDF joints: directions, limits, forces."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element
+
+from ...types import ModelError, Vector, rotate
+from ..robot_numbers import ordered_limits, unit_axis, unlimited
+from ..xml import only, read_scalar, read_vector, required
+from .elements import flag, with_values
+from .frame_graph import FrameGraph
+from .models import NamedElement
+
+UNBOUNDED = 1e16  # what stands for no limit until SDF 1.9
+FORCES = {"damping": "damping", "friction": "friction", "spring_stiffness": "stiffness", "spring_reference": "rest"}
+
+
+class JointAxis(NamedTuple):
+    """An <axis>: its direction in the child's frame, the numbers of `Joint` that it gives, and its <mimic>."""
+
+    direction: Vector
+    numbers: dict[str, Any]
+    mimic: Element | None
+
+
+def read_axis(joint: NamedElement, tag: str, child: str, frames: FrameGraph, ranged: bool = True) -> JointAxis:
+    """The <axis> or <axis2> of a joint, without limits of its position unless it is `ranged`."""
+    element = required(joint.element, tag, joint.where)
+    where = f"{joint.where}: <{tag}>"
+    direction = _direction(joint, element, child, frames, where)
+    return JointAxis(direction, _numbers(element, ranged, where), only(element, "mimic", where))
+
+
+def has_numbers(joint: NamedElement) -> bool:
+    """Whether a joint without an axis has an <axis> with limits or forces; others have one that says nothing."""
+    element = only(joint.element, "axis", joint.where)
+    return element is not None and _say_more(_numbers(element, True, f"{joint.where}: <axis>"))
+
+
+def _numbers(axis: Element, ranged: bool, where: str) -> dict[str, Any]:
+    return {**_limits(axis, ranged, where), **_forces(axis, where)}
+
+
+def _direction(joint: NamedElement, element: Element, child: str, frames: FrameGraph, where: str) -> Vector:
+    """In the child's frame; the file has it in that of the joint, of the model or of one that it names."""
+    xyz = only(element, "xyz", where)
+    axis = unit_axis(read_vector(with_values(element, where), "xyz", "0 0 1", where), element.tag, where)
+    base = joint.frame
+    if name := "" if xyz is None else xyz.get("expressed_in", "").strip():
+        base = joint.scope.absolute(name)
+    elif flag(element, "use_parent_model_frame", False, where):
+        base = joint.scope.frame
+    return rotate(frames.pose(base, child, where).R, axis)
+
+
+def has_range(joint: NamedElement) -> bool:
+    """Whether there are limits of the position."""
+    limit = joint.element.find("axis/limit")
+    return limit is not None and any(not math.isinf(x) for x in _range(limit, joint.where))
+
+
+def says_more(axis: JointAxis) -> bool:
+    """Whether it is more than a direction."""
+    return axis.mimic is not None or _say_more(axis.numbers)
+
+
+def _say_more(numbers: dict[str, Any]) -> bool:
+    return any(x and not math.isinf(x) for key, x in numbers.items() if key != "rest")
+
+
+def _range(limit: Element, where: str) -> tuple[float, float]:
+    values = with_values(limit, where)
+    return _limit(values, "lower", -math.inf, where), _limit(values, "upper", math.inf, where)
+
+
+def _limits(axis: Element, ranged: bool, where: str) -> dict[str, Any]:
+    limit = only(axis, "limit", where)
+    if limit is None:
+        return {}
+    lower, upper = ordered_limits(*_range(limit, where), where) if ranged else (-math.inf, math.inf)
+    values = with_values(limit, where)
+    most = {key: _limit(values, key, math.inf, where) for key in ("effort", "velocity")}
+    return {"lower": lower, "upper": upper} | {key: x if x >= 0.0 else math.inf for key, x in most.items()}
+
+
+def _limit(values: Element, key: str, default: float, where: str) -> float:
+    """A number, or infinity, as which SDF writes no limit."""
+    word = values.get(key, "").lower()
+    if word.lstrip("+-") in ("inf", "infinity"):
+        return -math.inf if word.startswith("-") else math.inf
+    return unlimited(read_scalar(values, key, where), UNBOUNDED) if word else default
+
+
+def _forces(axis: Element, where: str) -> dict[str, Any]:
+    dynamics = only(axis, "dynamics", where)
+    if dynamics is None:
+        return {}
+    values = with_values(dynamics, where)
+    numbers = {own: read_scalar(values, key, where) for key, own in FORCES.items() if values.get(key)}
+    for key, own in FORCES.items():
+        if own != "rest" and numbers.get(own, 0.0) < 0.0:
+            raise ModelError(f"{where}: the {key} is negative ({numbers[own]:g}); correct it")
+    return numbers

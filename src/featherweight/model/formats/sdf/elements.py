@@ -1,0 +1,62 @@
+"""What is SDF's own among elements: values as text, flags, poses."""
+
+from __future__ import annotations
+
+import math
+from xml.etree.ElementTree import Element
+
+from ....spatial import rotation_from_quaternion
+from ....spatial.elementary import norm
+from ...types import ModelError, Pose, as_matrix
+from ..robot_numbers import rotation_by_angles
+from ..xml import only, parse_numbers
+
+FLAGS = {"1": True, "true": True, "0": False, "false": False}
+
+
+def with_values(element: Element, where: str) -> Element:
+    """The element with the texts of the elements in it as attributes, which is how `read_scalar` and the like find them."""
+    flat = Element(element.tag, element.attrib)
+    for child in element:
+        if len(child) == 0:
+            if text_of(child):
+                only(element, child.tag, where)
+            flat.set(child.tag, text_of(child))
+    return flat
+
+
+def text_of(element: Element | None) -> str:
+    """The text of an element without blanks around it; nothing for no element."""
+    return "" if element is None else (element.text or "").strip()
+
+
+def flag(element: Element, tag: str, default: bool, where: str) -> bool:
+    """Whether the element with this tag says yes."""
+    text = text_of(only(element, tag, where)).lower()
+    if text and text not in FLAGS:
+        raise ModelError(f"{where}: <{tag}> is '{text}'; write true or false")
+    return FLAGS[text] if text else default
+
+
+def raw_pose(element: Element | None, where: str) -> Pose:
+    """The numbers of a <pose>, in whatever frame it is; the identity for one that is empty, or missing."""
+    text = text_of(element)
+    if element is None or not text:
+        return Pose()
+    form = element.get("rotation_format", "euler_rpy")
+    if form == "quat_xyzw":
+        a, b, c, x, y, z, w = parse_numbers(text, 7, "pose", where)
+        if not (length := norm(x, y, z, w)):
+            raise ModelError(f"{where}: the quaternion of its <pose> is zero; give it a direction")
+        return Pose(as_matrix(rotation_from_quaternion(x / length, y / length, z / length, w / length)), (a, b, c))
+    if form != "euler_rpy":
+        raise ModelError(f"{where}: <pose> has the rotation_format '{form}'; use euler_rpy or quat_xyzw")
+    x, y, z, *angles = parse_numbers(text, 6, "pose", where)
+    if FLAGS.get(element.get("degrees", "").strip().lower(), False):
+        angles = [angle * math.pi / 180.0 for angle in angles]
+    return Pose(rotation_by_angles(*angles), (x, y, z))
+
+
+def base_of(element: Element | None) -> str:
+    """The name of the frame that a <pose> is given in; nothing for the default. Until SDF 1.6 its attribute is `frame`."""
+    return "" if element is None else (element.get("relative_to") or element.get("frame") or "").strip()

@@ -1,0 +1,315 @@
+"""Joints of an SDF file: a tree of links, and what closes loops in it.
+
+The first joint of a link, in the file's order, is that of the tree; joints on the world come before others. A further one
+closes a loop, and so does one whose parent hangs on its child already.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+from ...types import (
+    ROOT_JOINT,
+    Body,
+    Coupling,
+    Joint,
+    JointType,
+    Loop,
+    LoopType,
+    ModelError,
+    Pose,
+    Vector,
+    dot,
+    rotate,
+)
+from ..choices import INDEPENDENT, REFUSE
+from ..unsupported import Unsupported
+from ..urdf.couplings import CONSTANT, Equation, JointMarks, exact, refuse_circles, solve_couplings
+from ..urdf.loop_elements import loop_turns
+from ..xml import Names, attribute, read_scalar, required
+from .axis_elements import JointAxis, has_numbers, has_range, read_axis, says_more
+from .elements import text_of, with_values
+from .frame_graph import GROUND
+from .models import Models, NamedElement
+
+WITH_ONE_AXIS = {
+    "revolute": JointType.REVOLUTE,
+    "continuous": JointType.CONTINUOUS,
+    "prismatic": JointType.PRISMATIC,
+    "screw": JointType.REVOLUTE,
+}
+WITH_TWO_AXES = ("universal", "revolute2")
+WITHOUT_AXIS = {"fixed": JointType.FIXED, "ball": JointType.SPHERICAL}
+GEARBOX = "gearbox"
+KINDS = (*WITH_ONE_AXIS, *WITH_TWO_AXES, *WITHOUT_AXIS, GEARBOX)
+LOOP_TYPES = {
+    "revolute": LoopType.REVOLUTE,
+    "continuous": LoopType.REVOLUTE,
+    "prismatic": LoopType.PRISMATIC,
+    "universal": LoopType.UNIVERSAL,
+    "revolute2": LoopType.UNIVERSAL,
+    "fixed": LoopType.WELD,
+    "ball": LoopType.SPHERICAL,
+}
+PARALLEL = 1e-6  # of one less the cosine of the angle between axes of a gearbox; perpendicular to within its root
+AXES = ("axis", "axis2")
+
+
+class JointEnds(NamedTuple):
+    """A joint of the file, and the links that it joins; the ground is ""."""
+
+    part: NamedElement
+    kind: str
+    parent: str
+    child: str
+
+
+class Mechanism:
+    """The joints of all models as a tree with loops and couplings. Names are absolute, the ground is None."""
+
+    def __init__(self, models: Models, mimic: str, unsupported: Unsupported) -> None:
+        self.models, self.frames, self.mimic, self.unsupported = models, models.frames, mimic, unsupported
+        self.joints: list[Joint] = []
+        self.loops: list[Loop] = []
+        self.virtual: list[Body] = []
+        self.neighbours: list[tuple[str, str]] = []  # links that a joint or a loop joins
+        self.lost: list[str] = []  # joints whose limits or forces are not used
+        self.independent: list[str] = []  # that are not to follow
+        self.ranged: list[str] = []  # without limits, for which the file has some
+        self._equations: dict[str, Equation] = {}
+        self._gears: list[Equation] = []
+        self._inward: dict[str, Joint] = {}  # of links, and of virtual bodies
+        self._names = Names(part.name for part in [*models.links, *models.joints])
+        self._by_axis: dict[tuple[str, str], str] = {}  # joints by those of the file, and their axes
+        self._mimics: list[tuple[NamedElement, str, Element]] = []
+        static = {part.name for part in models.links if part.scope.static}
+        self.on_static = [p.name for p in models.joints if p.scope.static]
+        ends = [self._ends(part) for part in models.joints if not part.scope.static]
+        closing = _closing(ends, static)
+        self._add_roots(static, {e.child for e in ends if e.kind != GEARBOX and e.part.name not in closing})
+        for e in ends:
+            if e.kind == GEARBOX:
+                continue
+            if e.parent != GROUND:
+                self.neighbours.append((e.parent, e.child))
+            if e.part.name in closing:
+                self._add_loop(e)
+            else:
+                self._add_joint(e)
+        for part, name, element in self._mimics:
+            self._add_mimic(part, name, element)
+        for e in ends:
+            if e.kind == GEARBOX:
+                self._add_gearbox(e)
+
+    def couplings(self, source: str) -> tuple[Coupling, ...]:
+        refuse_circles(self._equations, source)
+        return solve_couplings([*self._equations.values(), *self._gears], JointMarks({}, (), ()))
+
+    def _ends(self, part: NamedElement) -> JointEnds:
+        kind = attribute(part.element, "type", part.where)
+        if kind not in KINDS:
+            raise ModelError(f"{part.where}: unknown type '{kind}'; use one of {', '.join(KINDS)}")
+        names = [text_of(required(part.element, role, part.where)) for role in ("parent", "child")]
+        parent, child = (self.frames.link(part.scope.absolute(name), part.where) for name in names)
+        if child == GROUND:
+            raise ModelError(f"{part.where}: its child is the world; exchange parent and child, and turn its axis round")
+        if parent == child:
+            raise ModelError(f"{part.where}: it joins link '{child}' to itself; correct its parent or its child")
+        return JointEnds(part, kind, parent, child)
+
+    # --- the tree
+
+    def _add_roots(self, static: set[str], moved: set[str]) -> None:
+        """Static links are fixed to the ground; those that no joint moves fly freely."""
+        for part in self.models.links:
+            if part.name in static:
+                placement = self.frames.pose(part.name, GROUND, part.where)
+                name = self._names.new(f"{part.name}_fixed")
+                self._append(Joint(name, JointType.FIXED, None, part.name, placement))
+            elif part.name not in moved:
+                self._append(Joint(self._names.new(part.scope.prefix + ROOT_JOINT), JointType.FLOATING, None, part.name))
+
+    def _append(self, joint: Joint) -> None:
+        self.joints.append(joint)
+        self._inward[joint.child] = joint
+
+    def _add_joint(self, e: JointEnds) -> None:
+        """A joint of two axes, and a screw, are two joints with a massless body between, whose frame is the child's at zero."""
+        part, parent = e.part, e.parent or None
+        placement = self.frames.pose(e.child, e.parent, part.where)
+        axes = self._axes(e)
+        if e.kind in WITHOUT_AXIS:
+            anchor = self._at(e).p if e.kind == "ball" else Pose().p
+            self._append(Joint(part.name, WITHOUT_AXIS[e.kind], parent, e.child, placement, anchor=anchor))
+            return
+        names = [self._names.new(f"{part.name}_{tag}") for tag in AXES] if len(axes) == 2 else [part.name]
+        kinds = [WITH_ONE_AXIS.get(e.kind, JointType.REVOLUTE)] * len(axes)
+        for name, tag, axis in zip(names, AXES, axes, strict=False):
+            self._by_axis[part.name, tag] = name
+            if axis.mimic is not None:
+                self._mimics.append((part, name, axis.mimic))
+        if e.kind == "screw":
+            names, axes = [self._names.new(f"{part.name}_slide"), part.name], [JointAxis(axes[0].direction, {}, None), *axes]
+            kinds = [JointType.PRISMATIC, *kinds]
+            self._add_thread(e, names)
+        for k, (name, kind, axis) in enumerate(zip(names, kinds, axes, strict=True)):
+            child = e.child
+            if k + 1 < len(names):
+                child = self._names.new(f"{e.child}/{name.removeprefix(part.scope.prefix)}")
+                self.virtual.append(Body(child))
+            anchor = Pose().p if kind is JointType.PRISMATIC else self._at(e).p
+            self._append(Joint(name, kind, parent, child, placement, axis.direction, anchor, **axis.numbers))
+            parent, placement = child, Pose()
+
+    def _at(self, e: JointEnds) -> Pose:
+        """The joint's frame in the child's."""
+        return self.frames.pose(e.part.frame, e.child, e.part.where)
+
+    def _axes(self, e: JointEnds) -> list[JointAxis]:
+        if e.kind in WITHOUT_AXIS:
+            self.lost += [e.part.name] * has_numbers(e.part)
+            return []
+        ranged = e.kind != "continuous"
+        if not ranged and has_range(e.part):
+            self.ranged.append(e.part.name)
+        tags = AXES if e.kind in WITH_TWO_AXES else AXES[:1]
+        return [read_axis(e.part, tag, e.child, self.frames, ranged) for tag in tags]
+
+    # --- loops
+
+    def _add_loop(self, e: JointEnds) -> None:
+        part = e.part
+        if e.kind not in LOOP_TYPES:
+            remedy = "let another joint of this loop close it, by its place in the file"
+            self.unsupported.refuse(part.where, f"a {e.kind} joint that closes a loop is not supported", remedy)
+            return
+        at = self._at(e)
+        axes = self._axes(e)
+        turns = (at.R, at.R)
+        if axes:
+            first, second = axes[0].direction, axes[1].direction if len(axes) == 2 else None
+            if second is not None and abs(dot(first, second)) > math.sqrt(PARALLEL):
+                problem = "it closes a loop, and its two axes are not perpendicular, which is not supported"
+                raise ModelError(f"{part.where}: {problem}; let another joint of this loop close it, by its place in the file")
+            turns = loop_turns(first, second, part.where)
+        if any(map(says_more, axes)):
+            self.lost.append(part.name)
+        there = self.frames.pose(e.child, e.parent, part.where)
+        ends = there @ Pose(turns[0], at.p), Pose(turns[1], at.p)
+        self.loops.append(Loop(part.name, LOOP_TYPES[e.kind], e.parent or None, e.child, *ends))
+
+    # --- couplings
+
+    def _add_thread(self, e: JointEnds, names: list[str]) -> None:
+        """A turn slides by the pitch. The older thread_pitch is the turn for a length, of a left-handed thread."""
+        values = with_values(e.part.element, e.part.where)
+        pitch = 1.0
+        if "screw_thread_pitch" in values.attrib:
+            pitch = read_scalar(values, "screw_thread_pitch", e.part.where)
+        elif "thread_pitch" in values.attrib:
+            turn = read_scalar(values, "thread_pitch", e.part.where)
+            if turn == 0.0:
+                raise ModelError(f"{e.part.where}: its thread_pitch is zero; correct it")
+            pitch = -2.0 * math.pi / turn
+        slide, screw = names
+        row = {slide: Fraction(-1), screw: exact(pitch / (2.0 * math.pi))}
+        self._gears.append(
+            Equation(e.part.name, e.part.where, {k: x for k, x in row.items() if x}, (screw,), (slide,), mimic=True)
+        )
+
+    def _add_mimic(self, part: NamedElement, name: str, element: Element) -> None:
+        """follower = multiplier × (leader - reference) + offset"""
+        if self.mimic == REFUSE:
+            remedy = 'load with mimic="follow", or with mimic="independent" to let the joint move by itself'
+            raise ModelError(f"{part.where}: it mimics another joint; {remedy}")
+        if self.mimic == INDEPENDENT:
+            self.independent.append(name)
+            return
+        leader, tag = attribute(element, "joint", part.where), element.get("axis") or AXES[0]
+        by_axis = self._by_axis.get((part.scope.absolute(leader), tag))
+        if by_axis is None:
+            problem = f"it mimics the {tag} of joint '{leader}', which is not there or closes a loop"
+            raise ModelError(f'{part.where}: {problem}; correct the name, or load with mimic="independent"')
+        values = with_values(element, part.where)
+        multiplier, offset, reference = (
+            exact(read_scalar(values, key, part.where)) if key in values.attrib else Fraction(default)
+            for key, default in (("multiplier", 1), ("offset", 0), ("reference", 0))
+        )
+        row = {by_axis: multiplier, CONSTANT: offset - multiplier * reference, name: Fraction(-1)}
+        row = {key: x for key, x in row.items() if x}
+        self._equations[name] = Equation(name, part.where, row, (by_axis,), (name,), mimic=True)
+
+    def _add_gearbox(self, e: JointEnds) -> None:
+        """ratio × (angle from the reference body to the parent about <axis>) + (angle to the child about <axis2>) = 0"""
+        part, values = e.part, with_values(e.part.element, e.part.where)
+        named = text_of(required(part.element, "gearbox_reference_body", part.where))
+        reference = self.frames.link(part.scope.absolute(named), part.where)
+        ratio = exact(read_scalar(values, "gearbox_ratio", part.where)) if "gearbox_ratio" in values.attrib else Fraction(1)
+        tags = AXES if part.element.find("axis2") is not None else (AXES[0], AXES[0])
+        row: dict[str, Fraction] = {}
+        turning: list[tuple[str, ...]] = []
+        for link, tag, factor in zip((e.parent, e.child), tags, (ratio, Fraction(1)), strict=True):
+            axis = read_axis(part, tag, e.child, self.frames)
+            if says_more(axis):
+                self.lost.append(part.name)
+            along = rotate(self.frames.pose(e.child, GROUND, part.where).R, axis.direction)
+            signs = self._signs(reference, link, along, part.where)
+            turning.append(tuple(signs)[::-1])
+            for name, sign in signs.items():
+                row[name] = row.get(name, Fraction(0)) + factor * sign
+        self._gears.append(Equation(part.name, part.where, {k: x for k, x in row.items() if x}, turning[0], turning[1]))
+
+    def _signs(self, reference: str, link: str, axis: Vector, where: str) -> dict[str, int]:
+        """The joints from one link to another, which turn about parallels of the axis, the one way (1) or the other (-1)."""
+        up, down = self._above(reference), self._above(link)
+        common = sum(1 for a, b in zip(reversed(up), reversed(down), strict=False) if a is b)
+        path = [(j, -1) for j in up[: len(up) - common]] + [(j, 1) for j in reversed(down[: len(down) - common])]
+        signs = {}
+        for joint, way in path:
+            if joint.type is JointType.FIXED:
+                continue
+            turned = rotate(self.frames.pose(self._shown(joint.child), GROUND, where).R, joint.axis)
+            if joint.type not in (JointType.REVOLUTE, JointType.CONTINUOUS) or abs(dot(turned, axis)) < 1.0 - PARALLEL:
+                problem = f"joint '{joint.name}' is between its links, and does not turn about its axis"
+                raise ModelError(f"{where}: {problem}; correct its links, its reference body or its axes")
+            signs[joint.name] = way if dot(turned, axis) > 0.0 else -way
+        return signs
+
+    def _above(self, link: str) -> list[Joint]:
+        """The joints from a link to the ground."""
+        path: list[Joint] = []
+        above: str | None = link
+        while above in self._inward:
+            path.append(self._inward[above])
+            above = path[-1].parent
+        return path
+
+    def _shown(self, body: str) -> str:
+        """The link itself, or the one that a massless body is part of."""
+        while body not in self.frames:
+            body = next(j.child for j in self.joints if j.parent == body)
+        return body
+
+
+def _closing(ends: list[JointEnds], static: set[str]) -> set[str]:
+    """The joints that close loops, by a forest that grows joint by joint."""
+    top = dict.fromkeys(static, GROUND)  # of each link, one above it
+
+    def root(link: str) -> str:
+        while link in top:
+            if top[link] in top:
+                top[link] = top[top[link]]
+            link = top[link]
+        return link
+
+    closing = set()
+    for e in sorted((e for e in ends if e.kind != GEARBOX), key=lambda e: e.parent != GROUND):
+        if e.child in top or root(e.parent) == e.child:
+            closing.add(e.part.name)
+        else:
+            top[e.child] = e.parent
+    return closing

@@ -1,0 +1,245 @@
+"""The models of an SDF file, those that it includes, and all their names: what is a link, a joint or a frame, and where.
+
+Names are absolute here: model "arm" has links "arm::palm", and "arm" is its own frame. The only model of a file without a world
+has no prefix. A merged model's elements belong to the model that includes it.
+"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+from ...types import ModelError
+from ..packages import package_of
+from ..robot_source import RobotSource
+from ..unsupported import Unsupported
+from ..xml import attribute, only, required, shortened
+from .elements import FLAGS, base_of, flag, raw_pose, text_of
+from .frame_graph import GROUND, FrameGraph, PlacedFrame
+from .includes import NEWEST, find_include, version_of
+
+OLDEST = (1, 5)
+MOST_INCLUDES = 1000  # a small file can ask for millions
+DEEPEST = 50  # models in models
+OVERRIDING = ("pose", "static")  # elements of <include> in place of those of the model
+INCLUDE_KNOWN = {"uri", "name", "namespace", "placement_frame", "plugin", *OVERRIDING}
+NESTED, MERGED, ALONE = "{}", "_merged__{}__model__", "__model__"  # how the frame of a model is called; the last has no prefix
+PARTS = {"model": ("link", "joint", "frame"), "world": ("joint", "frame")}
+WITHOUT_MODEL = {"light", "actor"}  # what an included file may have in place of a model
+
+
+class Scope(NamedTuple):
+    """Where names mean what: a model, or the world."""
+
+    prefix: str  # of the names in it
+    frame: str  # the frame of the model
+    file: RobotSource
+    static: bool = False
+    self_collide: bool = False
+    outermost: str = ""  # the frame of the model that no other has in it
+
+    def absolute(self, name: str) -> str:
+        """The absolute name of what the file calls so there."""
+        if name == "world":
+            return GROUND
+        return self.frame if name == "__model__" else self.prefix + name.removesuffix("::__model__")
+
+
+class NamedElement(NamedTuple):
+    """A link, joint or frame of the file; `frame` is the name of its frame."""
+
+    name: str
+    element: Element
+    scope: Scope
+    where: str
+    frame: str
+
+
+class Models:
+    """All links, joints and frames of a file and of those that it includes."""
+
+    def __init__(self, file: RobotSource, unsupported: Unsupported) -> None:
+        self.frames = FrameGraph()
+        self.links: list[NamedElement] = []
+        self.joints: list[NamedElement] = []
+        self.named_frames: list[NamedElement] = []
+        self.moving_models: list[str] = []  # of the world
+        self.elements: list[Element] = []  # roots of what was read
+        self.self_colliding: set[str] = set()  # links
+        self._unsupported = unsupported
+        self._including: list[str] = []
+        self._included = 0
+        root = _sdf_element(file)
+        self.elements.append(root)
+        self.world = _world(root, file)
+        inside, scope, models = root if self.world is None else self.world, Scope("", GROUND, file), root.findall("model")
+        self.name = inside.get("name") or file.stem
+        if len(models) == 1:
+            self.name = models[0].get("name") or file.stem
+            self._model(models[0], scope, file.name, ALONE)
+        else:
+            self._read(inside, scope, file.name)
+        if self.world is not None and len(self.moving_models) == 1:
+            self.name = self.moving_models[0]
+        self._place_joints()
+        self.frames.check()
+        if not self.links:
+            raise ModelError(f"{file.name}: there is no link in it; give it a <model> with at least one <link>")
+
+    def _read(self, element: Element, scope: Scope, where: str) -> list[str]:
+        """Read the elements of a world or a model; returns the names of links, and of models after them."""
+        links, models = [], []
+        for child in element:
+            if child.tag in PARTS.get(element.tag, ()):
+                links += self._part(child, scope, where)
+            elif child.tag == "model":
+                models.append(self._model(child, scope, where))
+            elif child.tag == "include":
+                models += self._include(child, scope, where)
+        return links + models
+
+    def _part(self, element: Element, scope: Scope, where: str) -> list[str]:
+        tag, name = element.tag, scope.absolute(_own_name(element, where))
+        part = NamedElement(name, element, scope, f"{scope.file.name}: {tag} '{name}'", name)
+        if tag == "joint":
+            self.joints.append(part)
+            return []
+        if tag == "frame":
+            self.named_frames.append(part)
+            self._place(part, scope.absolute(element.get("attached_to") or "__model__"))
+            return []
+        self.links.append(part)
+        if flag(element, "self_collide", scope.self_collide, part.where):
+            self.self_colliding.add(name)
+        self._place(part, None)
+        return [name]
+
+    def _place(self, part: NamedElement, attached_to: str | None) -> None:
+        """Add the frame of a part, placed in what it is attached to, or in its model, unless its <pose> says otherwise."""
+        pose = only(part.element, "pose", part.where)
+        default = part.scope.frame if attached_to is None else attached_to
+        base = part.scope.absolute(base_of(pose)) if base_of(pose) else default
+        self.frames.add(part.frame, PlacedFrame(part.where, base, raw_pose(pose, part.where), attached_to))
+
+    def _place_joints(self) -> None:
+        """Until SDF 1.6 a joint may have the name of a link, which that name then means."""
+        seen: set[str] = set()
+        for number, part in enumerate(self.joints):
+            if part.name in seen:
+                raise ModelError(f"{part.where}: another joint has this name; rename one of them")
+            seen.add(part.name)
+            if part.name in self.frames:
+                part = self.joints[number] = part._replace(frame=f"{part.name} (joint)")
+            child = text_of(required(part.element, "child", part.where))
+            self._place(part, part.scope.absolute(child))
+
+    def _model(self, element: Element, scope: Scope, where: str, kind: str = NESTED, file: RobotSource | None = None) -> str:
+        """Read a model; returns the name of its frame, of a merged model that of its first link."""
+        file = file or scope.file
+        own = _own_name(element, where)
+        frame = scope.prefix + kind.format(own)
+        where = f"{file.name}: model '{scope.prefix}{own}'"
+        if frame.count("::") > DEEPEST:
+            raise ModelError(f"{where}: models are nested more than {DEEPEST} deep; take them apart")
+        static = scope.static or flag(element, "static", False, where)
+        collide = flag(element, "self_collide", scope.self_collide, where)
+        prefix = f"{frame}::" if kind == NESTED else scope.prefix
+        inner = Scope(prefix, frame, file, static, collide, scope.outermost or frame)
+        if scope.frame == GROUND and not static:
+            self.moving_models.append(frame)
+        parts = self._read(element, inner, where)
+        canonical = element.get("canonical_link")
+        if not parts and not static:
+            raise ModelError(f"{where}: the model has no link; give it at least one <link name=...>")
+        attached = inner.absolute(canonical) if canonical else next(iter(parts), GROUND)
+        pose, inside = only(element, "pose", where), element.get("placement_frame")
+        base = scope.absolute(base_of(pose) or "__model__")
+        placed = inner.absolute(inside) if inside else None
+        self.frames.add(frame, PlacedFrame(where, base, raw_pose(pose, where), GROUND if static else attached, placed))
+        return parts[0] if kind == MERGED and parts else frame
+
+    def _include(self, element: Element, scope: Scope, where: str) -> list[str]:
+        uri = text_of(required(element, "uri", where))
+        where = f"{where}: <include> of '{shortened(uri)}'"
+        if unknown := [child.tag for child in element if child.tag not in INCLUDE_KNOWN]:
+            raise ModelError(f"{where}: <{unknown[0]}> changes what is included, and is not supported; write the model out")
+        path = find_include(uri, scope.file)
+        if path is None:
+            package = package_of(uri)
+            remedy = "there is no such file; correct the name"
+            if package is not None:
+                remedy = scope.file.packages.not_found(package[0], scope.file.folder)
+            elif scope.file.folder is None:
+                remedy = "the name is relative, and the text lies in no folder: pass folder="
+            self._unsupported.refuse(where, f"it is not found: {remedy}", "remove it")
+            return []
+        self._included += 1
+        if path in self._including or self._included > MOST_INCLUDES:
+            problem = "the file includes itself" if path in self._including else f"more than {MOST_INCLUDES} files are included"
+            raise ModelError(f"{where}: {problem}; remove this one")
+        self._including.append(path)
+        models = self._included_models(RobotSource(path, Path(path).parent, scope.file.packages), element, scope, where)
+        self._including.pop()
+        return models
+
+    def _included_models(self, file: RobotSource, include: Element, scope: Scope, where: str) -> list[str]:
+        root = _sdf_element(file)
+        self.elements.append(root)
+        models = root.findall("model")
+        if len(models) != 1:
+            if models or not any(child.tag in WITHOUT_MODEL for child in root):
+                raise ModelError(f"{where}: {file.name} has {len(models)} models; an included file has one")
+            return []
+        kind = MERGED if FLAGS.get(include.get("merge", "").lower(), False) else NESTED
+        return [self._model(_overridden(models[0], include, where), scope, where, kind, file)]
+
+
+def _overridden(model: Element, include: Element, where: str) -> Element:
+    """The model as the <include> names and places it."""
+    changed = copy.copy(model)
+    for tag in OVERRIDING:
+        given = only(include, tag, where)
+        if given is not None:
+            for child in changed.findall(tag):
+                changed.remove(child)
+            changed.append(given)
+    if name := text_of(only(include, "name", where)):
+        changed.set("name", name)
+    if placement := text_of(only(include, "placement_frame", where)):
+        if include.find("pose") is None:
+            raise ModelError(f"{where}: it has a <placement_frame> and no <pose>; add the pose of that frame")
+        changed.set("placement_frame", placement)
+    return changed
+
+
+def _own_name(element: Element, where: str) -> str:
+    name = attribute(element, "name", where)
+    if name == "world" or (name.startswith("__") and name.endswith("__")):
+        raise ModelError(f"{where}: {element.tag} '{name}': this name is reserved; rename it")
+    return name
+
+
+def _sdf_element(file: RobotSource) -> Element:
+    """The <sdf> of a file, of a version that is known."""
+    root = file.root
+    if root.tag != "sdf":
+        raise ModelError(f"{file.name}: the root element is <{root.tag[:60]}>, not <sdf>; give an SDF file")
+    where = f"{file.name}: <sdf>"
+    written = attribute(root, "version", where)
+    if not OLDEST <= version_of(written) <= NEWEST:
+        remedy = "convert it, for example by `gz sdf -p`" if version_of(written) < OLDEST else "write it as SDF 1.12"
+        raise ModelError(f"{where}: version '{shortened(written)}' is not read, 1.5 to 1.12 are; {remedy}")
+    return root
+
+
+def _world(root: Element, file: RobotSource) -> Element | None:
+    """The world of a file without models of its own."""
+    worlds = root.findall("world")
+    if root.find("model") is not None and not worlds:
+        return None
+    if len(worlds) > 1 or root.find("model") is not None:
+        names = ", ".join(f"'{e.get('name', '')}'" for e in root if e.tag in ("world", "model"))
+        raise ModelError(f"{file.name}: several worlds, or worlds and models: {names}; keep one world, or models")
+    return worlds[0] if worlds else None

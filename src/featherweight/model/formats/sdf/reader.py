@@ -1,0 +1,165 @@
+"""SDF files, 1.5 to 1.12: links become bodies, joints become joints and loops; everything else is listed.
+
+Poses and attachments of frames are those of the specification; models that are included are read with their files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from xml.etree.ElementTree import Element
+
+from ....spatial import Mat3, Vec3, exp_so3
+from ....spatial.rotation_vector import rotation_vector
+from ...contact_rules import NeighbourRule
+from ...description import Description
+from ...editing.renaming import all_names, with_names
+from ...types import START, Body, Configuration, Frame, Inertia, JointType, Pose, Vector
+from ..choices import FOLLOW, REFUSE
+from ..robot_numbers import inertia_at, unused_inertias
+from ..robot_source import RobotSource
+from ..unsupported import Unsupported
+from ..xml import only, read_scalar, read_vector
+from .elements import FLAGS, base_of, flag, raw_pose, with_values
+from .frame_graph import GROUND
+from .joint_elements import Mechanism
+from .known_elements import unused_elements
+from .models import Models, NamedElement
+from .shapes import read_shapes
+
+MOMENTS = {"ixx": 1.0, "ixy": 0.0, "ixz": 0.0, "iyy": 1.0, "iyz": 0.0, "izz": 1.0}  # without <inertial>
+IN_WORLDS = "0 0 -9.8"  # gravity, unless given
+
+
+def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
+    """Read an SDF file, in SI units. The options are `mimic`, "follow" unless given, and `unsupported`, "refuse" unless given.
+
+    Bodies and joints keep the file's order. A link that no joint moves flies freely, by a joint `root_joint`; the configuration
+    "qpos0" is where the file puts it. Static models are fixed to the world. A joint whose child has a joint already closes a
+    loop. A joint with two axes becomes NAME_axis and NAME_axis2, a screw NAME and NAME_slide, which follows it. Gearboxes and
+    <mimic> become couplings. Frames become frames. Links of one model do not touch each other, unless it or they say
+    self_collide, nor do links that a joint joins.
+
+    All models of a <world> are read, and what <include> names. Names begin with that of the model and "::", as those of nested
+    models do, but for the one model of a world that is not static.
+
+    Raises `ModelError`, which names file and element, for a file that is damaged, has names that mean nothing or frames in a
+    circle, or asks for what is not supported (and, unless `unsupported` is "report": files to include that are not found,
+    inertias that are to be computed, screws that close loops); `OSError` for one that cannot be opened.
+    """
+    unsupported = Unsupported(options.get("unsupported", REFUSE))
+    models = Models(file, unsupported)
+    mechanism = Mechanism(models, options.get("mimic", FOLLOW), unsupported)
+    bodies = [Body(part.name, _inertia(part, models, unsupported)) for part in models.links]
+    couplings = mechanism.couplings(file.name)
+    shapes = read_shapes(models, file)
+    joints = mechanism.joints
+    flying = {j.name: models.frames.pose(j.child, GROUND, file.name) for j in joints if j.type is JointType.FLOATING}
+    start = Configuration(START, tuple((name, _coordinates(pose)) for name, pose in flying.items()))
+    world = models.world
+    unused = (*shapes.unused, *unsupported.listed(), *_unused(models, mechanism), *unused_inertias(bodies))
+    d = Description(
+        models.name,
+        file.name,
+        (*bodies, *mechanism.virtual),
+        tuple(joints),
+        tuple(_frames(models)),
+        (0.0, 0.0, -9.81) if world is None else _gravity(world, file.name),
+        unused,
+        frozenset(body.name for body in mechanism.virtual),
+        tuple(mechanism.loops),
+        couplings,
+        shapes=shapes.shapes,
+        configurations=(start,) if any(pose != Pose() for pose in flying.values()) else (),
+        disabled_collisions=tuple(_apart(models, mechanism)),
+        neighbours=NeighbourRule.NONE,
+        timestep=None if world is None else _timestep(world, file.name),
+    )
+    return _with_own_names(d, models)
+
+
+def _inertia(part: NamedElement, models: Models, unsupported: Unsupported) -> Inertia:
+    """That of the file; a link without one has 1 kg and 1 kg m² about each axis."""
+    inertial = only(part.element, "inertial", part.where)
+    if inertial is None:
+        return inertia_at(Pose(), 1.0, [*MOMENTS.values()], part.where)
+    if FLAGS.get(inertial.get("auto", "").lower(), False):
+        unsupported.refuse(part.where, "its inertia is to be computed from its shapes (auto)", "write its <mass> and <inertia>")
+    tensor, pose = only(inertial, "inertia", part.where), only(inertial, "pose", part.where)
+    values = with_values(inertial, part.where)
+    mass = read_scalar(values, "mass", part.where) if "mass" in values.attrib else 1.0
+    written = Element("inertia") if tensor is None else with_values(tensor, part.where)
+    moments = [read_scalar(written, key, part.where) if key in written.attrib else x for key, x in MOMENTS.items()]
+    frame = raw_pose(pose, part.where)
+    if base := base_of(pose):
+        frame = models.frames.pose(part.scope.absolute(base), part.name, part.where) @ frame
+    return inertia_at(frame, mass, moments, part.where)
+
+
+def _coordinates(pose: Pose) -> tuple[float, ...]:
+    """Of a free body: position and quaternion (x, y, z, w)."""
+    q = exp_so3(rotation_vector(Mat3(*(Vec3(*row) for row in pose.R))))
+    return (*pose.p, *q.u, q.s)
+
+
+def _frames(models: Models) -> Iterator[Frame]:
+    for part in models.named_frames:
+        link = models.frames.link(part.frame, part.where)
+        yield Frame(part.name, link or None, models.frames.pose(part.frame, link, part.where))
+
+
+def _apart(models: Models, mechanism: Mechanism) -> Iterator[tuple[str, str]]:
+    """Pairs of links that do not touch: neighbours, and links of one model, unless one of them says self_collide."""
+    yield from mechanism.neighbours
+    joined = {*map(frozenset, mechanism.neighbours)}
+    models_links: dict[str, list[str]] = {}
+    for part in models.links:
+        if part.element.find("collision") is not None and not part.scope.static:
+            models_links.setdefault(part.scope.outermost, []).append(part.name)
+    for links in models_links.values():
+        for pair in combinations(links, 2):
+            if models.self_colliding.isdisjoint(pair) and frozenset(pair) not in joined:
+                yield pair
+
+
+def _with_own_names(d: Description, models: Models) -> Description:
+    """The names of the one model of a world that moves without its own before them, unless others have them."""
+    if models.world is None or len(models.moving_models) != 1:
+        return d
+    prefix = f"{models.moving_models[0]}::"
+    plain = with_names(d, lambda name: name.removeprefix(prefix))
+    names = [*all_names(plain)]
+    return plain if len(names) == len({*names}) else d
+
+
+# --- worlds
+
+
+def _gravity(world: Element, source: str) -> Vector:
+    return read_vector(with_values(world, source), "gravity", IN_WORLDS, f"{source}: <world>")
+
+
+def _timestep(world: Element, source: str) -> float | None:
+    """The step of the physics that is the default, which is the first unless one says so."""
+    physics = sorted(world.findall("physics"), key=lambda e: not FLAGS.get(e.get("default", "").lower(), False))
+    where = f"{source}: <physics>"
+    values = with_values(physics[0], where) if physics else None
+    return read_scalar(values, "max_step_size", where) if values is not None and "max_step_size" in values.attrib else None
+
+
+# --- what is not used
+
+
+def _unused(models: Models, mechanism: Mechanism) -> Iterator[tuple[str, str]]:
+    heavy = [part for part in models.links if not flag(part.element, "gravity", True, part.where) and not part.scope.static]
+    textures = sum(1 for root in models.elements for tag in ("script", "pbr") for _ in root.iterfind(f".//material/{tag}"))
+    kinds = (
+        ("bodies with gravity compensation", f"{len(heavy)}" if heavy else ""),
+        ("limits and forces of joints that close loops, gear others or have no axis", ", ".join(dict.fromkeys(mechanism.lost))),
+        ("position limits of joints without limits", ", ".join(mechanism.ranged)),
+        ("joints of static models", ", ".join(mechanism.on_static)),
+        ("couplings", f"mimic of {', '.join(mechanism.independent)}, taken as independent" if mechanism.independent else ""),
+        ("textures", f"{textures}" if textures else ""),
+    )
+    yield from ((kind, said) for kind, said in kinds if said)
+    yield from unused_elements(models.elements)
