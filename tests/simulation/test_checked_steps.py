@@ -11,6 +11,8 @@ from featherweight.simulation.fleet_loop import LOOK, work_on_robots
 from simulation.plain_python import CHECKED, steps_by
 from simulation.test_plain_python import driven, legs, linkage, many_bodies, touching
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
+
 
 @pytest.mark.parametrize("make", [legs, driven, linkage, many_bodies, touching("box on box"), touching("hull on heights")])
 @pytest.mark.parametrize("robots", [1, 2])

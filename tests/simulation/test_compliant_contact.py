@@ -83,6 +83,28 @@ def test_a_robot_starts_beyond_limits_that_yield() -> None:
     assert fw.Simulation(sim.robot).q[0] == pytest.approx(np.radians(30))
 
 
+def test_limits_begin_by_their_margin_before_the_range_ends() -> None:
+    """Of joints and of tendons; rigid ones stop there."""
+    body = """<body pos="{0} 0 1"><joint name="j{0}" axis="0 1 0" {1}/><geom size="0.1" pos="0.2 0 0" mass="1"/></body>"""
+    text = f"""<mujoco><worldbody>{body.format(0, 'range="-50 20" margin="0.2"')}{body.format(1, "")}</worldbody>
+    <tendon><fixed range="-1 1" limited="true" margin="0.5"><joint joint="j1" coef="1"/></fixed></tendon></mujoco>"""
+    sim, _, away = beside_mujoco(text, 500)
+    assert away.max() < 1e-7
+    rigid = fw.Simulation(sim.robot)
+    rigid.run(2.0)
+    np.testing.assert_allclose(rigid.q, [np.radians(20) - 0.2, 0.5], atol=1e-5)
+
+
+def test_joints_that_equalities_hold_stay_as_in_mujoco() -> None:
+    """MuJoCo's equality is stiff, and pulls the joint there at first."""
+    link = '<joint name="{0}" axis="0 1 0"/><geom size=".1" pos=".3 0 0" mass="1"/>'
+    bodies = f'<body pos="0 0 1">{link.format("a")}<body pos=".3 0 0">{link.format("b")}</body></body>'
+    text = f"""<mujoco><option timestep="0.001"/><worldbody>{bodies}</worldbody>
+    <equality><joint joint1="b" solref="0.002 1" solimp="0.9999 0.9999 0.001"/></equality></mujoco>"""
+    _, _, away = beside_mujoco(text, 300)
+    assert away.max() < 2e-4
+
+
 def test_files_without_softness_are_rigid_as_in_the_file() -> None:
     """And have MuJoCo's defaults where they are to yield: a ball of 1 kg at rest is as deep as there."""
     body = fw.Body("ball", fw.Inertia(1.0, (0, 0, 0), (0.004, 0, 0, 0.004, 0, 0.004)))

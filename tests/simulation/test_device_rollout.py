@@ -27,6 +27,8 @@ from oracles.trees import tree
 from simulation.plain_python import ROUNDED
 from simulation.scenes import HINGE, SLIDE, X, Y, Z, cart, solid_ball
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
+
 INTEGRATORS = ("semi-implicit", "rk4")
 FREE_FLIGHT: dict[str, Any] = {"shapes": False, "joints": fw.JointOptions(limits=False, friction=False)}
 

@@ -13,6 +13,8 @@ import featherweight as fw
 from featherweight.model.types import WORLD, as_matrix, as_vector
 from simulation.scenes import FREE, HINGE, NO_GRAVITY, NOTHING, X, Y, cart, free_bodies, pendulum, solid_box
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
+
 TUMBLING = solid_box(1.0, (0.1, 0.2, 0.3))
 
 

@@ -19,6 +19,8 @@ from oracles.states import Array
 from simulation.plain_python import ROUNDED, plain_python, steps_by
 from simulation.scenes import FREE, HINGE, NO_GRAVITY, Y, pendulum
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
+
 KINDS = ("revolute", "continuous", "prismatic", "spherical", "planar")
 TREES = 8
 

@@ -44,7 +44,7 @@ STRUCK = 1e2  # times the tolerance: approach from which on a contact is struck
 IMPACT, SMOOTH, LAST = range(3)  # problems of a step with impacts; the last alone where there are none
 PUSHES = 20  # sweeps for that displacement, which begins from nothing
 LEAST_SPEED = 1e-6  # [m/s] that the tolerance is a part of: less is rounding
-MOST_PUSHED = 0.1  # [m, rad] of any coordinate, in a step that parts bodies that overlap: levers may be tiny
+FASTEST_PARTING = 10.0  # [m/s, rad/s] of any coordinate where bodies that overlap are parted: levers may be tiny
 
 
 class SolverReport(NamedTuple):
@@ -232,7 +232,7 @@ def write_impulses(
             parting = RETURN_SPEED * model.settings.step
     for c in range(k):
         if p.law.distance[c] < -most:
-            parting = MOST_PUSHED
+            parting = FASTEST_PARTING * model.settings.step
     steps = 0
     if parting > 0.0:
         steps = write_push(model, contacts, p, f, impulses, work)

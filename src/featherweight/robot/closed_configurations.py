@@ -108,7 +108,7 @@ class ClosedConfigurations(Robot):
                     f"{self.name}: the loops cannot be closed from this guess; {self._told(closed[k])} is left open"
                 )
             closed[k] = self._assembled(q.reshape(-1, self.nq)[k], set(rows), attempts)
-        self._require_regular(closed)
+        self.warn_where_singular(closed)
         return closed.reshape(q.shape)
 
     def _assembled(self, q: Array, rows: set[int], attempts: int) -> Array:
@@ -164,8 +164,8 @@ class ClosedConfigurations(Robot):
         widest, r = max(left, key=lambda item: np.abs(item[1]).max(initial=0.0))
         return widest.told(r)
 
-    def _require_regular(self, q: Array) -> None:
-        """Warn of configurations near singular ones."""
+    def warn_where_singular(self, q: Array) -> None:
+        """Give a RuntimeWarning for q (..., nq) near a singular configuration of loops."""
         if self._dependent_rows and not (self.singularity(q) < SINGULAR).all():
             rows = set(self._dependent_rows)
             names = [j.name for j in self.model.joints if not rows.isdisjoint(range(j.v_slice.start, j.v_slice.stop))]

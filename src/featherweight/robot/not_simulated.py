@@ -37,7 +37,6 @@ CHANGING_MOTION = (
     "effort limits that differ by direction, read as the greater",
     "fluid",
     "limits of the drives' force along tendons",
-    "limits that begin before their range ends (margin)",
     "springs of free joints",
     "springs of higher order",
     "springs of tendons that go slack",

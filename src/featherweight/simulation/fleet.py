@@ -73,7 +73,7 @@ class Fleet:
         self.done = 0
         self.revision = 0
         self._enabled = contacts.scene.enabled.copy()
-        self.told = not touching or model.deepest_start < math.inf  # whether somebody knows of overlaps at the start
+        self._touching, self.told = touching, False  # whether users know of what their start is like
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but machine code and tables of addresses, which a copy makes for its own arrays."""
@@ -173,12 +173,15 @@ class Fleet:
         self._ready = False
 
     def _begin(self) -> None:
-        """Get ready for the first steps, and warn of bodies that overlap."""
+        """Get ready for the first steps, and warn of starts that users may not want."""
+        self._compile()
         if self.told:
-            self._compile()
             return
-        self.told = True
-        warn_of_overlaps(self.model.robot.name, overlaps(self.contacts, *self.look()))
+        self.told, model = True, self.model
+        if model.looped:
+            model.robot.warn_where_singular(self.q)  # type: ignore[attr-defined]
+        if self._touching and model.deepest_start == math.inf:
+            warn_of_overlaps(model.robot.name, overlaps(self.contacts, *self.look()))
 
     def _compile(self) -> None:
         """Get the machine code for the arrays that there are, the loop first: how long that takes tells how long all will."""

@@ -10,7 +10,7 @@ from math import inf
 
 from ..collision.detection import ContactPoints, find_contacts
 from ..contact.contact_problem import BodyDelassus, ContactImpulses
-from ..contact.contact_solver import MOST_PUSHED, keep_impulses, resolve
+from ..contact.contact_solver import keep_impulses, resolve
 from ..contact.joint_rows import (
     BEYOND,
     any_active,
@@ -19,7 +19,7 @@ from ..contact.joint_rows import (
     write_row_gaps,
     write_row_speeds,
 )  # fmt: skip
-from ..contact.laws import RIGID
+from ..contact.laws import RETURN_SPEED, RIGID
 from ..contact.patches import reduce_patches
 from ..engine.loops.array_types import Matrix, Vector
 from ..engine.loops.kernels import call_machine
@@ -313,7 +313,7 @@ def write_arrival(s: RobotStages, parted: bool) -> int:
 def limits_are_attainable(s: RobotStages) -> bool:
     """Whether loops let a joint that is beyond its limit come back."""
     step, rows, gap, parting = s.step, s.touching.model.rows, s.touching.kinematics.gap, s.touching.report[4]
-    if not (s.numbers.looped and 0.0 < parting != MOST_PUSHED):
+    if not (s.numbers.looped and parting == RETURN_SPEED * s.numbers.step):
         return True
     worst = farthest_beyond(rows, gap)
     if gap[worst] >= -BEYOND:
