@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from featherweight.engine.backends.cuda.target import NVIDIA
 from featherweight.engine.backends.llvm.ir import Type
 from featherweight.engine.traced import Traced
 from featherweight.model.generators import chain
+from featherweight.model.types import Fluid
 from featherweight.simulation import fleet
 from featherweight.simulation.device_steps import repeated_step
 from oracles.robots import example
@@ -224,6 +226,8 @@ def test_robots_and_steps_that_devices_do_not_have() -> None:
     refused(free(fw.build(fw.robots.four_bar())), "is of robots without loops and couplings; roll out on this machine")
     rolled = fw.build(chain(2), execution="rolled")
     refused(free(rolled), "is of robots whose forward_dynamics is traced, and this one's is not")
+    swimming = fw.build(dataclasses.replace(chain(2), fluid=Fluid(1000.0)))
+    refused(free(swimming), "has no drag, and this robot is in a fluid")
 
 
 def test_arguments_that_devices_do_not_have() -> None:

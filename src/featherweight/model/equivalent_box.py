@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .model import Model
+from .types import Body, Matrix, Vector, as_matrix, as_vector
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -52,5 +53,22 @@ def equivalent_box(inertia: BodyInertia) -> Box | None:
     moments, axes = np.linalg.eigh((inertia.rotational + inertia.rotational.T) / 2)
     if np.linalg.det(axes) < 0.0:
         axes[:, 0] *= -1.0
-    squares = 6.0 / inertia.mass * (moments.sum() - 2.0 * moments)
-    return Box(np.sqrt(np.maximum(squares, 0.0)), axes, inertia.center)
+    return Box(box_lengths(inertia.mass, moments), axes, inertia.center)
+
+
+def box_lengths(mass: float, moments: Array) -> Array:
+    """The lengths (3,) [m] of the box with principal moments (3,)."""
+    squares = 6.0 / mass * (moments.sum() - 2.0 * moments)
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
+
+def box_of_link(body: Body) -> tuple[Matrix, Vector]:
+    """The axes, as columns in the link's frame, and lengths [m] of the box of a link, along the axes that its file gives."""
+    mass, center, (xx, xy, xz, yy, yz, zz) = body.inertia
+    rotational = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if body.principal is None:
+        box = equivalent_box(BodyInertia(mass, np.array(center), rotational))
+        assert box is not None  # it has mass
+        return as_matrix(box.rotation), as_vector(box.lengths)
+    R = np.array(body.principal)
+    return body.principal, as_vector(box_lengths(mass, np.diag(R.T @ rotational @ R)))

@@ -7,7 +7,7 @@ lies on the joint's axis; everything that is fixed to the child is given in it, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,7 +16,8 @@ from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from ..spatial.elementary import atan2, cos, norm, sin
 from .checks import about_center, judged_inertias, require_coordinates, require_links, require_shapes, require_sound_numbers
 from .description import Description
-from .model import Model, ModelFrame, MovingBody, MovingJoint, Placed
+from .equivalent_box import box_of_link
+from .model import DragBox, Model, ModelFrame, MovingBody, MovingJoint, Placed
 from .placement import ALONG_Z, Line, axial_screws, chained, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import (
@@ -197,6 +198,8 @@ class _Expansion:
             timestep=self.d.timestep,
             impratio=self.d.impratio,
             cone=self.d.cone,
+            fluid=self.d.fluid,
+            drag=tuple(self._drag()),
             integrator=self.d.integrator,
         )
 
@@ -248,6 +251,15 @@ class _Expansion:
                 joint.limit_softness, joint.friction_softness,
             )
         )  # fmt: skip
+
+    def _drag(self) -> Iterator[DragBox]:
+        """Return the boxes of links with mass that move, where there is a fluid."""
+        for body in self.d.bodies if self.d.fluid is not None else ():
+            carrier = self.carriers[body.name]
+            if carrier.body is not None and body.inertia.mass > 0.0:
+                axes, size = box_of_link(body)
+                at = self.carriers[carrier.body].pose.inverse() @ carrier.pose
+                yield DragBox(carrier.body, at @ Pose(axes, body.inertia.center), size)
 
     def _merged_inertias(self) -> dict[int, RigidInertia]:
         """For the last row of each joint: the inertia of everything fixed to its body, in the internal frame."""

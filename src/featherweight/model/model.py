@@ -10,7 +10,7 @@ from ..names import missing_attribute
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
 from .topology import Topology
 from .tree import Tree
-from .types import Actuator, Configuration, Inertia, JointType, Pose, Shape, Vector
+from .types import Actuator, Configuration, Fluid, Inertia, JointType, Pose, Shape, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,14 @@ class Placed(NamedTuple):
     pose: Pose
 
 
+class DragBox(NamedTuple):
+    """The box with the mass and inertia of a link, in the frame of the moving body that carries it."""
+
+    body: str
+    pose: Pose
+    size: Vector  # [m] lengths
+
+
 @dataclass(frozen=True)
 class Model:
     """A robot: what users may ask, and the arrays that algorithms read."""
@@ -113,6 +121,8 @@ class Model:
     integrator: str | None = None
     impratio: float = 1.0
     cone: str | None = None
+    fluid: Fluid | None = None
+    drag: tuple[DragBox, ...] = ()  # of links in a fluid
 
     @property
     def nq(self) -> int:

@@ -105,6 +105,14 @@ class Body:
 
     name: str
     inertia: Inertia = Inertia()
+    principal: Matrix | None = None  # principal axes of the inertia, as columns, where the file gives them
+
+
+class Fluid(NamedTuple):
+    """What a robot moves in: density [kg/m³] and viscosity [Pa s]."""
+
+    density: float = 0.0
+    viscosity: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +325,7 @@ class Contents:
     integrator: str | None = None  # and how it is to integrate, in the file's word: MJCF's "euler", "rk4", "implicit", ...
     impratio: float = 1.0  # MJCF's: impedance of friction over that of normal forces
     cone: str | None = None  # MJCF's word for cones of friction
+    fluid: Fluid | None = None
 
 
 LARGEST = 1e30  # of the numbers of a description, in SI units: the sun is as heavy; products of a few do not overflow

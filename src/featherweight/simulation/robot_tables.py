@@ -18,6 +18,7 @@ from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import MachineCall, Table, machine_call
 from ..robot.robot import Robot
 from .contact_stage import ContactStage
+from .drag import drag_boxes
 from .forces import Springs
 from .implicit_drives import drive_work
 from .smooth_motion import INTEGRATORS
@@ -81,6 +82,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
         inertias=InertiaArguments(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
         loops=_loops(model),
         touching=_touching(model, contacts, room),
+        drag=drag_boxes(robot.model.drag, [b.name for b in robot.bodies], robot.model.fluid),
         calls=CallsOfRobot(*(MachineCall(0, np.zeros(0, np.int64)) for _ in CallsOfRobot._fields)),
     )  # fmt: skip
 
@@ -280,7 +282,13 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
         "spanning": (robot.step_functions.spanning_map if robot.closed else None, p.x, p.S),
         "kinetic": (robot.kinetic_energy, p.x, p.w, step.energy[:1]),
         "potential": (robot.potential_energy, p.x, step.energy[1:]),
+        "drag_velocity": (body_velocities(robot) if len(s.drag.body) else None, p.x, p.w, s.drag.velocity),
     }
+
+
+def body_velocities(robot: Robot) -> CompiledFunction[Any]:
+    """Return the function of the velocities (bodies, 6) of all moving bodies, in their frames."""
+    return robot.frame_velocity([b.name for b in robot.bodies], "local")
 
 
 def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) -> dict[str, Call]:

@@ -30,6 +30,7 @@ import numpy as np
 from ..engine.loops.array_types import Matrix, Vector
 from ..engine.loops.kernels import call_machine
 from ..model.tree import FLOATING, SPHERICAL
+from .drag import add_drag
 from .forces import ForcesAtJoints, Numbers, Springs, drive_armature, drive_force, spring_force
 from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
 from .stage_records import KEPT_STEPS, RobotStages
@@ -186,7 +187,22 @@ def write_load(s: RobotStages, ahead: float) -> None:
 
 def call_dynamics(s: RobotStages) -> None:
     """Write the acceleration at x and w under the load."""
+    if len(s.drag.body) > 0:
+        call_machine(s.calls.drag_velocity)
+        write_external(s)
+        add_drag(s.drag, s.touching.forces)
+        call_machine(s.calls.dynamics_external)
+        write_external(s)
+        return
     call_machine(s.calls.dynamics_external if s.state.given[1] else s.calls.dynamics)
+
+
+def write_external(s: RobotStages) -> None:
+    """Write the forces of the user on bodies."""
+    if s.state.given[1]:
+        copy_rows(s.state.external, s.touching.forces)
+    else:
+        clear_rows(s.touching.forces)
 
 
 def accelerate(s: RobotStages, ahead: float) -> None:

@@ -18,6 +18,7 @@ from ..contact.contact_solver import SolverWorkspace
 from ..contact.patches import PatchWork
 from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Tensor4, Vector
 from ..engine.loops.kernels import MachineCall
+from .drag import DragBoxes
 from .forces import Drives, Springs
 from .implicit_drives import DriveWork
 
@@ -214,6 +215,7 @@ class CallsOfRobot(NamedTuple):
     spanning: MachineCall  # x -> S
     kinetic: MachineCall  # x, w -> energy
     potential: MachineCall  # x -> energy
+    drag_velocity: MachineCall  # x, w -> velocities of all bodies
     placement: MachineCall  # of bodies that may touch
     velocity: MachineCall
     velocity_before: MachineCall
@@ -237,6 +239,7 @@ class RobotStages(NamedTuple):
     inertias: InertiaArguments
     loops: LoopArrays
     touching: TouchingRecord
+    drag: DragBoxes
     calls: CallsOfRobot
 
 

@@ -36,6 +36,9 @@ class StepModel:
         self.max_penetration = float(contact.max_penetration)
         self.deepest_start = math.inf if contact.overlaps == PART else self.max_penetration  # [m]
         self.wait = Wait(f"the simulation of {robot.name!r}", WHOLE)
+        self.in_fluid = bool(robot.model.drag)
+        if self.in_fluid and integrator == "midpoint":
+            raise ValueError(f"{robot.name}: drag in a fluid is of the integrators 'semi-implicit' and 'rk4'; take one of them")
         self.moving = robot
         self.middle_armature = np.zeros(0)
         if passive and integrator == "semi-implicit":

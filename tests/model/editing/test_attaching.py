@@ -14,7 +14,7 @@ from featherweight import Actuator, Coupling, Frame, ModelError, Pose, Shape, Sh
 from featherweight.model.editing.references import grounded
 from featherweight.model.formats.srdf import with_srdf
 from featherweight.model.generators import chain, from_parents
-from featherweight.model.types import WORLD
+from featherweight.model.types import WORLD, Fluid
 from oracles import robots as examples
 from oracles.pinocchio_models import Peer
 from oracles.same_motion import assert_same_motion, interpreted
@@ -190,6 +190,7 @@ def everything(name: str, step: float, integrator: str, gravity: str) -> fw.Desc
         dependent=("k",),
         virtual=frozenset(["b"]),
         impratio=3.0,
+        fluid=Fluid(1000.0, 0.1),
     )
     empty = fw.describe([], [])
     assert [f.name for f in dataclasses.fields(d) if getattr(d, f.name) == getattr(empty, f.name)] == []
@@ -202,7 +203,7 @@ JOINED = (
 )  # fmt: skip
 MERGED = ("unused", "virtual", "configurations")
 OF_THE_FIRST = ("name", "source", "gravity")
-OF_THE_FIRST_THAT_HAS_ONE = ("timestep", "integrator", "neighbours", "cone", "impratio")
+OF_THE_FIRST_THAT_HAS_ONE = ("timestep", "integrator", "neighbours", "cone", "impratio", "fluid")
 
 
 def test_no_field_of_a_description_is_lost() -> None:

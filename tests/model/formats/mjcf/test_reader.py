@@ -288,7 +288,6 @@ def test_everything_without_use_is_listed(tmp_path: Path) -> None:
         "swing limits of ball joints": "1",
         "bodies with gravity compensation": "1",
         "custom fields": "1",
-        "fluid": "density 0, viscosity 0.5",
     }
 
 

@@ -21,6 +21,7 @@ from ...types import (
     LARGEST,
     WORLD,
     Body,
+    Fluid,
     Frame,
     Inertia,
     Joint,
@@ -34,6 +35,7 @@ from ...types import (
     transpose,
 )
 from ..choices import FOLLOW, REFUSE, unused_integrator
+from ..robot_numbers import unlimited
 from ..robot_source import RobotSource
 from ..unsupported import Unsupported
 from ..xml import Names, shortened
@@ -257,6 +259,7 @@ class _Elements:
             timestep=float(self.model.opt.timestep),
             integrator=integrator,
             impratio=float(self.model.opt.impratio),
+            fluid=self._fluid(),
             cone=self.mujoco.mjtCone(self.model.opt.cone).name.removeprefix("mjCONE_").lower(),
         )
 
@@ -282,7 +285,7 @@ class _Elements:
             self.joints.append(joint)
             self.read_joints[j] = (joint_name, joint.type)
             parent, placement = child, Pose()
-        self.bodies.append(Body(name, self._inertia(i)))
+        self.bodies.append(Body(name, self._inertia(i), as_rotation(model.body_iquat[i]) if self._fluid() else None))
 
     def _joint(self, j: int, name: str, parent: str, child: str, placement: Pose) -> Joint:
         """MuJoCo turns or moves the body from where it lies at qpos0; a free joint's coordinates are its whole pose."""
@@ -309,11 +312,15 @@ class _Elements:
             placement,
             (snap(x), snap(y), snap(z)),
             anchor if hinge else (0.0, 0.0, 0.0),
-            lower=float(lower),
-            upper=float(upper),
+            lower=unlimited(float(lower)),
+            upper=unlimited(float(upper)),
             zero=float(model.qpos0[model.jnt_qposadr[j]]),
             **forces,
         )
+
+    def _fluid(self) -> Fluid | None:
+        density, viscosity = float(self.model.opt.density), float(self.model.opt.viscosity)
+        return Fluid(density, viscosity) if density or viscosity else None
 
     def _inertia(self, i: int) -> Inertia:
         model, R = self.model, as_rotation(self.model.body_iquat[i])
@@ -351,4 +358,7 @@ def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
         if number:
             yield kind, f"{number}"
     if model.opt.density or model.opt.viscosity:
-        yield "fluid", f"density {model.opt.density:g}, viscosity {model.opt.viscosity:g}"
+        if model.opt.wind.any():
+            yield "wind", " ".join(f"{x:g}" for x in model.opt.wind)
+        if shaped := np.count_nonzero(np.asarray(model.geom_fluid).reshape(model.ngeom, -1)[:, :1]):
+            yield "geoms with drag of their own (fluidshape), taken as their links' boxes", f"{shaped}"
