@@ -18,6 +18,7 @@ from featherweight.contact.contact_settings import ContactSettings
 from featherweight.contact.contact_solver import SolverReport, resolve, solver_workspace
 from featherweight.contact.laws import (
     MOST_LATE,
+    PARTING_SPEED,
     RETURN_SPEED,
     ContactLaw,
     RowMotion,
@@ -85,7 +86,7 @@ def test_a_gap_may_close_within_the_step_and_no_farther() -> None:
         law = rigid(0.0, gap, -1.0, -1.0)
         np.testing.assert_allclose(law.bias, [-1.0 + more, 3.0, 4.0])
         assert not law.compliance.any() and not law.stiffness.any() and not bounces(law)
-        assert law.friction == [0.7] and law.distance == [gap]
+        assert law.friction == [0.7] and law.distance == [max(gap, -(PARTING_SPEED * STEP + SLOP))]
 
 
 def test_a_contact_bounces_in_the_step_that_is_nearest_to_its_impact() -> None:

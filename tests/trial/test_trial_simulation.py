@@ -13,7 +13,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
-from featherweight.contact.contact_solver import MOST_PUSHED
+from featherweight.contact.contact_solver import FASTEST_PARTING
 from featherweight.contact.laws import RETURN_SPEED
 from featherweight.model.types import WORLD
 from featherweight.robots.linkages import four_bar
@@ -157,14 +157,15 @@ def check_step(scene: Scene, sim: fw.Simulation, before: tuple[Array, Array, flo
     What parts bodies that overlap may lift them and bend springs.
     """
     robot, h = scene.robot, sim.step_size
+    pushed = FASTEST_PARTING * h
     q, v, energy = before
     kinetic = float(robot.kinetic_energy(q, v)), float(robot.kinetic_energy(sim.q, sim.v))
     tau = sim.forces.limited(scene.tau)
     work = h * np.maximum(np.maximum(tau * v, tau * sim.v), 0.0).sum()
     weight = robot.mass * float(np.linalg.norm(robot.gravity))
-    springs = sim.forces.stiffness * (np.abs(q[sim.forces.at] - sim.forces.rest) + MOST_PUSHED)
+    springs = sim.forces.stiffness * (np.abs(q[sim.forces.at] - sim.forces.rest) + pushed)
     touched = scene.lowest < 0.0 or len(sim.contacts()[1]) > 0
-    lifted = MOST_PUSHED * (weight + float(np.where(springs > 0.0, springs, 0.0).sum())) if touched else 0.0
+    lifted = pushed * (weight + float(np.where(springs > 0.0, springs, 0.0).sum())) if touched else 0.0
     least = weight**2 * h * h / robot.mass + 1e-9 * (1.0 + abs(energy))
     assert sim.energy() - energy <= work + 0.06 * sum(kinetic) + least + lifted
 

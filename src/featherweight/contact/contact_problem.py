@@ -24,7 +24,7 @@ from .contact_model import ContactModel
 from .delassus_factor import FactorWork, factor_work, write_factor
 from .inverse_factor import ContactGeometry, InverseFactors, InverseWork, factor_by_inverse
 from .joint_rows import is_active
-from .laws import ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
+from .laws import PYRAMIDS, ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
 from .relative_rows import (
     add_rows_of_body,
     add_rows_of_contact,
@@ -205,6 +205,7 @@ def assembled(
     active = work.active[:n]
     k = len(contacts.gap)
     p = problem_in(work, settings.pyramid, k, n)
+    p = p._replace(problem=p.problem._replace(cones=settings.cones))
     rows, axes, gap, law, approach, before, start = p.rows, p.axes, work.gap[: k + n], p.law, p.approach, p.before, p.start
     for c in range(k):
         gap[c] = contacts.gap[c]
@@ -244,12 +245,12 @@ def problem_of_rows(
     geometry = ContactGeometry(placement, p.axes, p.rows)
     if delassus.by_inverse:
         B = factor_by_inverse(model, contacts, geometry, p.active, pairs, delassus.factors, delassus.work, work.factor_rows)
-        factored = is_cheaper(B, k)
+        factored = is_cheaper(B, k) and given.cones != PYRAMIDS
         if not factored:
             write_square(B, k, work.rows_of_A, A)
     else:
         size = pick_rows(model, contacts, p.active, delassus, work)
-        factored = m > REDUNDANT * min(size, model.nv)
+        factored = m > REDUNDANT * min(size, model.nv) and given.cones != PYRAMIDS
         if factored:
             rank = write_factor(delassus.G, size, work.factor)
             B = factor_of_rows(model, contacts, geometry, p.active, delassus, pairs, rank, work)

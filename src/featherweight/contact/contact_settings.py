@@ -16,3 +16,4 @@ class ContactSettings(NamedTuple):
     pyramid: bool
     in_step: bool  # velocities are of the time of positions, not of half a step before: a bounce comes before the motion
     law: int = 0  # the number of a law (see `laws`)
+    cones: int = 0  # what friction is like, as in `Problem`

@@ -22,9 +22,10 @@ from .contact_problem import (
     assembled,
     assembly_work,
 )  # fmt: skip
+from .edges import EDGES
 from .impulses import Solution, SolverWork, greatest_of, solve_in, solver_work
 from .interior_point import ACCEPTED
-from .laws import RETURN_SPEED, Problem, bounces, part_of_restitution, stored_energy, write_restitution
+from .laws import COULOMB, PYRAMIDS, RETURN_SPEED, Problem, bounces, part_of_restitution, stored_energy, write_restitution
 from .newton import write_rho
 from .row_factor import (
     NO_BRANCHES,
@@ -83,16 +84,17 @@ class ImpulseWork(NamedTuple):
     unbounded: Vector  # (k + n,)
 
 
-def impulse_work(contacts: int, rows: int, branches: FactorSizes = NO_BRANCHES) -> ImpulseWork:
+def impulse_work(contacts: int, rows: int, branches: FactorSizes = NO_BRANCHES, cones: int = COULOMB) -> ImpulseWork:
     """Room for so many contacts and joint rows."""
+    edges = EDGES * contacts + rows if cones == PYRAMIDS else 0
     m, n = 3 * contacts + rows, contacts + rows
     f, impact, compression, guess, at_impact, after, change, change_back = np.empty((8, m))
     lower, upper = np.empty((2, rows))
     gap, push = np.empty((2, n))
     pushed, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
     return ImpulseWork(
-        solver_work(m, branches), f, impact, compression, guess, at_impact, after, change, change_back, lower, upper, pushed,
-        gap, push, np.empty(n * n), row_factor_work(n, NO_BRANCHES), none, zero, unbounded,
+        solver_work(m, branches, edges), f, impact, compression, guess, at_impact, after, change, change_back, lower, upper,
+        pushed, gap, push, np.empty(n * n), row_factor_work(n, NO_BRANCHES), none, zero, unbounded,
     )  # fmt: skip
 
 
@@ -103,11 +105,11 @@ class SolverWorkspace(NamedTuple):
     impulses: ImpulseWork
 
 
-def solver_workspace(contacts: int, rows: int, columns: int, branches: BranchPaths) -> SolverWorkspace:
+def solver_workspace(contacts: int, rows: int, columns: int, branches: BranchPaths, cones: int = COULOMB) -> SolverWorkspace:
     """Room for so many contacts and joint rows, where G has so many columns; memory is taken as it is used."""
     by_branches = sizes_of_branches(np.diff(branches.first), widest_row(branches), 2 * longest_path(branches))
     sizes = FactorSizes(*map(max, by_branches, sizes_of_one_branch(columns)))
-    return SolverWorkspace(assembly_work(contacts, rows, columns, sizes), impulse_work(contacts, rows, sizes))
+    return SolverWorkspace(assembly_work(contacts, rows, columns, sizes), impulse_work(contacts, rows, sizes, cones))
 
 
 def find_impulses(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> Solution:

@@ -31,9 +31,10 @@ from ..engine.loops.array_types import Vector
 from ..engine.loops.kernels import as_matrix, compiled
 from .block_equations import copy_numbers
 from .delassus_factor import FactorWork, factor_work, write_factor
+from .edges import EdgeWork, edge_work, problem_of_edges, write_edges, write_impulses_of_edges
 from .interior_point import STARTS, InteriorWork, interior_work, solve_inside
 from .islands import Islands, find_islands, give_back_island, problem_of_island, room_for_islands
-from .laws import Problem
+from .laws import COULOMB, PYRAMIDS, Problem
 from .newton import (
     AT_END,
     CLOSE,
@@ -92,28 +93,32 @@ class SolverWork(NamedTuple):
     best: Vector  # (m,)
     few: WorkingSet
     islands: Islands
+    edges: EdgeWork
 
 
-def solver_work(size: int, branches: FactorSizes = NO_BRANCHES) -> SolverWork:
-    """Room for so many unknowns."""
+def solver_work(size: int, branches: FactorSizes = NO_BRANCHES, edges: int = 0) -> SolverWork:
+    """Room for so many unknowns, and as many along edges of pyramids."""
+    size = max(size, edges)
     rows = row_factor_work(size, sizes_of_one_branch(size))
     newton, interior, factor = newton_work(size, branches), interior_work(size), factor_work(size)
     kept, best = np.empty((2, size))
     islands = room_for_islands(size, branches)
-    return SolverWork(newton, interior, factor, rows, np.zeros(size), kept, best, working_set(size), islands)
+    few = working_set(size)
+    return SolverWork(newton, interior, factor, rows, np.zeros(size), kept, best, few, islands, edge_work(edges))
 
 
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
     """The solution found from a guess, to a residual of `tolerance` [m/s] if that can be had, or else the best one met."""
-    work = solver_work(len(start), sizes_of(problem.B))
+    edges = len(start) + len(problem.mu) if problem.cones == PYRAMIDS else 0
+    work = solver_work(len(start), sizes_of(problem.B), edges)
     return Solution(work.best, *solve_in_room(of_arrays(problem), np.asarray(start, float), tolerance, work))
 
 
 def of_arrays(problem: Problem) -> Problem:
     """With arrays as compiled functions take them."""
-    A, b, mu, lower, upper, pyramid, B, R, pair = problem
+    A, b, mu, lower, upper, pyramid, B, R, pair, cones = problem
     A, b, mu, lower, upper, R = (np.ascontiguousarray(x, float) for x in (A, b, mu, lower, upper, R))
-    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64))
+    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64), cones)
 
 
 def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> Solution:
@@ -123,6 +128,8 @@ def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork
     """
     best, islands = work.best[: len(start)], work.islands
     copy_numbers(start, best)
+    if problem.cones == PYRAMIDS:
+        return solve_by_edges(problem, best, tolerance, work)
     project_all(problem, best, work.newton.equations.P)
     count = find_islands(problem.B, islands) if problem.factored else 1
     worst, steps, inside = 0.0, 0, 0
@@ -140,6 +147,16 @@ def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork
         if count > 1:
             give_back_island(problem, island, islands, best)
     return Solution(best, worst, steps, inside)
+
+
+def solve_by_edges(problem: Problem, best: Vector, tolerance: float, work: SolverWork) -> Solution:
+    """Change impulses to the solution with friction pyramids, by impulses along their edges."""
+    part = problem_of_edges(problem, work.edges)
+    f = work.edges.impulses[: len(part.b)]
+    write_edges(problem, best, f)
+    solution = solve_connected(part, f, tolerance, work)
+    write_impulses_of_edges(problem, f, best)
+    return Solution(best, solution.residual, solution.newton_steps, solution.interior_steps)
 
 
 def solve_connected(problem: Problem, best: Vector, tolerance: float, work: SolverWork) -> Solution:
@@ -200,7 +217,7 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
         residual, more = follow_path(problem, current, f, residual, tolerance, length, newton)
         steps += more
         copy_numbers(newton.last, current)
-        if residual > tolerance and number % 2 == 0:
+        if residual > tolerance and number % 2 == 0 and problem.cones == COULOMB:
             factored, start = with_factor(problem, work), STARTS[number // 2]
             residual, taken, more = solve_inside(problem, factored, f, residual, tolerance, start, work.interior, newton)
             inside, steps = inside + taken, steps + more

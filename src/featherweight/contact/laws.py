@@ -26,6 +26,7 @@ from .compliance import ABSENT, Yielding, impedance, yielding_of
 from .contact_model import ContactModel
 from .row_factor import NO_ROWS, RowFactor
 
+COULOMB, CONES, PYRAMIDS = range(3)  # kinds of friction, for `Problem.cones`
 RIGID, COMPLIANT = range(2)  # numbers of laws, for `ContactSettings.law`
 
 MOST_LATE = 0.04  # [m] overlap in which a contact may bounce
@@ -50,6 +51,7 @@ class Problem(NamedTuple):
     B: RowFactor = NO_ROWS
     R: Vector = np.zeros(0)  # (m,) the compliance, where B is given
     pair: Integers = np.zeros(0, np.int64)  # (k,) numbers of the pairs of bodies that touch, or (0,) where nothing is known
+    cones: int = 0  # COULOMB, or a convex problem: with CONES, or with PYRAMIDS by their edges
 
     @property
     def factored(self) -> bool:
@@ -209,6 +211,40 @@ def project(aim: Vector, mu: float, pyramid: bool, r: int, slope: Matrix) -> Non
     slope[1, 0], slope[2, 0] = mu * x, mu * y
     slope[1, 1], slope[2, 2] = shrink * (1.0 - x * x), shrink * (1.0 - y * y)
     slope[1, 2] = slope[2, 1] = -shrink * x * y
+
+
+def project_on_cone(aim: Vector, mu: float, r: int, slope: Matrix) -> None:
+    """Project one contact's impulses, from row r on, in place on the nearest of the cone; write the derivative (3, 3)."""
+    n, x, y = aim[r], aim[r + 1], aim[r + 2]
+    length = sqrt(x * x + y * y)
+    for i in range(3):
+        slope[i, 0] = slope[i, 1] = slope[i, 2] = 0.0
+    if mu * length <= -n or (mu == 0.0 and n <= 0.0):
+        aim[r] = aim[r + 1] = aim[r + 2] = 0.0
+        return
+    if mu == 0.0:
+        slope[0, 0], aim[r + 1], aim[r + 2] = 1.0, 0.0, 0.0
+        return
+    if length <= mu * n:
+        slope[0, 0] = slope[1, 1] = slope[2, 2] = 1.0
+        return
+    share = 1.0 / (1.0 + mu * mu)
+    normal, x, y = (n + mu * length) * share, x / length, y / length
+    shrink, along = mu * normal / length, mu * mu * share
+    aim[r], aim[r + 1], aim[r + 2] = normal, mu * normal * x, mu * normal * y
+    slope[0, 0] = share
+    slope[0, 1] = slope[1, 0] = mu * share * x
+    slope[0, 2] = slope[2, 0] = mu * share * y
+    slope[1, 1], slope[2, 2] = shrink * (1.0 - x * x) + along * x * x, shrink * (1.0 - y * y) + along * y * y
+    slope[1, 2] = slope[2, 1] = (along - shrink) * x * y
+
+
+def project_contact(problem: Problem, aim: Vector, c: int, slope: Matrix) -> None:
+    """Project the impulses of contact c on what they may be."""
+    if problem.cones == CONES:
+        project_on_cone(aim, problem.mu[c], 3 * c, slope)
+    else:
+        project(aim, problem.mu[c], problem.pyramid, 3 * c, slope)
 
 
 # ---- restitution

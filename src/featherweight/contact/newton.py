@@ -32,7 +32,7 @@ from .block_equations import (
     write_product,
     write_step,
 )
-from .laws import Problem, project
+from .laws import CONES, Problem, project_contact
 from .row_factor import NO_BRANCHES, FactorSizes, sum_of_squares
 
 PATH_STEPS = 14
@@ -98,7 +98,7 @@ def write_residual_at(problem: Problem, f: Vector, work: NewtonWork) -> float:
     for i in range(m):
         residual[i] = f[i] - work.velocity[i] / rho[i]
     for c in range(k):
-        project(residual, mu[c], problem.pyramid, 3 * c, slope[c])
+        project_contact(problem, residual, c, slope[c])
     for i in range(3 * k, m):
         s, aim = i - 2 * k, residual[i]
         residual[i] = min(max(aim, lower[i - 3 * k]), upper[i - 3 * k])
@@ -113,7 +113,7 @@ def project_all(problem: Problem, f: Vector, slope: Tensor) -> None:
     """P of all impulses, in place; `slope` (contacts, 3, 3) is room."""
     k = len(problem.mu)
     for c in range(k):
-        project(f, problem.mu[c], problem.pyramid, 3 * c, slope[c])
+        project_contact(problem, f, c, slope[c])
     for i in range(len(problem.lower)):
         f[3 * k + i] = min(max(f[3 * k + i], problem.lower[i]), problem.upper[i])
 
@@ -239,6 +239,9 @@ def part_of_contact(problem: Problem, f: Vector, c: int, work: NewtonWork) -> fl
     unit = 1.0 / work.rho[i]
     n, x, y = f[i] - velocity[i] * unit, f[i + 1] - velocity[i + 1] * unit, f[i + 2] - velocity[i + 2] * unit
     dn, dx, dy = changes[i] * unit - step[i], changes[i + 1] * unit - step[i + 1], changes[i + 2] * unit - step[i + 2]
+    if problem.cones == CONES and mu > 0.0:
+        inside = part_to_cone((n, x, y), (dn, dx, dy), mu)
+        return min(inside, part_to_cone((-n, x, y), (-dn, dx, dy), 1.0 / mu))
     part = part_to(-n, dn)
     if problem.pyramid:
         for side in range(2):
@@ -246,6 +249,12 @@ def part_of_contact(problem: Problem, f: Vector, c: int, work: NewtonWork) -> fl
             part = first_inside(part, part_to(sign * mu * n - x, dx - sign * mu * dn), n, dn)
             part = first_inside(part, part_to(sign * mu * n - y, dy - sign * mu * dn), n, dn)
         return part
+    return min(part, part_to_cone((n, x, y), (dn, dx, dy), mu))
+
+
+def part_to_cone(at: tuple[float, float, float], way: tuple[float, float, float], mu: float) -> float:
+    """Return the part of a way after which |(x, y)| = mu n, with n > 0."""
+    (n, x, y), (dn, dx, dy), part = at, way, np.inf
     # |(x, y) + t (dx, dy)|² = mu² (n + t dn)²
     square = dx * dx + dy * dy - mu * mu * dn * dn
     half = x * dx + y * dy - mu * mu * n * dn

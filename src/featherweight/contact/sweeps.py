@@ -15,7 +15,7 @@ from __future__ import annotations
 from ..engine.loops.array_types import Vector
 from .block_equations import write_product
 from .branch_elimination import product_of_row
-from .laws import Problem, project
+from .laws import Problem, project_contact
 from .newton import NewtonWork
 from .row_factor import MOST_ROWS, RowFactor, add_group, velocity_of, write_transposed_product, write_velocities
 
@@ -80,7 +80,7 @@ def stepped_contact(
         aim[i] = x - unit * (u[0] + block[0, 0] * dx + block[0, 1] * dy + block[0, 2] * dz)
         aim[i + 1] = y - unit * (u[1] + block[1, 0] * dx + block[1, 1] * dy + block[1, 2] * dz)
         aim[i + 2] = z - unit * (u[2] + block[2, 0] * dx + block[2, 1] * dy + block[2, 2] * dz)
-        project(aim, problem.mu[c], problem.pyramid, i, work.equations.P[c])
+        project_contact(problem, aim, c, work.equations.P[c])
         x, y, z = aim[i], aim[i + 1], aim[i + 2]
     f[i], f[i + 1], f[i + 2] = x, y, z
     return x - before[0], y - before[1], z - before[2]

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from ..contact import laws
 from ..model.contact_rules import SOFT, SOFT_HOLDS, NeighbourRule
 from ..model.editing.notes import warn_caller
+from ..model.types import PYRAMIDAL
 from ..robot.collision.shape_pairs import touching_pairs
 from ..robot.not_simulated import not_simulated
 from ..robot.robot import Robot
@@ -37,10 +38,13 @@ def of_the_file(robot: Robot, step: float | None, integrator: str | None) -> tup
     return step, integrator
 
 
-def law_of(name: str, robot: Robot) -> int:
-    """Return the number of a contact law; files of other formats than MJCF say nothing of softness."""
-    soft = robot.model.neighbours is not NeighbourRule.JOINED
-    return laws.COMPLIANT if name == COMPLIANT or (name == AS_IN_THE_FILE and soft) else laws.RIGID
+def law_of(name: str, robot: Robot) -> tuple[int, int]:
+    """Return the numbers of a contact law and of its kind of friction; only MJCF files have words for them."""
+    if name == COMPLIANT:
+        return laws.COMPLIANT, laws.COULOMB
+    if name == AS_IN_THE_FILE and robot.model.cone is not None:
+        return laws.COMPLIANT, laws.PYRAMIDS if robot.model.cone == PYRAMIDAL else laws.CONES
+    return laws.RIGID, laws.COULOMB
 
 
 def warn_of_explicit_drives(robot: Robot, why: str) -> None:

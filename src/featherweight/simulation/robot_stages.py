@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import inf
 
+from ..collision.collision_scene import PLANE
 from ..collision.detection import ContactPoints, find_contacts
 from ..contact.contact_problem import BodyDelassus, ContactImpulses
 from ..contact.contact_solver import keep_impulses, resolve
@@ -84,7 +85,19 @@ def detect(s: RobotStages) -> int:
 def find_touching(t: TouchingRecord) -> int:
     """Find the contacts where bodies are; how many there are, or -1 if there is no room for them."""
     k, settings = t.kinematics, t.model.settings
-    return find_contacts(t.scene, k.placement, k.velocity, settings.step, settings.margin, t.contacts, t.collisions)
+    count = find_contacts(t.scene, k.placement, k.velocity, settings.step, settings.margin, t.contacts, t.collisions)
+    if settings.law != RIGID:
+        for c in range(count):
+            put_midway(t, c)
+    return count
+
+
+def put_midway(t: TouchingRecord, c: int) -> None:
+    """Put a contact point with a half space midway between both surfaces, as all others are."""
+    p = t.pair_of[t.contacts.candidate[c]]
+    if t.scene.kind[t.scene.pair[p, 1]] == PLANE:
+        for i in range(3):
+            t.contacts.point[c, i] += 0.5 * t.contacts.gap[c] * t.contacts.normal[c, i]
 
 
 def is_touched(s: RobotStages) -> bool:

@@ -223,7 +223,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
         return BodyDelassus(np.zeros((m, m)), inertia.begin.copy(), by_inverse, factors, work)
 
     return TouchingRecord(
-        scene=stage.scene,
+        scene=stage.scene, pair_of=stage.touching.pairs.astype(np.int64),
         model=model._replace(
             friction=model.friction.copy(), restitution=model.restitution.copy(), width=model.width.copy(),
             rows=_copies(model.rows),
@@ -239,7 +239,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
         ),
         impulses=ContactImpulses.of_sizes(room, bodies, joints, candidates, rows),
         report=np.zeros(7), deepest=np.zeros(1),
-        workspace=solver_workspace(room, rows, size + joints, inertia.branches),
+        workspace=solver_workspace(room, rows, size + joints, inertia.branches, model.settings.cones),
         collisions=collision_work(stage.scene),
         inertia=ContactInertiaRecord(
             matrix(size), matrix(size + joints), matrix(size if inertia.by_sets else 0), matrix(0, by_inverse=True)

@@ -157,11 +157,13 @@ class Simulation(StateOfRobots):
             spheres, pairs, ground, shapes, contact.friction, contact.restitution, limits.lower, limits.upper,
             joint_friction=joints.friction and bool(self.forces.friction.any()),
         )  # fmt: skip
+        law, cones = law_of(contact.law, robot)
         settings = ContactSettings(
             step=float(step), margin=float(contact.margin), slop=float(contact.slop),
             bounce=float(max(contact.bounce, 2.0 * step * math.hypot(*robot.gravity))), tolerance=float(contact.tolerance),
             pyramid=bool(contact.pyramid), in_step=integrator != "semi-implicit",
-            law=law_of(contact.law, robot),
+            law=law,
+            cones=cones,
         )  # fmt: skip
         self._touching = bool(spheres or limits.any or parts.joint_friction or shapes)
         self._observers: list[Observer] = []

@@ -183,6 +183,7 @@ class TouchingRecord(NamedTuple):
     """Contacts, joint limits and dry friction of one robot."""
 
     scene: CollisionScene
+    pair_of: Integers  # (candidates,) the pair of each
     model: ContactModel
     contacts: ContactPoints
     counts: Integers  # (3,) contacts, -1 where there was no room; whether joint rows count; contacts that are not redundant
