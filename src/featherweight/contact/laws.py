@@ -11,7 +11,8 @@ A rigid contact has R = 0 and b = v + gap / h: its gap at the end of the step of
 damper d, taken at the end of the step, f = -h (k (gap + h v') + d v') with v' = A f + v, has R = 1 / (h (h k + d)) and
 b = v + k gap / (h k + d), and stores k gap² / 2.
 
-A further law is a kernel as `write_rigid_law`, a number beside `RIGID`, and a line in `write_law`.
+Springs and dampers of MuJoCo's kind, for contacts that yield, are in `compliance`. A further law is a kernel as
+`write_rigid_law`, a number beside `RIGID`, and a line in `write_law`.
 """
 
 from __future__ import annotations
