@@ -4,8 +4,8 @@
     python benchmarks/peers/conformance.py [FILE.xml or FOLDER ...] [--only NAME] [--limit N] [--seconds 1] [--jobs 1]
 
 Both simulators take the file's step from qpos0 at rest. Controls are random, the same for both, constant for a tenth of a
-second and within a tenth of their ranges about zero; actuators that we lack keep the control zero. Contacts and limits are
-rigid here and soft in MuJoCo, so that motions are compared until the first of them acts in either simulator. Where that is
+second and within a tenth of their ranges about zero; actuators that we lack keep the control zero. Contacts and limits
+yield as in the file. Motions are compared until the first of them acts in either simulator, since they are chaotic from there. Where that is
 within a tenth of a second, motions without contacts and limits are compared instead ("free"). Files in contact at the start
 that are at rest at the end are to have their bodies in the same places, to 5 mm.
 
@@ -19,6 +19,9 @@ that are at rest at the end are to have their bodies in the same places, to 5 mm
 | agree where rigid | likewise at a 64th of the step, with equality constraints and dry friction of MuJoCo nearly rigid |
 | differs | none of these: a difference that nothing tells |
 | crashed | the process ends by an unexpected exception or a signal, or takes longer than `--time-limit` |
+
+"Agree while something acts" counts files in which a contact or a limit acts within the second, and of these the ones whose
+coordinates agree to the same tolerance until its end, with contacts as MuJoCo has them. Most motions are chaotic by then.
 
 Each file runs in a process of its own. `--json FILE` keeps all numbers.
 """
@@ -53,6 +56,7 @@ from featherweight.robot.not_simulated import not_simulated
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+TOLD = fw.ModelWarning, RuntimeWarning
 PACKAGES = {  # what pip installs, and the modules that have its files
     "playground": ("mujoco_playground",), "mjlab": ("mjlab",), "dm_control": ("dm_control",), "robosuite": ("robosuite",),
     "gymnasium": ("gymnasium",), "gymnasium_robotics": ("gymnasium_robotics",), "metaworld": ("metaworld",),
@@ -76,7 +80,7 @@ IN_CONTACT = (  # kinds of a report that change nothing before something touches
 )  # fmt: skip
 RIGID = (contact_rules.SOFT, contact_rules.SOFT_HOLDS)  # in reports, and without a warning
 COUNTED = ("agree", "agree at short steps", "agree where rigid", "reported", "refused", "differs", "crashed")
-HEADER = ["package", "files", *COUNTED, "in contact at start", "not models"]
+HEADER = ["package", "files", *COUNTED, "in contact at start", "agree while something acts", "not models"]
 LINE_HEADER = [
     "file", "verdict", "nv", "step", "acts first", "compared", "error at 0.1 s", "at first contact", "at 1 s", "1e-3 passed",
     "joint", "what is told",
@@ -146,6 +150,7 @@ class Outcome:
     early_error: float | None = None
     contact_error: float | None = None
     last_error: float | None = None
+    greatest_error: float | None = None  # also after something acts
     passed: float | None = None
     joint: str = ""
     kinds: dict[str, str] = field(default_factory=dict)
@@ -418,7 +423,10 @@ def examined(outcome: Outcome, path: Path, conditions: Conditions) -> None:
             judge(outcome, robot, model, conditions)
         except RefusedError as error:
             outcome.verdict, outcome.told = "refused", str(error)
-    outcome.warnings = list(dict.fromkeys(str(w.message) for w in told if issubclass(w.category, fw.ModelWarning)))
+    outcome.warnings = list(dict.fromkeys(str(w.message) for w in told if issubclass(w.category, TOLD)))
+    singular = [text for text in outcome.warnings if "near a singular configuration" in text]
+    if singular and outcome.verdict == "differs":
+        outcome.verdict, outcome.told = "reported", f"{shortened(singular[0])} ({outcome.told})"
 
 
 def judge(outcome: Outcome, robot: fw.Robot, model: Any, conditions: Conditions) -> None:
@@ -426,6 +434,7 @@ def judge(outcome: Outcome, robot: fw.Robot, model: Any, conditions: Conditions)
     side, motion = moved(robot, model, conditions)
     outcome.acts, outcome.what_acts = motion.acts, motion.what_acts
     outcome.early_error, outcome.last_error = motion.at(EARLY), motion.at(conditions.seconds)
+    outcome.greatest_error = max(motion.errors, default=None) if not motion.stopped else None
     outcome.contact_error = None if motion.acts is None else motion.at(motion.acts)
     outcome.in_contact = motion.acts == 0.0 and motion.what_acts == "contact"
     rest, chosen = motion.at_rest or "", motion
@@ -548,7 +557,10 @@ def tables(outcomes: Sequence[Outcome]) -> str:
         counts = Counter(o.verdict for o in own)
         not_models = counts["not a model"]
         in_contact = sum(o.in_contact for o in own)
-        rows.append([package, *map(str, (len(own) - not_models, *(counts[v] for v in COUNTED), in_contact, not_models))])
+        acting = [o.greatest_error for o in own if o.acts is not None and o.greatest_error is not None]
+        through = f"{sum(error <= TOLERANCE for error in acting)} of {len(acting)}"
+        numbers = *(counts[v] for v in COUNTED), in_contact, through, not_models
+        rows.append([package, *map(str, (len(own) - not_models, *numbers))])
     order = {verdict: k for k, verdict in enumerate(reversed(COUNTED))}
     others = [o for o in outcomes if o.verdict not in ("agree", "not a model")]
     lines = [o.line() for o in sorted(others, key=lambda o: (order[o.verdict], o.package, o.file))]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..collision.detection import ContactPoints
+from ..contact.laws import RIGID
 from ..contact.spread_impulses import closed_contacts, spread_impulses
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, Table
@@ -181,7 +182,8 @@ class Fleet:
         self.told, model = True, self.model
         if model.looped:
             model.robot.warn_where_singular(self.q)  # type: ignore[attr-defined]
-        if self._touching and model.deepest_start == math.inf:
+        parts = model.deepest_start == math.inf and self.contacts.settings.law == RIGID
+        if self._touching and parts:
             warn_of_overlaps(model.robot.name, overlaps(self.contacts, *self.look()))
 
     def _compile(self) -> None:
