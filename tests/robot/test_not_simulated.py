@@ -46,6 +46,7 @@ def test_kinds_of_forces_are_told_and_no_others(tmp_path: Path) -> None:
     elsewhere = {"primitives fitted to meshes, touching as those meshes"}  # tests/model/formats/mjcf/test_shapes.py
     # tests/simulation/test_drag.py
     elsewhere |= {"wind", "geoms with drag of their own (fluidshape), taken as their links' boxes"}
+    elsewhere |= {"springs of joints with several degrees of freedom"}  # tests/simulation/test_forces_of_followers.py
     elsewhere |= {"bodies with forces of plugins", "limits of joints with several degrees of freedom"}
     assert found.keys() == {*CHANGING_MOTION} - unseen - of_followers - elsewhere
     assert found["friction against spinning and rolling (condim 6)"] == "1"

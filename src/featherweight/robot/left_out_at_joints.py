@@ -1,9 +1,9 @@
 """Forces at joints that a description has and no simulation here computes, because they need a coordinate that q does not have.
 
-A spring, a limit and a drive act on the coordinate of a joint with one degree of freedom. q has that coordinate, unless the
-joint follows others. If the joint follows one other in proportion, its coordinate is that of the leader times a ratio, plus
-an offset, and its spring, its limits and its drives act on the leader's coordinate. Damping, dry friction and armature act on
-velocities, which all joints have.
+A limit and a drive act on the coordinate of a joint with one degree of freedom, and so does a spring, or on the rotation vector
+of a ball joint. q has that coordinate, unless the joint follows others. If the joint follows one other in proportion, its
+coordinate is that of the leader times a ratio, plus an offset, and its spring, its limits and its drives act on the leader's
+coordinate. Damping, dry friction and armature act on velocities, which all joints have.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..model.model import MovingJoint
-from ..model.types import Actuator
+from ..model.types import Actuator, JointType
 
 SPRINGS_OF_SEVERAL = "springs of joints with several degrees of freedom"  # in a report, as below
 LIMITS_OF_SEVERAL = "limits of joints with several degrees of freedom"
@@ -46,7 +46,7 @@ def left_out_at_joints(
     driven = dependent & {a.joint for a in drives}
     beside = {name for cluster in clusters if not driven.isdisjoint(cluster) for name in cluster}
     found = {
-        SPRINGS_OF_SEVERAL: [j.name for j in several if j.stiffness],
+        SPRINGS_OF_SEVERAL: [j.name for j in several if j.stiffness and j.type is not JointType.SPHERICAL],
         LIMITS_OF_SEVERAL: [j.name for j in several if _limited(j)],
         SPRINGS_OF_FOLLOWERS: [j.name for j in lost if j.stiffness],
         LIMITS_OF_FOLLOWERS: [j.name for j in lost if _limited(j)],

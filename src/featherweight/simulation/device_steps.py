@@ -68,8 +68,9 @@ def _accelerated(model: StepModel, ahead: float) -> list[Stage]:
     if not model.passive:
         return [Stage(program, ("q", "v", "tau"), ("a",))]
     robot, s = model.robot, model.forces.springs
-    fields: Any = numbers_of(s.damping), numbers_of(s.stiffness), numbers_of(s.rest), tuple(map(int, s.at))
-    springs = Springs(*fields)
+    numbers: Any = (numbers_of(x) for x in (s.damping, s.stiffness, s.rest))
+    places: Any = (tuple(map(int, x)) for x in (s.at, s.quaternion, s.axis))
+    springs = Springs(*numbers, *places)
     arrays = Input("q", (robot.nq,)), Input("v", (robot.nv,)), Input("tau", (robot.nv,))
     passive = KernelProgram("passive_forces", add_passive_forces, (springs, ahead), arrays, (Output("load", (robot.nv,)),))
     return [Stage(passive, ("q", "v", "tau"), ("load",), fused=False), Stage(program, ("q", "v", "load"), ("a",))]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from math import cos, pi, sin, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledKernel
-from ..model.types import Actuator
+from ..model.types import Actuator, JointType
 from ..robot.left_out_at_joints import DRIVES_OF_FOLLOWERS, OF_JOINTS
 from ..robot.robot import Robot
 
@@ -26,6 +27,27 @@ class Springs(NamedTuple):
     stiffness: Vector
     rest: Vector
     at: Integers  # the place of the coordinate in q, where there is a spring
+    quaternion: Integers  # the place of the joint's quaternion in q, where a ball joint has a spring; -1 elsewhere
+    axis: Integers  # and which component of its rotation vector the coordinate is
+
+
+TURNS = 6  # of Newton's method for an angle
+
+
+def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
+    """Return the coordinate of a row with a spring: of ball joints a component of the rotation vector in the child's frame."""
+    i = springs.quaternion[r]
+    if i < 0:
+        return q[springs.at[r]]  # type: ignore[no-any-return]
+    x, y, z, w = q[i], q[i + 1], q[i + 2], q[i + 3]
+    s, sign = sqrt(x * x + y * y + z * z), 1.0 if w >= 0.0 else -1.0
+    if s == 0.0:
+        return 0.0
+    w = sign * w
+    half = s if s < w else 0.5 * pi - w  # of the angle whose sine and cosine are s and w
+    for _ in range(TURNS):
+        half += s * cos(half) - w * sin(half)
+    return 2.0 * half / s * sign * q[i + springs.axis[r]]  # type: ignore[no-any-return]
 
 
 class Drives(NamedTuple):
@@ -101,15 +123,26 @@ class ForcesAtJoints:
             if whole.type.nq == 1 and j.q_slice.stop > j.q_slice.start:
                 self.at[whole.v_slice.start] = j.q_slice.start
         self._carry_springs(each)
-        self.stiffness, self.rest = np.where(self.at >= 0, each["stiffness"], 0.0), each["rest"]
+        quaternion, axis = self._of_balls(each["stiffness"])
+        self.stiffness, self.rest = np.where((self.at >= 0) | (quaternion >= 0), each["stiffness"], 0.0), each["rest"]
         lower, upper = robot.row_limits()
         self.lower, self.upper = np.where(self.at >= 0, lower, -np.inf), np.where(self.at >= 0, upper, np.inf)
         self.left_out = sorted({name for kind in OF_JOINTS for name in robot.left_out_at_joints.get(kind, ())})
         self.smooth = bool(self.damping.any() or self.stiffness.any())
-        self.springs = Springs(self.damping, self.stiffness, self.rest, np.maximum(self.at, 0))
+        self.springs = Springs(self.damping, self.stiffness, self.rest, np.maximum(self.at, 0), quaternion, axis)
+        self.turning_springs = bool((quaternion >= 0).any())
         self._sprung = np.flatnonzero(self.stiffness)
         self.actuators = tuple(actuators)
         self.drives = self._of_actuators()
+
+    def _of_balls(self, stiffness: Array) -> tuple[Array, Array]:
+        """Return the places of quaternions of ball joints with springs, by rows (n,), and components of rotation vectors."""
+        quaternion, axis = np.full(len(stiffness), -1), np.zeros(len(stiffness), np.int64)
+        for whole, j in zip(self.robot.model.joints, self.robot.joints, strict=True):
+            rows = whole.v_slice
+            if whole.type is JointType.SPHERICAL and j.q_slice.stop > j.q_slice.start and stiffness[rows.start] > 0.0:
+                quaternion[rows], axis[rows] = j.q_slice.start, np.arange(3)
+        return quaternion, axis
 
     def _carry_springs(self, each: dict[str, Array]) -> None:
         """Put the springs of joints that follow one other in proportion on the leaders: 1/2 k (s x + o - r)² is there
@@ -162,18 +195,28 @@ class ForcesAtJoints:
         coordinates: Array = q[..., self.at[rows]]
         return coordinates
 
+    def coordinates_of_rows(self, q: Array) -> Array:
+        """The coordinates (..., n) of all rows that springs may act on (see `coordinate_of_row`)."""
+        coordinates: Array = q[..., self.springs.at]
+        if self.turning_springs:
+            flat, turned = q.reshape(-1, q.shape[-1]), coordinates.reshape(-1, coordinates.shape[-1])
+            for r in np.flatnonzero(self.springs.quaternion >= 0):
+                turned[:, r] = [coordinate_of_row(self.springs, x, int(r)) for x in flat]
+        return coordinates
+
     def of_springs(self, q: Array, v: Array, ahead: float = 0.0) -> Array:
         """Forces (..., nv) of damping and springs, the latter at the coordinates that v leads to in `ahead` seconds."""
         S = self.map(q)
         rates = v if S is None else ordered_sum(S * v[..., None, :])
         s = self.springs
-        force: Array = spring_force((s.damping, s.stiffness, s.rest), q[..., s.at], rates, ahead)
+        force: Array = spring_force((s.damping, s.stiffness, s.rest), self.coordinates_of_rows(q), rates, ahead)
         return force if S is None else ordered_sum(np.swapaxes(S, -1, -2) * force[..., None, :])
 
     def spring_energy(self, q: Array, stiffness: Array | None = None) -> Array:
         """Energy (...) [J] of the springs at q (..., nq), with their own stiffness or another one (..., n)."""
         r = self._sprung
-        k, stretched = (self.stiffness if stiffness is None else stiffness)[..., r], self.coordinates(q, r) - self.rest[r]
+        k = (self.stiffness if stiffness is None else stiffness)[..., r]
+        stretched = self.coordinates_of_rows(q)[..., r] - self.rest[r]
         return ordered_sum(0.5 * k * stretched * stretched)
 
     def of_drives(self, q: Array, v: Array, control: Array, values: Array | None = None) -> Array:

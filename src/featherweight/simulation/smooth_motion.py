@@ -31,7 +31,15 @@ from ..engine.loops.array_types import Matrix, Vector
 from ..engine.loops.kernels import call_machine
 from ..model.tree import FLOATING, SPHERICAL
 from .drag import add_drag
-from .forces import ForcesAtJoints, Numbers, Springs, drive_armature, drive_force, spring_force
+from .forces import (
+    ForcesAtJoints,
+    Numbers,
+    Springs,
+    coordinate_of_row,
+    drive_armature,
+    drive_force,
+    spring_force,
+)
 from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
 from .stage_records import KEPT_STEPS, RobotStages
 from .step_status import DIVERGED, OPEN_LOOPS, TAKEN, UNSETTLED
@@ -170,7 +178,7 @@ def add_springs(s: RobotStages, ahead: float) -> None:
     write_row_velocity(s, p.w)
     for r in range(len(springs.damping)):
         spring = springs.damping[r], springs.stiffness[r], springs.rest[r]
-        p.row_force[r] = spring_force(spring, p.x[springs.at[r]], p.row_velocity[r], ahead)
+        p.row_force[r] = spring_force(spring, coordinate_of_row(springs, p.x, r), p.row_velocity[r], ahead)
     write_carried(s, p.carried)
     for i in range(len(p.load)):
         p.load[i] += p.carried[i]
@@ -243,7 +251,7 @@ def spring_energy(springs: Springs, q: Vector) -> float:
     """Return the energy of springs [J]."""
     energy = 0.0
     for r in range(len(springs.damping)):
-        stretched = q[springs.at[r]] - springs.rest[r]
+        stretched = coordinate_of_row(springs, q, r) - springs.rest[r]
         energy += 0.5 * springs.stiffness[r] * stretched * stretched
     return energy
 
@@ -515,7 +523,7 @@ def power_at_middle(s: RobotStages) -> float:
     write_row_velocity(s, m.half)
     power = ordered_product(m.acting, m.half)
     for r in range(len(springs.damping)):
-        power += springs.stiffness[r] * (m.middle[springs.at[r]] - springs.rest[r]) * p.row_velocity[r]
+        power += springs.stiffness[r] * (coordinate_of_row(springs, m.middle, r) - springs.rest[r]) * p.row_velocity[r]
     return power
 
 
