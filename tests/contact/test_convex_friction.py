@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from featherweight.contact.edges import EDGES, part_of_edge
 from featherweight.contact.impulses import natural_residual, solve_problem
 from featherweight.contact.laws import CONES, PYRAMIDS, Problem, project_on_cone
 
@@ -67,27 +66,51 @@ def test_impulses_of_cones_obey_their_conditions(seed: int) -> None:
             assert abs(u[3 * c : 3 * c + 3] @ f[3 * c : 3 * c + 3]) < 1e-8
 
 
-def edges_of(p: Problem) -> Array:
-    """E, whose columns are those of edges and then of rows."""
+def directions(p: Problem) -> tuple[Array, Array]:
+    """E, whose columns are those of edges and then of rows, and the compliance of each."""
     k, m = len(p.mu), len(p.b)
-    E = np.zeros((m, m + k))
+    columns, yielding = [], []
     for c, mu in enumerate(p.mu):
-        for e in range(EDGES):
-            l, part = part_of_edge(e, mu)
-            E[3 * c, EDGES * c + e], E[3 * c + l, EDGES * c + e] = 1.0, E[3 * c + l, EDGES * c + e] + part
-    E[3 * k :, EDGES * k :] = np.eye(m - 3 * k)
-    return E
+        bounded = [(3 * c + 1, mu), (3 * c + 2, mu)]
+        if len(p.turning) and p.turning[c] >= 0:
+            spinning, rolling = p.turning_friction[c]
+            first = 3 * (k + p.turning[c])
+            bounded += [(first, spinning)] + [(first + 1, rolling), (first + 2, rolling)] * bool(rolling)
+        for row, most in bounded:
+            for part in (most, -most):
+                edge = np.zeros(m)
+                edge[3 * c] += 1.0
+                edge[row] += part
+                columns.append(edge)
+                yielding.append(2 * len(bounded) * p.R[3 * c])
+    rows = range(3 * k + 3 * int(np.sum(p.turning >= 0)), m)
+    E = np.column_stack([*columns, *(np.eye(m)[i] for i in rows)])
+    return E, np.array([*yielding, *(p.R[i] for i in rows)])
 
 
+def with_turning(p: Problem, seed: int) -> Problem:
+    """The same problem, of which the rows of two contacts are the turning of the first ones."""
+    rng, k = np.random.default_rng(seed), len(p.mu) - 2
+    friction = np.zeros((k, 2))
+    friction[:2] = rng.uniform(0.1, 0.5, (2, 2))
+    friction[1, 1] = 0.0
+    lower = np.concatenate([np.zeros(6), p.lower])
+    turning = np.array([0, 1, *(-1,) * (k - 2)])
+    return p._replace(
+        mu=p.mu[:k], lower=lower, upper=np.concatenate([lower[:6], p.upper]), turning=turning, turning_friction=friction
+    )
+
+
+@pytest.mark.parametrize("turns", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_impulses_of_pyramids_are_those_of_their_edges(seed: int) -> None:
+def test_impulses_of_pyramids_are_those_of_their_edges(seed: int, turns: bool) -> None:
     """The minimum of the energy of the edges' impulses, by bounded least squares (Stark and Parker 1995)."""
     p = convex_problem(seed, PYRAMIDS)
-    k, E = len(p.mu), edges_of(p)
-    yielding = np.concatenate([np.repeat(4.0 * p.R[: 3 * k : 3], EDGES), p.R[3 * k :]])
+    p = with_turning(p, seed) if turns else p
+    (E, yielding), rows = directions(p), 3
     A, b = E.T @ (p.A - np.diag(p.R)) @ E + np.diag(yielding), E.T @ p.b
-    low = np.concatenate([np.zeros(EDGES * k), p.lower])
-    high = np.concatenate([np.full(EDGES * k, np.inf), p.upper])
+    low, high = np.zeros(len(b)), np.full(len(b), np.inf)
+    low[-rows:], high[-rows:] = p.lower[-rows:], p.upper[-rows:]
     L = np.linalg.cholesky(A)
     x = lsq_linear(L.T, -np.linalg.solve(L, b), (low, high), method="bvls", tol=1e-14).x
     solution = solve_problem(p, np.random.default_rng(seed).standard_normal(len(p.b)), 1e-10)

@@ -49,7 +49,7 @@ def test_kinds_of_forces_are_told_and_no_others(tmp_path: Path) -> None:
     elsewhere |= {"springs of joints with several degrees of freedom"}  # tests/simulation/test_forces_of_followers.py
     elsewhere |= {"bodies with forces of plugins", "limits of joints with several degrees of freedom"}
     assert found.keys() == {*CHANGING_MOTION} - unseen - of_followers - elsewhere
-    assert found["friction against spinning and rolling (condim 6)"] == "1"
+    assert found["bodies with gravity compensation"] == "1"
     assert found.items() <= robot.report().items()
     assert robot.report().keys() - found.keys() == {
         "textures",

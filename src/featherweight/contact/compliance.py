@@ -64,14 +64,16 @@ def numbers_of(softness: Sequence[Softness], inverse: Vector, friction: Vector, 
     return rows
 
 
-def weights_of_cones(inverse: Vector, mu: Vector, impratio: float, pyramidal: bool) -> tuple[Vector, Vector]:
+def weights_of_cones(
+    inverse: Vector, mu: Vector, impratio: float, pyramidal: bool, edges: Vector | float = 4.0
+) -> tuple[Vector, Vector]:
     """Return the inverse inertia (n,) by which normal impulses of contacts yield, and R of friction over that of the normal."""
     if not pyramidal:
         return inverse, np.full(len(inverse), 1.0 / impratio)
     square = mu * mu
     rough = square > 0.0
-    normal = np.where(rough, inverse * (1.0 + square) * square / (2.0 * impratio), inverse)
-    return normal, np.where(rough, 2.0 / np.where(rough, square, 1.0), 1.0)
+    normal = np.where(rough, 2.0 / edges * inverse * (1.0 + square) * square / impratio, inverse)
+    return normal, np.where(rough, 0.5 * edges / np.where(rough, square, 1.0), 1.0)
 
 
 def yielding_of(rows: Matrix, i: int) -> Yielding:

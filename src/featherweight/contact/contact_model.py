@@ -11,6 +11,8 @@ from .compliance import NONE
 from .contact_settings import ContactSettings
 from .joint_rows import JointRows
 
+NO_TURNING = np.zeros((0, 2))
+
 
 class ContactModel(NamedTuple):
     """The rows of the bodies that may touch in G (see `contact_problem`), the surfaces of candidates, and joint rows."""
@@ -25,6 +27,7 @@ class ContactModel(NamedTuple):
     nv: int  # degrees of freedom, the most that G can have as rank
     yielding: Matrix = NONE  # (candidates, 9) fields of `compliance.Yielding`, or none
     yielding_rows: Matrix = NONE  # (joint rows, 9)
+    turning: Matrix = NO_TURNING  # (candidates, 2) [m] friction against spinning and rolling, or none
 
 
 def limited_rows(lower: Vector, upper: Vector, friction: Vector) -> Integers:

@@ -24,7 +24,7 @@ from .contact_model import ContactModel
 from .delassus_factor import FactorWork, factor_work, write_factor
 from .inverse_factor import ContactGeometry, InverseFactors, InverseWork, factor_by_inverse
 from .joint_rows import is_active
-from .laws import PYRAMIDS, ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
+from .laws import PYRAMIDS, RIGID, ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
 from .relative_rows import (
     add_rows_of_body,
     add_rows_of_contact,
@@ -140,10 +140,20 @@ def write_rows(axes: Matrix, point: Vector, T: Matrix, sign: float, rows: Matrix
         rows[k, 3], rows[k, 4], rows[k, 5] = py * z - pz * y, pz * x - px * z, px * y - py * x
 
 
+def write_turning_rows(axes: Matrix, T: Matrix, sign: float, rows: Matrix) -> None:
+    """Rows (3, 6) of spinning about the normal and rolling about the tangents, in the axes of a body with placement T."""
+    for k in range(3):
+        a, b, c = sign * axes[k, 0], sign * axes[k, 1], sign * axes[k, 2]
+        rows[k, 0] = rows[k, 1] = rows[k, 2] = 0.0
+        rows[k, 3] = T[0, 0] * a + T[1, 0] * b + T[2, 0] * c
+        rows[k, 4] = T[0, 1] * a + T[1, 1] * b + T[2, 1] * c
+        rows[k, 5] = T[0, 2] * a + T[1, 2] * b + T[2, 2] * c
+
+
 class AssemblyWork(NamedTuple):
     """Room for the problem of at most k contacts and n joint rows, m = 3 k + n."""
 
-    active: Integers  # (n,)
+    active: Integers  # (m,)
     rows: Tensor4  # (k, 2, 3, 6)
     axes: Tensor  # (k, 3, 3)
     gap: Vector  # (k + n,)
@@ -160,6 +170,8 @@ class AssemblyWork(NamedTuple):
     pair: Integers  # (k,) numbers of the pairs of bodies that touch
     key: Integers  # (k + n,)
     rows_of_A: Vector  # (m nv,)
+    turning: Integers  # (k,) as in `Problem`
+    turning_friction: Matrix  # (k, 2)
 
 
 def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) -> AssemblyWork:
@@ -167,11 +179,12 @@ def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) ->
     m = 3 * contacts + rows
     approach, before, start = np.empty((3, m))
     return AssemblyWork(
-        np.empty(rows, np.int64), np.empty((contacts, 2, 3, 6)), np.empty((contacts, 3, 3)), np.empty(contacts + rows),
-        approach, before, start, room_for_law(contacts, rows), np.empty(m * m), np.empty(3 * columns),
+        np.empty(m, np.int64), np.empty((contacts, 2, 3, 6)), np.empty((contacts, 3, 3)), np.empty(contacts + m),
+        approach, before, start, room_for_law(contacts, m), np.empty(m * m), np.empty(3 * columns),
         factor_work(columns), np.empty(columns, np.int64), np.full(1, -1),
         row_factor_work(contacts + rows, sizes),
         np.empty(contacts, np.int64), np.empty(contacts + rows, np.int64), np.empty(m * sizes.columns),
+        np.empty(contacts, np.int64), np.empty((contacts, 2)),
     )  # fmt: skip
 
 
@@ -194,42 +207,84 @@ def active_rows(model: ContactModel, kinematics: ContactKinematics) -> Integers:
 
 def assembled(
     model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, delassus: BodyDelassus,
-    impulses: ContactImpulses, work: AssemblyWork,
+    impulses: ContactImpulses, work: AssemblyWork, turning: int = 0,
 ) -> AssembledProblem:  # fmt: skip
     """The problem of one robot, for its contacts and the joint rows that would close within the step.
 
-    In the room of `work`, an `AssemblyWork`.
+    In the room of `work`, an `AssemblyWork`. The last `turning` contacts stand for the turning of contacts before them. Their
+    rows come before those of joints, and have bounds.
     """
     settings = model.settings
-    n = find_active_rows(model, kinematics, work.active)
+    n = 3 * turning + find_active_rows(model, kinematics, work.active[3 * turning :])
     active = work.active[:n]
-    k = len(contacts.gap)
-    p = problem_in(work, settings.pyramid, k, n)
+    k = len(contacts.gap) - turning
+    p = problem_in(work, settings.pyramid, k, n, turning)
     p = p._replace(problem=p.problem._replace(cones=settings.cones))
     rows, axes, gap, law, approach, before, start = p.rows, p.axes, work.gap[: k + n], p.law, p.approach, p.before, p.start
-    for c in range(k):
-        gap[c] = contacts.gap[c]
+    for c in range(k + turning):
+        if c < k:
+            gap[c] = contacts.gap[c]
         write_axes(contacts.normal[c], axes[c])
         for i in range(3):
             at = 3 * c + i
             approach[at] = before[at] = start[at] = 0.0
-            for j in range(3):
+            for j in range(3 if c < k else 0):
                 start[at] += axes[c, i, j] * impulses.last_force[contacts.candidate[c], j]
         for s in range(2):
             body = body_of(contacts, c, s)
             if body >= 0:
-                write_rows(axes[c], contacts.point[c], kinematics.placement[body], 1.0 - 2.0 * s, rows[c, s])
+                if c < k:
+                    write_rows(axes[c], contacts.point[c], kinematics.placement[body], 1.0 - 2.0 * s, rows[c, s])
+                else:
+                    write_turning_rows(axes[c], kinematics.placement[body], 1.0 - 2.0 * s, rows[c, s])
                 for i in range(3):
                     for j in range(6):
                         approach[3 * c + i] += rows[c, s, i, j] * kinematics.velocity[body, j]
                         before[3 * c + i] += rows[c, s, i, j] * kinematics.velocity_before[body, j]
-    for i in range(n):
+    for i in range(3 * turning):
+        active[i], gap[k + i] = -1, np.inf
+    for i in range(3 * turning, n):
         r = active[i]
         gap[k + i] = kinematics.gap[r]
         approach[3 * k + i], before[3 * k + i] = kinematics.speed[r], kinematics.speed_before[r]
         start[3 * k + i] = impulses.last_row[r]
     write_law(model, RowMotion(contacts.candidate, active, gap, approach, before), law)
+    write_turning_law(model, contacts, p, turning, work)
+    if turning > 0:
+        given = p.problem._replace(turning=work.turning[:k], turning_friction=work.turning_friction[:k])
+        p = p._replace(problem=given)
     return p._replace(problem=problem_of_rows(model, contacts, kinematics.placement, p, delassus, work))
+
+
+def write_turning_law(
+    model: ContactModel, contacts: ContactPoints, p: AssembledProblem, turning: int, work: AssemblyWork
+) -> None:
+    """Bound friction against spinning and rolling by the normal impulses of the step before.
+
+    In the law that yields it has the compliance of MuJoCo's elliptic cones, whose friction is alike along all axes.
+    """
+    law, k, yields, of = p.law, len(p.law.friction), model.settings.law != RIGID, 0
+    if turning == 0:
+        return
+    for c in range(k):
+        work.turning[c] = -1
+    for t in range(turning):
+        c, i = contacts.candidate[k + t], 3 * t
+        while contacts.candidate[of] != c:
+            of += 1
+        work.turning[of] = t
+        for l in range(2):
+            work.turning_friction[of, l] = model.turning[c, l]
+        normal = max(p.start[3 * of], 0.0)
+        for l in range(3):
+            most, r = model.turning[c, min(l, 1)], 3 * k + i + l
+            law.lower[i + l], law.upper[i + l] = -most * normal, most * normal
+            law.distance[k + i + l], law.stiffness[k + i + l] = np.inf, 0.0
+            law.bias[r], law.compliance[r] = p.approach[r], 0.0
+            if yields and most > 0.0:
+                ratio = law.friction[of] / most
+                law.compliance[r] = law.compliance[3 * of + 1] * ratio * ratio
+                law.bias[r] += (model.settings.step * model.yielding[c, 1] - 1.0) * p.before[r]
 
 
 def problem_of_rows(
@@ -237,32 +292,33 @@ def problem_of_rows(
     work: AssemblyWork,
 ) -> Problem:  # fmt: skip
     """Return the problem with its matrix A, or with B in place of it where that is cheaper."""
-    given, m, k = p.problem, len(p.approach), len(contacts.gap)
-    A, B = given.A, given.B
+    given, m, k, sliding = p.problem, len(p.approach), len(contacts.gap), len(p.law.friction)
+    A, B, active = given.A, given.B, p.active[3 * (k - sliding) :]
+    takes_A = given.cones == PYRAMIDS or k > sliding
     pairs = group_contacts(model, contacts, work.factor_rows)
     for c in range(k):
         work.pair[c] = work.factor_rows.group[c]
-    geometry = ContactGeometry(placement, p.axes, p.rows)
+    geometry = ContactGeometry(placement, p.axes, p.rows, sliding)
     if delassus.by_inverse:
-        B = factor_by_inverse(model, contacts, geometry, p.active, pairs, delassus.factors, delassus.work, work.factor_rows)
-        factored = is_cheaper(B, k) and given.cones != PYRAMIDS
+        B = factor_by_inverse(model, contacts, geometry, active, pairs, delassus.factors, delassus.work, work.factor_rows)
+        factored = is_cheaper(B, k) and not takes_A
         if not factored:
             write_square(B, k, work.rows_of_A, A)
     else:
-        size = pick_rows(model, contacts, p.active, delassus, work)
-        factored = m > REDUNDANT * min(size, model.nv) and given.cones != PYRAMIDS
+        size = pick_rows(model, contacts, active, delassus, work)
+        factored = m > REDUNDANT * min(size, model.nv) and not takes_A
         if factored:
             rank = write_factor(delassus.G, size, work.factor)
-            B = factor_of_rows(model, contacts, geometry, p.active, delassus, pairs, rank, work)
+            B = factor_of_rows(model, contacts, geometry, active, delassus, pairs, rank, work)
         else:
-            write_contact_delassus(model, contacts, p.rows, p.active, delassus, work.half, A)
+            write_contact_delassus(model, contacts, p.rows, active, delassus, work.half, A)
     work.columns[0] = B.size if factored else -1
     if factored:
         A = as_matrix(work.A, 0, 0)
     else:
         for i in range(m):
             A[i, i] += p.law.compliance[i]
-    return given._replace(A=A, B=B, pair=work.pair[:k])
+    return given._replace(A=A, B=B, pair=work.pair[:sliding])
 
 
 def is_cheaper(B: RowFactor, k: int) -> bool:
@@ -341,7 +397,7 @@ def factor_of_rows(
                     T = geometry.placement[body]
                     add_rows_of_body(1.0 - 2.0 * s, contacts.point[c], T, model.width[body], source, columns, g, room)
         if not own:
-            write_ends(contacts, geometry.axes, c, work.key[g], room)
+            write_ends(contacts, geometry.axes, c, work.key[g], room, c >= geometry.sliding)
     for i in range(n):
         r, g = active[i], room.group[k + i]
         at, row = room.begin[g] - (1 + room.at[k + i]) * stride, place[begin[len(model.width)] + rows.joint[r]] * stride
@@ -350,15 +406,16 @@ def factor_of_rows(
     return planned_factor(room, k + n, groups, rank, 1, numbers)
 
 
-def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int) -> AssembledProblem:
-    """Return the problem of k contacts and n joint rows in the room of an `AssemblyWork`."""
+def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int, turning: int = 0) -> AssembledProblem:
+    """Return the problem of k contacts and n rows with bounds in the room of an `AssemblyWork`."""
     m, law = 3 * k + n, law_in(work.law, pyramid, k, n)
     problem = Problem(
         as_matrix(work.A, m, m), law.bias, law.friction, law.lower, law.upper, law.pyramid, no_factor(work.factor_rows),
-        law.compliance, work.pair[:0],
+        law.compliance, work.pair[:0], 0, work.turning[:0], work.turning_friction[:0],
     )  # fmt: skip
+    each = k + turning
     return AssembledProblem(
-        problem, work.approach[:m], work.before[:m], law, work.rows[:k], work.axes[:k], work.start[:m], work.active[:n]
+        problem, work.approach[:m], work.before[:m], law, work.rows[:each], work.axes[:each], work.start[:m], work.active[:n]
     )
 
 

@@ -17,3 +17,4 @@ class ContactSettings(NamedTuple):
     in_step: bool  # velocities are of the time of positions, not of half a step before: a bounce comes before the motion
     law: int = 0  # the number of a law (see `laws`)
     cones: int = 0  # what friction is like, as in `Problem`
+    turning: bool = False  # some contacts have friction against spinning or rolling

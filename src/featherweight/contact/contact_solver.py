@@ -22,7 +22,7 @@ from .contact_problem import (
     assembled,
     assembly_work,
 )  # fmt: skip
-from .edges import EDGES
+from .edges import MOST_EDGES
 from .impulses import Solution, SolverWork, greatest_of, solve_in, solver_work
 from .interior_point import ACCEPTED
 from .laws import COULOMB, PYRAMIDS, RETURN_SPEED, Problem, bounces, part_of_restitution, stored_energy, write_restitution
@@ -86,7 +86,7 @@ class ImpulseWork(NamedTuple):
 
 def impulse_work(contacts: int, rows: int, branches: FactorSizes = NO_BRANCHES, cones: int = COULOMB) -> ImpulseWork:
     """Room for so many contacts and joint rows."""
-    edges = EDGES * contacts + rows if cones == PYRAMIDS else 0
+    edges = MOST_EDGES * contacts + rows if cones == PYRAMIDS else 0
     m, n = 3 * contacts + rows, contacts + rows
     f, impact, compression, guess, at_impact, after, change, change_back = np.empty((8, m))
     lower, upper = np.empty((2, rows))
@@ -225,7 +225,11 @@ def write_impulses(
         struck = at_first[3 * c], at_first[3 * c + 1], at_first[3 * c + 2]
         add_wrench(contacts, c, p.rows, struck, impulses.impact)
     parting = 0.0
-    for i in range(len(p.active)):
+    turning = len(contacts.gap) - k
+    for t in range(turning):
+        c, i = k + t, 3 * (k + t)
+        add_wrench(contacts, c, p.rows, (f[i], f[i + 1], f[i + 2]), impulses.wrench)
+    for i in range(3 * turning, len(p.active)):
         r = p.active[i]
         impulses.joint[rows.joint[r]] += rows.sign[r] * f[3 * k + i]
         impulses.joint_impact[rows.joint[r]] += rows.sign[r] * at_first[3 * k + i]
@@ -296,7 +300,8 @@ def problem_of_normals(p: AssembledProblem, kept: int, work: ImpulseWork) -> Pro
                 A[i, j] = whole.A[pushed[i], pushed[j]]
             A[i, i] -= p.law.compliance[pushed[i]]
     return Problem(
-        A, work.gap[:kept], work.none, work.zero[:kept], work.unbounded[:kept], False, B, work.zero[:kept], whole.pair[:0]
+        A, work.gap[:kept], work.none, work.zero[:kept], work.unbounded[:kept], False, B, work.zero[:kept], whole.pair[:0],
+        0, whole.turning[:0], whole.turning_friction[:0],
     )  # fmt: skip
 
 
@@ -330,10 +335,11 @@ def resolve(
     delassus: BodyDelassus,
     impulses: ContactImpulses,
     workspace: SolverWorkspace,
+    turning: int = 0,
 ) -> SolverReport:
-    """Write one robot's impulses, and return the solver's report."""
+    """Write one robot's impulses, and return the solver's report; `turning` as of `assembled`."""
     work = workspace.impulses
-    p = assembled(model, contacts, kinematics, delassus, impulses, workspace.assembly)
+    p = assembled(model, contacts, kinematics, delassus, impulses, workspace.assembly, turning)
     tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
     allowed = ACCEPTED * tolerance
     solution = Solution(work.f[: len(p.start)], np.inf, 0, 0)

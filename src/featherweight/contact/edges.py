@@ -1,11 +1,12 @@
-"""Friction pyramids as MuJoCo has them: impulses l >= 0 along the four edges of each contact's pyramid.
+"""Friction pyramids as MuJoCo has them: impulses l >= 0 along the edges of each contact's pyramid.
 
-With E the directions of edges, n + mu t and n - mu t for both tangents, and R' the compliance of each,
+Edges are n + mu t and n - mu t, for both tangents, and likewise for spinning and rolling where a contact has friction against
+them. With E their directions, and R' the compliance of each,
 
     f = E l        u = (Eᵀ A E + R') l + Eᵀ b        l >= 0,  u >= 0,  l u = 0
 
 for the matrix A without compliance. This is a convex problem, in which rows with bounds follow the edges. The compliance of
-contacts is that of pyramids whose edges all push (see `compliance`): R' is four times that of the normal.
+contacts is that of pyramids whose edges all push (see `compliance`): R' is that of the normal times the number of edges.
 """
 
 from __future__ import annotations
@@ -14,98 +15,120 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Vector
+from ..engine.loops.array_types import Integers, Vector
 from ..engine.loops.kernels import as_matrix
 from .laws import Problem
 
-EDGES = 4
+MOST_EDGES = 10
 
 
 class EdgeWork(NamedTuple):
-    """Room for problems of edges with at most n unknowns."""
+    """Room for problems of edges with at most n unknowns, each of which is one row of A, and a part of another one."""
 
     A: Vector  # (n²,)
     b: Vector  # (n,)
     lower: Vector
     upper: Vector
     impulses: Vector
+    part: Vector
+    row: Integers  # (n,)
+    other: Integers
 
 
 def edge_work(size: int) -> EdgeWork:
     """Room for so many unknowns."""
-    b, lower, upper, impulses = np.empty((4, size))
-    return EdgeWork(np.empty(size * size), b, lower, upper, impulses)
+    b, lower, upper, impulses, part = np.empty((5, size))
+    row, other = np.empty((2, size), np.int64)
+    return EdgeWork(np.empty(size * size), b, lower, upper, impulses, part, row, other)
 
 
-def part_of_edge(e: int, mu: float) -> tuple[int, float]:
-    """The tangent of an edge, 1 or 2, and its part there."""
-    return 1 + e // 2, mu if e % 2 == 0 else -mu
+def list_edges(problem: Problem, work: EdgeWork) -> int:
+    """Write the rows of all unknowns; how many there are. Edges of a contact follow one another."""
+    k, count = len(problem.mu), 0
+    for c in range(k):
+        for l in range(2):
+            count = add_edges(work, count, 3 * c, 3 * c + 1 + l, problem.mu[c])
+        t = problem.turning[c] if len(problem.turning) > 0 else -1
+        for l in range(3 if t >= 0 else 0):
+            most = problem.turning_friction[c, min(l, 1)]
+            if most > 0.0:
+                count = add_edges(work, count, 3 * c, 3 * (k + t) + l, most)
+    for i in range(3 * k + 3 * turnings(problem), len(problem.b)):
+        work.row[count], work.other[count], work.part[count] = i, i, 0.0
+        count += 1
+    return count
 
 
-def problem_of_edges(problem: Problem, work: EdgeWork) -> Problem:
-    """Return the problem of the edges of all contacts, and of the rows with bounds."""
-    k, mu, R = len(problem.mu), problem.mu, problem.R
-    rows = len(problem.b) - 3 * k
-    size = EDGES * k + rows
+def add_edges(work: EdgeWork, count: int, row: int, other: int, part: float) -> int:
+    """Add the two edges of a normal and a direction of friction; how many unknowns there are then."""
+    for i in range(2):
+        work.row[count + i], work.other[count + i], work.part[count + i] = row, other, part if i == 0 else -part
+    return count + 2
+
+
+def turnings(problem: Problem) -> int:
+    """How many contacts have friction against spinning or rolling."""
+    count = 0
+    for t in problem.turning:
+        count += 1 if t >= 0 else 0
+    return count
+
+
+def edges_of(problem: Problem, c: int) -> int:
+    """The number of edges of a contact."""
+    count = 4
+    if len(problem.turning) > 0 and problem.turning[c] >= 0:
+        count += (2 if problem.turning_friction[c, 0] > 0.0 else 0) + (4 if problem.turning_friction[c, 1] > 0.0 else 0)
+    return count
+
+
+def problem_of_edges(problem: Problem, size: int, work: EdgeWork) -> Problem:
+    """Return the problem of the edges of all contacts, and of the rows with bounds: so many unknowns are listed."""
+    k, R = len(problem.mu), problem.R
     A, b, lower, upper = as_matrix(work.A, size, size), work.b[:size], work.lower[:size], work.upper[:size]
     for x in range(size):
+        i, j, part = work.row[x], work.other[x], work.part[x]
         for y in range(x + 1):
-            A[x, y] = A[y, x] = entry_of_edges(problem, x, y)
-        if x < EDGES * k:
-            l, part = part_of_edge(x % EDGES, mu[x // EDGES])
-            i = 3 * (x // EDGES)
-            A[x, x] += EDGES * R[i]
-            b[x] = problem.b[i] + part * problem.b[i + l]
-            lower[x], upper[x] = 0.0, np.inf
+            A[x, y] = A[y, x] = entry_of_row(problem, i, y, work) + part * entry_of_row(problem, j, y, work)
+        if i < 3 * k:
+            A[x, x] += edges_of(problem, i // 3) * R[i]
+            b[x], lower[x], upper[x] = problem.b[i] + part * problem.b[j], 0.0, np.inf
         else:
-            i = x - EDGES * k
-            A[x, x] += R[3 * k + i]
-            b[x], lower[x], upper[x] = problem.b[3 * k + i], problem.lower[i], problem.upper[i]
+            A[x, x] += R[i]
+            b[x], lower[x], upper[x] = problem.b[i], problem.lower[i - 3 * k], problem.upper[i - 3 * k]
     none = problem.mu[:0]
-    return problem._replace(A=A, b=b, mu=none, lower=lower, upper=upper, R=none, pair=problem.pair[:0], cones=0)
+    return problem._replace(
+        A=A, b=b, mu=none, lower=lower, upper=upper, R=none, pair=problem.pair[:0], cones=0, turning=problem.turning[:0]
+    )
 
 
-def entry_of_edges(problem: Problem, x: int, y: int) -> float:
-    """An entry of Eᵀ A E."""
-    k, mu = len(problem.mu), problem.mu
-    if x < EDGES * k:
-        l, part = part_of_edge(x % EDGES, mu[x // EDGES])
-        i = 3 * (x // EDGES)
-        return entry_of_row(problem, i, y) + part * entry_of_row(problem, i + l, y)
-    return entry_of_row(problem, x - k, y)
-
-
-def entry_of_row(problem: Problem, i: int, y: int) -> float:
+def entry_of_row(problem: Problem, i: int, y: int, work: EdgeWork) -> float:
     """An entry of A E, without compliance."""
-    k, mu, A = len(problem.mu), problem.mu, problem.A
-    if y >= EDGES * k:
-        return A[i, y - k] - (problem.R[i] if i == y - k else 0.0)  # type: ignore[no-any-return]
-    l, part = part_of_edge(y % EDGES, mu[y // EDGES])
-    j = 3 * (y // EDGES)
-    own = (problem.R[i] if i == j else 0.0) + (part * problem.R[i] if i == j + l else 0.0)
-    return A[i, j] + part * A[i, j + l] - own  # type: ignore[no-any-return]
+    j, l, part = work.row[y], work.other[y], work.part[y]
+    total = problem.A[i, j] + part * problem.A[i, l]
+    if i == j:
+        total -= problem.R[i]
+    if i == l:
+        total -= part * problem.R[i]
+    return total  # type: ignore[no-any-return]
 
 
-def write_edges(problem: Problem, f: Vector, impulses: Vector) -> None:
-    """Write impulses along edges that begin near f: half of the normal ones for friction along each tangent."""
-    k, mu = len(problem.mu), problem.mu
-    for c in range(k):
-        for e in range(EDGES):
-            l, part = part_of_edge(e, mu[c])
-            friction = f[3 * c + l] / (2.0 * part) if part != 0.0 else 0.0
-            impulses[EDGES * c + e] = max(0.25 * f[3 * c] + friction, 0.0)
-    for i in range(3 * k, len(f)):
-        impulses[i + k] = f[i]
+def write_edges(problem: Problem, f: Vector, size: int, work: EdgeWork) -> None:
+    """Write impulses along edges that begin near f: half of what each direction of friction asks for, and of the normal."""
+    for x in range(size):
+        i, part = work.row[x], work.part[x]
+        if i < 3 * len(problem.mu):
+            friction = f[work.other[x]] / (2.0 * part) if part != 0.0 else 0.0
+            work.impulses[x] = max(f[i] / edges_of(problem, i // 3) + friction, 0.0)
+        else:
+            work.impulses[x] = f[i]
 
 
-def write_impulses_of_edges(problem: Problem, impulses: Vector, f: Vector) -> None:
+def write_impulses_of_edges(f: Vector, size: int, work: EdgeWork) -> None:
     """Write f = E l."""
-    k, mu = len(problem.mu), problem.mu
-    for c in range(k):
-        f[3 * c] = f[3 * c + 1] = f[3 * c + 2] = 0.0
-        for e in range(EDGES):
-            l, part = part_of_edge(e, mu[c])
-            f[3 * c] += impulses[EDGES * c + e]
-            f[3 * c + l] += part * impulses[EDGES * c + e]
-    for i in range(3 * k, len(f)):
-        f[i] = impulses[i + k]
+    for i in range(len(f)):
+        f[i] = 0.0
+    for x in range(size):
+        f[work.row[x]] += work.impulses[x]
+        if work.part[x] != 0.0:
+            f[work.other[x]] += work.part[x] * work.impulses[x]

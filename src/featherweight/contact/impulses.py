@@ -31,7 +31,7 @@ from ..engine.loops.array_types import Vector
 from ..engine.loops.kernels import as_matrix, compiled
 from .block_equations import copy_numbers
 from .delassus_factor import FactorWork, factor_work, write_factor
-from .edges import EdgeWork, edge_work, problem_of_edges, write_edges, write_impulses_of_edges
+from .edges import MOST_EDGES, EdgeWork, edge_work, list_edges, problem_of_edges, write_edges, write_impulses_of_edges
 from .interior_point import STARTS, InteriorWork, interior_work, solve_inside
 from .islands import Islands, find_islands, give_back_island, problem_of_island, room_for_islands
 from .laws import COULOMB, PYRAMIDS, Problem
@@ -109,16 +109,16 @@ def solver_work(size: int, branches: FactorSizes = NO_BRANCHES, edges: int = 0) 
 
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
     """The solution found from a guess, to a residual of `tolerance` [m/s] if that can be had, or else the best one met."""
-    edges = len(start) + len(problem.mu) if problem.cones == PYRAMIDS else 0
+    edges = len(start) + MOST_EDGES * len(problem.mu) if problem.cones == PYRAMIDS else 0
     work = solver_work(len(start), sizes_of(problem.B), edges)
     return Solution(work.best, *solve_in_room(of_arrays(problem), np.asarray(start, float), tolerance, work))
 
 
 def of_arrays(problem: Problem) -> Problem:
     """With arrays as compiled functions take them."""
-    A, b, mu, lower, upper, pyramid, B, R, pair, cones = problem
+    A, b, mu, lower, upper, pyramid, B, R, pair, cones, turning, friction = problem
     A, b, mu, lower, upper, R = (np.ascontiguousarray(x, float) for x in (A, b, mu, lower, upper, R))
-    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64), cones)
+    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64), cones, turning, friction)
 
 
 def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> Solution:
@@ -151,11 +151,11 @@ def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork
 
 def solve_by_edges(problem: Problem, best: Vector, tolerance: float, work: SolverWork) -> Solution:
     """Change impulses to the solution with friction pyramids, by impulses along their edges."""
-    part = problem_of_edges(problem, work.edges)
-    f = work.edges.impulses[: len(part.b)]
-    write_edges(problem, best, f)
-    solution = solve_connected(part, f, tolerance, work)
-    write_impulses_of_edges(problem, f, best)
+    size = list_edges(problem, work.edges)
+    write_edges(problem, best, size, work.edges)
+    part = problem_of_edges(problem, size, work.edges)
+    solution = solve_connected(part, work.edges.impulses[:size], tolerance, work)
+    write_impulses_of_edges(best, size, work.edges)
     return Solution(best, solution.residual, solution.newton_steps, solution.interior_steps)
 
 

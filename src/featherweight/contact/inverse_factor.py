@@ -34,6 +34,7 @@ class ContactGeometry(NamedTuple):
     placement: Tensor  # (bodies, 4, 4)
     axes: Tensor  # (contacts, 3, 3) normal and tangents in the world
     rows: Tensor4  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
+    sliding: int = 1 << 30  # so many contacts come first; rows of the others are angular
 
 
 class InverseFactors(NamedTuple):
@@ -252,4 +253,4 @@ def write_rows_of_contact(
                 add_rows_of_body(sign, contacts.point[c], T, model.width[body], source, columns, g, room)
             other, before = b, width
     if not own:
-        write_ends(contacts, geometry.axes, c, work.first[g], room)
+        write_ends(contacts, geometry.axes, c, work.first[g], room, c >= geometry.sliding)

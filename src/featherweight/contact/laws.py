@@ -53,6 +53,8 @@ class Problem(NamedTuple):
     R: Vector = np.zeros(0)  # (m,) the compliance, where B is given
     pair: Integers = np.zeros(0, np.int64)  # (k,) numbers of the pairs of bodies that touch, or (0,) where nothing is known
     cones: int = 0  # COULOMB, or a convex problem: with CONES, or with PYRAMIDS by their edges
+    turning: Integers = np.zeros(0, np.int64)  # (k,) which three rows behind those of contacts are a contact's turning, or -1
+    turning_friction: Matrix = np.zeros((0, 2))  # (k, 2) [m] against spinning and rolling
 
     @property
     def factored(self) -> bool:
@@ -134,6 +136,8 @@ def write_rigid_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> 
         law.restitution[c] = restitution
     for i in range(len(law.lower)):
         r = motion.active[i]
+        if r < 0:
+            continue
         law.lower[i], law.upper[i] = joint_rows.lower[r], joint_rows.upper[r]
         if not joint_rows.friction[r]:
             law.bias[3 * k + i] += max(gap[k + i], 0.0) / h
@@ -149,23 +153,35 @@ def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw)
         candidate, i = motion.candidate[c], 3 * c
         y = yielding_of(model.yielding, candidate)
         law.friction[c], law.restitution[c] = model.friction[candidate], 0.0
-        law.stiffness[c] = write_yielding_row(y, motion, law, i, motion.gap[c], h)
+        law.stiffness[c] = 0.0
+        if motion.gap[c] < 0.0:
+            law.stiffness[c] = write_yielding_row(y, motion, law, i, motion.gap[c], h)
+        else:
+            write_absent_row(motion, law, i)
         for l in range(1, 3):
             law.compliance[i + l] = law.compliance[i] * y.friction
             law.bias[i + l] = motion.approach[i + l] + (h * y.damping - 1.0) * motion.before[i + l]
     for i in range(len(law.lower)):
         row = motion.active[i]
-        gap = 0.0 if joint_rows.friction[row] else motion.gap[k + i]
+        if row < 0:
+            continue
+        y, j, gap = yielding_of(model.yielding_rows, row), 3 * k + i, motion.gap[k + i]
         law.lower[i], law.upper[i] = joint_rows.lower[row], joint_rows.upper[row]
-        stiffness = write_yielding_row(yielding_of(model.yielding_rows, row), motion, law, 3 * k + i, gap, h)
-        law.stiffness[k + i] = 0.0 if joint_rows.friction[row] else stiffness
+        if joint_rows.friction[row]:
+            write_yielding_row(y, motion, law, j, 0.0, h)
+        elif gap < 0.0:
+            law.stiffness[k + i] = write_yielding_row(y, motion, law, j, gap, h)
+        else:
+            write_absent_row(motion, law, j)
+
+
+def write_absent_row(motion: RowMotion, law: ContactLaw, i: int) -> None:
+    """Write a row of what does not touch: it yields to any impulse."""
+    law.compliance[i], law.bias[i] = ABSENT, max(motion.approach[i], 0.0)
 
 
 def write_yielding_row(y: Yielding, motion: RowMotion, law: ContactLaw, i: int, gap: float, h: float) -> float:
-    """Write compliance and bias of a row at a gap, and return the stiffness [N/m] there; what is open yields to any impulse."""
-    if gap > 0.0:
-        law.compliance[i], law.bias[i] = ABSENT, max(motion.approach[i], 0.0)
-        return 0.0
+    """Write compliance and bias of a row at a gap, and return the stiffness [N/m] there."""
     d = impedance(y, gap)
     law.compliance[i] = (1.0 - d) / d * y.inverse
     law.bias[i] = motion.approach[i] - motion.before[i] + h * (y.damping * motion.before[i] + y.stiffness * d * gap)

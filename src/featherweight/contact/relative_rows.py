@@ -71,14 +71,21 @@ def has_own_rows(g: int, room: RowFactorWork) -> bool:
     return bool(room.second[g] == OF_JOINTS or room.members[g] <= FEW)
 
 
-def write_ends(contacts: ContactPoints, axes: Tensor, c: int, first: int, room: RowFactorWork) -> None:
-    """Write E of a contact, for the first contact of its group."""
+def write_ends(contacts: ContactPoints, axes: Tensor, c: int, first: int, room: RowFactorWork, angular: bool = False) -> None:
+    """Write E of a contact, or of its turning, for the first contact of its group."""
     at, rows, ends = room.at[c], room.rows[room.group[c]], room.ends
     x = contacts.point[c, 0] - contacts.point[first, 0]
     y = contacts.point[c, 1] - contacts.point[first, 1]
     z = contacts.point[c, 2] - contacts.point[first, 2]
     for l in range(3):
         a, b, d = axes[c, l, 0], axes[c, l, 1], axes[c, l, 2]
+        if angular:
+            for i in range(rows):
+                ends[at + i] = 0.0
+            if rows == 6:
+                ends[at + 3], ends[at + 4], ends[at + 5] = a, b, d
+            at += rows
+            continue
         ends[at], ends[at + 1], ends[at + 2] = a, b, d
         if rows == 6:
             ends[at + 3], ends[at + 4], ends[at + 5] = y * d - z * b, z * a - x * d, x * b - y * a

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-SPINNING = "friction against spinning (condim 4)"  # in a report, as below
-ROLLING = "friction against spinning and rolling (condim 6)"
-SOFT = "softness of contacts (solref, solimp)"
+SOFT = "softness of contacts (solref, solimp)"  # in a report, as below
 SOFT_HOLDS = "softness of limits, dry friction and equality constraints (solref, solimp)"
 CONVEYING = "surfaces that move on their bodies (surfacevel)"
 ADHESION = "adhesion of contacts"
@@ -62,3 +60,4 @@ class ContactPair:
     condim: int = 3
     margin: float = 0.0
     softness: Softness = DEFAULT_SOFTNESS
+    turning_friction: tuple[float, float] = (0.005, 0.0001)

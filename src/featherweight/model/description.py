@@ -102,9 +102,10 @@ class Description(Contents):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file in the format of its suffix: .urdf, with elements of this package's own for what URDF has no words for;
-        .srdf, for configurations and disabled collisions, which `read(..., srdf=path)` adds to those of a URDF.
+        .xml or .mjcf, for MuJoCo; .srdf, for configurations and disabled collisions, which `read(..., srdf=path)` adds to those
+        of a URDF.
 
-        Warns (ModelWarning) of what the file cannot hold, by name; raises ModelError where the robot would move otherwise
-        without it.
+        Warns (ModelWarning) of what the file cannot hold, by name. Raises ModelError for closures in a .urdf file, and for
+        bodies in more bodies than MuJoCo reads.
         """
         save_description(self, path)

@@ -236,6 +236,7 @@ class Shape:
     priority: int = 0  # of two shapes, that of higher priority says friction and condim
     heights: Any = field(default=None, compare=False, metadata={DTYPE: np.float64})
     softness: Softness = DEFAULT_SOFTNESS
+    turning_friction: tuple[float, float] = (0.005, 0.0001)  # [m] against spinning (condim 4, 6) and rolling (condim 6)
 
 
 @dataclass(frozen=True, slots=True)

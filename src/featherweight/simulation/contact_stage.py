@@ -47,6 +47,9 @@ class ContactStage:
         self.model = ContactModel(
             width, friction, restitution, self.rows, settings, branch, branch_of_row[self.joint_dofs].copy(), robot.nv
         )  # fmt: skip
+        if self.touching.turning.any():
+            self.settings = settings = settings._replace(turning=True)
+            self.model = self.model._replace(settings=settings, turning=self.touching.turning)
         if settings.law != RIGID:
             contacts, rows = yielding_numbers(robot, self.touching, self.rows, settings.step)
             self.model = self.model._replace(yielding=contacts, yielding_rows=rows)

@@ -25,7 +25,8 @@ def yielding_numbers(robot: Robot, touching: TouchingScene, rows: JointRows, ste
     joints = [j for j in model.joints for _ in range(j.type.nv)]
     for dof, friction in zip(rows.dof, rows.friction, strict=True):
         softness.append(joints[dof].friction_softness if friction else joints[dof].limit_softness)
-    cones = weights_of_cones(weights, touching.friction, model.impratio, model.cone == PYRAMIDAL)
+    edges = 4.0 + (touching.turning > 0.0) @ [2.0, 4.0]
+    cones = weights_of_cones(weights, touching.friction, model.impratio, model.cone == PYRAMIDAL, edges)
     alone = of_dofs[rows.dof], np.ones(len(softness))
     return numbers_of(touching.softness, *cones, step), numbers_of(softness, *alone, step)
 

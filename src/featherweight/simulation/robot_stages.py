@@ -89,7 +89,7 @@ def find_touching(t: TouchingRecord) -> int:
     if settings.law != RIGID:
         for c in range(count):
             put_midway(t, c)
-    return count
+    return -1 if settings.turning and 2 * count > len(t.contacts.gap) else count
 
 
 def put_midway(t: TouchingRecord, c: int) -> None:
@@ -126,12 +126,14 @@ def find_impulses_of_step(s: RobotStages) -> int:
             call_machine(s.calls.velocity_before)
         write_row_velocity(s, s.state.v)
         write_row_speeds(t.model.rows, s.point.row_velocity, k.speed_before)
-    contacts = first_contacts(t.contacts, leave_out_redundant(t, s.numbers.gravity))
-    done = resolve(t.model, contacts, k, delassus_of(s), t.impulses, t.workspace)
+    sliding = leave_out_redundant(t, s.numbers.gravity)
+    turning = add_turning(t, sliding) if t.model.settings.turning else 0
+    contacts = first_contacts(t.contacts, sliding + turning)
+    done = resolve(t.model, contacts, k, delassus_of(s), t.impulses, t.workspace, turning)
     for _ in range(ROUNDS_OF_ALL):
         if not done.residual <= done.allowed or not drives_pass(s):
             break
-        done = resolve(t.model, contacts, k, delassus_of(s), t.impulses, t.workspace)
+        done = resolve(t.model, contacts, k, delassus_of(s), t.impulses, t.workspace, turning)
     report = t.report
     report[0], report[1], report[2], report[3] = done.residual, done.allowed, done.newton_steps, done.interior_steps
     report[4], report[5], report[6] = done.parting, done.stored, done.inexact
@@ -142,7 +144,7 @@ def leave_out_redundant(t: TouchingRecord, gravity: float) -> int:
     """Put contacts that are redundant within their patch behind the others, without impulses; how many others there are."""
     settings, model, contacts = t.model.settings, t.model, first_contacts(t.contacts, t.counts[0])
     tolerance = max(settings.tolerance * gravity * settings.step * settings.step, LEAST_GAP)
-    if settings.law != RIGID:  # each contact yields
+    if settings.law != RIGID or settings.turning:  # each contact counts
         t.counts[2] = len(contacts.gap)
         return len(contacts.gap)
     count = reduce_patches(contacts, model.friction, model.restitution, tolerance, t.patches)
@@ -150,6 +152,21 @@ def leave_out_redundant(t: TouchingRecord, gravity: float) -> int:
     for c in range(count, len(contacts.gap)):
         clear(t.impulses.force[c])
     return count
+
+
+def add_turning(t: TouchingRecord, count: int) -> int:
+    """Put copies of the contacts with friction against spinning or rolling behind all; how many there are."""
+    contacts, added = t.contacts, 0
+    for c in range(count):
+        candidate = contacts.candidate[c]
+        if t.model.turning[candidate, 0] > 0.0 or t.model.turning[candidate, 1] > 0.0:
+            other = count + added
+            contacts.candidate[other], contacts.a[other], contacts.b[other] = candidate, contacts.a[c], contacts.b[c]
+            contacts.gap[other] = contacts.gap[c]
+            copy(contacts.point[c], contacts.point[other])
+            copy(contacts.normal[c], contacts.normal[other])
+            added += 1
+    return added
 
 
 def drives_pass(s: RobotStages) -> bool:

@@ -32,6 +32,7 @@ class NumberedPair(NamedTuple):
     friction: float | None = None  # of their own
     margin: float = 0.0  # [m]
     softness: Softness = DEFAULT_SOFTNESS
+    turning: tuple[float, float] = (0.0, 0.0)  # [m] friction against spinning and rolling
 
 
 Links = tuple[str | None, str | None]
@@ -67,6 +68,7 @@ class TouchingScene(NamedTuple):
     restitution: Array  # (candidates,)
     sphere_count: int  # shapes numbered below it are the spheres that a simulation was given
     softness: Sequence[Softness]  # (candidates,)
+    turning: Array  # (candidates, 2) [m] friction against spinning and rolling
     drawn: Array  # (pairs,) bool, of two shapes of one robot in a file without rules, which may be drawn in one another
 
 
@@ -93,7 +95,7 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
             number[k] = len(things)
             things.append(part_of_shape(robot.shapes[k], robot.model.shape_links[k]))
         touching = touching_pairs(robot)
-        pairs += [NumberedPair(number[p.i], number[p.j], p.friction, p.margin, p.softness) for p in touching]
+        pairs += [NumberedPair(number[p.i], number[p.j], p.friction, p.margin, p.softness, p.turning) for p in touching]
         # a file's own rule says what touches; without one, shapes at joints may overlap
         ruled = robot.model.neighbours is not NeighbourRule.JOINED
         roots = roots_of_bodies(robot)
@@ -199,6 +201,7 @@ def assembled_scene(
     return TouchingScene(
         scene, bodies, [names[p] for p in owner], [links[p] for p in owner], owner,
         np.array(friction, float)[owner], np.array(bounce, float)[owner], spheres, [ordered[p].softness for p in owner],
+        np.array([p.turning for p in ordered], float).reshape(-1, 2)[owner],
         np.array(drawn, bool),
     )  # fmt: skip
 

@@ -257,6 +257,8 @@ class Simulation(StateOfRobots):
         self._fleet.require_alike("derivatives of a step")
         if not self._holds_rigidly:
             raise NotImplementedError("derivatives of a step with contacts that yield are not there; take contact='rigid'")
+        if self._stage.settings.turning:
+            raise NotImplementedError("derivatives of a step with friction against spinning or rolling are not there")
         if self.forces.turning_springs and self._model.passive:
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} with springs of ball joints are not there")
         if self._model.in_fluid:

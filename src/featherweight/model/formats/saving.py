@@ -1,7 +1,7 @@
 """The formats that descriptions are saved in. A new one is a writer, and one line in `WRITERS`.
 
-A writer is a function of (description, path); it warns of what its format cannot hold, and raises ModelError where the robot
-would move otherwise without it. Its module is imported when a file of the format is written.
+A writer is a function of (description, path); it warns of what its format cannot hold, by name, or raises ModelError. Its
+module is imported when a file of the format is written.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from ..types import Contents, ModelError
 
 Writer = Callable[[Contents, str | os.PathLike[str]], None]
 
-WRITERS = {".urdf": (".urdf.writer", "write_urdf"), ".srdf": (".srdf_writer", "write_srdf")}
+WRITERS = {
+    ".urdf": (".urdf.writer", "write_urdf"),
+    ".xml": (".mjcf.writer", "write_mjcf"),
+    ".mjcf": (".mjcf.writer", "write_mjcf"),
+    ".srdf": (".srdf_writer", "write_srdf"),
+}
 """By suffix, the module of the writer, relative to this package, and its function."""
 
 

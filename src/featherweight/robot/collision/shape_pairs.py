@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...model.contact_rules import NeighbourRule, Softness, mixed_softness
@@ -37,6 +37,7 @@ class TouchingPair(NamedTuple):
     condim: int  # 1 without friction, 3 with; 4 and 6 with friction against spinning and rolling, too
     from_file: bool  # the file names the pair
     softness: Softness
+    turning: tuple[float, float]  # [m] friction against spinning and rolling, zero where condim has none
 
 
 def touching_pairs(robot: System) -> list[TouchingPair]:
@@ -75,7 +76,16 @@ def _named_pairs(robot: System) -> dict[tuple[int, int], TouchingPair]:
     named = {}
     for pair in robot.model.contact_pairs:
         i, j = sorted(number[name] for name in pair.shapes)
-        named[i, j] = TouchingPair(i, j, _effective(pair.friction, pair.condim), pair.margin, pair.condim, True, pair.softness)
+        named[i, j] = TouchingPair(
+            i,
+            j,
+            _effective(pair.friction, pair.condim),
+            pair.margin,
+            pair.condim,
+            True,
+            pair.softness,
+            _turning([pair.turning_friction], pair.condim),
+        )
     return named
 
 
@@ -84,7 +94,14 @@ def _touching(i: int, j: int, a: Shape, b: Shape) -> TouchingPair:
     condim = max(shape.condim for shape in saying)
     friction = max((shape.friction for shape in saying if shape.friction is not None), default=None)
     softness = mixed_softness(saying[0].softness, saying[-1].softness)
-    return TouchingPair(i, j, _effective(friction, condim), a.margin + b.margin, condim, False, softness)
+    turning = _turning([shape.turning_friction for shape in saying], condim)
+    return TouchingPair(i, j, _effective(friction, condim), a.margin + b.margin, condim, False, softness, turning)
+
+
+def _turning(of_shapes: Sequence[tuple[float, float]], condim: int) -> tuple[float, float]:
+    """The greatest friction of shapes against spinning and rolling, where condim has it."""
+    spinning, rolling = (max(x) for x in zip(*of_shapes, strict=True))
+    return (spinning if condim >= 4 else 0.0), (rolling if condim >= 6 else 0.0)
 
 
 def _effective(friction: float | None, condim: int) -> float | None:

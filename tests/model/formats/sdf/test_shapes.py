@@ -9,7 +9,7 @@ import pytest
 
 import featherweight as fw
 from featherweight import Description, ModelError, ShapeType
-from featherweight.model.contact_rules import SPINNING, TWO_FRICTIONS
+from featherweight.model.contact_rules import TWO_FRICTIONS
 from featherweight.model.formats.registry import load_description
 
 
@@ -95,7 +95,8 @@ def test_friction_is_that_of_ode() -> None:
     assert d.shapes[0].friction == 0.7 and d.unused == ()
     d = friction("<ode><mu>0.7</mu><mu2>0.5</mu2><fdir1>1 0 0</fdir1></ode><torsional><coefficient>1</coefficient></torsional>")
     assert d.shapes[0].friction == 0.7
-    assert dict(d.unused) == {SPINNING: "1", TWO_FRICTIONS: "1", "elements that are not used": "ode/fdir1 (1)"}
+    told = {"friction against spinning": "1", TWO_FRICTIONS: "1", "elements that are not used": "ode/fdir1 (1)"}
+    assert dict(d.unused) == told
 
 
 def test_bits_say_who_touches_whom() -> None:

@@ -13,9 +13,7 @@ import numpy as np
 from ...contact_rules import (
     ADHESION,
     CONVEYING,
-    ROLLING,
     SOFT,
-    SPINNING,
     TOUCHING_LEFT_OUT,
     TWO_FRICTIONS,
     ContactPair,
@@ -32,14 +30,20 @@ class Overrides(NamedTuple):
     frictions: tuple[float, float]  # sliding
     margin: float
     softness: Softness
+    turning: tuple[float, float]  # against spinning and rolling
 
 
 def overrides(mujoco: Any, model: Any) -> Overrides | None:
     """None where the file does not ask for them."""
     if not model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
         return None
-    first, second = (float(x) for x in model.opt.o_friction[:2])
-    return Overrides((first, second), float(model.opt.o_margin), softness_of(model.opt.o_solref, model.opt.o_solimp))
+    first, second, *turning = (float(x) for x in model.opt.o_friction[:4])
+    return Overrides(
+        (first, second),
+        float(model.opt.o_margin),
+        softness_of(model.opt.o_solref, model.opt.o_solimp),
+        (turning[0], turning[1]),
+    )
 
 
 def in_pairs(model: Any) -> set[int]:
@@ -55,7 +59,8 @@ def read_contact_pairs(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> tu
         margin = over.margin if over else float(model.pair_margin[k])
         if i in shapes and j in shapes:
             soft = over.softness if over else softness_of(model.pair_solref[k], model.pair_solimp[k])
-            pairs.append(ContactPair((shapes[i], shapes[j]), friction, int(model.pair_dim[k]), margin, soft))
+            turning = over.turning if over else (float(model.pair_friction[k, 2]), float(model.pair_friction[k, 3]))
+            pairs.append(ContactPair((shapes[i], shapes[j]), friction, int(model.pair_dim[k]), margin, soft, turning))
     return tuple(pairs)
 
 
@@ -81,8 +86,6 @@ def unused_of_contacts(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> It
         softness = [(model.opt.o_solref[None], model.opt.o_solimp[None])] if touching.any() else []
     soft = [np.count_nonzero(differ_from_default(solref, solimp)) for solref, solimp in softness]
     for kind, number in (
-        (SPINNING, np.count_nonzero(condim == 4)),
-        (ROLLING, np.count_nonzero(condim == 6)),
         (SOFT, sum(soft)),
         (CONVEYING, np.count_nonzero(_any_of(model, "geom_surfacevel")[touching])),
         (

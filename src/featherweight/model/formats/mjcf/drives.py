@@ -14,6 +14,7 @@ import numpy as np
 
 from ...contact_rules import Softness
 from ...types import Actuator, Coupling, ModelError, as_vector
+from ..robot_numbers import unlimited
 from ..unsupported import Unsupported
 from ..xml import Names
 from .levers import Lever, Tendons
@@ -215,7 +216,7 @@ def _any(values: Any) -> Any:
 
 
 def _range(pair: Any, limited: Any) -> tuple[float, float]:
-    return (float(pair[0]), float(pair[1])) if limited else (-math.inf, math.inf)
+    return (unlimited(float(pair[0])), unlimited(float(pair[1]))) if limited else (-math.inf, math.inf)
 
 
 def _word(value: Any) -> str:

@@ -112,11 +112,13 @@ def _one_line(error: Exception) -> str:
 
 
 def _spec(mujoco: Any, file: RobotSource) -> Any:
-    """What MuJoCo reads. To it, text in memory is a file of its virtual file system, in the folder of relative names."""
-    if file.text is None:
+    """What MuJoCo reads. To it, text in memory is a file of its virtual file system, in the folder of relative names; so are
+    files whose suffix is not .xml, which MuJoCo 4 does not take."""
+    if file.text is None and file.suffix == ".xml":
         return mujoco.MjSpec.from_file(file.name)
     path = os.path.join(file.folder or NOWHERE, "text of a robot.xml")
-    text = file.text.encode() if isinstance(file.text, str) else file.text
+    content = file.content()
+    text = content.encode() if isinstance(content, str) else content
     return mujoco.MjSpec.from_file(path, include={path: text})
 
 
@@ -360,5 +362,5 @@ def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
     if model.opt.density or model.opt.viscosity:
         if model.opt.wind.any():
             yield "wind", " ".join(f"{x:g}" for x in model.opt.wind)
-        if shaped := np.count_nonzero(np.asarray(model.geom_fluid).reshape(model.ngeom, -1)[:, :1]):
+        if shaped := np.count_nonzero(np.asarray(model.geom_fluid)[:, :1]):
             yield "geoms with drag of their own (fluidshape), taken as their links' boxes", f"{shaped}"

@@ -245,6 +245,7 @@ def read_shapes(
             margin=over.margin / 2.0 if over else float(model.geom_margin[i]),  # those of two are added
             priority=int(model.geom_priority[i]),
             heights=form.heights,
+            turning_friction=over.turning if over else (float(model.geom_friction[i, 1]), float(model.geom_friction[i, 2])),
             softness=over.softness if over else softness_of(model.geom_solref[i], model.geom_solimp[i], model.geom_solmix[i]),
         )
     found = shapes_of_file(shapes.values(), unused, source.folder, source.packages)

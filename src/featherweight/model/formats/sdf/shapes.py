@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from ....spatial.elementary import cos, sin
-from ...contact_rules import SPINNING, TWO_FRICTIONS
+from ...contact_rules import TWO_FRICTIONS
 from ...types import Color, ModelError, Pose, Shape, ShapeType
 from ..geometry import Shapes, shapes_of_file
 from ..robot_numbers import unit_axis
@@ -127,7 +127,7 @@ def _surface(element: Element, where: str, unused: Counter[str]) -> dict[str, An
     contact = None if surface is None else only(surface, "contact", where)
     found: dict[str, Any] = {"contype": ALL_BITS, "conaffinity": ALL_BITS}
     if surface is not None and surface.find("friction/torsional") is not None:
-        unused[SPINNING] += 1
+        unused["friction against spinning"] += 1
     if ode is not None:
         values = with_values(ode, where)
         mu = {key: read_scalar(values, key, where) for key in ("mu", "mu2") if key in values.attrib}

@@ -1,0 +1,226 @@
+"""MJCF files of descriptions: what `read_mjcf` reads, and MuJoCo."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
+
+from ...editing.notes import warn
+from ...editing.references import supports
+from ...types import START, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
+from ..urdf.numbers_written import written
+from .as_bodies import Limb, as_bodies, limbs, without_world, zero_of
+from .contact_elements import write_contacts
+from .equality_elements import Equalities
+from .geom_elements import Geoms, place, soften
+from .inertial_elements import Inertials
+from .losses import Losses
+
+INTEGRATORS = {"euler": "Euler", "rk4": "RK4", "implicit": "implicit", "implicitfast": "implicitfast"}
+KINDS = {JointType.FLOATING: "free", JointType.SPHERICAL: "ball", JointType.PRISMATIC: "slide"}  # others are hinges
+
+DEEPEST = 480  # bodies in bodies that MuJoCo's reader takes
+
+
+def write_mjcf(d: Contents, path: str | os.PathLike[str]) -> None:
+    """Write an MJCF file, from which `read_mjcf` makes the same robot, and which MuJoCo reads.
+
+    MJCF has bodies in bodies, of which only those on the ground may have a free joint. So planar joints, and free joints on
+    other bodies, become slides with a hinge or a ball joint; fixed joints have no names. The configuration `qpos0` is where
+    the file puts bodies; all others are keyframes. Frames are sites, loops welds, and excludes let MuJoCo leave out the
+    neighbours that the description leaves out. Meshes keep their files, named relative to this one where they are below its
+    folder.
+
+    Warns (ModelWarning) of all that the file says otherwise or cannot hold, by name. Raises ModelError for bodies in more
+    bodies than MuJoCo reads, or not connected to the ground.
+    """
+    lost = Losses()
+    root = mjcf_element_of(d, Path(path).parent, lost)
+    if text := lost.text():
+        warn(d, f"saved as {os.fspath(path)}, it loses or changes {text}")
+    ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def mjcf_element_of(d: Contents, folder: Path, lost: Losses) -> Element:
+    """The whole file, for a folder that mesh files are named relative to."""
+    d = without_world(d, lost)
+    supports(d)  # which raises ModelError for bodies that nothing leads to
+    words = as_bodies(d, lost)
+    file = [*limbs(words)]
+    root = Element("mujoco", model=d.name)
+    SubElement(root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
+    option = _option(root, d, lost)
+    still: set[str | None] = {None}
+    for limb in file:
+        still |= {limb.body.name} if limb.parent in still and not limb.joints else set()
+    geoms = Geoms(root, folder, words, still, lost)
+    _bodies(root, words, file, geoms, lost)
+    if write_contacts(root, d, file, geoms, lost):
+        SubElement(option, "flag", filterparent="disable")
+    Equalities(root, {j.name: j.zero for j in words.joints}, lost).write(words)
+    drives = _actuators(root, words, lost)
+    _keyframes(root, words, [j for limb in file for j in limb.joints], drives, lost)
+    for name in (*d.independent, *d.dependent):
+        lost.add("marks of independence of the joints {}", name)
+    for empty in [x for x in root if not len(x) and not x.attrib]:
+        root.remove(empty)
+    indent(root)
+    return root
+
+
+def _option(root: Element, d: Contents, lost: Losses) -> Element:
+    option = SubElement(root, "option", gravity=written(*d.gravity))
+    if d.timestep is not None:
+        option.set("timestep", written(d.timestep))
+    if d.integrator in INTEGRATORS:
+        option.set("integrator", INTEGRATORS[d.integrator])
+    elif d.integrator is not None:
+        lost.add("the integrator {}", d.integrator)
+    if d.cone is not None:
+        option.set("cone", d.cone)
+    if d.impratio != 1.0:
+        option.set("impratio", written(d.impratio))
+    if d.fluid is not None:
+        option.set("density", written(d.fluid.density))
+        option.set("viscosity", written(d.fluid.viscosity))
+    return option
+
+
+# --- bodies
+
+
+def _bodies(root: Element, d: Contents, file: Sequence[Limb], geoms: Geoms, lost: Losses) -> None:
+    """Bodies with all that is on them."""
+    world = SubElement(root, "worldbody")
+    elements: dict[str | None, Element] = {None: world}
+    depths: dict[str | None, int] = {None: 0}
+    inertials, names = Inertials(file, lost), lost.unique([f.name for f in d.frames], "frames")
+    drawn, marked = _by_body(d.shapes), _by_body(d.frames)
+
+    def furnish(body: str | None) -> None:
+        for k in drawn.get(body, ()):
+            geoms.write(elements[body], k)
+        for k in marked.get(body, ()):
+            place(SubElement(elements[body], "site", name=names[k]), Pose.of(d.frames[k].placement, names[k]))
+
+    furnish(None)
+    for limb in file:
+        name = limb.body.name
+        depths[name] = depths[limb.parent] + 1
+        if depths[name] > DEEPEST:
+            problem = f"body {name!r} lies in {DEEPEST} others, more than MuJoCo reads"
+            raise ModelError(f"{d.source}: {problem}; save the robot as .urdf, or lock joints")
+        elements[name] = element = SubElement(elements[limb.parent], "body", name=name)
+        place(element, limb.placement)
+        inertials.write(element, name)
+        for j in limb.joints:
+            _joint(element, j, lost)
+        furnish(name)
+    for j in d.joints:
+        if j.type is JointType.FIXED and j.name != f"{j.child}_fixed":
+            lost.add("the names of the fixed joints {}", j.name)
+
+
+def _by_body(elements: Sequence[Shape | Frame]) -> dict[str | None, list[int]]:
+    """Numbers of what lies on each body."""
+    found: dict[str | None, list[int]] = {}
+    for k, x in enumerate(elements):
+        found.setdefault(x.body, []).append(k)
+    return found
+
+
+# --- joints
+
+
+def _joint(body: Element, j: Joint, lost: Losses) -> None:
+    element = SubElement(body, "joint", name=j.name, type=KINDS.get(j.type, "hinge"))
+    free, scalar = j.type is JointType.FLOATING, j.type.nq == 1
+    if any(j.anchor) and j.type is not JointType.PRISMATIC:
+        element.set("pos", written(*j.anchor))
+    if scalar:
+        element.set("axis", written(*j.axis))
+        if j.zero:
+            element.set("ref", written(j.zero))
+        _limits(element, j, lost)
+    for key, value in {"damping": j.damping, "frictionloss": j.friction}.items():
+        if value:
+            element.set(key, written(value))
+    if not free:
+        for key, value in {"armature": j.armature, "stiffness": j.stiffness}.items():
+            if value:
+                element.set(key, written(value))
+        if scalar and j.stiffness:
+            element.set("springref", written(j.rest))
+    elif j.armature or j.stiffness:
+        lost.add("armature and springs of the free joints {}", j.name)
+    if not scalar and math.isfinite(min(j.upper, -j.lower, j.effort)):
+        lost.add("limits and efforts of the joints {}, which have several degrees of freedom", j.name)
+    soften(element, j.limit_softness, "limit")
+    soften(element, j.friction_softness, "friction")
+    if 0.0 < j.velocity < math.inf:
+        lost.add("velocity limits of the joints {}", j.name)
+
+
+def _limits(element: Element, j: Joint, lost: Losses) -> None:
+    """MuJoCo refuses ranges without extent."""
+    if j.lower < j.upper and math.isfinite(max(j.lower, -j.upper)):
+        element.set("range", written(j.lower, j.upper))
+    elif j.lower == j.upper:
+        lost.add("limits of the joints {}, of which the lower is the upper one", j.name)
+    if 0.0 < j.effort < math.inf:
+        element.set("actuatorfrcrange", written(-j.effort, j.effort))
+    elif j.effort == 0.0:
+        lost.add("the efforts of the joints {}, which are zero", j.name)
+
+
+# --- actuators and configurations
+
+
+def _actuators(root: Element, d: Contents, lost: Losses) -> list[str]:
+    """Write all; return their names."""
+    actuator = SubElement(root, "actuator")
+    names = lost.unique([a.name for a in d.actuators], "actuators")
+    for name, a in zip(names, d.actuators, strict=True):
+        element = SubElement(actuator, "general", name=name, joint=a.joint, gainprm=written(a.gain))
+        if a.gear != 1.0:
+            element.set("gear", written(a.gear))
+        if any(a.bias):
+            element.set("biastype", "affine")
+            element.set("biasprm", written(*a.bias))
+        for key, (lower, upper) in {"ctrlrange": a.control, "forcerange": a.force}.items():
+            if lower == upper:
+                lost.add(f"the {key} of the actuators {{}}, which has no extent", a.name)
+            elif math.isfinite(max(lower, -upper)):
+                element.set(key, written(lower, upper))
+    return names
+
+
+def _keyframes(root: Element, d: Contents, joints: Sequence[Joint], drives: Sequence[str], lost: Losses) -> None:
+    """All configurations, but for the start where bodies lie in it."""
+    keyframe = SubElement(root, "keyframe")
+    fixed = {j.name for j in d.joints if j.type is JointType.FIXED}
+    for c in d.configurations:
+        given, controls = dict(c.coordinates), dict(c.controls)
+        for name in given.keys() - fixed - {j.name for j in joints}:
+            lost.add(f"coordinates of {name} in the configurations {{}}", c.name)
+        if c.name == START:
+            if not controls and _is_start(given, joints):
+                continue
+            lost.add("the start in the configuration {} (a keyframe of the file)", c.name)
+        qpos = [x for j in joints for x in _qpos(j, given[j.name])]
+        key = SubElement(keyframe, "key", name=c.name, qpos=written(*qpos))
+        if any(controls.values()):
+            key.set("ctrl", written(*(controls.get(name, 0.0) for name in drives)))
+
+
+def _is_start(given: dict[str, tuple[float, ...]], joints: Sequence[Joint]) -> bool:
+    """Whether ball joints, whose bodies lie where they are at zero, are there."""
+    return all(given[j.name] == zero_of(j.type) for j in joints if j.type is JointType.SPHERICAL)
+
+
+def _qpos(j: Joint, x: tuple[float, ...]) -> tuple[float, ...]:
+    """MuJoCo's quaternions have the scalar first."""
+    return (*x[:-4], x[-1], *x[-4:-1]) if j.type.rotation else x

@@ -1,0 +1,133 @@
+"""Friction against spinning and rolling (condim 4 and 6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.robot.collision.shape_pairs import touching_pairs
+
+mujoco = pytest.importorskip("mujoco")
+
+SCENE = """<mujoco><option timestep="0.002" cone="{cone}" {option}/>
+<default><geom condim="{condim}" friction="{friction}" {geom}/></default><worldbody>
+<geom name="floor" type="plane" size="0 0 1"/>
+<body pos="0 0 0.11"><freejoint/><geom name="box" type="box" size=".1 .1 .1" mass="1"/></body>
+<body pos="1 0 0.1"><freejoint/><geom name="ball" type="sphere" size=".1" mass="2"/></body>
+</worldbody></mujoco>"""
+VELOCITY = np.array([0.0, 0.5, 0.0, 0.0, 0.0, 2.0, -0.3, 0.1, 0.0, 1.0, -3.0, 9.0])
+G = 9.81
+
+
+def text(condim: int, friction: str = "1 0.02 0.005", cone: str = "pyramidal", option: str = "", geom: str = "") -> str:
+    return SCENE.format(cone=cone, option=option, condim=condim, friction=friction, geom=geom)
+
+
+@pytest.mark.parametrize("condim", [3, 4, 6])
+@pytest.mark.parametrize(("friction", "option"), [("1 0.02 0.005", ""), ("0.5 0.005 0.0001", 'impratio="3"')])
+def test_pyramids_with_edges_for_turning_are_mujocos(condim: int, friction: str, option: str) -> None:
+    """A box that slides and turns, a ball that spins and rolls, to the tolerance of MuJoCo's solver."""
+    given = text(condim, friction, option=option)
+    model = mujoco.MjModel.from_xml_string(given)
+    model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations, model.opt.ls_tolerance = 0.0, 300, 200, 1e-10
+    data = mujoco.MjData(model)
+    robot = fw.load(given)
+    sim, order = fw.Simulation(robot, v=VELOCITY, contact="as in the file"), fw.MujocoOrder(robot, model)
+    data.qpos[:], data.qvel[:] = order.state(sim.q, sim.v)
+    for _ in range(300):
+        mujoco.mj_step(model, data)
+        sim.step()
+    np.testing.assert_allclose(order.state(sim.q, sim.v).qpos, data.qpos, atol=1e-6)
+
+
+@pytest.mark.parametrize("law", ["rigid", "compliant"])
+def test_a_ball_that_spins_slows_down_by_its_friction(law: str) -> None:
+    """By mu m g / (2/5 m r²) with its weight m g: rotation about the normal does not stop for condim 3."""
+    for condim, expected in ((3, 9.0), (4, 9.0 - 0.1 * 0.02 * G / (0.4 * 0.01))):
+        robot = fw.load(text(condim))
+        sim = fw.Simulation(robot, v=[*np.zeros(11), 9.0], contact=law)
+        sim.run(0.1)  # a contact that yields comes to rest
+        sim.v = [*np.zeros(11), 9.0]
+        sim.run(0.1)
+        assert sim.v[11] == pytest.approx(expected, abs=0.02)
+
+
+def test_a_ball_that_rolls_comes_to_rest() -> None:
+    """The rolling torque mu m g brakes 7/5 m r² v' / r = -mu g m: after v² / (2 a) with a = 5/7 mu g / r."""
+    robot = fw.load(text(6))
+    v = np.zeros(12)
+    v[6], v[10] = 0.3, 3.0
+    sim = fw.Simulation(robot, v=v)
+    braking = 5.0 / 7.0 * 0.005 * G / 0.1
+    sim.run(0.3)
+    assert np.linalg.norm(sim.v[6:9]) == pytest.approx(0.3 - 0.3 * braking, rel=5e-3)
+    sim.run(1.0)
+    assert sim.q[7] == pytest.approx(1.0 + 0.3**2 / (2.0 * braking), rel=5e-3)
+    np.testing.assert_allclose(sim.v, 0.0, atol=1e-9)
+
+
+def test_what_rests_stays_and_torques_are_on_both_bodies() -> None:
+    """A ball on a box, turned against it by a torque below the bound: neither moves, and the floor holds both."""
+    stack = text(4).replace('pos="1 0 0.1"', 'pos="0 0 0.3"').replace('pos="0 0 0.11"', 'pos="0 0 0.1"')
+    robot = fw.load(stack)
+    sim = fw.Simulation(robot)
+    torque = np.zeros((2, 6))
+    torque[1, 5] = 0.9 * 0.02 * 2.0 * G
+    sim.step()
+    for _ in range(200):
+        sim.step(external_forces=torque)
+    np.testing.assert_allclose(sim.v, 0.0, atol=1e-8)
+    np.testing.assert_allclose(sim.contact_forces[1, 5], -torque[1, 5], rtol=1e-6)
+
+
+def test_robots_of_a_fleet_turn_as_one_alone() -> None:
+    robot = fw.load(text(6))
+    many = fw.Simulation(robot, q=np.tile(robot.start(), (3, 1)), v=np.tile(VELOCITY, (3, 1)) * [[1.0], [0.5], [2.0]])
+    many.run(0.2)
+    alone = fw.Simulation(robot, v=2.0 * VELOCITY)
+    alone.run(0.2)
+    np.testing.assert_array_equal(many.q[2], alone.q)
+
+
+def test_frictions_of_pairs_are_mixed_as_in_mujoco() -> None:
+    """The greater of two, that of the geom of higher priority, or a pair's own; none below condim 4 and 6."""
+
+    def pairs(given: str) -> dict[frozenset[str], tuple[float, float]]:
+        robot = fw.load(given)
+        return {frozenset((robot.shapes[p.i].name, robot.shapes[p.j].name)): p.turning for p in touching_pairs(robot)}
+
+    floor = frozenset(("floor", "ball"))
+    assert pairs(text(3))[floor] == (0.0, 0.0)
+    assert pairs(text(4))[floor] == (0.02, 0.0)
+    assert pairs(text(6))[floor] == (0.02, 0.005)
+    rough = text(6).replace('name="ball"', 'name="ball" friction="1 0.1 0.001"')
+    assert pairs(rough)[floor] == (0.1, 0.005)
+    assert pairs(rough.replace('name="ball"', 'name="ball" priority="1"'))[floor] == (0.1, 0.001)
+    own = '</worldbody><contact><pair geom1="floor" geom2="ball" condim="6" friction="1 1 0.3 0.2 0.2"/></contact>'
+    assert pairs(text(3).replace("</worldbody>", own))[floor] == (0.3, 0.2)
+
+
+def test_a_robot_with_many_bodies_has_it_too() -> None:
+    """A chain of ten links, of which contacts see the inverse mass matrix: as by the Delassus matrix of all its bodies."""
+    shape = '<geom type="capsule" fromto="0 0 0 .2 0 0" size=".05" mass="1"/>'
+    links = f'<body pos="0.2 0 0"><joint axis="0 0 1"/>{shape}' * 9
+    chain = f"""<mujoco><option timestep="0.002"/><default><geom condim="4" friction="1 0.05 0.001"/></default><worldbody>
+    <geom type="plane" size="0 0 1"/><body pos="0 0 0.05"><freejoint/>{shape}{links}{"</body>" * 10}</worldbody></mujoco>"""
+    robot = fw.load(chain)
+    v: Any = np.zeros(robot.nv)
+    v[0], v[5], v[6:] = 0.5, 1.0, 0.5
+    found = []
+    for algorithm in ("auto", "kjr"):
+        sim = fw.Simulation(robot, v=v, contact=fw.ContactOptions(delassus=algorithm))
+        assert sim._stage.inertia.by_inverse == (algorithm == "auto")
+        sim.run(0.1)
+        found.append(sim.q)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-7)
+
+
+def test_derivatives_are_not_there() -> None:
+    with pytest.raises(NotImplementedError, match="friction against spinning or rolling"):
+        fw.Simulation(fw.load(text(4))).derivatives()
