@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test pytest coverage trial aarch64 examples jax torch casadi dask bench bench-gpu papers docs figures pictures lint hooks wheel workflows clean
+.PHONY: demo test pytest coverage trial aarch64 examples jax torch casadi dask bench bench-gpu conformance papers docs figures pictures lint hooks wheel workflows clean
 
 demo: $(VENV)/.demo
 	$(BIN)/featherweight demo --output output
@@ -122,6 +122,14 @@ bench: $(VENV)/.test
 bench-gpu: $(VENV)/.test
 	PYTHONPATH=benchmarks/peers $(BIN)/python benchmarks/gpu/run.py $(if $(MINUTES),--minutes $(MINUTES))
 
+# Problems that others have defined: the MJCF files of eight packages beside MuJoCo, benchmark problems of multibody dynamics and of
+# engines for robots, and a pinched capsule. Half an hour. Of the packages the files alone are needed.
+conformance: $(VENV)-conformance/.made
+	$(VENV)-conformance/bin/python benchmarks/peers/conformance.py --jobs 2
+	PYTHONPATH=tests $(VENV)-conformance/bin/python benchmarks/peers/multibody_problems.py
+	$(VENV)-conformance/bin/python benchmarks/peers/sim_benchmark.py
+	$(VENV)-conformance/bin/python benchmarks/peers/creep.py
+
 # ROBOTS is a folder with atlas.urdf and shadow_hand_right.xml, which no package has; what needs them is left out without.
 papers: $(VENV)/.test
 	PYTHONPATH=benchmarks/peers $(BIN)/python benchmarks/papers/make_report.py $(if $(ROBOTS),--robots $(ROBOTS))
@@ -151,6 +159,9 @@ $(VENV)-examples/.made: EXTRAS := examples,identification
 $(VENV)-figures/.made: EXTRAS := test
 $(VENV)-figures/.made: PEERS := pin-pink mink roboticstoolbox-python
 
+$(VENV)-conformance/.made: EXTRAS := test
+$(VENV)-conformance/.made: FILES := playground mjlab dm_control robosuite gymnasium-robotics metaworld myosuite myo-sim
+
 # Later releases of zizmor may ask for more.
 $(VENV)-release/.made:
 	$(PYTHON) -m venv $(VENV)-release
@@ -160,6 +171,7 @@ $(VENV)-release/.made:
 $(VENV)-%/.made: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-$*
 	$(VENV)-$*/bin/python -m pip install --quiet --editable '.[$(EXTRAS)]' pytest pytest-xdist $(PEERS)
+	$(if $(FILES),$(VENV)-$*/bin/python -m pip install --quiet --no-deps $(FILES))
 	touch $@
 
 clean:

@@ -39,7 +39,7 @@ class ParallelRobots:
         self.links = Links(description, robot)
         home = home_of(robot)
         self.simulation = Simulation(
-            robot, None, integrator, q=np.tile(home, (robots, 1)), contact=ContactOptions(max_penetration=BURIED),
+            robot, None, integrator, q=np.tile(home, (robots, 1)), contact=ContactOptions(max_penetration=BURIED, overlaps="refuse"),
             on_failure="stop", threads=threads,
         )  # fmt: skip
         root = root_without_place(description, robot)
