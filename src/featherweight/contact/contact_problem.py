@@ -35,10 +35,12 @@ from .relative_rows import (
     write_ends,
 )
 from .row_factor import (
+    NO_BRANCHES,
     FactorSizes,
     RowFactor,
     RowFactorWork,
     begin_one_branch,
+    blocks_of_factor,
     no_factor,
     planned_factor,
     row_factor_work,
@@ -170,6 +172,7 @@ class AssemblyWork(NamedTuple):
     pair: Integers  # (k,) numbers of the pairs of bodies that touch
     key: Integers  # (k + n,)
     rows_of_A: Vector  # (m nv,)
+    split: RowFactorWork
     turning: Integers  # (k,) as in `Problem`
     turning_friction: Matrix  # (k, 2)
 
@@ -184,7 +187,7 @@ def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) ->
         factor_work(columns), np.empty(columns, np.int64), np.full(1, -1),
         row_factor_work(contacts + rows, sizes),
         np.empty(contacts, np.int64), np.empty(contacts + rows, np.int64), np.empty(m * sizes.columns),
-        np.empty(contacts, np.int64), np.empty((contacts, 2)),
+        row_factor_work(m, NO_BRANCHES), np.empty(contacts, np.int64), np.empty((contacts, 2)),
     )  # fmt: skip
 
 
@@ -294,22 +297,26 @@ def problem_of_rows(
     """Return the problem with its matrix A, or with B in place of it where that is cheaper."""
     given, m, k, sliding = p.problem, len(p.approach), len(contacts.gap), len(p.law.friction)
     A, B, active = given.A, given.B, p.active[3 * (k - sliding) :]
-    takes_A = given.cones == PYRAMIDS or k > sliding
+    takes_A, turning = given.cones == PYRAMIDS, k - sliding
     pairs = group_contacts(model, contacts, work.factor_rows)
     for c in range(k):
         work.pair[c] = work.factor_rows.group[c]
     geometry = ContactGeometry(placement, p.axes, p.rows, sliding)
     if delassus.by_inverse:
         B = factor_by_inverse(model, contacts, geometry, active, pairs, delassus.factors, delassus.work, work.factor_rows)
-        factored = is_cheaper(B, k) and not takes_A
+        if turning > 0:
+            B = with_rows_of_turning(B, sliding, turning, work.split)
+        factored = is_cheaper(B, sliding) and not takes_A
         if not factored:
-            write_square(B, k, work.rows_of_A, A)
+            write_square(B, sliding, work.rows_of_A, A)
     else:
         size = pick_rows(model, contacts, active, delassus, work)
         factored = m > REDUNDANT * min(size, model.nv) and not takes_A
         if factored:
             rank = write_factor(delassus.G, size, work.factor)
             B = factor_of_rows(model, contacts, geometry, active, delassus, pairs, rank, work)
+            if turning > 0:
+                B = with_rows_of_turning(B, sliding, turning, work.split)
         else:
             write_contact_delassus(model, contacts, p.rows, active, delassus, work.half, A)
     work.columns[0] = B.size if factored else -1
@@ -319,6 +326,18 @@ def problem_of_rows(
         for i in range(m):
             A[i, i] += p.law.compliance[i]
     return given._replace(A=A, B=B, pair=work.pair[:sliding])
+
+
+def with_rows_of_turning(B: RowFactor, sliding: int, turning: int, work: RowFactorWork) -> RowFactor:
+    """Return B with the rows of each contact behind the first `sliding` ones as blocks of their own: they have bounds."""
+    for i in range(len(B.at) + 2 * turning):
+        c = i
+        if i >= sliding:
+            c = sliding + (i - sliding) // 3 if i < sliding + 3 * turning else i - 2 * turning
+        l = (i - sliding) % 3 if sliding <= i < sliding + 3 * turning else 0
+        work.group[i] = B.group[c]
+        work.at[i] = B.at[c] + l * B.rows[B.group[c]] if B.at[c] >= 0 else B.at[c] - l
+    return blocks_of_factor(B, len(B.at) + 2 * turning, work)
 
 
 def is_cheaper(B: RowFactor, k: int) -> bool:

@@ -39,8 +39,8 @@ class ParallelRobots:
         self.links = Links(description, robot)
         home = home_of(robot)
         self.simulation = Simulation(
-            robot, None, integrator, q=np.tile(home, (robots, 1)), contact=ContactOptions(max_penetration=BURIED, overlaps="refuse"),
-            on_failure="stop", threads=threads,
+            robot, None, integrator, q=np.tile(home, (robots, 1)), on_failure="stop", threads=threads,
+            contact=ContactOptions(max_penetration=BURIED, overlaps="refuse"),
         )  # fmt: skip
         root = root_without_place(description, robot)
         if root is not None:

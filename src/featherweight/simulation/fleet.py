@@ -67,7 +67,8 @@ class Fleet:
     def __init__(self, model: StepModel, contacts: ContactStage, touching: bool, threads: int | None, on_failure: str) -> None:
         self.model, self.contacts, self.threads, self.on_failure = model, contacts, threads, on_failure
         straight = model.integrator == "semi-implicit" and not model.robot.closed and not model.driven
-        self.room, self._external = ROOM, model.in_fluid  # whether there may be forces on bodies
+        self.room = ROOM * (2 if contacts.settings.turning else 1)
+        self._external = model.in_fluid  # whether there may be forces on bodies
         alone = straight and not touching and not self._external
         self._may_fly = alone and model.robot.forward_dynamics.execution == "traced"
         self._tables: deque[StagesTable] = deque()

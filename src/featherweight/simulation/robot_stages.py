@@ -20,7 +20,7 @@ from ..contact.joint_rows import (
     write_row_gaps,
     write_row_speeds,
 )  # fmt: skip
-from ..contact.laws import RETURN_SPEED, RIGID
+from ..contact.laws import PYRAMIDS, RETURN_SPEED, RIGID
 from ..contact.patches import reduce_patches
 from ..engine.loops.array_types import Matrix, Vector
 from ..engine.loops.kernels import call_machine
@@ -39,6 +39,7 @@ from .smooth_motion import (
     energies,
     greatest,
     integrate_smoothly,
+    ordered_product,
     write_given,
     write_row_velocity,
 )  # fmt: skip
@@ -134,6 +135,8 @@ def find_impulses_of_step(s: RobotStages) -> int:
         if not done.residual <= done.allowed or not drives_pass(s):
             break
         done = resolve(t.model, contacts, k, delassus_of(s), t.impulses, t.workspace, turning)
+    if turning > 0:
+        take_turning_back(t, sliding, turning)
     report = t.report
     report[0], report[1], report[2], report[3] = done.residual, done.allowed, done.newton_steps, done.interior_steps
     report[4], report[5], report[6] = done.parting, done.stored, done.inexact
@@ -144,7 +147,7 @@ def leave_out_redundant(t: TouchingRecord, gravity: float) -> int:
     """Put contacts that are redundant within their patch behind the others, without impulses; how many others there are."""
     settings, model, contacts = t.model.settings, t.model, first_contacts(t.contacts, t.counts[0])
     tolerance = max(settings.tolerance * gravity * settings.step * settings.step, LEAST_GAP)
-    if settings.law != RIGID or settings.turning:  # each contact counts
+    if settings.law != RIGID:  # each contact yields
         t.counts[2] = len(contacts.gap)
         return len(contacts.gap)
     count = reduce_patches(contacts, model.friction, model.restitution, tolerance, t.patches)
@@ -155,18 +158,43 @@ def leave_out_redundant(t: TouchingRecord, gravity: float) -> int:
 
 
 def add_turning(t: TouchingRecord, count: int) -> int:
-    """Put copies of the contacts with friction against spinning or rolling behind all; how many there are."""
-    contacts, added = t.contacts, 0
+    """Put copies of the first contacts, where they have friction against spinning or rolling, behind these; how many.
+
+    Where normal impulses of the step before bound it, those are left out that had none. Other contacts move behind the copies.
+    """
+    contacts, total, added = t.contacts, t.counts[0], 0
     for c in range(count):
-        candidate = contacts.candidate[c]
-        if t.model.turning[candidate, 0] > 0.0 or t.model.turning[candidate, 1] > 0.0:
-            other = count + added
-            contacts.candidate[other], contacts.a[other], contacts.b[other] = candidate, contacts.a[c], contacts.b[c]
-            contacts.gap[other] = contacts.gap[c]
-            copy(contacts.point[c], contacts.point[other])
-            copy(contacts.normal[c], contacts.normal[other])
-            added += 1
+        added += 1 if turns(t, c) else 0
+    for c in range(total - 1, count - 1, -1):
+        copy_contact(contacts, c, c + added)
+    other = count
+    for c in range(count):
+        if turns(t, c):
+            copy_contact(contacts, c, other)
+            other += 1
     return added
+
+
+def turns(t: TouchingRecord, c: int) -> bool:
+    """Whether a contact has friction against spinning or rolling in this step."""
+    candidate = t.contacts.candidate[c]
+    rubs = t.model.turning[candidate, 0] > 0.0 or t.model.turning[candidate, 1] > 0.0
+    last = ordered_product(t.impulses.last_force[candidate], t.contacts.normal[c])
+    return rubs and (t.model.settings.cones == PYRAMIDS or last > 0.0)
+
+
+def take_turning_back(t: TouchingRecord, count: int, added: int) -> None:
+    """Take the copies of `add_turning` away."""
+    for c in range(count, t.counts[0]):
+        copy_contact(t.contacts, c + added, c)
+
+
+def copy_contact(contacts: ContactPoints, source: int, target: int) -> None:
+    """Copy a contact to another place."""
+    contacts.candidate[target], contacts.gap[target] = contacts.candidate[source], contacts.gap[source]
+    contacts.a[target], contacts.b[target] = contacts.a[source], contacts.b[source]
+    copy(contacts.point[source], contacts.point[target])
+    copy(contacts.normal[source], contacts.normal[target])
 
 
 def drives_pass(s: RobotStages) -> bool:
