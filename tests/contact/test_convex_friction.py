@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from featherweight.contact.impulses import natural_residual, solve_problem
+from featherweight.contact.edges import MOST_EDGES
+from featherweight.contact.impulses import natural_residual, of_arrays, solve_in_room, solve_problem, solver_work
 from featherweight.contact.laws import CONES, PYRAMIDS, Problem, project_on_cone
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -66,15 +67,15 @@ def test_impulses_of_cones_obey_their_conditions(seed: int) -> None:
             assert abs(u[3 * c : 3 * c + 3] @ f[3 * c : 3 * c + 3]) < 1e-8
 
 
-def directions(p: Problem) -> tuple[Array, Array]:
+def directions(p: Problem, turning: Array, friction: Array) -> tuple[Array, Array]:
     """E, whose columns are those of edges and then of rows, and the compliance of each."""
     k, m = len(p.mu), len(p.b)
     columns, yielding = [], []
     for c, mu in enumerate(p.mu):
         bounded = [(3 * c + 1, mu), (3 * c + 2, mu)]
-        if len(p.turning) and p.turning[c] >= 0:
-            spinning, rolling = p.turning_friction[c]
-            first = 3 * (k + p.turning[c])
+        if turning[c] >= 0:
+            spinning, rolling = friction[c]
+            first = 3 * (k + turning[c])
             bounded += [(first, spinning)] + [(first + 1, rolling), (first + 2, rolling)] * bool(rolling)
         for row, most in bounded:
             for part in (most, -most):
@@ -83,22 +84,20 @@ def directions(p: Problem) -> tuple[Array, Array]:
                 edge[row] += part
                 columns.append(edge)
                 yielding.append(2 * len(bounded) * p.R[3 * c])
-    rows = range(3 * k + 3 * int(np.sum(p.turning >= 0)), m)
+    rows = range(3 * k + 3 * int(np.sum(turning >= 0)), m)
     E = np.column_stack([*columns, *(np.eye(m)[i] for i in rows)])
     return E, np.array([*yielding, *(p.R[i] for i in rows)])
 
 
-def with_turning(p: Problem, seed: int) -> Problem:
+def with_turning(p: Problem, seed: int) -> tuple[Problem, Array, Array]:
     """The same problem, of which the rows of two contacts are the turning of the first ones."""
     rng, k = np.random.default_rng(seed), len(p.mu) - 2
     friction = np.zeros((k, 2))
     friction[:2] = rng.uniform(0.1, 0.5, (2, 2))
     friction[1, 1] = 0.0
     lower = np.concatenate([np.zeros(6), p.lower])
-    turning = np.array([0, 1, *(-1,) * (k - 2)])
-    return p._replace(
-        mu=p.mu[:k], lower=lower, upper=np.concatenate([lower[:6], p.upper]), turning=turning, turning_friction=friction
-    )
+    upper, turning = np.concatenate([lower[:6], p.upper]), np.array([0, 1, *(-1,) * (k - 2)])
+    return p._replace(mu=p.mu[:k], lower=lower, upper=upper), turning, friction
 
 
 @pytest.mark.parametrize("turns", [False, True])
@@ -106,13 +105,17 @@ def with_turning(p: Problem, seed: int) -> Problem:
 def test_impulses_of_pyramids_are_those_of_their_edges(seed: int, turns: bool) -> None:
     """The minimum of the energy of the edges' impulses, by bounded least squares (Stark and Parker 1995)."""
     p = convex_problem(seed, PYRAMIDS)
-    p = with_turning(p, seed) if turns else p
-    (E, yielding), rows = directions(p), 3
+    turning, friction = np.full(len(p.mu), -1), np.zeros((len(p.mu), 2))
+    if turns:
+        p, turning, friction = with_turning(p, seed)
+    (E, yielding), rows = directions(p, turning, friction), 3
     A, b = E.T @ (p.A - np.diag(p.R)) @ E + np.diag(yielding), E.T @ p.b
     low, high = np.zeros(len(b)), np.full(len(b), np.inf)
     low[-rows:], high[-rows:] = p.lower[-rows:], p.upper[-rows:]
     L = np.linalg.cholesky(A)
     x = lsq_linear(L.T, -np.linalg.solve(L, b), (low, high), method="bvls", tol=1e-14).x
-    solution = solve_problem(p, np.random.default_rng(seed).standard_normal(len(p.b)), 1e-10)
-    assert solution.residual < 1e-9
-    np.testing.assert_allclose(solution.impulses[: len(p.b)], E @ x, atol=1e-6)
+    work = solver_work(len(p.b), edges=MOST_EDGES * len(p.mu) + len(p.b))
+    work.edges.turning[: len(turning)], work.edges.turning_friction[: len(turning)] = turning, friction
+    residual, _, _ = solve_in_room(of_arrays(p), np.random.default_rng(seed).standard_normal(len(p.b)), 1e-10, work)
+    assert residual < 1e-9
+    np.testing.assert_allclose(work.best[: len(p.b)], E @ x, atol=1e-6)

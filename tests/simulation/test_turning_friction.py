@@ -123,9 +123,10 @@ def test_a_robot_with_many_bodies_has_it_too() -> None:
     for algorithm in ("auto", "kjr"):
         sim = fw.Simulation(robot, v=v, contact=fw.ContactOptions(delassus=algorithm))
         assert sim._stage.inertia.by_inverse == (algorithm == "auto")
-        sim.run(0.1)
-        found.append(sim.q)
-    np.testing.assert_allclose(found[0], found[1], atol=1e-5)  # the solver's tolerance, grown by what slides
+        sim.run(0.01)  # normal impulses of a chain on a plane, which bound friction, are not unique
+        found.append(sim.v)
+    assert abs(found[0][5] - v[5]) > 0.05
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
 
 
 def test_derivatives_are_not_there() -> None:

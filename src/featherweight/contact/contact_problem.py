@@ -253,9 +253,6 @@ def assembled(
         start[3 * k + i] = impulses.last_row[r]
     write_law(model, RowMotion(contacts.candidate, active, gap, approach, before), law)
     write_turning_law(model, contacts, p, turning, work)
-    if turning > 0:
-        given = p.problem._replace(turning=work.turning[:k], turning_friction=work.turning_friction[:k])
-        p = p._replace(problem=given)
     return p._replace(problem=problem_of_rows(model, contacts, kinematics.placement, p, delassus, work))
 
 
@@ -430,7 +427,7 @@ def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int, turning: int =
     m, law = 3 * k + n, law_in(work.law, pyramid, k, n)
     problem = Problem(
         as_matrix(work.A, m, m), law.bias, law.friction, law.lower, law.upper, law.pyramid, no_factor(work.factor_rows),
-        law.compliance, work.pair[:0], 0, work.turning[:0], work.turning_friction[:0],
+        law.compliance, work.pair[:0],
     )  # fmt: skip
     each = k + turning
     return AssembledProblem(

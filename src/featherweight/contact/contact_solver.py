@@ -22,7 +22,7 @@ from .contact_problem import (
     assembled,
     assembly_work,
 )  # fmt: skip
-from .edges import MOST_EDGES
+from .edges import MOST_EDGES, EdgeWork
 from .impulses import Solution, SolverWork, greatest_of, solve_in, solver_work
 from .interior_point import ACCEPTED
 from .laws import COULOMB, PYRAMIDS, RETURN_SPEED, Problem, bounces, part_of_restitution, stored_energy, write_restitution
@@ -300,8 +300,7 @@ def problem_of_normals(p: AssembledProblem, kept: int, work: ImpulseWork) -> Pro
                 A[i, j] = whole.A[pushed[i], pushed[j]]
             A[i, i] -= p.law.compliance[pushed[i]]
     return Problem(
-        A, work.gap[:kept], work.none, work.zero[:kept], work.unbounded[:kept], False, B, work.zero[:kept], whole.pair[:0],
-        0, whole.turning[:0], whole.turning_friction[:0],
+        A, work.gap[:kept], work.none, work.zero[:kept], work.unbounded[:kept], False, B, work.zero[:kept], whole.pair[:0]
     )  # fmt: skip
 
 
@@ -328,6 +327,14 @@ def newly_stored(p: AssembledProblem, f: Vector, step: float, gap: Vector, work:
     return stored_energy(law, gap) - before
 
 
+def write_turning(k: int, turning: int, assembly: AssemblyWork, edges: EdgeWork) -> None:
+    """Write which of k contacts have edges for turning."""
+    for c in range(k):
+        edges.turning[c] = assembly.turning[c] if turning > 0 else -1
+        for l in range(2):
+            edges.turning_friction[c, l] = assembly.turning_friction[c, l]
+
+
 def resolve(
     model: ContactModel,
     contacts: ContactPoints,
@@ -340,6 +347,8 @@ def resolve(
     """Write one robot's impulses, and return the solver's report; `turning` as of `assembled`."""
     work = workspace.impulses
     p = assembled(model, contacts, kinematics, delassus, impulses, workspace.assembly, turning)
+    if p.problem.cones == PYRAMIDS:
+        write_turning(len(p.law.friction), turning, workspace.assembly, work.solver.edges)
     tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
     allowed = ACCEPTED * tolerance
     solution = Solution(work.f[: len(p.start)], np.inf, 0, 0)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Vector
+from ..engine.loops.array_types import Integers, Matrix, Vector
 from ..engine.loops.kernels import as_matrix
 from .laws import Problem
 
@@ -33,13 +33,16 @@ class EdgeWork(NamedTuple):
     part: Vector
     row: Integers  # (n,)
     other: Integers
+    turning: Integers  # (n,) which three rows behind those of contacts are a contact's turning, or -1
+    turning_friction: Matrix  # (n, 2) [m] against spinning and rolling
 
 
 def edge_work(size: int) -> EdgeWork:
     """Room for so many unknowns."""
     b, lower, upper, impulses, part = np.empty((5, size))
     row, other = np.empty((2, size), np.int64)
-    return EdgeWork(np.empty(size * size), b, lower, upper, impulses, part, row, other)
+    turning, friction = np.full(size, -1), np.zeros((size, 2))
+    return EdgeWork(np.empty(size * size), b, lower, upper, impulses, part, row, other, turning, friction)
 
 
 def list_edges(problem: Problem, work: EdgeWork) -> int:
@@ -48,12 +51,12 @@ def list_edges(problem: Problem, work: EdgeWork) -> int:
     for c in range(k):
         for l in range(2):
             count = add_edges(work, count, 3 * c, 3 * c + 1 + l, problem.mu[c])
-        t = problem.turning[c] if len(problem.turning) > 0 else -1
+        t = work.turning[c]
         for l in range(3 if t >= 0 else 0):
-            most = problem.turning_friction[c, min(l, 1)]
+            most = work.turning_friction[c, min(l, 1)]
             if most > 0.0:
                 count = add_edges(work, count, 3 * c, 3 * (k + t) + l, most)
-    for i in range(3 * k + 3 * turnings(problem), len(problem.b)):
+    for i in range(3 * k + 3 * turnings(k, work), len(problem.b)):
         work.row[count], work.other[count], work.part[count] = i, i, 0.0
         count += 1
     return count
@@ -66,19 +69,19 @@ def add_edges(work: EdgeWork, count: int, row: int, other: int, part: float) -> 
     return count + 2
 
 
-def turnings(problem: Problem) -> int:
-    """How many contacts have friction against spinning or rolling."""
+def turnings(k: int, work: EdgeWork) -> int:
+    """How many of k contacts have friction against spinning or rolling."""
     count = 0
-    for t in problem.turning:
-        count += 1 if t >= 0 else 0
+    for c in range(k):
+        count += 1 if work.turning[c] >= 0 else 0
     return count
 
 
-def edges_of(problem: Problem, c: int) -> int:
+def edges_of(c: int, work: EdgeWork) -> int:
     """The number of edges of a contact."""
     count = 4
-    if len(problem.turning) > 0 and problem.turning[c] >= 0:
-        count += (2 if problem.turning_friction[c, 0] > 0.0 else 0) + (4 if problem.turning_friction[c, 1] > 0.0 else 0)
+    if work.turning[c] >= 0:
+        count += (2 if work.turning_friction[c, 0] > 0.0 else 0) + (4 if work.turning_friction[c, 1] > 0.0 else 0)
     return count
 
 
@@ -91,15 +94,13 @@ def problem_of_edges(problem: Problem, size: int, work: EdgeWork) -> Problem:
         for y in range(x + 1):
             A[x, y] = A[y, x] = entry_of_row(problem, i, y, work) + part * entry_of_row(problem, j, y, work)
         if i < 3 * k:
-            A[x, x] += edges_of(problem, i // 3) * R[i]
+            A[x, x] += edges_of(i // 3, work) * R[i]
             b[x], lower[x], upper[x] = problem.b[i] + part * problem.b[j], 0.0, np.inf
         else:
             A[x, x] += R[i]
             b[x], lower[x], upper[x] = problem.b[i], problem.lower[i - 3 * k], problem.upper[i - 3 * k]
     none = problem.mu[:0]
-    return problem._replace(
-        A=A, b=b, mu=none, lower=lower, upper=upper, R=none, pair=problem.pair[:0], cones=0, turning=problem.turning[:0]
-    )
+    return problem._replace(A=A, b=b, mu=none, lower=lower, upper=upper, R=none, pair=problem.pair[:0], cones=0)
 
 
 def entry_of_row(problem: Problem, i: int, y: int, work: EdgeWork) -> float:
@@ -119,7 +120,7 @@ def write_edges(problem: Problem, f: Vector, size: int, work: EdgeWork) -> None:
         i, part = work.row[x], work.part[x]
         if i < 3 * len(problem.mu):
             friction = f[work.other[x]] / (2.0 * part) if part != 0.0 else 0.0
-            work.impulses[x] = max(f[i] / edges_of(problem, i // 3) + friction, 0.0)
+            work.impulses[x] = max(f[i] / edges_of(i // 3, work) + friction, 0.0)
         else:
             work.impulses[x] = f[i]
 

@@ -116,9 +116,9 @@ def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution
 
 def of_arrays(problem: Problem) -> Problem:
     """With arrays as compiled functions take them."""
-    A, b, mu, lower, upper, pyramid, B, R, pair, cones, turning, friction = problem
+    A, b, mu, lower, upper, pyramid, B, R, pair, cones = problem
     A, b, mu, lower, upper, R = (np.ascontiguousarray(x, float) for x in (A, b, mu, lower, upper, R))
-    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64), cones, turning, friction)
+    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64), cones)
 
 
 def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> Solution:

@@ -114,7 +114,6 @@ def problem_of_island(problem: Problem, island: int, f: Vector, work: Islands) -
     return Problem(
         none, work.b[:at], work.mu[:contacts], work.lower[:rows], work.upper[:rows], problem.pyramid,
         factor_of_island(problem.B, island, work), work.R[:at], work.pair[:paired], problem.cones,
-        problem.turning[:0], problem.turning_friction[:0],
     )  # fmt: skip
 
 

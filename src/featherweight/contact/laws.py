@@ -53,8 +53,6 @@ class Problem(NamedTuple):
     R: Vector = np.zeros(0)  # (m,) the compliance, where B is given
     pair: Integers = np.zeros(0, np.int64)  # (k,) numbers of the pairs of bodies that touch, or (0,) where nothing is known
     cones: int = 0  # COULOMB, or a convex problem: with CONES, or with PYRAMIDS by their edges
-    turning: Integers = np.zeros(0, np.int64)  # (k,) which three rows behind those of contacts are a contact's turning, or -1
-    turning_friction: Matrix = np.zeros((0, 2))  # (k, 2) [m] against spinning and rolling
 
     @property
     def factored(self) -> bool:

@@ -69,7 +69,7 @@ def _accelerated(model: StepModel, ahead: float) -> list[Stage]:
         return [Stage(program, ("q", "v", "tau"), ("a",))]
     robot, s = model.robot, model.forces.springs
     numbers: Any = (numbers_of(x) for x in (s.damping, s.stiffness, s.rest))
-    places: Any = (tuple(map(int, x)) for x in (s.at, s.quaternion, s.axis))
+    places: Any = (tuple(map(int, x)) for x in (s.at, s.quaternion, s.axis, s.turning))
     springs = Springs(*numbers, *places)
     arrays = Input("q", (robot.nq,)), Input("v", (robot.nv,)), Input("tau", (robot.nv,))
     passive = KernelProgram("passive_forces", add_passive_forces, (springs, ahead), arrays, (Output("load", (robot.nv,)),))

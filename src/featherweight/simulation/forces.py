@@ -29,6 +29,7 @@ class Springs(NamedTuple):
     at: Integers  # the place of the coordinate in q, where there is a spring
     quaternion: Integers  # the place of the joint's quaternion in q, where a ball joint has a spring; -1 elsewhere
     axis: Integers  # and which component of its rotation vector the coordinate is
+    turning: Integers  # the rows of such joints
 
 
 TURNS = 6  # of Newton's method for an angle
@@ -129,8 +130,9 @@ class ForcesAtJoints:
         self.lower, self.upper = np.where(self.at >= 0, lower, -np.inf), np.where(self.at >= 0, upper, np.inf)
         self.left_out = sorted({name for kind in OF_JOINTS for name in robot.left_out_at_joints.get(kind, ())})
         self.smooth = bool(self.damping.any() or self.stiffness.any())
-        self.springs = Springs(self.damping, self.stiffness, self.rest, np.maximum(self.at, 0), quaternion, axis)
-        self.turning_springs = bool((quaternion >= 0).any())
+        at, turning = np.maximum(self.at, 0), np.flatnonzero(quaternion >= 0)
+        self.springs = Springs(self.damping, self.stiffness, self.rest, at, quaternion, axis, turning)
+        self.turning_springs = len(turning) > 0
         self._sprung = np.flatnonzero(self.stiffness)
         self.actuators = tuple(actuators)
         self.drives = self._of_actuators()

@@ -43,7 +43,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Call = tuple[Any, ...]  # a function, and the arrays that it reads and writes
 
 NO_ROWS = np.zeros(0, np.int64)
-NO_SPRINGS = Springs(np.zeros(0), np.zeros(0), np.zeros(0), NO_ROWS, NO_ROWS, NO_ROWS)
+NO_SPRINGS = Springs(np.zeros(0), np.zeros(0), np.zeros(0), NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
 OF_ENERGY = ("kinetic", "potential")  # calls that depend on inertias: without, and with what meets springs at the step's end
 OF_MASS = (
     "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows",

@@ -178,6 +178,10 @@ def add_springs(s: RobotStages, ahead: float) -> None:
     write_row_velocity(s, p.w)
     for r in range(len(springs.damping)):
         spring = springs.damping[r], springs.stiffness[r], springs.rest[r]
+        p.row_force[r] = spring_force(spring, p.x[springs.at[r]], p.row_velocity[r], ahead)
+    for k in range(len(springs.turning)):
+        r = springs.turning[k]
+        spring = springs.damping[r], springs.stiffness[r], springs.rest[r]
         p.row_force[r] = spring_force(spring, coordinate_of_row(springs, p.x, r), p.row_velocity[r], ahead)
     write_carried(s, p.carried)
     for i in range(len(p.load)):
