@@ -6,12 +6,14 @@ With r the gap, negative where bodies overlap, and v the velocity at the beginni
 
 (Todorov 2014, and the chapter Computation of MuJoCo's documentation). With the impulse f = h F and the velocity after the step
 this is a law of impulses: u = A f + R f + v_free - v + h (b v + k d r). Friction of contacts has k = 0 and an R of its own.
-MuJoCo lets sliding contacts lift off, since its problem is convex; here Coulomb's law holds.
+MuJoCo lets sliding contacts lift off, since its problem is convex: so do problems with `CONES` and `PYRAMIDS` (see `laws`), and
+those with `COULOMB` do not.
 
 The inverse inertia w is that of the bodies that touch, each alone at its centre of mass, in the configuration of the file.
 With elliptic cones R is that of w, divided by `impratio` for friction. With pyramidal ones MuJoCo has four impulses l >= 0
 along the edges, with R' = 2 mu² / impratio times the R of w (1 + mu²) each; where all are positive that is R' / 4 for the
-normal impulse sum(l), and R' / (2 mu²) for friction, mu times the difference of two.
+normal impulse sum(l), and R' / (2 mu²) for friction, mu times the difference of two. With friction against spinning and rolling
+there are six or ten edges in place of four.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from ..model.contact_rules import Softness
 
 LEAST, MOST = 1e-4, 0.9999  # impedance
 FLAT = 1e-15  # [m, rad] of the curve of the impedance, which is then the mean of both ends
+IMMOVABLE = 1e-15  # [1/kg, 1/(kg m²)] the least inverse inertia: of a point on the axis of a hinge
 BITS = 30  # of the fraction of a power
 ABSENT = 1e12  # [m/s per N s] compliance of what does not touch yet
 NONE = np.zeros((0, 9))
@@ -60,7 +63,7 @@ def numbers_of(softness: Sequence[Softness], inverse: Vector, friction: Vector, 
         if s.solimp[2] <= FLAT:
             least = greatest = 0.5 * (least + greatest)
         width, midpoint, power = max(s.solimp[2], FLAT), min(max(s.solimp[3], LEAST), MOST), max(s.solimp[4], 1.0)
-        rows[i] = Yielding(k, b, least, greatest, width, midpoint, power, float(inverse[i]), float(friction[i]))
+        rows[i] = Yielding(k, b, least, greatest, width, midpoint, power, max(float(inverse[i]), IMMOVABLE), float(friction[i]))
     return rows
 
 
