@@ -20,6 +20,23 @@ def rotation_by_angles(roll: float, pitch: float, yaw: float) -> Matrix:
     return matmul(Rz, matmul(Ry, Rx))
 
 
+def rotation_by_quaternion(quaternion: Sequence[float], where: str) -> Matrix:
+    """The rotation of a quaternion x y z w of any length; raises ModelError for zero.
+
+    Divided by the square of the length and not by the length, so that equal components give exact right angles.
+    """
+    _, exponent = math.frexp(max(map(abs, quaternion)))
+    x, y, z, w = (math.ldexp(c, -exponent) for c in quaternion)
+    square = x * x + y * y + z * z + w * w
+    if square == 0.0:
+        raise ModelError(f"{where}: the quaternion is zero; give it a direction")
+    return (
+        ((w * w + x * x - y * y - z * z) / square, 2.0 * (x * y - w * z) / square, 2.0 * (x * z + w * y) / square),
+        (2.0 * (x * y + w * z) / square, (w * w - x * x + y * y - z * z) / square, 2.0 * (y * z - w * x) / square),
+        (2.0 * (x * z - w * y) / square, 2.0 * (y * z + w * x) / square, (w * w - x * x - y * y + z * z) / square),
+    )
+
+
 def _cos_sin(angle: float) -> tuple[float, float]:
     """Cosine and sine, exact for right angles."""
     count = right_angles(angle, math.pi / 2)

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio
 import pytest
+from scipy.spatial.transform import Rotation
 
 from featherweight import Description, build
 from featherweight.model.formats.registry import load_description
@@ -94,6 +95,23 @@ def test_right_angles_written_with_eleven_decimals_are_exact(tmp_path: Path) -> 
     assert placement.p == (1.0, 2.0, 3.0)
 
 
+@pytest.mark.parametrize("size", [1e-200, 0.7071067811865, 3.0, 1e29])
+def test_right_angles_written_as_quaternions_are_exact(tmp_path: Path, size: float) -> None:
+    for components in ((1, 0, 0, 1), (0, -1, 1, 0), (1, 1, 1, 1), (0, 0, 0, -1)):
+        quaternion = " ".join(str(size * c) for c in components)
+        placement = load(tmp_path, LINKS + joint("j", "base", "arm", f'<origin quat_xyzw="{quaternion}"/>')).joints[0].placement
+        assert {abs(entry) for row in placement.R for entry in row} == {0.0, 1.0}
+        np.testing.assert_array_equal(placement.R, np.rint(Rotation.from_quat(components).as_matrix()))
+
+
+def test_quaternions_agree_with_scipy(tmp_path: Path) -> None:
+    for quaternion in np.random.default_rng(5).normal(size=(20, 4)):
+        origin = f'<origin xyz="1 2 3" quat_xyzw="{" ".join(map(str, quaternion))}"/>'
+        placement = load(tmp_path, LINKS + joint("j", "base", "arm", origin)).joints[0].placement
+        np.testing.assert_allclose(placement.R, Rotation.from_quat(quaternion).as_matrix(), atol=1e-15)  # a few roundings
+        assert placement.p == (1.0, 2.0, 3.0)
+
+
 def test_placement_agrees_with_pinocchio(tmp_path: Path) -> None:
     origin = '<origin xyz="1 2 3" rpy="0.3 -1.1 2.5"/>'
     placement = load(tmp_path, LINKS + joint("j", "base", "arm", origin)).joints[0].placement
@@ -150,7 +168,7 @@ def test_everything_without_use_is_listed(tmp_path: Path) -> None:
 def test_unknown_attributes_are_listed(tmp_path: Path) -> None:
     robot = load(tmp_path, '<link name="base" colour="red"/>')
     assert dict(robot.unused) == {"unknown attributes": "link@colour (1)"}
-    drawn = '<origin quat_xyzw="1 0 0 0"/><geometry><box size="1 1 1" unit="m"><skin/></box></geometry>'
+    drawn = '<origin scale="1 0 0 0"/><geometry><box size="1 1 1" unit="m"><skin/></box></geometry>'
     inside = '<axis xyz="0 0 1" rpy="0 0 1"/><mimic joint="k"><lag/></mimic>'
     robot = load(
         tmp_path,
@@ -159,7 +177,7 @@ def test_unknown_attributes_are_listed(tmp_path: Path) -> None:
         '<gazebo><plugin name="any"/></gazebo><transmission name="any"/>',
     )
     listed = dict(robot.unused)
-    assert listed["unknown attributes"] == "origin@quat_xyzw (1), box@unit (1), axis@rpy (1)"
+    assert listed["unknown attributes"] == "origin@scale (1), box@unit (1), axis@rpy (1)"
     assert listed["unknown elements"] == "box/skin (1), mimic/lag (1), actuator/inverter (1)"
 
 
@@ -210,6 +228,15 @@ DAMAGED = {
         LINKS + joint("elbow", "base", "arm") + CHAIN_OF_MIMICS,
         ["joint 'c1'", "follow with a number beyond ±1e+30"],
     ),
+    "zero quaternion": (
+        LINKS + joint("elbow", "base", "arm", '<origin quat_xyzw="0 0 0 0"/>'),
+        ["elbow", "quaternion is zero"],
+    ),
+    "two rotations": (
+        LINKS + joint("elbow", "base", "arm", '<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/>'),
+        ["elbow", "rpy", "quat_xyzw", "keep one"],
+    ),
+    "short quaternion": (LINKS + joint("elbow", "base", "arm", '<origin quat_xyzw="0 0 1"/>'), ["elbow", "4 numbers, not 3"]),
     "zero axis": (LINKS + joint("elbow", "base", "arm", '<axis xyz="0 0 0"/>'), ["elbow", "axis is zero"]),
     "limits exchanged": (LINKS + joint("elbow", "base", "arm", '<limit lower="1" upper="0"/>'), ["elbow", "above"]),
     "two origins": (LINKS + joint("elbow", "base", "arm", "<origin/><origin/>"), ["elbow", "2 <origin>"]),

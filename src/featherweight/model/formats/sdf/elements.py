@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from xml.etree.ElementTree import Element
 
-from ....spatial import rotation_from_quaternion
-from ....spatial.elementary import norm
-from ...types import ModelError, Pose, as_matrix
-from ..robot_numbers import rotation_by_angles
+from ...types import ModelError, Pose
+from ..robot_numbers import rotation_by_angles, rotation_by_quaternion
 from ..xml import only, parse_numbers
 
 FLAGS = {"1": True, "true": True, "0": False, "false": False}
@@ -45,10 +43,8 @@ def raw_pose(element: Element | None, where: str) -> Pose:
         return Pose()
     form = element.get("rotation_format", "euler_rpy")
     if form == "quat_xyzw":
-        a, b, c, x, y, z, w = parse_numbers(text, 7, "pose", where)
-        if not (length := norm(x, y, z, w)):
-            raise ModelError(f"{where}: the quaternion of its <pose> is zero; give it a direction")
-        return Pose(as_matrix(rotation_from_quaternion(x / length, y / length, z / length, w / length)), (a, b, c))
+        x, y, z, *quaternion = parse_numbers(text, 7, "pose", where)
+        return Pose(rotation_by_quaternion(quaternion, f"{where}: <pose>"), (x, y, z))
     if form != "euler_rpy":
         raise ModelError(f"{where}: <pose> has the rotation_format '{form}'; use euler_rpy or quat_xyzw")
     x, y, z, *angles = parse_numbers(text, 6, "pose", where)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from ...types import ModelError, Pose, Vector
-from ..robot_numbers import rotation_by_angles, unit_axis
+from ..robot_numbers import rotation_by_angles, rotation_by_quaternion, unit_axis
 from ..robot_source import RobotSource
-from ..xml import only, read_vector
+from ..xml import only, parse_numbers, read_vector
 
 
 def robot_element(source: RobotSource) -> Element:
@@ -36,7 +36,12 @@ def read_origin(element: Element, where: str) -> Pose:
     origin = only(element, "origin", where)
     if origin is None:
         return Pose()
-    return Pose(rotation_by_angles(*read_vector(origin, "rpy", "0 0 0", where)), read_vector(origin, "xyz", "0 0 0", where))
+    xyz = read_vector(origin, "xyz", "0 0 0", where)
+    if (quaternion := origin.get("quat_xyzw")) is None:
+        return Pose(rotation_by_angles(*read_vector(origin, "rpy", "0 0 0", where)), xyz)
+    if "rpy" in origin.attrib:
+        raise ModelError(f"{where}: <origin> has both 'rpy' and 'quat_xyzw'; keep one of them")
+    return Pose(rotation_by_quaternion(parse_numbers(quaternion, 4, "quat_xyzw", where), f"{where}: <origin>"), xyz)
 
 
 def read_axis(joint: Element, where: str, tag: str = "axis") -> Vector:

@@ -22,7 +22,7 @@ def _element(attributes: str = "", /, **inside: Known) -> Known:
 
 
 WHOLE = Known(opaque=True)  # counted, or listed by what it is in
-ORIGIN = _element("xyz rpy")
+ORIGIN = _element("xyz rpy quat_xyzw")
 AXIS = _element("xyz")
 MATERIAL = _element("name", color=_element("rgba"), texture=_element("filename"))
 GEOMETRIES: Mapping[str, Known] = {
