@@ -63,14 +63,14 @@ def list_edges(problem: Problem, work: EdgeWork) -> int:
 
 
 def add_edges(work: EdgeWork, count: int, row: int, other: int, part: float) -> int:
-    """Add the two edges of a normal and a direction of friction; how many unknowns there are then."""
+    """Add the two edges of a normal and a direction of friction; return the number of unknowns then."""
     for i in range(2):
         work.row[count + i], work.other[count + i], work.part[count + i] = row, other, part if i == 0 else -part
     return count + 2
 
 
 def turnings(k: int, work: EdgeWork) -> int:
-    """How many of k contacts have friction against spinning or rolling."""
+    """Return the number of contacts, among k, with friction against spinning or rolling."""
     count = 0
     for c in range(k):
         count += 1 if work.turning[c] >= 0 else 0

@@ -151,7 +151,6 @@ def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw)
         candidate, i = motion.candidate[c], 3 * c
         y = yielding_of(model.yielding, candidate)
         law.friction[c], law.restitution[c] = model.friction[candidate], 0.0
-        law.stiffness[c] = 0.0
         if motion.gap[c] < 0.0:
             law.stiffness[c] = write_yielding_row(y, motion, law, i, motion.gap[c], h)
         else:

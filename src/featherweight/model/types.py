@@ -109,7 +109,7 @@ class Body:
 
 
 class Fluid(NamedTuple):
-    """What a robot moves in: density [kg/m³] and viscosity [Pa s]."""
+    """The fluid that a robot moves in: density [kg/m³] and viscosity [Pa s]."""
 
     density: float = 0.0
     viscosity: float = 0.0

@@ -17,11 +17,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def yielding_numbers(robot: Robot, touching: TouchingScene, rows: JointRows, step: float) -> tuple[Array, Array]:
     """Return the numbers of contacts (candidates, 9) and of joint rows (rows, 9) (see `compliance`)."""
-    inverse, model = np.asarray(robot.inverse_mass_matrix(robot.start())), robot.model
-    of_bodies = weights_of_bodies(robot, touching.bodies, inverse)
+    start, model = robot.start(), robot.model
+    inverse = np.asarray(robot.inverse_mass_matrix(start))
+    of_bodies = weights_of_bodies(robot, start, touching.bodies, inverse)
     bodies = touching.scene.body[touching.scene.pair[touching.pairs]]
     weights = np.where(bodies >= 0, of_bodies[bodies], 0.0).sum(axis=1) if len(of_bodies) else np.zeros(len(bodies))
-    of_dofs, softness = weights_of_dofs(robot, inverse), []
+    of_dofs, softness = weights_of_dofs(robot, start, inverse), []
     joints = [j for j in model.joints for _ in range(j.type.nv)]
     for dof, friction in zip(rows.dof, rows.friction, strict=True):
         softness.append(joints[dof].friction_softness if friction else joints[dof].limit_softness)
@@ -31,24 +32,24 @@ def yielding_numbers(robot: Robot, touching: TouchingScene, rows: JointRows, ste
     return numbers_of(touching.softness, *cones, step), numbers_of(softness, *alone, step)
 
 
-def weights_of_bodies(robot: Robot, names: list[str], inverse: Array) -> Array:
-    """Return the inverse mass [1/kg] (bodies,) at each body's centre of mass, the mean of three directions."""
+def weights_of_bodies(robot: Robot, q: Array, names: list[str], inverse: Array) -> Array:
+    """Return the inverse mass [1/kg] (bodies,) at q (nq,), at each body's centre of mass, the mean of three directions."""
     if not names:
         return np.zeros(0)
     bodies = {b.name: b for b in robot.bodies}
     frames = [Frame(name, name, Pose(p=bodies[name].center)) for name in names]
-    J = np.asarray(robot.frame_jacobian(frames)(robot.start()))[:, :3]
+    J = np.asarray(robot.frame_jacobian(frames)(q))[:, :3]
     return np.asarray(np.einsum("bij,jk,bik->b", J, inverse, J) / 3.0)
 
 
-def weights_of_dofs(robot: Robot, inverse: Array) -> Array:
-    """Return the inverse inertia [1/kg, 1/(kg m²)] (n,) of each degree of freedom of all joints.
+def weights_of_dofs(robot: Robot, q: Array, inverse: Array) -> Array:
+    """Return the inverse inertia [1/kg, 1/(kg m²)] (n,) of each degree of freedom of all joints at q (nq,).
 
     Joints with several have one for what moves and one for what turns.
     """
     S = np.eye(robot.nv)
     if robot.closed:
-        S = np.asarray(robot.spanning_velocity(robot.start()[None], np.eye(robot.nv))).T  # type: ignore[attr-defined]
+        S = np.asarray(robot.spanning_velocity(q[None], np.eye(robot.nv))).T  # type: ignore[attr-defined]
     weights = np.einsum("ij,jk,ik->i", S, inverse, S)
     for j in robot.model.joints:
         first = j.v_slice.start

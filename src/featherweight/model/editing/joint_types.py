@@ -43,9 +43,14 @@ def with_joint_type(d: D, joints: Sequence[str], kind: JointType, axis: Vector |
 
 def neutral_position(joint: Joint) -> tuple[float, ...]:
     """The position at which the child lies at `placement`."""
-    if joint.type is JointType.PLANAR:
+    return (joint.zero,) if joint.type.nq == 1 else zero_position(joint.type)
+
+
+def zero_position(kind: JointType) -> tuple[float, ...]:
+    """The position at which the coordinates of a joint of this type are zero, or say that it is not turned."""
+    if kind is JointType.PLANAR:
         return (0.0, 0.0, 1.0, 0.0)
-    return (joint.zero,) if joint.type.nq == 1 else (*(0.0,) * (joint.type.nq - 1), 1.0)
+    return (0.0,) * (kind.nq - 1) + (1.0,) if kind.rotation else (0.0,) * kind.nq
 
 
 def _of_type(joint: Joint, kind: JointType, axis: Vector) -> Joint:

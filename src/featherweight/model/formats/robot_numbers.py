@@ -25,8 +25,7 @@ def rotation_by_quaternion(quaternion: Sequence[float], where: str) -> Matrix:
 
     Divided by the square of the length and not by the length, so that equal components give exact right angles.
     """
-    _, exponent = math.frexp(max(map(abs, quaternion)))
-    x, y, z, w = (math.ldexp(c, -exponent) for c in quaternion)
+    x, y, z, w = _about_one(quaternion)
     square = x * x + y * y + z * z + w * w
     if square == 0.0:
         raise ModelError(f"{where}: the quaternion is zero; give it a direction")
@@ -47,13 +46,17 @@ def _cos_sin(angle: float) -> tuple[float, float]:
 
 def unit_axis(xyz: Vector, what: str, where: str) -> Vector:
     """The unit vector along `xyz`; raises ModelError for zero, which is `what` there."""
-    x, y, z = xyz
-    _, exponent = math.frexp(max(abs(x), abs(y), abs(z)))
-    x, y, z = (math.ldexp(c, -exponent) for c in (x, y, z))  # the least numbers have too few digits to divide by
+    x, y, z = _about_one(xyz)
     length = norm(x, y, z)
     if length == 0.0:
         raise ModelError(f"{where}: the {what} is zero; give it a direction")
     return (x / length, y / length, z / length)
+
+
+def _about_one(vector: Sequence[float]) -> Iterator[float]:
+    """Return a vector times the power of two that brings its greatest number near one: tiny ones have few digits."""
+    _, exponent = math.frexp(max(map(abs, vector)))
+    return (math.ldexp(c, -exponent) for c in vector)
 
 
 def inertia_at(frame: Pose, mass: float, moments: Sequence[float], where: str) -> Inertia:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ....spatial.elementary import atan2, norm
+from ...editing.joint_types import neutral_position, zero_position
 from ...editing.locking import joint_motion
 from ...editing.references import D, grounded, new_name, on_bodies
 from ...editing.renaming import renamed
@@ -66,20 +67,13 @@ def without_world(d: D, lost: Losses) -> D:
 # --- configurations
 
 
-def zero_of(kind: JointType) -> Coordinates:
-    """Coordinates of a joint at zero."""
-    if kind is JointType.PLANAR:
-        return (0.0, 0.0, 1.0, 0.0)
-    return (0.0,) * (kind.nq - 1) + (1.0,) if kind.rotation else (0.0,) * kind.nq
-
-
 def _completed(d: D) -> D:
     """With coordinates of all joints: those left out are at zero, or where couplings put them."""
     followers = {c.joint: c for c in d.couplings}
     kinds = {j.name: j.type for j in d.joints}
 
     def complete(given: Mapping[str, Coordinates]) -> dict[str, Coordinates]:
-        values = {j.name: given.get(j.name, zero_of(j.type)) for j in d.joints if j.type is not JointType.FIXED}
+        values = {j.name: given.get(j.name, zero_position(j.type)) for j in d.joints if j.type is not JointType.FIXED}
         values = {name: _unit(x, kinds[name]) for name, x in values.items()}
         return {
             name: (_followed(followers[name], values),) if name in followers and name not in given else x
@@ -108,7 +102,7 @@ def _with_start(d: D) -> D:
     if any(c.name == START for c in d.configurations):
         return d
     moving = (j for j in d.joints if j.type is not JointType.FIXED)
-    zeros = tuple((j.name, (j.zero,) if j.type.nq == 1 else zero_of(j.type)) for j in moving)
+    zeros = tuple((j.name, neutral_position(j)) for j in moving)
     return replace(d, configurations=(Configuration(START, zeros), *d.configurations))
 
 
@@ -137,7 +131,7 @@ def _with_coordinates(d: D, joint: Joint, new: Mapping[str, Mapping[str, Coordin
 
 
 def _coordinates_of(d: Contents, joint: Joint) -> dict[str, Coordinates]:
-    """Of one joint, by configuration."""
+    """Return the coordinates of one joint, by configuration."""
     return {c.name: dict(c.coordinates)[joint.name] for c in d.configurations}
 
 

@@ -97,7 +97,7 @@ def _neighbours(d: Contents) -> set[Pair]:
 
 
 def _neighbours_of_file(file: Sequence[Limb]) -> set[Pair]:
-    """Those that MuJoCo leaves out: moving bodies of which one carries the other."""
+    """Return the pairs that MuJoCo excludes: moving bodies of which one carries the other."""
     carriers: dict[str | None, str | None] = {None: None}
     pairs: set[Pair] = set()
     for limb in file:

@@ -89,7 +89,7 @@ class Equalities:
             self._polynomial("tendon", c.name, length, Polynomial([c.offset - self._rest(slopes)]))
 
     def _closure(self, closure: Closure) -> None:
-        """Those that were tendon equalities are again."""
+        """Write a closure that was read from a tendon equality as one; report any other as lost."""
         made = getattr(closure.function, "__self__", None)
         if not isinstance(made, LengthPolynomial):
             self.lost.add("the closures {}, functions in Python, which do not hold in the file", closure.name)

@@ -49,7 +49,7 @@ def principal(body: Body) -> Principal:
 
 
 def _axes(tensor: Matrix) -> Matrix:
-    """Of a positive tensor, they are right singular vectors; it is shifted to be one."""
+    """Return the principal axes as columns: right singular vectors of the tensor, shifted to be positive."""
     J = np.array(tensor)
     axes = as_matrix(singular(J + np.abs(J).sum() * np.eye(3)).right)
     x, y, z = (Vec3(*column) for column in transpose(axes))

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
+from ...editing.joint_types import zero_position
 from ...editing.notes import warn
 from ...editing.references import supports
 from ...types import START, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
 from ..urdf.numbers_written import written
-from .as_bodies import Limb, as_bodies, limbs, without_world, zero_of
+from .as_bodies import Limb, as_bodies, limbs, without_world
 from .contact_elements import write_contacts
 from .equality_elements import Equalities
 from .geom_elements import Geoms, place, soften
@@ -218,7 +219,7 @@ def _keyframes(root: Element, d: Contents, joints: Sequence[Joint], drives: Sequ
 
 def _is_start(given: dict[str, tuple[float, ...]], joints: Sequence[Joint]) -> bool:
     """Whether ball joints, whose bodies lie where they are at zero, are there."""
-    return all(given[j.name] == zero_of(j.type) for j in joints if j.type is JointType.SPHERICAL)
+    return all(given[j.name] == zero_position(j.type) for j in joints if j.type is JointType.SPHERICAL)
 
 
 def _qpos(j: Joint, x: tuple[float, ...]) -> tuple[float, ...]:

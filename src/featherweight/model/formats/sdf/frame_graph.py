@@ -82,7 +82,7 @@ class FrameGraph:
         return self._frames[name]
 
     def _depth(self, name: str, where: str) -> int:
-        """How many frames it is placed through."""
+        """Return the number of frames between a frame and the one that all are placed in."""
         path: dict[str, None] = {}
         while name not in self._depths:
             frame = self._frame(name, where)

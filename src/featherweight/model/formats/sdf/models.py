@@ -31,7 +31,7 @@ WITHOUT_MODEL = {"light", "actor"}  # what an included file may have in place of
 
 
 class Scope(NamedTuple):
-    """Where names mean what: a model, or the world."""
+    """A scope of names: a model, or the world."""
 
     prefix: str  # of the names in it
     frame: str  # the frame of the model

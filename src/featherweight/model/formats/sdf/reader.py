@@ -79,7 +79,7 @@ def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
 
 
 def _inertia(part: NamedElement, models: Models, unsupported: Unsupported) -> Inertia:
-    """That of the file; a link without one has 1 kg and 1 kg m² about each axis."""
+    """Return the inertia of a link; one without <inertial> has 1 kg and 1 kg m² about each axis."""
     inertial = only(part.element, "inertial", part.where)
     if inertial is None:
         return inertia_at(Pose(), 1.0, [*MOMENTS.values()], part.where)
@@ -97,7 +97,7 @@ def _inertia(part: NamedElement, models: Models, unsupported: Unsupported) -> In
 
 
 def _coordinates(pose: Pose) -> tuple[float, ...]:
-    """Of a free body: position and quaternion (x, y, z, w)."""
+    """Return the coordinates of a free body: position and quaternion (x, y, z, w)."""
     q = exp_so3(rotation_vector(Mat3(*(Vec3(*row) for row in pose.R))))
     return (*pose.p, *q.u, q.s)
 

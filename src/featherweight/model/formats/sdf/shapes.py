@@ -46,7 +46,7 @@ OWN_SIZES: dict[str, Callable[[Element, str], Size]] = {str(kind): size for kind
 
 
 def read_shapes(models: Models, file: RobotSource) -> Shapes:
-    """One shape for each <visual> and each <collision>, in the file's order, and what of them is not used."""
+    """Return a shape for each <visual> and each <collision>, in the file's order, and a count of the parts not used."""
     names, shapes, unused = Names(), [], Counter[str]()
     for link in models.links:
         for child in link.element:
