@@ -56,7 +56,7 @@ class Writer:
         options = [
             f"({x} + {y})", f"({x} - {y})", f"({x} * {y} % 97)", f"({x} // {self.choose(3, -4, 7)})",
             f"({x} % {self.choose(5, -3)})", f"(({x} & {y}) ^ {x})", f"min({x}, {y})", f"abs({x})",
-            f"len(x[{self.choose(0, 1)}:{y} % 9])", f"({self.truth(0)}) + {x}",
+            f"len(x[{self.choose(0, 1)}:{y} % 9])", f"(({self.truth(0)}) + {x})",
             f"({x} if {self.truth(depth - 1)} else {y})", f"(int({self.real(0)} * 0.0 == 0.0) + {y})",
         ]  # fmt: skip
         return str(self.random.choice(options))
