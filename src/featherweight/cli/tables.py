@@ -12,6 +12,7 @@ from rich.table import Table
 
 from ..engine.function import CompiledFunction
 from ..engine.traced import NODE_BUDGET
+from ..model.editing.tendons import acted_on
 from ..model.model import MovingBody, MovingJoint
 from ..model.types import WORLD, JointType, Shape
 from ..robot.closed import ClosedRobot
@@ -52,11 +53,11 @@ def joint_forces_table(robot: Robot) -> Table | None:
 def actuators_table(robot: Robot) -> Table | None:
     """The drives of the file; None where it has none."""
     table = plain_table("Actuators", "Force = gear × clip(gain × clip(u) + b0 + b1 gear q + b2 gear q').")
-    headings = ["actuator", "joint", "gear", "gain", "b0, b1, b2", "u", "force"]
+    headings = ["actuator", "acts on", "gear", "gain", "b0, b1, b2", "u", "force"]
     rows = [
         [
             a.name,
-            a.joint,
+            acted_on(a),
             f"{a.gear:.4g}",
             f"{a.gain:.4g}",
             ", ".join(f"{b:.4g}" for b in a.bias) if any(a.bias) else "",

@@ -18,6 +18,7 @@ from .types import (
     Loop,
     ModelError,
     Shape,
+    Tendon,
     Vector,
 )
 
@@ -31,6 +32,7 @@ def describe(
     closures: Iterable[Closure] = (),
     frames: Iterable[Frame] = (),
     shapes: Iterable[Shape] = (),
+    tendons: Iterable[Tendon] = (),
     actuators: Iterable[Actuator] = (),
     configurations: Iterable[Configuration] = (),
     disabled_collisions: Iterable[tuple[str | None, str | None]] = (),
@@ -63,6 +65,7 @@ def describe(
         independent=tuple(independent),
         dependent=tuple(dependent),
         shapes=tuple(shapes),
+        tendons=tuple(tendons),
         actuators=tuple(actuators),
         configurations=tuple(configurations),
         disabled_collisions=tuple(disabled_collisions),
@@ -87,10 +90,6 @@ def _require_names(d: Description) -> None:
             if each.body not in known:
                 raise ModelError(f"{d.source}: {what} {each.name!r}: {each.body!r} is no body; add it or correct the name")
     joints = {j.name: j for j in d.joints}
-    for actuator in d.actuators:
-        if actuator.joint not in joints or joints[actuator.joint].type.nv != 1:
-            problem = f"{actuator.joint!r} is no joint with one degree of freedom"
-            raise ModelError(f"{d.source}: actuator {actuator.name!r}: {problem}; correct its joint")
     for marked in (*d.independent, *d.dependent):
         if marked not in joints:
             raise ModelError(f"{d.source}: {marked!r} is marked as independent or dependent, but there is no such joint")

@@ -13,6 +13,7 @@ from ..names import hint
 from ..spatial import RigidInertia, Sym3, Vec3
 from ..spatial.ordered import singular_values, total
 from .description import Description
+from .editing.tendons import bodies_of
 from .model import Model
 from .types import (
     LARGEST,
@@ -21,11 +22,15 @@ from .types import (
     SMALLEST_INERTIA,
     SMALLEST_MASS,
     WORLD,
+    Frame,
     Inertia,
     JointType,
     ModelError,
     Pose,
+    Pulley,
     ShapeType,
+    TendonPoint,
+    TendonWrap,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -123,6 +128,61 @@ def require_shapes(d: Description) -> None:
             raise ModelError(f"{d.source}: {problem}; give a greater third size, or shift the heights")
 
 
+def require_transmissions(d: Description) -> None:
+    """Raise ModelError for tendons and actuators of joints, tendons, bodies and frames that are not there, and for paths that
+    are none."""
+    types = {j.name: j.type for j in d.joints}
+    bodies, tendons = {b.name for b in d.bodies} | {WORLD, None}, {t.name for t in d.tendons}
+    frames = {f.name for f in d.frames} | {b.name for b in d.bodies}
+    for t in d.tendons:
+        where = f"{d.source}: tendon {t.name!r}"
+        if unknown := [name for name, _ in t.terms if types.get(name, JointType.FIXED).nq != 1]:
+            raise ModelError(f"{where}: {unknown[0]!r} is no joint with one degree of freedom; correct its terms")
+        if lost := [body for body in bodies_of(t) if body not in bodies]:
+            raise ModelError(f"{where}: {lost[0]!r} is no body; add it or correct the name")
+        if not t.terms and not t.path:
+            raise ModelError(f"{where}: it has neither terms nor a path; give it one of them")
+        if problem := _path_problem(t.path):
+            raise ModelError(f"{where}: {problem}; correct its path")
+        for key in ("stiffness", "damping", "friction"):
+            if getattr(t, key) < 0.0:
+                raise ModelError(f"{where}: the {key} is negative ({getattr(t, key):g}); correct it")
+        for what, (lower, upper) in {"limit": (t.lower, t.upper), "rest": t.rest, "force": t.force}.items():
+            if lower > upper:
+                raise ModelError(f"{where}: the lower {what} {lower:g} is above the upper one, {upper:g}; exchange them")
+    for a in d.actuators:
+        where = f"{d.source}: actuator {a.name!r}"
+        if (a.joint is None and a.at is None) == (a.tendon is None):
+            raise ModelError(f"{where}: it acts on a joint, a tendon or at a frame; give it one of them")
+        if a.tendon is not None and a.tendon not in tendons:
+            raise ModelError(f"{where}: there is no tendon {a.tendon!r}{hint(a.tendon, tendons)}; correct the name")
+        if a.joint is not None and a.at is None and types.get(a.joint, JointType.FIXED).nv != 1:
+            raise ModelError(f"{where}: {a.joint!r} is no joint with one degree of freedom; correct its joint")
+        for f in (a.at.frame, a.at.reference) if a.at is not None else ():
+            name = f.body if isinstance(f, Frame) else f
+            if name is not None and name not in frames and name != WORLD:
+                raise ModelError(f"{where}: there is no frame or body {name!r}{hint(name, frames)}; correct the name")
+
+
+def _path_problem(path: Sequence[TendonPoint | TendonWrap | Pulley]) -> str:
+    """What is wrong with a path, in words; nothing if it is one."""
+    branch: list[TendonPoint | TendonWrap] = []
+    for x in (*path, None) if path else ():
+        if x is not None and not isinstance(x, Pulley):
+            if isinstance(x, TendonWrap) and not (branch and isinstance(branch[-1], TendonPoint)):
+                return "a sphere or cylinder lies between two points"
+            if isinstance(x, TendonWrap) and not x.radius > 0.0:
+                return f"the radius {x.radius:g} of a sphere or cylinder is not positive"
+            branch.append(x)
+            continue
+        if isinstance(x, Pulley) and not x.divisor > 0.0:
+            return f"the divisor {x.divisor:g} of a pulley is not positive"
+        if branch and (len(branch) < 2 or not isinstance(branch[-1], TendonPoint)):
+            return "each of its branches has two points at least, and ends with one"
+        branch = []
+    return ""
+
+
 def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
     """The numbers of each element, but for limits that are infinite: there is none."""
     for b in d.bodies:
@@ -137,6 +197,10 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         yield f"loop {loop.name!r}", (*_of_pose(loop.predecessor_frame), *_of_pose(loop.successor_frame))
     for c in d.couplings:
         yield f"coupling {c.name!r}", (c.offset, *(x for _, coefficients in c.terms for x in coefficients))
+    for t in d.tendons:
+        finite = (x for x in (t.lower, t.upper, *t.rest, *t.force) if not math.isinf(x))
+        own = (t.stiffness, t.damping, t.friction, *(c for _, c in t.terms), *finite)
+        yield f"tendon {t.name!r}", (*own, *(x for node in t.path for x in _of_node(node)))
     for s in d.shapes:
         yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size, s.margin)
     for configuration in d.configurations:
@@ -146,6 +210,14 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
             yield f"configuration {configuration.name!r}, actuator {actuator!r},", (control,)
     if d.timestep is not None:
         yield "its time step", (d.timestep,)
+
+
+def _of_node(x: TendonPoint | TendonWrap | Pulley) -> tuple[float, ...]:
+    if isinstance(x, Pulley):
+        return (x.divisor,)
+    if isinstance(x, TendonPoint):
+        return x.position
+    return (*_of_pose(x.placement), x.radius, *(x.side.position if x.side else ()))
 
 
 def _of_pose(pose: Pose) -> tuple[float, ...]:

@@ -14,8 +14,17 @@ from typing import Any, NamedTuple
 from ..names import hint
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from ..spatial.elementary import atan2, cos, norm, sin
-from .checks import about_center, judged_inertias, require_coordinates, require_links, require_shapes, require_sound_numbers
+from .checks import (
+    about_center,
+    judged_inertias,
+    require_coordinates,
+    require_links,
+    require_shapes,
+    require_sound_numbers,
+    require_transmissions,
+)
 from .description import Description
+from .editing.tendons import moved_tendon
 from .equivalent_box import box_of_link
 from .model import DragBox, Model, ModelFrame, MovingBody, MovingJoint, Placed
 from .placement import ALONG_Z, Line, axial_screws, chained, exact_zeros, internal_frame, tidy
@@ -67,6 +76,7 @@ def build_model(description: Description, base: str = "fixed", gravity: Sequence
     require_coordinates(description)
     require_links(description)
     require_shapes(description)
+    require_transmissions(description)
     given = description.gravity if gravity is None else gravity
     g = tuple(float(x) for x in given) if isinstance(given, Iterable) else (given,)
     if len(g) != 3 or not all(abs(x) <= LARGEST for x in g):
@@ -189,6 +199,7 @@ class _Expansion:
             unused=self.d.unused,
             solid=self.solid,
             shapes=tuple(self._shape(s, ground) for s in self.d.shapes),
+            tendons=tuple(moved_tendon(t, lambda body, pose: self._on_moving_body(body, pose)) for t in self.d.tendons),
             actuators=self.d.actuators,
             configurations=self.d.configurations,
             shape_links=tuple(self._link(s.body) for s in self.d.shapes),
@@ -317,6 +328,11 @@ class _Expansion:
     def _shape(self, shape: Shape, ground: _Carrier) -> Shape:
         carrier = ground if shape.body is None else self.carriers.get(shape.body, ground)
         return replace(shape, body=carrier.body, placement=self._in_body(carrier, shape.placement))
+
+    def _on_moving_body(self, link: str | None, pose: Pose) -> tuple[str | None, Pose]:
+        """A pose on a link of the file, on the moving body that carries the link."""
+        carrier = _Carrier(None, -1, Pose()) if link is None else self.carriers.get(link, _Carrier(None, -1, Pose()))
+        return carrier.body, self._in_body(carrier, pose)
 
     def _link(self, name: str | None) -> str | None:
         """A link of the file; None for the ground."""

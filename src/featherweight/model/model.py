@@ -10,7 +10,7 @@ from ..names import missing_attribute
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
 from .topology import Topology
 from .tree import Tree
-from .types import Actuator, Configuration, Fluid, Inertia, JointType, Pose, Shape, Vector
+from .types import Actuator, Configuration, Fluid, Inertia, JointType, Pose, Shape, Tendon, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +111,7 @@ class Model:
     unused: tuple[tuple[str, str], ...]
     solid: bool  # every moving body has mass, and inertia about every axis
     shapes: tuple[Shape, ...] = ()  # on moving bodies, or on the ground (None), in those bodies' frames of the file
+    tendons: tuple[Tendon, ...] = ()  # paths on moving bodies, in their frames of the file
     actuators: tuple[Actuator, ...] = ()
     configurations: tuple[Configuration, ...] = ()
     shape_links: tuple[str | None, ...] = ()  # the link of the file that each shape is on; None for the ground itself

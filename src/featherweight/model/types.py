@@ -239,20 +239,143 @@ class Shape:
     turning_friction: tuple[float, float] = (0.005, 0.0001)  # [m] against spinning (condim 4, 6) and rolling (condim 6)
 
 
+class TendonPoint(NamedTuple):
+    """A point [m] in the frame of a body (None: the ground) that a tendon passes through."""
+
+    body: str | None
+    position: Vector
+
+
+class TendonWrap(NamedTuple):
+    """A sphere, or a cylinder about z of `placement`, of some radius [m] on a body: a tendon takes the shortest way around it.
+
+    `side` is a point that says on which side; where it is inside, the tendon passes inside.
+    """
+
+    body: str | None
+    placement: Pose
+    radius: float
+    cylinder: bool = False
+    side: TendonPoint | None = None
+
+
+class Pulley(NamedTuple):
+    """The beginning of a branch of a tendon; its length counts divided by `divisor`, as do the next branches up to a pulley."""
+
+    divisor: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tendon:
+    """A length that forces act along.
+
+    It is the sum of coefficient × coordinate over `terms`, (joint, coefficient) each, of joints with one degree of freedom; or
+    that of a string along `path`, which begins and ends with points, as each of its branches does. A spring pulls where the
+    length is beyond `rest`, and pushes where it is below.
+    """
+
+    name: str
+    terms: tuple[tuple[str, float], ...] = ()
+    path: tuple[TendonPoint | TendonWrap | Pulley, ...] = ()
+    lower: float = -math.inf  # limits of the length [m, rad]
+    upper: float = math.inf
+    stiffness: float = 0.0  # [N/m, N m/rad]
+    rest: tuple[float, float] = (0.0, 0.0)  # lengths between which the spring is slack
+    damping: float = 0.0  # [N s/m, N m s/rad]
+    friction: float = 0.0  # the greatest force of dry friction [N, N m]
+    force: tuple[float, float] = (-math.inf, math.inf)  # least and greatest force of all drives along it
+    limit_softness: Softness = DEFAULT_SOFTNESS
+    friction_softness: Softness = DEFAULT_SOFTNESS
+
+
+class ActivationType(StrEnum):
+    """How the activation a of a drive follows its control u."""
+
+    INTEGRATOR = "integrator"  # a' = u
+    FILTER = "filter"  # a' = (u - a) / time_constant
+    EXACT_FILTER = "exact_filter"  # likewise, solved over a step with constant u
+    MUSCLE = "muscle"  # a' = (u - a) / T(u, a) for u and a from 0 to 1 (Millard et al. 2013)
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A state of a drive, which takes the place of its control; zero at first.
+
+    Muscles have a time constant for activation and another one for deactivation, between which they change over `smoothing`
+    of u - a.
+    """
+
+    type: ActivationType
+    time_constant: float = 0.0  # [s]
+    deactivation: float = 0.0  # [s]
+    smoothing: float = 0.0
+    range: tuple[float, float] = (-math.inf, math.inf)  # that the activation is kept in
+    early: bool = False  # whether the force is that of the activation after the step
+
+
+@dataclass(frozen=True, slots=True)
+class Muscle:
+    """The force of a muscle: -peak (a FL(L) FV(V) + FP(L)), for its activation a, length L and velocity V.
+
+    L is (length - slack) / optimum, and V the velocity over `fastest` × optimum. FL is 1 at L = 1 and 0 beyond `lengths`; FV is
+    0 at V = -1, 1 at rest and `lengthening` where it lengthens fast; FP grows with the length from L = 1 on, by `passive`.
+    """
+
+    peak: float  # [N]
+    optimum: float  # length [m] of greatest force
+    slack: float  # length [m] that is left where L is zero
+    lengths: tuple[float, float] = (0.5, 1.6)
+    fastest: float = 1.5  # [1/s]
+    passive: float = 1.3
+    lengthening: float = 1.2
+
+
+class Axes(StrEnum):
+    """Whose axes a force or a torque is in."""
+
+    FRAME = "frame"
+    REFERENCE = "reference"
+    WORLD = "world"
+
+
+@dataclass(frozen=True, slots=True)
+class FrameForce:
+    """A force and a torque at a frame, `wrench` = (force, torque) for each unit of a drive's force.
+
+    With a `reference`, the opposite acts there, and the drive's length is the displacement of the frame from it, along the
+    wrench; without, the length is zero. What carries both frames feels nothing.
+    """
+
+    frame: AnyFrame
+    wrench: tuple[float, float, float, float, float, float]
+    reference: AnyFrame | None = None
+    force_axes: Axes = Axes.FRAME
+    torque_axes: Axes = Axes.FRAME
+
+
 @dataclass(frozen=True, slots=True)
 class Actuator:
     """A drive with a control u: joint force = gear × clip(gain × clip(u) + b0 + b1 gear q + b2 gear q').
 
-    `bias` are b0, b1, b2; a position servo of stiffness kp and damping kv has gain kp and bias (0, -kp, -kv).
+    `bias` are b0, b1, b2; a position servo of stiffness kp and damping kv has gain kp and bias (0, -kp, -kv). It acts on a
+    joint, whose coordinate q is, or on a tendon, whose length takes the place of q, or by a force at a frame.
+
+    With `slopes` g1, g2 the gain is gain + g1 gear q + g2 gear q'. With an `activation`, this takes the place of the control.
+    A `muscle` takes the place of gain and bias.
     """
 
     name: str
-    joint: str
+    joint: str | None = None
     gear: float = 1.0
     gain: float = 1.0
     bias: Vector = (0.0, 0.0, 0.0)
     control: tuple[float, float] = (-math.inf, math.inf)  # least and greatest u
     force: tuple[float, float] = (-math.inf, math.inf)  # least and greatest force, before the gear
+    tendon: str | None = None
+    at: FrameForce | None = None
+    slopes: tuple[float, float] = (0.0, 0.0)
+    activation: Activation | None = None
+    muscle: Muscle | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +438,7 @@ class Contents:
     independent: tuple[str, ...] = ()  # joints of loops that the velocities are to be those of
     dependent: tuple[str, ...] = ()  # joints of loops that are to follow
     shapes: tuple[Shape, ...] = ()
+    tendons: tuple[Tendon, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     configurations: tuple[Configuration, ...] = ()
     disabled_collisions: tuple[

@@ -14,7 +14,7 @@ import numpy as np
 from ..algorithms import aba, crba_ltdl, mechanisms
 from ..algorithms.mechanisms import baselines
 from ..algorithms.mechanisms import rnea as c_rnea
-from ..algorithms.mechanisms.cluster_tree import unconstrained
+from ..algorithms.mechanisms.cluster_tree import Follower, unconstrained
 from ..algorithms.mechanisms.counterparts import counterpart
 from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import Output
@@ -29,7 +29,6 @@ from .closed_configurations import ClosedConfigurations
 from .closing.assembly import said
 from .closing.loops import Loops
 from .closing.soundness import loose_joint
-from .model_view import Proportion
 from .system import CONTRADICTING
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -117,10 +116,8 @@ class ClosedRobot(ClosedConfigurations):
             q += width
         return Named(joints)
 
-    def proportions(self) -> list[Proportion]:
-        followers = [f for c in self._mechanism.clusters for f in reversed(c.followers) if len(f.terms) == 1]
-        found = [(f, leader, slope, curvature) for f in followers for leader, (slope, *curvature) in f.terms]
-        return [Proportion(f.row, leader, slope, f.offset) for f, leader, slope, curvature in found if slope and not curvature]
+    def followers(self) -> list[Follower]:
+        return [f for c in reversed(self._mechanism.clusters) for f in c.followers]
 
     @property
     def _loop_ends(self) -> tuple[tuple[str | None, str | None], ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..algorithms.mechanisms.cluster_tree import Follower
 from ..model.model import Model, ModelFrame, MovingBody, MovingJoint
 from ..model.types import Actuator, Coupling, Shape
 from ..names import Named, choose_from, listed, missing_attribute
@@ -121,13 +122,7 @@ class ModelView:
     @property
     def left_out_at_joints(self) -> Mapping[str, tuple[str, ...]]:
         """Names of joints and actuators whose springs, limits or forces no simulation computes, by kind."""
-        pairs = zip(self.model.joints, self.joints, strict=True)
-        own = {whole.v_slice.start for whole, j in pairs if j.q_slice.stop > j.q_slice.start}
-        carried: set[int] = set()
-        for p in reversed(self.proportions()):  # leaders that follow others themselves come first
-            if p.leader in own | carried:
-                carried.add(p.row)
-        left_out = left_out_at_joints(self.model.joints, self.joints, carried, self.clusters, self.actuators)
+        left_out = left_out_at_joints(self.model.joints, self.joints, self.clusters, self.actuators)
         held = self._limits_with_followers[1]
         names = tuple(j.name for j in self.model.joints if j.v_slice.start in held)
         return {**left_out, LIMITS_WITHOUT_ROOM: names} if names else left_out
@@ -231,9 +226,15 @@ class ModelView:
                 own[j.v_slice] = by_row[whole.v_slice][: j.v_slice.stop - j.v_slice.start]
         return own
 
+    def followers(self) -> list[Follower]:
+        """Return the joints that follow others by a coupling: leaders that follow others come first."""
+        return []
+
     def proportions(self) -> list[Proportion]:
         """Joints that follow one other in proportion: those first whose leaders follow others."""
-        return []
+        followers = [f for f in reversed(self.followers()) if len(f.terms) == 1]
+        found = [(f, leader, slope, curvature) for f in followers for leader, (slope, *curvature) in f.terms]
+        return [Proportion(f.row, leader, slope, f.offset) for f, leader, slope, curvature in found if slope and not curvature]
 
 
 def _named(name: str, things: Sequence[Any], problem: str) -> Any:

@@ -13,12 +13,9 @@ from ..model.contact_rules import (
 )
 from ..model.formats.unsupported import LEFT_OUT
 from .left_out_at_joints import (
-    DRIVES_OF_FOLLOWERS,
     EFFORTS_OF_FOLLOWERS,
-    LIMITS_OF_FOLLOWERS,
     LIMITS_OF_SEVERAL,
     LIMITS_WITHOUT_ROOM,
-    SPRINGS_OF_FOLLOWERS,
     SPRINGS_OF_SEVERAL,
 )
 from .model_view import EQUAL_LIMITS
@@ -35,14 +32,11 @@ CHANGING_MOTION = (
     "effort limits that differ by direction, read as the greater",
     "geoms with drag of their own (fluidshape), taken as their links' boxes",
     "wind",
-    "limits of the drives' force along tendons",
     "springs of free joints",
     "springs of higher order",
-    "springs of tendons that go slack",
     "springs of tendons that yield, or of higher order",
     "springs that yield",
     "swing limits of ball joints",
-    "tendons",
     CONVEYING,
     ADHESION,
     TWO_FRICTIONS,
@@ -53,10 +47,7 @@ CHANGING_MOTION = (
     LEFT_OUT,
     SPRINGS_OF_SEVERAL,
     LIMITS_OF_SEVERAL,
-    SPRINGS_OF_FOLLOWERS,
-    LIMITS_OF_FOLLOWERS,
     LIMITS_WITHOUT_ROOM,
-    DRIVES_OF_FOLLOWERS,
     EFFORTS_OF_FOLLOWERS,
 )
 """Kinds in a report of a file; others, as cameras and sensors, only show, measure, or name something."""

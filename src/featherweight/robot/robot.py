@@ -30,11 +30,12 @@ from .frame_functions import FrameFunctions
 from .parametric import Parametric
 from .step_functions import StepFunctions
 from .system import NotDefinedError, declared_functions, placements
+from .tendons.tendon_functions import TendonFunctions
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Robot(Parametric, FrameFunctions, DynamicsTerms, Centroidal, Colliding):
+class Robot(Parametric, FrameFunctions, TendonFunctions, DynamicsTerms, Centroidal, Colliding):
     """A robot's model and its compiled functions.
 
     States are float arrays (..., nq) and (..., nv); leading axes broadcast. The conventions are Pinocchio's: a free-flyer

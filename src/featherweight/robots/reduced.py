@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..model.description import Description
+from ..model.editing.tendons import without_joints
 from ..model.types import Inertia, ModelError, Vector, dot
 
 
@@ -20,7 +21,7 @@ def unconstrained(description: Description) -> Description:
     joints = tuple(j for j in description.joints if j.name not in left_out)
     if lost := [j.child for j in joints if j.parent in gone]:
         raise ModelError(f"{description.source}: {', '.join(lost)} hang on dependent bodies, so there is no independent tree")
-    actuators = tuple(a for a in description.actuators if a.joint not in left_out)
+    tendons, actuators = without_joints(description, left_out)
     shapes = tuple(s for s in description.shapes if s.body not in gone)
     drives, touching = {a.name for a in actuators}, {s.name for s in shapes}
     return replace(
@@ -35,6 +36,7 @@ def unconstrained(description: Description) -> Description:
         independent=(),
         dependent=(),
         shapes=shapes,
+        tendons=tendons,
         actuators=actuators,
         contact_pairs=tuple(pair for pair in description.contact_pairs if touching.issuperset(pair.shapes)),
         configurations=tuple(

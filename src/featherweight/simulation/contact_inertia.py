@@ -17,7 +17,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,15 +35,26 @@ KEPT_SETS = 64
 MOST_ROWS = 48
 
 
+class MappedRows(NamedTuple):
+    """Rows of joints and lengths (see `ForcesAtJoints`)."""
+
+    mapped: bool  # they follow from the independent velocities by S
+    of_lengths: bool  # some lengths have limits or dry friction
+    number: int
+
+
 class ContactInertia:
     """G of `contacts`, one for each body that may touch, and of joint rows.
 
-    `joint_rows` are rows of all joints' velocities; `always` says that some are active in every step.
+    `joint_rows` are rows of all joints' velocities; `always` says that some are active in every step. A length may change with
+    velocities of all branches: with limits or friction of lengths, all velocities are one branch.
     """
 
     def __init__(
-        self, robot: Robot, contacts: Sequence[BilateralContact], joint_rows: Array, always: bool, algorithm: str | Method
-    ) -> None:
+        self, robot: Robot, contacts: Sequence[BilateralContact], joint_rows: Array, always: bool, algorithm: str | Method,
+        rows_of: MappedRows,
+    ) -> None:  # fmt: skip
+        self.rows_of = rows_of
         self.robot, self.contacts, self.joint_rows, self.algorithm = robot, tuple(contacts), joint_rows, algorithm
         self.begin = np.cumsum([0, *(c.size for c in contacts)]).astype(np.int64)
         self.function_of_bodies: CompiledFunction[Any] | None = None
@@ -58,7 +69,7 @@ class ContactInertia:
                 self.by_sets = self.function_of_bodies.execution == "rolled"
             else:
                 self.by_sets = robot.forward_dynamics.execution == "rolled"
-        if always and not robot.closed and not self.by_sets and rows + len(joint_rows) <= MOST_ROWS:
+        if always and not rows_of.mapped and not self.by_sets and rows + len(joint_rows) <= MOST_ROWS:
             selected = np.eye(robot.nv)[joint_rows]
             self.function_of_all = robot.delassus([*self.contacts, JacobianRows(lambda q: selected)])
 
@@ -122,7 +133,8 @@ class ContactInertia:
     @cached_property
     def in_blocks(self) -> bool:
         """Whether J and M⁻¹ have the columns of each row's own tree only."""
-        return len(self.forest.begins) > 2 and not self.robot.closed and self.robot.forward_dynamics.execution != "rolled"
+        own = len(self.forest.begins) > 2 and not self.rows_of.mapped
+        return own and self.robot.forward_dynamics.execution != "rolled"
 
     @property
     def columns(self) -> int:
@@ -132,13 +144,18 @@ class ContactInertia:
     @cached_property
     def branches(self) -> BranchPaths:
         """The branches of the robot's velocities."""
+        if self.rows_of.of_lengths:
+            return branches_of(range(-1, self.robot.nv - 1), [0] * self.robot.nv)
         shift = np.repeat(self.forest.begins[:-1], np.diff(self.forest.begins)) * self.in_blocks
         return branches_of(self.forest.parent, shift.tolist())
 
     @property
     def branch_of_row(self) -> Array:
         """The last of the branches that move each row of all joints."""
-        return np.array(branch_of_velocity(self.forest.parent), np.int64)[list(self.forest.velocity)]
+        if self.rows_of.of_lengths:
+            return np.zeros(self.rows_of.number, np.int64)
+        own = np.array(branch_of_velocity(self.forest.parent), np.int64)[list(self.forest.velocity)]
+        return np.concatenate([own, np.zeros(self.rows_of.number - len(own), np.int64)])
 
     @cached_property
     def jacobian_function(self) -> CompiledFunction:

@@ -12,7 +12,7 @@ from ..contact.contact_settings import ContactSettings
 from ..contact.laws import RIGID
 from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
-from .contact_inertia import ContactInertia, Method
+from .contact_inertia import ContactInertia, MappedRows, Method
 from .forces import ForcesAtJoints
 from .inverse_weights import yielding_numbers
 from .scene import TouchingParts
@@ -41,7 +41,8 @@ class ContactStage:
         self.joint_dofs = contact_model.limited_rows(parts.lower, parts.upper, dry)
         self.rows = contact_model.joint_rows(forces.at, parts.lower, parts.upper, dry, settings.step)
         width = np.array([c.size for c in bodies], dtype=np.int64)
-        self.inertia = ContactInertia(robot, bodies, self.joint_dofs, bool(self.rows.friction.any()), algorithm)
+        mapped = MappedRows(forces.mapped, bool((self.joint_dofs >= forces.joint_rows).any()), forces.rows)
+        self.inertia = ContactInertia(robot, bodies, self.joint_dofs, bool(self.rows.friction.any()), algorithm, mapped)
         branch_of_row = self.inertia.branch_of_row
         branch = branch_of_row[[robot.model.placed_bodies[b].row for b in self.numbers]]
         self.model = ContactModel(
@@ -51,7 +52,7 @@ class ContactStage:
             self.settings = settings = settings._replace(turning=True)
             self.model = self.model._replace(settings=settings, turning=self.touching.turning)
         if settings.law != RIGID:
-            contacts, rows = yielding_numbers(robot, self.touching, self.rows, settings.step)
+            contacts, rows = yielding_numbers(robot, forces, self.touching, self.rows, settings.step)
             self.model = self.model._replace(yielding=contacts, yielding_rows=rows)
         self.body_placements: Any = robot.frame_placement(self.bodies) if self.bodies else None
         self.body_velocities: Any = robot.frame_velocity(self.bodies, "local") if self.bodies else None

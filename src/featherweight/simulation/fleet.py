@@ -66,7 +66,7 @@ class Fleet:
 
     def __init__(self, model: StepModel, contacts: ContactStage, touching: bool, threads: int | None, on_failure: str) -> None:
         self.model, self.contacts, self.threads, self.on_failure = model, contacts, threads, on_failure
-        straight = model.integrator == "semi-implicit" and not model.robot.closed and not model.driven
+        straight = model.integrator == "semi-implicit" and not model.forces.mapped and not model.driven and model.forces.plain
         self.room = ROOM * (2 if contacts.settings.turning else 1)
         self._external = model.in_fluid  # whether there may be forces on bodies
         alone = straight and not touching and not self._external
@@ -127,7 +127,7 @@ class Fleet:
         states.q[which], states.v[which] = q, v
         self.start[0][which], self.start[1][which] = q, v
         self.failed[which] = False
-        for x in (states.last_row, states.report, states.inexact, states.opened, contacts.counts, contacts.wrench):
+        for x in (states.last_row, states.report, states.inexact, states.opened, states.act, contacts.counts, contacts.wrench):
             x[which] = 0
         states.deepest[which] = self.model.deepest_start
 
@@ -150,6 +150,7 @@ class Fleet:
                 taken=np.zeros(robots, np.int64), status=np.zeros(robots, np.int64), plan=np.ones(2, np.int64), kept_q=none,
                 kept_v=none, last_row=zeros(len(contacts.rows.joint)), report=zeros(7),
                 inexact=np.zeros(robots, np.int64), opened=zeros(), deepest=np.full(robots, model.deepest_start),
+                act=zeros(len(model.forces.activations.drive)),
             ),
             FleetInputs(zeros(1, v.shape[1]), zeros(1, model.forces.nu), zeros(1, bodies, 6), np.zeros(2, bool)),
             FleetContacts(
@@ -303,7 +304,7 @@ class Fleet:
     def row_impulses(self) -> Array:
         """Return impulses (robots, n) of limits and dry friction."""
         rows = self.contacts.rows
-        impulses = np.zeros((len(self.q), len(self.model.robot.model.tree.parent)))
+        impulses = np.zeros((len(self.q), self.model.forces.rows))
         np.add.at(impulses.T, rows.dof, (rows.sign * self._home.states.last_row).T)
         return impulses
 
@@ -384,7 +385,8 @@ class Fleet:
         if self._single:
             self._run_alone(steps, time)
             return
-        kept = a.states.q, a.states.v, a.states.last_row, a.contacts.counts, a.contacts.candidate, a.contacts.force, self.failed
+        states, contacts = a.states, a.contacts
+        kept = states.q, states.v, states.act, states.last_row, contacts.counts, contacts.candidate, contacts.force, self.failed
         backup = [(x, x.copy()) for x in kept]
         if self.on_failure != "stop":
             self.failed[:] = False

@@ -135,6 +135,7 @@ def put(one: RobotStages, many: FleetArrays, i: int) -> None:
     """Set the state of robot i, and which inputs there are."""
     copy(many.states.q[i], one.state.q)
     copy(many.states.v[i], one.state.v)
+    copy(many.states.act[i], one.state.act)
     one.state.given[0], one.state.given[1] = many.inputs.given[0], many.inputs.given[1]
 
 
@@ -178,6 +179,7 @@ def store_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
     states = many.states
     copy(one.state.q, states.q[i])
     copy(one.state.v, states.v[i])
+    copy(one.state.act, states.act[i])
     copy(one.touching.impulses.last_row, states.last_row[i])
     copy(one.touching.report, states.report[i])
     states.opened[i], states.deepest[i] = one.loops.opened[0], one.touching.deepest[0]

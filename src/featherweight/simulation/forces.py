@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from math import cos, pi, sin, sqrt
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledKernel
-from ..model.types import Actuator, JointType
-from ..robot.left_out_at_joints import DRIVES_OF_FOLLOWERS, OF_JOINTS
+from ..model.types import Actuator, JointType, Tendon
+from ..robot.left_out_at_joints import OF_JOINTS
 from ..robot.robot import Robot
+from ..robot.tendons.tendon_functions import LengthFunctions
+from ..robot.tendons.tendon_table import length_table
+from ..robot.tendons.wrapping import angle_of
+from .drive_inputs import Activations, Curves, activations_of, curves_of, is_curved, write_drive_inputs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Number = Any  # a float, an array of floats, or an expression that is traced
@@ -21,18 +25,17 @@ Numbers = Any  # a sequence or array of such numbers
 
 
 class Springs(NamedTuple):
-    """Damping and springs, by degree of freedom of all joints."""
+    """Damping and springs, by degree of freedom of all joints, and lengths."""
 
     damping: Vector
     stiffness: Vector
     rest: Vector
-    at: Integers  # the place of the coordinate in q, where there is a spring
+    slack: Vector  # how far beyond `rest` a spring is at rest, too
+    ahead: Vector  # 1 where a semi-implicit step takes the spring at its end, 0 where at its beginning
+    at: Integers  # the place of its coordinate, where there is a spring
     quaternion: Integers  # the place of the joint's quaternion in q, where a ball joint has a spring; -1 elsewhere
     axis: Integers  # and which component of its rotation vector the coordinate is
     turning: Integers  # the rows of such joints
-
-
-TURNS = 6  # of Newton's method for an angle
 
 
 def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
@@ -44,19 +47,22 @@ def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
     s, sign = sqrt(x * x + y * y + z * z), 1.0 if w >= 0.0 else -1.0
     if s == 0.0:
         return 0.0
-    w = sign * w
-    half = s if s < w else 0.5 * pi - w  # of the angle whose sine and cosine are s and w
-    for _ in range(TURNS):
-        half += s * cos(half) - w * sin(half)
-    return 2.0 * half / s * sign * q[i + springs.axis[r]]  # type: ignore[no-any-return]
+    return 2.0 * angle_of(s, sign * w) / s * sign * q[i + springs.axis[r]]  # type: ignore[no-any-return]
+
+
+def stretch_of_row(springs: Springs, r: int, x: float) -> float:
+    """Return how far the coordinate of a row is from where its spring is at rest."""
+    return x - min(max(x, springs.rest[r]), springs.rest[r] + springs.slack[r])  # type: ignore[no-any-return]
 
 
 class Drives(NamedTuple):
-    """Actuators: the row of the joint that each drives, the place of its coordinate in q, and `drive_force`'s numbers."""
+    """Actuators: the row of the joint or length that each drives, the place of its coordinate, and `drive_force`'s numbers."""
 
     row: Integers  # (k,)
     at: Integers  # (k,)
     values: Matrix  # (9, k) gear, gain, bias (3), least and greatest control, least and greatest force
+    bounded: Integers  # (b,) rows of tendons that all drives together pull and push within bounds
+    bounds: Matrix  # (b, 2)
 
 
 def drive_law(drive: Numbers, u: Number, x: Number, v: Number, ahead: float) -> Number:
@@ -86,16 +92,46 @@ def add_drive_forces(
             total[i, row[k]] += drive_force(drive, control[i, k], q[i, at[k]], rates[i, row[k]])
 
 
+@partial(CompiledKernel, fused=False)
+def write_inputs_of_many(
+    activations: Activations, curves: Curves, act: Matrix, row: Integers, at: Integers, q: Matrix, rates: Matrix,
+    inputs: Matrix, act_rate: Matrix,
+) -> None:  # fmt: skip
+    """Change controls (robots, nu) into inputs of the linear laws (see `write_drive_inputs`)."""
+    for i in range(len(inputs)):
+        write_drive_inputs(activations, curves, act[i], row, at, q[i], rates[i], inputs[i], act_rate[i])
+
+
+def acts(t: Tendon, actuators: Sequence[Actuator]) -> bool:
+    """Whether forces act along a tendon."""
+    own = t.stiffness or t.damping or t.friction or np.isfinite([t.lower, t.upper]).any()
+    return bool(own) or any(a.tendon == t.name for a in actuators)
+
+
+def bound_forces(drives: Drives, row_force: Vector) -> None:
+    """Bound the forces of all drives along each tendon."""
+    for k in range(len(drives.bounded)):
+        r = drives.bounded[k]
+        row_force[r] = min(max(row_force[r], drives.bounds[k, 0]), drives.bounds[k, 1])
+
+
 def drive_armature(drive: Numbers, step: float) -> Number:
     """The armature with which a step meets stiffness and damping of a drive at its end; of numbers or arrays."""
     gear, b1, b2 = drive[0], drive[3], drive[4]
     return gear * gear * (step * np.maximum(-b2, 0.0) + step * step * np.maximum(-b1, 0.0))
 
 
-def spring_force(spring: Numbers, x: Number, v: Number, ahead: float) -> Number:
+def spring_force(spring: Numbers, x: Number, v: Number, ahead: Number) -> Number:
     """Damping and a spring `ahead` seconds on from the coordinate x and its velocity; of numbers or arrays."""
     damping, stiffness, rest = spring
     return -damping * v - stiffness * (x + ahead * v - rest)
+
+
+def force_of_spring(springs: Springs, r: int, x: float, v: float, ahead: float) -> float:
+    """Return `spring_force` of a row."""
+    rest = min(max(x, springs.rest[r]), springs.rest[r] + springs.slack[r])
+    spring = springs.damping[r], springs.stiffness[r], rest
+    return spring_force(spring, x, v, ahead * springs.ahead[r])  # type: ignore[no-any-return]
 
 
 def ordered_sum(x: Array) -> Array:
@@ -104,38 +140,98 @@ def ordered_sum(x: Array) -> Array:
 
 
 class ForcesAtJoints:
-    """What joints' own properties do, by the n rows (degrees of freedom) of all joints in `robot.model.joints`.
+    """What joints' own properties, tendons and drives do.
 
-    In a robot with loops or couplings, all joints have them, and S(q) (n, nv), the velocities of all joints for those of the
-    independent ones, carries forces to the latter: tau = Sᵀ of the joints' forces.
+    Forces act along the n rows (degrees of freedom) of all joints in `robot.model.joints`, and further rows, of tendons and of
+    drives at frames (`lengths`). S(q) (rows, nv), the velocities of all rows for those of the independent joints, carries them
+    to the latter: tau = Sᵀ of the rows' forces. A tree without tendons has no S. Coordinates are q, then those of joints that
+    follow others not in proportion, and lengths.
     """
 
-    def __init__(self, robot: Robot, actuators: Sequence[Actuator]) -> None:
-        self.robot = robot
-        rows = len(robot.model.tree.parent)
-        self.names = [j.name for j in robot.model.joints for _ in range(j.type.nv)]
-        each: dict[str, Array] = {
-            name: np.array([getattr(j, name) for j in robot.model.joints for _ in range(j.type.nv)], dtype=float)
-            for name in ("damping", "stiffness", "rest", "friction")
-        }
+    def __init__(self, robot: Robot, actuators: Sequence[Actuator], step: float = 0.0) -> None:
+        self.robot, self.actuators = robot, tuple(actuators)
+        self.tendons = tuple(t for t in robot.model.tendons if acts(t, self.actuators))
+        self.joint_rows = len(robot.model.tree.parent)
+        self.lengths = self._lengths()
+        of_joints = [j for j in robot.model.joints for _ in range(j.type.nv)]
+        at_frames = [a.name for a in self.actuators if a.at is not None]
+        self.names = [*(j.name for j in of_joints), *(t.name for t in self.tendons), *at_frames]
+        each: dict[str, Array] = {name: self._each(of_joints, name) for name in ("damping", "stiffness", "friction")}
+        each["rest"], slack = self._each(of_joints, "rest"), np.zeros(self.rows)
+        for r, t in enumerate(self.tendons, self.joint_rows):
+            each["rest"][r], slack[r] = t.rest[0], t.rest[1] - t.rest[0]
         self.damping, self.friction, self.effort = each["damping"], each["friction"], robot.row_maximum("effort")
-        self.at = np.full(rows, -1)  # where the coordinate of a row is in q, if it is one
-        for whole, j in zip(robot.model.joints, robot.joints, strict=True):
-            if whole.type.nq == 1 and j.q_slice.stop > j.q_slice.start:
-                self.at[whole.v_slice.start] = j.q_slice.start
+        self.at = self._places()
         self._carry_springs(each)
         quaternion, axis = self._of_balls(each["stiffness"])
         self.stiffness, self.rest = np.where((self.at >= 0) | (quaternion >= 0), each["stiffness"], 0.0), each["rest"]
-        lower, upper = robot.row_limits()
+        lower, upper = (
+            np.concatenate([x, [getattr(t, name) for t in self.tendons], np.full(len(at_frames), none)])
+            for x, name, none in zip(robot.row_limits(), ("lower", "upper"), (-np.inf, np.inf), strict=True)
+        )
         self.lower, self.upper = np.where(self.at >= 0, lower, -np.inf), np.where(self.at >= 0, upper, np.inf)
+        softness = [[getattr(x, f"{k}_softness") for x in (*of_joints, *self.tendons)] for k in ("limit", "friction")]
+        self.limit_softness, self.friction_softness = softness
         self.left_out = sorted({name for kind in OF_JOINTS for name in robot.left_out_at_joints.get(kind, ())})
         self.smooth = bool(self.damping.any() or self.stiffness.any())
         at, turning = np.maximum(self.at, 0), np.flatnonzero(quaternion >= 0)
-        self.springs = Springs(self.damping, self.stiffness, self.rest, at, quaternion, axis, turning)
+        ahead = np.where(np.arange(self.rows) < self.joint_rows, 1.0, 0.0)
+        self.springs = Springs(self.damping, self.stiffness, self.rest, slack, ahead, at, quaternion, axis, turning)
         self.turning_springs = len(turning) > 0
         self._sprung = np.flatnonzero(self.stiffness)
-        self.actuators = tuple(actuators)
         self.drives = self._of_actuators()
+        self.activations = activations_of(self.actuators, step)
+        self.curves = curves_of(self.actuators, self.drives.values[0])
+
+    def _lengths(self) -> LengthFunctions | None:
+        """Lengths of tendons, drives at frames, and joints that follow others not in proportion and have forces, if any."""
+        robot = self.robot
+        driven = {a.joint for a in self.actuators}
+        carried = {p.row for p in robot.proportions()}
+        asked = {
+            j.v_slice.start
+            for j in robot.model.joints
+            if j.stiffness or np.isfinite([j.lower, j.upper]).any() or j.name in driven
+        }
+        followers = {f.row for f in robot.followers()} & asked - carried
+        forces = [a.at for a in self.actuators if a.at is not None]
+        if not (self.tendons or forces or followers):
+            return None
+        return LengthFunctions(robot, length_table(robot, self.tendons, forces, followers))
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.joint_rows + (self.lengths.table.extra if self.lengths else 0)
+
+    @property
+    def mapped(self) -> bool:
+        """Whether there is an S."""
+        return bool(self.robot.closed) or self.lengths is not None
+
+    @property
+    def plain(self) -> bool:
+        """Whether forces are those of joints with coordinates of their own, by linear laws: others have no derivatives."""
+        return self.lengths is None and not len(self.activations.drive) and not len(self.curves.drive)
+
+    def _each(self, of_joints: Sequence[Any], name: str) -> Array:
+        """A number of each row."""
+        values = [float(getattr(j, name)) for j in of_joints]
+        if name != "rest":
+            values += [float(getattr(t, name)) for t in self.tendons]
+        return np.array([*values, *[0.0] * (self.rows - len(values))])
+
+    def _places(self) -> Array:
+        """The place of the coordinate of each row, -1 where there is none."""
+        if self.lengths is not None:
+            x = self.lengths.table
+            extra = np.arange(x.extra) + len(x.lengths.at) - x.extra + self.robot.nq
+            return np.concatenate([x.joint_at, extra])
+        at = np.full(self.joint_rows, -1)
+        for whole, j in zip(self.robot.model.joints, self.robot.joints, strict=True):
+            if whole.type.nq == 1 and j.q_slice.stop > j.q_slice.start:
+                at[whole.v_slice.start] = j.q_slice.start
+        return at
 
     def _of_balls(self, stiffness: Array) -> tuple[Array, Array]:
         """Return the places of quaternions of ball joints with springs, by rows (n,), and components of rotation vectors."""
@@ -158,27 +254,36 @@ class ForcesAtJoints:
                 k[row] = 0.0
 
     def _of_actuators(self) -> Drives:
-        """On the rows of their joints; a drive on a joint that follows one other in proportion is on the leader's, by a longer
-        lever. One of the file's whose joint has no such leader drives nothing: `left_out_at_joints` names it."""
-        row = {name: r for r, name in reversed(list(enumerate(self.names)))}
+        """On the rows of their joints, tendons and frames; a drive on a joint that follows one other in proportion is on the
+        leader's, by a longer lever."""
+        row = {j.name: j.v_slice.start for j in reversed(self.robot.model.joints)}
+        tendons = {t.name: r for r, t in enumerate(self.tendons, self.joint_rows)}
+        frames = iter(range(self.joint_rows + len(self.tendons), self.rows))
         leaders = {p.row: p for p in self.robot.proportions()}
-        idle = self.robot.left_out_at_joints.get(DRIVES_OF_FOLLOWERS, ())
         places, numbers = [], []
         for a in self.actuators:
-            r, gear, b0 = row.get(a.joint, -1), a.gear, a.bias[0]
-            while r in leaders and self.at[r] < 0:
-                _, r, slope, offset = leaders[r]
-                gear, b0 = gear * slope, b0 + a.bias[1] * gear * offset
+            gear, b0, g0 = a.gear, a.bias[0], a.gain
+            if a.at is not None:
+                r = next(frames)
+            elif a.tendon is not None:
+                r = tendons.get(a.tendon, -1)
+            else:
+                r = row.get(a.joint or "", -1)
+                while r in leaders and self.at[r] < 0:
+                    _, r, slope, offset = leaders[r]
+                    gear, b0, g0 = gear * slope, b0 + a.bias[1] * gear * offset, g0 + a.slopes[0] * gear * offset
             if r < 0 or self.at[r] < 0:
-                if a.name not in idle or a not in self.robot.actuators:
-                    problem = "which is no joint with a coordinate of its own, nor one that follows such a joint in proportion"
-                    remedy = "put it on one of " + ", ".join(self.names[k] for k in np.flatnonzero(self.at >= 0))
-                    raise ValueError(f"actuator {a.name!r} is on {a.joint!r}, {problem}; {remedy}")
-                gear = 0.0
+                problem = "which is no joint with one coordinate, and no tendon"
+                remedy = "put it on one of " + ", ".join(dict.fromkeys(self.names[k] for k in np.flatnonzero(self.at >= 0)))
+                raise ValueError(f"actuator {a.name!r} is on {a.tendon or a.joint!r}, {problem}; {remedy}")
             places.append(r)
-            numbers.append((gear, a.gain, b0, *a.bias[1:], *a.control, *a.force))
-        rows = np.array(places, dtype=np.int64)
-        return Drives(rows, np.maximum(self.at[rows], 0), np.array(numbers, dtype=float).reshape(len(numbers), 9).T.copy())
+            linear = (g0, b0, *a.bias[1:]) if not is_curved(a) else (1.0, 0.0, 0.0, 0.0)
+            control = a.control if not is_curved(a) and a.activation is None else (-np.inf, np.inf)
+            numbers.append((gear, *linear, *control, *a.force))
+        rows, values = np.array(places, dtype=np.int64), np.array(numbers, dtype=float).reshape(len(numbers), 9).T.copy()
+        bounds = {r: t.force for r, t in enumerate(self.tendons, self.joint_rows) if np.isfinite(t.force).any()}
+        bounded = np.array([*bounds.values()], float).reshape(-1, 2)
+        return Drives(rows, np.maximum(self.at[rows], 0), values, np.array([*bounds], np.int64), bounded)
 
     @property
     def nu(self) -> int:
@@ -186,20 +291,26 @@ class ForcesAtJoints:
         return len(self.actuators)
 
     def map(self, q: Array) -> Array | None:
-        """S(q) (..., n, nv); None for the identity."""
+        """S(q) (..., rows, nv); None for the identity."""
+        if self.lengths is not None:
+            return self.lengths.evaluate(q)[1]
         if not self.robot.closed:
             return None
         velocities = self.robot.spanning_velocity(q[..., None, :], np.eye(self.robot.nv))  # type: ignore[attr-defined]
         return np.asarray(np.swapaxes(velocities, -1, -2))
 
+    def all_coordinates(self, q: Array) -> Array:
+        """The coordinates q (..., nq), and those of lengths behind them."""
+        return q if self.lengths is None else self.lengths.evaluate(q)[0]
+
     def coordinates(self, q: Array, rows: Array) -> Array:
         """The coordinates (..., rows) of some rows."""
-        coordinates: Array = q[..., self.at[rows]]
+        coordinates: Array = self.all_coordinates(q)[..., self.at[rows]]
         return coordinates
 
     def coordinates_of_rows(self, q: Array) -> Array:
-        """The coordinates (..., n) of all rows that springs may act on (see `coordinate_of_row`)."""
-        coordinates: Array = q[..., self.springs.at]
+        """The coordinates (..., rows) of all rows that springs may act on (see `coordinate_of_row`)."""
+        coordinates: Array = self.all_coordinates(q)[..., self.springs.at]
         if self.turning_springs:
             flat, turned = q.reshape(-1, q.shape[-1]), coordinates.reshape(-1, coordinates.shape[-1])
             for r in np.flatnonzero(self.springs.quaternion >= 0):
@@ -210,29 +321,43 @@ class ForcesAtJoints:
         """Forces (..., nv) of damping and springs, the latter at the coordinates that v leads to in `ahead` seconds."""
         S = self.map(q)
         rates = v if S is None else ordered_sum(S * v[..., None, :])
-        s = self.springs
-        force: Array = spring_force((s.damping, s.stiffness, s.rest), self.coordinates_of_rows(q), rates, ahead)
+        s, x = self.springs, self.coordinates_of_rows(q)
+        rest = np.minimum(np.maximum(x, s.rest), s.rest + s.slack)
+        force: Array = spring_force((s.damping, s.stiffness, rest), x, rates, ahead * s.ahead)
         return force if S is None else ordered_sum(np.swapaxes(S, -1, -2) * force[..., None, :])
 
     def spring_energy(self, q: Array, stiffness: Array | None = None) -> Array:
-        """Energy (...) [J] of the springs at q (..., nq), with their own stiffness or another one (..., n)."""
-        r = self._sprung
+        """Energy (...) [J] of the springs at q (..., nq), with their own stiffness or another one (..., rows)."""
+        r, s = self._sprung, self.springs
         k = (self.stiffness if stiffness is None else stiffness)[..., r]
-        stretched = self.coordinates_of_rows(q)[..., r] - self.rest[r]
+        x = self.coordinates_of_rows(q)[..., r]
+        stretched = x - np.minimum(np.maximum(x, s.rest[r]), s.rest[r] + s.slack[r])
         return ordered_sum(0.5 * k * stretched * stretched)
 
-    def of_drives(self, q: Array, v: Array, control: Array, values: Array | None = None) -> Array:
-        """Joint forces (..., nv) of the actuators for controls (..., nu), by their numbers or others (robots, 9, nu)."""
+    def of_drives(
+        self, q: Array, v: Array, control: Array, values: Array | None = None, activation: Array | None = None
+    ) -> Array:
+        """Joint forces (..., nv) of the actuators for controls (..., nu) and activations (..., na), by their numbers or others
+        (robots, 9, nu); activations are zero unless given."""
         S, batch = self.map(q), q.shape[:-1]
         rates = v if S is None else ordered_sum(S * v[..., None, :])
-        if not rates.shape[:-1] == control.shape[:-1] == batch:
-            batch = np.broadcast_shapes(batch, rates.shape[:-1], control.shape[:-1])
-            q, rates, control = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, rates, control))
+        act = np.zeros((*batch, len(self.activations.drive))) if activation is None else activation
+        q = self.all_coordinates(q)
+        given = (q, rates, control, act)
+        if any(x.shape[:-1] != batch for x in given):
+            batch = np.broadcast_shapes(*(x.shape[:-1] for x in given))
+            given = tuple(np.broadcast_to(x, (*batch, x.shape[-1])) for x in given)  # type: ignore[assignment]
         of_rows = np.zeros((*batch, rates.shape[-1]))
-        rows = int(np.prod(batch))
-        x, w, u = (np.ascontiguousarray(x, np.float64).reshape(rows, x.shape[-1]) for x in (q, rates, control))
+        many = int(np.prod(batch))
+        x, w, u, a = (np.ascontiguousarray(x, np.float64).reshape(many, x.shape[-1]) for x in given)
         numbers = self.drives.values[None] if values is None else np.ascontiguousarray(values)
-        add_drive_forces(self.drives.row, self.drives.at, numbers, x, w, u, of_rows.reshape(rows, rates.shape[-1]))
+        if not self.plain:
+            u = u.copy()
+            write_inputs_of_many(self.activations, self.curves, a, self.drives.row, self.drives.at, x, w, u, np.zeros_like(a))
+        flat = of_rows.reshape(many, rates.shape[-1])
+        add_drive_forces(self.drives.row, self.drives.at, numbers, x, w, u, flat)
+        for force in flat:
+            bound_forces(self.drives, force)
         return of_rows if S is None else ordered_sum(np.swapaxes(S, -1, -2) * of_rows[..., None, :])
 
     def limited(self, tau: Array) -> Array:

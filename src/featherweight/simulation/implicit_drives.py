@@ -24,19 +24,20 @@ import numpy as np
 from ..engine.loops.array_types import Integers, Matrix, Vector
 from ..model.types import JointType
 from ..robot.robot import Robot
-from .forces import Drives, ForcesAtJoints, drive_armature, drive_law
+from .forces import Drives, ForcesAtJoints, bound_forces, drive_armature, drive_law
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 ROUNDS_OF_ALL = 5  # of active sets in which all drives change that would pass a limit; then one of them, which cannot cycle
 MOST_ROUNDS = 50  # the last one is taken
 GEAR, LOW, HIGH = 0, 7, 8  # in `Drives.values`
+OF_LENGTH = -1
 
 
 class DriveWork(NamedTuple):
     """The state of the drives of one robot in a step."""
 
-    joint: Integers  # (nu,) the place of each drive's joint in `armature`
+    joint: Integers  # (nu,) the place of each drive's joint in `armature`; `OF_LENGTH` for lengths, which have none
     law: Vector  # (nu,) F at x + h v and v
     inertia: Vector  # (nu,) I
     side: Vector  # (nu,) -1, 0 or 1: at the least force, free, at the greatest one
@@ -46,30 +47,35 @@ class DriveWork(NamedTuple):
     total: Vector  # (nv,) of independent ones
 
 
-def drive_work(robot: Robot, drives: Drives) -> DriveWork:
-    """Arrays for the drives of a robot."""
+def drive_work(robot: Robot, drives: Drives, n: int) -> DriveWork:
+    """Return arrays for the drives of a robot with n rows of joints and lengths."""
     rows = [j.v_slice.start for j in robot.model.joints if j.type is not JointType.FLOATING]
-    joint = np.array([rows.index(r) for r in drives.row], np.int64)
-    nu, nv, n = len(drives.row), robot.nv, len(robot.model.tree.parent)
+    joint = np.array([rows.index(r) if r in rows else OF_LENGTH for r in drives.row], np.int64)
+    nu, nv = len(drives.row), robot.nv
     nothing = [np.zeros(k) for k in (nu, nu, nu, nv, nv, n, nv)]
     return DriveWork(joint, *nothing)
 
 
 def has_implicit_drives(forces: ForcesAtJoints, step: float) -> bool:
     """Whether any drive has stiffness or damping."""
-    return bool((drive_armature(forces.drives.values, step) > 0.0).any())
+    of_joints = forces.drives.row < forces.joint_rows
+    return bool((drive_armature(forces.drives.values, step)[of_joints] > 0.0).any())
 
 
 def begin_drives(drives: Drives, step: float, control: Vector, x: Vector, rates: Vector, S: Matrix, work: DriveWork) -> None:
-    """Set all drives free, at x (nq,) and velocities (n,) of all joints. S is that of `ForcesAtJoints`, or has no rows."""
+    """Set all drives free, at coordinates x and velocities (n,) of all rows. S is that of `ForcesAtJoints`, or has no rows.
+
+    Drives on lengths are taken at the beginning of the step, since no joint's armature stands for them.
+    """
     d = drives.values
     for i in range(len(work.held)):
         work.stiff[i], work.held[i] = 0.0, 0.0
     for k in range(len(drives.row)):
         drive = d[0, k], d[1, k], d[2, k], d[3, k], d[4, k], d[5, k], d[6, k], d[7, k], d[8, k]
         row = drives.row[k]
-        work.law[k] = drive_law(drive, control[k], x[drives.at[k]], rates[row], step)
-        work.inertia[k] = drive_armature(drive, step)
+        later = step if work.joint[k] != OF_LENGTH else 0.0
+        work.law[k] = drive_law(drive, control[k], x[drives.at[k]], rates[row], later)
+        work.inertia[k] = drive_armature(drive, later)
         work.side[k] = 0.0
         if work.inertia[k] > 0.0:
             if len(S) == 0:
@@ -127,6 +133,7 @@ def write_driven(drives: Drives, efforts: Vector, S: Matrix, work: DriveWork, ba
         work.row_force[drives.row[k]] += force
         if is_free(drives, S, work, k):
             armature[work.joint[k]] += work.inertia[k]
+    bound_forces(drives, work.row_force)
     carry(S, work.row_force, work.total)
     for i in range(len(work.total)):
         if work.held[i] != 0.0:
@@ -155,6 +162,7 @@ def judge_drives(drives: Drives, efforts: Vector, S: Matrix, rates: Vector, work
                 work.side[k] = side
                 changed = True
         work.row_force[drives.row[k]] += force
+    bound_forces(drives, work.row_force)
     carry(S, work.row_force, work.total)
     for i in range(len(work.total)):
         held = 0.0

@@ -10,22 +10,24 @@ from ..contact.compliance import numbers_of, weights_of_cones
 from ..contact.joint_rows import JointRows
 from ..model.types import PYRAMIDAL, Frame, Pose
 from ..robot.robot import Robot
+from .forces import ForcesAtJoints
 from .scene_building import TouchingScene
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def yielding_numbers(robot: Robot, touching: TouchingScene, rows: JointRows, step: float) -> tuple[Array, Array]:
+def yielding_numbers(
+    robot: Robot, forces: ForcesAtJoints, touching: TouchingScene, rows: JointRows, step: float
+) -> tuple[Array, Array]:
     """Return the numbers of contacts (candidates, 9) and of joint rows (rows, 9) (see `compliance`)."""
     start, model = robot.start(), robot.model
     inverse = np.asarray(robot.inverse_mass_matrix(start))
     of_bodies = weights_of_bodies(robot, start, touching.bodies, inverse)
     bodies = touching.scene.body[touching.scene.pair[touching.pairs]]
     weights = np.where(bodies >= 0, of_bodies[bodies], 0.0).sum(axis=1) if len(of_bodies) else np.zeros(len(bodies))
-    of_dofs, softness = weights_of_dofs(robot, start, inverse), []
-    joints = [j for j in model.joints for _ in range(j.type.nv)]
+    of_dofs, softness = weights_of_dofs(robot, forces, start, inverse), []
     for dof, friction in zip(rows.dof, rows.friction, strict=True):
-        softness.append(joints[dof].friction_softness if friction else joints[dof].limit_softness)
+        softness.append((forces.friction_softness if friction else forces.limit_softness)[dof])
     edges = 4.0 + (touching.turning > 0.0) @ [2.0, 4.0]
     cones = weights_of_cones(weights, touching.friction, model.impratio, model.cone == PYRAMIDAL, edges)
     alone = of_dofs[rows.dof], np.ones(len(softness))
@@ -42,14 +44,13 @@ def weights_of_bodies(robot: Robot, q: Array, names: list[str], inverse: Array) 
     return np.asarray(np.einsum("bij,jk,bik->b", J, inverse, J) / 3.0)
 
 
-def weights_of_dofs(robot: Robot, q: Array, inverse: Array) -> Array:
-    """Return the inverse inertia [1/kg, 1/(kg m²)] (n,) of each degree of freedom of all joints at q (nq,).
+def weights_of_dofs(robot: Robot, forces: ForcesAtJoints, q: Array, inverse: Array) -> Array:
+    """Return the inverse inertia [1/kg, 1/(kg m²)] (rows,) of each degree of freedom of all joints, and lengths, at q (nq,).
 
     Joints with several have one for what moves and one for what turns.
     """
-    S = np.eye(robot.nv)
-    if robot.closed:
-        S = np.asarray(robot.spanning_velocity(q[None], np.eye(robot.nv))).T  # type: ignore[attr-defined]
+    S = forces.map(q)
+    S = np.eye(robot.nv) if S is None else S
     weights = np.einsum("ij,jk,ik->i", S, inverse, S)
     for j in robot.model.joints:
         first = j.v_slice.start

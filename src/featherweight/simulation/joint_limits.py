@@ -35,7 +35,7 @@ class JointLimits:
         ignored = ~np.zeros_like(equal) if not kept else equal & (kept != ALL)
         self.lower, self.upper = np.where(ignored, -np.inf, forces.lower), np.where(ignored, np.inf, forces.upper)
         self._rows = np.flatnonzero(np.isfinite(self.lower) | np.isfinite(self.upper))
-        self._robot, self._names, self._at, self._told = robot, forces.names, forces.at[self._rows], False
+        self._robot, self._forces, self._names, self._told = robot, forces, forces.names, False
         self._low, self._high = self.lower[self._rows], self.upper[self._rows]
         self._far = np.clip(self._high - self._low, ROUNDED, FAR)
 
@@ -50,7 +50,7 @@ class JointLimits:
         Raises ValueError for a joint farther beyond its limit than `FAR`, or than its range is wide, unless a configuration of
         the robot's file is as far beyond; that gets a ModelWarning, once.
         """
-        x = q[..., self._at]
+        x = self._forces.coordinates(q, self._rows)
         outside = np.maximum(self._low - x, x - self._high) > self._far
         if not outside.any():
             return
@@ -78,15 +78,18 @@ class JointLimits:
                 own.append(self._robot.configurations[name])
             except ValueError:  # one with loops that cannot be closed is no start
                 continue
-        x = np.array(own)[:, self._at]
+        x = self._forces.coordinates(np.array(own), self._rows)
         return np.minimum(self._low, x.min(axis=0)), np.maximum(self._high, x.max(axis=0))
+
+    def _kind(self, k: int) -> str:
+        return "joint" if self._rows[k] < self._forces.joint_rows else "tendon"
 
     def _told_of(self, x: Array, those: Array) -> str:
         """The joints (..., k) at x, with their limits, of the first robot that has any."""
         robot = int(np.atleast_2d(those).any(axis=1).argmax())
         found = np.flatnonzero(np.atleast_2d(those)[robot])
         texts = [
-            f"joint {self._names[self._rows[k]]!r} at {np.atleast_2d(x)[robot, k]:.4g} (limits {self._low[k]:.4g} to "
+            f"{self._kind(k)} {self._names[self._rows[k]]!r} at {np.atleast_2d(x)[robot, k]:.4g} (limits {self._low[k]:.4g} to "
             f"{self._high[k]:.4g})"
             for k in found[:SHOWN]
         ]  # fmt: skip

@@ -42,6 +42,7 @@ from .smooth_motion import (
     ordered_product,
     write_given,
     write_row_velocity,
+    write_rows,
 )  # fmt: skip
 from .stage_records import RobotStages, TouchingRecord
 from .step_status import GAIN, LIMIT, NO_ROOM, NO_STATE, NO_VELOCITY, TAKEN, TOO_DEEP, TOO_FAST, UNSOLVED
@@ -62,7 +63,7 @@ def move_freely(s: RobotStages) -> int:
 def detect(s: RobotStages) -> int:
     """Find contacts and gaps of joint limits."""
     t = s.touching
-    write_row_gaps(t.model.rows, s.state.q, t.kinematics.gap)
+    write_row_gaps(t.model.rows, s.point.coordinates, t.kinematics.gap)
     t.counts[0] = 0
     if len(t.bodies) == 0:
         return TAKEN
@@ -374,9 +375,9 @@ def limits_are_attainable(s: RobotStages) -> bool:
     if not (s.numbers.looped and parting == RETURN_SPEED * s.numbers.step):
         return True
     worst = farthest_beyond(rows, gap)
-    if gap[worst] >= -BEYOND:
-        return True
     sign, at = rows.sign[worst], rows.at[worst]
+    if gap[worst] >= -BEYOND or at >= len(step.ahead):
+        return True
     write_row_velocity(s, step.displacement)
     expected = sign * s.point.row_velocity[rows.dof[worst]]
     if write_arrival(s, False) != TAKEN:
@@ -403,6 +404,7 @@ def arrive(s: RobotStages) -> None:
     """Go on from the end of the step."""
     copy(s.step.ahead, s.state.q)
     copy(s.step.end, s.state.v)
+    copy(s.step.act, s.state.act)
     keep_impulses(s.touching.impulses, s.touching.contacts.candidate, s.touching.counts[0])
 
 
@@ -448,6 +450,8 @@ def greatest_work_from(s: RobotStages) -> float:
     acting = step.acting
     copy(p.given, acting)  # at the beginning
     be_at(s, step.ahead, step.end)
+    if len(s.lengths.at) > 0:
+        write_rows(s)
     if s.numbers.integrator != SEMI_IMPLICIT or s.numbers.driven:
         write_given(s)
     if s.numbers.driven:

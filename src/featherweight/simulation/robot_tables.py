@@ -17,9 +17,10 @@ from ..contact.patches import patch_work
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import MachineCall, Table, machine_call
 from ..robot.robot import Robot
+from ..robot.tendons.lengths import no_lengths
 from .contact_stage import ContactStage
 from .drag import drag_boxes
-from .forces import Springs
+from .forces import ForcesAtJoints, Springs
 from .implicit_drives import drive_work
 from .smooth_motion import INTEGRATORS
 from .stage_records import (
@@ -43,7 +44,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Call = tuple[Any, ...]  # a function, and the arrays that it reads and writes
 
 NO_ROWS = np.zeros(0, np.int64)
-NO_SPRINGS = Springs(np.zeros(0), np.zeros(0), np.zeros(0), NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
+NO_NUMBERS = np.zeros(0)
+NO_SPRINGS = Springs(
+    NO_NUMBERS, NO_NUMBERS, NO_NUMBERS, NO_NUMBERS, NO_NUMBERS, NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS
+)  # fmt: skip
 OF_ENERGY = ("kinetic", "potential")  # calls that depend on inertias: without, and with what meets springs at the step's end
 OF_MASS = (
     "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows",
@@ -65,25 +69,29 @@ class StagesTable(Table):
 def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bool) -> RobotStages:
     """Return the stages of a robot, with room for so many contacts, and inertias of its own or without; no functions yet."""
     robot = model.robot
-    nq, nv, n = robot.nq, robot.nv, len(robot.model.tree.parent)
     forces = model.forces
+    nq, nv, nu, rows, na = robot.nq, robot.nv, forces.nu, forces.rows, len(forces.activations.drive)
+    lengths = forces.lengths.table.lengths if forces.lengths else no_lengths(nv)
+    count = len(lengths.at)
     base = np.array(model.moving.armature if inertias or model.driven else ())
     springs = forces.springs if model.passive else NO_SPRINGS
     return RobotStages(
         numbers=_numbers(model, contacts),
-        state=StateAndInputs.of_sizes(np.array(robot.neutral()), nv, forces.nu, len(robot.bodies)),
-        point=StagePoint.of_sizes(nq, nv, n, bool(robot.closed)),
-        step=StepArrays.of_sizes(nq, nv),
-        rounds=RungeKuttaArrays.of_sizes(nv),
-        midpoint=MidpointArrays.of_sizes(nq, nv),
+        state=StateAndInputs.of_sizes(np.array(robot.neutral()), nv, nu, len(robot.bodies), na),
+        point=StagePoint.of_sizes(nq, nv, rows, count, nu, na, _joint_map(forces)),
+        step=StepArrays.of_sizes(nq, nv, na),
+        rounds=RungeKuttaArrays.of_sizes(nv, na),
+        midpoint=MidpointArrays.of_sizes(nq + count, nv),
         joints=JointForces(
-            _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives), robot.effort_limit.copy(),
-            model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2),
+            _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives, rows), robot.effort_limit.copy(),
+            model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2), _copies(forces.activations),
+            _copies(forces.curves),
         ),
         inertias=InertiaArguments(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
         loops=_loops(model),
         touching=_touching(model, contacts, room),
         drag=drag_boxes(robot.model.drag, [b.name for b in robot.bodies], robot.model.fluid),
+        lengths=_copies(lengths),
         calls=CallsOfRobot(*(MachineCall(0, np.zeros(0, np.int64)) for _ in CallsOfRobot._fields)),
     )  # fmt: skip
 
@@ -186,7 +194,7 @@ def _numbers(model: StepModel, contacts: ContactStage) -> RobotNumbers:
     return RobotNumbers(
         integrator=INTEGRATORS[model.integrator],
         looped=model.looped,
-        joined=bool(robot.closed),
+        joined=model.forces.mapped,
         driven=model.driven,
         looks_back=contacts.looks_back,
         step=float(model.h),
@@ -195,6 +203,14 @@ def _numbers(model: StepModel, contacts: ContactStage) -> RobotNumbers:
         least_energy=float(model.least_energy),
         max_penetration=float(model.max_penetration),
     )
+
+
+def _joint_map(forces: ForcesAtJoints) -> Array:
+    """Return S as it is written in each step; rows of joints of a tree are there already."""
+    S = np.zeros((forces.rows if forces.mapped else 0, forces.robot.nv))
+    if forces.mapped and not forces.robot.closed:
+        S[: forces.joint_rows] = np.eye(forces.joint_rows)
+    return S
 
 
 def _loops(model: StepModel) -> LoopArrays:
@@ -211,9 +227,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
     candidates, rows = len(stage.names), len(model.rows.joint)
     bodies, joints, size = len(stage.bodies), len(stage.joint_dofs), int(inertia.begin[-1])
 
-    S = (
-        np.zeros((1, len(step.robot.model.tree.parent), nv)) if step.robot.closed else None
-    )  # that of each step is written there
+    S = np.zeros((1, step.forces.rows, nv)) if step.forces.mapped else None  # that of each step is written there
     factors = InverseFactors(
         np.zeros((size, inertia.columns)), np.zeros((nv, inertia.columns)), np.array(inertia.of_joints(S)[0], order="C"),
         inertia.branches,
@@ -259,7 +273,7 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
     pushed = moving.forward_dynamics.variant("external_forces") if touching else None
     forced = staged.forward_dynamics.variant("external_forces") if external else None
     smooth = model.integrator != "semi-implicit"
-    loops = s.loops
+    loops, lengths = s.loops, model.forces.lengths
     closing: Any = robot.step_functions.closing_step if model.looped else None
     return {
         "dynamics": (staged.forward_dynamics, p.x, p.w, p.load, p.acceleration),
@@ -280,7 +294,9 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
         ),
         "integrate": (robot.step_functions.integrate if smooth else None, q, p.increment, p.x),
         "closing": (closing, p.x, loops.closed, loops.residual, loops.margins, loops.singularity),
-        "spanning": (robot.step_functions.spanning_map if robot.closed else None, p.x, p.S),
+        "spanning": (robot.step_functions.spanning_map if robot.closed else None, p.x, p.S[: model.forces.joint_rows]),
+        "length_placement": (lengths.placements if lengths else None, p.x, s.lengths.placement),
+        "length_jacobian": (lengths.jacobians if lengths else None, p.x, s.lengths.jacobian),
         "kinetic": (robot.kinetic_energy, p.x, p.w, step.energy[:1]),
         "potential": (robot.potential_energy, p.x, step.energy[1:]),
         "drag_velocity": (body_velocities(robot) if len(s.drag.body) else None, p.x, p.w, s.drag.velocity),

@@ -144,7 +144,7 @@ class Simulation(StateOfRobots):
             shapes = not spheres and shapes_have_something_to_touch(robot, ground)
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
         self.robot, self.step_size, self.integrator = robot, float(step), integrator
-        self.forces = ForcesAtJoints(robot, actuators)
+        self.forces = ForcesAtJoints(robot, actuators, float(step))
         self.ground, self._on_failure = ground, on_failure
         passive = joints.passive and self.forces.smooth
         self._model = model = StepModel(robot, self.step_size, integrator, self.forces, passive, contact)
@@ -261,6 +261,9 @@ class Simulation(StateOfRobots):
             raise NotImplementedError("derivatives of a step with friction against spinning or rolling are not there")
         if self.forces.turning_springs and self._model.passive:
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} with springs of ball joints are not there")
+        if not self.forces.plain:
+            what = "tendons, forces at frames, activations or muscles"
+            raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not there")
         if self._model.in_fluid:
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} in a fluid are not there")
         many = step_derivatives(self._fleet, self._inputs(tau, control, None), self.time)

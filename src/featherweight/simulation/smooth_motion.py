@@ -30,15 +30,19 @@ import numpy as np
 from ..engine.loops.array_types import Matrix, Vector
 from ..engine.loops.kernels import call_machine
 from ..model.tree import FLOATING, SPHERICAL
+from ..robot.tendons.lengths import write_lengths
 from .drag import add_drag
+from .drive_inputs import next_activation, write_drive_inputs
 from .forces import (
     ForcesAtJoints,
     Numbers,
     Springs,
+    bound_forces,
     coordinate_of_row,
     drive_armature,
     drive_force,
-    spring_force,
+    force_of_spring,
+    stretch_of_row,
 )
 from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
 from .stage_records import KEPT_STEPS, RobotStages
@@ -80,6 +84,7 @@ def middle_armature(forces: ForcesAtJoints, h: float, passive: bool, given: Mapp
     of_drives = drive_armature(np.moveaxis(drives, -2, 0), half)
     for k, row in enumerate(forces.drives.row):
         L[..., row] += of_drives[..., k]
+    L[..., forces.joint_rows :] = 0.0
     for whole, j in zip(forces.robot.model.joints, forces.robot.joints, strict=True):
         L[..., whole.v_slice] = L[..., whole.v_slice.start, None] if j.independent else 0.0
     return L
@@ -152,6 +157,26 @@ def write_carried(s: RobotStages, force: Vector) -> None:
     carry(s.point.S, s.point.row_force, force)
 
 
+def write_rows(s: RobotStages) -> None:
+    """Write S and lengths at x."""
+    if not s.numbers.joined:
+        return
+    if s.calls.spanning.address != 0:
+        call_machine(s.calls.spanning)
+    if len(s.lengths.at) > 0:
+        if len(s.lengths.placement) > 0:
+            call_machine(s.calls.length_placement)
+            call_machine(s.calls.length_jacobian)
+        write_lengths(s.lengths, s.point.coordinates, s.point.S)
+
+
+def write_inputs(s: RobotStages) -> None:
+    """Write what drives make of the controls, and rates of activations, with velocities of rows as they are there."""
+    p, j, d = s.point, s.joints, s.joints.drives
+    copy(s.state.control, p.inputs)
+    write_drive_inputs(j.activations, j.curves, p.act, d.row, d.at, p.coordinates, p.row_velocity, p.inputs, p.act_rate)
+
+
 def write_given(s: RobotStages) -> None:
     """Write the forces of the user, and of drives at x and w, within the joints' efforts; S is that at x."""
     p, most, d = s.point, s.joints.efforts, s.joints.drives
@@ -160,11 +185,13 @@ def write_given(s: RobotStages) -> None:
     if not s.state.given[0]:
         return
     write_row_velocity(s, p.w)
+    write_inputs(s)
     clear(p.row_force)
     for k in range(len(d.row)):
         x = d.values
         drive = x[0, k], x[1, k], x[2, k], x[3, k], x[4, k], x[5, k], x[6, k], x[7, k], x[8, k]
-        p.row_force[d.row[k]] += drive_force(drive, s.state.control[k], p.x[d.at[k]], p.row_velocity[d.row[k]])
+        p.row_force[d.row[k]] += drive_force(drive, p.inputs[k], p.coordinates[d.at[k]], p.row_velocity[d.row[k]])
+    bound_forces(d, p.row_force)
     write_carried(s, p.carried)
     for i in range(len(p.given)):
         p.given[i] += min(max(p.carried[i], -most[i]), most[i])
@@ -177,12 +204,10 @@ def add_springs(s: RobotStages, ahead: float) -> None:
         return
     write_row_velocity(s, p.w)
     for r in range(len(springs.damping)):
-        spring = springs.damping[r], springs.stiffness[r], springs.rest[r]
-        p.row_force[r] = spring_force(spring, p.x[springs.at[r]], p.row_velocity[r], ahead)
+        p.row_force[r] = force_of_spring(springs, r, p.coordinates[springs.at[r]], p.row_velocity[r], ahead)
     for k in range(len(springs.turning)):
         r = springs.turning[k]
-        spring = springs.damping[r], springs.stiffness[r], springs.rest[r]
-        p.row_force[r] = spring_force(spring, coordinate_of_row(springs, p.x, r), p.row_velocity[r], ahead)
+        p.row_force[r] = force_of_spring(springs, r, coordinate_of_row(springs, p.x, r), p.row_velocity[r], ahead)
     write_carried(s, p.carried)
     for i in range(len(p.load)):
         p.load[i] += p.carried[i]
@@ -190,8 +215,7 @@ def add_springs(s: RobotStages, ahead: float) -> None:
 
 def write_load(s: RobotStages, ahead: float) -> None:
     """Write all forces at joints at x and w, those of springs where w leads to in `ahead` seconds."""
-    if s.numbers.joined:
-        call_machine(s.calls.spanning)
+    write_rows(s)
     write_given(s)
     copy(s.point.given, s.point.load)
     add_springs(s, ahead)
@@ -226,10 +250,10 @@ def accelerate(s: RobotStages, ahead: float) -> None:
 def accelerate_driven(s: RobotStages) -> None:
     """Write the acceleration at x and w of a semi-implicit step with drives that have stiffness or damping."""
     p, j = s.point, s.joints
-    if s.numbers.joined:
-        call_machine(s.calls.spanning)
+    write_rows(s)
     write_row_velocity(s, p.w)
-    begin_drives(j.drives, s.numbers.step, s.state.control, p.x, p.row_velocity, p.S, j.driving)
+    write_inputs(s)
+    begin_drives(j.drives, s.numbers.step, p.inputs, p.coordinates, p.row_velocity, p.S, j.driving)
     for k in range(MOST_ROUNDS):
         accelerate_held(s)
         write_row_velocity(s, p.acceleration)
@@ -252,10 +276,10 @@ def accelerate_held(s: RobotStages) -> None:
 
 
 def spring_energy(springs: Springs, q: Vector) -> float:
-    """Return the energy of springs [J]."""
+    """Return the energy of springs [J], at coordinates q."""
     energy = 0.0
     for r in range(len(springs.damping)):
-        stretched = coordinate_of_row(springs, q, r) - springs.rest[r]
+        stretched = stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
         energy += 0.5 * springs.stiffness[r] * stretched * stretched
     return energy
 
@@ -266,7 +290,9 @@ def energies(s: RobotStages, q: Vector, v: Vector) -> tuple[float, float]:
     call_machine(s.calls.kinetic)
     call_machine(s.calls.potential)
     energy = s.step.energy
-    return energy[0], energy[1] + spring_energy(s.joints.springs, s.point.x)
+    if len(s.lengths.at) > 0:
+        write_rows(s)
+    return energy[0], energy[1] + spring_energy(s.joints.springs, s.point.coordinates)
 
 
 # configurations
@@ -307,6 +333,8 @@ def integrate_smoothly(s: RobotStages) -> int:
     """
     p, step, kind = s.point, s.step, s.numbers.integrator
     be_at(s, s.state.q, s.state.v)
+    copy(s.state.act, p.act)
+    clear(p.act_rate)
     if kind == SEMI_IMPLICIT:
         if s.numbers.driven and s.state.given[0]:
             accelerate_driven(s)
@@ -315,6 +343,7 @@ def integrate_smoothly(s: RobotStages) -> int:
             accelerate(s, s.numbers.step)
         copy(p.load, step.load)
         copy(p.acceleration, step.acceleration)
+        write_next_activations(s)
         call_machine(s.calls.free_velocity)
         return TAKEN
     accelerate(s, 0.0)
@@ -323,9 +352,18 @@ def integrate_smoothly(s: RobotStages) -> int:
     status = runge_kutta(s) if kind == RK4 else midpoint(s)
     if status != TAKEN:
         return status
+    write_next_activations(s)
     be_at(s, s.state.q, s.state.v)  # impulses change the velocity from here
+    copy(s.state.act, p.act)
     write_load(s, 0.0)
     return TAKEN
+
+
+def write_next_activations(s: RobotStages) -> None:
+    """Write the activations after the step, with the rates that are there."""
+    p = s.point
+    for j in range(len(p.act)):
+        s.step.act[j] = next_activation(s.joints.activations, j, s.state.act[j], p.act_rate[j])
 
 
 def runge_kutta(s: RobotStages) -> int:
@@ -334,15 +372,22 @@ def runge_kutta(s: RobotStages) -> int:
     clear(p.increment)
     clear(r.rates)
     clear(r.accelerations)
+    clear(r.act_rates)
     for k in range(RUNGE_KUTTA_ROUNDS):
         if k > 0:
             accelerate(s, 0.0)
         write_curved_rate(s.joints.curved, p.increment, p.w, r.rate, r.once, r.twice)
         results = p.w, p.increment, r.rates, r.accelerations
-        runge_kutta_round(v, p.acceleration, r.rate, r.rates, r.accelerations, runge_kutta_numbers(s.numbers.step, k), results)
+        numbers = runge_kutta_numbers(s.numbers.step, k)
+        runge_kutta_round(v, p.acceleration, r.rate, r.rates, r.accelerations, numbers, results)
+        for j in range(len(p.act)):
+            r.act_rates[j] += numbers[2] * p.act_rate[j]
+            p.act[j] = s.state.act[j] + numbers[0] * p.act_rate[j] + numbers[1] * r.act_rates[j]
         status = go(s)
         if status != TAKEN:
             return status
+    for j in range(len(p.act)):
+        p.act_rate[j] = r.act_rates[j] / 6.0
     copy(p.x, s.step.smooth)
     copy(p.w, s.step.free)
     return TAKEN
@@ -416,6 +461,8 @@ def midpoint(s: RobotStages) -> int:
     after = step.free
     for i in range(n):
         after[i] = v[i] + h * step.acceleration[i]
+    for j in range(len(p.act)):
+        p.act[j] = s.state.act[j] + 0.5 * h * p.act_rate[j]
     gain, least, waited = 0.0, inf, 0
     step.gain[0] = 0.0
     for _ in range(ENERGY_ROUNDS):
@@ -474,9 +521,9 @@ def settle(s: RobotStages, gain: float) -> int:
         status = go(s)
         if status != TAKEN:
             return status
-        copy(p.x, m.middle)
         copy(m.half, p.w)
         accelerate_at_middle(s, gain)
+        copy(p.coordinates, m.middle)
         change = 0.0
         for i in range(n):
             m.left[i] = v[i] + h * p.acceleration[i] + gain * m.half[i] - after[i]
@@ -527,7 +574,7 @@ def power_at_middle(s: RobotStages) -> float:
     write_row_velocity(s, m.half)
     power = ordered_product(m.acting, m.half)
     for r in range(len(springs.damping)):
-        power += springs.stiffness[r] * (coordinate_of_row(springs, m.middle, r) - springs.rest[r]) * p.row_velocity[r]
+        power += springs.stiffness[r] * stretch_of_row(springs, r, coordinate_of_row(springs, m.middle, r)) * p.row_velocity[r]
     return power
 
 

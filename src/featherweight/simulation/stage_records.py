@@ -18,7 +18,9 @@ from ..contact.contact_solver import SolverWorkspace
 from ..contact.patches import PatchWork
 from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Tensor4, Vector
 from ..engine.loops.kernels import MachineCall
+from ..robot.tendons.lengths import Lengths
 from .drag import DragBoxes
+from .drive_inputs import Activations, Curves
 from .forces import Drives, Springs
 from .implicit_drives import DriveWork
 
@@ -31,7 +33,7 @@ class RobotNumbers(NamedTuple):
 
     integrator: int
     looped: bool  # loops can open
-    joined: bool  # velocities of all joints follow from those of some, by S
+    joined: bool  # velocities of all joints and lengths follow from those of some, by S
     driven: bool  # drives have stiffness or damping, which a semi-implicit step takes at its end
     looks_back: bool  # the contact problem needs the velocities before the step
     step: float  # [s]
@@ -50,32 +52,40 @@ class StateAndInputs(NamedTuple):
     control: Vector  # (nu,)
     external: Matrix  # (bodies, 6) forces of the user on bodies
     given: Booleans  # (2,) whether there are controls, and forces on bodies
+    act: Vector  # (na,) activations of drives
 
     @classmethod
-    def of_sizes(cls, q: Vector, nv: int, nu: int, bodies: int) -> StateAndInputs:
+    def of_sizes(cls, q: Vector, nv: int, nu: int, bodies: int, na: int) -> StateAndInputs:
         """Return the state q at rest."""
-        return cls(q.copy(), np.zeros(nv), np.zeros(nv), np.zeros(nu), np.zeros((bodies, 6)), np.zeros(2, bool))
+        given = np.zeros(2, bool)
+        return cls(q.copy(), np.zeros(nv), np.zeros(nv), np.zeros(nu), np.zeros((bodies, 6)), given, np.zeros(na))
 
 
 class StagePoint(NamedTuple):
     """A configuration and velocity within the step at which functions of the robot are called, and forces there."""
 
-    x: Vector  # (nq,)
+    x: Vector  # (nq,) the first of the coordinates
     w: Vector  # (nv,)
     given: Vector  # (nv,) forces of the user and of drives
     load: Vector  # (nv,) those with damping and springs
     acceleration: Vector  # (nv,)
-    S: Matrix  # (n, nv) velocities of all joints for independent ones; no rows without loops
-    row_velocity: Vector  # (n,) of all joints
-    row_force: Vector  # (n,)
+    S: Matrix  # (rows, nv) velocities of all joints and lengths for independent ones; no rows where these are all
+    row_velocity: Vector  # (rows,) of all joints and lengths
+    row_force: Vector  # (rows,)
     carried: Vector  # (nv,) forces of all joints as forces of independent ones
     increment: Vector  # (nv,) from q to x
+    coordinates: Vector  # (nq + lengths,) x, and lengths there
+    inputs: Vector  # (nu,) controls, or what activations and muscles make of them
+    act: Vector  # (na,) activations
+    act_rate: Vector  # (na,)
 
     @classmethod
-    def of_sizes(cls, nq: int, nv: int, n: int, joined: bool) -> StagePoint:
+    def of_sizes(cls, nq: int, nv: int, rows: int, lengths: int, nu: int, na: int, S: Matrix) -> StagePoint:
         """Return a point of zeros."""
         a, b, c, d, e, f = (np.zeros(nv) for _ in range(6))
-        return cls(np.zeros(nq), a, b, c, d, np.zeros((n if joined else 0, nv)), np.zeros(n), np.zeros(n), e, f)
+        x = np.zeros(nq + lengths)
+        drives = np.zeros(nu), np.zeros(na), np.zeros(na)
+        return cls(x[:nq], a, b, c, d, S, np.zeros(rows), np.zeros(rows), e, f, x, *drives)
 
 
 class RungeKuttaArrays(NamedTuple):
@@ -86,17 +96,19 @@ class RungeKuttaArrays(NamedTuple):
     accelerations: Vector  # (nv,) sum of accelerations with weights
     once: Vector  # (nv,) room for brackets
     twice: Vector
+    act_rates: Vector  # (na,) sum of rates of activations with weights
 
     @classmethod
-    def of_sizes(cls, nv: int) -> RungeKuttaArrays:
+    def of_sizes(cls, nv: int, na: int) -> RungeKuttaArrays:
         """Return arrays of zeros."""
-        return cls(*(np.zeros(nv) for _ in cls._fields))
+        a, b, c, d, e = (np.zeros(nv) for _ in range(5))
+        return cls(a, b, c, d, e, np.zeros(na))
 
 
 class MidpointArrays(NamedTuple):
     """The iteration of the implicit midpoint rule."""
 
-    middle: Vector  # (nq,)
+    middle: Vector  # (nq + lengths,) coordinates
     half: Vector  # (nv,) velocity in the middle
     left: Vector  # (nv,) residual of the equations, and the step that it leads to
     acting: Vector  # (nv,) forces in the middle
@@ -132,11 +144,12 @@ class StepArrays(NamedTuple):
     acting: Vector  # (nv,) forces whose work is bounded
     energy: Vector  # (2,) [J] kinetic and potential, as functions give them
     gain: Vector  # (1,) of the midpoint rule: part of the velocity that corrects the energy
+    act: Vector  # (na,) activations after the step
 
     @classmethod
-    def of_sizes(cls, nq: int, nv: int) -> StepArrays:
+    def of_sizes(cls, nq: int, nv: int, na: int) -> StepArrays:
         """Return arrays of zeros."""
-        sizes = {"smooth": nq, "ahead": nq, "straight": nq, "energy": 2, "gain": 1}
+        sizes = {"smooth": nq, "ahead": nq, "straight": nq, "energy": 2, "gain": 1, "act": na}
         return cls(*(np.zeros(sizes.get(name, nv)) for name in cls._fields))
 
 
@@ -149,6 +162,8 @@ class JointForces(NamedTuple):
     efforts: Vector  # (nv,)
     middle_armature: Vector  # (n,) by which "rk4" and "midpoint" meet damping and stiffness; (0,) where there are none
     curved: IntegerMatrix  # (k, 2) floating, spherical and planar joints: kind and first row
+    activations: Activations
+    curves: Curves
 
 
 class InertiaArguments(NamedTuple):
@@ -217,6 +232,8 @@ class CallsOfRobot(NamedTuple):
     kinetic: MachineCall  # x, w -> energy
     potential: MachineCall  # x -> energy
     drag_velocity: MachineCall  # x, w -> velocities of all bodies
+    length_placement: MachineCall  # x -> places of bodies with strings and frames
+    length_jacobian: MachineCall  # x -> their Jacobians
     placement: MachineCall  # of bodies that may touch
     velocity: MachineCall
     velocity_before: MachineCall
@@ -241,6 +258,7 @@ class RobotStages(NamedTuple):
     loops: LoopArrays
     touching: TouchingRecord
     drag: DragBoxes
+    lengths: Lengths
     calls: CallsOfRobot
 
 
@@ -260,6 +278,7 @@ class FleetStates(NamedTuple):
     inexact: Integers  # (robots,) steps since the last reset that ended above the solver's tolerance
     opened: Vector  # (robots,) of loops
     deepest: Vector  # (robots,) [m] overlap that the next step allows
+    act: Matrix  # (robots, na) activations of drives
 
 
 class FleetInputs(NamedTuple):

@@ -107,7 +107,7 @@ class FailedStep:
 
     def _limit(self) -> str:
         """Name the limit beyond which a joint of a loop has to stay."""
-        t, q, robot, names = self.stages.touching, self.stages.state.q, self.model.robot, self.model.forces.names
+        t, q, robot, names = self.stages.touching, self.stages.point.coordinates, self.model.robot, self.model.forces.names
         rows = t.model.rows
         row = int(t.kinematics.gap.argmin())
         dof, which, x = int(rows.dof[row]), "lower" if rows.sign[row] > 0.0 else "upper", float(q[rows.at[row]])

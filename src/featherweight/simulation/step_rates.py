@@ -182,7 +182,8 @@ class StepRates:
     def implicit_drives(self, x: State, work: DriveWork) -> Rated:
         """Drives that the step takes at its end (see `implicit_drives`), as held there."""
         assert self.inputs.control is not None
-        (rows, _, values), joints = self.found.forces.drives, JointMap(self.found.forces, x.q)
+        drives, joints = self.found.forces.drives, JointMap(self.found.forces, x.q)
+        rows, values = drives.row, drives.values
         gear, acceleration = values[GEAR], joints.times(self.found.stages.step.acceleration)
         asked = gear * work.law - work.inertia * acceleration[rows]
         bounds = np.sort([gear * values[LOW], gear * values[HIGH]], axis=0)
@@ -196,7 +197,7 @@ class StepRates:
 
     def _law(self, x: State, joints: JointMap, control: Rated, ahead: float) -> Rated:
         """The laws of drives (nu,), with controls within their ranges, before the limits of forces."""
-        rows, at, values = self.found.forces.drives
+        rows, at, values = self.found.forces.drives[:3]
         u, v = self._cut(control, (values[5], values[6]), self._drive_names), joints.velocities(x.v)
         linear = values[:, :, None].copy()
         linear[2], linear[5], linear[6] = 0.0, -np.inf, np.inf

@@ -16,6 +16,7 @@ from .configurations import joined, with_coordinates_of
 from .notes import merged
 from .references import D, Place, grounded, new_name, on_bodies, place, supports
 from .renaming import KINDS, all_names, with_names
+from .tendons import moved_drive, moved_tendon
 
 
 def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: str) -> D:
@@ -62,6 +63,7 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
         independent=d.independent + added.independent,
         dependent=d.dependent + added.dependent,
         shapes=d.shapes + added.shapes,
+        tendons=d.tendons + added.tendons,
         actuators=d.actuators + added.actuators,
         configurations=joined(d.configurations, with_coordinates_of(added, {j.name for j in added.joints}).configurations),
         disabled_collisions=d.disabled_collisions + added.disabled_collisions,
@@ -127,6 +129,8 @@ def _on(added: D, at: Place, taken: set[str]) -> D:
         frames=tuple(replace(f, body=at.body, placement=at.pose @ f.placement) if f.body is None else f for f in added.frames),
         shapes=tuple(replace(s, body=at.body, placement=at.pose @ s.placement) if s.body is None else s for s in added.shapes),
         loops=tuple(loops),
+        tendons=tuple(moved_tendon(t, end) for t in added.tendons),
+        actuators=tuple(moved_drive(a, end) for a in added.actuators),
         disabled_collisions=tuple(
             (at.body if a is None else a, at.body if b is None else b) for a, b in added.disabled_collisions
         ),

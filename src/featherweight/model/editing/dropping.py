@@ -9,6 +9,7 @@ from ..types import ROOT_JOINT, Contents
 from .configurations import with_coordinates_of
 from .notes import missed, noted
 from .references import D, on_bodies, supports, tied_joints, tied_with
+from .tendons import bodies_of, without_bodies
 
 CUT = "build the loop anew with what is left, or keep both of its ends"
 
@@ -33,6 +34,7 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
     on_ground = [f.name for f in d.frames if f.body is None] + [s.name for s in d.shapes if s.body is None]
     shapes = tuple(s for s in d.shapes if s.body in held)
     shape_names = {s.name for s in shapes}
+    tendons, actuators = without_bodies(d, left, held)
     result = replace(
         d,
         bodies=tuple(b for b in d.bodies if b.name in held),
@@ -43,13 +45,16 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
         couplings=couplings,
         closures=closures,
         shapes=shapes,
-        actuators=tuple(a for a in d.actuators if a.joint in left),
+        tendons=tendons,
+        actuators=actuators,
         disabled_collisions=tuple(pair for pair in d.disabled_collisions if held.issuperset(pair)),
         contact_pairs=tuple(pair for pair in d.contact_pairs if shape_names.issuperset(pair.shapes)),
     )
     result = missed(result, "loops that were cut", open_loops, CUT)
     result = missed(result, "couplings to joints that were cut off", open_couplings, "their joints now move by themselves")
     result = missed(result, "closures of joints that were cut off", open_closures, "their joints now move without them")
+    cut = [t.name for t in d.tendons if t not in tendons and not (bodies_of(t) - {None}).isdisjoint(bodies)]
+    result = missed(result, "tendons that were cut", cut, "attach them anew to what is left")
     result = noted(result, "what was on the ground", [] if ground else on_ground)
     result = with_coordinates_of(result, left | {ROOT_JOINT} if ground else left)
     gone = tied_joints(d).keys() - tied_joints(result).keys()

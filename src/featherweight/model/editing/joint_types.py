@@ -18,6 +18,7 @@ from .configurations import with_coordinates_of
 from .locking import joint_motion, locked
 from .notes import missed, noted
 from .references import D, grounded, joint_of, on_bodies, tied_with
+from .tendons import without_joints
 
 TURNING = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.SPHERICAL)
 HINGES = (JointType.REVOLUTE, JointType.CONTINUOUS)
@@ -83,18 +84,22 @@ def _without_coordinates(d: D, joints: Collection[str]) -> D:
     """Without what names the coordinates that these joints had."""
     couplings = [c.name for c in d.couplings if not {c.joint, *(name for name, _ in c.terms)}.isdisjoint(joints)]
     closures = [c.name for c in d.closures if not {*c.joints}.isdisjoint(joints)]
-    actuators = [a.name for a in d.actuators if a.joint in joints]
+    left_tendons, left_actuators = without_joints(d, joints)
+    actuators = [a.name for a in d.actuators if a not in left_actuators]
+    tendons = [t.name for t in d.tendons if t not in left_tendons]
     tied = tied_with(d, joints)
     result = replace(
         d,
         couplings=tuple(c for c in d.couplings if c.name not in couplings),
         closures=tuple(c for c in d.closures if c.name not in closures),
-        actuators=tuple(a for a in d.actuators if a.name not in actuators),
+        tendons=left_tendons,
+        actuators=left_actuators,
         independent=tuple(name for name in d.independent if name not in tied),
         dependent=tuple(name for name in d.dependent if name not in tied),
     )
     result = missed(result, "couplings of joints that have another type", couplings, FREE)
     result = missed(result, "closures of joints that have another type", closures, FREE)
+    result = missed(result, "tendons of joints that have another type", tendons, FREE)
     result = missed(result, "actuators of joints that have another type", actuators, "give them joints with one coordinate")
     result = with_coordinates_of(result, {ROOT_JOINT} | {j.name for j in d.joints} - {*joints})
     marks = [name for name in (*d.independent, *d.dependent) if name in tied]

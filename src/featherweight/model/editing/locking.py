@@ -20,6 +20,7 @@ from .held_couplings import hold_couplings
 from .held_loops import hold_closures, hold_loops
 from .notes import noted, warn
 from .references import D, grounded, joint_of, on_bodies, tied_with, unknown
+from .tendons import without_joints
 from .virtual import contracted
 
 UNIT = 1e-6  # what the length of a quaternion, and of (cos, sin), may be off one
@@ -32,18 +33,21 @@ def locked(d: D, positions: Mapping[str, Any]) -> D:
     couplings, all_held = hold_couplings(d, asked)
     fixed = tuple(_fixed(j, all_held[j.name]) if j.name in all_held else j for j in d.joints)
     _warn_of_limits(d, all_held)
+    tendons, actuators = without_joints(d, all_held)
     locked = replace(
         d,
         joints=fixed,
         couplings=couplings,
         closures=hold_closures(d, all_held),
-        actuators=tuple(a for a in d.actuators if a.joint not in all_held),
+        tendons=tendons,
+        actuators=actuators,
     )
     locked = hold_loops(locked)
     locked = _marked(locked, d, all_held)
     locked = with_coordinates_of(locked, {ROOT_JOINT} | {j.name for j in d.joints} - all_held.keys())
     locked = noted(locked, "locked joints", [*all_held])
-    locked = noted(locked, "actuators of locked joints", [a.name for a in d.actuators if a.joint in all_held])
+    locked = noted(locked, "actuators of locked joints", [a.name for a in d.actuators if a not in actuators])
+    locked = noted(locked, "tendons of locked joints", [t.name for t in d.tendons if t not in tendons])
     return contracted(locked)
 
 

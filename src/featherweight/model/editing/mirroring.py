@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ..placement import frame_with_z
-from ..types import Configuration, Inertia, Joint, JointType, Loop, Pose, Shape, ShapeType, Vector, as_vector, scale
+from ..types import Actuator, Configuration, Inertia, Joint, JointType, Loop, Pose, Shape, ShapeType, Vector, as_vector, scale
 from .locking import joint_motion
 from .references import D, grounded
+from .tendons import moved_drive, moved_tendon
 
 AXES = "xyz"
 PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # of the entries of a rotational inertia
@@ -39,9 +40,19 @@ def mirrored(d: D, axis: str) -> D:
         joints=tuple(replace(_joint(j, M), placement=pose(j.placement)) for j in d.joints),
         frames=tuple(replace(f, placement=pose(f.placement)) for f in d.frames),
         loops=tuple(map(loop, d.loops)),
+        tendons=tuple(moved_tendon(t, lambda body, at: (body, pose(at))) for t in d.tendons),
+        actuators=tuple(_drive(moved_drive(a, lambda body, at: (body, pose(at))), M) for a in d.actuators),
         shapes=tuple(_shape(s, k, M) for s in d.shapes),
         configurations=tuple(_configuration(c, {j.name: j for j in d.joints}, pose, M) for c in d.configurations),
     )
+
+
+def _drive(a: Actuator, M: Mirror) -> Actuator:
+    """A force at a frame is mirrored; the sense of a torque changes besides."""
+    if a.at is None:
+        return a
+    force, torque = M(as_vector(a.at.wrench[:3])), scale(-1.0, M(as_vector(a.at.wrench[3:])))
+    return replace(a, at=replace(a.at, wrench=(*force, *torque)))
 
 
 def _mirror(k: int) -> Mirror:

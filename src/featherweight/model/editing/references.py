@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from ...names import hint, listed
 from ..types import WORLD, Contents, Frame, Joint, JointType, Loop, ModelError, Pose, plain
+from .tendons import moved_drive, moved_tendon
 
 D = TypeVar("D", bound=Contents)
 
@@ -33,6 +34,8 @@ def grounded(d: D) -> D:
         joints=tuple(replace(j, parent=ground(j.parent)) for j in d.joints),
         frames=tuple(replace(f, body=ground(f.body)) for f in d.frames),
         shapes=tuple(replace(s, body=ground(s.body)) for s in d.shapes),
+        tendons=tuple(moved_tendon(t, lambda body, pose: (ground(body), pose)) for t in d.tendons),
+        actuators=tuple(moved_drive(a, lambda body, pose: (ground(body), pose)) for a in d.actuators),
         loops=tuple(replace(x, predecessor=ground(x.predecessor), successor=ground(x.successor)) for x in d.loops),
         disabled_collisions=tuple((ground(a), ground(b)) for a, b in d.disabled_collisions),
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..types import ROOT_JOINT, Contents, ModelError
 from .references import D, grounded, unknown
+from .tendons import renamed_drive, renamed_tendon
 
 Rename = Callable[[str], str]
 
@@ -38,13 +39,15 @@ KINDS = {
     "coupling": "couplings",
     "closure": "closures",
     "shape": "shapes",
+    "tendon": "tendons",
     "actuator": "actuators",
 }
 
 
 def all_names(d: Contents) -> Iterator[tuple[str, str]]:
     """The kind and name of each element that has one."""
-    everything: list[tuple[Any, ...]] = [d.bodies, d.joints, d.frames, d.loops, d.couplings, d.closures, d.shapes, d.actuators]
+    others: list[tuple[Any, ...]] = [d.loops, d.couplings, d.closures, d.shapes, d.tendons, d.actuators]
+    everything = [d.bodies, d.joints, d.frames, *others]
     for kind, elements in zip(KINDS, everything, strict=True):
         yield from ((kind, element.name) for element in elements)
 
@@ -70,7 +73,8 @@ def with_names(d: D, new: Rename) -> D:
         independent=tuple(map(new, d.independent)),
         dependent=tuple(map(new, d.dependent)),
         shapes=tuple(replace(s, name=new(s.name), body=on(s.body)) for s in d.shapes),
-        actuators=tuple(replace(a, name=new(a.name), joint=new(a.joint)) for a in d.actuators),
+        tendons=tuple(renamed_tendon(t, new) for t in d.tendons),
+        actuators=tuple(renamed_drive(a, new) for a in d.actuators),
         configurations=tuple(
             replace(
                 c,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ..types import Contents, Joint, JointType, Loop, Pose, rotate, transpose
 from .references import D
+from .tendons import moved_drive, moved_tendon
 
 ALONG_AN_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 
@@ -53,6 +54,9 @@ def _merged(d: D, body: str, onto: str | None, pose: Pose, fixed: Joint) -> D:
         (a, A), (b, B) = (at.get(end, (end, Pose())) for end in (loop.predecessor, loop.successor))
         return Loop(loop.name, loop.type, a, b, A @ loop.predecessor_frame, B @ loop.successor_frame)
 
+    def put(at: str | None, placed: Pose) -> tuple[str | None, Pose]:
+        return (onto, pose @ placed) if at == body else (at, placed)
+
     joints = (j for j in d.joints if j is not fixed)
     return replace(
         d,
@@ -61,5 +65,7 @@ def _merged(d: D, body: str, onto: str | None, pose: Pose, fixed: Joint) -> D:
         joints=tuple(replace(j, parent=onto, placement=pose @ j.placement) if j.parent == body else j for j in joints),
         frames=tuple(replace(f, body=onto, placement=pose @ f.placement) if f.body == body else f for f in d.frames),
         loops=tuple(moved(x) if body in (x.predecessor, x.successor) else x for x in d.loops),
+        tendons=tuple(moved_tendon(t, put) for t in d.tendons),
+        actuators=tuple(moved_drive(a, put) for a in d.actuators),
         shapes=tuple(replace(s, body=onto, placement=pose @ s.placement) if s.body == body else s for s in d.shapes),
     )

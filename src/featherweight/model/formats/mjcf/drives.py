@@ -14,12 +14,13 @@ import numpy as np
 
 from ...contact_rules import Softness
 from ...types import Actuator, Coupling, ModelError, as_vector
-from ..robot_numbers import unlimited
 from ..unsupported import Unsupported
 from ..xml import Names
 from .levers import Lever, Tendons
 from .numbers import disabled, first_controls
 from .softness import softness_of
+from .tendon_elements import as_range
+from .transmissions import DYNAMICS, TRANSMISSIONS, activation_of, is_muscle, muscle_of, transmission_of
 
 ACTUATORS = "actuators"  # that are not read, in a report
 
@@ -131,28 +132,34 @@ class MujocoForces:
 
     # actuators
 
-    def actuators(self, joints: Sequence[str]) -> dict[int, Actuator]:
-        """By number those without states of their own, on hinge and slide joints, or tendons of one; `joints` are all names."""
+    def actuators(self, joints: Mapping[int, str], bodies: Sequence[str]) -> dict[int, Actuator]:
+        """Return actuators by number; `joints` and `bodies` are all names by number."""
         model = self.model
         count = len(model.actuator_trntype)
         names = Names(model.actuator(a).name for a in range(count))
         clipped, first = not disabled(self.mujoco, model.opt, "CLAMPCTRL"), first_controls(model)
         actuators: dict[int, Actuator] = {}
         for a in range(count):
-            lever = self._lever(a)
-            if lever is None or self._obstacle(a):
+            if self._obstacle(a):
                 continue
-            joint = joints[lever.joint]
+            acts = transmission_of(self.mujoco, model, a, self._lever(a), joints, bodies)
             b0, b1, b2 = as_vector(model.actuator_biasprm[a, :3])
+            g0, g1, g2 = as_vector(model.actuator_gainprm[a, :3])
             affine = int(model.actuator_biastype[a]) == self.mujoco.mjtBias.mjBIAS_AFFINE
+            sloping = int(model.actuator_gaintype[a]) == self.mujoco.mjtGain.mjGAIN_AFFINE
             actuators[a] = Actuator(
-                model.actuator(a).name or names.new(f"{joint}_actuator"),
-                joint,
-                lever.arm,
-                float(model.actuator_gainprm[a, 0]),
-                (b0 + b1 * lever.offset, b1, b2) if affine else (0.0, 0.0, 0.0),
-                _range(model.actuator_ctrlrange[first[a]], clipped and model.actuator_ctrllimited[first[a]]),
-                _range(model.actuator_forcerange[a], model.actuator_forcelimited[a]),
+                model.actuator(a).name or names.new(f"{acts.word}_actuator"),
+                acts.joint,
+                acts.gear,
+                g0 + g1 * acts.offset if sloping else g0,
+                (b0 + b1 * acts.offset, b1, b2) if affine else (0.0, 0.0, 0.0),
+                as_range(model.actuator_ctrlrange[first[a]], clipped and model.actuator_ctrllimited[first[a]]),
+                as_range(model.actuator_forcerange[a], model.actuator_forcelimited[a]),
+                acts.tendon,
+                acts.at,
+                (g1, g2) if sloping else (0.0, 0.0),
+                activation_of(self.mujoco, model, a),
+                muscle_of(self.mujoco, model, a, acts.offset),
             )
         return actuators
 
@@ -161,19 +168,30 @@ class MujocoForces:
         model, mujoco = self.model, self.mujoco
         if model.opt.disableactuator >> int(model.actuator_group[a]) & 1 or self._off("ACTUATION"):
             return "disabled"
-        if not self._lever(a):
-            return f"on {self._transmission(a)}"
+        kind = self._transmission(a)
+        if kind not in TRANSMISSIONS:
+            return f"on {kind}"
         if int(model.actuator_plugin[a]) >= 0:
             return "plugin"
         for field, kinds, known in (
-            ("actuator_dyntype", mujoco.mjtDyn, ("none",)),
-            ("actuator_gaintype", mujoco.mjtGain, ("fixed",)),
-            ("actuator_biastype", mujoco.mjtBias, ("none", "affine")),
+            ("actuator_dyntype", mujoco.mjtDyn, ("none", *DYNAMICS)),
+            ("actuator_gaintype", mujoco.mjtGain, ("fixed", "affine", "muscle")),
+            ("actuator_biastype", mujoco.mjtBias, ("none", "affine", "muscle")),
         ):
             word = _word(kinds(int(getattr(model, field)[a])))
             if word not in known:
-                return f"{word} {field.removeprefix('actuator_').removesuffix('type')}" if word == "affine" else word
+                return word
+        if "muscle" in self._curves(a) and not is_muscle(mujoco, model, a):
+            return "muscle with curves of its own"
         return "delayed" if np.any(getattr(model, "actuator_delay", np.zeros(a + 1))[a]) else ""
+
+    def _curves(self, a: int) -> tuple[str, str]:
+        """The words of the gain and of the bias."""
+        model, mujoco = self.model, self.mujoco
+        return (
+            _word(mujoco.mjtGain(int(model.actuator_gaintype[a]))),
+            _word(mujoco.mjtBias(int(model.actuator_biastype[a]))),
+        )
 
     def unused(self) -> Iterator[tuple[str, str]]:
         """What acts at joints and is not read."""
@@ -200,9 +218,10 @@ class MujocoForces:
 
 def read_actuators(model: Any, joints: Sequence[str], couplings: Sequence[Coupling]) -> dict[int, Actuator]:
     """The actuators of a compiled model by number, as `read_mjcf` names them; `joints` are names of all its joints in order."""
+    bodies = [model.body(i).name for i in range(model.nbody)]
     import mujoco  # type: ignore[import-untyped, unused-ignore]  # it is there, where a model is
 
-    return MujocoForces(mujoco, model, "", Tendons(mujoco, model, couplings).levers).actuators(joints)
+    return MujocoForces(mujoco, model, "", Tendons(mujoco, model, couplings).levers).actuators(dict(enumerate(joints)), bodies)
 
 
 def _first(value: Any) -> float:
@@ -213,10 +232,6 @@ def _first(value: Any) -> float:
 def _any(values: Any) -> Any:
     """For each row whether it has an entry that is not zero."""
     return np.asarray(values).reshape(len(values), -1).any(axis=1) if len(values) else np.zeros(0, dtype=bool)
-
-
-def _range(pair: Any, limited: Any) -> tuple[float, float]:
-    return (unlimited(float(pair[0])), unlimited(float(pair[1]))) if limited else (-math.inf, math.inf)
 
 
 def _word(value: Any) -> str:

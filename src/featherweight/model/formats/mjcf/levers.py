@@ -16,7 +16,6 @@ from .tendons import fixed_tendon, length_by_one_joint
 
 SCALARS = ("stiffness", "damping", "frictionloss", "armature")
 OF_LATER_VERSIONS = {
-    "limits of the drives' force along tendons": ("tendon_actfrclimited",),
     "springs of tendons that yield, or of higher order": ("tendon_springyield", "tendon_stiffnesspoly"),
     "damping of tendons of higher order": ("tendon_dampingpoly",),
 }
@@ -40,7 +39,7 @@ class Tendons:
         for t in range(model.ntendon):
             tendon = fixed_tendon(mujoco, model, t)
             found = None if tendon is None else length_by_one_joint(tendon, couplings)
-            if found is not None:
+            if found is not None and not self._acts_alone(t):
                 joint, arm, offset = found
                 self.levers[t] = Lever(int(model.joint(joint).id), arm, offset)
 
@@ -56,12 +55,9 @@ class Tendons:
     def _with(self, joint: Joint, t: int, lever: Lever, where: str) -> Joint:
         """A force F along the tendon is arm × F at the joint, dry friction and springs of both add up."""
         model, arm = self.model, lever.arm
-        values = {what: self._value(what, t) for what in SCALARS}
-        for what, value in values.items():
-            if value < 0.0:
-                raise ModelError(f"{where}: the {what} is negative ({value:g}); correct it")
+        values = self.values(t, where)
         stiffness, rest = joint.stiffness, joint.rest
-        if values["stiffness"] and not self._slack(t):
+        if values["stiffness"]:
             more = arm * arm * values["stiffness"]
             length = float(model.tendon_lengthspring[t, 0])
             rest = (stiffness * rest + more * (length - lever.offset) / arm) / (stiffness + more)
@@ -81,6 +77,19 @@ class Tendons:
             friction=joint.friction + abs(arm) * values["frictionloss"],
             armature=joint.armature + arm * arm * values["armature"],
         )
+
+    def values(self, t: int, where: str) -> dict[str, float]:
+        """Return stiffness, damping, frictionloss and armature. Raises ModelError where one is negative."""
+        values = {what: self._value(what, t) for what in SCALARS}
+        for what, value in values.items():
+            if value < 0.0:
+                raise ModelError(f"{where}: the {what} is negative ({value:g}); correct it")
+        return values
+
+    def _acts_alone(self, t: int) -> bool:
+        """Whether a tendon does what no joint has words for: a spring that goes slack, a bound of drives."""
+        bounded = getattr(self.model, "tendon_actfrclimited", np.zeros(t + 1))[t]
+        return bool(bounded) or (self._value("stiffness", t) != 0.0 and self._slack(t))
 
     def _value(self, what: str, t: int) -> float:
         flag = {"stiffness": "SPRING", "damping": "DAMPER", "frictionloss": "FRICTIONLOSS"}.get(what)
@@ -103,17 +112,8 @@ class Tendons:
 
     def unused(self) -> Iterator[tuple[str, str]]:
         """What tendons do that is not read."""
-        model, each = self.model, range(self.model.ntendon)
-        others = [t for t in each if t not in self.levers]
-        acting = [t for t in others if model.tendon_limited[t] or any(self._value(what, t) for what in SCALARS)]
-        if acting:
-            yield "tendons", f"{len(acting)}"
-        if len(others) > len(acting):
-            yield "tendons without forces of their own", f"{len(others) - len(acting)}"
-        slack = [t for t in self.levers if self._value("stiffness", t) and self._slack(t)]
-        if slack:
-            yield "springs of tendons that go slack", f"{len(slack)}"
+        model = self.model
         for kind, fields in OF_LATER_VERSIONS.items():
             values = [np.atleast_2d(getattr(model, field, np.zeros((model.ntendon, 1))).T).T for field in fields]
-            if count := sum(any(rows[t].any() for rows in values) for t in self.levers):
+            if count := sum(any(rows[t].any() for rows in values) for t in range(model.ntendon)):
                 yield kind, f"{count}"

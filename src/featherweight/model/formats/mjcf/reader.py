@@ -55,6 +55,7 @@ from .numbers import as_pose, as_rotation, disabled, snap
 from .orientations import make_orientations_plain
 from .shapes import Drawing, read_shapes, take_appearance
 from .softness import unused_of_limits_and_equalities, within
+from .tendon_elements import read_tendons
 from .text import check_text
 
 NOWHERE = os.path.join(os.sep, "no folder")  # where the names of text without a folder lie
@@ -224,9 +225,9 @@ class _Elements:
     def description(self, name: str, counts: list[tuple[str, str]], drawings: list[Drawing]) -> Description:
         for i in range(1, self.model.nbody):
             self._add_body(i)
-        actuators = self.forces.actuators([self.model.joint(j).name for j in range(self.model.njnt)])
-        drives = {a: actuator.name for a, actuator in actuators.items()}
         names = {j: joint for j, (joint, _) in self.read_joints.items()}
+        actuators = self.forces.actuators(names, self.names)
+        drives = {a: actuator.name for a, actuator in actuators.items()}
         shapes, geoms = read_shapes(self.mujoco, self.model, drawings, self.names, self.file)
         integrator = self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower()
         return Description(
@@ -253,6 +254,7 @@ class _Elements:
             self.couplings,
             self.closures,
             shapes=shapes.shapes,
+            tendons=read_tendons(self.tendons, names, self.names, self.source),
             actuators=tuple(actuators.values()),
             configurations=tuple(read_configurations(self.model, self.read_joints, drives)),
             disabled_collisions=tuple(self._excluded()),

@@ -19,6 +19,7 @@ from .equality_elements import Equalities
 from .geom_elements import Geoms, place, soften
 from .inertial_elements import Inertials
 from .losses import Losses
+from .tendon_writer import DriveElements
 
 INTEGRATORS = {"euler": "Euler", "rk4": "RK4", "implicit": "implicit", "implicitfast": "implicitfast"}
 KINDS = {JointType.FLOATING: "free", JointType.SPHERICAL: "ball", JointType.PRISMATIC: "slide"}  # others are hinges
@@ -58,11 +59,12 @@ def mjcf_element_of(d: Contents, folder: Path, lost: Losses) -> Element:
     for limb in file:
         still |= {limb.body.name} if limb.parent in still and not limb.joints else set()
     geoms = Geoms(root, folder, words, still, lost)
-    _bodies(root, words, file, geoms, lost)
+    names = lost.unique([f.name for f in words.frames], "frames")
+    bodies = _bodies(root, words, file, geoms, names, lost)
     if write_contacts(root, d, file, geoms, lost):
         SubElement(option, "flag", filterparent="disable")
     Equalities(root, {j.name: j.zero for j in words.joints}, lost).write(words)
-    drives = _actuators(root, words, lost)
+    drives = DriveElements(words, bodies, names, lost).write(root)
     _keyframes(root, words, [j for limb in file for j in limb.joints], drives, lost)
     for name in (*d.independent, *d.dependent):
         lost.add("marks of independence of the joints {}", name)
@@ -93,12 +95,14 @@ def _option(root: Element, d: Contents, lost: Losses) -> Element:
 # --- bodies
 
 
-def _bodies(root: Element, d: Contents, file: Sequence[Limb], geoms: Geoms, lost: Losses) -> None:
-    """Bodies with all that is on them."""
+def _bodies(
+    root: Element, d: Contents, file: Sequence[Limb], geoms: Geoms, names: Sequence[str], lost: Losses
+) -> dict[str | None, Element]:
+    """Bodies with all that is on them; frames have these names. Return the bodies' elements."""
     world = SubElement(root, "worldbody")
     elements: dict[str | None, Element] = {None: world}
     depths: dict[str | None, int] = {None: 0}
-    inertials, names = Inertials(file, lost), lost.unique([f.name for f in d.frames], "frames")
+    inertials = Inertials(file, lost)
     drawn, marked = _by_body(d.shapes), _by_body(d.frames)
 
     def furnish(body: str | None) -> None:
@@ -123,6 +127,7 @@ def _bodies(root: Element, d: Contents, file: Sequence[Limb], geoms: Geoms, lost
     for j in d.joints:
         if j.type is JointType.FIXED and j.name != f"{j.child}_fixed":
             lost.add("the names of the fixed joints {}", j.name)
+    return elements
 
 
 def _by_body(elements: Sequence[Shape | Frame]) -> dict[str | None, list[int]]:
@@ -177,26 +182,7 @@ def _limits(element: Element, j: Joint, lost: Losses) -> None:
         lost.add("the efforts of the joints {}, which are zero", j.name)
 
 
-# --- actuators and configurations
-
-
-def _actuators(root: Element, d: Contents, lost: Losses) -> list[str]:
-    """Write all; return their names."""
-    actuator = SubElement(root, "actuator")
-    names = lost.unique([a.name for a in d.actuators], "actuators")
-    for name, a in zip(names, d.actuators, strict=True):
-        element = SubElement(actuator, "general", name=name, joint=a.joint, gainprm=written(a.gain))
-        if a.gear != 1.0:
-            element.set("gear", written(a.gear))
-        if any(a.bias):
-            element.set("biastype", "affine")
-            element.set("biasprm", written(*a.bias))
-        for key, (lower, upper) in {"ctrlrange": a.control, "forcerange": a.force}.items():
-            if lower == upper:
-                lost.add(f"the {key} of the actuators {{}}, which has no extent", a.name)
-            elif math.isfinite(max(lower, -upper)):
-                element.set(key, written(lower, upper))
-    return names
+# --- configurations
 
 
 def _keyframes(root: Element, d: Contents, joints: Sequence[Joint], drives: Sequence[str], lost: Losses) -> None:

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 from ....names import listed
 from ...contact_rules import DEFAULT_SOFTNESS, NeighbourRule
 from ...editing.notes import warn
-from ...types import Body, Contents, Coupling, Inertia, Joint, JointType, Loop, LoopType, ModelError
+from ...types import Actuator, Body, Contents, Coupling, Inertia, Joint, JointType, Loop, LoopType, ModelError
 from .as_links import as_links
 from .numbers_written import write_origin, written
 from .shape_elements import unsayable, write_shape
@@ -55,10 +55,19 @@ def _lost(d: Contents) -> Iterator[str]:
     held = [x for j in d.joints for x in (j.limit_softness, j.friction_softness)]
     if any(x != DEFAULT_SOFTNESS for x in (*touching, *held)):
         yield "softness of contacts, limits and dry friction"
+    if d.tendons:
+        yield f"the tendons {listed([t.name for t in d.tendons])}"
+    if others := [a.name for a in d.actuators if not is_plain(a)]:
+        yield f"the actuators {listed(others)}, which act on tendons or at frames, or not linearly: save it as .xml"
     if d.fluid is not None:
         yield f"the fluid that it moves in ({d.fluid.density:g} kg/m³, {d.fluid.viscosity:g} Pa s)"
     for kind, names in unsayable(d.shapes).items():
         yield f"{kind} {listed(names)}"
+
+
+def is_plain(a: Actuator) -> bool:
+    """Whether a drive acts on a joint by a linear law."""
+    return a.joint is not None and not (a.at or a.activation or a.muscle or any(a.slopes))
 
 
 def robot_element_of(d: Contents, folder: Path) -> Element:
@@ -85,8 +94,10 @@ def robot_element_of(d: Contents, folder: Path) -> Element:
         if not _is_mimic(c):
             _coupling(robot, c)
     for a in d.actuators:
+        if not is_plain(a):
+            continue
         numbers = {"gear": (a.gear,), "gain": (a.gain,), "bias": a.bias, "control": a.control, "force": a.force}
-        own = {"name": a.name, "joint": a.joint} | {key: written(*x) for key, x in numbers.items()}
+        own = {"name": a.name, "joint": str(a.joint)} | {key: written(*x) for key, x in numbers.items()}
         SubElement(robot, "actuator", own)
     step = {} if d.timestep is None else {"timestep": written(d.timestep)}
     if simulation := step | ({} if d.integrator is None else {"integrator": d.integrator}):

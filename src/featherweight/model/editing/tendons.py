@@ -1,0 +1,107 @@
+"""Tendons and drives of a description whose bodies, joints and frames change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from ..types import Actuator, AnyFrame, Contents, Frame, Pose, Pulley, Tendon, TendonPoint, TendonWrap, frame_name
+
+Move = Callable[[str | None, Pose], tuple[str | None, Pose]]
+"""From a body, or the ground, and a pose in its frame to those that take their place."""
+
+
+def moved_tendon(t: Tendon, move: Move) -> Tendon:
+    """The tendon with other bodies and places on its path."""
+
+    def point(x: TendonPoint) -> TendonPoint:
+        body, pose = move(x.body, Pose(p=x.position))
+        return TendonPoint(body, pose.p)
+
+    def node(x: TendonPoint | TendonWrap | Pulley) -> TendonPoint | TendonWrap | Pulley:
+        if isinstance(x, TendonPoint):
+            return point(x)
+        if isinstance(x, Pulley):
+            return x
+        body, pose = move(x.body, x.placement)
+        return x._replace(body=body, placement=pose, side=None if x.side is None else point(x.side))
+
+    return replace(t, path=tuple(map(node, t.path))) if t.path else t
+
+
+def moved_drive(a: Actuator, move: Move) -> Actuator:
+    """The drive with another place for a frame of its own that it acts at."""
+
+    def frame(f: AnyFrame) -> AnyFrame:
+        if not isinstance(f, Frame):
+            return f
+        body, pose = move(f.body, Pose.of(f.placement, f.name))
+        return replace(f, body=body, placement=pose)
+
+    if a.at is None:
+        return a
+    return replace(
+        a, at=replace(a.at, frame=frame(a.at.frame), reference=None if a.at.reference is None else frame(a.at.reference))
+    )
+
+
+def renamed_tendon(t: Tendon, new: Callable[[str], str]) -> Tendon:
+    """The tendon with new names."""
+    on = moved_tendon(t, lambda body, pose: (None if body is None else new(body), pose))
+    return replace(on, name=new(t.name), terms=tuple((new(joint), c) for joint, c in t.terms))
+
+
+def renamed_drive(a: Actuator, new: Callable[[str], str]) -> Actuator:
+    """The drive with new names."""
+
+    def frame(f: AnyFrame | None) -> AnyFrame | None:
+        if isinstance(f, Frame):
+            return replace(f, name=new(f.name), body=None if f.body is None else new(f.body))
+        return None if f is None else new(f)
+
+    def name(x: str | None) -> str | None:
+        return None if x is None else new(x)
+
+    at = a.at and replace(a.at, frame=frame(a.at.frame) or a.at.frame, reference=frame(a.at.reference))
+    return replace(a, name=new(a.name), joint=name(a.joint), tendon=name(a.tendon), at=at)
+
+
+def without_joints(d: Contents, gone: Collection[str]) -> tuple[tuple[Tendon, ...], tuple[Actuator, ...]]:
+    """Tendons and drives without those of the coordinates of some joints."""
+    tendons = tuple(t for t in d.tendons if not any(joint in gone for joint, _ in t.terms))
+    left = {t.name for t in tendons}
+    kept = (a for a in d.actuators if a.joint not in gone and (a.tendon is None or a.tendon in left))
+    return tendons, tuple(kept)
+
+
+def without_bodies(
+    d: Contents, joints: Collection[str], bodies: Collection[str | None]
+) -> tuple[tuple[Tendon, ...], tuple[Actuator, ...]]:
+    """Tendons and drives of these joints and bodies (None: the ground) alone."""
+    tendons = tuple(t for t in d.tendons if {*joints}.issuperset(j for j, _ in t.terms) and bodies_of(t) <= {*bodies})
+    left = {t.name for t in tendons}
+    frames = {f.name: f.body for f in d.frames} | {b.name: b.name for b in d.bodies}
+
+    def stays(f: AnyFrame | None) -> bool:
+        return f is None or (f.body if isinstance(f, Frame) else frames.get(f)) in bodies
+
+    def acts(a: Actuator) -> bool:
+        on = (a.joint is None or a.joint in joints) and (a.tendon is None or a.tendon in left)
+        return on and (a.at is None or (stays(a.at.frame) and stays(a.at.reference)))
+
+    return tendons, tuple(filter(acts, d.actuators))
+
+
+def bodies_of(t: Tendon) -> set[str | None]:
+    """The bodies that the path of a tendon lies on."""
+    sides = [x.side for x in t.path if isinstance(x, TendonWrap) and x.side is not None]
+    return {x.body for x in (*t.path, *sides) if not isinstance(x, Pulley)}
+
+
+def acted_on(a: Actuator) -> str:
+    """What a drive acts on, in words."""
+    if a.tendon is not None:
+        return f"tendon {a.tendon}"
+    if a.at is not None:
+        return f"frame {frame_name(a.at.frame)}"
+    return str(a.joint)

@@ -1,0 +1,175 @@
+"""Tendons and actuators of a description as elements of an MJCF file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from xml.etree.ElementTree import Element, SubElement
+
+from ...types import (
+    ActivationType,
+    Actuator,
+    AnyFrame,
+    Axes,
+    Contents,
+    Frame,
+    JointType,
+    Muscle,
+    Pose,
+    Pulley,
+    ShapeType,
+    Tendon,
+    TendonPoint,
+    TendonWrap,
+)
+from ..urdf.numbers_written import written
+from ..xml import Names
+from .geom_elements import place, soften
+from .losses import Losses
+
+DYNAMICS = {
+    ActivationType.INTEGRATOR: "integrator",
+    ActivationType.FILTER: "filter",
+    ActivationType.EXACT_FILTER: "filterexact",
+    ActivationType.MUSCLE: "muscle",
+}
+MUSCLE_RANGE = (0.75, 1.05)  # of lengths over the optimum, by which a file says the latter
+AT_FRAMES = "the actuators {}, which act at frames in axes that MuJoCo's do not"
+
+
+class DriveElements:
+    """Tendons and actuators, with the sites and geoms that they name; those that are there already serve again."""
+
+    def __init__(self, d: Contents, bodies: Mapping[str | None, Element], sites: Iterable[str], lost: Losses) -> None:
+        """`bodies` are the elements of the file, `sites` the names of the description's frames in it."""
+        self.d, self.bodies, self.lost = d, bodies, lost
+        self.sites = {(f.body, Pose.of(f.placement, f.name)): name for f, name in zip(d.frames, sites, strict=True)}
+        self.points = {(body, pose.p): name for (body, pose), name in reversed(self.sites.items())}
+        self.named = {f.name: f for f in d.frames} | {b.name: Frame(b.name, b.name) for b in d.bodies}
+        self.taken = Names([*self.sites.values(), *(s.name for s in d.shapes)])
+        kinds = {ShapeType.SPHERE: False, ShapeType.CYLINDER: True}
+        self.geoms = {(s.body, s.placement, s.size[0], kinds[s.type]): s.name for s in d.shapes if s.type in kinds}
+
+    def write(self, root: Element) -> list[str]:
+        """Write all; return the names of the actuators."""
+        tendon, actuator = SubElement(root, "tendon"), SubElement(root, "actuator")
+        for t in self.d.tendons:
+            self._tendon(tendon, t)
+        names = self.lost.unique([a.name for a in self.d.actuators], "actuators")
+        return [name for name, a in zip(names, self.d.actuators, strict=True) if self._actuator(actuator, name, a)]
+
+    # tendons
+
+    def _tendon(self, parent: Element, t: Tendon) -> None:
+        element = SubElement(parent, "spatial" if t.path else "fixed", name=t.name)
+        for joint, c in t.terms:
+            SubElement(element, "joint", joint=joint, coef=written(c))
+        for x in t.path:
+            if isinstance(x, Pulley):
+                SubElement(element, "pulley", divisor=written(x.divisor))
+            elif isinstance(x, TendonPoint):
+                SubElement(element, "site", site=self._point(t.name, x))
+            else:
+                side = {} if x.side is None else {"sidesite": self._point(t.name, x.side)}
+                SubElement(element, "geom", {"geom": self._wrap(t.name, x)} | side)
+        for key, value in {"stiffness": t.stiffness, "damping": t.damping, "frictionloss": t.friction}.items():
+            if value:
+                element.set(key, written(value))
+        if t.stiffness:
+            element.set("springlength", written(*t.rest))
+        self._bound(element, "range", (t.lower, t.upper), "tendons", t.name)
+        self._bound(element, "actuatorfrcrange", t.force, "tendons", t.name)
+        soften(element, t.limit_softness, "limit")
+        soften(element, t.friction_softness, "friction")
+
+    def _point(self, owner: str, x: TendonPoint) -> str:
+        return (
+            self.points[key] if (key := (x.body, x.position)) in self.points else self._site(owner, x.body, Pose(p=x.position))
+        )
+
+    def _site(self, wish: str, body: str | None, pose: Pose) -> str:
+        if (body, pose) not in self.sites:
+            name = self.sites[body, pose] = self.taken.new(f"{wish}_site")
+            self.points.setdefault((body, pose.p), name)
+            place(SubElement(self.bodies[body], "site", name=name), pose)
+        return self.sites[body, pose]
+
+    def _wrap(self, owner: str, x: TendonWrap) -> str:
+        key = (x.body, x.placement, x.radius, x.cylinder)
+        if key not in self.geoms:
+            name = self.geoms[key] = self.taken.new(f"{owner}_wrap")
+            kind = {
+                "type": "cylinder" if x.cylinder else "sphere",
+                "size": written(x.radius, *([x.radius] if x.cylinder else [])),
+            }
+            free = {"contype": "0", "conaffinity": "0", "mass": "0", "group": "3"}
+            place(SubElement(self.bodies[x.body], "geom", {"name": name} | kind | free), x.placement)
+        return self.geoms[key]
+
+    # actuators
+
+    def _actuator(self, parent: Element, name: str, a: Actuator) -> bool:
+        acts = self._transmission(a)
+        if not acts:
+            self.lost.add(AT_FRAMES, a.name)
+            return False
+        element = SubElement(parent, "general", {"name": name} | acts)
+        if a.muscle is not None:
+            self._muscle(element, a.muscle)
+        else:
+            element.set("gainprm", written(a.gain, *(a.slopes if any(a.slopes) else ())))
+            if any(a.slopes):
+                element.set("gaintype", "affine")
+            if any(a.bias):
+                element.set("biastype", "affine")
+                element.set("biasprm", written(*a.bias))
+        if x := a.activation:
+            element.set("dyntype", DYNAMICS[x.type])
+            if x.type is not ActivationType.INTEGRATOR:
+                element.set("dynprm", written(x.time_constant, x.deactivation, x.smoothing))
+            if x.early:
+                element.set("actearly", "true")
+            self._bound(element, "actrange", x.range, "actuators", a.name)
+        self._bound(element, "ctrlrange", a.control, "actuators", a.name)
+        self._bound(element, "forcerange", a.force, "actuators", a.name)
+        return True
+
+    def _transmission(self, a: Actuator) -> dict[str, str]:
+        """The attributes that say what a drive acts on; none where MuJoCo has no such actuator."""
+        gear = {} if a.gear == 1.0 else {"gear": written(a.gear)}
+        if a.tendon is not None:
+            return {"tendon": a.tendon} | gear
+        if a.at is None:
+            return {"joint": str(a.joint)} | gear
+        types = {j.name: j.type for j in self.d.joints}
+        axes, wrench = (a.at.force_axes, a.at.torque_axes), tuple(a.gear * x for x in a.at.wrench)
+        if a.joint is not None and types.get(a.joint) in (JointType.SPHERICAL, JointType.FLOATING):
+            ball = types[a.joint] is JointType.SPHERICAL
+            in_parent = axes[1] is (Axes.REFERENCE if ball else Axes.WORLD)
+            return {"jointinparent" if in_parent else "joint": a.joint, "gear": written(*(wrench[3:] if ball else wrench))}
+        if axes != ((Axes.FRAME,) * 2 if a.at.reference is None else (Axes.REFERENCE,) * 2):
+            return {}
+        sites = {"site": self._frame(a.at.frame)} | ({} if a.at.reference is None else {"refsite": self._frame(a.at.reference)})
+        return sites | {"gear": written(*wrench)}
+
+    def _frame(self, frame: AnyFrame) -> str:
+        f = frame if isinstance(frame, Frame) else self.named[frame]
+        return self._site(f.name, f.body, Pose.of(f.placement, f.name))
+
+    @staticmethod
+    def _muscle(element: Element, m: Muscle) -> None:
+        low, high = MUSCLE_RANGE
+        numbers = written(low, high, m.peak, 1.0, *m.lengths, m.fastest, m.passive, m.lengthening)
+        element.set("gaintype", "muscle")
+        element.set("gainprm", numbers)
+        if m.passive:
+            element.set("biastype", "muscle")
+            element.set("biasprm", numbers)
+        element.set("lengthrange", written(m.slack + low * m.optimum, m.slack + high * m.optimum))
+
+    def _bound(self, element: Element, key: str, pair: tuple[float, float], kind: str, name: str) -> None:
+        lower, upper = pair
+        if lower == upper:
+            self.lost.add(f"the {key} of the {kind} {{}}, which has no extent", name)
+        elif math.isfinite(max(lower, -upper)):
+            element.set(key, written(lower, upper))

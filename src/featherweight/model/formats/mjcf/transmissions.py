@@ -1,0 +1,110 @@
+"""What actuators of MJCF files act on, their activations, and muscles, from MuJoCo's compiled numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...types import Activation, ActivationType, Axes, Frame, FrameForce, Muscle
+from .levers import Lever
+from .numbers import as_pose
+from .tendon_elements import as_range, tendon_names
+
+TRANSMISSIONS = ("joint", "ball joint", "free joint", "tendon", "site")
+DYNAMICS = {
+    "integrator": ActivationType.INTEGRATOR,
+    "filter": ActivationType.FILTER,
+    "filterexact": ActivationType.EXACT_FILTER,
+    "muscle": ActivationType.MUSCLE,
+}
+FORCE = 1e-15  # the least range of lengths
+
+
+class Transmission(NamedTuple):
+    """What an actuator acts on, by which gear, and a constant part of its length; `word` is for a name."""
+
+    word: str
+    joint: str | None = None
+    gear: float = 1.0
+    offset: float = 0.0
+    tendon: str | None = None
+    at: FrameForce | None = None
+
+
+def transmission_of(
+    mujoco: Any, model: Any, a: int, lever: Lever | None, joints: Mapping[int, str], bodies: Sequence[str]
+) -> Transmission:
+    """Return what actuator number a acts on, of `TRANSMISSIONS`; `lever` is that of one joint."""
+    if lever is not None:
+        joint = joints[lever.joint]
+        return Transmission(joint, joint, lever.arm, lever.offset)
+    kinds, kind, k = mujoco.mjtTrn, int(model.actuator_trntype[a]), int(model.actuator_trnid[a, 0])
+    if kind == kinds.mjTRN_TENDON:
+        name = tendon_names(model)[k]
+        return Transmission(name, gear=float(model.actuator_gear[a, 0]), tendon=name)
+    f, g, h, x, y, z = (float(c) for c in model.actuator_gear[a])
+    if kind == kinds.mjTRN_SITE:
+        reference = int(model.actuator_trnid[a, 1])
+        axes = Axes.FRAME if reference < 0 else Axes.REFERENCE
+        frames = _site(model, k, bodies), None if reference < 0 else _site(model, reference, bodies)
+        return Transmission(frames[0].name, at=FrameForce(frames[0], (f, g, h, x, y, z), frames[1], axes, axes))
+    joint, body = joints[k], int(model.jnt_bodyid[k])
+    in_parent = kind == kinds.mjTRN_JOINTINPARENT
+    child = Frame(joint, bodies[body])
+    if int(model.jnt_type[k]) == mujoco.mjtJoint.mjJNT_FREE:
+        axes = Axes.WORLD if in_parent else Axes.FRAME
+        return Transmission(joint, joint, at=FrameForce(child, (f, g, h, x, y, z), None, Axes.WORLD, axes))
+    parent = int(model.body_parentid[body])
+    held = Frame(f"{joint}_parent", bodies[parent] if parent else None, as_pose(model.body_pos[body], model.body_quat[body]))
+    axes = Axes.REFERENCE if in_parent else Axes.FRAME
+    return Transmission(joint, joint, at=FrameForce(child, (0.0, 0.0, 0.0, f, g, h), held, axes, axes))
+
+
+def _site(model: Any, k: int, bodies: Sequence[str]) -> Frame:
+    body = int(model.site_bodyid[k])
+    pose = as_pose(model.site_pos[k], model.site_quat[k])
+    return Frame(model.site(k).name or f"site{k}", bodies[body] if body else None, pose)
+
+
+def activation_of(mujoco: Any, model: Any, a: int) -> Activation | None:
+    """Return the activation of an actuator, if it has one."""
+    word = mujoco.mjtDyn(int(model.actuator_dyntype[a])).name.removeprefix("mjDYN_").lower()
+    if word == "none":
+        return None
+    one, two, three = (float(x) for x in model.actuator_dynprm[a, :3])
+    kind = DYNAMICS[word]
+    muscle = kind is ActivationType.MUSCLE
+    return Activation(
+        kind,
+        0.0 if kind is ActivationType.INTEGRATOR else one,
+        two if muscle else 0.0,
+        three if muscle else 0.0,
+        as_range(model.actuator_actrange[a], model.actuator_actlimited[a]),
+        bool(model.actuator_actearly[a]),
+    )
+
+
+def is_muscle(mujoco: Any, model: Any, a: int) -> bool:
+    """Whether an actuator has a muscle's gain, and its bias or none."""
+    if int(model.actuator_gaintype[a]) != mujoco.mjtGain.mjGAIN_MUSCLE:
+        return False
+    bias = int(model.actuator_biastype[a])
+    same = np.array_equal(model.actuator_biasprm[a, :9], model.actuator_gainprm[a, :9])
+    return bias == mujoco.mjtBias.mjBIAS_NONE or (bias == mujoco.mjtBias.mjBIAS_MUSCLE and same)
+
+
+def muscle_of(mujoco: Any, model: Any, a: int, offset: float) -> Muscle | None:
+    """Return the muscle that an actuator is, if it is one; `offset` is a constant part of its length."""
+    if not is_muscle(mujoco, model, a):
+        return None
+    low, high, force, scale, shortest, longest, fastest, passive, lengthening = (
+        float(x) for x in model.actuator_gainprm[a, :9]
+    )
+    start, end = (float(x) for x in model.actuator_lengthrange[a])
+    peak = force if force >= 0.0 else scale / max(FORCE, float(model.actuator_acc0[a]))
+    optimum = max((end - start) / max(high - low, FORCE), FORCE)
+    without = int(model.actuator_biastype[a]) == mujoco.mjtBias.mjBIAS_NONE
+    slack = start - low * optimum - offset
+    return Muscle(peak, optimum, slack, (shortest, longest), fastest, 0.0 if without else passive, lengthening)

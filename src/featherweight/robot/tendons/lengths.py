@@ -1,0 +1,277 @@
+"""Lengths that forces act along: tendons, coordinates of joints that follow others, and displacements of frames.
+
+    l = o + sum over terms of p(x)                 joints of a fixed tendon, or those that a joint follows
+      + sum over branches of the length of the string / divisor                                    spatial tendons
+      + w . (displacement of a frame from another)                                        drives at frames
+
+Each has a row of moment arms, dl/dt = S v, by which a force F along it is the joint forces Sᵀ F. The moment arms of a string
+are those of its straight parts: a part from point a on one body to point b on another, of direction u, lengthens by
+u . (v_b - v_a).
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from ...collision.triples import Triple, TripleLike, along, inner, length_of, minus, outer, times
+from ...engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Vector
+from .wrapping import angle_of, wrap_around
+
+POINT, SPHERE, CYLINDER, PULLEY = range(4)
+IN_FRAME, IN_REFERENCE, IN_WORLD = range(3)
+SHORTEST = 1e-15  # [m] of a part that has a direction
+
+
+class Lengths(NamedTuple):
+    """The lengths of a robot, one after the other, or none."""
+
+    at: Integers  # (lengths,) the place of each among the coordinates
+    row: Integers  # (lengths,) its row of moment arms
+    own: Booleans  # (lengths,) whether that row is to be written: rows of joints are there
+    offset: Vector  # (lengths,)
+    terms: Integers  # (lengths + 1,) where the terms of each begin
+    term_at: Integers  # (terms,) coordinate
+    term_row: Integers  # (terms,) its row
+    powers: Matrix  # (terms, k) coefficients of the first power and higher ones
+    nodes: Integers  # (lengths + 1,) where the string of each begins
+    node: IntegerMatrix  # (nodes, 4) kind, body (-1: ground), whether it has a side point, and on which body that is
+    place: Matrix  # (nodes, 16) position, rotation by rows, radius or divisor, side point
+    frame: IntegerMatrix  # (lengths, 6) body, whether there is a frame, a reference, its body, axes of force and of torque
+    wrench: Matrix  # (lengths, 30) place of both frames (12 each), wrench
+    kept: Matrix  # (lengths, nv) 0 for velocities that carry both frames, otherwise 1
+    placement: Tensor  # (bodies, 4, 4) of those with strings and frames
+    jacobian: Tensor  # (bodies, 6, nv) linear and angular, at their origins in the world's axes
+
+
+def no_lengths(nv: int) -> Lengths:
+    """Return no lengths, of a robot with nv velocities."""
+    whole, flag, number = np.zeros(0, np.int64), np.zeros(0, bool), np.zeros(0)
+    begins = np.zeros(1, np.int64)
+    return Lengths(
+        whole, whole, flag, number, begins, whole, whole, np.zeros((0, 1)), begins, np.zeros((0, 4), np.int64),
+        np.zeros((0, 16)), np.zeros((0, 6), np.int64), np.zeros((0, 30)), np.zeros((0, nv)), np.zeros((0, 4, 4)),
+        np.zeros((0, 6, nv)),
+    )  # fmt: skip
+
+
+def write_lengths(x: Lengths, coordinates: Vector, S: Matrix) -> None:
+    """Write all lengths among the coordinates, and their rows of moment arms, where coordinates and rows of joints are."""
+    for i in range(len(x.at)):
+        value = x.offset[i]
+        if x.own[i]:
+            row = S[x.row[i]]
+            for j in range(len(row)):
+                row[j] = 0.0
+            value += add_terms(x, i, coordinates, S)
+            value += add_string(x, i, row)
+            if x.frame[i, 1] > 0:
+                value += add_frame(x, i, row)
+        else:
+            value += sum_of_terms(x, i, coordinates)
+        coordinates[x.at[i]] = value
+
+
+# terms
+
+
+def sum_of_terms(x: Lengths, i: int, coordinates: Vector) -> float:
+    """Return the polynomials of a length."""
+    total = 0.0
+    for t in range(x.terms[i], x.terms[i + 1]):
+        total += polynomial(x.powers[t], coordinates[x.term_at[t]])
+    return total
+
+
+def add_terms(x: Lengths, i: int, coordinates: Vector, S: Matrix) -> float:
+    """Add the moment arms of polynomials; return their values."""
+    row = S[x.row[i]]
+    for t in range(x.terms[i], x.terms[i + 1]):
+        slope, leader = slope_of(x.powers[t], coordinates[x.term_at[t]]), S[x.term_row[t]]
+        for j in range(len(row)):
+            row[j] += slope * leader[j]
+    return sum_of_terms(x, i, coordinates)
+
+
+def polynomial(powers: Vector, q: float) -> float:
+    """Return c1 q + c2 q² + ..."""
+    value = 0.0
+    for k in range(len(powers) - 1, -1, -1):
+        value = (value + powers[k]) * q
+    return value
+
+
+def slope_of(powers: Vector, q: float) -> float:
+    """Return c1 + 2 c2 q + ..."""
+    value = 0.0
+    for k in range(len(powers) - 1, -1, -1):
+        value = value * q + (k + 1) * powers[k]
+    return value
+
+
+# strings
+
+
+def add_string(x: Lengths, i: int, row: Vector) -> float:
+    """Add the moment arms of a string; return its length."""
+    total, divisor, k, last = 0.0, 1.0, x.nodes[i], x.nodes[i + 1] - 1
+    while k < last:
+        if x.node[k, 0] == PULLEY or x.node[k + 1, 0] == PULLEY:
+            divisor = x.place[k, 12] if x.node[k, 0] == PULLEY else divisor
+            k += 1
+        elif x.node[k + 1, 0] == POINT:
+            total += add_part(x, x.node[k, 1], point_of(x, k), x.node[k + 1, 1], point_of(x, k + 1), divisor, row) / divisor
+            k += 1
+        else:
+            total += add_wrapped(x, k, divisor, row) / divisor
+            k += 2
+    return total
+
+
+def add_wrapped(x: Lengths, k: int, divisor: float, row: Vector) -> float:
+    """Add the moment arms of a string from node k around the next one to the one after; return its length."""
+    w, first, last = k + 1, point_of(x, k), point_of(x, k + 2)
+    body, a, b = x.node[w, 1], x.node[k, 1], x.node[k + 2, 1]
+    sided = x.node[w, 2] > 0
+    side = placed(x, x.node[w, 3], x.place[w, 13:16]) if sided else (0.0, 0.0, 0.0)
+    center = point_of(x, w)
+    inside = seen_from(x, w, minus(side, center)) if sided else (0.0, 0.0, 0.0)
+    start, end = seen_from(x, w, minus(first, center)), seen_from(x, w, minus(last, center))
+    path = wrap_around(start, end, x.place[w, 12], x.node[w, 0] == CYLINDER, sided, inside)
+    if not path.touches:
+        return add_part(x, a, first, b, last, divisor, row)
+    meets, leaves = placed(x, body, on_body(x, w, path.first)), placed(x, body, on_body(x, w, path.last))
+    before = add_part(x, a, first, body, meets, divisor, row)
+    return before + path.length + add_part(x, body, leaves, b, last, divisor, row)
+
+
+def add_part(x: Lengths, a: int, p: Triple, b: int, r: Triple, divisor: float, row: Vector) -> float:
+    """Add the moment arms of a straight part from p on body a to r on body b; return its length."""
+    d = minus(r, p)
+    size = length_of(d)
+    if a != b and size > SHORTEST:
+        u = times(1.0 / (size * divisor), d)
+        add_force(x, b, r, u, row)
+        add_force(x, a, p, times(-1.0, u), row)
+    return size
+
+
+def add_force(x: Lengths, body: int, point: Triple, force: Triple, row: Vector) -> None:
+    """Add the joint forces of a force at a point of a body."""
+    if body >= 0:
+        T = x.placement[body]
+        origin = T[0, 3], T[1, 3], T[2, 3]
+        add_wrench(x, body, force, outer(minus(point, origin), force), row)
+
+
+def add_wrench(x: Lengths, body: int, force: Triple, torque: Triple, row: Vector) -> None:
+    """Add the joint forces of a force at a body's origin and a torque, in the world's axes."""
+    if body < 0:
+        return
+    J = x.jacobian[body]
+    for j in range(len(row)):
+        row[j] += force[0] * J[0, j] + force[1] * J[1, j] + force[2] * J[2, j]
+        row[j] += torque[0] * J[3, j] + torque[1] * J[4, j] + torque[2] * J[5, j]
+
+
+# places
+
+
+def placed(x: Lengths, body: int, p: TripleLike) -> Triple:
+    """Return a point of a body in the world."""
+    if body < 0:
+        return p[0], p[1], p[2]
+    T, q = x.placement[body], turned_by(x, body, p)
+    return T[0, 3] + q[0], T[1, 3] + q[1], T[2, 3] + q[2]
+
+
+def turned_by(x: Lengths, body: int, a: TripleLike) -> Triple:
+    """Return a vector of a body's frame in the world's axes."""
+    if body < 0:
+        return a[0], a[1], a[2]
+    T = x.placement[body]
+    return (
+        T[0, 0] * a[0] + T[0, 1] * a[1] + T[0, 2] * a[2],
+        T[1, 0] * a[0] + T[1, 1] * a[1] + T[1, 2] * a[2],
+        T[2, 0] * a[0] + T[2, 1] * a[1] + T[2, 2] * a[2],
+    )
+
+
+def point_of(x: Lengths, k: int) -> Triple:
+    """Return the place of a node in the world."""
+    return placed(x, x.node[k, 1], x.place[k, 0:3])
+
+
+def axis_of_node(x: Lengths, k: int, i: int) -> Triple:
+    """Return an axis of a node in the world."""
+    return turned_by(x, x.node[k, 1], (x.place[k, 3 + i], x.place[k, 6 + i], x.place[k, 9 + i]))
+
+
+def seen_from(x: Lengths, k: int, a: Triple) -> Triple:
+    """Return a vector in the axes of a node."""
+    return inner(axis_of_node(x, k, 0), a), inner(axis_of_node(x, k, 1), a), inner(axis_of_node(x, k, 2), a)
+
+
+def on_body(x: Lengths, k: int, a: Triple) -> Triple:
+    """Return a point of a node's frame in that of its body."""
+    p = x.place[k]
+    return (
+        p[0] + p[3] * a[0] + p[4] * a[1] + p[5] * a[2],
+        p[1] + p[6] * a[0] + p[7] * a[1] + p[8] * a[2],
+        p[2] + p[9] * a[0] + p[10] * a[1] + p[11] * a[2],
+    )
+
+
+# frames
+
+
+def frame_axis(x: Lengths, body: int, place: Vector, i: int) -> Triple:
+    """Return an axis of a frame in the world."""
+    return turned_by(x, body, (place[3 + i], place[6 + i], place[9 + i]))
+
+
+def axis_in_world(x: Lengths, i: int, axes: int, k: int) -> Triple:
+    """Return an axis that a force or a torque is in, in the world."""
+    if axes == IN_WORLD:
+        return 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0
+    if axes == IN_REFERENCE:
+        return frame_axis(x, x.frame[i, 3], x.wrench[i, 12:24], k)
+    return frame_axis(x, x.frame[i, 0], x.wrench[i, 0:12], k)
+
+
+def add_frame(x: Lengths, i: int, row: Vector) -> float:
+    """Add the moment arms of a wrench at a frame; return the displacement of the frame from its reference along it."""
+    w, body, other = x.wrench[i], x.frame[i, 0], x.frame[i, 3]
+    force, torque = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    for k in range(3):
+        e, f = axis_in_world(x, i, x.frame[i, 4], k), axis_in_world(x, i, x.frame[i, 5], k)
+        force, torque = along(force, w[24 + k], e), along(torque, w[27 + k], f)
+    point, nothing = placed(x, body, w[0:3]), (0.0, 0.0, 0.0)
+    add_force(x, body, point, force, row)
+    add_wrench(x, body, nothing, torque, row)
+    if x.frame[i, 2] == 0:
+        return 0.0
+    there = placed(x, other, w[12:15])
+    add_force(x, other, there, times(-1.0, force), row)
+    add_wrench(x, other, nothing, times(-1.0, torque), row)
+    for j in range(len(row)):
+        row[j] *= x.kept[i, j]
+    return inner(force, minus(point, there)) + inner(torque, turn_between(x, i))
+
+
+def turn_between(x: Lengths, i: int) -> Triple:
+    """Return the rotation vector from the reference frame to the frame, in the world's axes."""
+    w, body, other = x.wrench[i], x.frame[i, 0], x.frame[i, 3]
+    trace, s = 0.0, (0.0, 0.0, 0.0)
+    for k in range(3):
+        a, b = frame_axis(x, other, w[12:24], k), frame_axis(x, body, w[0:12], k)
+        trace += inner(a, b)
+        c = outer(a, b)
+        s = s[0] + 0.5 * c[0], s[1] + 0.5 * c[1], s[2] + 0.5 * c[2]
+    sine, cosine = length_of(s), 0.5 * (trace - 1.0)
+    if sine < SHORTEST:
+        return 0.0, 0.0, 0.0
+    size = sqrt(sine * sine + cosine * cosine)
+    return times(angle_of(sine / size, cosine / size) / sine, s)

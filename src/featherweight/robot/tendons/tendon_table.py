@@ -1,0 +1,156 @@
+"""From tendons, drives at frames and joints that follow others to the arrays of `Lengths`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...model.types import AnyFrame, Axes, Frame, FrameForce, Pose, Pulley, Tendon, TendonPoint, TendonWrap
+from ..system import System
+from .lengths import CYLINDER, IN_FRAME, IN_REFERENCE, IN_WORLD, POINT, PULLEY, SPHERE, Lengths
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+AXES = {Axes.FRAME: IN_FRAME, Axes.REFERENCE: IN_REFERENCE, Axes.WORLD: IN_WORLD}
+GROUND = -1
+NO_NODE, NO_FRAME = np.zeros((0, 16)), np.zeros(30)
+
+
+class LengthTable(NamedTuple):
+    """The lengths of a robot, and where each is."""
+
+    lengths: Lengths
+    bodies: tuple[str, ...]  # those of strings and frames
+    joint_at: Array  # (n,) the place of each row's coordinate among the coordinates, -1 for none
+    extra: int  # rows of moment arms beyond those of joints
+
+
+class _Part(NamedTuple):
+    """One length, before it has a place in the arrays."""
+
+    row: int
+    own: bool
+    offset: float = 0.0
+    terms: Sequence[tuple[int, int, tuple[float, ...]]] = ()  # coordinate, row, powers
+    path: Sequence[TendonPoint | TendonWrap | Pulley] = ()
+    force: FrameForce | None = None
+
+
+def length_table(
+    robot: System, tendons: Sequence[Tendon], forces: Sequence[FrameForce] = (), followers: Collection[int] = ()
+) -> LengthTable:
+    """Return the lengths of rows of the tree that follow others (`followers`), of tendons, and of drives at frames.
+
+    Raises ValueError for joints, bodies and frames that the robot does not have.
+    """
+    rows = len(robot.model.tree.parent)
+    at, first = np.full(rows, -1), {}
+    for whole, j in zip(robot.model.joints, robot.joints, strict=True):
+        first[whole.name] = whole.v_slice.start
+        if whole.type.nq == 1 and j.q_slice.stop > j.q_slice.start:
+            at[whole.v_slice.start] = j.q_slice.start
+    parts: list[_Part] = []
+    followed = {f.row: f for f in robot.followers()}
+    named = {first[name] for t in tendons for name, _ in t.terms if name in first}
+    wanted = _with_leaders({*followers, *(named & followed.keys())}, followed)
+    for row, f in followed.items():  # leaders first
+        if row in wanted:
+            terms = [(int(at[leader]), leader, powers) for leader, powers in f.terms]
+            at[row] = robot.nq + len(parts)
+            parts.append(_Part(row, False, f.offset, terms))
+    extra = rows
+    for tendon in tendons:
+        terms = [_term(tendon, name, c, first, at) for name, c in tendon.terms]
+        parts.append(_Part(extra, True, 0.0, terms, tendon.path))
+        extra += 1
+    for force in forces:
+        parts.append(_Part(extra, True, force=force))
+        extra += 1
+    lengths, bodies = _arrays(robot, parts)
+    return LengthTable(lengths, bodies, at, extra - rows)
+
+
+def _with_leaders(rows: set[int], followed: Mapping[int, Any]) -> set[int]:
+    """The rows, and those that they follow and that follow others themselves."""
+    while more := {leader for r in rows for leader, _ in followed[r].terms if leader in followed} - rows:
+        rows |= more
+    return rows
+
+
+def _term(tendon: Tendon, name: str, c: float, first: Mapping[str, int], at: Array) -> tuple[int, int, tuple[float, ...]]:
+    row = first.get(name, -1)
+    if row < 0 or at[row] < 0:
+        raise ValueError(f"tendon {tendon.name!r}: {name!r} is no moving joint with one coordinate; correct its terms")
+    return int(at[row]), row, (c,)
+
+
+def _arrays(robot: System, parts: Sequence[_Part]) -> tuple[Lengths, tuple[str, ...]]:
+    powers = max((len(p) for part in parts for _, _, p in part.terms), default=1)
+    terms = [(a, r, [*p, *[0.0] * (powers - len(p))]) for part in parts for a, r, p in part.terms]
+    numbers: dict[str, int] = {}
+
+    def number(body: str | None) -> int:
+        return GROUND if body is None else numbers.setdefault(body, len(numbers))
+
+    nodes = [_node(x, number) for part in parts for x in part.path]
+    frames = [_frame(robot, part.force, number) for part in parts]
+    kept = [_kept(robot, part.force) for part in parts]
+    return Lengths(
+        at=robot.nq + np.arange(len(parts)),
+        row=np.array([p.row for p in parts], np.int64),
+        own=np.array([p.own for p in parts], bool),
+        offset=np.array([p.offset for p in parts], float),
+        terms=np.cumsum([0, *(len(p.terms) for p in parts)]).astype(np.int64),
+        term_at=np.array([a for a, _, _ in terms], np.int64),
+        term_row=np.array([r for _, r, _ in terms], np.int64),
+        powers=np.array([p for _, _, p in terms], float).reshape(-1, powers),
+        nodes=np.cumsum([0, *(len(p.path) for p in parts)]).astype(np.int64),
+        node=np.array([x for x, _ in nodes], np.int64).reshape(-1, 4),
+        place=np.array([x for _, x in nodes], float).reshape(-1, 16),
+        frame=np.array([x for x, _ in frames], np.int64).reshape(-1, 6),
+        wrench=np.array([x for _, x in frames], float).reshape(-1, 30),
+        kept=np.array(kept, float).reshape(-1, robot.nv),
+        placement=np.zeros((len(numbers), 4, 4)),
+        jacobian=np.zeros((len(numbers), 6, robot.nv)),
+    ), tuple(numbers)
+
+
+def _node(x: TendonPoint | TendonWrap | Pulley, number: Any) -> tuple[list[int], list[float]]:
+    if isinstance(x, Pulley):
+        return [PULLEY, GROUND, 0, GROUND], [*_row(Pose()), x.divisor, 0.0, 0.0, 0.0]
+    if isinstance(x, TendonPoint):
+        return [POINT, number(x.body), 0, GROUND], [*_row(Pose(p=x.position)), 0.0, 0.0, 0.0, 0.0]
+    side = x.side or TendonPoint(None, (0.0, 0.0, 0.0))
+    kind = CYLINDER if x.cylinder else SPHERE
+    whole = [kind, number(x.body), int(x.side is not None), number(side.body)]
+    return whole, [*_row(x.placement), x.radius, *side.position]
+
+
+def _frame(robot: System, force: FrameForce | None, number: Any) -> tuple[list[int], list[float]]:
+    if force is None:
+        return [GROUND, 0, 0, GROUND, IN_FRAME, IN_FRAME], [*NO_FRAME]
+    own = robot.frame(force.frame)
+    other = own if force.reference is None else robot.frame(force.reference)
+    held = int(force.reference is not None)
+    whole = [number(own.body), 1, held, number(other.body), AXES[force.force_axes], AXES[force.torque_axes]]
+    return whole, [*_row(own.placement), *_row(other.placement), *force.wrench]
+
+
+def _kept(robot: System, force: FrameForce | None) -> Array:
+    """Return 0 for the velocities that move both frames of a force alike."""
+    if force is None or force.reference is None:
+        return np.ones(robot.nv)
+    q = robot.random_configuration(0)
+    relative = np.asarray(robot.frame_jacobian(force.frame, relative_to=force.reference)(q))  # type: ignore[attr-defined]
+    return np.asarray(np.abs(relative).max(axis=0, initial=0.0) > 1e-12, float)
+
+
+def _row(pose: Pose) -> list[float]:
+    return [*pose.p, *(x for row in pose.R for x in row)]
+
+
+def body_frames(bodies: Sequence[str]) -> list[AnyFrame]:
+    """Return the frames of the file of some moving bodies."""
+    return [Frame(name, name) for name in bodies]
