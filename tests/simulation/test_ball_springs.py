@@ -27,7 +27,7 @@ def chain() -> fw.Robot:
 def test_rotation_vectors_are_those_of_quaternions() -> None:
     """The shorter way round, also for tiny and half turns and quaternions of the other sign."""
     none, zero = np.zeros(3), np.zeros(3, np.int64)
-    springs = Springs(none, none, none, zero, zero, np.arange(3), np.arange(3))
+    springs = Springs(none, none, none, none, none, zero, zero, np.arange(3), np.arange(3))
     rng = np.random.default_rng(0)
     for angle in (0.0, 1e-9, 1e-3, 0.5, 1.5, 1.6, 3.0, np.pi - 1e-6):
         axis = rng.standard_normal(3)

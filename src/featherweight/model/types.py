@@ -283,7 +283,10 @@ class Tendon:
     rest: tuple[float, float] = (0.0, 0.0)  # lengths between which the spring is slack
     damping: float = 0.0  # [N s/m, N m s/rad]
     friction: float = 0.0  # the greatest force of dry friction [N, N m]
-    force: tuple[float, float] = (-math.inf, math.inf)  # least and greatest force of all drives along it
+    force: tuple[float, float] = (
+        -math.inf,
+        math.inf,
+    )  # least and greatest force of all drives, before their gear, a common one
     limit_softness: Softness = DEFAULT_SOFTNESS
     friction_softness: Softness = DEFAULT_SOFTNESS
 

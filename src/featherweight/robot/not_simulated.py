@@ -32,6 +32,7 @@ CHANGING_MOTION = (
     "effort limits that differ by direction, read as the greater",
     "geoms with drag of their own (fluidshape), taken as their links' boxes",
     "wind",
+    "limits of the drives' force along tendons, whose gears differ",
     "springs of free joints",
     "springs of higher order",
     "springs of tendons that yield, or of higher order",

@@ -238,6 +238,11 @@ class Fleet:
         return self._home.states.q
 
     @property
+    def activation(self) -> Array:
+        """Activations of drives (robots, na)."""
+        return self._home.states.act
+
+    @property
     def v(self) -> Array:
         """Velocities (robots, nv)."""
         return self._home.states.v

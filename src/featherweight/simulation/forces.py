@@ -193,6 +193,7 @@ class ForcesAtJoints:
             for j in robot.model.joints
             if j.stiffness or np.isfinite([j.lower, j.upper]).any() or j.name in driven
         }
+        asked |= {p.leader for p in robot.proportions() if p.row in asked}
         followers = {f.row for f in robot.followers()} & asked - carried
         forces = [a.at for a in self.actuators if a.at is not None]
         if not (self.tendons or forces or followers):
@@ -281,7 +282,12 @@ class ForcesAtJoints:
             control = a.control if not is_curved(a) and a.activation is None else (-np.inf, np.inf)
             numbers.append((gear, *linear, *control, *a.force))
         rows, values = np.array(places, dtype=np.int64), np.array(numbers, dtype=float).reshape(len(numbers), 9).T.copy()
-        bounds = {r: t.force for r, t in enumerate(self.tendons, self.joint_rows) if np.isfinite(t.force).any()}
+        gears = {a.tendon: a.gear for a in self.actuators}
+        bounds = {
+            r: np.sort(gears.get(t.name, 1.0) * np.array(t.force))
+            for r, t in enumerate(self.tendons, self.joint_rows)
+            if np.isfinite(t.force).any()
+        }
         bounded = np.array([*bounds.values()], float).reshape(-1, 2)
         return Drives(rows, np.maximum(self.at[rows], 0), values, np.array([*bounds], np.int64), bounded)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..contact.laws import RIGID
 from ..robot.start import drawn
-from .arguments import chosen_robots, named_configuration, states
+from .arguments import chosen_robots, named_configuration, numbers, states
 from .fleet import Fleet
 from .joint_limits import JointLimits
 from .observations import Observations
@@ -57,12 +57,12 @@ class StateOfRobots(Observations):
 
     def _reset_some(self, which: Any, q: Array, v: Array) -> None:
         robots = len(self._fleet.q)
-        numbers = chosen_robots(which, robots)
-        if q.ndim > 1 and len(q) == robots != len(numbers):
-            q, v = q[numbers], v[numbers]
-        if q.ndim > 1 and len(q) != len(numbers):
-            raise ValueError(f"q and v must be of one robot, of the {len(numbers)} chosen, or of all {robots}; got {len(q)}")
-        self._fleet.reset_some(numbers, q, v)
+        some = chosen_robots(which, robots)
+        if q.ndim > 1 and len(q) == robots != len(some):
+            q, v = q[some], v[some]
+        if q.ndim > 1 and len(q) != len(some):
+            raise ValueError(f"q and v must be of one robot, of the {len(some)} chosen, or of all {robots}; got {len(q)}")
+        self._fleet.reset_some(some, q, v)
 
     def _checked(self, q: Any, v: Any) -> tuple[Array, Array]:
         q, v = states(self.robot, self._start_of_file() if q is None else q, v)
@@ -99,6 +99,22 @@ class StateOfRobots(Observations):
     @v.setter
     def v(self, v: Any) -> None:
         self._put(self._seen(self._fleet.q), v)
+
+    @property
+    def activation(self) -> Array:
+        """Activations of the actuators that have one, (na,) or (robots, na), in the order of `robot.actuators`.
+
+        They are zero at first; others may be assigned: one for each robot, or (na,) for all. Raises ValueError for other
+        shapes and for numbers that are not finite.
+        """
+        return self._seen(self._fleet.activation)
+
+    @activation.setter
+    def activation(self, activation: Any) -> None:
+        given, shape = numbers("activation", activation), self._fleet.activation.shape
+        if given.shape not in (shape[1:], shape) or not np.isfinite(given).all():
+            raise ValueError(f"activation must be finite numbers of shape {shape[1:]} or {shape}; got shape {given.shape}")
+        self._fleet.activation[:] = given
 
     def _seen(self, x: Array) -> Array:
         """A state as others see it: what was read stays as it was."""

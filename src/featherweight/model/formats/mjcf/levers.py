@@ -22,6 +22,9 @@ OF_LATER_VERSIONS = {
 """Fields of tendons that are not read, by what they are in a report; MuJoCo 3.3 does not have all of them."""
 
 
+BOUNDS = "limits of the drives' force along tendons, whose gears differ"
+
+
 class Lever(NamedTuple):
     """A length that is arm × the coordinate of a hinge or slide joint + offset."""
 
@@ -88,8 +91,17 @@ class Tendons:
 
     def _acts_alone(self, t: int) -> bool:
         """Whether a tendon does what no joint has words for: a spring that goes slack, a bound of drives."""
-        bounded = getattr(self.model, "tendon_actfrclimited", np.zeros(t + 1))[t]
-        return bool(bounded) or (self._value("stiffness", t) != 0.0 and self._slack(t))
+        return self.bounds_drives(t) or (self._value("stiffness", t) != 0.0 and self._slack(t))
+
+    def bounds_drives(self, t: int) -> bool:
+        """Whether the force of all drives along a tendon has bounds; MuJoCo 3.3 knows none."""
+        return bool(getattr(self.model, "tendon_actfrclimited", np.zeros(t + 1))[t])
+
+    def gears_differ(self, t: int) -> bool:
+        """Whether the drives along a tendon have different gears."""
+        model = self.model
+        on = (model.actuator_trntype == self.mujoco.mjtTrn.mjTRN_TENDON) & (model.actuator_trnid[:, 0] == t)
+        return len({*model.actuator_gear[on, 0]}) > 1
 
     def _value(self, what: str, t: int) -> float:
         flag = {"stiffness": "SPRING", "damping": "DAMPER", "frictionloss": "FRICTIONLOSS"}.get(what)
@@ -113,6 +125,9 @@ class Tendons:
     def unused(self) -> Iterator[tuple[str, str]]:
         """What tendons do that is not read."""
         model = self.model
+        bounds = [t for t in range(model.ntendon) if self.bounds_drives(t) and self.gears_differ(t)]
+        if bounds:
+            yield BOUNDS, f"{len(bounds)}"
         for kind, fields in OF_LATER_VERSIONS.items():
             values = [np.atleast_2d(getattr(model, field, np.zeros((model.ntendon, 1))).T).T for field in fields]
             if count := sum(any(rows[t].any() for rows in values) for t in range(model.ntendon)):

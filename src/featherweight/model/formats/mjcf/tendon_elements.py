@@ -38,7 +38,7 @@ def _tendon(tendons: Tendons, t: int, name: str, joints: Mapping[int, str], bodi
     limited = model.tendon_limited[t] and not disabled(tendons.mujoco, model.opt, "LIMIT")
     lower, upper = within(model.tendon_range[t], model.tendon_margin[t]) if limited else (-math.inf, math.inf)
     first, last = (float(x) for x in model.tendon_lengthspring[t])
-    bounded = getattr(model, "tendon_actfrclimited", [False] * (t + 1))[t]  # MuJoCo 3.3 has none
+    bounded = tendons.bounds_drives(t) and not tendons.gears_differ(t)
     return Tendon(
         name,
         terms=tuple((joints[int(model.wrap_objid[w])], float(model.wrap_prm[w])) for w in rows) if fixed else (),
