@@ -20,7 +20,7 @@ EVERYTHING = f"""<mujoco><option density="1"/><asset><texture name="t" type="2d"
 </worldbody>
 <tendon><spatial stiffness="1"><site site="s"/><site site="r"/></spatial>
   <fixed actuatorfrcrange="-1 1"><joint joint="j" coef="1"/></fixed></tendon>
-<actuator><motor site="s"/></actuator><sensor><jointpos joint="j"/></sensor>
+<actuator><adhesion body="a" ctrlrange="0 1"/></actuator><sensor><jointpos joint="j"/></sensor>
 <contact><pair geom1="f" geom2="g" friction="1 .5"/></contact></mujoco>"""
 SITES = '<site name="s"/><site name="r" pos="1 0 0"/>'
 
@@ -31,7 +31,6 @@ def test_kinds_of_forces_are_told_and_no_others(tmp_path: Path) -> None:
     robot = fw.load(path)
     found = not_simulated(robot)
     unseen = {
-        "springs of tendons that go slack",
         "not supported, and left out",
         "damping of higher order",
         "springs of higher order",
@@ -42,6 +41,11 @@ def test_kinds_of_forces_are_told_and_no_others(tmp_path: Path) -> None:
         "surfaces that move on their bodies (surfacevel)",
         "adhesion of contacts",
     }  # of later versions of MuJoCo
+    # tests/model/formats/mjcf/test_tendons.py
+    unseen |= {
+        "limits of the drives' force along tendons, whose gears differ",
+        "effort limits of joints that a tendon drives together",
+    }
     of_followers = {kind for kind in CHANGING_MOTION if "follow" in kind}  # tests/simulation/test_forces_of_followers.py
     elsewhere = {"primitives fitted to meshes, touching as those meshes"}  # tests/model/formats/mjcf/test_shapes.py
     # tests/simulation/test_drag.py

@@ -145,7 +145,8 @@ def test_angles_have_all_their_digits() -> None:
 
 def test_a_string_inside_takes_the_shortest_way() -> None:
     angles = np.linspace(0.0, 1.3, 20001)
-    lengths = sum(np.sqrt(d * d + 1.0 - 2.0 * d * np.cos(x)) for d, x in ((1.5, angles), (2.5, 1.3 - angles)))
+    far, angle = np.array([[1.5], [2.5]]), np.stack([angles, 1.3 - angles])
+    lengths = np.sqrt(far * far + 1.0 - 2.0 * far * np.cos(angle)).sum(axis=0)
     assert touching_angle(1.5, 2.5, 1.0, 1.3) == pytest.approx(angles[lengths.argmin()], abs=1e-4)
 
 

@@ -222,7 +222,7 @@ BOX = (0.2, 0.3, 0.1)
         ({"q": np.full(7, math.nan)}, "q must be finite"),
         ({"v": np.zeros(7)}, r"v must have shape \(6,\)"),
         ({"v": np.full(6, math.inf)}, "v must be finite"),
-        ({"actuators": [fw.Actuator("motor", "free0")]}, "motor.*free0.*no joint with a coordinate"),
+        ({"actuators": [fw.Actuator("motor", "free0")]}, "motor.*free0.*no joint with one coordinate"),
         ({"actuators": [fw.Actuator("motor", "nothing")]}, "motor.*nothing"),
     ],
 )

@@ -125,34 +125,50 @@ def test_a_follower_in_proportion_of_one_that_follows_by_a_square_is_named() -> 
     ]
     bodies = [fw.Body(f"b{k}", inertia) for k in range(4)]
     robot = fw.build(fw.describe(bodies, joints, couplings=follow), execution="interpreted")
-    kinds = ("springs", "limits")
-    assert robot.report() == {f"{kind} of joints that follow others not in proportion": "j1, j2" for kind in kinds}
+    assert robot.report() == {}
     forces = ForcesAtJoints(robot, ())
-    assert forces.stiffness[0] == 5.0 and forces.lower[0] == -0.5
+    assert forces.stiffness.tolist() == [5.0, 5.0, 0.0, 0.0] and forces.lower[:2].tolist() == [-0.5, -0.5]
+    q = np.array([0.3])
+    np.testing.assert_allclose(forces.all_coordinates(q), [0.3, 0.39], rtol=1e-15)
+    stretched = 5.0 * 0.3 + 5.0 * 0.39 * 1.6  # ... of j0 and j3, and of j1 and j2, which j0 moves at 1 + 2 q
+    assert forces.of_springs(q, np.zeros(1)) == pytest.approx([-stretched], rel=1e-14)
 
 
-def test_what_a_follower_by_a_square_has_is_named() -> None:
+def test_springs_limits_and_drives_of_a_follower_by_a_square_are_mujocos() -> None:
+    robot, model = fw.load(BY_A_SQUARE, execution="interpreted"), mujoco.MjModel.from_xml_string(BY_A_SQUARE)
+    assert robot.report() == {}
+    forces, order, data = ForcesAtJoints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
+    row = next(j.v_slice.start for j in robot.model.joints if j.name == "c")
+    x = random_states(robot, 3)
+    for q, v in zip(x.q, x.v, strict=True):
+        u = 3.0 * v[:2]
+        data.qpos[:], data.qvel[:] = order.state(q, v)
+        data.ctrl[:] = order.ctrl(u)
+        mujoco.mj_forward(model, data)
+        S = np.array([order.state(q, e).qvel for e in np.eye(robot.nv)])
+        np.testing.assert_allclose(forces.of_springs(q, v), S @ data.qfrc_passive, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(forces.of_drives(q, v, u), S @ data.qfrc_actuator, rtol=1e-11, atol=1e-11)
+        assert forces.coordinates(q, np.array([row]))[0] == pytest.approx(data.joint("c").qpos[0], rel=1e-13)
+
+
+def test_limits_of_a_follower_by_a_square_hold() -> None:
+    text = BY_A_SQUARE.replace('gravity="0 0 0"', 'gravity="0 0 -9.8"').replace('range="-1 3"', 'range="-.1 .1"')
+    robot = fw.load(text.replace('range="-40 50" ref="5"', ""))
+    with pytest.warns(fw.ModelWarning, match="configuration 'qpos0'"):  # the couplings put b and c elsewhere
+        sim = fw.Simulation(robot, 0.001, contact="rigid")
+    forces, row = sim.forces, next(j.v_slice.start for j in robot.model.joints if j.name == "c")
+    reached = []
+    for _ in range(1000):
+        sim.step()
+        reached.append(float(forces.coordinates(sim.q, np.array([row]))[0]))
+    assert max(reached) < 0.1 + 1e-4 and min(reached) > -0.1 - 1e-4
+    assert max(map(abs, reached)) > 0.0999
+
+
+def test_own_actuators_act_on_such_joints() -> None:
     robot = fw.load(BY_A_SQUARE, execution="interpreted")
-    told = {
-        "springs of joints that follow others not in proportion": "c",
-        "limits of joints that follow others not in proportion": "c",
-        "actuators on joints that follow others not in proportion": "motor",
-    }
-    assert robot.report() == told
-    with pytest.warns(fw.ModelWarning, match="not simulated, though the file has it: springs of joints that follow others not"):
-        warn_of_what_is_left_out(robot)
-    forces = ForcesAtJoints(robot, robot.actuators)
-    assert forces.left_out == ["c"]
-    q = robot.neutral()
-    assert not forces.of_drives(q, np.zeros(robot.nv), np.array([0.0, 1.0]))[1:].any()
-    idle = forces.of_drives(q, np.zeros(robot.nv), np.zeros(2))
-    np.testing.assert_array_equal(forces.of_drives(q, np.zeros(robot.nv), np.array([0.0, 1.0])), idle)
-
-
-def test_own_actuators_on_such_joints_are_refused_with_the_joints_that_can_have_them() -> None:
-    robot = fw.load(BY_A_SQUARE, execution="interpreted")
-    with pytest.raises(ValueError, match=r"actuator 'mine' is on 'c', .* in proportion; put it on one of a"):
-        ForcesAtJoints(robot, [fw.Actuator("mine", "c")])
+    tau = ForcesAtJoints(robot, [fw.Actuator("mine", "c")]).of_drives(robot.neutral(), np.zeros(robot.nv), np.ones(1))
+    assert tau[0] != 0.0
 
 
 def test_springs_of_free_joints_are_named() -> None:

@@ -9,12 +9,7 @@ import mujoco
 import numpy as np
 
 import featherweight as fw
-from featherweight.robot.left_out_at_joints import (
-    DRIVES_OF_FOLLOWERS,
-    EFFORTS_OF_FOLLOWERS,
-    SPRINGS_OF_FOLLOWERS,
-    SPRINGS_OF_SEVERAL,
-)
+from featherweight.robot.left_out_at_joints import EFFORTS_OF_FOLLOWERS, SPRINGS_OF_SEVERAL
 from featherweight.robot.not_simulated import not_simulated
 from featherweight.simulation.forces import ForcesAtJoints
 from trial.conftest import Rounds
@@ -22,8 +17,13 @@ from trial.drawn_files import drawn_file
 
 SHARE = 0.05  # of the time
 EXACT = 1e-11  # of the forces: they are sums of some products of numbers of one size
-PASSIVE = {"tendons", SPRINGS_OF_SEVERAL, SPRINGS_OF_FOLLOWERS}  # kinds that say that passive forces differ
-DRIVEN = {"actuators", "effort limits that differ by direction, read as the greater", DRIVES_OF_FOLLOWERS, EFFORTS_OF_FOLLOWERS}
+PASSIVE = {SPRINGS_OF_SEVERAL}  # kinds that say that passive forces differ
+DRIVEN = {
+    "actuators",
+    "effort limits of joints that a tendon drives together",
+    "effort limits that differ by direction, read as the greater",
+    EFFORTS_OF_FOLLOWERS,
+}
 
 
 def test_forces_of_drawn_files_are_mujocos_or_named(rounds: Rounds, record_property: Callable[[str, Any], None]) -> None:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ..engine.function import CompiledFunction
 from ..engine.traced import NODE_BUDGET
-from ..model.editing.tendons import acted_on
+from ..model.editing.acting import acted_on
 from ..model.model import MovingBody, MovingJoint
 from ..model.types import WORLD, JointType, Shape
 from ..robot.closed import ClosedRobot

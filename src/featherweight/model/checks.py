@@ -13,7 +13,7 @@ from ..names import hint
 from ..spatial import RigidInertia, Sym3, Vec3
 from ..spatial.ordered import singular_values, total
 from .description import Description
-from .editing.tendons import bodies_of
+from .editing.acting import bodies_of
 from .model import Model
 from .types import (
     LARGEST,

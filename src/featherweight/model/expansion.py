@@ -24,7 +24,7 @@ from .checks import (
     require_transmissions,
 )
 from .description import Description
-from .editing.tendons import moved_tendon
+from .editing.acting import moved_tendon
 from .equivalent_box import box_of_link
 from .model import DragBox, Model, ModelFrame, MovingBody, MovingJoint, Placed
 from .placement import ALONG_Z, Line, axial_screws, chained, exact_zeros, internal_frame, tidy

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..model.model import MovingJoint
-from ..model.types import Actuator, JointType
+from ..model.types import Actuator, JointType, Tendon
 
 SPRINGS_OF_SEVERAL = "springs of joints with several degrees of freedom"  # in a report, as below
 LIMITS_OF_SEVERAL = "limits of joints with several degrees of freedom"
@@ -25,6 +25,7 @@ def left_out_at_joints(
     joints: Sequence[MovingJoint],
     clusters: Iterable[Collection[str]],
     actuators: Iterable[Actuator],
+    tendons: Iterable[Tendon],
 ) -> Mapping[str, tuple[str, ...]]:
     """Names of joints and actuators by what of them is left out.
 
@@ -35,7 +36,11 @@ def left_out_at_joints(
     several = [j for j in spanning if j.type.nq != 1]
     dependent = {j.name for j in joints if j.v_slice.stop == j.v_slice.start}
     drives = tuple(actuators)
-    driven = dependent & {a.joint for a in drives}
+    pulled = {a.tendon for a in drives}
+    acted = [t for t in tendons if t.name in pulled]
+    driven = dependent & {*(a.joint for a in drives), *(joint for t in acted for joint, _ in t.terms)}
+    if any(t.path for t in acted) or any(a.at is not None for a in drives):
+        driven = dependent  # whichever the string or the frame moves with
     beside = {name for cluster in clusters if not driven.isdisjoint(cluster) for name in cluster}
     found = {
         SPRINGS_OF_SEVERAL: [j.name for j in several if j.stiffness and j.type is not JointType.SPHERICAL],

@@ -122,7 +122,7 @@ class ModelView:
     @property
     def left_out_at_joints(self) -> Mapping[str, tuple[str, ...]]:
         """Names of joints and actuators whose springs, limits or forces no simulation computes, by kind."""
-        left_out = left_out_at_joints(self.model.joints, self.joints, self.clusters, self.actuators)
+        left_out = left_out_at_joints(self.model.joints, self.joints, self.clusters, self.actuators, self.model.tendons)
         held = self._limits_with_followers[1]
         names = tuple(j.name for j in self.model.joints if j.v_slice.start in held)
         return {**left_out, LIMITS_WITHOUT_ROOM: names} if names else left_out

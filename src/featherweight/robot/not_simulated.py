@@ -29,6 +29,7 @@ CHANGING_MOTION = (
     "damping of higher order",
     "damping of tendons of higher order",
     "dry friction of free joints, taken along the body's axes",
+    "effort limits of joints that a tendon drives together",
     "effort limits that differ by direction, read as the greater",
     "geoms with drag of their own (fluidshape), taken as their links' boxes",
     "wind",

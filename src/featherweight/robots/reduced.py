@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..model.description import Description
-from ..model.editing.tendons import without_joints
+from ..model.editing.acting import without_joints
 from ..model.types import Inertia, ModelError, Vector, dot
 
 

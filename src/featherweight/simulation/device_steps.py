@@ -68,7 +68,7 @@ def _accelerated(model: StepModel, ahead: float) -> list[Stage]:
     if not model.passive:
         return [Stage(program, ("q", "v", "tau"), ("a",))]
     robot, s = model.robot, model.forces.springs
-    numbers: Any = (numbers_of(x) for x in (s.damping, s.stiffness, s.rest))
+    numbers: Any = (numbers_of(x) for x in (s.damping, s.stiffness, s.rest, s.slack, s.ahead))
     places: Any = (tuple(map(int, x)) for x in (s.at, s.quaternion, s.axis, s.turning))
     springs = Springs(*numbers, *places)
     arrays = Input("q", (robot.nq,)), Input("v", (robot.nv,)), Input("tau", (robot.nv,))

@@ -55,6 +55,15 @@ class Curves(NamedTuple):
     )
 
 
+class DriveLaws(NamedTuple):
+    """Activations and curves of drives, and the rows and coordinates that they act on."""
+
+    activations: Activations
+    curves: Curves
+    row: Integers  # (nu,)
+    at: Integers  # (nu,)
+
+
 def is_curved(a: Actuator) -> bool:
     """Whether the force of a drive is no linear function of its length, velocity and control."""
     return a.muscle is not None or any(a.slopes)
@@ -95,10 +104,10 @@ def _curve(a: Actuator, gear: float) -> tuple[float, ...]:
 
 
 def write_drive_inputs(
-    x: Activations, y: Curves, act: Vector, row: Integers, at: Integers, coordinates: Vector, rates: Vector,
-    inputs: Vector, act_rate: Vector,
-) -> None:  # fmt: skip
+    laws: DriveLaws, act: Vector, coordinates: Vector, rates: Vector, inputs: Vector, act_rate: Vector
+) -> None:
     """Change `inputs` (nu,), the controls, into what the linear laws of drives take; write the rates of activations."""
+    x, y = laws.activations, laws.curves
     for j in range(len(x.drive)):
         k = x.drive[j]
         u = min(max(inputs[k], x.values[j, 5]), x.values[j, 6])
@@ -106,7 +115,7 @@ def write_drive_inputs(
         inputs[k] = next_activation(x, j, act[j], act_rate[j]) if x.values[j, 8] > 0.0 else act[j]
     for j in range(len(y.drive)):
         k, gear = y.drive[j], y.values[j, 0]
-        length, velocity = gear * coordinates[at[k]], gear * rates[row[k]]
+        length, velocity = gear * coordinates[laws.at[k]], gear * rates[laws.row[k]]
         inputs[k] = curved_force(y, j, inputs[k], length, velocity)
 
 

@@ -150,7 +150,7 @@ class Fleet:
                 taken=np.zeros(robots, np.int64), status=np.zeros(robots, np.int64), plan=np.ones(2, np.int64), kept_q=none,
                 kept_v=none, last_row=zeros(len(contacts.rows.joint)), report=zeros(7),
                 inexact=np.zeros(robots, np.int64), opened=zeros(), deepest=np.full(robots, model.deepest_start),
-                act=zeros(len(model.forces.activations.drive)),
+                act=zeros(model.forces.na),
             ),
             FleetInputs(zeros(1, v.shape[1]), zeros(1, model.forces.nu), zeros(1, bodies, 6), np.zeros(2, bool)),
             FleetContacts(

@@ -17,7 +17,7 @@ from ..robot.robot import Robot
 from ..robot.tendons.tendon_functions import LengthFunctions
 from ..robot.tendons.tendon_table import length_table
 from ..robot.tendons.wrapping import angle_of
-from .drive_inputs import Activations, Curves, activations_of, curves_of, is_curved, write_drive_inputs
+from .drive_inputs import DriveLaws, activations_of, curves_of, is_curved, write_drive_inputs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Number = Any  # a float, an array of floats, or an expression that is traced
@@ -93,13 +93,10 @@ def add_drive_forces(
 
 
 @partial(CompiledKernel, fused=False)
-def write_inputs_of_many(
-    activations: Activations, curves: Curves, act: Matrix, row: Integers, at: Integers, q: Matrix, rates: Matrix,
-    inputs: Matrix, act_rate: Matrix,
-) -> None:  # fmt: skip
+def write_inputs_of_many(laws: DriveLaws, act: Matrix, q: Matrix, rates: Matrix, inputs: Matrix, act_rate: Matrix) -> None:
     """Change controls (robots, nu) into inputs of the linear laws (see `write_drive_inputs`)."""
     for i in range(len(inputs)):
-        write_drive_inputs(activations, curves, act[i], row, at, q[i], rates[i], inputs[i], act_rate[i])
+        write_drive_inputs(laws, act[i], q[i], rates[i], inputs[i], act_rate[i])
 
 
 def acts(t: Tendon, actuators: Sequence[Actuator]) -> bool:
@@ -180,8 +177,8 @@ class ForcesAtJoints:
         self.turning_springs = len(turning) > 0
         self._sprung = np.flatnonzero(self.stiffness)
         self.drives = self._of_actuators()
-        self.activations = activations_of(self.actuators, step)
-        self.curves = curves_of(self.actuators, self.drives.values[0])
+        activations, curves = activations_of(self.actuators, step), curves_of(self.actuators, self.drives.values[0])
+        self.laws = DriveLaws(activations, curves, self.drives.row, self.drives.at)
 
     def _lengths(self) -> LengthFunctions | None:
         """Lengths of tendons, drives at frames, and joints that follow others not in proportion and have forces, if any."""
@@ -213,7 +210,12 @@ class ForcesAtJoints:
     @property
     def plain(self) -> bool:
         """Whether forces are those of joints with coordinates of their own, by linear laws: others have no derivatives."""
-        return self.lengths is None and not len(self.activations.drive) and not len(self.curves.drive)
+        return self.lengths is None and not self.na and not len(self.laws.curves.drive)
+
+    @property
+    def na(self) -> int:
+        """Number of activations."""
+        return len(self.laws.activations.drive)
 
     def _each(self, of_joints: Sequence[Any], name: str) -> Array:
         """A number of each row."""
@@ -347,7 +349,7 @@ class ForcesAtJoints:
         (robots, 9, nu); activations are zero unless given."""
         S, batch = self.map(q), q.shape[:-1]
         rates = v if S is None else ordered_sum(S * v[..., None, :])
-        act = np.zeros((*batch, len(self.activations.drive))) if activation is None else activation
+        act = np.zeros((*batch, self.na)) if activation is None else activation
         q = self.all_coordinates(q)
         given = (q, rates, control, act)
         if any(x.shape[:-1] != batch for x in given):
@@ -359,7 +361,7 @@ class ForcesAtJoints:
         numbers = self.drives.values[None] if values is None else np.ascontiguousarray(values)
         if not self.plain:
             u = u.copy()
-            write_inputs_of_many(self.activations, self.curves, a, self.drives.row, self.drives.at, x, w, u, np.zeros_like(a))
+            write_inputs_of_many(self.laws, a, x, w, u, np.zeros_like(a))
         flat = of_rows.reshape(many, rates.shape[-1])
         add_drive_forces(self.drives.row, self.drives.at, numbers, x, w, u, flat)
         for force in flat:

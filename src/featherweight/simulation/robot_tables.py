@@ -20,6 +20,7 @@ from ..robot.robot import Robot
 from ..robot.tendons.lengths import no_lengths
 from .contact_stage import ContactStage
 from .drag import drag_boxes
+from .drive_inputs import DriveLaws
 from .forces import ForcesAtJoints, Springs
 from .implicit_drives import drive_work
 from .smooth_motion import INTEGRATORS
@@ -70,7 +71,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
     """Return the stages of a robot, with room for so many contacts, and inertias of its own or without; no functions yet."""
     robot = model.robot
     forces = model.forces
-    nq, nv, nu, rows, na = robot.nq, robot.nv, forces.nu, forces.rows, len(forces.activations.drive)
+    nq, nv, nu, rows, na = robot.nq, robot.nv, forces.nu, forces.rows, forces.na
     lengths = forces.lengths.table.lengths if forces.lengths else no_lengths(nv)
     count = len(lengths.at)
     base = np.array(model.moving.armature if inertias or model.driven else ())
@@ -84,8 +85,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
         midpoint=MidpointArrays.of_sizes(nq + count, nv),
         joints=JointForces(
             _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives, rows), robot.effort_limit.copy(),
-            model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2), _copies(forces.activations),
-            _copies(forces.curves),
+            model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2), _laws(forces),
         ),
         inertias=InertiaArguments(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
         loops=_loops(model),
@@ -203,6 +203,11 @@ def _numbers(model: StepModel, contacts: ContactStage) -> RobotNumbers:
         least_energy=float(model.least_energy),
         max_penetration=float(model.max_penetration),
     )
+
+
+def _laws(forces: ForcesAtJoints) -> DriveLaws:
+    x = forces.laws
+    return DriveLaws(_copies(x.activations), _copies(x.curves), x.row.copy(), x.at.copy())
 
 
 def _joint_map(forces: ForcesAtJoints) -> Array:

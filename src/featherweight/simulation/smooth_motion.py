@@ -172,9 +172,9 @@ def write_rows(s: RobotStages) -> None:
 
 def write_inputs(s: RobotStages) -> None:
     """Write what drives make of the controls, and rates of activations, with velocities of rows as they are there."""
-    p, j, d = s.point, s.joints, s.joints.drives
+    p = s.point
     copy(s.state.control, p.inputs)
-    write_drive_inputs(j.activations, j.curves, p.act, d.row, d.at, p.coordinates, p.row_velocity, p.inputs, p.act_rate)
+    write_drive_inputs(s.joints.laws, p.act, p.coordinates, p.row_velocity, p.inputs, p.act_rate)
 
 
 def write_given(s: RobotStages) -> None:
@@ -363,7 +363,7 @@ def write_next_activations(s: RobotStages) -> None:
     """Write the activations after the step, with the rates that are there."""
     p = s.point
     for j in range(len(p.act)):
-        s.step.act[j] = next_activation(s.joints.activations, j, s.state.act[j], p.act_rate[j])
+        s.step.act[j] = next_activation(s.joints.laws.activations, j, s.state.act[j], p.act_rate[j])
 
 
 def runge_kutta(s: RobotStages) -> int:

@@ -20,7 +20,7 @@ from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix
 from ..engine.loops.kernels import MachineCall
 from ..robot.tendons.lengths import Lengths
 from .drag import DragBoxes
-from .drive_inputs import Activations, Curves
+from .drive_inputs import DriveLaws
 from .forces import Drives, Springs
 from .implicit_drives import DriveWork
 
@@ -162,8 +162,7 @@ class JointForces(NamedTuple):
     efforts: Vector  # (nv,)
     middle_armature: Vector  # (n,) by which "rk4" and "midpoint" meet damping and stiffness; (0,) where there are none
     curved: IntegerMatrix  # (k, 2) floating, spherical and planar joints: kind and first row
-    activations: Activations
-    curves: Curves
+    laws: DriveLaws
 
 
 class InertiaArguments(NamedTuple):

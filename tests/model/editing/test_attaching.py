@@ -176,6 +176,7 @@ EXCLUDING = """<mujoco model="{name}"><option timestep="{step}" integrator="{int
 <body name="c" pos=".4 0 0"><joint name="k" axis="0 1 0"/><geom name="h" size=".1" pos=".2 0 0"/></body></body></worldbody>
 <contact><exclude body1="world" body2="b"/><pair geom1="floor" geom2="h" friction="0.3 0.3"/></contact>
 <equality><joint name="gear" joint1="k" joint2="j"/></equality><actuator><motor name="m" joint="j"/></actuator>
+<tendon><spatial name="t"><site site="s"/><geom geom="h"/><site site="s"/></spatial></tendon>
 <keyframe><key name="home" qpos="0.1 0.1"/></keyframe><sensor><jointpos joint="j"/></sensor></mujoco>"""
 
 
@@ -198,8 +199,8 @@ def everything(name: str, step: float, integrator: str, gravity: str) -> fw.Desc
 
 
 JOINED = (
-    "bodies", "joints", "frames", "loops", "couplings", "closures", "independent", "dependent", "shapes", "actuators",
-    "disabled_collisions", "contact_pairs",
+    "bodies", "joints", "frames", "loops", "couplings", "closures", "independent", "dependent", "shapes", "tendons",
+    "actuators",     "disabled_collisions", "contact_pairs",
 )  # fmt: skip
 MERGED = ("unused", "virtual", "configurations")
 OF_THE_FIRST = ("name", "source", "gravity")
@@ -237,7 +238,7 @@ def test_no_field_of_a_description_is_lost() -> None:
 def test_contacts_with_the_ground_stay_disabled_in_a_part(tmp_path: Path) -> None:
     d = fw.read(EXCLUDING.format(name="r", step=0.01, integrator="Euler", gravity="0 0 -9"))
     assert d.disabled_collisions == (("world", "b"),)
-    part = dataclasses.replace(d, couplings=()).without("c").renamed({"b": "arm"})
+    part = dataclasses.replace(d, couplings=(), tendons=()).without("c").renamed({"b": "arm"})
     assert part.disabled_collisions == ((None, "arm"),)
     part.save(tmp_path / "part.srdf")
     bare = dataclasses.replace(part, disabled_collisions=(), configurations=())

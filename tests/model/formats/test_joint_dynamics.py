@@ -140,8 +140,9 @@ def test_actuator_forces_are_mujocos(driven: tuple[fw.Robot, mujoco.MjModel, muj
         mujoco.mj_forward(model, data)
         ours = dict.fromkeys(joints, 0.0)
         for actuator, u in zip(robot.actuators, data.ctrl, strict=True):
-            v = model.joint(actuator.joint).dofadr[0]
-            ours[actuator.joint] += force(actuator, u, data.qpos[v], data.qvel[v])
+            joint = str(actuator.joint)
+            v = model.joint(joint).dofadr[0]
+            ours[joint] += force(actuator, u, data.qpos[v], data.qvel[v])
         for name in ("elbow", "rail"):
             limited = min(max(ours[name], -joints[name].effort), joints[name].effort)
             assert limited == pytest.approx(data.joint(name).qfrc_actuator[0], rel=1e-13, abs=1e-13)
@@ -258,7 +259,7 @@ def test_an_actuator_of_a_mechanism_drives_a_joint_with_one_degree_of_freedom() 
             assert (robot.joints[0].damping, robot.joints[0].effort) == (2.0, 3.0)
         else:
             with pytest.raises(ModelError, match=f"actuator 'a': '{driven}' is no joint"):
-                fw.describe([body], joints, actuators=actuators)
+                fw.build(fw.describe([body], joints, actuators=actuators))
 
 
 # --- URDF: this package's own attributes and elements

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from ...names import listed
 from ..types import Contents, Joint, JointType, ModelError, Pose, ShapeType, plain
+from .acting import moved_drive, moved_tendon
 from .configurations import joined, with_coordinates_of
 from .notes import merged
 from .references import D, Place, grounded, new_name, on_bodies, place, supports
 from .renaming import KINDS, all_names, with_names
-from .tendons import moved_drive, moved_tendon
 
 
 def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: str) -> D:

@@ -6,10 +6,10 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from ..types import ROOT_JOINT, Contents
+from .acting import bodies_of, without_bodies
 from .configurations import with_coordinates_of
 from .notes import missed, noted
 from .references import D, on_bodies, supports, tied_joints, tied_with
-from .tendons import bodies_of, without_bodies
 
 CUT = "build the loop anew with what is left, or keep both of its ends"
 

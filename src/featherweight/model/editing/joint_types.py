@@ -14,11 +14,11 @@ from ...spatial import Vec3
 from ...spatial.elementary import norm
 from ...spatial.ordered import lengths, pseudo_inverse, times, total
 from ..types import ROOT_JOINT, Contents, Joint, JointType, ModelError, Pose, Vector, plain, rotate
+from .acting import without_joints
 from .configurations import with_coordinates_of
 from .locking import joint_motion, locked
 from .notes import missed, noted
 from .references import D, grounded, joint_of, on_bodies, tied_with
-from .tendons import without_joints
 
 TURNING = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.SPHERICAL)
 HINGES = (JointType.REVOLUTE, JointType.CONTINUOUS)

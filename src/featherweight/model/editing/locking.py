@@ -15,12 +15,12 @@ import numpy as np
 from ...spatial.elementary import cos, norm, sin
 from ..placement import frame_with_z
 from ..types import ROOT_JOINT, Contents, Joint, JointType, Matrix, ModelError, Pose, Vector, as_vector
+from .acting import without_joints
 from .configurations import with_coordinates_of
 from .held_couplings import hold_couplings
 from .held_loops import hold_closures, hold_loops
 from .notes import noted, warn
 from .references import D, grounded, joint_of, on_bodies, tied_with, unknown
-from .tendons import without_joints
 from .virtual import contracted
 
 UNIT = 1e-6  # what the length of a quaternion, and of (cos, sin), may be off one

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from ...names import hint, listed
 from ..types import WORLD, Contents, Frame, Joint, JointType, Loop, ModelError, Pose, plain
-from .tendons import moved_drive, moved_tendon
+from .acting import moved_drive, moved_tendon
 
 D = TypeVar("D", bound=Contents)
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..types import ROOT_JOINT, Contents, ModelError
+from .acting import renamed_drive, renamed_tendon
 from .references import D, grounded, unknown
-from .tendons import renamed_drive, renamed_tendon
 
 Rename = Callable[[str], str]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..types import Contents, Joint, JointType, Loop, Pose, rotate, transpose
+from .acting import moved_drive, moved_tendon
 from .references import D
-from .tendons import moved_drive, moved_tendon
 
 ALONG_AN_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 

@@ -25,7 +25,7 @@ HALVINGS = 60  # of an interval, at most
 Flat = tuple[float, float]
 
 
-class Wrapped(NamedTuple):
+class FlatPath(NamedTuple):
     """Where a string meets a circle and where it leaves it, in the plane, and its length between."""
 
     touches: bool
@@ -36,7 +36,7 @@ class Wrapped(NamedTuple):
     length: float
 
 
-class WrappedInSpace(NamedTuple):
+class StringPath(NamedTuple):
     """Where a string meets a surface and where it leaves it, and its length between."""
 
     touches: bool
@@ -55,9 +55,9 @@ def angle_of(s: float, c: float) -> float:
     return angle if positive else pi - angle
 
 
-def wrap_around(x0: Triple, x1: Triple, radius: float, cylinder: bool, sided: bool, side: Triple) -> WrappedInSpace:
+def wrap_around(x0: Triple, x1: Triple, radius: float, cylinder: bool, sided: bool, side: Triple) -> StringPath:
     """Return the path between two points around a sphere at the origin, or a cylinder about z."""
-    nothing = WrappedInSpace(False, x0, x1, 0.0)
+    nothing = StringPath(False, x0, x1, 0.0)
     if length_of(x0) < TINY or length_of(x1) < TINY:
         return nothing
     e, f = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)) if cylinder else plane_of(x0, x1)
@@ -72,18 +72,18 @@ def wrap_around(x0: Triple, x1: Triple, radius: float, cylinder: bool, sided: bo
         return nothing
     first, last, arc = in_plane(e, f, flat.x0, flat.y0), in_plane(e, f, flat.x1, flat.y1), flat.length
     if not cylinder:
-        return WrappedInSpace(True, first, last, arc)
+        return StringPath(True, first, last, arc)
     before, after = distance(a, (flat.x0, flat.y0)), distance(b, (flat.x1, flat.y1))
     whole, rise = before + arc + after, x1[2] - x0[2]
     first = first[0], first[1], x0[2] + rise * before / whole
     last = last[0], last[1], x0[2] + rise * (before + arc) / whole
     height = rise * arc / whole
-    return WrappedInSpace(True, first, last, sqrt(arc * arc + height * height))
+    return StringPath(True, first, last, sqrt(arc * arc + height * height))
 
 
-def wrap_around_circle(a: Flat, b: Flat, radius: float, sided: bool, toward: Flat) -> Wrapped:
+def wrap_around_circle(a: Flat, b: Flat, radius: float, sided: bool, toward: Flat) -> FlatPath:
     """Return the path around a circle; `toward` is the direction of the side that it is to pass on."""
-    nothing, square = Wrapped(False, 0.0, 0.0, 0.0, 0.0, 0.0), radius * radius
+    nothing, square = FlatPath(False, 0.0, 0.0, 0.0, 0.0, 0.0), radius * radius
     from_a, from_b = a[0] * a[0] + a[1] * a[1], b[0] * b[0] + b[1] * b[1]
     d0, d1 = b[0] - a[0], b[1] - a[1]
     apart = d0 * d0 + d1 * d1
@@ -103,14 +103,14 @@ def wrap_around_circle(a: Flat, b: Flat, radius: float, sided: bool, toward: Fla
     cosine = (path.x0 * path.x1 + path.y0 * path.y1) / square
     size = sqrt(sine * sine + cosine * cosine)
     angle = angle_of(abs(sine) / size, cosine / size)
-    return Wrapped(True, path.x0, path.y0, path.x1, path.y1, radius * (angle if sine >= 0.0 else 2.0 * pi - angle))
+    return FlatPath(True, path.x0, path.y0, path.x1, path.y1, radius * (angle if sine >= 0.0 else 2.0 * pi - angle))
 
 
-def tangents(a: Flat, b: Flat, radius: float, turns: float) -> Wrapped:
+def tangents(a: Flat, b: Flat, radius: float, turns: float) -> FlatPath:
     """Return the tangent points of a path that turns left about the origin (1.0), or right (-1.0)."""
     x0, y0 = tangent(a, radius, turns)
     x1, y1 = tangent(b, radius, -turns)
-    return Wrapped(True, x0, y0, x1, y1, 0.0)
+    return FlatPath(True, x0, y0, x1, y1, 0.0)
 
 
 def tangent(a: Flat, radius: float, turns: float) -> Flat:
@@ -126,9 +126,9 @@ def lies_opposite(s: Flat, a: Flat, b: Flat) -> bool:
     return (s[0] * b[1] - s[1] * b[0]) * area < 0.0 and (a[0] * s[1] - a[1] * s[0]) * area < 0.0
 
 
-def pass_through_circle(a: Flat, b: Flat, radius: float) -> Wrapped:
+def pass_through_circle(a: Flat, b: Flat, radius: float) -> FlatPath:
     """Return the path through a circle that touches it from inside, where the straight line passes by."""
-    nothing = Wrapped(False, 0.0, 0.0, 0.0, 0.0, 0.0)
+    nothing = FlatPath(False, 0.0, 0.0, 0.0, 0.0, 0.0)
     far_a, far_b = sqrt(a[0] * a[0] + a[1] * a[1]), sqrt(b[0] * b[0] + b[1] * b[1])
     if far_a <= radius or far_b <= radius or radius < TINY:
         return nothing
@@ -148,7 +148,7 @@ def pass_through_circle(a: Flat, b: Flat, radius: float) -> Wrapped:
     turned = touching_angle(far_a, far_b, radius, between)
     c, s = cos(turned), left * sin(turned)
     x, y = radius * (c * e[0] - s * e[1]), radius * (s * e[0] + c * e[1])
-    return Wrapped(True, x, y, x, y, 0.0)
+    return FlatPath(True, x, y, x, y, 0.0)
 
 
 def touching_angle(far_a: float, far_b: float, radius: float, between: float) -> float:

@@ -74,8 +74,10 @@ SAMPLES = {
     "tendon/fixed": 'stiffness="1" springlength="1" damping="1" frictionloss="1" armature="1" range="0 1" '
     f'actuatorfrcrange="-1 1" springyield="1" margin=".1" {HOLDING} limited="true" actuatorfrclimited="true"',
     "tendon/fixed/joint": 'joint="b" coef="2"',
-    "tendon/spatial": 'stiffness="1" damping="1" frictionloss="1" armature="1" range="0 1" limited="true"',
-    "actuator/general": f'{FORCES} gainprm="2" biasprm="1" gaintype="affine" biastype="affine" dyntype="integrator" body="b"',
+    "tendon/spatial": 'stiffness="1" springlength="1" damping="1" frictionloss="1" armature="1" range="0 1" '
+    f'actuatorfrcrange="-1 1" springyield="1" margin=".1" {HOLDING} limited="true" actuatorfrclimited="true"',
+    "actuator/general": f'{FORCES} gainprm="2" biasprm="1" gaintype="affine" biastype="affine" dyntype="integrator" body="b" '
+    'dynprm=".5" actrange="-1 2" actlimited="true" actearly="true" lengthrange="0 2" refsite="r"',
     "actuator/motor": FORCES,
     "actuator/position": f'{FORCES} kp="3" kv="1" dampratio="1" timeconst=".1" inheritrange="1"',
     "actuator/velocity": f'{FORCES} kv="3"',
@@ -105,7 +107,17 @@ CONTEXT: dict[tuple[str, str], dict[str, str]] = {
     ("tendon/fixed", "actuatorfrclimited"): {"tendon/fixed": 'actuatorfrclimited="false" actuatorfrcrange="-1 1"'},
     ("tendon/fixed", "sol(ref|imp)friction"): {"tendon/fixed": 'frictionloss="1"'},
     ("tendon/fixed", "margin|sol(ref|imp)limit"): {"tendon/fixed": 'limited="true" range="0 1"'},
+    ("tendon/spatial", "springlength|springyield"): {"tendon/spatial": 'stiffness="1"'},
+    ("tendon/spatial", "actuatorfrclimited"): {"tendon/spatial": 'actuatorfrclimited="false" actuatorfrcrange="-1 1"'},
+    ("tendon/spatial", "sol(ref|imp)friction"): {"tendon/spatial": 'frictionloss="1"'},
+    ("tendon/spatial", "margin|sol(ref|imp)limit"): {"tendon/spatial": 'limited="true" range="0 1"'},
     ("tendon/spatial", "limited"): {"tendon/spatial": 'limited="false" range="0 1"'},
+    ("actuator/general", "gaintype"): {"actuator/general": 'gainprm="1 2 3"'},
+    ("actuator/general", "dynprm|actearly|actrange"): {"actuator/general": 'dyntype="filter"'},
+    ("actuator/general", "actlimited"): {"actuator/general": 'dyntype="filter" actlimited="false" actrange="-1 1"'},
+    ("actuator/general", "lengthrange"): {
+        "actuator/general": 'gaintype="muscle" gainprm=".75 1.05 -1 200 .5 1.6 1.5 1.3 1.2" lengthrange="0 1"'
+    },
     ("actuator/general", "biasprm"): {"actuator/general": 'biastype="affine"'},
     ("actuator/general", "biastype"): {"actuator/general": 'biasprm="1 1 1"'},
     **{
@@ -137,6 +149,7 @@ INSTEAD = {
         for kind in ("general", "motor", "position", "velocity")
         for key, value in (("site", "s"), ("tendon", "two"), ("jointinparent", "b"), ("body", "b"))
     },
+    ("actuator/general", "refsite"): 'site="s" refsite="r"',
 }
 """All attributes of the element, where one cannot stand beside the others."""
 
@@ -152,10 +165,9 @@ WITH_WHAT_IS_LISTED = {
     "option": "magnetic wind",  # of sensors; in a fluid, which is listed
     "worldbody/body/joint": "actuatorgravcomp",  # part of `gravcomp`
     "worldbody/body/geom": "fluidcoef fluidshape",
-    "tendon/spatial": "actuatorfrcrange actuatorfrclimited margin springlength springyield "
-    "solreflimit solimplimit solreffriction solimpfriction",  # the tendon is, as soon as it pulls
-    "actuator/general": "actdim actearly actlimited actrange dynprm ffrange velrange input",  # of those with states
-    "actuator/.*": "cranklength cranksite slidersite refsite lengthrange",  # of those on sites, cranks and muscles
+    "actuator/general": "actdim ffrange velrange input",  # of states that users compute, and of controllers
+    "actuator/.*": "cranklength cranksite slidersite",  # of cranks, which are listed
+    "actuator/(motor|position|velocity)": "refsite lengthrange",  # as of `general`
 }
 SHOWN_OR_RESOLVED = {
     "(?!worldbody/body/geom).*": "group material rgba",
@@ -170,7 +182,7 @@ SHOWN_OR_RESOLVED = {
     "actuator/general": "inheritrange",
 }
 WITHOUT_EFFECT = (OF_MUJOCOS_SOLVER, WITH_WHAT_IS_LISTED, SHOWN_OR_RESOLVED)
-WITH_STATES = ("intvelocity", "orientation", "pid", "damper", "cylinder", "muscle", "adhesion", "dcmotor")
+OTHERS = ("orientation", "pid", "adhesion", "dcmotor")
 
 
 def schema() -> dict[str, set[str]]:
@@ -239,15 +251,13 @@ def test_what_changes_motion_changes_the_description_or_its_report(path: str) ->
             assert seen(changed(root, path, key, value)) != seen(root), f"{path}@{key} is ignored without a word"
 
 
-@pytest.mark.parametrize("kind", WITH_STATES)
+@pytest.mark.parametrize("kind", OTHERS)
 def test_actuators_of_other_kinds_are_listed_whole(kind: str) -> None:
     if f"actuator/{kind}" not in schema():
         pytest.skip("not in this version of MuJoCo")
     own = {
-        "orientation": 'site="s" refsite="r" kp="1"', "muscle": 'joint="a" lengthrange="0 1"', "adhesion": 'body="a" '
-        'ctrlrange="0 1"',
-        "dcmotor": 'joint="a" motorconst=".1" resistance="1"', "intvelocity": 'joint="a" actrange="0 1"',
-        "damper": 'joint="a" ctrlrange="0 1"', "pid": 'joint="a" kp="1"', "cylinder": 'joint="a"',
+        "orientation": 'site="s" refsite="r" kp="1"', "adhesion": 'body="a" ctrlrange="0 1"',
+        "dcmotor": 'joint="a" motorconst=".1" resistance="1"', "pid": 'joint="a" kp="1"',
     }  # fmt: skip
     text = re.sub("<actuator>.*</actuator>", f"<actuator><{kind} {own[kind]}/></actuator>", FILE)
     d = fw.read(text)

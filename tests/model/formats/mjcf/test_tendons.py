@@ -168,14 +168,36 @@ def test_forces_of_tendons_of_one_joint_are_mujocos(tmp_path: Path) -> None:
 SEVERAL = '<fixed {}><joint joint="ja" coef="1"/><joint joint="jc" coef="1"/></fixed>'
 
 
-def test_tendons_of_several_joints_are_listed(tmp_path: Path) -> None:
-    slack = '<fixed stiffness="1" springlength="0 1"><joint joint="ja" coef="1"/></fixed>'
-    tendons = SEVERAL.format('stiffness="1"') + SEVERAL.format("") + slack
-    assert dict(load_description(write(tmp_path, "", f"<tendon>{tendons}</tendon>")).unused) == {
-        "tendons": "1",
-        "tendons without forces of their own": "1",
-        "springs of tendons that go slack": "1",
-    }
+def test_tendons_that_are_no_joints_are_read(tmp_path: Path) -> None:
+    slack = '<fixed name="s" stiffness="1" springlength="0 1"><joint joint="ja" coef="3"/></fixed>'
+    tendons = SEVERAL.format('name="a" stiffness="1"') + SEVERAL.format("") + slack
+    description = load_description(write(tmp_path, "", f"<tendon>{tendons}</tendon>"))
+    assert description.unused == ()
+    assert [(t.name, t.terms, t.stiffness) for t in description.tendons] == [
+        ("a", (("ja", 1.0), ("jc", 1.0)), 1.0),
+        ("tendon1", (("ja", 1.0), ("jc", 1.0)), 0.0),
+        ("s", (("ja", 3.0),), 1.0),
+    ]
+    assert description.tendons[2].rest == (0.0, 1.0)
+
+
+def test_efforts_of_joints_that_a_tendon_drives_together_are_listed(tmp_path: Path) -> None:
+    tie = '<equality><joint joint1="jc" joint2="ja" polycoef="0 2 0 0 0"/></equality>'
+    drive = '<actuator><motor tendon="t"/></actuator>'
+    tendon = SEVERAL.format('name="t"')
+    path = write(tmp_path, tie + drive, f"<tendon>{tendon}</tendon>")
+    assert load_description(path).unused == ()
+    path.write_text(path.read_text().replace('name="jc"', 'name="jc" actuatorfrcrange="-1 1"'))
+    assert dict(load_description(path).unused) == {"effort limits of joints that a tendon drives together": "jc"}
+
+
+def test_bounds_of_drives_with_unlike_gears_are_listed(tmp_path: Path) -> None:
+    bounded = SEVERAL.format('name="t" actuatorfrcrange="-1 1"')
+    for gear, told in (("2", {}), ("3", {"limits of the drives' force along tendons, whose gears differ": "1"})):
+        drives = f'<actuator><motor tendon="t" gear="2"/><motor tendon="t" gear="{gear}"/></actuator>'
+        description = load_description(write(tmp_path, drives, f"<tendon>{bounded}</tendon>"))
+        assert dict(description.unused) == told
+        assert description.tendons[0].force == ((-1.0, 1.0) if not told else (-np.inf, np.inf))
 
 
 # --- what is not supported, and may be left out

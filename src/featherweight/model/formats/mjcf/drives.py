@@ -118,8 +118,12 @@ class MujocoForces:
         kind = int(model.actuator_trntype[a])
         if kind not in (transmissions.mjTRN_JOINT, transmissions.mjTRN_JOINTINPARENT):
             return _word(transmissions(kind))
-        joint = int(model.jnt_type[model.actuator_trnid[a, 0]])
-        return "joint" if joint in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE) else f"{_word(kinds(joint))} joint"
+        j = int(model.actuator_trnid[a, 0])
+        joint = int(model.jnt_type[j])
+        if joint in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE):
+            return "joint"
+        beside = " beside others" if model.body_jntnum[model.jnt_bodyid[j]] > 1 else ""
+        return f"{_word(kinds(joint))} joint{beside}"
 
     def _lever(self, a: int) -> Lever | None:
         """The length of an actuator where it is that of one joint."""
@@ -145,21 +149,22 @@ class MujocoForces:
             acts = transmission_of(self.mujoco, model, a, self._lever(a), joints, bodies)
             b0, b1, b2 = as_vector(model.actuator_biasprm[a, :3])
             g0, g1, g2 = as_vector(model.actuator_gainprm[a, :3])
+            muscle = muscle_of(self.mujoco, model, a, acts.offset)
             affine = int(model.actuator_biastype[a]) == self.mujoco.mjtBias.mjBIAS_AFFINE
             sloping = int(model.actuator_gaintype[a]) == self.mujoco.mjtGain.mjGAIN_AFFINE
             actuators[a] = Actuator(
                 model.actuator(a).name or names.new(f"{acts.word}_actuator"),
                 acts.joint,
                 acts.gear,
-                g0 + g1 * acts.offset if sloping else g0,
+                1.0 if muscle else g0 + g1 * acts.offset if sloping else g0,
                 (b0 + b1 * acts.offset, b1, b2) if affine else (0.0, 0.0, 0.0),
                 as_range(model.actuator_ctrlrange[first[a]], clipped and model.actuator_ctrllimited[first[a]]),
                 as_range(model.actuator_forcerange[a], model.actuator_forcelimited[a]),
                 acts.tendon,
                 acts.at,
-                (g1, g2) if sloping else (0.0, 0.0),
+                (g1 + 0.0, g2 + 0.0) if sloping else (0.0, 0.0),  # no -0
                 activation_of(self.mujoco, model, a),
-                muscle_of(self.mujoco, model, a, acts.offset),
+                muscle,
             )
         return actuators
 

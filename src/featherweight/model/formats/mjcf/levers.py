@@ -22,6 +22,7 @@ OF_LATER_VERSIONS = {
 """Fields of tendons that are not read, by what they are in a report; MuJoCo 3.3 does not have all of them."""
 
 
+EFFORTS = "effort limits of joints that a tendon drives together"
 BOUNDS = "limits of the drives' force along tendons, whose gears differ"
 
 
@@ -93,6 +94,17 @@ class Tendons:
         """Whether a tendon does what no joint has words for: a spring that goes slack, a bound of drives."""
         return self.bounds_drives(t) or (self._value("stiffness", t) != 0.0 and self._slack(t))
 
+    def efforts_together(self) -> Iterator[str]:
+        """Yield the joints with effort limits that drives move by tendons of joints that follow one other."""
+        model = self.model
+        for a in np.flatnonzero(model.actuator_trntype == self.mujoco.mjtTrn.mjTRN_TENDON):
+            t = int(model.actuator_trnid[a, 0])
+            if t in self.levers:
+                rows = slice(int(model.tendon_adr[t]), int(model.tendon_adr[t] + model.tendon_num[t]))
+                together = {self.levers[t].joint, *map(int, model.wrap_objid[rows])}
+                if len(together) > 1:
+                    yield from (model.joint(j).name for j in sorted(together) if model.jnt_actfrclimited[j])
+
     def bounds_drives(self, t: int) -> bool:
         """Whether the force of all drives along a tendon has bounds; MuJoCo 3.3 knows none."""
         return bool(getattr(self.model, "tendon_actfrclimited", np.zeros(t + 1))[t])
@@ -125,6 +137,8 @@ class Tendons:
     def unused(self) -> Iterator[tuple[str, str]]:
         """What tendons do that is not read."""
         model = self.model
+        if efforts := [*dict.fromkeys(self.efforts_together())]:
+            yield EFFORTS, ", ".join(efforts)
         bounds = [t for t in range(model.ntendon) if self.bounds_drives(t) and self.gears_differ(t)]
         if bounds:
             yield BOUNDS, f"{len(bounds)}"
