@@ -133,6 +133,8 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, *own)
     for f in d.frames:
         yield f"frame {f.name!r}", _of_pose(f.placement)
+    for camera in d.cameras:
+        yield f"camera {camera.name!r}", (*_of_pose(camera.placement), camera.field_of_view)
     for loop in d.loops:
         yield f"loop {loop.name!r}", (*_of_pose(loop.predecessor_frame), *_of_pose(loop.successor_frame))
     for c in d.couplings:

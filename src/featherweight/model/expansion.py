@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..names import hint
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from ..spatial.elementary import atan2, cos, norm, sin
+from .cameras import followed_masses, require_cameras
 from .checks import about_center, judged_inertias, require_coordinates, require_links, require_shapes, require_sound_numbers
 from .description import Description
 from .equivalent_box import box_of_link
@@ -67,6 +68,7 @@ def build_model(description: Description, base: str = "fixed", gravity: Sequence
     require_coordinates(description)
     require_links(description)
     require_shapes(description)
+    require_cameras(description)
     given = description.gravity if gravity is None else gravity
     g = tuple(float(x) for x in given) if isinstance(given, Iterable) else (given,)
     if len(g) != 3 or not all(abs(x) <= LARGEST for x in g):
@@ -201,6 +203,8 @@ class _Expansion:
             fluid=self.d.fluid,
             drag=tuple(self._drag()),
             integrator=self.d.integrator,
+            cameras=self.d.cameras,
+            camera_masses=followed_masses(self.d, self.joints, self._point),
         )
 
     def _add_joint(self, joint: Joint, parent: _Carrier) -> None:
@@ -313,6 +317,11 @@ class _Expansion:
         """A pose on a link of the file, in the frame of the file of the moving body that carries the link."""
         internal = chained(carrier.pose, pose)
         return internal if carrier.body is None else chained(self.carriers[carrier.body].pose.inverse(), internal)
+
+    def _point(self, link: str, center: Vector) -> tuple[str | None, Vector]:
+        """A point of a link of the file: the moving body that carries it, and where it is there."""
+        carrier = self.carriers[link]
+        return carrier.body, self._in_body(carrier, Pose(p=center)).p
 
     def _shape(self, shape: Shape, ground: _Carrier) -> Shape:
         carrier = ground if shape.body is None else self.carriers.get(shape.body, ground)

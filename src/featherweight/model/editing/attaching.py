@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...names import listed
-from ..types import Contents, Joint, JointType, ModelError, Pose, ShapeType, plain
+from ..types import Camera, Contents, Joint, JointType, ModelError, Pose, ShapeType, plain
 from .configurations import joined, with_coordinates_of
 from .notes import merged
 from .references import D, Place, grounded, new_name, on_bodies, place, supports
@@ -48,6 +48,8 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
     unused += tuple(_overruled(alone, added, other.name))
     if planes:
         unused += (("planes on the ground of what was attached", f"{listed(planes)} (of {other.name})"),)
+    if any(at.pose.p) and (shifted := [c.name for c in added.cameras if c.has_target and c.target is None]):
+        unused += (("cameras that look at the ground, which is another point now", f"{listed(shifted)} (of {other.name})"),)
     added = _on(added, at, {j.name for j in d.joints})
     return replace(
         alone,
@@ -62,6 +64,7 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
         independent=d.independent + added.independent,
         dependent=d.dependent + added.dependent,
         shapes=d.shapes + added.shapes,
+        cameras=d.cameras + added.cameras,
         actuators=d.actuators + added.actuators,
         configurations=joined(d.configurations, with_coordinates_of(added, {j.name for j in added.joints}).configurations),
         disabled_collisions=d.disabled_collisions + added.disabled_collisions,
@@ -117,6 +120,10 @@ def _on(added: D, at: Place, taken: set[str]) -> D:
     def end(body: str | None, pose: Pose) -> tuple[str | None, Pose]:
         return (at.body, at.pose @ pose) if body is None else (body, pose)
 
+    def camera(c: Camera) -> Camera:
+        c = replace(c, target=at.body) if c.has_target and c.target is None else c
+        return replace(c, body=at.body, placement=at.pose @ c.placement) if c.body is None else c
+
     loops = []
     for x in added.loops:
         (a, A), (b, B) = end(x.predecessor, x.predecessor_frame), end(x.successor, x.successor_frame)
@@ -127,6 +134,7 @@ def _on(added: D, at: Place, taken: set[str]) -> D:
         frames=tuple(replace(f, body=at.body, placement=at.pose @ f.placement) if f.body is None else f for f in added.frames),
         shapes=tuple(replace(s, body=at.body, placement=at.pose @ s.placement) if s.body is None else s for s in added.shapes),
         loops=tuple(loops),
+        cameras=tuple(map(camera, added.cameras)),
         disabled_collisions=tuple(
             (at.body if a is None else a, at.body if b is None else b) for a, b in added.disabled_collisions
         ),

@@ -31,6 +31,9 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
     open_couplings = [c.name for c in d.couplings if c not in couplings and c.joint in left]
     open_closures = [c.name for c in d.closures if c not in closures and not left.isdisjoint(c.joints)]
     on_ground = [f.name for f in d.frames if f.body is None] + [s.name for s in d.shapes if s.body is None]
+    on_ground += [c.name for c in d.cameras if c.body is None]
+    cameras = tuple(c for c in d.cameras if c.body in held)
+    blind = [c.name for c in cameras if c.has_target and c.target not in held]
     shapes = tuple(s for s in d.shapes if s.body in held)
     shape_names = {s.name for s in shapes}
     result = replace(
@@ -43,6 +46,7 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
         couplings=couplings,
         closures=closures,
         shapes=shapes,
+        cameras=tuple(c for c in cameras if c.name not in blind),
         actuators=tuple(a for a in d.actuators if a.joint in left),
         disabled_collisions=tuple(pair for pair in d.disabled_collisions if held.issuperset(pair)),
         contact_pairs=tuple(pair for pair in d.contact_pairs if shape_names.issuperset(pair.shapes)),
@@ -50,6 +54,7 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
     result = missed(result, "loops that were cut", open_loops, CUT)
     result = missed(result, "couplings to joints that were cut off", open_couplings, "their joints now move by themselves")
     result = missed(result, "closures of joints that were cut off", open_closures, "their joints now move without them")
+    result = noted(result, "cameras whose target was cut off", blind)
     result = noted(result, "what was on the ground", [] if ground else on_ground)
     result = with_coordinates_of(result, left | {ROOT_JOINT} if ground else left)
     gone = tied_joints(d).keys() - tied_joints(result).keys()

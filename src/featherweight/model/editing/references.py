@@ -35,6 +35,7 @@ def grounded(d: D) -> D:
         shapes=tuple(replace(s, body=ground(s.body)) for s in d.shapes),
         loops=tuple(replace(x, predecessor=ground(x.predecessor), successor=ground(x.successor)) for x in d.loops),
         disabled_collisions=tuple((ground(a), ground(b)) for a, b in d.disabled_collisions),
+        cameras=tuple(replace(c, body=ground(c.body), target=ground(c.target)) for c in d.cameras),
     )
 
 

@@ -39,12 +39,14 @@ KINDS = {
     "closure": "closures",
     "shape": "shapes",
     "actuator": "actuators",
+    "camera": "cameras",
 }
 
 
 def all_names(d: Contents) -> Iterator[tuple[str, str]]:
     """The kind and name of each element that has one."""
     everything: list[tuple[Any, ...]] = [d.bodies, d.joints, d.frames, d.loops, d.couplings, d.closures, d.shapes, d.actuators]
+    everything.append(d.cameras)
     for kind, elements in zip(KINDS, everything, strict=True):
         yield from ((kind, element.name) for element in elements)
 
@@ -80,5 +82,6 @@ def with_names(d: D, new: Rename) -> D:
             for c in d.configurations
         ),
         disabled_collisions=tuple((on(a), on(b)) for a, b in d.disabled_collisions),
+        cameras=tuple(replace(c, name=new(c.name), body=on(c.body), target=on(c.target)) for c in d.cameras),
         contact_pairs=tuple(replace(p, shapes=(new(p.shapes[0]), new(p.shapes[1]))) for p in d.contact_pairs),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..types import Contents, Joint, JointType, Loop, Pose, rotate, transpose
+from ..types import Camera, Contents, Joint, JointType, Loop, Pose, rotate, transpose
 from .references import D
 
 ALONG_AN_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
@@ -53,6 +53,10 @@ def _merged(d: D, body: str, onto: str | None, pose: Pose, fixed: Joint) -> D:
         (a, A), (b, B) = (at.get(end, (end, Pose())) for end in (loop.predecessor, loop.successor))
         return Loop(loop.name, loop.type, a, b, A @ loop.predecessor_frame, B @ loop.successor_frame)
 
+    def camera(c: Camera) -> Camera:
+        c = replace(c, target=onto) if c.target == body else c
+        return replace(c, body=onto, placement=pose @ c.placement) if c.body == body else c
+
     joints = (j for j in d.joints if j is not fixed)
     return replace(
         d,
@@ -62,4 +66,5 @@ def _merged(d: D, body: str, onto: str | None, pose: Pose, fixed: Joint) -> D:
         frames=tuple(replace(f, body=onto, placement=pose @ f.placement) if f.body == body else f for f in d.frames),
         loops=tuple(moved(x) if body in (x.predecessor, x.successor) else x for x in d.loops),
         shapes=tuple(replace(s, body=onto, placement=pose @ s.placement) if s.body == body else s for s in d.shapes),
+        cameras=tuple(camera(c) for c in d.cameras),
     )

@@ -39,6 +39,7 @@ from ..robot_numbers import unlimited
 from ..robot_source import RobotSource
 from ..unsupported import Unsupported
 from ..xml import Names, shortened
+from .cameras import read_cameras
 from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
 from .drives import MujocoForces
 from .equality import (
@@ -172,6 +173,7 @@ def _check_finite(model: Any, source: str) -> None:
         "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness", "jnt_actfrcrange"),
         "pair": ("pair_friction", "pair_margin"),
         "site": ("site_pos", "site_quat"),
+        "camera": ("cam_pos", "cam_quat", "cam_fovy", "cam_intrinsic", "cam_sensorsize"),
         "equality": ("eq_data",),
         "tendon": ("tendon_length0",),
         "actuator": ("actuator_armature", "actuator_gear", "actuator_gainprm", "actuator_biasprm"),
@@ -262,6 +264,7 @@ class _Elements:
             integrator=integrator,
             impratio=float(self.model.opt.impratio),
             fluid=self._fluid(),
+            cameras=tuple(read_cameras(self.model, self.names)),
             cone=self.mujoco.mjtCone(self.model.opt.cone).name.removeprefix("mjCONE_").lower(),
         )
 
@@ -348,7 +351,6 @@ class _Elements:
 def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
     ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
     plain = (
-        ("cameras", model.ncam),
         ("lights", model.nlight),
         ("mocap bodies, held fixed", model.nmocap),
         ("swing limits of ball joints", np.count_nonzero(ball & (model.jnt_limited != 0))),

@@ -11,9 +11,10 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 from ...editing.joint_types import zero_position
 from ...editing.notes import warn
 from ...editing.references import supports
-from ...types import START, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
+from ...types import START, Camera, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
 from ..urdf.numbers_written import written
 from .as_bodies import Limb, as_bodies, limbs, without_world
+from .cameras import write_camera
 from .contact_elements import write_contacts
 from .equality_elements import Equalities
 from .geom_elements import Geoms, place, soften
@@ -99,13 +100,16 @@ def _bodies(root: Element, d: Contents, file: Sequence[Limb], geoms: Geoms, lost
     elements: dict[str | None, Element] = {None: world}
     depths: dict[str | None, int] = {None: 0}
     inertials, names = Inertials(file, lost), lost.unique([f.name for f in d.frames], "frames")
-    drawn, marked = _by_body(d.shapes), _by_body(d.frames)
+    eyes = lost.unique([c.name for c in d.cameras], "cameras")
+    drawn, marked, seen_from = _by_body(d.shapes), _by_body(d.frames), _by_body(d.cameras)
 
     def furnish(body: str | None) -> None:
         for k in drawn.get(body, ()):
             geoms.write(elements[body], k)
         for k in marked.get(body, ()):
             place(SubElement(elements[body], "site", name=names[k]), Pose.of(d.frames[k].placement, names[k]))
+        for k in seen_from.get(body, ()):
+            write_camera(SubElement(elements[body], "camera", name=eyes[k]), d.cameras[k])
 
     furnish(None)
     for limb in file:
@@ -125,7 +129,7 @@ def _bodies(root: Element, d: Contents, file: Sequence[Limb], geoms: Geoms, lost
             lost.add("the names of the fixed joints {}", j.name)
 
 
-def _by_body(elements: Sequence[Shape | Frame]) -> dict[str | None, list[int]]:
+def _by_body(elements: Sequence[Shape | Frame | Camera]) -> dict[str | None, list[int]]:
     """Numbers of what lies on each body."""
     found: dict[str | None, list[int]] = {}
     for k, x in enumerate(elements):

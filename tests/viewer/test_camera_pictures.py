@@ -1,0 +1,86 @@
+"""Pictures of cameras of MJCF files: points are where MuJoCo's projection has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight
+
+pytest.importorskip("trimesh")
+pytest.importorskip("PIL")
+mujoco = pytest.importorskip("mujoco")
+
+from featherweight.viewer import OffscreenScene, picture  # noqa: E402
+
+SIZE = (180, 120)
+BALLS = """<mujoco model="balls"><worldbody>
+  <camera name="fixed" pos="3 -1 1" xyaxes="0.3 0.95 0 -0.2 0.06 0.97" fovy="50"/>
+  <camera name="wide" pos="3 -1 1" xyaxes="0.3 0.95 0 -0.2 0.06 0.97" fovy="80"/>
+  <camera name="sensor" pos="3 -1 1" xyaxes="0.3 0.95 0 -0.2 0.06 0.97" sensorsize="0.006 0.004" focal="0.005 0.005"
+    principal="0.001 -0.0004" resolution="180 120"/>
+  <camera name="target" pos="-2 0.4 1" mode="targetbody" target="red"/>
+  <body name="red" pos="0.2 0.1 0.6"><freejoint/><geom size="0.04" rgba="1 0 0 1"/>
+    <camera name="track" pos="-2 -0.3 0.4" xyaxes="0 -1 0 0.1 0 1" mode="track"/></body>
+  <body name="carrier" pos="0 0.3 1"><joint name="hinge" axis="0 0 1"/><geom size="0.04" rgba="0 0 1 1"/>
+    <camera name="carried" pos="2 0.2 0.1" xyaxes="0.1 1 0 -0.1 0 1"/></body>
+</worldbody></mujoco>"""
+NAMES = ["fixed", "wide", "sensor", "target", "track", "carried"]
+
+
+@pytest.fixture(scope="module")
+def robot() -> Any:
+    return featherweight.load(BALLS)
+
+
+def colored(image: Any, channel: int) -> Any:
+    """The mean place (x, y) of the pixels of a colour, in pixels from the upper left corner."""
+    others = np.delete(image.astype(int), channel, axis=2).max(axis=2)
+    rows, columns = np.nonzero(image[:, :, channel].astype(int) > others + 60)
+    assert len(rows) > 8
+    return np.array([columns.mean() + 0.5, rows.mean() + 0.5])
+
+
+def of_mujoco(model: Any, data: Any, name: str, point: Any) -> Any:
+    """Where a point is in MuJoCo's picture, by the frustum that its renderer is given."""
+    camera, scene = mujoco.MjvCamera(), mujoco.MjvScene(model, 100)
+    camera.type, camera.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, model.camera(name).id
+    mujoco.mjv_updateScene(model, data, mujoco.MjvOption(), None, camera, mujoco.mjtCatBit.mjCAT_ALL, scene)
+    eyes = scene.camera  # the left eye's and the right eye's, which are the middle's apart from each other
+    view = eyes[0]
+    position = (eyes[0].pos + eyes[1].pos) / 2.0
+    forward, up = np.array(view.forward), np.array(view.up)
+    ray = np.array(point) - position
+    ray = ray * view.frustum_near / (ray @ forward)
+    width, height = SIZE
+    across = view.frustum_width or 0.5 * width / height * (view.frustum_top - view.frustum_bottom)
+    x = (ray @ np.cross(forward, up) - view.frustum_center + across) / (2.0 * across)
+    y = (ray @ up - view.frustum_bottom) / (view.frustum_top - view.frustum_bottom)
+    return np.array([x * width, (1.0 - y) * height])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_points_are_where_mujoco_projects_them(robot: Any, name: str) -> None:
+    q = robot.start()
+    q[:3] = [0.1, -0.2, 0.7]
+    q[robot.joint("hinge").q_slice] = 0.2
+    model = mujoco.MjModel.from_xml_string(BALLS)
+    data = mujoco.MjData(model)
+    data.qpos[:] = featherweight.MujocoOrder(robot, model).state(q, np.zeros(robot.nv)).qpos
+    mujoco.mj_forward(model, data)
+    image = picture(robot, q, SIZE, camera=name, ground=None)
+    # the mean of the pixels of a ball of some ten pixels is its centre to within a pixel: pixels count whole, and perspective
+    # makes an ellipse of it. The fields of view and modes move it by tens of pixels.
+    checked = 0
+    for body, channel in (("red", 0), ("carrier", 2)):
+        expected = of_mujoco(model, data, name, data.body(body).xpos)
+        if (expected > 8.0).all() and (expected < np.array(SIZE) - 8.0).all() and name != "carried":
+            np.testing.assert_allclose(colored(image, channel), expected, rtol=0.0, atol=1.0)
+            checked += 1
+        elif name == "carried" and channel == 0:
+            np.testing.assert_allclose(colored(image, channel), expected, rtol=0.0, atol=1.0)
+            checked += 1
+    assert checked
