@@ -23,9 +23,9 @@ BALLS = """<mujoco model="balls"><worldbody>
   <camera name="sensor" pos="3 -1 1" xyaxes="0.3 0.95 0 -0.2 0.06 0.97" sensorsize="0.006 0.004" focal="0.005 0.005"
     principal="0.001 -0.0004" resolution="180 120"/>
   <camera name="target" pos="-2 0.4 1" mode="targetbody" target="red"/>
-  <body name="red" pos="0.2 0.1 0.6"><freejoint/><geom size="0.04" rgba="1 0 0 1"/>
+  <body name="red" pos="0.2 0.1 0.6"><freejoint/><geom size="0.08" rgba="1 0 0 1"/>
     <camera name="track" pos="-2 -0.3 0.4" xyaxes="0 -1 0 0.1 0 1" mode="track"/></body>
-  <body name="carrier" pos="0 0.3 1"><joint name="hinge" axis="0 0 1"/><geom size="0.04" rgba="0 0 1 1"/>
+  <body name="carrier" pos="0 0.3 1"><joint name="hinge" axis="0 0 1"/><geom size="0.08" rgba="0 0 1 1"/>
     <camera name="carried" pos="2 0.2 0.1" xyaxes="0.1 1 0 -0.1 0 1"/></body>
 </worldbody></mujoco>"""
 NAMES = ["fixed", "wide", "sensor", "target", "track", "carried"]
@@ -72,15 +72,9 @@ def test_points_are_where_mujoco_projects_them(robot: Any, name: str) -> None:
     data.qpos[:] = featherweight.MujocoOrder(robot, model).state(q, np.zeros(robot.nv)).qpos
     mujoco.mj_forward(model, data)
     image = picture(robot, q, SIZE, camera=name, ground=None)
-    # the mean of the pixels of a ball of some ten pixels is its centre to within a pixel: pixels count whole, and perspective
-    # makes an ellipse of it. The fields of view and modes move it by tens of pixels.
-    checked = 0
+    # the mean of the pixels of a ball is its centre to within half a pixel: pixels count whole, and in perspective the ball is an
+    # ellipse about another point, which is 0.2 pixels away; fields of view and modes move it by tens of pixels
     for body, channel in (("red", 0), ("carrier", 2)):
         expected = of_mujoco(model, data, name, data.body(body).xpos)
-        if (expected > 8.0).all() and (expected < np.array(SIZE) - 8.0).all() and name != "carried":
-            np.testing.assert_allclose(colored(image, channel), expected, rtol=0.0, atol=1.0)
-            checked += 1
-        elif name == "carried" and channel == 0:
-            np.testing.assert_allclose(colored(image, channel), expected, rtol=0.0, atol=1.0)
-            checked += 1
-    assert checked
+        assert (expected > 15.0).all() and (expected < np.array(SIZE) - 15.0).all()  # in the picture
+        np.testing.assert_allclose(colored(image, channel), expected, rtol=0.0, atol=0.5)

@@ -205,8 +205,8 @@ class OffscreenScene:
         focal = height / (2.0 * np.tan(camera.field_of_view / 2.0))
         center = np.array([width, height]) / 2.0
         if camera.sensor is not None:
-            center += np.array(camera.sensor.principal) * (1.0, -1.0) * height / camera.sensor.size[1]
-        return PixelView(T[:3, :3].T * LENS, T[:3, 3] + shift, focal, center, NEAR * self._robot_size)
+            center -= np.array(camera.sensor.principal) * height / camera.sensor.size[1]
+        return PixelView(np.ascontiguousarray(T[:3, :3].T * LENS), T[:3, 3] + shift, focal, center, NEAR * self._robot_size)
 
     def _sun(self, points: Array) -> PixelView:
         """The sun's view of all robots and of what their shadows may fall on."""
