@@ -85,7 +85,7 @@ def test_fields_of_view_are_angles_in_degrees_of_any_file_and_follow_from_sensor
     usual, wide, sensor = featherweight.load(text).cameras
     assert [usual.field_of_view, wide.field_of_view] == pytest.approx([math.pi / 4, math.radians(100.0)])
     assert sensor.field_of_view == pytest.approx(2.0 * math.atan(0.002 / 0.005), rel=1e-6)  # MuJoCo keeps single precision
-    np.testing.assert_allclose(sensor.sensor, ((0.006, 0.004), (0.005, 0.005), (0.001, -0.0005)), rtol=1e-6)
+    np.testing.assert_allclose(np.array(sensor.sensor), [[0.006, 0.004], [0.005, 0.005], [0.001, -0.0005]], rtol=1e-6)
     assert sensor.resolution == (300, 200) and usual.resolution is None and usual.sensor is None
 
 
@@ -125,7 +125,9 @@ def test_a_saved_file_has_the_sensors_and_projections(tmp_path: Path) -> None:
     d = featherweight.describe([body], [joint], cameras=[seen, flat])
     again = {c.name: c for c in saved(d, tmp_path / "c.xml").cameras}
     assert again["flat"].orthographic and again["flat"].field_of_view == 1.5
-    np.testing.assert_allclose(again["seen"].sensor, sensor, rtol=1e-6)  # MuJoCo keeps it in single precision
+    np.testing.assert_allclose(
+        np.array(again["seen"].sensor), np.array(sensor), rtol=1e-6
+    )  # MuJoCo keeps it in single precision
     assert again["seen"].resolution == (30, 20)
 
 

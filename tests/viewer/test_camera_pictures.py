@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ pytest.importorskip("trimesh")
 pytest.importorskip("PIL")
 mujoco = pytest.importorskip("mujoco")
 
-from featherweight.viewer import OffscreenScene, picture  # noqa: E402
+from featherweight.viewer import picture  # noqa: E402
 
 SIZE = (180, 120)
 BALLS = """<mujoco model="balls"><worldbody>
@@ -72,8 +71,8 @@ def test_points_are_where_mujoco_projects_them(robot: Any, name: str) -> None:
     data.qpos[:] = featherweight.MujocoOrder(robot, model).state(q, np.zeros(robot.nv)).qpos
     mujoco.mj_forward(model, data)
     image = picture(robot, q, SIZE, camera=name, ground=None)
-    # the mean of the pixels of a ball is its centre to within half a pixel: pixels count whole, and in perspective the ball is an
-    # ellipse about another point, which is 0.2 pixels away; fields of view and modes move it by tens of pixels
+    # The mean of the pixels of a ball is its centre to within half a pixel: pixels count whole, and in perspective the ball is
+    # an ellipse about another point, which is 0.2 pixels away. Fields of view and modes move it by tens of pixels.
     for body, channel in (("red", 0), ("carrier", 2)):
         expected = of_mujoco(model, data, name, data.body(body).xpos)
         assert (expected > 15.0).all() and (expected < np.array(SIZE) - 15.0).all()  # in the picture
