@@ -279,7 +279,6 @@ def test_everything_without_use_is_listed(tmp_path: Path) -> None:
     assert dict(robot.unused) == {
         "inactive equality constraints": "1",
         "actuators": "1 integrator, 1 on ball joint, 1 affine gain",
-        "cameras": "1",
         "lights": "1",
         "mocap bodies, held fixed": "1",
         "controls of keyframes": "1",

@@ -50,12 +50,12 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
         <loop name type> <predecessor link><origin/></predecessor> <successor link><origin/></successor> <axis xyz/> </loop>
         <coupling name> <predecessor link/> <successor link/> <ratio value/> </coupling>
 
-    as in URDF+ (Chignoli, Slotine, Wensing and Kim 2024), with the types of `LoopType` (and continuous, ball, fixed), the axis in
-    the frames of both ends, and in universal joints an `<axis2>` likewise, without which one perpendicular to the axis is chosen.
-    A coupling: ratio × (sum of the coordinates from the nearest common ancestor to the predecessor) = (sum of those to the
-    successor); the ratio is 1 unless given. A fixed joint's name stands for its child link. A coupling may also say itself which
-    joint follows which others, by polynomials without a constant, which is the offset; and drives with a control are those of
-    `Actuator`, whose numbers have the same names:
+    as in URDF+ (Chignoli, Slotine, Wensing and Kim 2024), with the types of `LoopType` (and continuous, ball, fixed), the axis
+    in the frames of both ends, and in universal joints an `<axis2>` likewise, without which one perpendicular to the axis is
+    chosen. A coupling: ratio × (sum of the coordinates from the nearest common ancestor to the predecessor) = (sum of those to
+    the successor); the ratio is 1 unless given. A fixed joint's name stands for its child link. A coupling may also say itself
+    which joint follows which others, by polynomials without a constant, which is the offset; and drives with a control are
+    those of `Actuator`, whose numbers have the same names:
 
         <coupling name joint offset> <term joint coefficients="c1 c2 ..."/> </coupling>
         <actuator name joint gear gain bias control force/>
