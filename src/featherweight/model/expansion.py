@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..names import hint
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from ..spatial.elementary import atan2, cos, norm, sin
-from .cameras import followed_masses, require_cameras
+from .camera_masses import followed_masses, require_cameras
 from .checks import about_center, judged_inertias, require_coordinates, require_links, require_shapes, require_sound_numbers
 from .description import Description
 from .equivalent_box import box_of_link

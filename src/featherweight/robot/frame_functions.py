@@ -11,7 +11,7 @@ from ..engine.function import CompiledFunction
 from ..engine.program import CoreShape, Input, KernelProgram, Output, Program
 from ..model.types import WORLD, AnyFrame, Frame
 from ..names import hint
-from .cameras import CameraPlacement
+from .camera_placement import CameraPlacement
 from .spanning_motion import rate_along_velocity
 from .system import System
 

@@ -9,7 +9,7 @@ import trimesh
 
 from ..model.height_surface import height_surface
 from ..model.triangles import homogeneous_matrix
-from ..robot.cameras import CameraPlacement
+from ..robot.camera_placement import CameraPlacement
 from ..robot.robot import Robot
 from .figure import Figure, Layer
 from .rasterizer import LitWorld, PixelView, Planes, Surfaces, draw, place, shade

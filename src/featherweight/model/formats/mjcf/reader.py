@@ -39,7 +39,7 @@ from ..robot_numbers import unlimited
 from ..robot_source import RobotSource
 from ..unsupported import Unsupported
 from ..xml import Names, shortened
-from .cameras import read_cameras
+from .camera_elements import read_cameras
 from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
 from .drives import MujocoForces
 from .equality import (

@@ -14,7 +14,7 @@ from ...editing.references import supports
 from ...types import START, Camera, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
 from ..urdf.numbers_written import written
 from .as_bodies import Limb, as_bodies, limbs, without_world
-from .cameras import write_camera
+from .camera_elements import write_camera
 from .contact_elements import write_contacts
 from .equality_elements import Equalities
 from .geom_elements import Geoms, place, soften
