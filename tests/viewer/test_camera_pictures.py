@@ -13,7 +13,7 @@ pytest.importorskip("trimesh")
 pytest.importorskip("PIL")
 mujoco = pytest.importorskip("mujoco")
 
-from featherweight.viewer import picture  # noqa: E402
+from featherweight.viewer import OffscreenScene, picture  # noqa: E402
 
 SIZE = (180, 120)
 BALLS = """<mujoco model="balls"><worldbody>
@@ -77,3 +77,42 @@ def test_points_are_where_mujoco_projects_them(robot: Any, name: str) -> None:
         expected = of_mujoco(model, data, name, data.body(body).xpos)
         assert (expected > 15.0).all() and (expected < np.array(SIZE) - 15.0).all()  # in the picture
         np.testing.assert_allclose(colored(image, channel), expected, rtol=0.0, atol=0.5)
+
+
+# --- simulations
+
+
+def test_a_simulation_draws_the_picture_of_its_camera(robot: Any) -> None:
+    sim = featherweight.Simulation(robot, shapes=False)
+    before = sim.render(90, 60)
+    for name in ("target", "track"):
+        scene = OffscreenScene(robot, (90, 60), camera=name)
+        np.testing.assert_array_equal(sim.render(90, 60, camera=name), scene.frame(sim.q))
+    sim.run(0.2)  # the red ball falls, and both cameras go or turn with it
+    np.testing.assert_allclose(colored(sim.render(*SIZE, camera="target"), 0), [90.0, 60.0], atol=0.5)  # as above
+    at_rest = colored(picture(robot, robot.start(), SIZE, camera="track"), 0)
+    np.testing.assert_allclose(colored(sim.render(*SIZE, camera="track"), 0), at_rest, atol=0.5)
+    sim.reset(robot.start())
+    np.testing.assert_array_equal(sim.render(90, 60), before)  # through no camera of the file, as before
+
+
+def test_of_several_robots_the_camera_is_the_firsts_or_that_of_the_one_alone(robot: Any) -> None:
+    q = np.tile(robot.start(), (2, 1))
+    q[1, :3] += [0.3, 0.2, 0.1]
+    sim = featherweight.Simulation(robot, q=q, shapes=False)
+    scene = OffscreenScene(robot, SIZE, q=q[0], camera="target")  # one floor for both
+    for k in (0, 1):
+        np.testing.assert_array_equal(sim.render(*SIZE, robot=k, camera="target"), scene.frame(q[k]))
+    both = OffscreenScene(robot, SIZE, q=q, camera="track").frame(q)
+    np.testing.assert_array_equal(sim.render(*SIZE, camera="track"), both)
+    first = OffscreenScene(robot, SIZE, q=q[0], camera="track").frame(q[0])
+    x, y = np.round(colored(first, 0)).astype(int)
+    assert tuple(both[y, x]) == tuple(first[y, x])  # the first robot's ball is where it is alone
+
+
+def test_cameras_that_cannot_be_drawn_are_refused(robot: Any) -> None:
+    with pytest.raises(ValueError, match=r"balls has no camera 'trak' \(is it 'track'\?\); it has fixed, wide, sensor"):
+        featherweight.Simulation(robot, shapes=False).render(camera="trak")
+    flat = featherweight.load(BALLS.replace('name="wide"', 'name="wide" projection="orthographic"'))
+    with pytest.raises(ValueError, match="camera 'wide' is orthographic"):
+        picture(flat, camera="wide")

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ..model.types import ModelError
+from ..names import choose_from
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
 from .console import make_console, wait_for_interrupt
@@ -36,6 +37,8 @@ def view_robot(
     ] = None,
 ) -> None:
     """Show a robot in the browser: move its joints, play a motion, see its frames, loops and contact forces."""
+    if camera is not None and picture is None:
+        raise ModelError(f"--camera {camera}: it is that of a --picture; give one")
     loaded = file.load()
     motion = None if trajectory is None else Trajectory.load(trajectory, loaded)
     height: Any = "below" if ground is None else ground
@@ -70,6 +73,8 @@ def draw_picture(
     from ..viewer import OffscreenScene, save_film, save_picture
     from ..viewer.clock import frames_to_draw
 
+    if camera is not None and camera not in [c.name for c in robot.cameras]:
+        raise ModelError(f"--camera: {robot.name} has no camera {choose_from(camera, [c.name for c in robot.cameras])}")
     scene = OffscreenScene(robot, ground=ground, camera=camera)
     if motion is None:
         save_picture(path, scene.frame(scene.start))
