@@ -126,7 +126,7 @@ def require_shapes(d: Description) -> None:
 def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
     """The numbers of each element, but for limits that are infinite: there is none."""
     for b in d.bodies:
-        yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational)
+        yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational, b.gravity_compensation)
     for j in d.joints:
         limits = (x for x in (j.lower, j.upper, j.effort, j.velocity) if not math.isinf(x))
         own = (j.armature, j.zero, j.damping, j.friction, j.stiffness, j.rest, *limits)

@@ -18,7 +18,7 @@ from .camera_masses import followed_masses, require_cameras
 from .checks import about_center, judged_inertias, require_coordinates, require_links, require_shapes, require_sound_numbers
 from .description import Description
 from .equivalent_box import box_of_link
-from .model import DragBox, Model, ModelFrame, MovingBody, MovingJoint, Placed
+from .model import DragBox, Model, ModelFrame, MovingBody, MovingJoint, Placed, PointMass
 from .placement import ALONG_Z, Line, axial_screws, chained, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import (
@@ -204,6 +204,7 @@ class _Expansion:
             drag=tuple(self._drag()),
             integrator=self.d.integrator,
             cameras=self.d.cameras,
+            carried=tuple(self._carried()),
             camera_masses=followed_masses(self.d, self.joints, self._point),
         )
 
@@ -264,6 +265,13 @@ class _Expansion:
                 axes, size = box_of_link(body)
                 at = self.carriers[carrier.body].pose.inverse() @ carrier.pose
                 yield DragBox(carrier.body, at @ Pose(axes, body.inertia.center), size)
+
+    def _carried(self) -> Iterator[PointMass]:
+        """Return the masses of links that move, as far as their weight is compensated."""
+        for body in self.d.bodies:
+            owner, center = self._point(body.name, body.inertia.center)
+            if owner is not None and body.gravity_compensation * body.inertia.mass != 0.0:
+                yield PointMass(owner, body.gravity_compensation * body.inertia.mass, center)
 
     def _merged_inertias(self) -> dict[int, RigidInertia]:
         """For the last row of each joint: the inertia of everything fixed to its body, in the internal frame."""

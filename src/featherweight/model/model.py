@@ -132,6 +132,7 @@ class Model:
     fluid: Fluid | None = None
     drag: tuple[DragBox, ...] = ()  # of links in a fluid
     cameras: tuple[Camera, ...] = ()  # on links of the file
+    carried: tuple[PointMass, ...] = ()  # weights that gravity compensation carries
     camera_masses: tuple[tuple[PointMass, ...], ...] = ()  # whose centre each camera follows or looks at; () for origins
 
     @property

@@ -106,6 +106,7 @@ class Body:
     name: str
     inertia: Inertia = Inertia()
     principal: Matrix | None = None  # principal axes of the inertia, as columns, where the file gives them
+    gravity_compensation: float = 0.0  # the part of its weight that simulations carry, at its centre of mass
 
 
 class Fluid(NamedTuple):

@@ -69,6 +69,8 @@ def _require_free_flight(simulation: StateOfRobots, given: Arrays) -> None:
         raise NotImplementedError(f"{name} is of robots whose forward_dynamics is traced, and this one's is not; {HERE}")
     if simulation._model.forces.turning_springs and simulation._model.passive:
         raise NotImplementedError(f"{name} has no springs of ball joints; {HERE}")
+    if robot.model.carried:
+        raise NotImplementedError(f"{name} has no gravity compensation, and this robot has; {HERE}")
     if robot.model.drag:
         raise NotImplementedError(f"{name} has no drag, and this robot is in a fluid; {HERE}")
     if simulation._touching:

@@ -149,6 +149,7 @@ class JointForces(NamedTuple):
     efforts: Vector  # (nv,)
     middle_armature: Vector  # (n,) by which "rk4" and "midpoint" meet damping and stiffness; (0,) where there are none
     curved: IntegerMatrix  # (k, 2) floating, spherical and planar joints: kind and first row
+    compensation: Vector  # (nv,) of gravity, or (0,) where there is none
 
 
 class InertiaArguments(NamedTuple):
@@ -215,7 +216,8 @@ class CallsOfRobot(NamedTuple):
     closing: MachineCall  # x -> LoopArrays
     spanning: MachineCall  # x -> S
     kinetic: MachineCall  # x, w -> energy
-    potential: MachineCall  # x -> energy
+    potential: MachineCall  # x -> energy of gravity and its compensation
+    compensation: MachineCall  # x -> forces of gravity compensation
     drag_velocity: MachineCall  # x, w -> velocities of all bodies
     placement: MachineCall  # of bodies that may touch
     velocity: MachineCall

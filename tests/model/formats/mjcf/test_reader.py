@@ -285,7 +285,6 @@ def test_everything_without_use_is_listed(tmp_path: Path) -> None:
         "mocap poses of keyframes": "1",
         "springs of free joints": "1",
         "swing limits of ball joints": "1",
-        "bodies with gravity compensation": "1",
         "custom fields": "1",
     }
 

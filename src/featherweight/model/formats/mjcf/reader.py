@@ -290,7 +290,9 @@ class _Elements:
             self.joints.append(joint)
             self.read_joints[j] = (joint_name, joint.type)
             parent, placement = child, Pose()
-        self.bodies.append(Body(name, self._inertia(i), as_rotation(model.body_iquat[i]) if self._fluid() else None))
+        axes = as_rotation(model.body_iquat[i]) if self._fluid() else None
+        passive = not (disabled(self.mujoco, model.opt, "SPRING") and disabled(self.mujoco, model.opt, "DAMPER"))
+        self.bodies.append(Body(name, self._inertia(i), axes, float(model.body_gravcomp[i]) if passive else 0.0))
 
     def _joint(self, j: int, name: str, parent: str, child: str, placement: Pose) -> Joint:
         """MuJoCo turns or moves the body from where it lies at qpos0; a free joint's coordinates are its whole pose."""
@@ -354,7 +356,10 @@ def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
         ("lights", model.nlight),
         ("mocap bodies, held fixed", model.nmocap),
         ("swing limits of ball joints", np.count_nonzero(ball & (model.jnt_limited != 0))),
-        ("bodies with gravity compensation", np.count_nonzero(model.body_gravcomp)),
+        (
+            "gravity compensation by drives with limits (actuatorgravcomp), which do not cut it",
+            np.count_nonzero(model.jnt_actgravcomp & model.jnt_actfrclimited) if model.body_gravcomp.any() else 0,
+        ),
         ("bodies with forces of plugins", np.count_nonzero(model.body_plugin >= 0)),
         ("custom fields", model.nnumeric + model.ntext),
     )

@@ -120,6 +120,8 @@ def _bodies(root: Element, d: Contents, file: Sequence[Limb], geoms: Geoms, lost
             raise ModelError(f"{d.source}: {problem}; save the robot as .urdf, or lock joints")
         elements[name] = element = SubElement(elements[limb.parent], "body", name=name)
         place(element, limb.placement)
+        if limb.body.gravity_compensation:
+            element.set("gravcomp", written(limb.body.gravity_compensation))
         inertials.write(element, name)
         for j in limb.joints:
             _joint(element, j, lost)

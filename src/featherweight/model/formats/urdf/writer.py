@@ -55,6 +55,8 @@ def _lost(d: Contents) -> Iterator[str]:
     held = [x for j in d.joints for x in (j.limit_softness, j.friction_softness)]
     if any(x != DEFAULT_SOFTNESS for x in (*touching, *held)):
         yield "softness of contacts, limits and dry friction"
+    if names := [b.name for b in d.bodies if b.gravity_compensation]:
+        yield f"the gravity compensation of the bodies {listed(names)}"
     if d.cameras:
         yield f"the cameras {listed([c.name for c in d.cameras])}"
     if d.fluid is not None:
