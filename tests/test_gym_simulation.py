@@ -110,6 +110,9 @@ def test_many_are_drawn_one_by_one() -> None:
     np.testing.assert_array_equal(first, alone.render())
     assert first.shape == second.shape == (30, 40, 3) and first.dtype == np.uint8 and np.ptp(first) > 0
     assert envs.render_mode == "rgb_array" and "rgb_array" in envs.metadata["render_modes"]
+    filmed = gymnasium.make("featherweight/Hopper-v0", render_mode="rgb_array", width=40, height=30, camera_name="track")
+    filmed.reset(seed=3)
+    assert (filmed.render() != first).any()  # Gymnasium's hopper.xml has this camera
     quiet = gymnasium.make_vec("featherweight/Hopper-v0", num_envs=2)
     assert quiet.render() is None
     with pytest.raises(ValueError, match="rgb_array"):

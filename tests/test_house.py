@@ -50,7 +50,7 @@ MIRRORED = (  # same name, same role
     ("model.formats.sdf", "model.formats.mjcf"),
 )
 OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_replace"}
-CALLED_BY_KEYWORDS = {*featherweight.__all__}  # public functions, and the constructors of public classes
+CALLED_BY_KEYWORDS = {*featherweight.__all__, "RobotVectorEnv"}  # public functions, and the constructors of public classes
 
 
 def imports(module: str, node: ast.AST) -> Iterator[str]:

@@ -211,6 +211,7 @@ CALLED_HERE = _names(
         "mj_contactForce": "featherweight.Simulation.contact_forces",
         "mj_geomDistance": "featherweight.Robot.distances",
         "Renderer": "featherweight.Simulation.render",
+        "cam_xpos cam_xmat": "featherweight.Robot.camera_placement",
         "from_xml_path from_xml_string MjModel": "featherweight.load",
         # Drake
         "CalcMassMatrix": "robot.mass_matrix(q)",

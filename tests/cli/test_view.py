@@ -77,6 +77,20 @@ def test_view_draws_pictures_without_a_browser(arm: str, tmp_path: Path, capsys:
         assert said in capsys.readouterr().err
 
 
+def test_view_draws_the_picture_of_a_camera(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("mujoco")
+    file, plain, side = tmp_path / "arm.xml", tmp_path / "plain.png", tmp_path / "side.png"
+    file.write_text("""<mujoco><worldbody><camera name="side" pos="0 -2 0" euler="90 0 0"/>
+      <body><joint/><geom size="0.1 0.1 0.3" type="box"/></body></worldbody></mujoco>""")
+    assert cli.main(["view", str(file), "--picture", str(plain)]) == 0
+    assert cli.main(["view", str(file), "--picture", str(side), "--camera", "side"]) == 0
+    assert side.read_bytes().startswith(b"\x89PNG") and side.read_bytes() != plain.read_bytes()
+    capsys.readouterr()
+    for camera, wanted, said in (("top", ["--picture", str(side)], "no camera 'top'; it has side"), ("side", [], "--picture")):
+        assert cli.main(["view", str(file), *wanted, "--camera", camera]) == 1
+        assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [

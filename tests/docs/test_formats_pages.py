@@ -276,7 +276,6 @@ def test_elements_and_attributes_of_mjcf_are_those_of_mujoco() -> None:
 NOT_LOOKED_INTO = (
     "visual",
     "statistic",
-    "camera",
     "light",
     "sensor",
     "texture",

@@ -12,7 +12,8 @@ LIMITED = 'limited="true" range="0 1" margin="0.1" solreflimit="1 1"'
 EVERYTHING = f"""<mujoco><option density="1"/><asset><texture name="t" type="2d" builtin="flat" width="1" height="1"/>
 <hfield name="h" file="nowhere.png" size="1 1 1 1"/></asset>
 <worldbody><light/><geom name="f" size="1"/>
-  <body name="a" gravcomp="1"><joint name="j" actuatorfrcrange="-1 2" {LIMITED}/>{INERTIAL}<geom size=".1" condim="4"/>
+  <body name="a" gravcomp="1"><joint name="j" actuatorgravcomp="true" actuatorfrcrange="-1 2" {LIMITED}/>{INERTIAL}
+    <geom size=".1" condim="4"/>
     <geom size=".1" contype="0" conaffinity="0" condim="6"/></body>
   <body><joint type="ball" limited="true" range="0 30" stiffness="1"/>{INERTIAL}<geom size=".1" condim="6" solref=".1 1"/>
     <geom type="hfield" hfield="h"/></body>
@@ -53,7 +54,7 @@ def test_kinds_of_forces_are_told_and_no_others(tmp_path: Path) -> None:
     elsewhere |= {"springs of joints with several degrees of freedom"}  # tests/simulation/test_forces_of_followers.py
     elsewhere |= {"bodies with forces of plugins", "limits of joints with several degrees of freedom"}
     assert found.keys() == {*CHANGING_MOTION} - unseen - of_followers - elsewhere
-    assert found["bodies with gravity compensation"] == "1"
+    assert found["gravity compensation by drives with limits (actuatorgravcomp), which do not cut it"] == "1"
     assert found.items() <= robot.report().items()
     assert robot.report().keys() - found.keys() == {
         "textures",

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ..model.types import ModelError
+from ..names import choose_from
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
 from .console import make_console, wait_for_interrupt
@@ -27,6 +28,7 @@ def view_robot(
         Path | None,
         typer.Option(metavar="FILE", help="Draw the first state (.png) or all (.gif, .mp4) without a browser, and end."),
     ] = None,
+    camera: Annotated[str | None, typer.Option(metavar="NAME", help="The camera of the file that draws the --picture.")] = None,
     ground: Annotated[float | None, typer.Option(help="Height of the ground [m].", show_default="under the robot")] = None,
     host: Annotated[str, typer.Option(help="Who may see the page: 0.0.0.0 lets other machines.")] = "127.0.0.1",
     port: Annotated[
@@ -35,12 +37,14 @@ def view_robot(
     ] = None,
 ) -> None:
     """Show a robot in the browser: move its joints, play a motion, see its frames, loops and contact forces."""
+    if camera is not None and picture is None:
+        raise ModelError(f"--camera {camera}: it is that of a --picture; give one")
     loaded = file.load()
     motion = None if trajectory is None else Trajectory.load(trajectory, loaded)
     height: Any = "below" if ground is None else ground
     console = make_console()
     if picture is not None:
-        draw_picture(picture, loaded, motion, height)
+        draw_picture(picture, loaded, motion, height, camera)
         console.print(f"Picture: {picture}", soft_wrap=True)
         return
     from ..viewer import Window  # brings viser
@@ -57,7 +61,9 @@ def view_robot(
         wait_for_interrupt()
 
 
-def draw_picture(path: Path, robot: Robot, motion: Trajectory | None, ground: float | Literal["below"] | None) -> None:
+def draw_picture(
+    path: Path, robot: Robot, motion: Trajectory | None, ground: float | Literal["below"] | None, camera: str | None = None
+) -> None:
     """Draw a robot where it is at first, or a motion; raises ModelError for a kind of file that is not written."""
     kind = path.suffix.lower()
     if kind not in (".png", *FILMS):
@@ -67,7 +73,9 @@ def draw_picture(path: Path, robot: Robot, motion: Trajectory | None, ground: fl
     from ..viewer import OffscreenScene, save_film, save_picture
     from ..viewer.clock import frames_to_draw
 
-    scene = OffscreenScene(robot, ground=ground)
+    if camera is not None and camera not in [c.name for c in robot.cameras]:
+        raise ModelError(f"--camera: {robot.name} has no camera {choose_from(camera, [c.name for c in robot.cameras])}")
+    scene = OffscreenScene(robot, ground=ground, camera=camera)
     if motion is None:
         save_picture(path, scene.frame(scene.start))
     elif kind == ".png":

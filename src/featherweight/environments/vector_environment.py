@@ -46,8 +46,9 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
     episode terminates too where the simulation cannot take a step; `info["simulation_failed"]` tells which did.
 
     `integrator` and `threads` are those of `Simulation`, and None is the file's integrator; with `render_mode` "rgb_array",
-    `render` gives pictures of a `size` (width, height); other keywords replace fields of the task. Environment i with seed s
-    has the same episodes as one alone with seed s + i. Raises ValueError for arguments that make no sense.
+    `render` gives pictures of a `size` (width, height), through the camera of the robot's file that has `camera_name`, if it is
+    given; other keywords replace fields of the task. Environment i with seed s has the same episodes as one alone with seed
+    s + i. Raises ValueError for arguments that make no sense.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         threads: int | None = None,
         render_mode: str | None = None,
         size: tuple[int, int] = (480, 480),
+        camera_name: str | None = None,
         **parameters: Any,
     ) -> None:
         if render_mode not in (None, *RENDER_MODES):
@@ -73,7 +75,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.robots = ParallelRobots(self.task.read(), num_envs, integrator, threads)
         self.dt = self.task.frame_skip * self.simulation.step_size  # of a step of the environment [s]
-        self.render_mode, self._size = render_mode, size
+        self.render_mode, self._size, self._camera = render_mode, size, camera_name
         self.metadata = {
             "render_modes": RENDER_MODES,
             "render_fps": round(1.0 / self.dt),
@@ -99,7 +101,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         """A picture (height, width, 3) of each robot, in `render_mode` "rgb_array"; see `Simulation.render`."""
         if self.render_mode is None:
             return None
-        return tuple(self.simulation.render(*self._size, robot=k) for k in range(self.num_envs))
+        return tuple(self.simulation.render(*self._size, k, self._camera) for k in range(self.num_envs))
 
     # episodes
 

@@ -10,6 +10,7 @@ from .types import (
     WORLD,
     Actuator,
     Body,
+    Camera,
     Closure,
     Configuration,
     Coupling,
@@ -36,6 +37,7 @@ def describe(
     actuators: Iterable[Actuator] = (),
     configurations: Iterable[Configuration] = (),
     disabled_collisions: Iterable[tuple[str | None, str | None]] = (),
+    cameras: Iterable[Camera] = (),
     independent: Iterable[str] = (),
     dependent: Iterable[str] = (),
     gravity: Vector = (0.0, 0.0, -9.81),
@@ -69,6 +71,7 @@ def describe(
         actuators=tuple(actuators),
         configurations=tuple(configurations),
         disabled_collisions=tuple(disabled_collisions),
+        cameras=tuple(cameras),
     )
     _require_names(description)
     return description

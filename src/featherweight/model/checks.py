@@ -193,13 +193,15 @@ def _path_problem(path: Sequence[TendonPoint | TendonWrap | Pulley]) -> str:
 def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
     """The numbers of each element, but for limits that are infinite: there is none."""
     for b in d.bodies:
-        yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational)
+        yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational, b.gravity_compensation)
     for j in d.joints:
         limits = (x for x in (j.lower, j.upper, j.effort, j.velocity) if not math.isinf(x))
         own = (j.armature, j.zero, j.damping, j.friction, j.stiffness, j.rest, *limits)
         yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, *own)
     for f in d.frames:
         yield f"frame {f.name!r}", _of_pose(f.placement)
+    for camera in d.cameras:
+        yield f"camera {camera.name!r}", (*_of_pose(camera.placement), camera.field_of_view)
     for loop in d.loops:
         yield f"loop {loop.name!r}", (*_of_pose(loop.predecessor_frame), *_of_pose(loop.successor_frame))
     for c in d.couplings:

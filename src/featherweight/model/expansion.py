@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..names import hint
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from ..spatial.elementary import atan2, cos, norm, sin
+from .camera_masses import followed_masses, require_cameras
 from .checks import (
     about_center,
     judged_inertias,
@@ -26,7 +27,7 @@ from .checks import (
 from .description import Description
 from .editing.acting import moved_tendon
 from .equivalent_box import box_of_link
-from .model import DragBox, Model, ModelFrame, MovingBody, MovingJoint, Placed
+from .model import DragBox, Model, ModelFrame, MovingBody, MovingJoint, Placed, PointMass
 from .placement import ALONG_Z, Line, axial_screws, chained, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import (
@@ -77,6 +78,7 @@ def build_model(description: Description, base: str = "fixed", gravity: Sequence
     require_links(description)
     require_shapes(description)
     require_transmissions(description)
+    require_cameras(description)
     given = description.gravity if gravity is None else gravity
     g = tuple(float(x) for x in given) if isinstance(given, Iterable) else (given,)
     if len(g) != 3 or not all(abs(x) <= LARGEST for x in g):
@@ -212,6 +214,9 @@ class _Expansion:
             fluid=self.d.fluid,
             drag=tuple(self._drag()),
             integrator=self.d.integrator,
+            cameras=self.d.cameras,
+            carried=tuple(self._carried()),
+            camera_masses=followed_masses(self.d, self.joints, self._point),
         )
 
     def _add_joint(self, joint: Joint, parent: _Carrier) -> None:
@@ -272,6 +277,13 @@ class _Expansion:
                 at = self.carriers[carrier.body].pose.inverse() @ carrier.pose
                 yield DragBox(carrier.body, at @ Pose(axes, body.inertia.center), size)
 
+    def _carried(self) -> Iterator[PointMass]:
+        """Return the masses of links that move, as far as their weight is compensated."""
+        for body in self.d.bodies:
+            owner, center = self._point(body.name, body.inertia.center)
+            if owner is not None and body.gravity_compensation * body.inertia.mass != 0.0:
+                yield PointMass(owner, body.gravity_compensation * body.inertia.mass, center)
+
     def _merged_inertias(self) -> dict[int, RigidInertia]:
         """For the last row of each joint: the inertia of everything fixed to its body, in the internal frame."""
         inertias: dict[int, RigidInertia] = {}
@@ -324,6 +336,11 @@ class _Expansion:
         """A pose on a link of the file, in the frame of the file of the moving body that carries the link."""
         internal = chained(carrier.pose, pose)
         return internal if carrier.body is None else chained(self.carriers[carrier.body].pose.inverse(), internal)
+
+    def _point(self, link: str, center: Vector) -> tuple[str | None, Vector]:
+        """A point of a link of the file: the moving body that carries it, and where it is there."""
+        carrier = self.carriers[link]
+        return carrier.body, self._in_body(carrier, Pose(p=center)).p
 
     def _shape(self, shape: Shape, ground: _Carrier) -> Shape:
         carrier = ground if shape.body is None else self.carriers.get(shape.body, ground)

@@ -10,7 +10,7 @@ from ..names import missing_attribute
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
 from .topology import Topology
 from .tree import Tree
-from .types import Actuator, Configuration, Fluid, Inertia, JointType, Pose, Shape, Tendon, Vector
+from .types import Actuator, Camera, Configuration, Fluid, Inertia, JointType, Pose, Shape, Tendon, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,14 @@ class DragBox(NamedTuple):
     size: Vector  # [m] lengths
 
 
+class PointMass(NamedTuple):
+    """A mass at a point of a moving body, in its frame of the file, or of the ground (None)."""
+
+    body: str | None
+    mass: float
+    center: Vector
+
+
 @dataclass(frozen=True)
 class Model:
     """A robot: what users may ask, and the arrays that algorithms read."""
@@ -124,6 +132,9 @@ class Model:
     cone: str | None = None
     fluid: Fluid | None = None
     drag: tuple[DragBox, ...] = ()  # of links in a fluid
+    cameras: tuple[Camera, ...] = ()  # on links of the file
+    carried: tuple[PointMass, ...] = ()  # weights that gravity compensation carries
+    camera_masses: tuple[tuple[PointMass, ...], ...] = ()  # whose centre each camera follows or looks at; () for origins
 
     @property
     def nq(self) -> int:

@@ -106,6 +106,7 @@ class Body:
     name: str
     inertia: Inertia = Inertia()
     principal: Matrix | None = None  # principal axes of the inertia, as columns, where the file gives them
+    gravity_compensation: float = 0.0  # the part of its weight that simulations carry, at its centre of mass
 
 
 class Fluid(NamedTuple):
@@ -398,6 +399,48 @@ class Frame:
         object.__setattr__(self, "placement", plain(given) if isinstance(given, Pose) else Pose.of(given, what))
 
 
+class CameraMode(StrEnum):
+    """How a camera moves; the start is the configuration in which the robot's file starts."""
+
+    FIXED = "fixed"  # with its body
+    TRACK = "track"  # with the origin of its body, along the world's axes: offset and orientation are those of the start
+    TRACKCOM = "trackcom"  # likewise, with the centre of mass of its body and all that it carries
+    TARGETBODY = "targetbody"  # with its body, but turned to look at the origin of the target, upright
+    TARGETBODYCOM = "targetbodycom"  # likewise, at the centre of mass of the target and all that it carries
+
+
+class CameraSensor(NamedTuple):
+    """The sensor of a camera: lengths [m] along the width and the height of the picture."""
+
+    size: tuple[float, float]
+    focal: tuple[float, float]
+    principal: tuple[float, float] = (0.0, 0.0)  # by how much the middle of the sensor is off the axis
+
+
+@dataclass(frozen=True, slots=True)
+class Camera:
+    """A camera on a link of the file, or on the ground (None, or WORLD).
+
+    It looks along -z of its frame; x points to the right and y up in its picture, as in MuJoCo. `field_of_view` [rad] is that
+    from the bottom of the picture to its top.
+    """
+
+    name: str
+    body: str | None
+    placement: Pose = Pose()
+    field_of_view: float = math.pi / 4
+    mode: CameraMode = CameraMode.FIXED
+    target: str | None = None  # a link, or the ground, for the modes that have one
+    sensor: CameraSensor | None = None  # which the field of view is that of, where the file gives it
+    resolution: tuple[int, int] | None = None  # (width, height) of its pictures, where the file gives it
+    orthographic: bool = False  # with a length [m] of what it sees in place of the field of view
+
+    @property
+    def has_target(self) -> bool:
+        """Whether it turns to look at its target."""
+        return self.mode in (CameraMode.TARGETBODY, CameraMode.TARGETBODYCOM)
+
+
 AnyFrame = Frame | str  # a frame made for the purpose, or the name of one that the robot has
 
 
@@ -454,6 +497,7 @@ class Contents:
     impratio: float = 1.0  # MJCF's: impedance of friction over that of normal forces
     cone: str | None = None  # MJCF's word for cones of friction
     fluid: Fluid | None = None
+    cameras: tuple[Camera, ...] = ()
 
 
 LARGEST = 1e30  # of the numbers of a description, in SI units: the sun is as heavy; products of a few do not overflow

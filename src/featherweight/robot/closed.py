@@ -21,7 +21,7 @@ from ..engine.program import Output
 from ..model.armature import with_armature
 from ..model.description import Description
 from ..model.inertial_parameters import with_inertial_parameters
-from ..model.model import MovingJoint
+from ..model.model import Model, MovingJoint
 from ..model.topology import Topology
 from ..model.types import WORLD, Coupling
 from ..names import Named
@@ -70,6 +70,9 @@ class ClosedRobot(ClosedConfigurations):
         loops = self._loops.with_model(with_inertial_parameters(self.model, parameters))
         loops.require_mass()
         return ClosedRobot(loops, self.execution)
+
+    def with_weights_of(self, model: Model) -> ClosedRobot:
+        return ClosedRobot(self._loops.with_model(model), self.execution)
 
     @property
     def _system(self) -> Any:

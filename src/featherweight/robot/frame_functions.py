@@ -11,6 +11,7 @@ from ..engine.function import CompiledFunction
 from ..engine.program import CoreShape, Input, KernelProgram, Output, Program
 from ..model.types import WORLD, AnyFrame, Frame
 from ..names import hint
+from .camera_placement import CameraPlacement
 from .spanning_motion import rate_along_velocity
 from .system import System
 
@@ -127,6 +128,14 @@ class FrameFunctions(System):
         member = FrameFunctions.frame_bias_acceleration
         kernels = frames.frame_bias_acceleration, relative_frames.relative_bias_acceleration
         return self._of_frames(FrameKernel(member, *kernels, ("q", "v"), (6,)), frame, reference, relative_to)
+
+    def camera_placement(self, camera: str) -> CameraPlacement:
+        """Function of q (..., nq): the frame of a camera of the file in the world, homogeneous matrices (..., 4, 4).
+
+        The camera looks along -z, with x to the right and y up in its picture; cameras that track, or have a target, do so.
+        Raises ValueError for a camera that the robot does not have.
+        """
+        return CameraPlacement(self, camera)
 
     @cached_property
     def joint_jacobian_rate(self) -> CompiledFunction:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..algorithms.mechanisms.cluster_tree import Follower
 from ..model.model import Model, ModelFrame, MovingBody, MovingJoint
-from ..model.types import Actuator, Coupling, Shape
+from ..model.types import Actuator, Camera, Coupling, Shape
 from ..names import Named, choose_from, listed, missing_attribute
 from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
 
@@ -79,6 +79,11 @@ class ModelView:
     def shapes(self) -> tuple[Shape, ...]:
         """What the file draws or lets touch, on moving bodies or the ground (None), in their frames of the file."""
         return self.model.shapes
+
+    @cached_property
+    def cameras(self) -> Named[Camera]:
+        """The file's cameras: `cameras[0]` or `cameras["side"]`."""
+        return Named(self.model.cameras)
 
     @property
     def _loop_ends(self) -> tuple[tuple[str | None, str | None], ...]:

@@ -24,7 +24,7 @@ from .system import System
 CHANGING_MOTION = (
     "actuators",
     "bodies with forces of plugins",
-    "bodies with gravity compensation",
+    "gravity compensation by drives with limits (actuatorgravcomp), which do not cut it",
     "damping of actuators of higher order",
     "damping of higher order",
     "damping of tendons of higher order",

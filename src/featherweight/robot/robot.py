@@ -73,6 +73,10 @@ class Robot(Parametric, FrameFunctions, TendonFunctions, DynamicsTerms, Centroid
         require_mass(model)
         return Robot(model, self.execution)
 
+    def with_weights_of(self, model: Model) -> Robot:
+        """The same robot with the masses and inertias of another model of it, which need not be those of bodies."""
+        return Robot(model, self.execution)
+
     # the configuration space
 
     @cached_property

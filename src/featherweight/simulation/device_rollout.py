@@ -71,6 +71,8 @@ def _require_free_flight(simulation: StateOfRobots, given: Arrays) -> None:
         raise NotImplementedError(f"{name} has no springs of ball joints; {HERE}")
     if simulation._model.forces.lengths is not None:
         raise NotImplementedError(f"{name} has no tendons and no forces at frames; {HERE}")
+    if robot.model.carried:
+        raise NotImplementedError(f"{name} has no gravity compensation, and this robot has; {HERE}")
     if robot.model.drag:
         raise NotImplementedError(f"{name} has no drag, and this robot is in a fluid; {HERE}")
     if simulation._touching:

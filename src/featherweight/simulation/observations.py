@@ -123,15 +123,16 @@ class Observations:
             "inexact_steps": inexact,
         }  # fmt: skip
 
-    def render(self, width: int = 640, height: int = 480, robot: int | None = None) -> Array:
+    def render(self, width: int = 640, height: int = 480, robot: int | None = None, camera: str | None = None) -> Array:
         """A picture of all robots beside each other, or of one alone, as numbers 0 to 255 of shape (height, width, 3).
 
-        It needs no display. The camera looks at where they are when the first picture is taken. Raises ImportError without
-        the packages of the extra `render`, and IndexError for a number that no robot has.
+        It needs no display. `camera` is the name of one of `robot.cameras`, the first robot's where several are drawn; without
+        it, the camera looks at where they are when the first such picture is taken. Raises ImportError without the packages of
+        the extra `render`, IndexError for a number that no robot has, and ValueError for a camera that the robot does not have.
         """
         if self._pictures is None:
             self._pictures = provided("Simulation.render")()
-        return self._pictures.frame(self, (width, height), robot)
+        return self._pictures.frame(self, (width, height), robot, camera)
 
     def view(self, host: str = "127.0.0.1", port: int | None = None) -> SimulationView:
         """Serve a page that shows the robot (the first of many) in the browser, at `.url`, which a line on standard error says.

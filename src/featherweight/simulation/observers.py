@@ -63,5 +63,7 @@ class SimulationView(Observer, Protocol):
 class Pictures(Protocol):
     """What draws the pictures of `Simulation.render`."""
 
-    def frame(self, simulation: Any, size: tuple[int, int], robot: int | None) -> Array:
-        """Draw all robots, or one of them, as an array (height, width, 3) of numbers 0 to 255; `size` is (width, height)."""
+    def frame(self, simulation: Any, size: tuple[int, int], robot: int | None, camera: str | None) -> Array:
+        """Draw all robots, or one of them, as an array (height, width, 3) of numbers 0 to 255; `size` is (width, height).
+
+        `camera` is one of the file."""

@@ -16,6 +16,7 @@ from ..contact.inverse_factor import InverseFactors, inverse_work
 from ..contact.patches import patch_work
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import MachineCall, Table, machine_call
+from ..model.gravity_compensation import carried, uncarried
 from ..robot.robot import Robot
 from ..robot.tendons.lengths import no_lengths
 from .contact_stage import ContactStage
@@ -86,6 +87,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
         joints=JointForces(
             _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives, rows), robot.effort_limit.copy(),
             model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2), _laws(forces),
+            np.zeros(nv if robot.model.carried else 0),
         ),
         inertias=InertiaArguments(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
         loops=_loops(model),
@@ -102,6 +104,8 @@ def stages_table(model: StepModel, contacts: ContactStage, stages: RobotStages, 
     functions = _functions(model, stages, external) | _contact_functions(model, contacts, stages)
     as_it_is = (*OF_ENERGY, *OF_STAGES) if model.integrator == "rk4" else OF_ENERGY
     for name, call in functions.items():
+        if robot.model.carried and name == "potential":
+            continue
         if inertias and name in as_it_is:
             functions[name] = with_inertias(robot, call, stages.inertias.parameters, stages.inertias.own_armature)
         elif name in OF_MASS and (inertias or model.driven):
@@ -278,7 +282,9 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
     pushed = moving.forward_dynamics.variant("external_forces") if touching else None
     forced = staged.forward_dynamics.variant("external_forces") if external else None
     smooth = model.integrator != "semi-implicit"
-    loops, lengths = s.loops, model.forces.lengths
+    loops, lengths, weighing, carrying = s.loops, model.forces.lengths, robot, robot
+    if robot.model.carried:
+        weighing, carrying = (robot.with_weights_of(part(robot.model)) for part in (uncarried, carried))
     closing: Any = robot.step_functions.closing_step if model.looped else None
     return {
         "dynamics": (staged.forward_dynamics, p.x, p.w, p.load, p.acceleration),
@@ -303,7 +309,8 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
         "length_placement": (lengths.placements if lengths else None, p.x, s.lengths.placement),
         "length_jacobian": (lengths.jacobians if lengths else None, p.x, s.lengths.jacobian),
         "kinetic": (robot.kinetic_energy, p.x, p.w, step.energy[:1]),
-        "potential": (robot.potential_energy, p.x, step.energy[1:]),
+        "potential": (weighing.potential_energy, p.x, step.energy[1:]),
+        "compensation": (carrying.gravity_force if robot.model.carried else None, p.x, s.joints.compensation),
         "drag_velocity": (body_velocities(robot) if len(s.drag.body) else None, p.x, p.w, s.drag.velocity),
     }
 

@@ -205,7 +205,7 @@ class Simulation(StateOfRobots):
         actuators. What is not given is the robot's again.
 
         Raises ValueError for wrong shapes, numbers that are not finite or negative factors, and for inertias of robots whose
-        functions are too large to be traced.
+        functions are too large to be traced; NotImplementedError for inertial parameters with gravity compensation.
         """
         given = {
             "friction": friction,
@@ -214,6 +214,8 @@ class Simulation(StateOfRobots):
             "stiffness": stiffness,
             "gains": gains,
         }
+        if parameters is not None and self.robot.model.carried:
+            raise NotImplementedError(f"inertial parameters of {self.robot.name}, with gravity compensation, cannot vary")
         self._fleet.vary(varied_arrays(self._fleet, given, parameters, armature))
 
     # moving
@@ -264,6 +266,8 @@ class Simulation(StateOfRobots):
         if not self.forces.plain:
             what = "tendons, forces at frames, activations or muscles"
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not there")
+        if self.robot.model.carried:
+            raise NotImplementedError(f"derivatives of a step of {self.robot.name} with gravity compensation are not there")
         if self._model.in_fluid:
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} in a fluid are not there")
         many = step_derivatives(self._fleet, self._inputs(tau, control, None), self.time)

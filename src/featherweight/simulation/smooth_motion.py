@@ -198,8 +198,12 @@ def write_given(s: RobotStages) -> None:
 
 
 def add_springs(s: RobotStages, ahead: float) -> None:
-    """Add damping and springs at x and w to the load, the latter where w leads to in `ahead` seconds."""
-    p, springs = s.point, s.joints.springs
+    """Add gravity compensation, damping and springs at x and w to the load, the latter where w leads to in `ahead` seconds."""
+    p, springs, compensation = s.point, s.joints.springs, s.joints.compensation
+    if len(compensation) > 0:
+        call_machine(s.calls.compensation)
+        for i in range(len(compensation)):
+            p.load[i] += compensation[i]
     if len(springs.damping) == 0:
         return
     write_row_velocity(s, p.w)
@@ -564,7 +568,7 @@ def accelerate_at_middle(s: RobotStages, gain: float) -> None:
 
 
 def power_at_middle(s: RobotStages) -> float:
-    """Return the power of forces other than gravity and springs, for what `accelerate_at_middle` has left."""
+    """Return the power of forces other than gravity, its compensation and springs, for what `accelerate_at_middle` has left."""
     p, m, springs = s.point, s.midpoint, s.joints.springs
     if s.state.given[1]:
         be_at(s, m.middle, m.half)
@@ -573,6 +577,8 @@ def power_at_middle(s: RobotStages) -> float:
             m.acting[i] = p.load[i] - m.lag[i]
     write_row_velocity(s, m.half)
     power = ordered_product(m.acting, m.half)
+    for i in range(len(s.joints.compensation)):
+        power -= s.joints.compensation[i] * m.half[i]
     for r in range(len(springs.damping)):
         power += springs.stiffness[r] * stretch_of_row(springs, r, coordinate_of_row(springs, m.middle, r)) * p.row_velocity[r]
     return power

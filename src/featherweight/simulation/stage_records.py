@@ -163,6 +163,7 @@ class JointForces(NamedTuple):
     middle_armature: Vector  # (n,) by which "rk4" and "midpoint" meet damping and stiffness; (0,) where there are none
     curved: IntegerMatrix  # (k, 2) floating, spherical and planar joints: kind and first row
     laws: DriveLaws
+    compensation: Vector  # (nv,) of gravity, or (0,) where there is none
 
 
 class InertiaArguments(NamedTuple):
@@ -229,7 +230,8 @@ class CallsOfRobot(NamedTuple):
     closing: MachineCall  # x -> LoopArrays
     spanning: MachineCall  # x -> S
     kinetic: MachineCall  # x, w -> energy
-    potential: MachineCall  # x -> energy
+    potential: MachineCall  # x -> energy of gravity and its compensation
+    compensation: MachineCall  # x -> forces of gravity compensation
     drag_velocity: MachineCall  # x, w -> velocities of all bodies
     length_placement: MachineCall  # x -> places of bodies with strings and frames
     length_jacobian: MachineCall  # x -> their Jacobians

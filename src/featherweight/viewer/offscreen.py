@@ -9,6 +9,7 @@ import trimesh
 
 from ..model.height_surface import height_surface
 from ..model.triangles import homogeneous_matrix
+from ..robot.camera_placement import CameraPlacement
 from ..robot.robot import Robot
 from .figure import Figure, Layer
 from .rasterizer import LitWorld, PixelView, Planes, Surfaces, draw, place, shade
@@ -28,12 +29,17 @@ LEVELS = 4096  # of light, in the table of the screen's numbers
 DECODE = 2.2  # exponent between the screen's numbers and light
 
 
+LENS = np.array([[1.0], [-1.0], [-1.0]])  # from a file's axes of cameras (x right, y up, looking along -z) to the rasterizer's
+
+
 class OffscreenScene:
     """A robot, or several of a kind, as pictures (height, width, 3) of numbers from 0 to 255.
 
     `size` is (width, height). `ground` is the height of a floor [m], None for none but the file's, or "below" for one under
     the robot at `q` (nq,) (where it is at first) where the file has none. Each pixel is the mean of `samples` × `samples`. The
-    camera looks at all robots of the first frame until `look` is called. Raises ValueError for sizes that are none.
+    camera looks at all robots of the first frame until `look` is called. With `camera`, or after `look_through`, pictures are
+    those of a camera of the robot's file, the first robot's where there are several. Raises ValueError for sizes that are none,
+    and for a camera that the robot does not have.
     """
 
     def __init__(
@@ -46,6 +52,7 @@ class OffscreenScene:
         layer: Layer = Layer.VISUAL,
         faces: int = FACES,
         samples: int = 2,
+        camera: str | None = None,
     ) -> None:
         if min(*size, samples) < 1:
             raise ValueError(f"size and samples must be positive; got {size} and {samples}")
@@ -74,6 +81,9 @@ class OffscreenScene:
         self._shadow, self._shaded = np.empty((SHADOW, SHADOW), np.float32), np.empty((SHADOW, SHADOW), np.int32)
         horizon, zenith = _light(SKY)
         self._sky = np.stack([horizon, zenith - horizon])
+        self._through: CameraPlacement | None = None
+        if camera is not None:
+            self.look_through(camera)
         self._bright = np.round(255.0 * np.linspace(0.0, 1.0, LEVELS) ** (1.0 / DECODE)).astype(np.uint8)
 
     def look(self, position: Any, at: Any) -> None:
@@ -81,7 +91,22 @@ class OffscreenScene:
         position, at = np.asarray(position, dtype=float), np.asarray(at, dtype=float)
         if position.shape != (3,) or at.shape != (3,) or not np.linalg.norm(position - at) > 0.0:
             raise ValueError("look: position and at must be two points (3,) apart from each other")
-        self.camera = position, at
+        self.camera, self._through = (position, at), None
+
+    def look_through(self, camera: str) -> None:
+        """Draw what a camera of the robot's file sees, wherever it goes.
+
+        The field of view is the camera's from bottom to top; `size` says how wide the picture is. Raises ValueError for a
+        camera that the robot does not have, and for an orthographic one.
+        """
+        through = self.robot.camera_placement(camera)
+        if through.camera.orthographic:
+            raise ValueError(f"{self.robot.name}: camera {camera!r} is orthographic, and pictures are not; take another one")
+        self._through = through
+
+    def look_by_itself(self) -> None:
+        """Draw from where `look` put the camera, or from where all robots are seen, and through no camera of the file."""
+        self._through = None
 
     def add_heights(self, x: Any, y: Any, z: Any) -> None:
         """Draw ground of heights z (n, m) [m] above the points x (n,) and y (m,) [m]."""
@@ -99,18 +124,22 @@ class OffscreenScene:
             raise ValueError(f"frame: offsets must have shape {(len(q), 3)}; got {shifts.shape}")
         points, normals = self._placed(q)
         points += shifts[:, None]
-        if self.camera is None:
-            self.camera = self._framed(points)
         surfaces = Surfaces(points, normals, self._faces, self._colors)
-        sun, view = self._sun(points), self._view(*self.camera)
+        sun = self._sun(points)
+        if self._through is not None:
+            view, distance = self._seen_through(self._through, q[0], shifts[0]), DISTANCE * self._robot_size
+        else:
+            if self.camera is None:
+                self.camera = self._framed(points)
+            position, at = self.camera
+            view, distance = self._view(position, at), float(np.linalg.norm(at - position))
         seen = np.empty((points.shape[1], 3))
         for camera, depth, owner in ((view, self._depth, self._owner), (sun, self._shadow, self._shaded)):
             depth.fill(0.0 if camera.near else -np.inf)
             owner.fill(-1)
             draw(camera, surfaces, seen, depth, owner)
         picture = np.empty((self.size[1], self.size[0], 3), np.uint8)
-        reach = REACH * float(np.linalg.norm(self.camera[1] - self.camera[0]))
-        world = LitWorld(surfaces, self._floor(), sun, self._shadow, self._sky, reach)
+        world = LitWorld(surfaces, self._floor(), sun, self._shadow, self._sky, REACH * distance)
         shade(view, world, self._depth, self._owner, self._bright, picture)
         return picture
 
@@ -168,6 +197,16 @@ class OffscreenScene:
         focal = height / (2.0 * np.tan(FIELD / 2.0))
         near = NEAR * float(np.linalg.norm(at - position))
         return PixelView(_axes(at - position), position, focal, np.array([width, height]) / 2.0, near)
+
+    def _seen_through(self, through: CameraPlacement, q: Array, shift: Array) -> PixelView:
+        """The view of a camera of the file; a sensor that is off the axis shifts the picture."""
+        height, width = self._depth.shape
+        T, camera = through(q), through.camera
+        focal = height / (2.0 * np.tan(camera.field_of_view / 2.0))
+        center = np.array([width, height]) / 2.0
+        if camera.sensor is not None:
+            center -= np.array(camera.sensor.principal) * height / camera.sensor.size[1]
+        return PixelView(np.ascontiguousarray(T[:3, :3].T * LENS), T[:3, 3] + shift, focal, center, NEAR * self._robot_size)
 
     def _sun(self, points: Array) -> PixelView:
         """The sun's view of all robots and of what their shadows may fall on."""

@@ -19,10 +19,13 @@ class SimulationPictures:
     def __init__(self) -> None:
         self._scene: OffscreenScene | None = None
 
-    def frame(self, simulation: Simulation, size: tuple[int, int], robot: int | None = None) -> Array:
+    def frame(
+        self, simulation: Simulation, size: tuple[int, int], robot: int | None = None, camera: str | None = None
+    ) -> Array:
         """Draw the robots as an array (height, width, 3) of numbers 0 to 255; `size` is (width, height).
 
-        The camera looks at where they are when the first picture is taken. Raises IndexError for a number that no robot has.
+        The camera is one of the file, or looks at where they are when the first picture without one is taken. Raises IndexError
+        for a number that no robot has, and ValueError for a camera that they do not have.
         """
         q = np.atleast_2d(simulation.q)
         if robot is not None:
@@ -33,5 +36,9 @@ class SimulationPictures:
             heights = heights_of(ground)
             if heights is not None:
                 self._scene.add_heights(*heights)
+        if camera is not None:
+            self._scene.look_through(camera)
+        else:
+            self._scene.look_by_itself()
         picture: Array = self._scene.frame(q)
         return picture

@@ -172,7 +172,7 @@ def test_copies_on_copies() -> None:
 
 EXCLUDING = """<mujoco model="{name}"><option timestep="{step}" integrator="{integrator}" gravity="{gravity}"/><worldbody>
 <geom name="floor" type="box" size="1 1 .1"/>
-<body name="b"><joint name="j" axis="0 1 0"/><geom name="g" size=".1" pos=".2 0 0"/><site name="s"/>
+<body name="b"><joint name="j" axis="0 1 0"/><geom name="g" size=".1" pos=".2 0 0"/><site name="s"/><camera name="e"/>
 <body name="c" pos=".4 0 0"><joint name="k" axis="0 1 0"/><geom name="h" size=".1" pos=".2 0 0"/></body></body></worldbody>
 <contact><exclude body1="world" body2="b"/><pair geom1="floor" geom2="h" friction="0.3 0.3"/></contact>
 <equality><joint name="gear" joint1="k" joint2="j"/></equality><actuator><motor name="m" joint="j"/></actuator>
@@ -200,7 +200,7 @@ def everything(name: str, step: float, integrator: str, gravity: str) -> fw.Desc
 
 JOINED = (
     "bodies", "joints", "frames", "loops", "couplings", "closures", "independent", "dependent", "shapes", "tendons",
-    "actuators",     "disabled_collisions", "contact_pairs",
+    "actuators", "disabled_collisions", "contact_pairs", "cameras",
 )  # fmt: skip
 MERGED = ("unused", "virtual", "configurations")
 OF_THE_FIRST = ("name", "source", "gravity")

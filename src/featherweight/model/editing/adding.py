@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...spatial import Mat3, RigidInertia, Sym3, Vec3
-from ..types import Body, Closure, Contents, Coupling, Inertia, Loop, ModelError, Pose, add, plain, scale
+from ..types import Closure, Contents, Coupling, Inertia, Loop, ModelError, Pose, add, plain, scale
 from .references import D, grounded, joint_of, place, supports
 
 
@@ -68,8 +68,9 @@ def with_payload(d: D, on: str, inertia: Inertia) -> D:
         raise ModelError(f"{d.source}: payload: {on!r} lies on the ground, where mass has no effect; name what a joint moves")
     if inertia.mass < 0.0:
         raise ModelError(f"{d.source}: payload on {on!r}: its mass is negative ({inertia.mass:g} kg); correct it")
-    heavier = (Body(b.name, _sum(b.inertia, _placed(inertia, at.pose))) if b.name == at.body else b for b in d.bodies)
-    return replace(d, bodies=tuple(heavier))
+    owner = next(b for b in d.bodies if b.name == at.body)
+    heavier = replace(owner, inertia=_sum(owner.inertia, _placed(inertia, at.pose)), principal=None)
+    return replace(d, bodies=tuple(heavier if b is owner else b for b in d.bodies))
 
 
 def _placed(inertia: Inertia, pose: Pose) -> Inertia:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...names import listed
-from ..types import Contents, Joint, JointType, ModelError, Pose, ShapeType, plain
+from ..types import Camera, Contents, Joint, JointType, ModelError, Pose, ShapeType, plain
 from .acting import moved_drive, moved_tendon
 from .configurations import joined, with_coordinates_of
 from .notes import merged
@@ -49,6 +49,8 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
     unused += tuple(_overruled(alone, added, other.name))
     if planes:
         unused += (("planes on the ground of what was attached", f"{listed(planes)} (of {other.name})"),)
+    if any(at.pose.p) and (shifted := [c.name for c in added.cameras if c.has_target and c.target is None]):
+        unused += (("cameras that look at the ground, which is another point now", f"{listed(shifted)} (of {other.name})"),)
     added = _on(added, at, {j.name for j in d.joints})
     return replace(
         alone,
@@ -64,6 +66,7 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
         dependent=d.dependent + added.dependent,
         shapes=d.shapes + added.shapes,
         tendons=d.tendons + added.tendons,
+        cameras=d.cameras + added.cameras,
         actuators=d.actuators + added.actuators,
         configurations=joined(d.configurations, with_coordinates_of(added, {j.name for j in added.joints}).configurations),
         disabled_collisions=d.disabled_collisions + added.disabled_collisions,
@@ -119,6 +122,10 @@ def _on(added: D, at: Place, taken: set[str]) -> D:
     def end(body: str | None, pose: Pose) -> tuple[str | None, Pose]:
         return (at.body, at.pose @ pose) if body is None else (body, pose)
 
+    def camera(c: Camera) -> Camera:
+        c = replace(c, target=at.body) if c.has_target and c.target is None else c
+        return replace(c, body=at.body, placement=at.pose @ c.placement) if c.body is None else c
+
     loops = []
     for x in added.loops:
         (a, A), (b, B) = end(x.predecessor, x.predecessor_frame), end(x.successor, x.successor_frame)
@@ -131,6 +138,7 @@ def _on(added: D, at: Place, taken: set[str]) -> D:
         loops=tuple(loops),
         tendons=tuple(moved_tendon(t, end) for t in added.tendons),
         actuators=tuple(moved_drive(a, end) for a in added.actuators),
+        cameras=tuple(map(camera, added.cameras)),
         disabled_collisions=tuple(
             (at.body if a is None else a, at.body if b is None else b) for a, b in added.disabled_collisions
         ),

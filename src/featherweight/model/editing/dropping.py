@@ -32,6 +32,9 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
     open_couplings = [c.name for c in d.couplings if c not in couplings and c.joint in left]
     open_closures = [c.name for c in d.closures if c not in closures and not left.isdisjoint(c.joints)]
     on_ground = [f.name for f in d.frames if f.body is None] + [s.name for s in d.shapes if s.body is None]
+    on_ground += [c.name for c in d.cameras if c.body is None]
+    cameras = tuple(c for c in d.cameras if c.body in held)
+    blind = [c.name for c in cameras if c.has_target and c.target not in held]
     shapes = tuple(s for s in d.shapes if s.body in held)
     shape_names = {s.name for s in shapes}
     tendons, actuators = without_bodies(d, left, held)
@@ -47,6 +50,7 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
         shapes=shapes,
         tendons=tendons,
         actuators=actuators,
+        cameras=tuple(c for c in cameras if c.name not in blind),
         disabled_collisions=tuple(pair for pair in d.disabled_collisions if held.issuperset(pair)),
         contact_pairs=tuple(pair for pair in d.contact_pairs if shape_names.issuperset(pair.shapes)),
     )
@@ -55,6 +59,7 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
     result = missed(result, "closures of joints that were cut off", open_closures, "their joints now move without them")
     cut = [t.name for t in d.tendons if t not in tendons and not (bodies_of(t) - {None}).isdisjoint(bodies)]
     result = missed(result, "tendons that were cut", cut, "attach them anew to what is left")
+    result = noted(result, "cameras whose target was cut off", blind)
     result = noted(result, "what was on the ground", [] if ground else on_ground)
     result = with_coordinates_of(result, left | {ROOT_JOINT} if ground else left)
     gone = tied_joints(d).keys() - tied_joints(result).keys()

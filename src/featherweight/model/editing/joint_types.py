@@ -147,6 +147,7 @@ def _require_ball(d: Contents, joints: Sequence[Joint], kind: JointType) -> None
         if below.parent != above.child:
             raise ModelError(f"{where}: {below.name!r} does not hang on the body of {above.name!r}; name joints that follow")
         others = [f.name for f in d.frames if f.body == above.child] + [s.name for s in d.shapes if s.body == above.child]
+        others += [c.name for c in d.cameras if above.child in (c.body, c.target)]
         others += [j.name for j in d.joints if j.parent == above.child and j is not below]
         others += [x.name for x in on_bodies(d).loops if above.child in (x.predecessor, x.successor)]
         inertia = next(b.inertia for b in d.bodies if b.name == above.child)

@@ -10,7 +10,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ..placement import frame_with_z
-from ..types import Actuator, Configuration, Inertia, Joint, JointType, Loop, Pose, Shape, ShapeType, Vector, as_vector, scale
+from ..types import (
+    Actuator,
+    Camera,
+    Configuration,
+    Inertia,
+    Joint,
+    JointType,
+    Loop,
+    Pose,
+    Shape,
+    ShapeType,
+    Vector,
+    as_vector,
+    scale,
+)
 from .acting import moved_drive, moved_tendon
 from .locking import joint_motion
 from .references import D, grounded
@@ -43,6 +57,7 @@ def mirrored(d: D, axis: str) -> D:
         tendons=tuple(moved_tendon(t, lambda body, at: (body, pose(at))) for t in d.tendons),
         actuators=tuple(_drive(moved_drive(a, lambda body, at: (body, pose(at))), M) for a in d.actuators),
         shapes=tuple(_shape(s, k, M) for s in d.shapes),
+        cameras=tuple(_camera(c, M) for c in d.cameras),
         configurations=tuple(_configuration(c, {j.name: j for j in d.joints}, pose, M) for c in d.configurations),
     )
 
@@ -74,6 +89,15 @@ def _turned(at: Pose, M: Mirror, N: Mirror) -> tuple[Vector, Vector, Vector]:
 def _joint(j: Joint, M: Mirror) -> Joint:
     axis = M(j.axis) if j.type is JointType.PRISMATIC else scale(-1.0, M(j.axis))
     return replace(j, axis=axis, anchor=M(j.anchor))
+
+
+def _camera(c: Camera, M: Mirror) -> Camera:
+    """Its picture is the image of the picture, with left and right exchanged."""
+    sensor = c.sensor
+    if sensor is not None:
+        x, y = sensor.principal
+        sensor = sensor._replace(principal=(-x, y))
+    return replace(c, placement=Pose(_turned(c.placement, M, _mirror(0)), M(c.placement.p)), sensor=sensor)
 
 
 def _configuration(c: Configuration, joints: Mapping[str, Joint], pose: Callable[[Pose], Pose], M: Mirror) -> Configuration:

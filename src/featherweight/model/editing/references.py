@@ -38,6 +38,7 @@ def grounded(d: D) -> D:
         actuators=tuple(moved_drive(a, lambda body, pose: (ground(body), pose)) for a in d.actuators),
         loops=tuple(replace(x, predecessor=ground(x.predecessor), successor=ground(x.successor)) for x in d.loops),
         disabled_collisions=tuple((ground(a), ground(b)) for a, b in d.disabled_collisions),
+        cameras=tuple(replace(c, body=ground(c.body), target=ground(c.target)) for c in d.cameras),
     )
 
 

@@ -41,12 +41,13 @@ KINDS = {
     "shape": "shapes",
     "tendon": "tendons",
     "actuator": "actuators",
+    "camera": "cameras",
 }
 
 
 def all_names(d: Contents) -> Iterator[tuple[str, str]]:
     """The kind and name of each element that has one."""
-    others: list[tuple[Any, ...]] = [d.loops, d.couplings, d.closures, d.shapes, d.tendons, d.actuators]
+    others: list[tuple[Any, ...]] = [d.loops, d.couplings, d.closures, d.shapes, d.tendons, d.actuators, d.cameras]
     everything = [d.bodies, d.joints, d.frames, *others]
     for kind, elements in zip(KINDS, everything, strict=True):
         yield from ((kind, element.name) for element in elements)
@@ -84,5 +85,6 @@ def with_names(d: D, new: Rename) -> D:
             for c in d.configurations
         ),
         disabled_collisions=tuple((on(a), on(b)) for a, b in d.disabled_collisions),
+        cameras=tuple(replace(c, name=new(c.name), body=on(c.body), target=on(c.target)) for c in d.cameras),
         contact_pairs=tuple(replace(p, shapes=(new(p.shapes[0]), new(p.shapes[1]))) for p in d.contact_pairs),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..types import Contents, Joint, JointType, Loop, Pose, rotate, transpose
+from ..types import Camera, Contents, Joint, JointType, Loop, Pose, rotate, transpose
 from .acting import moved_drive, moved_tendon
 from .references import D
 
@@ -57,6 +57,10 @@ def _merged(d: D, body: str, onto: str | None, pose: Pose, fixed: Joint) -> D:
     def put(at: str | None, placed: Pose) -> tuple[str | None, Pose]:
         return (onto, pose @ placed) if at == body else (at, placed)
 
+    def camera(c: Camera) -> Camera:
+        c = replace(c, target=onto) if c.target == body else c
+        return replace(c, body=onto, placement=pose @ c.placement) if c.body == body else c
+
     joints = (j for j in d.joints if j is not fixed)
     return replace(
         d,
@@ -68,4 +72,5 @@ def _merged(d: D, body: str, onto: str | None, pose: Pose, fixed: Joint) -> D:
         tendons=tuple(moved_tendon(t, put) for t in d.tendons),
         actuators=tuple(moved_drive(a, put) for a in d.actuators),
         shapes=tuple(replace(s, body=onto, placement=pose @ s.placement) if s.body == body else s for s in d.shapes),
+        cameras=tuple(camera(c) for c in d.cameras),
     )

@@ -403,7 +403,6 @@ def test_everything_without_use_is_listed() -> None:
     <velocity_decay><linear>0</linear></velocity_decay><light name="l"/><inertial><mass surely="1">1</mass></inertial></link>
     <plugin name="p" filename="p.so"/><plugin name="q" filename="q.so"/>"""
     assert dict(read(inside).unused) == {
-        "bodies with gravity compensation": "1",
         "plugins": "2",
         "sensors": "1",
         "lights": "1",

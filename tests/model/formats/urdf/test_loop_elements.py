@@ -298,7 +298,6 @@ REFUSED = {
         ["loop 'ring'", "axis and axis2 are parallel"],
     ),
     "coupling of unknown type": (PAIR + gear("g", "a", "b", "1", "rubber"), ["coupling 'g'", "rubber", "rolling"]),
-    "coupling without ratio": (PAIR + gear("g", "a", "b", "1").replace("<ratio", "<x"), ["coupling 'g'", "<ratio>"]),
     "ratio not a number": (PAIR + gear("g", "a", "b", "six"), ["coupling 'g'", "value", "six"]),
     "infinite ratio": (PAIR + gear("g", "a", "b", "inf"), ["coupling 'g'", "value", "finite"]),
     "coupling to nowhere": (PAIR + gear("g", "c", "b", "1"), ["coupling 'g'", "predecessor", "'c'", "not defined"]),

@@ -222,7 +222,7 @@ def limbs(d: Contents) -> Iterator[Limb]:
     waiting = [*reversed(outward[None])]
     waiting += [Joint("", JointType.FIXED, None, name) for name in reversed([*bodies]) if name in roots]
     occupied = {x for pair in d.disabled_collisions for x in pair}
-    occupied |= {f.body for f in d.frames} | {s.body for s in d.shapes}
+    occupied |= {f.body for f in d.frames} | {s.body for s in d.shapes} | {x for c in d.cameras for x in (c.body, c.target)}
     occupied |= {end for loop in d.loops for end in (loop.predecessor, loop.successor)}
 
     def passes(chain: list[Joint]) -> bool:

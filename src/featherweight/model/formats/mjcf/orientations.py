@@ -48,7 +48,7 @@ def make_orientations_plain(mujoco: Any, spec: Any) -> None:
 
 def _orientations(spec: Any) -> Iterator[tuple[Any, str, Any]]:
     """Elements, the names of their quaternions, and what may stand for those."""
-    for element in (*spec.bodies, *spec.frames, *spec.geoms, *spec.sites):
+    for element in (*spec.bodies, *spec.frames, *spec.geoms, *spec.sites, *spec.cameras):
         yield element, "quat", element.alt
         if hasattr(element, "ialt"):  # of a body's inertia
             yield element, "iquat", element.ialt

@@ -39,6 +39,7 @@ from ..robot_numbers import unlimited
 from ..robot_source import RobotSource
 from ..unsupported import Unsupported
 from ..xml import Names, shortened
+from .camera_elements import read_cameras
 from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
 from .drives import MujocoForces
 from .equality import (
@@ -173,6 +174,7 @@ def _check_finite(model: Any, source: str) -> None:
         "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness", "jnt_actfrcrange"),
         "pair": ("pair_friction", "pair_margin"),
         "site": ("site_pos", "site_quat"),
+        "camera": ("cam_pos", "cam_quat", "cam_fovy", "cam_intrinsic", "cam_sensorsize"),
         "equality": ("eq_data",),
         "tendon": ("tendon_length0",),
         "actuator": ("actuator_armature", "actuator_gear", "actuator_gainprm", "actuator_biasprm"),
@@ -264,6 +266,7 @@ class _Elements:
             integrator=integrator,
             impratio=float(self.model.opt.impratio),
             fluid=self._fluid(),
+            cameras=tuple(read_cameras(self.model, self.names)),
             cone=self.mujoco.mjtCone(self.model.opt.cone).name.removeprefix("mjCONE_").lower(),
         )
 
@@ -289,7 +292,9 @@ class _Elements:
             self.joints.append(joint)
             self.read_joints[j] = (joint_name, joint.type)
             parent, placement = child, Pose()
-        self.bodies.append(Body(name, self._inertia(i), as_rotation(model.body_iquat[i]) if self._fluid() else None))
+        axes = as_rotation(model.body_iquat[i]) if self._fluid() else None
+        passive = not (disabled(self.mujoco, model.opt, "SPRING") and disabled(self.mujoco, model.opt, "DAMPER"))
+        self.bodies.append(Body(name, self._inertia(i), axes, float(model.body_gravcomp[i]) if passive else 0.0))
 
     def _joint(self, j: int, name: str, parent: str, child: str, placement: Pose) -> Joint:
         """MuJoCo turns or moves the body from where it lies at qpos0; a free joint's coordinates are its whole pose."""
@@ -350,11 +355,13 @@ class _Elements:
 def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
     ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
     plain = (
-        ("cameras", model.ncam),
         ("lights", model.nlight),
         ("mocap bodies, held fixed", model.nmocap),
         ("swing limits of ball joints", np.count_nonzero(ball & (model.jnt_limited != 0))),
-        ("bodies with gravity compensation", np.count_nonzero(model.body_gravcomp)),
+        (
+            "gravity compensation by drives with limits (actuatorgravcomp), which do not cut it",
+            np.count_nonzero(model.jnt_actgravcomp & model.jnt_actfrclimited) if model.body_gravcomp.any() else 0,
+        ),
         ("bodies with forces of plugins", np.count_nonzero(model.body_plugin >= 0)),
         ("custom fields", model.nnumeric + model.ntext),
     )

@@ -21,7 +21,7 @@ EQUATING = {"anchor", "relpose", "polycoef", "torquescale", "coef"}
 WEIGHING = {"mass", "diaginertia", "fullinertia", "density", "armature", "gear"}
 PULLING = {"damping", "frictionloss", "stiffness", "springref", "springdamper", "actuatorfrcrange", "ctrlrange", "forcerange"}
 PULLING |= {"kp", "kv", "gainprm", "biasprm", "friction"}
-SHOWING = {"rgba", "scale", "vertex", "refpos", "refquat"}
+SHOWING = {"rgba", "scale", "vertex", "refpos", "refquat", "fovy", "sensorsize", "focal", "principal", "resolution"}
 READ = PLACING | EQUATING | WEIGHING | PULLING | SHOWING
 
 COPIES = 1_000  # of what stands in <replicate>, and elements of <composite>, in the whole file

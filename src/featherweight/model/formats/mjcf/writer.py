@@ -11,9 +11,10 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 from ...editing.joint_types import zero_position
 from ...editing.notes import warn
 from ...editing.references import supports
-from ...types import START, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
+from ...types import START, Camera, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
 from ..urdf.numbers_written import written
 from .as_bodies import Limb, as_bodies, limbs, without_world
+from .camera_elements import write_camera
 from .contact_elements import write_contacts
 from .equality_elements import Equalities
 from .geom_elements import Geoms, place, soften
@@ -103,13 +104,16 @@ def _bodies(
     elements: dict[str | None, Element] = {None: world}
     depths: dict[str | None, int] = {None: 0}
     inertials = Inertials(file, lost)
-    drawn, marked = _by_body(d.shapes), _by_body(d.frames)
+    eyes = lost.unique([c.name for c in d.cameras], "cameras")
+    drawn, marked, seen_from = _by_body(d.shapes), _by_body(d.frames), _by_body(d.cameras)
 
     def furnish(body: str | None) -> None:
         for k in drawn.get(body, ()):
             geoms.write(elements[body], k)
         for k in marked.get(body, ()):
             place(SubElement(elements[body], "site", name=names[k]), Pose.of(d.frames[k].placement, names[k]))
+        for k in seen_from.get(body, ()):
+            write_camera(SubElement(elements[body], "camera", name=eyes[k]), d.cameras[k])
 
     furnish(None)
     for limb in file:
@@ -120,6 +124,8 @@ def _bodies(
             raise ModelError(f"{d.source}: {problem}; save the robot as .urdf, or lock joints")
         elements[name] = element = SubElement(elements[limb.parent], "body", name=name)
         place(element, limb.placement)
+        if limb.body.gravity_compensation:
+            element.set("gravcomp", written(limb.body.gravity_compensation))
         inertials.write(element, name)
         for j in limb.joints:
             _joint(element, j, lost)
@@ -130,7 +136,7 @@ def _bodies(
     return elements
 
 
-def _by_body(elements: Sequence[Shape | Frame]) -> dict[str | None, list[int]]:
+def _by_body(elements: Sequence[Shape | Frame | Camera]) -> dict[str | None, list[int]]:
     """Numbers of what lies on each body."""
     found: dict[str | None, list[int]] = {}
     for k, x in enumerate(elements):

@@ -50,7 +50,7 @@ def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     unsupported = Unsupported(options.get("unsupported", REFUSE))
     models = Models(file, unsupported)
     mechanism = Mechanism(models, options.get("mimic", FOLLOW), unsupported)
-    bodies = [Body(part.name, _inertia(part, models, unsupported)) for part in models.links]
+    bodies = [_body(part, models, unsupported) for part in models.links]
     couplings = mechanism.couplings(file.name)
     shapes = read_shapes(models, file)
     joints = mechanism.joints
@@ -76,6 +76,12 @@ def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
         timestep=None if world is None else _timestep(world, file.name),
     )
     return _with_own_names(d, models)
+
+
+def _body(part: NamedElement, models: Models, unsupported: Unsupported) -> Body:
+    """Return a link; the weight of one without gravity is compensated."""
+    weighs = flag(part.element, "gravity", True, part.where)
+    return Body(part.name, _inertia(part, models, unsupported), gravity_compensation=0.0 if weighs else 1.0)
 
 
 def _inertia(part: NamedElement, models: Models, unsupported: Unsupported) -> Inertia:
@@ -151,10 +157,8 @@ def _timestep(world: Element, source: str) -> float | None:
 
 
 def _unused(models: Models, mechanism: Mechanism) -> Iterator[tuple[str, str]]:
-    heavy = [part for part in models.links if not flag(part.element, "gravity", True, part.where) and not part.scope.static]
     textures = sum(1 for root in models.elements for tag in ("script", "pbr") for _ in root.iterfind(f".//material/{tag}"))
     kinds = (
-        ("bodies with gravity compensation", f"{len(heavy)}" if heavy else ""),
         ("limits and forces of joints that close loops, gear others or have no axis", ", ".join(dict.fromkeys(mechanism.lost))),
         ("position limits of joints without limits", ", ".join(mechanism.ranged)),
         ("joints of static models", ", ".join(mechanism.on_static)),

@@ -96,7 +96,8 @@ def _coupling(name: str, element: Element, paths: Paths, source: str) -> Equatio
     to_predecessor, to_successor = paths.between(element, where)
     for joint in to_predecessor + to_successor:
         _require_one_coordinate(joint, where)
-    ratio = exact(read_scalar(required(element, "ratio", where), "value", where))
+    given = only(element, "ratio", where)
+    ratio = Fraction(1) if given is None else exact(read_scalar(given, "value", where))
     row = {joint.name: ratio for joint in to_predecessor if ratio} | {joint.name: Fraction(-1) for joint in to_successor}
     leaders = tuple(joint.name for joint in reversed(to_predecessor))
     return Equation(name, where, row, leaders, tuple(joint.name for joint in reversed(to_successor)))

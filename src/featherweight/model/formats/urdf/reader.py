@@ -12,12 +12,13 @@ from dataclasses import replace
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from ....names import listed
 from ...description import Description
 from ...types import Body, Inertia, Joint, JointType, ModelError
 from ..choices import FOLLOW, INDEPENDENT, REFUSE, unused_integrator
 from ..robot_numbers import inertia_at, ordered_limits, unlimited, unused_inertias
 from ..robot_source import RobotSource
-from ..xml import attribute, counted, named, only, read_scalar, required
+from ..xml import attribute, counted, named, only, read_scalar, required, shortened
 from .drive_elements import read_actuators
 from .elements import read_axis, read_origin, robot_element
 from .known_elements import unknown_attributes, unknown_elements
@@ -28,6 +29,8 @@ JOINT_TYPES = {str(t): t for t in JointType} | {"ball": JointType.SPHERICAL}
 WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
 WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
 DYNAMICS = ("damping", "friction", "armature", "stiffness")  # attributes that are not negative
+RATES = {"acceleration", "deceleration", "jerk"}  # attributes of <limit> in URDF 1.2, which nothing here uses
+VERSIONS = ("1.0", "1.1", "1.2")
 UNEXPANDED = "pass xacro_args={}, if you trust the file, whose expressions run then; or run it through the xacro program first"
 
 
@@ -47,11 +50,12 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
         <loop name type> <predecessor link><origin/></predecessor> <successor link><origin/></successor> <axis xyz/> </loop>
         <coupling name> <predecessor link/> <successor link/> <ratio value/> </coupling>
 
-    with the types of `LoopType` (and continuous, ball, fixed), the axis in the frames of both ends, and in universal joints
-    an `<axis2>` likewise, without which one perpendicular to the axis is chosen. A coupling: ratio × (sum of the coordinates
-    from the nearest common ancestor to the predecessor) = (sum of those to the successor). A fixed joint's name stands for its
-    child link. A coupling may also say itself which joint follows which others, by polynomials without a constant, which is
-    the offset; and drives with a control are those of `Actuator`, whose numbers have the same names:
+    as in URDF+ (Chignoli, Slotine, Wensing and Kim 2024), with the types of `LoopType` (and continuous, ball, fixed), the axis
+    in the frames of both ends, and in universal joints an `<axis2>` likewise, without which one perpendicular to the axis is
+    chosen. A coupling: ratio × (sum of the coordinates from the nearest common ancestor to the predecessor) = (sum of those to
+    the successor); the ratio is 1 unless given. A fixed joint's name stands for its child link. A coupling may also say itself
+    which joint follows which others, by polynomials without a constant, which is the offset; and drives with a control are
+    those of `Actuator`, whose numbers have the same names:
 
         <coupling name joint offset> <term joint coefficients="c1 c2 ..."/> </coupling>
         <actuator name joint gear gain bias control force/>
@@ -213,6 +217,8 @@ def _unused(robot: Element, bodies: Iterable[Body], mimic: str) -> Iterator[tupl
         yield "couplings", f"mimic of {', '.join(mimics)}, taken as independent"
     if tags["sensor"]:
         yield "sensors", f"{tags['sensor']}"
+    if (version := robot.get("version", VERSIONS[0]).strip()) not in VERSIONS:
+        yield "version", f"{shortened(version)}, read as {VERSIONS[-1]}"
     yield from _unused_of_joints(robot)
     if unknown := counted(unknown_elements(robot)):
         yield "unknown elements", unknown
@@ -229,6 +235,11 @@ def _unused_of_joints(robot: Element) -> Iterator[tuple[str, str]]:
             count["range"] += not ranged and ("lower" in limit.attrib or "upper" in limit.attrib)
     if count["range"]:
         yield "position limits of joints without limits", _joints(count["range"])
+    of_rates = (
+        joint.get("name", "") for joint in robot.findall("joint") for x in joint.findall("limit") if x.attrib.keys() & RATES
+    )
+    if names := [*dict.fromkeys(of_rates)]:
+        yield "limits of acceleration, deceleration and jerk", listed(names)
     for kind, tag in (("safety controllers", "safety_controller"), ("calibrations", "calibration")):
         if elements := robot.findall(f"joint/{tag}"):
             yield kind, _joints(len(elements))

@@ -59,6 +59,10 @@ def _lost(d: Contents) -> Iterator[str]:
         yield f"the tendons {listed([t.name for t in d.tendons])}"
     if others := [a.name for a in d.actuators if not is_plain(a)]:
         yield f"the actuators {listed(others)}, which act on tendons or at frames, or not linearly: save it as .xml"
+    if names := [b.name for b in d.bodies if b.gravity_compensation]:
+        yield f"the gravity compensation of the bodies {listed(names)}"
+    if d.cameras:
+        yield f"the cameras {listed([c.name for c in d.cameras])}"
     if d.fluid is not None:
         yield f"the fluid that it moves in ({d.fluid.density:g} kg/m³, {d.fluid.viscosity:g} Pa s)"
     for kind, names in unsayable(d.shapes).items():

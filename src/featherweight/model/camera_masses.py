@@ -1,0 +1,63 @@
+"""What cameras of a description refer to: bodies, and the masses whose centres they follow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from ..names import hint, listed
+from .model import PointMass
+from .types import WORLD, Camera, CameraMode, Contents, Joint, ModelError, Vector
+
+CENTERED = (CameraMode.TRACKCOM, CameraMode.TARGETBODYCOM)
+
+
+def require_cameras(d: Contents) -> None:
+    """Raise ModelError for cameras of one name, on bodies that are not there, or without a picture."""
+    known = {b.name for b in d.bodies} | {WORLD, None}
+    names = [c.name for c in d.cameras]
+    for k, c in enumerate(d.cameras):
+        where = f"{d.source}: camera {c.name!r}"
+        if c.name in names[:k]:
+            raise ModelError(f"{where}: another camera has this name; rename one of them")
+        for body in (c.body, c.target):
+            if body not in known:
+                shown = [b.name for b in d.bodies if b.name not in d.virtual]
+                remedy = f"the bodies are {listed(shown)}"
+                raise ModelError(f"{where}: {body!r} is no body{hint(str(body), shown)}; {remedy}")
+        if not (c.field_of_view > 0.0 and (c.orthographic or c.field_of_view < math.pi)):
+            raise ModelError(f"{where}: its field_of_view is {c.field_of_view:g}; give an angle in rad between 0 and π")
+
+
+def followed(c: Camera) -> str | None:
+    """The link that a camera goes with or looks at, beyond the one that it is fixed to."""
+    return c.target if c.has_target else c.body
+
+
+def followed_masses(
+    d: Contents, joints: Iterable[Joint], point: Callable[[str, Vector], tuple[str | None, Vector]]
+) -> tuple[tuple[PointMass, ...], ...]:
+    """For each camera the masses whose centre it follows or looks at: of a link and all links that it carries.
+
+    `joints` are in depth-first order, and `point` says where a point of a link is on a moving body.
+    """
+    if not any(c.mode in CENTERED for c in d.cameras):
+        return ((),) * len(d.cameras)
+    inertias, order = {b.name: b.inertia for b in d.bodies}, [*joints]
+
+    def masses(c: Camera) -> tuple[PointMass, ...]:
+        if c.mode not in CENTERED:
+            return ()
+        root = None if followed(c) == WORLD and WORLD not in inertias else followed(c)
+        carried: set[str | None] = {root}
+        for j in order:
+            if j.parent in carried:
+                carried.add(j.child)
+        links = [name for name in inertias if name in carried and inertias[name].mass > 0.0]
+        return tuple(_point_mass(point(name, inertias[name].center), inertias[name].mass) for name in links)
+
+    return tuple(map(masses, d.cameras))
+
+
+def _point_mass(at: tuple[str | None, Vector], mass: float) -> PointMass:
+    return PointMass(at[0], mass, at[1])

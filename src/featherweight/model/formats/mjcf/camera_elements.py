@@ -1,0 +1,64 @@
+"""`<camera>` elements of MJCF files: read from MuJoCo's compiled model, and written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from ...types import Camera, CameraMode, CameraSensor
+from ..urdf.numbers_written import written
+from ..xml import Names
+from .geom_elements import place
+from .numbers import as_pose
+
+
+def read_cameras(model: Any, bodies: Sequence[str]) -> Iterator[Camera]:
+    """All cameras, on bodies of these names. Angles are in degrees in the file, whatever its compiler's are."""
+    names = Names(model.camera(k).name for k in range(model.ncam))
+    for k in range(model.ncam):
+        target = int(model.cam_targetbodyid[k])
+        mode = MODES[int(model.cam_mode[k])]
+        if target < 0 and mode in (CameraMode.TARGETBODY, CameraMode.TARGETBODYCOM):
+            mode = CameraMode.FIXED  # which MuJoCo takes it for
+        orthographic = bool(model.cam_projection[k] if hasattr(model, "cam_projection") else model.cam_orthographic[k])
+        extent = float(model.cam_fovy[k])
+        sensor, resolution = None, (int(model.cam_resolution[k][0]), int(model.cam_resolution[k][1]))
+        width, height = map(float, model.cam_sensorsize[k])
+        if width > 0.0 and height > 0.0:
+            fx, fy, cx, cy = map(float, model.cam_intrinsic[k])
+            sensor = CameraSensor((width, height), (fx, fy), (cx, cy))
+        yield Camera(
+            model.camera(k).name or names.new(f"camera{k}"),
+            bodies[model.cam_bodyid[k]],
+            as_pose(model.cam_pos[k], model.cam_quat[k]),
+            extent if orthographic else math.radians(extent),
+            mode,
+            bodies[target] if target >= 0 else None,
+            sensor,
+            None if resolution == ONE_PIXEL else resolution,
+            orthographic,
+        )
+
+
+MODES = tuple(CameraMode)  # in the order of MuJoCo's numbers
+ONE_PIXEL = (1, 1)  # MuJoCo's default
+
+
+def write_camera(element: Element, c: Camera) -> None:
+    """Write a camera into its element, which has its name."""
+    place(element, c.placement)
+    if c.mode is not CameraMode.FIXED:
+        element.set("mode", c.mode)
+    if c.has_target:
+        element.set("target", "world" if c.target is None else c.target)
+    if c.resolution is not None:
+        element.set("resolution", written(*c.resolution))
+    if c.orthographic:
+        element.set("projection", "orthographic")
+    if c.sensor is not None:
+        for key, value in zip(("sensorsize", "focal", "principal"), c.sensor, strict=True):
+            element.set(key, written(*value))
+    else:
+        element.set("fovy", written(c.field_of_view if c.orthographic else math.degrees(c.field_of_view)))

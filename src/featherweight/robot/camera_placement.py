@@ -1,0 +1,83 @@
+"""Where a robot's cameras are, and which way they look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..model.model import PointMass
+from ..model.types import CameraMode, Frame
+from ..names import choose_from
+from .start import drawn
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+UP = np.array([0.0, 0.0, 1.0])
+ORIGIN = "origin"
+TINY = 1e-15  # [m] of a vector without a direction
+
+
+class CameraPlacement:
+    """Function of q (..., nq): the frame of a camera in the world, homogeneous matrices (..., 4, 4).
+
+    The camera looks along -z of its frame, with x to the right and y up in its picture. Its mode is obeyed, as by MuJoCo: one
+    that tracks has the offset and the orientation that it has in `start`, the configuration that the robot's file draws; one
+    with a target is turned about its place to look there, upright.
+
+    Raises ValueError for a camera that the robot does not have.
+    """
+
+    def __init__(self, robot: Any, name: str) -> None:
+        known = [c.name for c in robot.cameras]
+        if name not in known:
+            raise ValueError(f"{robot.name} has no camera {choose_from(name, known)}")
+        self.robot, self.camera = robot, robot.cameras[known.index(name)]
+        self._masses = robot.model.camera_masses[known.index(name)]
+        self.start = drawn(robot)
+
+    def __call__(self, q: Any) -> Array:
+        """Return the camera's frame in the world at q."""
+        c = self.camera
+        if c.mode in (CameraMode.TRACK, CameraMode.TRACKCOM):
+            T = np.broadcast_to(self._fixed(self.start), (*np.shape(q)[:-1], 4, 4)).copy()
+            T[..., :3, 3] += self._followed(q) - self._followed(self.start)
+            return T
+        T = self._fixed(q)
+        if c.has_target:
+            T[..., :3, :3] = _looking_along(self._followed(q) - T[..., :3, 3])
+        return T
+
+    def _fixed(self, q: Any) -> Array:
+        """Where the camera is if it goes with its body."""
+        at = Frame(self.camera.name, self.camera.body, self.camera.placement)
+        return np.array(self.robot.frame_placement(at)(q))
+
+    def _followed(self, q: Any) -> Array:
+        """The point (..., 3) that the camera follows or looks at."""
+        if self._masses:
+            return self._center(self._masses, q)
+        link = self.camera.target if self.camera.has_target else self.camera.body
+        return np.array(self.robot.frame_placement(Frame(ORIGIN, link))(q))[..., :3, 3]
+
+    def _center(self, masses: tuple[PointMass, ...], q: Any) -> Array:
+        bodies = list(dict.fromkeys(m.body for m in masses))
+        T = np.array(self.robot.frame_placement([Frame(ORIGIN, body) for body in bodies])(q))
+        moments = sum(
+            m.mass * (T[..., bodies.index(m.body), :3, :3] @ np.array(m.center) + T[..., bodies.index(m.body), :3, 3])
+            for m in masses
+        )
+        return np.asarray(moments / sum(m.mass for m in masses))
+
+
+def _looking_along(direction: Array) -> Array:
+    """Orientations (..., 3, 3) of upright cameras that look along vectors (..., 3), as MuJoCo makes them."""
+    z = _unit(-direction)
+    x = _unit(np.cross(UP, z))
+    return np.stack([x, _unit(np.cross(z, x)), z], axis=-1)
+
+
+def _unit(v: Array) -> Array:
+    """Vectors (..., 3) at length one; x for those without a direction, as MuJoCo has it."""
+    length = np.linalg.norm(v, axis=-1, keepdims=True)
+    return np.where(length < TINY, np.array([1.0, 0.0, 0.0]), v / np.maximum(length, TINY))

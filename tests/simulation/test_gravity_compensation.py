@@ -1,0 +1,163 @@
+"""Weight that is compensated (MJCF's gravcomp), beside MuJoCo."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+
+mujoco = pytest.importorskip("mujoco")
+
+CARRIED = """<mujoco><option timestep="0.002" gravity="1 -2 -9" integrator="{integrator}"/><worldbody>
+<body name="trunk" pos="0 0 1" gravcomp="0.4"><freejoint/><geom type="box" size=".1 .2 .05" pos=".02 .03 .01" mass="10"/>
+  <body name="arm" pos=".3 0 0" gravcomp="1"><joint name="a" axis="0 1 0" damping="0.3"/>
+    <geom type="capsule" fromto="0 0 0 .3 .1 0" size=".04" mass="2"/>
+    <body name="fist" pos=".3 .1 0" euler="0 40 0" gravcomp="1.5"><geom size=".05" pos="0 .1 0" mass="1"/></body></body></body>
+<body name="leg" pos="2 0 1"><joint name="b" axis="1 0 0"/><joint name="c" axis="0 1 0"{spring}/>
+  <geom type="ellipsoid" size=".1 .2 .3" pos="0 0 -.5" mass="3"/>
+  <body name="foot" pos="0 0 -0.8" gravcomp="-0.5"><joint name="d" axis="0 1 0"/>
+    <geom size=".1" pos=".1 0 0" mass="1"/></body></body>
+<body name="ball" pos="4 0 1" gravcomp="0.8"><joint type="ball"/>
+  <geom type="cylinder" size=".1 .2" pos="0 .3 -.5" mass="1"/></body>
+</worldbody>{more}</mujoco>"""
+SPRING = ' stiffness="3"'
+DRIVE = '<actuator><position name="m" joint="a" kp="40" kv="3"/></actuator>'
+GEAR = '<equality><joint joint1="d" joint2="c" polycoef="0 -0.5 0 0 0" solref="0.005 1"/></equality>'
+
+
+def text(integrator: str = "Euler", more: str = "", spring: str = "") -> str:
+    return CARRIED.format(integrator=integrator, more=more, spring=spring)
+
+
+def beside_mujoco(file: str, steps: int) -> float:
+    """Return the greatest difference of velocities from a random start."""
+    model = mujoco.MjModel.from_xml_string(file)
+    data = mujoco.MjData(model)
+    robot = fw.load(file)
+    sim = fw.Simulation(robot, v=np.random.default_rng(0).standard_normal(robot.nv), shapes=False)
+    order = fw.MujocoOrder(robot, model)
+    data.qpos[:], data.qvel[:] = order.state(sim.q, sim.v)
+    worst = 0.0
+    for _ in range(steps):
+        mujoco.mj_step(model, data)
+        sim.step()
+        worst = max(worst, np.abs(order.state(sim.q, sim.v).qvel - data.qvel).max())
+    return worst
+
+
+def test_motion_is_mujocos() -> None:
+    """Of free bodies, hinges, ball joints, links fixed to others, parts, more than all and less than none of the weight; the
+    difference is rounding in 200 steps, of velocities of order 10."""
+    assert beside_mujoco(text(), 200) < 1e-11
+    without = re.sub(r'gravcomp="\S*"', "", text())
+    assert np.abs(after(text()) - after(without)).max() > 0.1
+
+
+def after(file: str, **options: Any) -> Any:
+    sim = fw.Simulation(fw.load(file), shapes=False, **options)
+    sim.run(0.1)
+    return sim.v
+
+
+def test_motion_by_runge_kutta_is_mujocos() -> None:
+    """To the order of the methods, which differ on rotations."""
+    assert beside_mujoco(text("RK4", spring=SPRING), 200) < 1e-7
+
+
+def test_the_midpoint_rule_has_it_too() -> None:
+    """With steps of 0.1 ms it comes to what Runge-Kutta has; its errors are of the order (h v)², 1e-6, of velocities of 10."""
+    midpoint, fine = (after(text(spring=SPRING), step=1e-4, integrator=x) for x in ("midpoint", "rk4"))
+    np.testing.assert_allclose(midpoint, fine, rtol=0.0, atol=1e-4)
+
+
+def test_a_body_that_is_carried_whole_stays_and_flies_straight() -> None:
+    file = text().replace('gravcomp="0.4"', 'gravcomp="1"').replace('gravcomp="1.5"', 'gravcomp="1"')
+    robot = fw.load(file)
+    v = np.zeros(robot.nv)
+    v[2] = 3.0  # up, for a second: the guard of the energy sees the compensation
+    sim = fw.Simulation(robot, v=v, shapes=False)
+    sim.run(1.0)
+    np.testing.assert_allclose(sim.v[:7], v[:7], atol=1e-10)
+    np.testing.assert_allclose(sim.q[2] - robot.start()[2], 3.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("more", [GEAR, DRIVE], ids=["gear", "drive"])
+def test_forces_of_couplings_and_drives_add_up_with_it(more: str) -> None:
+    """As with the same robot without compensation, under forces at joints with the power of the weights that are carried."""
+    file = text(more=more)
+    robot, bare = fw.load(file), fw.load(re.sub(r'gravcomp="\S*"', "", file))
+    carried, given = fw.Simulation(robot, shapes=False), fw.Simulation(bare, shapes=False)
+    control = np.full(len(robot.actuators), 0.3)
+    model = mujoco.MjModel.from_xml_string(file)
+    weights = [
+        (
+            fw.Frame("center", model.body(k).name, fw.Pose(p=tuple(model.body_ipos[k]))),
+            model.body_gravcomp[k] * model.body_mass[k],
+        )
+        for k in range(1, model.nbody)
+    ]
+    for _ in range(50):
+        tau = np.zeros(bare.nv)
+        for at, mass in weights:
+            tau -= np.asarray(bare.frame_jacobian(at)(given.q))[:3].T @ (mass * np.array(bare.gravity))
+        given.step(tau=tau, control=control)
+        carried.step(control=control)
+    assert robot.closed == (more == GEAR)
+    np.testing.assert_allclose(carried.v, given.v, rtol=0.0, atol=1e-11)  # rounding, of velocities of order one
+    assert np.abs(carried.v).max() > 0.1
+
+
+def test_robots_of_a_fleet_are_carried_as_one_alone() -> None:
+    robot = fw.load(text())
+    v = np.random.default_rng(1).standard_normal((9, robot.nv))
+    many = fw.Simulation(robot, q=np.tile(robot.start(), (9, 1)), v=v, shapes=False)
+    many.run(0.1)
+    for i in (0, 8):
+        alone = fw.Simulation(robot, v=v[i], shapes=False)
+        alone.run(0.1)
+        np.testing.assert_array_equal(many.v[i], alone.v)
+
+
+def test_saved_files_and_edits_keep_it(tmp_path: Path) -> None:
+    d = fw.read(text())
+    d.save(tmp_path / "again.xml")
+    again = fw.read(tmp_path / "again.xml")
+    parts = {b.name: b.gravity_compensation for b in d.bodies}
+    assert {b.name: b.gravity_compensation for b in again.bodies} == parts
+    assert (parts["trunk"], parts["fist"], parts["foot"], parts["leg"]) == (0.4, 1.5, -0.5, 0.0)
+    for edited in (d.mirrored("y"), d.renamed({"leg": "shank"}), d.with_payload("fist", fw.Inertia(0.1))):
+        assert {b.name.replace("shank", "leg"): b.gravity_compensation for b in edited.bodies} == parts
+    with pytest.warns(fw.ModelWarning, match="the gravity compensation of the bodies trunk, arm, fist, foot, ball"):
+        d.save(tmp_path / "again.urdf")
+
+
+def test_links_of_sdf_files_without_gravity_are_carried() -> None:
+    link = "<link name='{}'>{}<inertial><mass>2</mass></inertial></link>"
+    inside = link.format("light", "<gravity>false</gravity>") + link.format("heavy", "")
+    robot = fw.load(f"<sdf version='1.9'><model name='m'>{inside}</model></sdf>")
+    sim = fw.Simulation(robot, step=1e-3, shapes=False)
+    sim.run(0.5)
+    falling = {j.child: sim.v[j.v_slice][2] for j in robot.joints}
+    assert falling["light"] == pytest.approx(0.0, abs=1e-12) and falling["heavy"] == pytest.approx(-0.5 * 9.8, rel=1e-2)
+
+
+def test_files_that_turn_passive_forces_off_have_none() -> None:
+    off = text().replace('integrator="Euler"/>', '><flag spring="disable" damper="disable"/></option>')
+    assert {b.gravity_compensation for b in fw.read(off).bodies} == {0.0}
+    assert beside_mujoco(off, 20) < 1e-11
+
+
+def test_what_is_not_there_says_so() -> None:
+    robot = fw.load(text())
+    sim = fw.Simulation(robot, q=np.tile(robot.start(), (2, 1)), shapes=False)
+    with pytest.raises(NotImplementedError, match="with gravity compensation are not there"):
+        sim.derivatives()
+    with pytest.raises(NotImplementedError, match="with gravity compensation, cannot vary"):
+        sim.vary(parameters=np.tile(robot.inertial_parameters, (2, 1, 1)))
+    sim.vary(armature=np.tile(robot.armature, (2, 1)), damping=[1.0, 2.0])
+    sim.run(0.1)
