@@ -94,8 +94,7 @@ SOFTNESS: dict[str, Any] = (  # of contacts, once simulations have it
 class Conditions:
     """Under which both simulators move: with or without contacts and limits, and with `shorter` steps.
 
-    MuJoCo may hold constraints nearly `rigid`, and be `bare` of fluids, gravity compensation, tendons of several joints and
-    actuators that we lack.
+    MuJoCo may hold constraints nearly `rigid`, and be `bare` of actuators that we lack.
     """
 
     touching: bool = True
@@ -355,17 +354,11 @@ def changed(model: Any, conditions: Conditions) -> Any:
 
 
 def strip(m: Any, lacking: Array) -> None:
-    """Take out of MuJoCo's model the actuators that we lack, and other forces that reports name."""
-    m.opt.density = m.opt.viscosity = 0.0
-    m.body_gravcomp[:], m.jnt_margin[:] = 0.0, 0.0
+    """Take out of MuJoCo's model the actuators that we lack."""
     if len(lacking) == len(m.actuator_gainprm):  # each has one control
         m.actuator_gainprm[lacking], m.actuator_biasprm[lacking] = 0.0, 0.0
         for kinds in (m.actuator_gaintype, m.actuator_biastype):
             kinds[lacking] = 0
-    for t in range(m.ntendon):
-        if m.tendon_num[t] > 1 or m.wrap_type[m.tendon_adr[t]] != int(mujoco.mjtWrap.mjWRAP_JOINT):
-            for forces in (m.tendon_stiffness, m.tendon_damping, m.tendon_frictionloss, m.tendon_limited):
-                forces[t] = 0
 
 
 def joint_errors(m: Any, ours: Array, theirs: Array) -> Array:

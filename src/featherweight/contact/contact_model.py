@@ -30,32 +30,43 @@ class ContactModel(NamedTuple):
     turning: Matrix = NO_TURNING  # (candidates, 2) [m] friction against spinning and rolling, or none
 
 
-def limited_rows(lower: Vector, upper: Vector, friction: Vector) -> Integers:
-    """Return the degrees of freedom of all joints (n,) that have limits, or dry friction."""
-    return np.flatnonzero((friction > 0.0) | np.isfinite(lower) | np.isfinite(upper))
+def limited_rows(lower: Vector, upper: Vector, friction: Vector, held: Integers | None = None) -> Integers:
+    """Return the rows of all joints and lengths (n,) that have limits or dry friction, or that an equality holds."""
+    kept = np.zeros(len(friction), bool) if held is None else held >= 0
+    return np.flatnonzero((friction > 0.0) | np.isfinite(lower) | np.isfinite(upper) | kept)
 
 
-def joint_rows(at: Integers, lower: Vector, upper: Vector, friction: Vector, step: float) -> JointRows:
+def joint_rows(
+    at: Integers, lower: Vector, upper: Vector, friction: Vector, step: float, held: Integers | None = None
+) -> JointRows:
     """Return the rows of `limited_rows`.
 
-    All are by degree of freedom of all joints (n,): the place of its coordinate in q, its limits [rad, m], and dry friction
-    [N m, N], zero where there is none.
+    All are by row of all joints and lengths (n,): the place of its coordinate, its limits [rad, m], dry friction [N m, N], zero
+    where there is none, and the number of the equality that holds it at zero, -1 where none does.
     """
-    dof = limited_rows(lower, upper, friction)
+    dof = limited_rows(lower, upper, friction, held)
+    held = np.full(len(at), -1) if held is None else held
     each = range(len(dof))
     below = [k for k in each if np.isfinite(lower[dof[k]])]
     above = [k for k in each if np.isfinite(upper[dof[k]])]
     dry = [k for k in each if friction[dof[k]] > 0.0]
-    joint = np.array([*below, *above, *dry], dtype=np.int64)
-    limits, n = len(below) + len(above), len(dry)
+    kept = [k for k in each if held[dof[k]] >= 0]
+    joint = np.array([*below, *above, *dry, *kept], dtype=np.int64)
+    limits, n, free = len(below) + len(above), len(dry), len(kept)
     most = step * friction[dof[dry]]
+    owner = held[dof[kept]]
+    first = [limits + n + int(np.flatnonzero(owner == x)[0]) for x in owner]
+    count = [int(np.count_nonzero(owner == x)) for x in owner]
+    none = np.zeros(limits + n, np.int64)
     return JointRows(
         joint=joint,
         dof=dof[joint].astype(np.int64),
         at=at[dof[joint]].astype(np.int64),
-        bound=np.concatenate([lower[dof[below]], upper[dof[above]], np.zeros(n)]),
-        sign=np.concatenate([np.ones(len(below)), -np.ones(len(above)), np.ones(n)]),
-        friction=np.concatenate([np.zeros(limits, bool), np.ones(n, bool)]),
-        lower=np.concatenate([np.zeros(limits), -most]),
-        upper=np.concatenate([np.full(limits, np.inf), most]),
+        bound=np.concatenate([lower[dof[below]], upper[dof[above]], np.zeros(n + free)]),
+        sign=np.concatenate([np.ones(len(below)), -np.ones(len(above)), np.ones(n + free)]),
+        friction=np.concatenate([np.zeros(limits, bool), np.ones(n + free, bool)]),
+        lower=np.concatenate([np.zeros(limits), -most, np.full(free, -np.inf)]),
+        upper=np.concatenate([np.full(limits, np.inf), most, np.full(free, np.inf)]),
+        first=np.concatenate([none, np.array(first, np.int64)]),
+        holds=np.concatenate([none, np.array(count, np.int64)]),
     )

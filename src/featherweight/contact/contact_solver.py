@@ -190,7 +190,7 @@ def is_struck(p: AssembledProblem, least: float) -> bool:
     k, problem, struck = len(p.problem.mu), p.problem, False
     for r in range(len(p.problem.b) - 2 * k):
         i = 3 * r if r < k else 2 * k + r
-        if r < k or problem.upper[r - k] == np.inf:
+        if r < k or (problem.upper[r - k] == np.inf and problem.lower[r - k] > -np.inf):
             struck |= problem.b[i] - p.approach[i] + p.before[i] < -least
     return struck
 

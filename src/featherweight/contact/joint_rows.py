@@ -1,7 +1,8 @@
 """Rows of joints in the contact problem: limits and dry friction.
 
 A limit is a contact with a gap, the distance sign (q - bound) of its coordinate, and the speed sign q' at which it opens;
-its impulse pushes. Friction is always there, has no gap, and its impulse lies between bounds of both signs.
+its impulse pushes. Friction is always there, has no gap, and its impulse lies between bounds of both signs. What a compliant
+equality holds is always there, too: its gap may have either sign, and its impulse has no bounds.
 """
 
 from __future__ import annotations
@@ -19,22 +20,25 @@ LEAST_RETURN = 1e-6  # of the displacement of the joint that moves farthest; les
 
 
 class JointRows(NamedTuple):
-    """Lower limits, then upper ones, then friction."""
+    """Lower limits, then upper ones, then friction, and what springs and dampers hold at zero."""
 
     joint: Integers  # (rows,) which of the degrees of freedom with limits or friction
     dof: Integers  # (rows,) its velocity among those of all joints
     at: Integers  # (rows,) the place of its coordinate in q
     bound: Vector  # (rows,) [rad, m] of limits
     sign: Vector  # (rows,) 1.0, or -1.0 for an upper limit
-    friction: Booleans  # (rows,)
+    friction: Booleans  # (rows,) whether it always counts: friction, and what is held
     lower: Vector  # (rows,) [N s, N m s], least impulse
     upper: Vector  # (rows,) and greatest
+    first: Integers  # (rows,) of an equality that holds several rows, the first
+    holds: Integers  # (rows,) and how many it holds; 0 of all other rows
 
 
 def write_row_gaps(rows: JointRows, q: Vector, gap: Vector) -> None:
-    """Gaps (rows,) of one robot, infinite for friction, at q (nq,)."""
+    """Gaps (rows,) of one robot, infinite for friction, at its coordinates."""
     for r in range(len(rows.joint)):
-        gap[r] = np.inf if rows.friction[r] else rows.sign[r] * (q[rows.at[r]] - rows.bound[r])
+        rubs = rows.friction[r] and rows.holds[r] == 0
+        gap[r] = np.inf if rubs else rows.sign[r] * (q[rows.at[r]] - rows.bound[r])
 
 
 def write_row_speeds(rows: JointRows, velocity: Vector, speed: Vector) -> None:

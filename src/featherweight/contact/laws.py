@@ -152,7 +152,7 @@ def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw)
         y = yielding_of(model.yielding, candidate)
         law.friction[c], law.restitution[c] = model.friction[candidate], 0.0
         if motion.gap[c] < 0.0:
-            law.stiffness[c] = write_yielding_row(y, motion, law, i, motion.gap[c], h)
+            law.stiffness[c] = write_yielding_row(y, motion, law, i, motion.gap[c], motion.gap[c], h)
         else:
             write_absent_row(motion, law, i)
         for l in range(1, 3):
@@ -164,10 +164,15 @@ def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw)
             continue
         y, j, gap = yielding_of(model.yielding_rows, row), 3 * k + i, motion.gap[k + i]
         law.lower[i], law.upper[i] = joint_rows.lower[row], joint_rows.upper[row]
-        if joint_rows.friction[row]:
-            write_yielding_row(y, motion, law, j, 0.0, h)
+        if joint_rows.holds[row] > 0:
+            first, square = k + i - (row - joint_rows.first[row]), 0.0
+            for x in range(first, first + joint_rows.holds[row]):  # they all count, one after the other
+                square += motion.gap[x] * motion.gap[x]
+            write_yielding_row(y, motion, law, j, gap, sqrt(square), h)
+        elif joint_rows.friction[row]:
+            write_yielding_row(y, motion, law, j, 0.0, 0.0, h)
         elif gap < 0.0:
-            law.stiffness[k + i] = write_yielding_row(y, motion, law, j, gap, h)
+            law.stiffness[k + i] = write_yielding_row(y, motion, law, j, gap, gap, h)
         else:
             write_absent_row(motion, law, j)
 
@@ -177,9 +182,12 @@ def write_absent_row(motion: RowMotion, law: ContactLaw, i: int) -> None:
     law.compliance[i], law.bias[i] = ABSENT, max(motion.approach[i], 0.0)
 
 
-def write_yielding_row(y: Yielding, motion: RowMotion, law: ContactLaw, i: int, gap: float, h: float) -> float:
-    """Write compliance and bias of a row at a gap, and return the stiffness [N/m] there."""
-    d = impedance(y, gap)
+def write_yielding_row(y: Yielding, motion: RowMotion, law: ContactLaw, i: int, gap: float, distance: float, h: float) -> float:
+    """Write compliance and bias of a row at a gap, and return the stiffness [N/m] there.
+
+    The impedance is that at a distance: of several rows of one equality, all together.
+    """
+    d = impedance(y, distance)
     law.compliance[i] = (1.0 - d) / d * y.inverse
     law.bias[i] = motion.approach[i] - motion.before[i] + h * (y.damping * motion.before[i] + y.stiffness * d * gap)
     return y.stiffness * d / law.compliance[i]  # type: ignore[no-any-return]

@@ -75,8 +75,8 @@ class _Assembled:
     def weld(self, predecessor: str, successor: str) -> None:
         """What was one body in the drawing."""
         at = Pose(as_matrix(random_rotation(self.rng)), self.places[successor].p)
-        frames = (self._written(self.places[b].inverse() @ at) for b in (predecessor, successor))
-        self.loops.append(Loop(f"loop{len(self.loops)}", LoopType.WELD, predecessor, successor, *frames))
+        on, to = (self._written(self.places[b].inverse() @ at) for b in (predecessor, successor))
+        self.loops.append(Loop(f"loop{len(self.loops)}", LoopType.WELD, predecessor, successor, on, to))
 
     def ring(self, points: Array, axes: Array, begin: str, end: str) -> list[str]:
         """Bodies in series from one to another, on joints at points, the last welded to `end`."""

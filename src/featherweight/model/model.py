@@ -10,7 +10,7 @@ from ..names import missing_attribute
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
 from .topology import Topology
 from .tree import Tree
-from .types import Actuator, Camera, Configuration, Fluid, Inertia, JointType, Pose, Shape, Tendon, Vector
+from .types import Actuator, Camera, Configuration, Coupling, Fluid, Inertia, JointType, Loop, Pose, Shape, Tendon, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,13 @@ class PointMass(NamedTuple):
     center: Vector
 
 
+class HeldLoop(NamedTuple):
+    """A loop that springs and dampers hold, and the centres of mass of the links that it joins, in their frames of the file."""
+
+    loop: Loop
+    centers: tuple[Vector, Vector]
+
+
 @dataclass(frozen=True)
 class Model:
     """A robot: what users may ask, and the arrays that algorithms read."""
@@ -132,6 +139,8 @@ class Model:
     cone: str | None = None
     fluid: Fluid | None = None
     drag: tuple[DragBox, ...] = ()  # of links in a fluid
+    held_loops: tuple[HeldLoop, ...] = ()  # equalities that are compliant: no part of the robot's functions
+    held_couplings: tuple[Coupling, ...] = ()
     cameras: tuple[Camera, ...] = ()  # on links of the file
     carried: tuple[PointMass, ...] = ()  # weights that gravity compensation carries
     camera_masses: tuple[tuple[PointMass, ...], ...] = ()  # whose centre each camera follows or looks at; () for origins

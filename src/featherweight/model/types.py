@@ -168,6 +168,8 @@ class Loop:
     successor: str | None  # likewise
     predecessor_frame: Pose = Pose()
     successor_frame: Pose = Pose()
+    softness: Softness = DEFAULT_SOFTNESS  # where equalities are compliant
+    torque_scale: float = 1.0  # MJCF's: of a weld's rotation, by which it counts beside its displacement [m]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,7 @@ class Coupling:
     joint: str
     terms: tuple[tuple[str, tuple[float, ...]], ...]
     offset: float = 0.0
+    softness: Softness = DEFAULT_SOFTNESS  # where equalities are compliant
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from ..model.editing.references import joint_of, on_bodies
 from ..model.expansion import build_model
 from ..model.formats.registry import load_description
 from ..model.formats.unsupported import LEFT_OUT
+from ..model.held_equalities import COMPLIANT, EQUALITIES, EXACT, with_held_equalities
 from ..model.types import Contents, ModelWarning, plain
-from ..names import knows_keywords
+from ..names import hint, knows_keywords
 from .closing.soundness import require_mass
 from .model_view import ModelView
 from .robot import Robot
@@ -68,6 +69,7 @@ def load(
     independent: Iterable[str] | None = None,
     execution: str = "auto",
     loop_tolerance: float = LOOP_TOLERANCE,
+    equalities: str = EXACT,
 ) -> Robot:
     """Load a robot from a URDF (.urdf), MJCF (.xml) or xacro (.xacro) file, or from its text.
 
@@ -95,6 +97,10 @@ def load(
     follow others cannot be among them. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the
     robot; with loops or couplings it is never rolled.
 
+    `equalities="compliant"` holds loops and couplings by springs and dampers, as MuJoCo holds equality constraints, with the
+    softness of the file (solref, solimp): the robot is then the tree without them, with all joints in q and v, and its
+    functions know nothing of them. Simulations hold them with `contact="compliant"` or "as in the file".
+
     Loops that contradict each other because numbers are rounded are closed as far as they can be, if that leaves no more than
     `loop_tolerance` [m, rad]; constraints that follow from others but for that are left out, and `robot.report()` tells what
     is left of each loop.
@@ -113,7 +119,8 @@ def load(
         unsupported=unsupported,
         srdf=srdf,
     )
-    robot = build(description, base, gravity, independent=independent, execution=execution, loop_tolerance=loop_tolerance)
+    options = {"independent": independent, "execution": execution, "loop_tolerance": loop_tolerance, "equalities": equalities}
+    robot = build(description, base, gravity, **options)  # type: ignore[arg-type]
     if contradicting := robot.report().get(CONTRADICTING):
         warnings.warn(
             f"{robot.model.source}: loops that close no further than to {contradicting}: rounded numbers make them contradict "
@@ -140,6 +147,7 @@ def build(
     independent: Iterable[str] | None = None,
     execution: str = "auto",
     loop_tolerance: float = LOOP_TOLERANCE,
+    equalities: str = EXACT,
 ) -> Robot:
     """A robot from a description; arguments and errors as for `load`. Raises TypeError for what is no description."""
     if not isinstance(description, Contents):
@@ -151,7 +159,12 @@ def build(
             raise TypeError(f"independent takes names of joints, as in independent=[{independent!r}]; got a string")
         description = replace(description, independent=tuple(independent), dependent=())
         require_independent(description)
+    if equalities not in EQUALITIES:
+        raise ValueError(f'equalities must be "exact" or "compliant"; got {equalities!r}{hint(equalities, EQUALITIES)}')
     model = build_model(description, base, gravity)
+    if equalities == COMPLIANT:
+        model = with_held_equalities(model, description)
+        description = replace(description, loops=(), couplings=(), closures=(), independent=(), dependent=())
     if description.loops or description.couplings or description.closures:
         from .closed import ClosedRobot  # imported when it is needed: it brings the kernels of all mechanisms
         from .closing.loops import Loops

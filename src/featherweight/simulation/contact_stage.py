@@ -38,8 +38,8 @@ class ContactStage:
         bodies = self._contacts_of_bodies()
         friction, restitution = self.touching.friction, self.touching.restitution
         dry = forces.friction if parts.joint_friction else np.zeros_like(forces.friction)
-        self.joint_dofs = contact_model.limited_rows(parts.lower, parts.upper, dry)
-        self.rows = contact_model.joint_rows(forces.at, parts.lower, parts.upper, dry, settings.step)
+        self.joint_dofs = contact_model.limited_rows(parts.lower, parts.upper, dry, forces.held)
+        self.rows = contact_model.joint_rows(forces.at, parts.lower, parts.upper, dry, settings.step, forces.held)
         width = np.array([c.size for c in bodies], dtype=np.int64)
         mapped = MappedRows(forces.mapped, bool((self.joint_dofs >= forces.joint_rows).any()), forces.rows)
         self.inertia = ContactInertia(robot, bodies, self.joint_dofs, bool(self.rows.friction.any()), algorithm, mapped)

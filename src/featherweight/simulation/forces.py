@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import partial
 from math import sqrt
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledKernel
+from ..model.model import HeldLoop
 from ..model.types import Actuator, JointType, Tendon
 from ..robot.left_out_at_joints import OF_JOINTS
 from ..robot.robot import Robot
@@ -99,6 +101,12 @@ def write_inputs_of_many(laws: DriveLaws, act: Matrix, q: Matrix, rates: Matrix,
         write_drive_inputs(laws, act[i], q[i], rates[i], inputs[i], act_rate[i])
 
 
+def _numbered(names: Sequence[str]) -> Array:
+    """For each name its number, in the order in which they come."""
+    order = list(dict.fromkeys(names))
+    return np.array([order.index(name) for name in names], np.int64)
+
+
 def acts(t: Tendon, actuators: Sequence[Actuator]) -> bool:
     """Whether forces act along a tendon."""
     own = t.stiffness or t.damping or t.friction or np.isfinite([t.lower, t.upper]).any()
@@ -152,7 +160,11 @@ class ForcesAtJoints:
         self.lengths = self._lengths()
         of_joints = [j for j in robot.model.joints for _ in range(j.type.nv)]
         at_frames = [a.name for a in self.actuators if a.at is not None]
-        self.names = [*(j.name for j in of_joints), *(t.name for t in self.tendons), *at_frames]
+        self.held_rows = self.lengths.table.held if self.lengths else ()
+        owners = [x.by.loop.name if isinstance(x.by, HeldLoop) else x.by.name for x in self.held_rows]
+        self.held = np.concatenate([np.full(self.rows - len(owners), -1), _numbered(owners)])
+        others = [*at_frames, *owners]
+        self.names = [*(j.name for j in of_joints), *(t.name for t in self.tendons), *others]
         each: dict[str, Array] = {name: self._each(of_joints, name) for name in ("damping", "stiffness", "friction")}
         each["rest"], slack = self._each(of_joints, "rest"), np.zeros(self.rows)
         for r, t in enumerate(self.tendons, self.joint_rows):
@@ -163,7 +175,7 @@ class ForcesAtJoints:
         quaternion, axis = self._of_balls(each["stiffness"])
         self.stiffness, self.rest = np.where((self.at >= 0) | (quaternion >= 0), each["stiffness"], 0.0), each["rest"]
         lower, upper = (
-            np.concatenate([x, [getattr(t, name) for t in self.tendons], np.full(len(at_frames), none)])
+            np.concatenate([x, [getattr(t, name) for t in self.tendons], np.full(len(others), none)])
             for x, name, none in zip(robot.row_limits(), ("lower", "upper"), (-np.inf, np.inf), strict=True)
         )
         self.lower, self.upper = np.where(self.at >= 0, lower, -np.inf), np.where(self.at >= 0, upper, np.inf)
@@ -193,7 +205,8 @@ class ForcesAtJoints:
         asked |= {p.leader for p in robot.proportions() if p.row in asked}
         followers = {f.row for f in robot.followers()} & asked - carried
         forces = [a.at for a in self.actuators if a.at is not None]
-        if not (self.tendons or forces or followers):
+        held = robot.model.held_loops or robot.model.held_couplings
+        if not (self.tendons or forces or followers or held):
             return None
         return LengthFunctions(robot, length_table(robot, self.tendons, forces, followers))
 
@@ -261,7 +274,7 @@ class ForcesAtJoints:
         leader's, by a longer lever."""
         row = {j.name: j.v_slice.start for j in reversed(self.robot.model.joints)}
         tendons = {t.name: r for r, t in enumerate(self.tendons, self.joint_rows)}
-        frames = iter(range(self.joint_rows + len(self.tendons), self.rows))
+        frames = itertools.count(self.joint_rows + len(self.tendons))
         leaders = {p.row: p for p in self.robot.proportions()}
         places, numbers = [], []
         for a in self.actuators:

@@ -8,8 +8,10 @@ import numpy as np
 
 from ..contact.compliance import numbers_of, weights_of_cones
 from ..contact.joint_rows import JointRows
+from ..model.model import HeldLoop
 from ..model.types import PYRAMIDAL, Frame, Pose
 from ..robot.robot import Robot
+from ..robot.tendons.tendon_table import HeldRow
 from .forces import ForcesAtJoints
 from .scene_building import TouchingScene
 
@@ -26,8 +28,14 @@ def yielding_numbers(
     bodies = touching.scene.body[touching.scene.pair[touching.pairs]]
     weights = np.where(bodies >= 0, of_bodies[bodies], 0.0).sum(axis=1) if len(of_bodies) else np.zeros(len(bodies))
     of_dofs, softness = weights_of_dofs(robot, forces, start, inverse), []
+    held = {forces.rows - len(forces.held_rows) + k: x for k, x in enumerate(forces.held_rows)}
     for dof, friction in zip(rows.dof, rows.friction, strict=True):
-        softness.append((forces.friction_softness if friction else forces.limit_softness)[dof])
+        if dof in held:
+            row = held[int(dof)]
+            softness.append(row.by.loop.softness if isinstance(row.by, HeldLoop) else row.by.softness)
+            of_dofs[dof] = weight_of_held(robot, start, row, inverse, of_dofs)
+        else:
+            softness.append((forces.friction_softness if friction else forces.limit_softness)[dof])
     edges = 4.0 + (touching.turning > 0.0) @ [2.0, 4.0]
     cones = weights_of_cones(weights, touching.friction, model.impratio, model.cone == PYRAMIDAL, edges)
     alone = of_dofs[rows.dof], np.ones(len(softness))
@@ -42,6 +50,19 @@ def weights_of_bodies(robot: Robot, q: Array, names: list[str], inverse: Array) 
     frames = [Frame(name, name, Pose(p=bodies[name].center)) for name in names]
     J = np.asarray(robot.frame_jacobian(frames)(q))[:, :3]
     return np.asarray(np.einsum("bij,jk,bik->b", J, inverse, J) / 3.0)
+
+
+def weight_of_held(robot: Robot, q: Array, row: HeldRow, inverse: Array, of_dofs: Array) -> float:
+    """Return the inverse mass or inertia of what an equality holds together, the sum of both, at q (nq,)."""
+    if not isinstance(row.by, HeldLoop):
+        first = {j.name: j.v_slice.start for j in robot.model.joints}
+        return float(sum(of_dofs[first[name]] for name in (row.by.joint, *(name for name, _ in row.by.terms))))
+    loop, part = row.by.loop, slice(0, 3) if row.component < 3 else slice(3, 6)
+    total = 0.0
+    for link, center in zip((loop.predecessor, loop.successor), row.by.centers, strict=True):
+        J = np.asarray(robot.frame_jacobian(Frame(loop.name, link, Pose(p=center)))(q))[part]
+        total += float(np.einsum("ij,jk,ik->", J, inverse, J)) / 3.0
+    return total
 
 
 def weights_of_dofs(robot: Robot, forces: ForcesAtJoints, q: Array, inverse: Array) -> Array:

@@ -22,8 +22,10 @@ from ..contact.joint_rows import (
 )  # fmt: skip
 from ..contact.laws import PYRAMIDS, RETURN_SPEED, RIGID
 from ..contact.patches import reduce_patches
-from ..engine.loops.array_types import Matrix, Vector
+from ..engine.loops.array_types import IntegerMatrix, Matrix, Vector
 from ..engine.loops.kernels import call_machine
+from ..model.tree import FLOATING, PLANAR
+from ..robot.tendons.lengths import write_drift
 from .energy_guard import FARTHEST, SLOW, excess_energy, greatest_work, mean_work
 from .implicit_drives import ROUNDS_OF_ALL, judge_drives
 from .smooth_motion import (
@@ -64,6 +66,10 @@ def detect(s: RobotStages) -> int:
     """Find contacts and gaps of joint limits."""
     t = s.touching
     write_row_gaps(t.model.rows, s.point.coordinates, t.kinematics.gap)
+    if s.calls.length_bias.address != 0:
+        write_bent(s.joints.curved, s.state.v, s.lengths.bent)
+        call_machine(s.calls.length_bias)
+        write_drift(s.lengths, s.state.v)
     t.counts[0] = 0
     if len(t.bodies) == 0:
         return TAKEN
@@ -82,6 +88,17 @@ def detect(s: RobotStages) -> int:
         return TOO_DEEP
     t.deepest[0] = deepest  # bodies that overlapped at the start are being parted
     return TAKEN
+
+
+def write_bent(joints: IntegerMatrix, v: Vector, bent: Vector) -> None:
+    """Write the accelerations of coordinates at velocities that do not change: bodies that turn see them turn the other way."""
+    for k in range(len(joints)):
+        kind, i = joints[k, 0], joints[k, 1]
+        if kind == FLOATING:
+            x, y, z, a, b, c = v[i], v[i + 1], v[i + 2], v[i + 3], v[i + 4], v[i + 5]
+            bent[i], bent[i + 1], bent[i + 2] = c * y - b * z, a * z - c * x, b * x - a * y
+        elif kind == PLANAR:
+            bent[i], bent[i + 1] = v[i + 2] * v[i + 1], -v[i + 2] * v[i]
 
 
 def find_touching(t: TouchingRecord) -> int:
@@ -116,6 +133,9 @@ def find_near(s: RobotStages) -> None:
     k, rows = s.touching.kinematics, s.touching.model.rows
     write_row_velocity(s, s.step.free)
     write_row_speeds(rows, s.point.row_velocity, k.speed)
+    for r in range(len(rows.joint)):
+        if rows.holds[r] > 0:  # MuJoCo asks for the acceleration of the gap itself
+            k.speed[r] += s.numbers.step * s.lengths.drift[rows.dof[r]]
     s.touching.counts[1] = 1 if any_active(rows, k.gap, k.speed, s.touching.model.settings) else 0
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..contact.contact_settings import ContactSettings
+from ..contact.laws import RIGID
 from ..engine.backends.host_arrays import TYPES
 from ..model.position_drives import PD
 from ..model.types import Actuator
@@ -165,7 +166,12 @@ class Simulation(StateOfRobots):
             law=law,
             cones=cones,
         )  # fmt: skip
-        self._touching = bool(spheres or limits.any or parts.joint_friction or shapes)
+        if self.forces.held_rows and law == RIGID:
+            raise ValueError(
+                f"{robot.name}: its equalities are compliant, and contact={contact.law!r} holds rigidly; take "
+                'contact="as in the file" or "compliant", or load the robot with equalities="exact"'
+            )
+        self._touching = bool(spheres or limits.any or parts.joint_friction or shapes or self.forces.held_rows)
         self._observers: list[Observer] = []
         self.steps = 0
         with model.wait:

@@ -235,6 +235,7 @@ class CallsOfRobot(NamedTuple):
     drag_velocity: MachineCall  # x, w -> velocities of all bodies
     length_placement: MachineCall  # x -> places of bodies with strings and frames
     length_jacobian: MachineCall  # x -> their Jacobians
+    length_bias: MachineCall  # x, v, bent -> their accelerations
     placement: MachineCall  # of bodies that may touch
     velocity: MachineCall
     velocity_before: MachineCall

@@ -27,11 +27,10 @@ def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armatur
         varied["friction"] = factor["friction"] * contacts.model.friction
     if "joint_friction" in factor:
         rows = contacts.rows
-        scale = np.where(rows.friction, factor["joint_friction"][:, rows.dof], 1.0)
+        rubs = rows.friction & (rows.holds == 0)
+        scale = np.where(rubs, factor["joint_friction"][:, rows.dof], 1.0)
         for name in ("lower", "upper"):
-            varied[name] = np.where(
-                rows.friction, scale * np.where(rows.friction, getattr(rows, name), 0.0), getattr(rows, name)
-            )
+            varied[name] = np.where(rubs, scale * np.where(rubs, getattr(rows, name), 0.0), getattr(rows, name))
     passive = fleet.model.passive
     for name in ("damping", "stiffness"):
         if name in factor and passive:

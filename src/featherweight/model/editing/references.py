@@ -89,7 +89,7 @@ def on_bodies(d: D) -> D:
         where = f"loop {loop.name!r}"
         a, b = place(d, loop.predecessor, where), place(d, loop.successor, where)
         frames = a.pose @ loop.predecessor_frame, b.pose @ loop.successor_frame
-        return Loop(loop.name, loop.type, a.body, b.body, *frames)
+        return replace(loop, predecessor=a.body, successor=b.body, predecessor_frame=frames[0], successor_frame=frames[1])
 
     bodies = {None, *(b.name for b in d.bodies)}
     on = tuple(loop if {loop.predecessor, loop.successor} <= bodies else moved(loop) for loop in d.loops)

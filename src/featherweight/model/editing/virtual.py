@@ -52,7 +52,8 @@ def _merged(d: D, body: str, onto: str | None, pose: Pose, fixed: Joint) -> D:
     def moved(loop: Loop) -> Loop:
         at: dict[str | None, tuple[str | None, Pose]] = {body: (onto, pose)}
         (a, A), (b, B) = (at.get(end, (end, Pose())) for end in (loop.predecessor, loop.successor))
-        return Loop(loop.name, loop.type, a, b, A @ loop.predecessor_frame, B @ loop.successor_frame)
+        frames = A @ loop.predecessor_frame, B @ loop.successor_frame
+        return replace(loop, predecessor=a, successor=b, predecessor_frame=frames[0], successor_frame=frames[1])
 
     def put(at: str | None, placed: Pose) -> tuple[str | None, Pose]:
         return (onto, pose @ placed) if at == body else (at, placed)

@@ -11,7 +11,7 @@ u . (v_b - v_a).
 
 from __future__ import annotations
 
-from math import sqrt
+from math import cos, sin, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from .wrapping import angle_of, wrap_around
 
 POINT, SPHERE, CYLINDER, PULLEY = range(4)
 IN_FRAME, IN_REFERENCE, IN_WORLD = range(3)
+NOTHING, WRENCH = range(2)  # what frames are for; the next three: components of the rotation from the reference
 SHORTEST = 1e-15  # [m] of a part that has a direction
 
 
@@ -39,11 +40,14 @@ class Lengths(NamedTuple):
     nodes: Integers  # (lengths + 1,) where the string of each begins
     node: IntegerMatrix  # (nodes, 4) kind, body (-1: ground), whether it has a side point, and on which body that is
     place: Matrix  # (nodes, 16) position, rotation by rows, radius or divisor, side point
-    frame: IntegerMatrix  # (lengths, 6) body, whether there is a frame, a reference, its body, axes of force and of torque
+    frame: IntegerMatrix  # (lengths, 6) body, what for, whether there is a reference, its body, axes of force and torque
     wrench: Matrix  # (lengths, 30) place of both frames (12 each), wrench
     kept: Matrix  # (lengths, nv) 0 for velocities that carry both frames, otherwise 1
     placement: Tensor  # (bodies, 4, 4) of those with strings and frames
     jacobian: Tensor  # (bodies, 6, nv) linear and angular, at their origins in the world's axes
+    bias: Matrix  # (bodies, 6) the accelerations there with `bent` ones of the joints, J' v + J a
+    bent: Vector  # (nv,) of velocities that do not change, in the axes of the start of a step
+    drift: Vector  # (rows,) of lengths that equalities hold: their second rates without accelerations of the joints
 
 
 def no_lengths(nv: int) -> Lengths:
@@ -53,7 +57,7 @@ def no_lengths(nv: int) -> Lengths:
     return Lengths(
         whole, whole, flag, number, begins, whole, whole, np.zeros((0, 1)), begins, np.zeros((0, 4), np.int64),
         np.zeros((0, 16)), np.zeros((0, 6), np.int64), np.zeros((0, 30)), np.zeros((0, nv)), np.zeros((0, 4, 4)),
-        np.zeros((0, 6, nv)),
+        np.zeros((0, 6, nv)), np.zeros((0, 6)), np.zeros(nv), number,
     )  # fmt: skip
 
 
@@ -67,8 +71,10 @@ def write_lengths(x: Lengths, coordinates: Vector, S: Matrix) -> None:
                 row[j] = 0.0
             value += add_terms(x, i, coordinates, S)
             value += add_string(x, i, row)
-            if x.frame[i, 1] > 0:
+            if x.frame[i, 1] == WRENCH:
                 value += add_frame(x, i, row)
+            elif x.frame[i, 1] > WRENCH:
+                value += add_turn(x, i, x.frame[i, 1] - WRENCH - 1, row)
         else:
             value += sum_of_terms(x, i, coordinates)
         coordinates[x.at[i]] = value
@@ -261,6 +267,36 @@ def add_frame(x: Lengths, i: int, row: Vector) -> float:
     return inner(force, minus(point, there)) + inner(torque, turn_between(x, i))
 
 
+def add_turn(x: Lengths, i: int, k: int, row: Vector) -> float:
+    """Add the moment arms of a component of the rotation from the reference frame to the frame, in the reference's axes; return
+    it.
+
+    It is that of the quaternion (w, e), the sine of half the angle along the axis, times a scale; its rate is
+    (w u_k + e × u_k) / 2 . (relative angular velocity), with u_k the axis k.
+    """
+    w, body, other, scale = x.wrench[i], x.frame[i, 0], x.frame[i, 3], x.wrench[i, 29]
+    cosine, half = half_turn_between(x, i)
+    u = frame_axis(x, other, w[12:24], k)
+    direction = outer(half, u)
+    torque = times(0.5 * scale, along(direction, cosine, u))
+    nothing = 0.0, 0.0, 0.0
+    add_wrench(x, body, nothing, torque, row)
+    add_wrench(x, other, nothing, times(-1.0, torque), row)
+    return scale * inner(half, u)  # type: ignore[no-any-return]
+
+
+def half_turn_between(x: Lengths, i: int) -> tuple[float, Triple]:
+    """Return the quaternion of the rotation from the reference frame to the frame: cosine, and vector part in the world's axes.
+
+    Its sign is that with a positive cosine.
+    """
+    turn = turn_between(x, i)
+    angle = length_of(turn)
+    if angle < SHORTEST:
+        return 1.0, times(0.5, turn)
+    return cos(0.5 * angle), times(sin(0.5 * angle) / angle, turn)
+
+
 def turn_between(x: Lengths, i: int) -> Triple:
     """Return the rotation vector from the reference frame to the frame, in the world's axes."""
     w, body, other = x.wrench[i], x.frame[i, 0], x.frame[i, 3]
@@ -275,3 +311,66 @@ def turn_between(x: Lengths, i: int) -> Triple:
         return 0.0, 0.0, 0.0
     size = sqrt(sine * sine + cosine * cosine)
     return times(angle_of(sine / size, cosine / size) / sine, s)
+
+
+# the drift of equalities
+
+
+def write_drift(x: Lengths, v: Vector) -> None:
+    """Write the drift of the lengths that have a reference frame, for velocities v, where places and biases of bodies are.
+
+    A point at r in a body has the acceleration a + α × r + ω × (ω × r). With the relative angular velocity δ in the reference's
+    axes, the quaternion (w, e) has the rates w' = -δ . e / 2 and e' = (w δ + δ × e) / 2.
+    """
+    for i in range(len(x.at)):
+        if x.frame[i, 2] > 0:
+            x.drift[x.row[i]] = drift_of_turn(x, i, v) if x.frame[i, 1] > WRENCH else drift_of_points(x, i, v)
+
+
+def drift_of_points(x: Lengths, i: int, v: Vector) -> float:
+    """Return the second rate of a component of the displacement from the reference frame, in the world's axes."""
+    w = x.wrench[i]
+    a, b = bias_of_point(x, x.frame[i, 0], w[0:3], v), bias_of_point(x, x.frame[i, 3], w[12:15], v)
+    d = minus(a, b)
+    return w[24] * d[0] + w[25] * d[1] + w[26] * d[2]  # type: ignore[no-any-return]
+
+
+def bias_of_point(x: Lengths, body: int, p: TripleLike, v: Vector) -> Triple:
+    """Return the acceleration of a point of a body at velocities that do not change."""
+    if body < 0:
+        return 0.0, 0.0, 0.0
+    B, r, turn = x.bias[body], turned_by(x, body, p), angular_velocity(x, body, v)
+    inward = outer(turn, outer(turn, r))
+    swing = outer((B[3], B[4], B[5]), r)
+    return B[0] + swing[0] + inward[0], B[1] + swing[1] + inward[1], B[2] + swing[2] + inward[2]
+
+
+def angular_velocity(x: Lengths, body: int, v: Vector) -> Triple:
+    """Return the angular velocity of a body in the world's axes."""
+    a, b, c = 0.0, 0.0, 0.0
+    if body >= 0:
+        for j in range(len(v)):
+            a += x.jacobian[body, 3, j] * v[j]
+            b += x.jacobian[body, 4, j] * v[j]
+            c += x.jacobian[body, 5, j] * v[j]
+    return a, b, c
+
+
+def angular_bias(x: Lengths, body: int) -> Triple:
+    """Return the angular acceleration of a body at velocities that do not change."""
+    if body < 0:
+        return 0.0, 0.0, 0.0
+    return x.bias[body, 3], x.bias[body, 4], x.bias[body, 5]
+
+
+def drift_of_turn(x: Lengths, i: int, v: Vector) -> float:
+    """Return the second rate of a component of the rotation from the reference frame, in its axes."""
+    body, other, k = x.frame[i, 0], x.frame[i, 3], x.frame[i, 1] - WRENCH - 1
+    cosine, half = half_turn_between(x, i)
+    u = frame_axis(x, other, x.wrench[i, 12:24], k)
+    turn = angular_velocity(x, other, v)
+    delta = minus(angular_velocity(x, body, v), turn)
+    change = minus(minus(angular_bias(x, body), angular_bias(x, other)), outer(turn, delta))
+    rate = times(0.5, along(outer(delta, half), cosine, delta))
+    total = along(along(outer(change, half), cosine, change), 1.0, outer(delta, rate))
+    return x.wrench[i, 29] * 0.5 * (inner(u, total) - 0.5 * inner(delta, half) * inner(u, delta))  # type: ignore[no-any-return]

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...engine.loops.array_types import Matrix, Tensor, Tensor4
 from ...engine.loops.kernels import CompiledKernel
+from ...model.model import HeldLoop
 from ...model.types import Tendon
 from ...names import Named
 from ..system import System
@@ -40,6 +41,8 @@ class LengthFunctions:
         frames = body_frames(table.bodies)
         self.placements: Any = robot.frame_placement(frames) if frames else None  # type: ignore[attr-defined]
         self.jacobians: Any = robot.frame_jacobian(frames) if frames else None  # type: ignore[attr-defined]
+        drifts = frames and any(isinstance(x.by, HeldLoop) for x in table.held)
+        self.biases: Any = robot.frame_classical_acceleration(frames) if drifts else None  # type: ignore[attr-defined]
 
     @property
     def count(self) -> int:

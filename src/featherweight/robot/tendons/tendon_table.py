@@ -7,7 +7,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...model.types import AnyFrame, Axes, Frame, FrameForce, Pose, Pulley, Tendon, TendonPoint, TendonWrap
+from ...model.model import HeldLoop
+from ...model.types import (
+    AnyFrame,
+    Axes,
+    Coupling,
+    Frame,
+    FrameForce,
+    LoopType,
+    Pose,
+    Pulley,
+    Tendon,
+    TendonPoint,
+    TendonWrap,
+)
 from ..system import System
 from .lengths import CYLINDER, IN_FRAME, IN_REFERENCE, IN_WORLD, POINT, PULLEY, SPHERE, Lengths
 
@@ -18,10 +31,18 @@ GROUND = -1
 NO_NODE, NO_FRAME = np.zeros((0, 16)), np.zeros(30)
 
 
+class HeldRow(NamedTuple):
+    """A row of an equality that springs and dampers hold: component 0 to 2 of a displacement, 3 to 5 of a rotation."""
+
+    by: HeldLoop | Coupling
+    component: int = 0
+
+
 class LengthTable(NamedTuple):
     """The lengths of a robot, and where each is."""
 
     lengths: Lengths
+    held: tuple[HeldRow, ...]  # the last rows
     bodies: tuple[str, ...]  # those of strings and frames
     joint_at: Array  # (n,) the place of each row's coordinate among the coordinates, -1 for none
     extra: int  # rows of moment arms beyond those of joints
@@ -36,12 +57,15 @@ class _Part(NamedTuple):
     terms: Sequence[tuple[int, int, tuple[float, ...]]] = ()  # coordinate, row, powers
     path: Sequence[TendonPoint | TendonWrap | Pulley] = ()
     force: FrameForce | None = None
+    whole: bool = False  # the force is felt by what carries both frames, too, as the ends of a loop lie apart
+    turn: int = 0  # 1 to 3: in place of the force a component of the rotation, times the last number of its wrench
 
 
 def length_table(
     robot: System, tendons: Sequence[Tendon], forces: Sequence[FrameForce] = (), followers: Collection[int] = ()
 ) -> LengthTable:
-    """Return the lengths of rows of the tree that follow others (`followers`), of tendons, and of drives at frames.
+    """Return the lengths of rows of the tree that follow others (`followers`), of tendons, of drives at frames, and of
+    equalities that springs and dampers hold.
 
     Raises ValueError for joints, bodies and frames that the robot does not have.
     """
@@ -68,8 +92,38 @@ def length_table(
     for force in forces:
         parts.append(_Part(extra, True, force=force))
         extra += 1
+    held = []
+    for loop in robot.model.held_loops:
+        for k, part in enumerate(_ends(loop)):
+            parts.append(part._replace(row=extra))
+            held.append(HeldRow(loop, k))
+            extra += 1
+    for c in robot.model.held_couplings:
+        terms = [(int(at[first[c.joint]]), first[c.joint], (1.0,))]
+        terms += [(int(at[first[name]]), first[name], tuple(-x for x in powers)) for name, powers in c.terms]
+        parts.append(_Part(extra, True, -c.offset, terms))
+        held.append(HeldRow(c))
+        extra += 1
     lengths, bodies = _arrays(robot, parts)
-    return LengthTable(lengths, bodies, at, extra - rows)
+    return LengthTable(lengths, tuple(held), bodies, at, extra - rows)
+
+
+def _ends(held: HeldLoop) -> list[_Part]:
+    """The displacement of one end of a loop from the other, in the world's axes, and the rotation of a weld."""
+    loop = held.loop
+    ends = (
+        Frame(f"{loop.name}/1", loop.predecessor, loop.predecessor_frame),
+        Frame(f"{loop.name}/2", loop.successor, loop.successor_frame),
+    )
+    parts = []
+    for k in range(3):
+        x, y, z = (float(i == k) for i in range(3))
+        force = FrameForce(ends[0], (x, y, z, 0.0, 0.0, 0.0), ends[1], Axes.WORLD, Axes.WORLD)
+        parts.append(_Part(0, True, force=force, whole=True))
+    for k in range(3 if loop.type is LoopType.WELD else 0):
+        force = FrameForce(ends[0], (0.0, 0.0, 0.0, 0.0, 0.0, loop.torque_scale), ends[1])
+        parts.append(_Part(0, True, force=force, whole=True, turn=1 + k))
+    return parts
 
 
 def _with_leaders(rows: set[int], followed: Mapping[int, Any]) -> set[int]:
@@ -95,8 +149,8 @@ def _arrays(robot: System, parts: Sequence[_Part]) -> tuple[Lengths, tuple[str, 
         return GROUND if body is None else numbers.setdefault(body, len(numbers))
 
     nodes = [_node(x, number) for part in parts for x in part.path]
-    frames = [_frame(robot, part.force, number) for part in parts]
-    kept = [_kept(robot, part.force) for part in parts]
+    frames = [_frame(robot, part, number) for part in parts]
+    kept = [np.ones(robot.nv) if part.whole else _kept(robot, part.force) for part in parts]
     return Lengths(
         at=robot.nq + np.arange(len(parts)),
         row=np.array([p.row for p in parts], np.int64),
@@ -114,6 +168,9 @@ def _arrays(robot: System, parts: Sequence[_Part]) -> tuple[Lengths, tuple[str, 
         kept=np.array(kept, float).reshape(-1, robot.nv),
         placement=np.zeros((len(numbers), 4, 4)),
         jacobian=np.zeros((len(numbers), 6, robot.nv)),
+        bias=np.zeros((len(numbers), 6)),
+        bent=np.zeros(robot.nv),
+        drift=np.zeros(max((p.row for p in parts), default=-1) + 1),
     ), tuple(numbers)
 
 
@@ -128,13 +185,14 @@ def _node(x: TendonPoint | TendonWrap | Pulley, number: Any) -> tuple[list[int],
     return whole, [*_row(x.placement), x.radius, *side.position]
 
 
-def _frame(robot: System, force: FrameForce | None, number: Any) -> tuple[list[int], list[float]]:
+def _frame(robot: System, part: _Part, number: Any) -> tuple[list[int], list[float]]:
+    force = part.force
     if force is None:
         return [GROUND, 0, 0, GROUND, IN_FRAME, IN_FRAME], [*NO_FRAME]
     own = robot.frame(force.frame)
     other = own if force.reference is None else robot.frame(force.reference)
     held = int(force.reference is not None)
-    whole = [number(own.body), 1, held, number(other.body), AXES[force.force_axes], AXES[force.torque_axes]]
+    whole = [number(own.body), 1 + part.turn, held, number(other.body), AXES[force.force_axes], AXES[force.torque_axes]]
     return whole, [*_row(own.placement), *_row(other.placement), *force.wrench]
 
 

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import Polynomial
 
+from ...contact_rules import Softness
 from ...types import Closure, Coupling, Loop, LoopType, ModelError, Pose, as_vector
 from ..choices import FOLLOW, REFUSE
 from ..unsupported import Unsupported
 from .numbers import as_pose
 from .polynomials import composed
+from .softness import softness_of
 from .tendons import TendonEquality, fixed_tendon, hold_tendons
 
 DEGREE = 64  # of couplings put into one another, the highest: three of the fourth degree
@@ -29,6 +31,7 @@ class _Follower(NamedTuple):
     where: str
     leader: str
     polynomial: Any  # numpy's
+    softness: Softness
 
 
 def refuse_unsupported_equalities(mujoco: Any, spec: Any, source: str, unsupported: Unsupported) -> None:
@@ -103,7 +106,9 @@ def read_loops(mujoco: Any, model: Any, bodies: Sequence[str], source: str) -> I
             problem = f"no joint moves body '{names[0]}' against '{names[1]}'"
             raise ModelError(f"{_where(source, model.equality(i).name, i)}: {problem}; remove it")
         rigid = int(model.eq_type[i]) == kinds.mjEQ_WELD and model.eq_data[i, 10] != 0.0
-        yield Loop(_name(model, i), LoopType.WELD if rigid else LoopType.SPHERICAL, *names, *frames)
+        kind, softness = LoopType.WELD if rigid else LoopType.SPHERICAL, _softness(model, i)
+        scale = float(model.eq_data[i, 10]) if rigid else 1.0
+        yield Loop(_name(model, i), kind, *names, frames[0], frames[1], softness, scale)
 
 
 def read_couplings(mujoco: Any, model: Any, source: str) -> tuple[Coupling, ...]:
@@ -142,10 +147,10 @@ def _follower(model: Any, i: int, where: str) -> tuple[str, _Follower]:
     coefficients = model.eq_data[i, :5]
     if two < 0 or not coefficients[1:].any():
         held = float(model.qpos0[model.jnt_qposadr[one]]) + float(coefficients[0])
-        return joint, _Follower(_name(model, i), where, "", Polynomial([held]))
+        return joint, _Follower(_name(model, i), where, "", Polynomial([held]), _softness(model, i))
     q1, q2 = (float(model.qpos0[model.jnt_qposadr[k]]) for k in (one, two))
     polynomial = composed(Polynomial(coefficients), Polynomial([-q2, 1.0])) + q1
-    return joint, _Follower(_name(model, i), where, model.joint(two).name, polynomial)
+    return joint, _Follower(_name(model, i), where, model.joint(two).name, polynomial, _softness(model, i))
 
 
 def _coupling(joint: str, followers: Mapping[str, _Follower]) -> Coupling:
@@ -162,10 +167,14 @@ def _coupling(joint: str, followers: Mapping[str, _Follower]) -> Coupling:
             raise ModelError(f"{first.where}: {problem}; let it follow the last joint itself")
         polynomial, leader = composed(polynomial, followers[leader].polynomial), followers[leader].leader
     offset, *coefficients = (float(c) for c in polynomial.coef)
-    return Coupling(first.name, joint, ((leader, tuple(coefficients)),) if leader else (), offset)
+    return Coupling(first.name, joint, ((leader, tuple(coefficients)),) if leader else (), offset, first.softness)
 
 
 # --- names and numbers
+
+
+def _softness(model: Any, i: int) -> Softness:
+    return softness_of(model.eq_solref[i], model.eq_solimp[i])
 
 
 def _active(model: Any) -> list[int]:
