@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..names import missing_attribute
+from ..spatial import RigidInertia
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
 from .topology import Topology
 from .tree import Tree
-from .types import Actuator, Configuration, Fluid, Inertia, JointType, Pose, Shape, Vector
+from .types import Actuator, Configuration, Fluid, Frame, Inertia, JointType, Pose, Sensor, SensorKind, Shape, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,39 @@ class DragBox(NamedTuple):
     size: Vector  # [m] lengths
 
 
+class CarriedPart(NamedTuple):
+    """Links of one moving body, or on the ground (None), that a link carries or is; `inertia` is about the origin of the
+    moving body's frame of the file, in that frame."""
+
+    body: str | None
+    links: tuple[str, ...]
+    inertia: RigidInertia
+    whole: bool  # whether these are all links of the moving body
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSensor:
+    """A sensor, where its numbers are among those of all sensors, and the frames and bodies that it measures."""
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
+
+    index: int
+    name: str
+    kind: SensorKind
+    slice: slice
+    sensor: Sensor  # as the file has it
+    frame: Frame | None = None  # on a link
+    reference: Frame | None = None
+    parts: tuple[CarriedPart, ...] = ()  # of what the sensor's body carries
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # numbers of the shapes between which a distance is
+
+    @property
+    def dim(self) -> int:
+        """How many numbers the sensor has."""
+        return self.slice.stop - self.slice.start
+
+
 @dataclass(frozen=True)
 class Model:
     """A robot: what users may ask, and the arrays that algorithms read."""
@@ -123,6 +157,7 @@ class Model:
     cone: str | None = None
     fluid: Fluid | None = None
     drag: tuple[DragBox, ...] = ()  # of links in a fluid
+    sensors: tuple[ModelSensor, ...] = ()
 
     @property
     def nq(self) -> int:

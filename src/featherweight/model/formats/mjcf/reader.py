@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -29,6 +30,7 @@ from ...types import (
     Matrix,
     ModelError,
     Pose,
+    Sensor,
     Vector,
     as_vector,
     matmul,
@@ -53,6 +55,7 @@ from .keyframes import read_configurations, unused_of_keyframes
 from .levers import Tendons
 from .numbers import as_pose, as_rotation, disabled, snap
 from .orientations import make_orientations_plain
+from .sensors import Known, read_sensors, sensed_bodies, take_unknown_sensors, unused_of_sensors
 from .shapes import Drawing, read_shapes, take_appearance
 from .softness import unused_of_limits_and_equalities, within
 from .text import check_text
@@ -96,12 +99,13 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     refuse_unsupported_equalities(mujoco, spec, source, unsupported)
     _refuse_flexes(spec, source)
     counts = [*let_go, *_counts(spec)]
+    other_sensors = take_unknown_sensors(mujoco, spec)
     drawings = take_appearance(mujoco, spec, file)
     make_orientations_plain(mujoco, spec)
     model = _compile(spec, file)
     _check_finite(model, source)
     refuse_equalities_of_spatial_tendons(mujoco, model, source, unsupported)
-    return _Elements(mujoco, model, file, unsupported).description(spec.modelname or file.stem, counts, drawings)
+    return _Elements(mujoco, model, file, unsupported).description(spec.modelname or file.stem, counts, drawings, other_sensors)
 
 
 def _one_line(error: Exception) -> str:
@@ -132,7 +136,6 @@ def _counts(spec: Any) -> list[tuple[str, str]]:
     kinds = (
         ("textures", len(spec.textures)),
         ("skins", len(spec.skins)),
-        ("sensors", len(spec.sensors)),
         ("inactive equality constraints", sum(not equality.active for equality in spec.equalities)),
         ("tuples", len(spec.tuples)),
         ("plugins", len(spec.plugins)),
@@ -218,16 +221,20 @@ class _Elements:
         self.couplings, self.closures = read_tendon_equalities(mujoco, model, couplings, source)
         self.tendons = Tendons(mujoco, model, self.couplings)
         self.tendons.refuse_armature(unsupported, source)
+        self.sensed = sensed_bodies(mujoco, model)
         self.forces = MujocoForces(mujoco, model, source, self.tendons.levers)
         self.forces.refuse_armature_elsewhere(unsupported)
 
-    def description(self, name: str, counts: list[tuple[str, str]], drawings: list[Drawing]) -> Description:
+    def description(
+        self, name: str, counts: list[tuple[str, str]], drawings: list[Drawing], other_sensors: Counter[str]
+    ) -> Description:
         for i in range(1, self.model.nbody):
             self._add_body(i)
         actuators = self.forces.actuators([self.model.joint(j).name for j in range(self.model.njnt)])
         drives = {a: actuator.name for a, actuator in actuators.items()}
         names = {j: joint for j, (joint, _) in self.read_joints.items()}
         shapes, geoms = read_shapes(self.mujoco, self.model, drawings, self.names, self.file)
+        sensors = self._sensors(geoms, drives, other_sensors)
         integrator = self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower()
         return Description(
             name,
@@ -239,6 +246,7 @@ class _Elements:
             (
                 *shapes.unused,
                 *counts,
+                *unused_of_sensors(self.model, other_sensors),
                 *self.unsupported.listed(),
                 *self.forces.unused(),
                 *self.tendons.unused(),
@@ -263,7 +271,13 @@ class _Elements:
             impratio=float(self.model.opt.impratio),
             fluid=self._fluid(),
             cone=self.mujoco.mjtCone(self.model.opt.cone).name.removeprefix("mjCONE_").lower(),
+            sensors=sensors,
         )
+
+    def _sensors(self, geoms: dict[int, str], drives: dict[int, str], others: Counter[str]) -> tuple[Sensor, ...]:
+        sites = [self._site_name(i) for i in range(self.model.nsite)]
+        known = Known(self.names, sites, geoms, self.read_joints, drives, self.tendons.levers)
+        return read_sensors(self.mujoco, self.model, known, others)
 
     def _excluded(self) -> Iterator[tuple[str, str]]:
         for signature in self.model.exclude_signature:
@@ -287,7 +301,9 @@ class _Elements:
             self.joints.append(joint)
             self.read_joints[j] = (joint_name, joint.type)
             parent, placement = child, Pose()
-        self.bodies.append(Body(name, self._inertia(i), as_rotation(model.body_iquat[i]) if self._fluid() else None))
+        self.bodies.append(
+            Body(name, self._inertia(i), as_rotation(model.body_iquat[i]) if self._fluid() or i in self.sensed else None)
+        )
 
     def _joint(self, j: int, name: str, parent: str, child: str, placement: Pose) -> Joint:
         """MuJoCo turns or moves the body from where it lies at qpos0; a free joint's coordinates are its whole pose."""
@@ -335,7 +351,10 @@ class _Elements:
         model = self.model
         for i in range(model.nsite):
             placement = as_pose(model.site_pos[i], model.site_quat[i])
-            yield Frame(model.site(i).name or f"site{i}", self.names[model.site_bodyid[i]], placement)
+            yield Frame(self._site_name(i), self.names[model.site_bodyid[i]], placement)
+
+    def _site_name(self, i: int) -> str:
+        return self.model.site(i).name or f"site{i}"
 
     def _gravity(self) -> Vector:
         off = disabled(self.mujoco, self.model.opt, "GRAVITY")
