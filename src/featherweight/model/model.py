@@ -127,7 +127,7 @@ class ModelSensor:
     @property
     def dim(self) -> int:
         """How many numbers the sensor has."""
-        return self.slice.stop - self.slice.start
+        return int(self.slice.stop - self.slice.start)
 
 
 @dataclass(frozen=True)

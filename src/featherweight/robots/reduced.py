@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..model.description import Description
+from ..model.editing.sensors import with_sensors_of_rest
 from ..model.types import Inertia, ModelError, Vector, dot
 
 
@@ -23,7 +24,7 @@ def unconstrained(description: Description) -> Description:
     actuators = tuple(a for a in description.actuators if a.joint not in left_out)
     shapes = tuple(s for s in description.shapes if s.body not in gone)
     drives, touching = {a.name for a in actuators}, {s.name for s in shapes}
-    return replace(
+    result = replace(
         description,
         name=f"unconstrained_{description.name}",
         bodies=tuple(b for b in description.bodies if b.name not in gone),
@@ -46,6 +47,7 @@ def unconstrained(description: Description) -> Description:
             for c in description.configurations
         ),
     )
+    return with_sensors_of_rest(result)
 
 
 def approximate(description: Description) -> Description:

@@ -431,8 +431,7 @@ class Fleet:
             self._run_alone(steps, time)
             return
         kept = a.states.q, a.states.v, a.states.last_row, a.contacts.counts, a.contacts.candidate, a.contacts.force, self.failed
-        kept = *kept, a.states.before_q, a.states.before_v
-        backup = [(x, x.copy()) for x in kept]
+        backup = [(x, x.copy()) for x in (*kept, a.states.before_q, a.states.before_v)]
         if self.on_failure != "stop":
             self.failed[:] = False
         try:

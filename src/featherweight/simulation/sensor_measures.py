@@ -111,7 +111,7 @@ def joint_velocity(robots: SensedRobots, g: Group) -> Array:
 def ball_quaternion(robots: SensedRobots, g: Group) -> Array:
     """As MuJoCo has quaternions: (w, x, y, z)."""
     x = of_joints(g, robots, False)
-    return x[..., [3, 0, 1, 2]] / np.linalg.norm(x, axis=-1, keepdims=True)
+    return np.asarray(x[..., [3, 0, 1, 2]] / np.linalg.norm(x, axis=-1, keepdims=True))
 
 
 def _limits(robots: SensedRobots, g: Group) -> tuple[Array, Array]:
@@ -119,12 +119,12 @@ def _limits(robots: SensedRobots, g: Group) -> tuple[Array, Array]:
     joints = {j.name: j for j in robots.robot.model.joints}
     bounds = np.array([(joints[_name(s)].lower, joints[_name(s)].upper) for s in g.sensors])
     sign = np.array((1.0, -1.0))
-    return sign * (of_joints(g, robots, False) - bounds), sign
+    return np.asarray(sign * (of_joints(g, robots, False) - bounds)), sign
 
 
 def joint_limit_position(robots: SensedRobots, g: Group) -> Array:
     distance, _ = _limits(robots, g)
-    return np.minimum(distance.min(axis=-1, keepdims=True), 0.0)
+    return np.asarray(np.minimum(distance.min(axis=-1, keepdims=True), 0.0))
 
 
 def joint_limit_velocity(robots: SensedRobots, g: Group) -> Array:
@@ -152,7 +152,7 @@ def _transmission(robots: SensedRobots, g: Group, velocities: bool) -> Array:
     numbers, gear = _actuators(robots, g)
     x = robots.now.joints[1 if velocities else 0]
     on = [joints[robots.robot.actuators[k].joint] for k in numbers]
-    return gear * np.stack([x[:, j.v_slice if velocities else j.q_slice] for j in on], axis=1)
+    return np.asarray(gear * np.stack([x[:, j.v_slice if velocities else j.q_slice] for j in on], axis=1))
 
 
 def actuator_position(robots: SensedRobots, g: Group) -> Array:
@@ -274,7 +274,7 @@ def touch(robots: SensedRobots, g: Group) -> Array:
         link = s.frame.body if s.frame is not None else None
         if s.sensor.zone is None or link not in c.numbers:
             continue
-        first, second = (c.numbers[link] == c.sides).T
+        first, second = np.equal(c.sides, c.numbers[link]).T
         near = (first != second) & (pressed != 0.0)
         axes, outward = R[c.robot, k], np.where(first, -np.sign(pressed), np.sign(pressed))[:, None] * c.normal
         local = np.einsum("...ji,...j->...i", axes, c.point - origin[c.robot, k])

@@ -9,6 +9,7 @@ from ..types import ROOT_JOINT, Contents
 from .configurations import with_coordinates_of
 from .notes import missed, noted
 from .references import D, on_bodies, supports, tied_joints, tied_with
+from .sensors import with_sensors_of_rest
 
 CUT = "build the loop anew with what is left, or keep both of its ends"
 
@@ -47,6 +48,7 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
         disabled_collisions=tuple(pair for pair in d.disabled_collisions if held.issuperset(pair)),
         contact_pairs=tuple(pair for pair in d.contact_pairs if shape_names.issuperset(pair.shapes)),
     )
+    result = with_sensors_of_rest(result)
     result = missed(result, "loops that were cut", open_loops, CUT)
     result = missed(result, "couplings to joints that were cut off", open_couplings, "their joints now move by themselves")
     result = missed(result, "closures of joints that were cut off", open_closures, "their joints now move without them")

@@ -18,6 +18,7 @@ from .configurations import with_coordinates_of
 from .locking import joint_motion, locked
 from .notes import missed, noted
 from .references import D, grounded, joint_of, on_bodies, tied_with
+from .sensors import with_sensors_of_rest
 
 TURNING = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.SPHERICAL)
 HINGES = (JointType.REVOLUTE, JointType.CONTINUOUS)
@@ -97,6 +98,7 @@ def _without_coordinates(d: D, joints: Collection[str]) -> D:
     result = missed(result, "closures of joints that have another type", closures, FREE)
     result = missed(result, "actuators of joints that have another type", actuators, "give them joints with one coordinate")
     result = with_coordinates_of(result, {ROOT_JOINT} | {j.name for j in d.joints} - {*joints})
+    result = with_sensors_of_rest(result)
     marks = [name for name in (*d.independent, *d.dependent) if name in tied]
     return noted(result, "marks of joints in loops, which are chosen anew", marks)
 

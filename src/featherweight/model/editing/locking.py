@@ -20,6 +20,7 @@ from .held_couplings import hold_couplings
 from .held_loops import hold_closures, hold_loops
 from .notes import noted, warn
 from .references import D, grounded, joint_of, on_bodies, tied_with, unknown
+from .sensors import with_sensors_of_rest
 from .virtual import contracted
 
 UNIT = 1e-6  # what the length of a quaternion, and of (cos, sin), may be off one
@@ -44,7 +45,7 @@ def locked(d: D, positions: Mapping[str, Any]) -> D:
     locked = with_coordinates_of(locked, {ROOT_JOINT} | {j.name for j in d.joints} - all_held.keys())
     locked = noted(locked, "locked joints", [*all_held])
     locked = noted(locked, "actuators of locked joints", [a.name for a in d.actuators if a.joint in all_held])
-    return contracted(locked)
+    return contracted(with_sensors_of_rest(locked))
 
 
 def _position(d: Contents, name: str, value: Any) -> tuple[float, ...]:

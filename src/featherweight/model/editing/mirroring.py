@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ..placement import frame_with_z
-from ..types import Configuration, Inertia, Joint, JointType, Loop, Pose, Shape, ShapeType, Vector, as_vector, scale
+from ..types import Body, Configuration, Inertia, Joint, JointType, Loop, Pose, Shape, ShapeType, Vector, as_vector, scale
 from .locking import joint_motion
 from .references import D, grounded
+from .sensors import with_images_of_sensors
 
 AXES = "xyz"
 PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # of the entries of a rotational inertia
@@ -33,15 +34,20 @@ def mirrored(d: D, axis: str) -> D:
     def loop(x: Loop) -> Loop:
         return replace(x, predecessor_frame=pose(x.predecessor_frame), successor_frame=pose(x.successor_frame))
 
-    return replace(
+    def body(b: Body) -> Body:
+        principal = None if b.principal is None else _turned(Pose(b.principal), M, M)
+        return replace(b, inertia=_inertia(b.inertia, k, M), principal=principal)
+
+    image = replace(
         d,
-        bodies=tuple(replace(b, inertia=_inertia(b.inertia, k, M)) for b in d.bodies),
+        bodies=tuple(map(body, d.bodies)),
         joints=tuple(replace(_joint(j, M), placement=pose(j.placement)) for j in d.joints),
         frames=tuple(replace(f, placement=pose(f.placement)) for f in d.frames),
         loops=tuple(map(loop, d.loops)),
         shapes=tuple(_shape(s, k, M) for s in d.shapes),
         configurations=tuple(_configuration(c, {j.name: j for j in d.joints}, pose, M) for c in d.configurations),
     )
+    return with_images_of_sensors(image, axis)
 
 
 def _mirror(k: int) -> Mirror:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..types import ROOT_JOINT, Contents, ModelError
 from .references import D, grounded, unknown
+from .sensors import renamed_sensor
 
 Rename = Callable[[str], str]
 
@@ -39,12 +40,14 @@ KINDS = {
     "closure": "closures",
     "shape": "shapes",
     "actuator": "actuators",
+    "sensor": "sensors",
 }
 
 
 def all_names(d: Contents) -> Iterator[tuple[str, str]]:
     """The kind and name of each element that has one."""
-    everything: list[tuple[Any, ...]] = [d.bodies, d.joints, d.frames, d.loops, d.couplings, d.closures, d.shapes, d.actuators]
+    tied: list[tuple[Any, ...]] = [d.bodies, d.joints, d.frames, d.loops, d.couplings, d.closures]
+    everything = [*tied, d.shapes, d.actuators, d.sensors]
     for kind, elements in zip(KINDS, everything, strict=True):
         yield from ((kind, element.name) for element in elements)
 
@@ -80,5 +83,6 @@ def with_names(d: D, new: Rename) -> D:
             for c in d.configurations
         ),
         disabled_collisions=tuple((on(a), on(b)) for a, b in d.disabled_collisions),
+        sensors=tuple(renamed_sensor(s, new) for s in d.sensors),
         contact_pairs=tuple(replace(p, shapes=(new(p.shapes[0]), new(p.shapes[1]))) for p in d.contact_pairs),
     )

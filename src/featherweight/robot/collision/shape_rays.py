@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...algorithms import frames
 from ...collision.collision_scene import HEIGHTS, HULL
+from ...collision.hulls import NO_HULL, Hull
 from ...collision.rays import RayShapes, cast
 from ...collision.shape_parts import KINDS, GridOfHeights, joined_fields, shape_part
 from ...engine.program import Output
@@ -20,15 +21,18 @@ from ..system import System, placements
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class RayPart:
-    """A shape that rays may meet, in the frame of the moving body that carries it; `link` None is the ground."""
+class RayPart(NamedTuple):
+    """A shape that rays may meet, in the frame of the moving body that carries it."""
 
-    def __init__(
-        self, kind: int, body: str | None, link: str | None, pose: Pose, size: Sequence[float] = (0.0, 0.0, 0.0),
-        triangles: Array | None = None, field: GridOfHeights | None = None,
-    ) -> None:  # fmt: skip
-        self.kind, self.body, self.link, self.pose, self.size, self.field = kind, body, link, pose, size, field
-        self.triangles = np.zeros((0, 9)) if triangles is None else triangles.reshape(-1, 9)
+    kind: int  # of `collision_scene`
+    body: str | None  # the moving body; None for the ground
+    link: str | None  # of the file
+    pose: Pose
+    size: Sequence[float] = (0.0, 0.0, 0.0)
+    triangles: Array = np.zeros((0, 9))  # corners
+    field: GridOfHeights | None = None
+    balls: Array = np.zeros((0, 4))  # none: for `joined_fields`
+    hull: Hull = NO_HULL
 
 
 def ray_part(shape: Shape, link: str | None) -> RayPart:
@@ -44,17 +48,18 @@ def ray_part(shape: Shape, link: str | None) -> RayPart:
 
 
 def _triangles(shape: Shape) -> Array:
-    """The corners (n, 3, 3) of a mesh's triangles, in its body's frame; without faces, of its convex hull."""
+    """The corners (n, 9) of a mesh's triangles, in its body's frame; without faces, of its convex hull."""
     if shape.vertices is not None and shape.faces is not None:
         points = np.asarray(shape.vertices, float) * np.array(shape.size)
         points = points @ np.array(shape.placement.R).T + np.array(shape.placement.p)
-        return np.asarray(points[np.asarray(shape.faces)])
+        return np.asarray(points[np.asarray(shape.faces)]).reshape(-1, 9)
     try:
         from ...model.triangles import shape_meshes  # needs trimesh
     except ImportError as error:
         where = f"{shape.name!r} on {shape.body or WORLD!r}"
         raise ImportError(f"reading the mesh {where} needs trimesh: {install_command('shapes')}") from error
-    return np.concatenate([np.asarray(mesh.vertices)[np.asarray(mesh.faces)] for mesh, _ in shape_meshes(shape)])
+    meshes = [mesh for mesh, _ in shape_meshes(shape)]
+    return np.concatenate([np.asarray(mesh.vertices)[np.asarray(mesh.faces)].reshape(-1, 9) for mesh in meshes])
 
 
 class ShapeRays:
@@ -80,14 +85,14 @@ class ShapeRays:
         result = np.full(origins.shape[:2], -1.0)
         if len(self._shapes.kind):
             placement = np.ascontiguousarray(self._place(q), np.float64)
-            cast(self._shapes, placement, *map(np.ascontiguousarray, (origins, directions)), blind, result)
+            cast(self._shapes, placement, np.ascontiguousarray(origins), np.ascontiguousarray(directions), blind, result)
         return result
 
 
 def _ray_shapes(parts: Sequence[RayPart], links: Array) -> RayShapes:
     n = len(parts)
     span, reach, edges = np.zeros((n, 4), np.int64), np.zeros((n, 4)), np.zeros((n, 6))
-    fields = joined_fields([_WithField(p.field) for p in parts])
+    fields = joined_fields(parts)
     triangles, heights = 0, 0
     for k, p in enumerate(parts):
         if p.kind == HULL:
@@ -104,10 +109,3 @@ def _ray_shapes(parts: Sequence[RayPart], links: Array) -> RayShapes:
         size=np.array([p.size for p in parts], float).reshape(-1, 3), reach=reach, span=span, edges=edges,
         triangles=np.concatenate([np.zeros((0, 9)), *(p.triangles for p in parts)]), heights=fields.heights,
     )  # fmt: skip
-
-
-class _WithField:
-    """What `joined_fields` reads."""
-
-    def __init__(self, field: GridOfHeights | None) -> None:
-        self.field = field

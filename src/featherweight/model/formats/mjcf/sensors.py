@@ -47,7 +47,7 @@ def take_unknown_sensors(mujoco: Any, spec: Any) -> Counter[str]:
 
 
 def _on_mesh(mujoco: Any, spec: Any, sensor: Any) -> bool:
-    """Whether a sensor is on the frame of a mesh, which MuJoCo moves into that of its inertia, or in a volume that is a mesh."""
+    """Whether a sensor is on the frame of a mesh, which MuJoCo moves to that of its inertia, or its volume is a mesh."""
     kinds, sites = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_SDF), int(mujoco.mjtObj.mjOBJ_SITE)
     apart = word(mujoco, int(sensor.type)) in (K.DISTANCE, K.NORMAL, K.FROMTO)
     zone = word(mujoco, int(sensor.type)) in (K.TOUCH, K.INSIDESITE)

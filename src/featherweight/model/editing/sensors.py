@@ -1,0 +1,59 @@
+"""Sensors, where what they measure goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..types import JointType, Sensed, SensedKind, Sensor, SensorKind
+from .notes import noted
+from .references import D
+
+OF_BALLS = (SensorKind.BALLQUAT, SensorKind.BALLANGVEL)
+GONE = "sensors of what is gone"
+IN_A_MIRROR = "sensors that are no image of themselves in the mirror"
+
+
+def with_sensors_of_rest(d: D) -> D:
+    """The description without the sensors whose bodies, frames, shapes, joints or actuators it lacks, which are noted; joints
+    of another type do not have a sensor's coordinate."""
+    if not d.sensors:
+        return d
+    joints = {j.name: j.type for j in d.joints}
+    names: dict[SensedKind, set[str | None]] = {
+        SensedKind.BODY: {None, *(b.name for b in d.bodies)},
+        SensedKind.XBODY: {None, *(b.name for b in d.bodies)},
+        SensedKind.GEOM: {s.name for s in d.shapes},
+        SensedKind.SITE: {f.name for f in d.frames},
+        SensedKind.JOINT: {*joints},
+        SensedKind.ACTUATOR: {a.name for a in d.actuators},
+    }
+
+    def is_there(s: Sensor) -> bool:
+        if not all(x is None or x.name in names[x.kind] for x in (s.on, s.reference)):
+            return False
+        if s.on is None or s.on.kind is not SensedKind.JOINT:
+            return True
+        kind = joints[str(s.on.name)]
+        return kind is JointType.SPHERICAL if s.kind in OF_BALLS else kind.nv == 1
+
+    return _only(d, is_there, GONE)
+
+
+def with_images_of_sensors(d: D, axis: str) -> D:
+    """The mirrored description without rangefinders, where the mirror turns the z axes that they look along."""
+    return _only(d, lambda s: axis != "z" or s.kind is not SensorKind.RANGEFINDER, IN_A_MIRROR)
+
+
+def _only(d: D, is_kept: Callable[[Sensor], bool], kind: str) -> D:
+    gone = [s.name for s in d.sensors if not is_kept(s)]
+    return noted(replace(d, sensors=tuple(s for s in d.sensors if is_kept(s))), kind, gone) if gone else d
+
+
+def renamed_sensor(s: Sensor, new: Callable[[str], str]) -> Sensor:
+    """A sensor with other names; the ground has none."""
+
+    def renamed(x: Sensed | None) -> Sensed | None:
+        return x if x is None or x.name is None else Sensed(x.kind, new(x.name))
+
+    return replace(s, name=new(s.name), on=renamed(s.on), reference=renamed(s.reference))
