@@ -1,7 +1,7 @@
 """Where rays meet shapes.
 
-A ray is p + t d with a unit vector d; the result is the least t >= 0 on a surface, from outside or inside, or -1. Planes are met
-from above only. Meshes are their triangles, met from both sides; height fields are solids (see `height_fields`).
+A ray is p + t d with a unit vector d; the result is the least t >= 0 on a surface, from outside or inside, or -1. Planes are
+met from above only. Meshes are their triangles, met from both sides; height fields are solids (see `height_fields`).
 """
 
 from __future__ import annotations

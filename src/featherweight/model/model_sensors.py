@@ -115,6 +115,8 @@ class _ModelSensors:
     def _by_moving_body(self, links: list[str]) -> dict[str | None, list[str]]:
         found: dict[str | None, list[str]] = {}
         for name in links:
+            if name in self.d.virtual:
+                continue  # it has no mass
             found.setdefault(self.carried(name)[0], []).append(name)
         return found
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..types import ROOT_JOINT, Contents
 from .configurations import with_coordinates_of
 from .notes import missed, noted
-from .references import D, on_bodies, supports, tied_joints, tied_with
+from .references import D, on_bodies, tied_joints, tied_with
 from .sensors import with_sensors_of_rest
 
 CUT = "build the loop anew with what is left, or keep both of its ends"
@@ -69,8 +69,3 @@ def marked_anew(result: D, before: Contents, freed: Collection[str]) -> D:
         dependent=tuple(name for name in result.dependent if name in left - loose),
     )
     return noted(result, "marks of dependent joints, which are chosen anew", unmarked)
-
-
-def carried(d: Contents, body: str) -> set[str]:
-    """The body and all bodies that it carries."""
-    return {name for name, path in supports(d).items() if name and (name == body or any(j.parent == body for j in path))}

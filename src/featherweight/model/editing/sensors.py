@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from ..types import JointType, Sensed, SensedKind, Sensor, SensorKind
 from .notes import noted
-from .references import D
+from .references import D, carried, place
 
 OF_BALLS = (SensorKind.BALLQUAT, SensorKind.BALLANGVEL)
+OF_HOLDING = (SensorKind.FORCE, SensorKind.TORQUE)
 GONE = "sensors of what is gone"
+ACROSS_LOOPS = "sensors of forces on bodies that loops hold"
 IN_A_MIRROR = "sensors that are no image of themselves in the mirror"
 
 
@@ -38,6 +40,23 @@ def with_sensors_of_rest(d: D) -> D:
         return kind is JointType.SPHERICAL if s.kind in OF_BALLS else kind.nv == 1
 
     return _only(d, is_there, GONE)
+
+
+def without_sensors_across_loops(d: D) -> D:
+    """The description without sensors of the forces by which a body is held, where a loop holds it, too: no force of a loop is
+    measured."""
+    held = [s for s in d.sensors if s.kind in OF_HOLDING]
+    if not held or not d.loops:
+        return d
+    frames = {f.name: f.body for f in reversed(d.frames)}
+    ends = [(place(d, x.predecessor, x.name).body, place(d, x.successor, x.name).body) for x in d.loops]
+    crossed = set()
+    for s in held:
+        body = frames.get(str(s.on.name)) if s.on else None
+        inside = carried(d, body) if body is not None else set()
+        if body is not None and any((a in inside) != (b in inside) for a, b in ends):
+            crossed.add(s.name)
+    return _only(d, lambda s: s.kind not in OF_HOLDING or s.name not in crossed, ACROSS_LOOPS)
 
 
 def with_images_of_sensors(d: D, axis: str) -> D:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ....extras import install_command
 from ...description import Description
+from ...editing.sensors import without_sensors_across_loops
 from ...types import (
     LARGEST,
     WORLD,
@@ -236,7 +237,7 @@ class _Elements:
         shapes, geoms = read_shapes(self.mujoco, self.model, drawings, self.names, self.file)
         sensors = self._sensors(geoms, drives, other_sensors)
         integrator = self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower()
-        return Description(
+        description = Description(
             name,
             self.source,
             tuple(self.bodies),
@@ -273,6 +274,7 @@ class _Elements:
             cone=self.mujoco.mjtCone(self.model.opt.cone).name.removeprefix("mjCONE_").lower(),
             sensors=sensors,
         )
+        return without_sensors_across_loops(description)
 
     def _sensors(self, geoms: dict[int, str], drives: dict[int, str], others: Counter[str]) -> tuple[Sensor, ...]:
         sites = [self._site_name(i) for i in range(self.model.nsite)]
