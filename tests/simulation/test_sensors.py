@@ -248,3 +248,370 @@ def test_after_mj_step_mujoco_has_the_same_readings_of_forces() -> None:
     sim.step(control=control)
     columns = np.repeat(model.sensor_needstage, model.sensor_dim) == OF_FORCES
     np.testing.assert_allclose(np.asarray(sim.sensors())[columns], data.sensordata[columns], rtol=0.0, atol=1e-9)
+
+
+# forces
+
+
+def test_forces_of_servos_balance_the_motion() -> None:
+    """M a + c = gear f, to rounding of a, where nothing else acts: also where a step meets stiffness at its end."""
+    text = (
+        MODELS["arm"]
+        .replace("biasprm", 'ctrlrange="-9 9" biasprm')
+        .replace("1 -3 0", "1 -300 -40")
+        .replace('gainprm="5"', 'gainprm="50"')
+    )
+    text = text.replace('forcerange="-4 4"', 'forcerange="-40 40"')
+    robot = featherweight.load(text)
+    (q,), (v,) = random_states(robot, np.random.default_rng(5), 1)
+    sim, control = Simulation(robot, q=q, v=v), np.array([0.3, -0.2, 0.2])
+    slide = robot.joints["slide"].v_slice.start
+    for held in (False, True):
+        before = sim.q.copy(), sim.v.copy()
+        sim.step(control=control if not held else np.array([0.3, -0.2, 9.0]))
+        a = (sim.v - before[1]) / sim.step_size
+        needed = robot.inverse_dynamics(*before, a)[slide]
+        force = float(sim.sensors()["a_frc"][0])
+        assert force == pytest.approx(needed / 2.0, rel=1e-9)
+        assert (abs(force) == pytest.approx(40.0, rel=1e-12)) is held
+    explicit = 50.0 * 9.0 + 1.0 - 2.0 * (300.0 * before[0][robot.joints["slide"].q_slice] + 40.0 * before[1][slide])
+    assert abs(explicit).item() != pytest.approx(40.0, rel=1e-3)  # what the law gives at the beginning is another number
+
+
+def test_controls_that_are_not_given_drive_nothing() -> None:
+    sim = Simulation(featherweight.load(ARM))
+    sim.step()
+    assert sim.sensors()["m_frc"] == sim.sensors()["j_frc"] == 0.0
+    sim.step(control=np.array([0.5, 0.25, 0.0]))
+    assert sim.sensors()["m_frc"] == pytest.approx(0.5)
+    assert sim.sensors()["j_frc"] == pytest.approx(0.5 * 3 - 0.25 * 2)
+    controls = np.zeros((1, 4, 3))
+    controls[0, :, 0] = 0.1, 0.2, 0.3, -0.4
+    sim.rollout(sim.q, sim.v, control=controls)
+    assert sim.sensors()["m_frc"] == pytest.approx(-0.4)
+    sim.vary(damping=[0.5])
+    assert sim.sensors()["m_frc"] == pytest.approx(-0.4)  # the last step is what it was
+
+
+BOX = """
+<mujoco model="box">
+  <option timestep="0.002"/>
+  <worldbody>
+    <geom name="floor" type="plane" size="0 0 1"/>
+    <body name="box" pos="0 0 0.1">
+      <freejoint/>
+      <geom name="box" type="box" size="0.2 0.1 0.1" mass="3"/>
+      <site name="middle"/>
+      <site name="below" type="box" size="0.3 0.2 0.02" pos="0 0 -0.1"/>
+      <site name="right" type="box" size="0.1 0.2 0.02" pos="0.15 0 -0.1"/>
+      <site name="far" size="0.01" pos="0.2 0.1 -0.15"/>
+      <site name="above" size="0.01" pos="0.2 0.1 0.15"/>
+      <body name="sensor" pos="0 0 0.1">
+        <geom name="plate" type="box" size="0.1 0.1 0.01" mass="0.5" contype="0" conaffinity="0"/>
+        <site name="flange" euler="30 0 0"/>
+      </body>
+    </body>
+  </worldbody>
+  <sensor>
+    <accelerometer name="acc" site="middle"/> <touch name="below" site="below"/> <touch name="right" site="right"/>
+    <touch name="far" site="far"/> <touch name="above" site="above"/>
+    <force name="load" site="flange"/> <force name="whole" site="middle"/> <torque name="turning" site="middle"/>
+    <touch name="clipped" site="below" cutoff="20"/>
+  </sensor>
+</mujoco>
+"""
+WEIGHT = 9.81 * 3.5
+
+
+@pytest.mark.parametrize("contact", ["rigid", "as in the file"])
+def test_a_box_at_rest_reads_its_weight(contact: str) -> None:
+    """To the tolerance of the contact solver, and with what is left of the landing after two seconds."""
+    sim = Simulation(featherweight.load(BOX), contact=contact)
+    sim.step(steps=1000)
+    s = sim.sensors()
+    np.testing.assert_allclose(s["acc"], (0.0, 0.0, 9.81), atol=1e-3)
+    assert s["below"][0] == pytest.approx(WEIGHT, rel=1e-4)
+    assert s["right"][0] == pytest.approx(WEIGHT / 2, rel=1e-3)
+    assert s["far"][0] == pytest.approx(WEIGHT / 4, rel=1e-3)  # the normal of one corner leads into it
+    assert s["above"][0] == 0.0
+    assert s["clipped"][0] == 20.0
+    np.testing.assert_allclose(s["load"], 0.5 * 9.81 * np.array([0.0, 0.5, np.sqrt(0.75)]), atol=1e-3)
+    np.testing.assert_allclose(s["whole"], 0.0, atol=0.01)  # nothing but the floor holds it
+    np.testing.assert_allclose(s["turning"], 0.0, atol=0.01)
+
+
+def test_touch_and_interaction_of_a_box_that_slides_are_mujocos() -> None:
+    """With the file's contact law, whose forces are MuJoCo's to 3e-4 here, 1e-3 is less than what a wrong contact makes."""
+    model, robot = mujoco.MjModel.from_xml_string(BOX), featherweight.load(BOX)
+    order, sim = MujocoOrder(robot, model), Simulation(featherweight.load(BOX), contact="as in the file")
+    sim.reset(sim.q - np.eye(7)[2] * 1e-3, np.array([0.5, 0.2, -0.1, 0.0, 0.1, 0.3]))
+    for _ in range(5):
+        before = order.state(sim.q, sim.v)
+        sim.step()
+        expected = reference(model, order, before, order.state(sim.q, sim.v), None, sim.step_size, sim.time)
+        assert expected[robot.sensors["below"].slice] > 1.0
+        assert_same(sim.sensors(), expected, robot, 1e-3, ("whole", "turning"))
+
+
+def test_an_impact_is_a_mean_over_the_step() -> None:
+    """A box that falls at 1 m/s and stops: h (a - g) is the change of its velocity, as the floor's push is."""
+    sim = Simulation(featherweight.load(BOX))
+    sim.reset(sim.q + np.eye(7)[2] * 1e-4, -np.eye(6)[2])
+    v = sim.v[2]
+    sim.step()
+    s, h = sim.sensors(), sim.step_size
+    assert sim.v[2] - v > 0.5
+    assert s["acc"][2] * h == pytest.approx(sim.v[2] - v + 9.81 * h, rel=1e-9)
+    assert s["below"][0] * h == pytest.approx(3.5 * (sim.v[2] - v + 9.81 * h), rel=1e-6)
+
+
+def test_limits_push_as_much_as_they_stop() -> None:
+    robot = featherweight.load(MODELS["arm"])
+    sim, j = Simulation(robot), robot.joints["turn"]
+    q, v = sim.q.copy(), sim.v.copy()
+    q[j.q_slice], v[j.v_slice] = robot.upper[j.q_slice] - 1e-4, 1.0
+    sim.reset(q, v)
+    before = sim.q.copy(), sim.v.copy()
+    sim.step()
+    s, a = sim.sensors(), (sim.v - before[1]) / sim.step_size
+    needed = robot.inverse_dynamics(*before, a)[j.v_slice]
+    assert s["l_frc"][0] > 1.0
+    assert s["l_frc"][0] == pytest.approx(-needed[0], rel=1e-6)
+    assert s["l_slide"] == 0.0
+
+
+def test_limits_that_are_passed_read_as_in_mujoco() -> None:
+    model, robot = mujoco.MjModel.from_xml_string(MODELS["arm"]), featherweight.load(MODELS["arm"])
+    data, sim, j = mujoco.MjData(model), Simulation(robot, contact="as in the file"), robot.joints["turn"]
+    for beyond in (0.05, -0.05):
+        q, v = sim.robot.start(), np.zeros(robot.nv)
+        q[j.q_slice], v[j.v_slice] = (robot.upper if beyond > 0 else robot.lower)[j.q_slice] + beyond, 0.3
+        sim.reset(q, v)
+        data.qpos[:], data.qvel[:] = MujocoOrder(robot, model).state(q, v)
+        mujoco.mj_forward(model, data)
+        for name in ("l_pos", "l_vel"):
+            expected = data.sensordata[robot.sensors[name].slice]
+            assert expected[0] != 0.0
+            np.testing.assert_allclose(sim.sensors()[name], expected, atol=1e-12)
+
+
+# before the first step
+
+
+def test_a_robot_that_took_no_step_reads_gravity_and_no_forces() -> None:
+    robot = featherweight.load(BOX)
+    sim = Simulation(robot, q=np.tile(robot.start(), (2, 1)))
+    for where in ("new", "reset", "assigned"):
+        s = sim.sensors()
+        up = robot.frame_placement("middle")(sim.q)[:, 2, :3]
+        np.testing.assert_allclose(s["acc"], 9.81 * up, atol=1e-12)
+        assert (s["below"] == 0.0).all()
+        sim.step(steps=3)
+        if where == "new":
+            sim.reset(np.tile(robot.start(), (2, 1)), np.ones((2, 6)))
+        else:
+            sim.v = np.ones((2, 6))
+    sim.step()
+    still = sim.sensors()["acc"][0].copy()
+    sim.reset(which=[1])
+    np.testing.assert_array_equal(sim.sensors()["acc"][0], still)
+    np.testing.assert_allclose(sim.sensors()["acc"][1], (0.0, 0.0, 9.81), atol=1e-12)
+
+
+def test_readings_are_of_the_last_of_many_steps() -> None:
+    robot, (q, v) = featherweight.load(BOX), (None, np.array([0.1, 0.0, -0.5, 0.3, 0.2, 0.1]))
+    readings = []
+    for n in (1, 3, 9):  # the last step of each is the ninth
+        sim = Simulation(robot, q=q, v=v)
+        for _ in range(9 // n):
+            sim.step(steps=n)
+        readings.append(np.asarray(sim.sensors()))
+    np.testing.assert_array_equal(readings[0], readings[1])
+    np.testing.assert_array_equal(readings[0], readings[2])
+    sim = Simulation(robot, q=q, v=v)
+    sim.run(9 * sim.step_size)
+    np.testing.assert_array_equal(readings[0], sim.sensors())
+    for other in (copy.deepcopy(sim), pickle.loads(pickle.dumps(sim))):
+        np.testing.assert_array_equal(other.sensors(), readings[0])
+
+
+# rays
+
+
+def shapes_scene(rng: np.random.Generator) -> str:
+    """Shapes of all types around a body that looks into all directions."""
+    heights = " ".join(f"{x:.3f}" for x in rng.uniform(0.0, 1.0, 20))
+    points = " ".join(f"{x:.3f}" for x in rng.standard_normal(36) * 0.5)
+    kinds = {
+        "sphere": "0.5", "capsule": "0.3 0.5", "box": "0.4 0.5 0.6", "cylinder": "0.4 0.5", "ellipsoid": "0.3 0.5 0.7",
+    }  # fmt: skip
+    geoms = "".join(
+        f'<geom name="{kind}{n}" type="{kind}" size="{size}" pos="{" ".join(map(str, rng.uniform(-3, 3, 3)))}" '
+        f'euler="{" ".join(map(str, rng.uniform(-180, 180, 3)))}"/>'
+        for kind, size in kinds.items()
+        for n in range(2)
+    )
+    turns = [" ".join(map(str, x)) for x in rng.uniform(-180, 180, (200, 3))]
+    sites = "".join(f'<site name="s{n}" euler="{turn}"/>' for n, turn in enumerate(turns))
+    return f"""
+    <mujoco>
+      <asset>
+        <hfield name="hills" nrow="4" ncol="5" size="3 4 1.5 0.5" elevation="{heights}"/>
+        <mesh name="rock" vertex="{points}"/>
+      </asset>
+      <worldbody>
+        <geom type="plane" size="0 0 1" pos="0 0 -4" euler="5 3 0"/> {geoms}
+        <geom type="hfield" hfield="hills" pos="0 0 -3.5"/>
+        <geom type="mesh" mesh="rock" pos="1 2 1.5"/>
+        <geom type="sphere" size="4" rgba="1 0 0 0"/>
+        <body name="eye"> <freejoint/> <geom size="0.1"/> {sites} </body>
+      </worldbody>
+      <sensor>{"".join(f'<rangefinder name="r{n}" site="s{n}"/>' for n in range(200))}</sensor>
+    </mujoco>"""
+
+
+def test_rays_meet_shapes_of_all_types_where_mujocos_do() -> None:
+    """From outside of shapes, and from inside, but for the height field, whose base MuJoCo sees from within. Vertices and
+    heights are in single precision there."""
+    rng = np.random.default_rng(6)
+    text = shapes_scene(rng)
+    model, robot = mujoco.MjModel.from_xml_string(text), featherweight.load(text)
+    data, seen = mujoco.MjData(model), set()
+    n = 50
+    q = np.tile(robot.start(), (n, 1))
+    q[:, :3] = rng.uniform((-3, -3, -1.9), 3, (n, 3))
+    q[:, 3:] = rng.standard_normal((n, 4))
+    q[:, 3:] /= np.linalg.norm(q[:, 3:], axis=1, keepdims=True)
+    readings = Simulation(robot, q=q, shapes=False).sensors()
+    wrong, total = [], 0
+    for i in range(n):
+        data.qpos[:] = MujocoOrder(robot, model).state(q[i], np.zeros(6)).qpos
+        mujoco.mj_forward(model, data)
+        for k in range(200):
+            hit = np.zeros(1, np.int32)
+            mujoco.mj_ray(model, data, data.site_xpos[k], data.site_xmat[k].reshape(3, 3)[:, 2], None, 1, 1, hit, None)
+            kind = None if hit[0] < 0 else mujoco.mjtGeom(model.geom_type[hit[0]]).name
+            seen.add(kind)
+            total += 1
+            if abs(readings[i, k] - data.sensordata[k]) > 2e-6:
+                wrong.append((kind, readings[i, k], data.sensordata[k]))
+    assert seen == {
+        None,
+        *(f"mjGEOM_{x}" for x in ("PLANE", "SPHERE", "CAPSULE", "BOX", "CYLINDER", "ELLIPSOID", "HFIELD", "MESH")),
+    }
+    assert not wrong, (len(wrong), total, wrong[:10])
+
+
+def test_rays_meet_the_ground_of_a_simulation() -> None:
+    body = '<body pos="0 0 2"><freejoint/><geom size="0.1"/><site name="down" euler="180 0 0"/></body>'
+    text = f"<mujoco><worldbody>{body}</worldbody>"
+    robot = featherweight.load(f'{text}<sensor><rangefinder name="down" site="down"/></sensor></mujoco>')
+    assert Simulation(robot, ground=False).sensors()["down"] == -1.0
+    assert Simulation(robot, ground=True).sensors()["down"] == pytest.approx(2.0, rel=1e-12)
+    slope = featherweight.HeightField([[0.0, 0.0], [1.0, 1.0]], (-1.0, 1.0), (-1.0, 1.0))
+    assert Simulation(robot, ground=slope).sensors()["down"] == pytest.approx(1.5, rel=1e-12)
+
+
+# noise, cutoffs, names
+
+NOISY = """
+<mujoco model="noisy">
+  <worldbody>
+    <body name="b" pos="0 0 1"> <freejoint/> <geom size="0.1"/> <site name="s" euler="10 20 30"/> </body>
+  </worldbody>
+  <sensor>
+    <gyro name="gyro" site="s" noise="0.2"/> <velocimeter name="quiet" site="s"/>
+    <framequat name="quat" objtype="site" objname="s" noise="0.05"/>
+    <framezaxis name="axis" objtype="site" objname="s" noise="0.1"/>
+    <rangefinder name="nothing" site="s" noise="0.3"/> <touch name="touch" site="s" noise="0.1"/>
+    <accelerometer name="clipped" site="s" cutoff="5" noise="1"/>
+    <framepos name="place" objtype="site" objname="s" cutoff="0.5"/>
+  </sensor>
+</mujoco>
+"""
+
+
+def test_noise_has_the_deviations_of_the_file() -> None:
+    """Means and deviations of 20000 robots, within five standard errors."""
+    n = 20000
+    robot = featherweight.load(NOISY)
+    sim = Simulation(robot, q=np.tile(robot.start(), (n, 1)), v=np.tile(np.arange(6.0), (n, 1)))
+    clean, noisy = sim.sensors(), sim.sensors(noise=np.random.default_rng(7))
+    off = noisy["gyro"] - clean["gyro"]
+    np.testing.assert_allclose(off.mean(axis=0), 0.0, atol=5 * 0.2 / np.sqrt(n))
+    np.testing.assert_allclose(off.std(axis=0), 0.2, rtol=5 / np.sqrt(2 * n))
+    np.testing.assert_allclose(np.corrcoef(off.T), np.eye(3), atol=5 / np.sqrt(n))
+    np.testing.assert_array_equal(noisy["quiet"], clean["quiet"])
+    for name in ("quat", "axis"):
+        np.testing.assert_allclose(np.linalg.norm(noisy[name], axis=1), 1.0, atol=1e-12)
+    turned = np.arccos(np.abs((noisy["quat"] * clean["quat"]).sum(axis=1))) * 2.0
+    assert np.sqrt((turned**2).mean() / 3.0) == pytest.approx(0.05, rel=5 / np.sqrt(6 * n))
+    across = noisy["axis"] - (noisy["axis"] * clean["axis"]).sum(axis=1)[:, None] * clean["axis"]
+    assert np.sqrt((across**2).sum(axis=1).mean() / 2.0) == pytest.approx(0.1, rel=0.05)  # of directions, to second order
+    assert (noisy["nothing"] == -1.0).all()
+    assert (noisy["touch"] >= 0.0).all()
+    assert (np.abs(noisy["clipped"]) <= 5.0).all()
+    np.testing.assert_array_equal(sim.sensors(), clean)
+    np.testing.assert_array_equal(sim.sensors(noise=np.random.default_rng(7)), noisy)
+
+
+def test_cutoffs_cut_as_in_mujoco() -> None:
+    text = NOISY.replace('name="gyro"', 'name="gyro" cutoff="2.5"')
+    model, robot = mujoco.MjModel.from_xml_string(text), featherweight.load(text)
+    data, v = mujoco.MjData(model), np.array([1.0, -2.0, 3.0, -4.0, 5.0, 1.0])
+    data.qpos[:], data.qvel[:] = MujocoOrder(robot, model).state(robot.start(), v)
+    mujoco.mj_forward(model, data)
+    s = Simulation(robot, v=v).sensors()
+    for name in ("gyro", "place"):
+        np.testing.assert_allclose(s[name], data.sensordata[robot.sensors[name].slice], atol=1e-12)
+    assert (np.abs(s["gyro"]) == 2.5).sum() == 1
+
+
+def test_a_name_that_no_sensor_has_is_refused_with_those_that_there_are() -> None:
+    sim = Simulation(featherweight.load(NOISY))
+    with pytest.raises(KeyError, match=r"there is no sensor 'gyros' .is it 'gyro'.*; there are gyro, quiet"):
+        sim.sensors()["gyros"]
+    with pytest.raises(KeyError, match="'giro'"):
+        sim.robot.sensors["giro"]
+    with pytest.raises(TypeError, match=r"noise must be a numpy\.random\.Generator"):
+        sim.sensors(noise=0.1)  # type: ignore[arg-type]
+
+
+def test_readings_are_an_array() -> None:
+    s = Simulation(featherweight.load(NOISY)).sensors()
+    assert s.shape == (21,)
+    assert s.keys()[:2] == ["gyro", "quiet"]
+    assert type(s * 2.0) is type(s[:3]) is type(s["gyro"]) is np.ndarray
+    assert isinstance(s.sum(), float)
+    s["gyro"][:] = 1.0  # a view
+    assert s[0] == 1.0
+    again = pickle.loads(pickle.dumps(s))
+    np.testing.assert_array_equal(again["gyro"], s["gyro"])
+    assert "gyro: [1. 1. 1.]" in repr(s)
+
+
+def test_a_robot_without_sensors_has_none() -> None:
+    sim = Simulation(featherweight.load("<mujoco><worldbody><body><joint/><geom size='1'/></body></worldbody></mujoco>"))
+    sim.step()
+    assert sim.sensors().shape == (0,)
+    assert sim.robot.sensors == ()
+
+
+def test_actuators_of_a_simulation_are_not_those_that_sensors_measure() -> None:
+    sim = Simulation(featherweight.load(ARM), actuators=[])
+    with pytest.raises(ValueError, match="sensor 'a_frc' measures an actuator of the file"):
+        sim.sensors()
+
+
+def test_inertias_of_varied_robots_are_their_own() -> None:
+    robot = featherweight.load(BOX)
+    parameters = np.tile(robot.inertial_parameters, (2, 1, 1))
+    parameters[1] *= 2.0
+    heavier = featherweight.load(BOX.replace('mass="3"', 'mass="6"').replace('mass="0.5"', 'mass="1"'))
+    sim = Simulation(robot, q=np.tile(robot.start(), (2, 1)), v=np.ones((2, 6)))
+    sim.vary(parameters=parameters)
+    sim.step(steps=2)
+    alone = Simulation(heavier, v=np.ones(6))
+    alone.step(steps=2)
+    np.testing.assert_allclose(sim.sensors()["whole"][1], alone.sensors()["whole"], atol=1e-8)
+    np.testing.assert_allclose(sim.sensors()["below"][1], alone.sensors()["below"], rtol=1e-8)

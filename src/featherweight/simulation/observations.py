@@ -135,7 +135,7 @@ class Observations:
         state. Accelerations and forces (touch, accelerometer, force, torque, framelinacc, frameangacc, actuatorfrc,
         jointactuatorfrc, jointlimitfrc) are means over the last step, in which the velocity changed from v to v+ at the
         acceleration (v+ - v) / h, impulses of contacts and impacts included, in the axes of the step's beginning. A robot that
-        has taken no step from its state does not accelerate, and nothing but gravity acts on it.
+        has taken no step from its state reads as if it were held still there, by nothing that a sensor measures.
 
         Readings are cut to ±cutoff. With a `noise` generator they have Gaussian noise of the file's standard deviations, by
         which directions and quaternions stay of unit length, and which cutoffs cut, too.

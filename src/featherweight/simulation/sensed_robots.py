@@ -175,11 +175,11 @@ class SensedRobots:
     def then(self) -> Instant:
         """The beginning of the last step, with its mean acceleration: that at which the velocity changed, impulses included.
 
-        Robots that have taken no step are where they are now, and do not accelerate.
+        Robots that have taken no step are held still where they are now.
         """
         (q0, v0), q1, v1 = self.fleet.before_last_step(), self.fleet.q, self.fleet.v
         rested = self.rested[:, None]
-        q0, v0 = np.where(rested, q1, q0), np.where(rested, v1, v0)
+        q0, v0 = np.where(rested, q1, q0), np.where(rested, 0.0, v0)
         a = (v1 - v0) / self.step
         if self.model.integrator == "semi-implicit":
             for j in self.robot.joints:

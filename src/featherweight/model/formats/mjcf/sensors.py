@@ -170,7 +170,9 @@ def unused_of_sensors(model: Any, left_out: Counter[str]) -> Iterator[tuple[str,
     """Sensors that are not computed, by kind, and delays and rates, which are not simulated."""
     if left_out:
         yield SENSORS, ", ".join(f"{count} {kind}" for kind, count in left_out.items())
+    if not model.nsensor:
+        return
     nothing = np.zeros(model.nsensor)
     times = [np.asarray(getattr(model, f"sensor_{x}", nothing)).reshape(model.nsensor, -1) for x in ("interval", "delay")]
-    if model.nsensor and (slow := np.count_nonzero(np.concatenate(times, axis=1).any(axis=1))):
+    if slow := np.count_nonzero(np.concatenate(times, axis=1).any(axis=1)):
         yield DELAYED, f"{slow}"
