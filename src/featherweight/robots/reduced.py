@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..model.description import Description
-from ..model.editing.sensors import with_sensors_of_rest
+from ..model.editing.kept_sensors import with_sensors_of_rest
 from ..model.types import Inertia, ModelError, Vector, dot
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from ...spatial import Mat3, RigidInertia, Sym3, Vec3
 from ..types import Body, Closure, Contents, Coupling, Inertia, Loop, ModelError, Pose, add, plain, scale
+from .kept_sensors import without_sensors_across_loops
 from .references import D, grounded, joint_of, place, supports
-from .sensors import without_sensors_across_loops
 
 
 def with_loop(d: D, loop: Loop) -> D:

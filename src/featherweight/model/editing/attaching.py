@@ -13,10 +13,10 @@ from dataclasses import replace
 from ...names import listed
 from ..types import Contents, Joint, JointType, ModelError, Pose, ShapeType, plain
 from .configurations import joined, with_coordinates_of
+from .kept_sensors import with_sensors_of_rest
 from .notes import merged
 from .references import D, Place, grounded, new_name, on_bodies, place, supports
 from .renaming import KINDS, all_names, with_names
-from .sensors import with_sensors_of_rest
 
 
 def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: str) -> D:

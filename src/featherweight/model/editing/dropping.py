@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ..types import ROOT_JOINT, Contents
 from .configurations import with_coordinates_of
+from .kept_sensors import with_sensors_of_rest
 from .notes import missed, noted
 from .references import D, on_bodies, tied_joints, tied_with
-from .sensors import with_sensors_of_rest
 
 CUT = "build the loop anew with what is left, or keep both of its ends"
 

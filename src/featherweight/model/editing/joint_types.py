@@ -15,10 +15,10 @@ from ...spatial.elementary import norm
 from ...spatial.ordered import lengths, pseudo_inverse, times, total
 from ..types import ROOT_JOINT, Contents, Joint, JointType, ModelError, Pose, Vector, plain, rotate
 from .configurations import with_coordinates_of
+from .kept_sensors import with_sensors_of_rest
 from .locking import joint_motion, locked
 from .notes import missed, noted
 from .references import D, grounded, joint_of, on_bodies, tied_with
-from .sensors import with_sensors_of_rest
 
 TURNING = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.SPHERICAL)
 HINGES = (JointType.REVOLUTE, JointType.CONTINUOUS)

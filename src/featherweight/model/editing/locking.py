@@ -18,9 +18,9 @@ from ..types import ROOT_JOINT, Contents, Joint, JointType, Matrix, ModelError, 
 from .configurations import with_coordinates_of
 from .held_couplings import hold_couplings
 from .held_loops import hold_closures, hold_loops
+from .kept_sensors import with_sensors_of_rest
 from .notes import noted, warn
 from .references import D, grounded, joint_of, on_bodies, tied_with, unknown
-from .sensors import with_sensors_of_rest
 from .virtual import contracted
 
 UNIT = 1e-6  # what the length of a quaternion, and of (cos, sin), may be off one

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from ..placement import frame_with_z
 from ..types import Body, Configuration, Inertia, Joint, JointType, Loop, Pose, Shape, ShapeType, Vector, as_vector, scale
+from .kept_sensors import with_images_of_sensors
 from .locking import joint_motion
 from .references import D, grounded
-from .sensors import with_images_of_sensors
 
 AXES = "xyz"
 PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # of the entries of a rotational inertia

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..types import ROOT_JOINT, Contents, ModelError
+from .kept_sensors import renamed_sensor
 from .references import D, grounded, unknown
-from .sensors import renamed_sensor
 
 Rename = Callable[[str], str]
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from ....extras import install_command
 from ...description import Description
-from ...editing.sensors import without_sensors_across_loops
+from ...editing.kept_sensors import without_sensors_across_loops
 from ...types import (
     LARGEST,
     WORLD,
@@ -56,7 +56,7 @@ from .keyframes import read_configurations, unused_of_keyframes
 from .levers import Tendons
 from .numbers import as_pose, as_rotation, disabled, snap
 from .orientations import make_orientations_plain
-from .sensors import Known, read_sensors, sensed_bodies, take_unknown_sensors, unused_of_sensors
+from .sensors import SensedNames, read_sensors, sensed_bodies, take_unknown_sensors, unused_of_sensors
 from .shapes import Drawing, read_shapes, take_appearance
 from .softness import unused_of_limits_and_equalities, within
 from .text import check_text
@@ -278,7 +278,7 @@ class _Elements:
 
     def _sensors(self, geoms: dict[int, str], drives: dict[int, str], others: Counter[str]) -> tuple[Sensor, ...]:
         sites = [self._site_name(i) for i in range(self.model.nsite)]
-        known = Known(self.names, sites, geoms, self.read_joints, drives, self.tendons.levers)
+        known = SensedNames(self.names, sites, geoms, self.read_joints, drives, self.tendons.levers)
         return read_sensors(self.mujoco, self.model, known, others)
 
     def _excluded(self) -> Iterator[tuple[str, str]]:

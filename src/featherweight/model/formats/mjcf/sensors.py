@@ -61,7 +61,7 @@ def _on_mesh(mujoco: Any, spec: Any, sensor: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Known:
+class SensedNames:
     """Names of what sensors may be on, by MuJoCo's numbers."""
 
     bodies: Sequence[str]
@@ -72,20 +72,18 @@ class Known:
     levers: Mapping[int, Lever]  # of tendons
 
 
-def read_sensors(mujoco: Any, model: Any, known: Known, left_out: Counter[str]) -> tuple[Sensor, ...]:
+def read_sensors(mujoco: Any, model: Any, known: SensedNames, left_out: Counter[str]) -> tuple[Sensor, ...]:
     """Return the sensors that are computed; those on what is not read are counted in `left_out`, by kind."""
     names = Names(model.sensor(i).name for i in range(model.nsensor))
     sensors = []
     for i in range(model.nsensor):
         kind = K(word(mujoco, int(model.sensor_type[i])))
-        on, reference = (
-            _sensed(mujoco, known, int(getattr(model, f"sensor_{x}type")[i]), int(getattr(model, f"sensor_{x}id")[i]))
-            for x in ("obj", "ref")
-        )
+        on = _sensed(mujoco, known, int(model.sensor_objtype[i]), int(model.sensor_objid[i]))
+        reference = _sensed(mujoco, known, int(model.sensor_reftype[i]), int(model.sensor_refid[i]))
         if on is LACKING or reference is LACKING or not _is_computed(mujoco, model, known, i, kind):
             left_out[str(kind)] += 1
             continue
-        site = {K.TOUCH: "sensor_objid", K.INSIDESITE: "sensor_refid"}.get(kind)
+        site = {K.TOUCH: model.sensor_objid, K.INSIDESITE: model.sensor_refid}.get(kind)
         name = model.sensor(i).name
         if not name:
             wish = f"{on.name}_{kind}" if on and on.name else str(kind)
@@ -98,7 +96,7 @@ def read_sensors(mujoco: Any, model: Any, known: Known, left_out: Counter[str]) 
                 reference,
                 float(model.sensor_cutoff[i]),
                 float(model.sensor_noise[i]),
-                _zone(mujoco, model, int(getattr(model, site)[i])) if site else None,
+                None if site is None else _zone(mujoco, model, int(site[i])),
                 _magnetic(model) if kind is K.MAGNETOMETER else (0.0, 0.0, 0.0),
             )
         )
@@ -109,7 +107,7 @@ LACKING = Sensed(SensedKind.SITE, "")
 """Something that a description lacks."""
 
 
-def _sensed(mujoco: Any, known: Known, kind: int, number: int) -> Sensed | None:
+def _sensed(mujoco: Any, known: SensedNames, kind: int, number: int) -> Sensed | None:
     """What a sensor is on, or relative to; None for nothing."""
     kinds = mujoco.mjtObj
     if kind == int(kinds.mjOBJ_UNKNOWN) or number < 0:
@@ -130,7 +128,7 @@ def _sensed(mujoco: Any, known: Known, kind: int, number: int) -> Sensed | None:
     return LACKING
 
 
-def _is_computed(mujoco: Any, model: Any, known: Known, i: int, kind: SensorKind) -> bool:
+def _is_computed(mujoco: Any, model: Any, known: SensedNames, i: int, kind: SensorKind) -> bool:
     """Whether a sensor of a kind that is computed is so, too."""
     number = int(model.sensor_objid[i])
     if kind is K.ACTUATORPOS:  # lengths of tendons may have an offset
@@ -142,9 +140,9 @@ def _is_computed(mujoco: Any, model: Any, known: Known, i: int, kind: SensorKind
         return known.joints[number][1] in (JointType.REVOLUTE, JointType.PRISMATIC)
     if kind in (K.DISTANCE, K.NORMAL, K.FROMTO):
         bodies = (mujoco.mjtObj.mjOBJ_BODY, mujoco.mjtObj.mjOBJ_XBODY)
-        for x in ("obj", "ref"):
-            if getattr(model, f"sensor_{x}type")[i] in bodies:
-                mine = np.flatnonzero(model.geom_bodyid == getattr(model, f"sensor_{x}id")[i])
+        for kinds, numbers in ((model.sensor_objtype, model.sensor_objid), (model.sensor_reftype, model.sensor_refid)):
+            if kinds[i] in bodies:
+                mine = np.flatnonzero(model.geom_bodyid == numbers[i])
                 if not len(mine) or any(int(g) not in known.geoms for g in mine):
                     return False
     return True
@@ -173,6 +171,7 @@ def unused_of_sensors(model: Any, left_out: Counter[str]) -> Iterator[tuple[str,
     if not model.nsensor:
         return
     nothing = np.zeros(model.nsensor)
-    times = [np.asarray(getattr(model, f"sensor_{x}", nothing)).reshape(model.nsensor, -1) for x in ("interval", "delay")]
+    fields = (getattr(model, name, nothing) for name in ("sensor_interval", "sensor_delay"))  # of later versions of MuJoCo
+    times = [np.asarray(x).reshape(model.nsensor, -1) for x in fields]
     if slow := np.count_nonzero(np.concatenate(times, axis=1).any(axis=1)):
         yield DELAYED, f"{slow}"
