@@ -168,7 +168,7 @@ def reference(model: Any, order: MujocoOrder, before: Any, after: Any, control: 
     mujoco.mj_rnePostConstraint(model, data)
     mujoco.mj_sensorAcc(model, data)
     of_step = data.sensordata.copy()
-    data.qpos[:], data.qvel[:], data.time = *after, time
+    (data.qpos[:], data.qvel[:]), data.time = after, time
     mujoco.mj_forward(model, data)
     stage = np.repeat(model.sensor_needstage, model.sensor_dim)
     return np.where(stage == OF_FORCES, of_step, data.sensordata)

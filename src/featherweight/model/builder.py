@@ -17,6 +17,7 @@ from .types import (
     Joint,
     Loop,
     ModelError,
+    Sensor,
     Shape,
     Vector,
 )
@@ -32,6 +33,7 @@ def describe(
     frames: Iterable[Frame] = (),
     shapes: Iterable[Shape] = (),
     actuators: Iterable[Actuator] = (),
+    sensors: Iterable[Sensor] = (),
     configurations: Iterable[Configuration] = (),
     disabled_collisions: Iterable[tuple[str | None, str | None]] = (),
     independent: Iterable[str] = (),
@@ -64,6 +66,7 @@ def describe(
         dependent=tuple(dependent),
         shapes=tuple(shapes),
         actuators=tuple(actuators),
+        sensors=tuple(sensors),
         configurations=tuple(configurations),
         disabled_collisions=tuple(disabled_collisions),
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from .equivalent_box import box_of_link
 from .model import CarriedPart, ModelSensor
-from .types import Contents, Frame, Inertia, ModelError, Pose, Sensed, SensedKind, Sensor, SensorKind
+from .types import Contents, Frame, Inertia, JointType, ModelError, Pose, Sensed, SensedKind, Sensor, SensorKind
 
 K = SensorKind
 SCALARS = (
@@ -25,6 +25,8 @@ OF_LAST_STEP = (
 
 BETWEEN_SHAPES = (K.DISTANCE, K.NORMAL, K.FROMTO)
 OF_CARRIED = (K.SUBTREECOM, K.SUBTREELINVEL, K.SUBTREEANGMOM, K.FORCE, K.TORQUE)
+OF_THE_WHOLE = (K.E_POTENTIAL, K.E_KINETIC, K.CLOCK)
+OF_BALLS = (K.BALLQUAT, K.BALLANGVEL)
 OF_FRAMES = (SensedKind.BODY, SensedKind.XBODY, SensedKind.GEOM, SensedKind.SITE)
 
 Carried = Callable[[str], tuple[str | None, Pose]]
@@ -47,6 +49,7 @@ class _ModelSensors:
     def sensors(self) -> Iterator[ModelSensor]:
         start = 0
         for index, s in enumerate(self.d.sensors):
+            self._require_joint_or_actuator(s)
             stop = start + DIMENSIONS[s.kind]
             apart = s.kind in BETWEEN_SHAPES
             yield ModelSensor(
@@ -76,6 +79,23 @@ class _ModelSensors:
         body = self.bodies[sensed.name]
         axes = body.principal or (box_of_link(body)[0] if body.inertia.mass else Pose().R)
         return Frame(sensed.name, sensed.name, Pose(axes, body.inertia.center))
+
+    def _require_joint_or_actuator(self, s: Sensor) -> None:
+        """Raise ModelError for a sensor on nothing, or on a joint or actuator that is not there or has no such coordinate."""
+        if s.on is None:
+            if s.kind in OF_THE_WHOLE:
+                return
+            raise ModelError(f"{self.d.source}: sensor {s.name!r}: a sensor of kind {s.kind} is on something; give it on=")
+        if s.on.kind is SensedKind.ACTUATOR and s.on.name not in {a.name for a in self.d.actuators}:
+            raise self._unknown(s, s.on)
+        if s.on.kind is SensedKind.JOINT:
+            kinds = {j.name: j.type for j in self.d.joints}
+            if s.on.name not in kinds:
+                raise self._unknown(s, s.on)
+            kind = kinds[str(s.on.name)]
+            if not (kind is JointType.SPHERICAL if s.kind in OF_BALLS else kind.nv == 1):
+                problem = f"joint {s.on.name!r} is {kind}, of which there is no {s.kind}"
+                raise ModelError(f"{self.d.source}: sensor {s.name!r}: {problem}; name another joint")
 
     def _unknown(self, s: Sensor, sensed: Sensed) -> ModelError:
         return ModelError(f"{self.d.source}: sensor {s.name!r}: there is no {sensed.kind} {sensed.name!r}; correct the name")

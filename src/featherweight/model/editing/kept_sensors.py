@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from ..model_sensors import OF_BALLS
 from ..types import JointType, Sensed, SensedKind, Sensor, SensorKind
 from .notes import noted
-from .references import D, carried, place
+from .references import D, carried, grounded, place
 
-OF_BALLS = (SensorKind.BALLQUAT, SensorKind.BALLANGVEL)
 OF_HOLDING = (SensorKind.FORCE, SensorKind.TORQUE)
 GONE = "sensors of what is gone"
 ACROSS_LOOPS = "sensors of forces on bodies that loops hold"
@@ -48,12 +48,13 @@ def without_sensors_across_loops(d: D) -> D:
     held = [s for s in d.sensors if s.kind in OF_HOLDING]
     if not held or not d.loops:
         return d
-    frames = {f.name: f.body for f in reversed(d.frames)}
-    ends = [(place(d, x.predecessor, x.name).body, place(d, x.successor, x.name).body) for x in d.loops]
+    on_ground = grounded(d)
+    frames = {f.name: f.body for f in reversed(on_ground.frames)}
+    ends = [(place(d, x.predecessor, x.name).body, place(d, x.successor, x.name).body) for x in on_ground.loops]
     crossed = set()
     for s in held:
         body = frames.get(str(s.on.name)) if s.on else None
-        inside = carried(d, body) if body is not None else set()
+        inside = carried(on_ground, body) if body is not None else set()
         if body is not None and any((a in inside) != (b in inside) for a, b in ends):
             crossed.add(s.name)
     return _only(d, lambda s: s.kind not in OF_HOLDING or s.name not in crossed, ACROSS_LOOPS)
