@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from .scene_building import ground_part
 from .step_model import StepModel
 
 Array = np.ndarray[Any, np.dtype[Any]]
+T = TypeVar("T")
 
+NEXT, PREVIOUS = np.array((1, 2, 0)), np.array((2, 0, 1))
 GROUND_FRAME = Frame(WORLD, None)
 
 
@@ -54,11 +56,13 @@ class Probes:
         bodies = [b for s in sensors for p in s.parts if (b := p.body) is not None]
         self.frames = tuple(dict.fromkeys((GROUND_FRAME, *frames, *(Frame(b, b) for b in bodies))))
         self.number = {frame: k for k, frame in enumerate(self.frames)}
+        self.number_of_body = {b: self.number[Frame(b, b)] for b in bodies}
         self.body_number = {b.name: k for k, b in enumerate(robot.bodies)}
         kinds = dict.fromkeys(s.kind for s in sensors)
         self.groups = [self._group(kind, tuple(s for s in sensors if s.kind is kind)) for kind in kinds]
         self.names = {s.name: s.slice for s in reversed(sensors)}
         self.names = {s.name: self.names[s.name] for s in sensors}
+        self._inertias: dict[tuple[CarriedPart, ...], PartInertias] = {}
         self.queries: dict[Any, Any] = {}  # distances of shapes, by their pairs
         self.size = sensors[-1].slice.stop if sensors else 0
 
@@ -102,9 +106,18 @@ class Probes:
             parts.append(RayPart(part.kind, None, None, pose, field=part.field))
         return ShapeRays(robot, parts)
 
+    def inertias(self, parts: tuple[CarriedPart, ...]) -> PartInertias:
+        """Return the inertias (1, parts) of the file."""
+        if parts not in self._inertias:
+            mass = np.array([[p.inertia.mass for p in parts]])
+            moment = np.array([[tuple(p.inertia.moment) for p in parts]]).reshape(1, -1, 3)
+            inertia = np.array([[_matrix(tuple(p.inertia.rotational)) for p in parts]]).reshape(1, -1, 3, 3)
+            self._inertias[parts] = PartInertias(mass, moment, inertia)
+        return self._inertias[parts]
+
     def part_frames(self, parts: Iterable[CarriedPart]) -> Array:
         """Return the numbers (parts,) of the frames of parts' bodies."""
-        return np.array([0 if p.body is None else self.number[Frame(p.body, p.body)] for p in parts], np.int64)
+        return np.array([0 if p.body is None else self.number_of_body[p.body] for p in parts], np.int64)
 
 
 class Instant:
@@ -159,10 +172,17 @@ class SensedRobots:
         self.time, self.step = time, float(model.h)
         self.now = Instant(probes, fleet.q, fleet.v)
         self.gravity = np.array(self.robot.gravity)
+        self._kept: dict[Hashable, Any] = {}
 
     @property
     def robots(self) -> int:
         return len(self.fleet.q)
+
+    def kept(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return what several sensors need, computed once."""
+        if key not in self._kept:
+            self._kept[key] = compute()
+        return self._kept[key]  # type: ignore[no-any-return]
 
     # the last step
 
@@ -193,7 +213,7 @@ class SensedRobots:
         a = (u1 - u0) / self.step
         if kind is JointType.FLOATING:
             end = _turned_back(x0[:, 3:], _turned(x1[:, 3:], u1[:, :3]))
-            a[:, :3] = (end - u0[:, :3]) / self.step - np.cross(u0[:, 3:], u0[:, :3])
+            a[:, :3] = (end - u0[:, :3]) / self.step - cross(u0[:, 3:], u0[:, :3])
             return a
         (c0, s0), (c1, s1) = x0[:, 2:].T, x1[:, 2:].T
         c, s = c1 * c0 + s1 * s0, s1 * c0 - c1 * s0
@@ -249,11 +269,9 @@ class SensedRobots:
 
     # inertias
 
-    def inertias(self, parts: Sequence[CarriedPart]) -> PartInertias:
+    def inertias(self, parts: tuple[CarriedPart, ...]) -> PartInertias:
         """Return inertias of parts, each robot's own where `vary` made them differ and a part is a whole body."""
-        mass = np.array([[p.inertia.mass for p in parts]])
-        moment = np.array([[tuple(p.inertia.moment) for p in parts]]).reshape(1, -1, 3)
-        inertia = np.array([[_matrix(tuple(p.inertia.rotational)) for p in parts]]).reshape(1, -1, 3, 3)
+        mass, moment, inertia = self.probes.inertias(parts)
         varied = self.fleet.varied.parameters
         if len(varied):
             mass, moment, inertia = (np.repeat(x, self.robots, axis=0) for x in (mass, moment, inertia))
@@ -281,10 +299,15 @@ def _matrix(six: Sequence[float]) -> list[list[float]]:
     return [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
 
 
+def cross(a: Array, b: Array) -> Array:
+    """The vector product of vectors (..., 3), as `numpy.cross`, which takes ten times as long for a few."""
+    return np.asarray(a[..., NEXT] * b[..., PREVIOUS] - a[..., PREVIOUS] * b[..., NEXT])
+
+
 def _turned(x: Array, v: Array) -> Array:
     """Vectors (..., 3) turned by unit quaternions (..., 4), the scalar last."""
-    t = 2.0 * np.cross(x[..., :3], v)
-    return np.asarray(v + x[..., 3:] * t + np.cross(x[..., :3], t))
+    t = 2.0 * cross(x[..., :3], v)
+    return np.asarray(v + x[..., 3:] * t + cross(x[..., :3], t))
 
 
 def _turned_back(x: Array, v: Array) -> Array:

@@ -15,7 +15,7 @@ from ..model.model import ModelSensor
 from ..model.types import SensorKind
 from ..robot.collision.shape_queries import ShapeQueries
 from ..spatial.ordered import total
-from .sensed_robots import Group, PartInertias, SensedRobots
+from .sensed_robots import Group, PartInertias, SensedRobots, cross
 from .sensor_zones import is_inside, is_met
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -48,7 +48,7 @@ def frame_linear_velocity(robots: SensedRobots, g: Group) -> Array:
     now = robots.now
     v, other = now.velocity[:, g.frame], now.velocity[:, g.reference]
     apart = now.origin(g.frame) - now.origin(g.reference)
-    return now.seen_from(g.reference, v[..., :3] - other[..., :3] - np.cross(other[..., 3:], apart))
+    return now.seen_from(g.reference, v[..., :3] - other[..., :3] - cross(other[..., 3:], apart))
 
 
 def frame_angular_velocity(robots: SensedRobots, g: Group) -> Array:
@@ -212,15 +212,16 @@ def subtree_motion(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array, 
     m = inertias.mass[..., None]
     mass = np.maximum(total(m, 1), 1e-15)
     center = total(m * p + h, 1) / mass
-    momentum = m * v + np.cross(w, h)
+    momentum = m * v + cross(w, h)
     velocity = total(momentum, 1) / mass
-    spin = np.einsum("...ij,...j->...i", I, w) + np.cross(h, v) + np.cross(p, momentum)
-    return center, velocity, total(spin, 1) - np.cross(center, mass * velocity)
+    spin = np.einsum("...ij,...j->...i", I, w) + cross(h, v) + cross(p, momentum)
+    return center, velocity, total(spin, 1) - cross(center, mass * velocity)
 
 
 def of_subtrees(which: int) -> Measure:
     def measure(robots: SensedRobots, g: Group) -> Array:
-        return np.stack([subtree_motion(robots, s)[which] for s in g.sensors], axis=1)
+        found = (robots.kept(("subtree", s.parts), lambda s=s: subtree_motion(robots, s)) for s in g.sensors)
+        return np.stack([x[which] for x in found], axis=1)
 
     return measure
 
@@ -233,8 +234,8 @@ def interaction(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
     h, I = _turned_inertias(R, inertias)
     p, w, m = then.origin(frames), then.velocity[:, frames, 3:], inertias.mass[..., None]
     a, alpha = then.acceleration[:, frames, :3] - robots.gravity, then.acceleration[:, frames, 3:]
-    force = m * a + np.cross(alpha, h) + np.cross(w, np.cross(w, h))
-    torque = np.cross(h, a) + np.einsum("...ij,...j->...i", I, alpha) + np.cross(w, np.einsum("...ij,...j->...i", I, w))
+    force = m * a + cross(alpha, h) + cross(w, cross(w, h))
+    torque = cross(h, a) + np.einsum("...ij,...j->...i", I, alpha) + cross(w, np.einsum("...ij,...j->...i", I, w))
     for k, part in enumerate(s.parts):
         if part.body is None:
             continue
@@ -245,7 +246,7 @@ def interaction(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
         force[:, k] -= np.einsum("...ij,...j->...i", R[:, k], outer[:, :3])
         torque[:, k] -= np.einsum("...ij,...j->...i", R[:, k], outer[:, 3:])
     site = then.origin(np.array([robots.probes.number[s.frame]]))[:, 0] if s.frame is not None else np.zeros(3)
-    torque = torque + np.cross(p - site[:, None], force)
+    torque = torque + cross(p - site[:, None], force)
     force, torque = total(force, 1), total(torque, 1)
     links = [link for part in s.parts if part.body is None or not part.whole for link in part.links]
     if links:
@@ -253,16 +254,16 @@ def interaction(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
         own = np.isin(touching.sides, [touching.numbers[x] for x in links if x in touching.numbers])
         pushed = (own[:, 0].astype(float) - own[:, 1])[:, None] * touching.force
         np.subtract.at(force, touching.robot, pushed)
-        np.subtract.at(torque, touching.robot, np.cross(touching.point - site[touching.robot], pushed))
+        np.subtract.at(torque, touching.robot, cross(touching.point - site[touching.robot], pushed))
     return force, torque
 
 
-def interaction_force(robots: SensedRobots, g: Group) -> Array:
-    return robots.then.seen_from(g.frame, np.stack([interaction(robots, s)[0] for s in g.sensors], axis=1))
+def of_interactions(which: int) -> Measure:
+    def measure(robots: SensedRobots, g: Group) -> Array:
+        found = (robots.kept(("held", s.frame, s.parts), lambda s=s: interaction(robots, s)) for s in g.sensors)
+        return robots.then.seen_from(g.frame, np.stack([x[which] for x in found], axis=1))
 
-
-def interaction_torque(robots: SensedRobots, g: Group) -> Array:
-    return robots.then.seen_from(g.frame, np.stack([interaction(robots, s)[1] for s in g.sensors], axis=1))
+    return measure
 
 
 def touch(robots: SensedRobots, g: Group) -> Array:
@@ -387,8 +388,8 @@ MEASURES: dict[SensorKind, Measure] = {
     K.ACCELEROMETER: accelerometer,
     K.VELOCIMETER: velocimeter,
     K.GYRO: gyro,
-    K.FORCE: interaction_force,
-    K.TORQUE: interaction_torque,
+    K.FORCE: of_interactions(0),
+    K.TORQUE: of_interactions(1),
     K.MAGNETOMETER: magnetometer,
     K.RANGEFINDER: rangefinder,
     K.JOINTPOS: joint_position,
@@ -472,7 +473,7 @@ def _turned_by(x: Array, turn: Array) -> Array:
     angle = np.linalg.norm(turn, axis=-1, keepdims=True)
     w, u = np.cos(0.5 * angle), turn * (0.5 * np.sinc(0.5 * angle / np.pi))
     s, v = x[:, :1], x[:, 1:]
-    return np.concatenate([s * w - (v * u).sum(-1, keepdims=True), s * u + w * v + np.cross(v, u)], axis=-1)
+    return np.concatenate([s * w - (v * u).sum(-1, keepdims=True), s * u + w * v + cross(v, u)], axis=-1)
 
 
 def clip(readings: Array, sensors: Sequence[ModelSensor]) -> None:
