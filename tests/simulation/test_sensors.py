@@ -395,6 +395,65 @@ def test_limits_that_are_passed_read_as_in_mujoco() -> None:
             np.testing.assert_allclose(sim.sensors()[name], expected, atol=1e-12)
 
 
+LOOP = """
+<mujoco model="loop">
+  <option timestep="1e-5"/>
+  <worldbody>
+    <body name="crank"> <joint name="crank" axis="0 1 0"/> <geom type="capsule" fromto="0 0 0 0 0 0.3" size="0.02"/>
+      <body name="rod" pos="0 0 0.3"> <joint name="rod" axis="0 1 0"/> <geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.02"/>
+        <site name="middle" pos="0.2 0 0.01" euler="10 20 30"/>
+      </body>
+    </body>
+    <body name="rocker" pos="0.5 0 0"> <joint name="rocker" axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 0 0 0.3" size="0.02"/>
+      <site name="rocker"/>
+    </body>
+    <body name="gear" pos="0 1 0"> <joint name="gear" axis="0 1 0" range="-170 170"/> <geom type="box" size="0.1 0.1 0.2"/>
+      <site name="gear" pos="0.1 0 0.1"/>
+    </body>
+  </worldbody>
+  <equality> <connect body1="rod" body2="rocker" anchor="0.5 0 0"/>
+    <joint joint1="gear" joint2="crank" polycoef="0 -2"/> </equality>
+  <contact> <exclude body1="rod" body2="rocker"/> </contact>
+  <sensor>
+    <gyro name="gyro" site="middle"/> <accelerometer name="acc" site="middle"/> <jointpos name="follower" joint="rod"/>
+    <jointvel name="rocker" joint="rocker"/> <jointpos name="gear" joint="gear"/> <accelerometer name="gear_acc" site="gear"/>
+    <framelinvel name="apart" objtype="site" objname="gear" reftype="site" refname="middle"/>
+    <subtreecom name="com" body="crank"/> <subtreeangmom name="spin" body="crank"/> <e_kinetic name="kinetic"/>
+    <force name="gear_force" site="gear"/> <torque name="gear_torque" site="gear"/> <force name="held" site="rocker"/>
+    <e_potential name="potential"/>
+  </sensor>
+</mujoco>
+"""
+
+
+def test_sensors_of_robots_with_loops_and_couplings() -> None:
+    """Accelerations of all joints are of the order of h from MuJoCo's means, whose velocities end elsewhere on the loop."""
+    model, robot = mujoco.MjModel.from_xml_string(LOOP), featherweight.load(LOOP)
+    assert "held" not in [s.name for s in robot.sensors]
+    order, sim = MujocoOrder(robot, model), Simulation(robot, shapes=False)
+    sim.reset(sim.q, np.full(robot.nv, 0.7))
+    sim.step(steps=20000)
+    before = order.state(sim.q, sim.v)
+    sim.step()
+    held = model.sensor("held").adr[0]
+    expected = np.delete(
+        reference(model, order, before, order.state(sim.q, sim.v), None, sim.step_size, sim.time), range(held, held + 3)
+    )
+    assert abs(expected[robot.sensors["acc"].slice]).max() > 1.0
+    of_step = ("acc", "gear_acc", "gear_force", "gear_torque")
+    assert_same(sim.sensors(), expected, robot, ROUNDING, of_step)
+    assert_same(sim.sensors(), expected, robot, 1e-3, [s.name for s in robot.sensors if s.name not in of_step])
+
+
+def test_spheres_of_a_simulation_touch() -> None:
+    robot = featherweight.load(BOX)
+    ball = featherweight.ContactSphere("below", 0.01)
+    sim = Simulation(robot, q=robot.start() + np.eye(7)[2] * 0.01, spheres=[ball], ground=True)
+    sim.step(steps=20)
+    assert sim.sensors()["below"] == pytest.approx(WEIGHT, rel=1e-3)
+
+
 # before the first step
 
 
@@ -601,6 +660,16 @@ def test_actuators_of_a_simulation_are_not_those_that_sensors_measure() -> None:
     sim = Simulation(featherweight.load(ARM), actuators=[])
     with pytest.raises(ValueError, match="sensor 'a_frc' measures an actuator of the file"):
         sim.sensors()
+
+
+def test_inertias_of_robots_with_others_are_their_own() -> None:
+    robot = featherweight.load(BOX)
+    heavier = robot.with_inertial_parameters(2.0 * robot.inertial_parameters)
+    sim, other = (Simulation(r, v=np.ones(6)) for r in (robot, heavier))
+    for s in (sim, other):
+        s.step()
+    assert other.sensors()["below"] == pytest.approx(2.0 * sim.sensors()["below"], rel=1e-6)
+    np.testing.assert_allclose(other.sensors()["whole"], 0.0, atol=1e-9)
 
 
 def test_inertias_of_varied_robots_are_their_own() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -46,6 +46,12 @@ class PartInertias(NamedTuple):
     moment: Array
     inertia: Array
 
+    @classmethod
+    def of_parameters(cls, parameters: Array) -> PartInertias:
+        """Return those of inertial parameters (..., 10)."""
+        inertia = parameters[..., [[4, 5, 7], [5, 6, 8], [7, 8, 9]]]
+        return cls(parameters[..., 0], parameters[..., 1:4], inertia)
+
 
 class Probes:
     """The frames of a robot that its sensors need, and compiled functions of them."""
@@ -57,6 +63,7 @@ class Probes:
         self.frames = tuple(dict.fromkeys((GROUND_FRAME, *frames, *(Frame(b, b) for b in bodies))))
         self.number = {frame: k for k, frame in enumerate(self.frames)}
         self.number_of_body = {b: self.number[Frame(b, b)] for b in bodies}
+        self.links = {None, *(link for b in robot.bodies for link in b.links), *robot.model.shape_links}
         self.body_number = {b.name: k for k, b in enumerate(robot.bodies)}
         kinds = dict.fromkeys(s.kind for s in sensors)
         self.groups = [self._group(kind, tuple(s for s in sensors if s.kind is kind)) for kind in kinds]
@@ -107,12 +114,12 @@ class Probes:
         return ShapeRays(robot, parts)
 
     def inertias(self, parts: tuple[CarriedPart, ...]) -> PartInertias:
-        """Return the inertias (1, parts) of the file."""
+        """Return the inertias (1, parts) of the robot."""
         if parts not in self._inertias:
-            mass = np.array([[p.inertia.mass for p in parts]])
-            moment = np.array([[tuple(p.inertia.moment) for p in parts]]).reshape(1, -1, 3)
-            inertia = np.array([[_matrix(tuple(p.inertia.rotational)) for p in parts]]).reshape(1, -1, 3, 3)
-            self._inertias[parts] = PartInertias(mass, moment, inertia)
+            own = self.robot.inertial_parameters  # those of the file, or of `with_inertial_parameters`
+            whole = [p.whole and p.body is not None for p in parts]
+            rows = [own[self.body_number[str(p.body)]] if w else _parameters(p) for p, w in zip(parts, whole, strict=True)]
+            self._inertias[parts] = PartInertias.of_parameters(np.array(rows).reshape(1, -1, 10))
         return self._inertias[parts]
 
     def part_frames(self, parts: Iterable[CarriedPart]) -> Array:
@@ -258,7 +265,9 @@ class SensedRobots:
     @cached_property
     def contacts(self) -> SensedContacts:
         """All contacts of the last step."""
-        links = self.stage.touching.links
+        robot = self.robot
+        names = {x: x if x in self.probes.links else robot.frame(str(x)).body for p in self.stage.touching.links for x in p}
+        links = [(names[a], names[b]) for a, b in self.stage.touching.links]
         found = self.fleet.spread_contacts(slice(None))
         robot, k = np.nonzero(np.arange(found.candidate.shape[1]) < found.counts[:, None])
         candidate = found.candidate[robot, k]
@@ -277,9 +286,8 @@ class SensedRobots:
             mass, moment, inertia = (np.repeat(x, self.robots, axis=0) for x in (mass, moment, inertia))
             for k, p in enumerate(parts):
                 if p.whole and p.body is not None:
-                    own = varied[:, self.probes.body_number[p.body]]
-                    mass[:, k], moment[:, k] = own[:, 0], own[:, 1:4]
-                    inertia[:, k] = own[:, [[4, 5, 7], [5, 6, 8], [7, 8, 9]]]
+                    own = PartInertias.of_parameters(varied[:, self.probes.body_number[p.body]])
+                    mass[:, k], moment[:, k], inertia[:, k] = own
         return PartInertias(mass, moment, inertia)
 
 
@@ -288,15 +296,16 @@ class SensedContacts(NamedTuple):
 
     numbers: dict[str | None, int]  # of links, in `sides`
     robot: Array  # (k,)
-    sides: Array  # (k, 2) the links that touch; forces are on the first
+    sides: Array  # (k, 2) the links that touch, of spheres the moving bodies; forces are on the first
     point: Array  # (k, 3) [m]
     normal: Array  # (k, 3)
     force: Array  # (k, 3) [N]
 
 
-def _matrix(six: Sequence[float]) -> list[list[float]]:
-    xx, xy, xz, yy, yz, zz = six
-    return [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+def _parameters(part: CarriedPart) -> tuple[float, ...]:
+    """The inertial parameters (10,) of a part, in the order of `Robot.inertial_parameters`."""
+    mass, moment, (xx, xy, xz, yy, yz, zz) = part.inertia
+    return (mass, *moment, xx, xy, yy, xz, yz, zz)
 
 
 def cross(a: Array, b: Array) -> Array:
