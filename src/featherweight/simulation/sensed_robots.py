@@ -265,9 +265,9 @@ class SensedRobots:
     @cached_property
     def contacts(self) -> SensedContacts:
         """All contacts of the last step."""
-        robot = self.robot
-        names = {x: x if x in self.probes.links else robot.frame(str(x)).body for p in self.stage.touching.links for x in p}
-        links = [(names[a], names[b]) for a, b in self.stage.touching.links]
+        known, pairs = self.probes.links, self.stage.touching.links
+        names = {x: x if x in known else self.robot.frame(str(x)).body for pair in pairs for x in pair}
+        links = [(names[a], names[b]) for a, b in pairs]
         found = self.fleet.spread_contacts(slice(None))
         robot, k = np.nonzero(np.arange(found.candidate.shape[1]) < found.counts[:, None])
         candidate = found.candidate[robot, k]

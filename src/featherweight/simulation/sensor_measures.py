@@ -7,6 +7,7 @@ kind, and returns readings (robots, sensors, dim).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -220,7 +221,7 @@ def subtree_motion(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array, 
 
 def of_subtrees(which: int) -> Measure:
     def measure(robots: SensedRobots, g: Group) -> Array:
-        found = (robots.kept(("subtree", s.parts), lambda s=s: subtree_motion(robots, s)) for s in g.sensors)
+        found = (robots.kept(("subtree", s.parts), partial(subtree_motion, robots, s)) for s in g.sensors)
         return np.stack([x[which] for x in found], axis=1)
 
     return measure
@@ -260,7 +261,7 @@ def interaction(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
 
 def of_interactions(which: int) -> Measure:
     def measure(robots: SensedRobots, g: Group) -> Array:
-        found = (robots.kept(("held", s.frame, s.parts), lambda s=s: interaction(robots, s)) for s in g.sensors)
+        found = (robots.kept(("held", s.frame, s.parts), partial(interaction, robots, s)) for s in g.sensors)
         return robots.then.seen_from(g.frame, np.stack([x[which] for x in found], axis=1))
 
     return measure
