@@ -18,7 +18,7 @@ import pytest
 
 import featherweight
 from featherweight import MujocoOrder, Robot, Simulation
-from featherweight.model.types import SensorKind
+from featherweight.model.types import Sensed, SensedKind, Sensor, SensorKind
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -475,6 +475,45 @@ def test_a_robot_that_took_no_step_reads_gravity_and_no_forces() -> None:
     sim.reset(which=[1])
     np.testing.assert_array_equal(sim.sensors()["acc"][0], still)
     np.testing.assert_allclose(sim.sensors()["acc"][1], (0.0, 0.0, 9.81), atol=1e-12)
+
+
+def test_a_state_that_is_assigned_has_no_contacts_of_the_step_before() -> None:
+    sim = Simulation(featherweight.load(BOX))
+    sim.step(steps=10)
+    assert sim.sensors()["below"] > 10.0
+    sim.v = np.ones(6)
+    assert sim.sensors()["below"] == 0.0
+    np.testing.assert_allclose(np.linalg.norm(sim.sensors()["whole"]), WEIGHT, rtol=1e-9)  # held still
+
+
+def test_forces_on_bodies_hold_what_they_push() -> None:
+    """A box in the air, of which nothing else holds the whole; the plate on it is held by the rest."""
+    robot = featherweight.load(BOX)
+    sim = Simulation(robot, q=robot.start() + np.eye(7)[2], v=np.array([0.1, 0.2, 0.3, 1.0, -2.0, 0.5]))
+    push = np.array([[3.0, -4.0, 50.0, 0.1, 0.2, -0.3]])
+    for _ in range(3):
+        sim.step(external_forces=push)
+        np.testing.assert_allclose(sim.sensors()["whole"], 0.0, atol=1e-9)
+        np.testing.assert_allclose(sim.sensors()["turning"], 0.0, atol=1e-9)
+    assert sim.sensors()["acc"][2] == pytest.approx(50.0 / 3.5, rel=0.1)
+    pushed = sim.sensors()["load"].copy()
+    sim.step()
+    assert np.abs(sim.sensors()["load"] - pushed).max() > 1.0
+    np.testing.assert_allclose(sim.sensors()["whole"], 0.0, atol=1e-9)
+
+
+def test_a_planar_body_that_spins_accelerates_to_its_centre() -> None:
+    inertia = featherweight.Inertia(2.0, (0.0, 0.0, 0.0), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
+    at = featherweight.Pose(p=(0.3, 0.0, 0.0))
+    sites = [featherweight.Frame("middle", "disc"), featherweight.Frame("rim", "disc", at)]
+    sensors = [Sensor(f.name, SensorKind.ACCELEROMETER, Sensed(SensedKind.SITE, f.name)) for f in sites]
+    joint = featherweight.Joint("plane", featherweight.JointType.PLANAR, None, "disc")
+    disc = featherweight.describe([featherweight.Body("disc", inertia)], [joint], frames=sites, sensors=sensors)
+    sim = Simulation(featherweight.build(disc), 0.01, v=[1.0, 0.5, 2.0])
+    for _ in range(5):
+        sim.step()
+        np.testing.assert_allclose(sim.sensors()["middle"], (0.0, 0.0, 9.81), atol=1e-10)
+        np.testing.assert_allclose(sim.sensors()["rim"], (-(2.0**2) * 0.3, 0.0, 9.81), atol=1e-10)
 
 
 def test_readings_are_of_the_last_of_many_steps() -> None:

@@ -251,7 +251,7 @@ class SensedRobots:
 
     @cached_property
     def external(self) -> Array:
-        """Forces (robots, bodies, 6) of the user on bodies in the last step: force and torque at the origin, in the world's
+        """Forces (robots, bodies, 6) of the user on bodies in the last step: force, and torque about the origin, in their
         axes."""
         given = self.fleet.last_inputs().external
         shape = (self.robots, len(self.robot.bodies), 6)
@@ -259,8 +259,13 @@ class SensedRobots:
 
     @cached_property
     def contact_wrenches(self) -> Array:
-        """Forces (robots, bodies, 6) of contacts on bodies, likewise, in the bodies' axes."""
-        return self.fleet.contact_wrenches() / self.step
+        """Forces (robots, bodies, 6) of contacts on bodies in the last step, likewise."""
+        return np.where(self.rested[:, None, None], 0.0, self.fleet.contact_wrenches() / self.step)
+
+    @cached_property
+    def limit_forces(self) -> Array:
+        """Forces (robots, n) of limits in the last step, each positive, by degree of freedom of all joints."""
+        return np.where(self.rested[:, None], 0.0, self.fleet.limit_impulses() / self.step)
 
     @cached_property
     def contacts(self) -> SensedContacts:
@@ -269,7 +274,8 @@ class SensedRobots:
         names = {x: x if x in known else self.robot.frame(str(x)).body for pair in pairs for x in pair}
         links = [(names[a], names[b]) for a, b in pairs]
         found = self.fleet.spread_contacts(slice(None))
-        robot, k = np.nonzero(np.arange(found.candidate.shape[1]) < found.counts[:, None])
+        counts = np.where(self.rested, 0, found.counts)
+        robot, k = np.nonzero(np.arange(found.candidate.shape[1]) < counts[:, None])
         candidate = found.candidate[robot, k]
         normals = self.fleet.contact_normals()[robot, k]
         own = {link: number for number, link in enumerate(dict.fromkeys(x for pair in links for x in pair))}

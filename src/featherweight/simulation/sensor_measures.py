@@ -33,7 +33,7 @@ def frame_position(robots: SensedRobots, g: Group) -> Array:
 
 
 def frame_quaternion(robots: SensedRobots, g: Group) -> Array:
-    """As MuJoCo has quaternions: (w, x, y, z)."""
+    """Quaternions (w, x, y, z), as MuJoCo has them."""
     R = np.einsum("...ji,...jk->...ik", robots.now.rotation(g.reference), robots.now.rotation(g.frame))
     return quaternions_of(R)
 
@@ -58,7 +58,7 @@ def frame_angular_velocity(robots: SensedRobots, g: Group) -> Array:
 
 
 def frame_linear_acceleration(robots: SensedRobots, g: Group) -> Array:
-    """Less gravity, as an accelerometer, but in the world's axes."""
+    """Accelerations less gravity, as of an accelerometer, but in the world's axes."""
     return np.asarray(robots.then.acceleration[:, g.frame, :3] - robots.gravity)
 
 
@@ -110,7 +110,7 @@ def joint_velocity(robots: SensedRobots, g: Group) -> Array:
 
 
 def ball_quaternion(robots: SensedRobots, g: Group) -> Array:
-    """As MuJoCo has quaternions: (w, x, y, z)."""
+    """Quaternions (w, x, y, z), as MuJoCo has them."""
     x = of_joints(g, robots, False)
     return np.asarray(x[..., [3, 0, 1, 2]] / np.linalg.norm(x, axis=-1, keepdims=True))
 
@@ -135,7 +135,7 @@ def joint_limit_velocity(robots: SensedRobots, g: Group) -> Array:
 
 
 def joint_limit_force(robots: SensedRobots, g: Group) -> Array:
-    forces = robots.fleet.limit_impulses() / robots.step
+    forces = robots.limit_forces
     row = {j.name: j.v_slice.start for j in robots.robot.model.joints}
     return np.asarray(forces[:, [row[_name(s)] for s in g.sensors], None])
 
@@ -343,7 +343,7 @@ def shape_points(robots: SensedRobots, g: Group) -> Array:
 
 
 def potential_energy(robots: SensedRobots, g: Group) -> Array:
-    """Of gravity and springs, bodies on the ground included."""
+    """The energy of gravity and springs, bodies on the ground included."""
     fleet, forces = robots.fleet, robots.forces
     energy = np.asarray(fleet.with_own_inertias(robots.robot.potential_energy, fleet.q))
     if robots.model.passive:
