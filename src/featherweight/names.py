@@ -209,6 +209,7 @@ CALLED_HERE = _names(
         "mjd_transitionFD": "featherweight.Simulation.derivatives, which are exact",
         "mj_integratePos mj_differentiatePos": "featherweight.Robot.integrate, featherweight.Robot.difference",
         "mj_contactForce": "featherweight.Simulation.contact_forces",
+        "sensordata": "featherweight.Simulation.sensors",
         "mj_geomDistance": "featherweight.Robot.distances",
         "Renderer": "featherweight.Simulation.render",
         "cam_xpos cam_xmat": "featherweight.Robot.camera_placement",

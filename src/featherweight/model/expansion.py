@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..names import hint
-from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
+from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Vec3
 from ..spatial.elementary import atan2, cos, norm, sin
 from .camera_masses import followed_masses, require_cameras
 from .checks import (
@@ -28,6 +28,7 @@ from .description import Description
 from .editing.acting import moved_tendon
 from .equivalent_box import box_of_link
 from .model import DragBox, Model, ModelFrame, MovingBody, MovingJoint, Placed, PointMass
+from .model_sensors import model_sensors, rigid_at
 from .placement import ALONG_Z, Line, axial_screws, chained, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
 from .types import (
@@ -217,7 +218,13 @@ class _Expansion:
             cameras=self.d.cameras,
             carried=tuple(self._carried()),
             camera_masses=followed_masses(self.d, self.joints, self._point),
+            sensors=model_sensors(self.d, self._carried_link),
         )
+
+    def _carried_link(self, name: str) -> tuple[str | None, Pose]:
+        """The moving body that carries a link, and the link's pose in that body's frame of the file."""
+        carrier = self.carriers[name]
+        return carrier.body, self._in_body(carrier, Pose())
 
     def _add_joint(self, joint: Joint, parent: _Carrier) -> None:
         """The rows of a joint, and the internal frame of its child."""
@@ -290,7 +297,7 @@ class _Expansion:
         for body in self.d.bodies:
             carrier = self.carriers[body.name]
             if carrier.row >= 0:
-                part = _rigid(body.inertia, carrier.pose)
+                part = rigid_at(body.inertia, carrier.pose)
                 inertias[carrier.row] = inertias.get(carrier.row, ZERO_RIGID) + part
         for row, I in inertias.items():
             h = (I.moment.x, I.moment.y, I.moment.z)
@@ -362,12 +369,6 @@ class _Expansion:
         fields = [f for f in Tree._fields if f != "gravity"]
         columns = {f: tuple(r[f] for r in self.rows) for f in fields}
         return Tree(**columns, gravity=gravity)
-
-
-def _rigid(inertia: Inertia, pose: Pose) -> RigidInertia:
-    """A link's inertia in the frame that `pose` is given in."""
-    at_center = RigidInertia(inertia.mass, Vec3(0.0, 0.0, 0.0), Sym3(*inertia.rotational))
-    return at_center.translate(Vec3(*inertia.center)).rotate(_mat3(pose.R)).translate(Vec3(*pose.p))
 
 
 def _mat3(R: object) -> Mat3:

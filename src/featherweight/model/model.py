@@ -7,10 +7,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..names import missing_attribute
+from ..spatial import RigidInertia
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
 from .topology import Topology
 from .tree import Tree
-from .types import Actuator, Camera, Configuration, Coupling, Fluid, Inertia, JointType, Loop, Pose, Shape, Tendon, Vector
+from .types import (
+    Actuator,
+    Camera,
+    Configuration,
+    Coupling,
+    Fluid,
+    Frame,
+    Inertia,
+    JointType,
+    Loop,
+    Pose,
+    Sensor,
+    SensorKind,
+    Shape,
+    Tendon,
+    Vector,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +128,39 @@ class HeldLoop(NamedTuple):
     centers: tuple[Vector, Vector]
 
 
+class CarriedPart(NamedTuple):
+    """Links of one moving body, or on the ground (None), that a link carries or is; `inertia` is about the origin of the
+    moving body's frame of the file, in that frame."""
+
+    body: str | None
+    links: tuple[str, ...]
+    inertia: RigidInertia
+    whole: bool  # whether these are all links of the moving body
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSensor:
+    """A sensor, where its numbers are among those of all sensors, and the frames and bodies that it measures."""
+
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
+
+    index: int
+    name: str
+    kind: SensorKind
+    slice: slice
+    sensor: Sensor  # as the file has it
+    frame: Frame | None = None  # on a link
+    reference: Frame | None = None
+    parts: tuple[CarriedPart, ...] = ()  # of what the sensor's body carries
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # numbers of the shapes between which a distance is
+
+    @property
+    def dim(self) -> int:
+        """How many numbers the sensor has."""
+        return int(self.slice.stop - self.slice.start)
+
+
 @dataclass(frozen=True)
 class Model:
     """A robot: what users may ask, and the arrays that algorithms read."""
@@ -144,6 +194,7 @@ class Model:
     cameras: tuple[Camera, ...] = ()  # on links of the file
     carried: tuple[PointMass, ...] = ()  # weights that gravity compensation carries
     camera_masses: tuple[tuple[PointMass, ...], ...] = ()  # whose centre each camera follows or looks at; () for origins
+    sensors: tuple[ModelSensor, ...] = ()
 
     @property
     def nq(self) -> int:

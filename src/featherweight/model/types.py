@@ -451,6 +451,99 @@ def frame_name(frame: AnyFrame) -> str:
     return frame.name if isinstance(frame, Frame) else frame
 
 
+class SensorKind(StrEnum):
+    """Sensors, by the names of their elements in MJCF."""
+
+    TOUCH = "touch"
+    ACCELEROMETER = "accelerometer"
+    VELOCIMETER = "velocimeter"
+    GYRO = "gyro"
+    FORCE = "force"
+    TORQUE = "torque"
+    MAGNETOMETER = "magnetometer"
+    RANGEFINDER = "rangefinder"
+    JOINTPOS = "jointpos"
+    JOINTVEL = "jointvel"
+    ACTUATORPOS = "actuatorpos"
+    ACTUATORVEL = "actuatorvel"
+    ACTUATORFRC = "actuatorfrc"
+    JOINTACTUATORFRC = "jointactuatorfrc"
+    BALLQUAT = "ballquat"
+    BALLANGVEL = "ballangvel"
+    JOINTLIMITPOS = "jointlimitpos"
+    JOINTLIMITVEL = "jointlimitvel"
+    JOINTLIMITFRC = "jointlimitfrc"
+    TENDONPOS = "tendonpos"
+    TENDONVEL = "tendonvel"
+    TENDONACTUATORFRC = "tendonactuatorfrc"
+    TENDONLIMITPOS = "tendonlimitpos"
+    TENDONLIMITVEL = "tendonlimitvel"
+    TENDONLIMITFRC = "tendonlimitfrc"
+    FRAMEPOS = "framepos"
+    FRAMEQUAT = "framequat"
+    FRAMEXAXIS = "framexaxis"
+    FRAMEYAXIS = "frameyaxis"
+    FRAMEZAXIS = "framezaxis"
+    FRAMELINVEL = "framelinvel"
+    FRAMEANGVEL = "frameangvel"
+    FRAMELINACC = "framelinacc"
+    FRAMEANGACC = "frameangacc"
+    SUBTREECOM = "subtreecom"
+    SUBTREELINVEL = "subtreelinvel"
+    SUBTREEANGMOM = "subtreeangmom"
+    INSIDESITE = "insidesite"
+    DISTANCE = "distance"
+    NORMAL = "normal"
+    FROMTO = "fromto"
+    E_POTENTIAL = "e_potential"
+    E_KINETIC = "e_kinetic"
+    CLOCK = "clock"
+
+
+class SensedKind(StrEnum):
+    """What a sensor is on, or relative to, by MJCF's words."""
+
+    BODY = "body"  # the frame of a body's inertia: its centre of mass, and its principal axes
+    XBODY = "xbody"  # the body's frame
+    GEOM = "geom"  # a shape
+    SITE = "site"  # a frame of the description
+    JOINT = "joint"
+    TENDON = "tendon"
+    ACTUATOR = "actuator"
+
+
+class Sensed(NamedTuple):
+    """What a sensor is on, or relative to; a body without a name is the ground."""
+
+    kind: SensedKind
+    name: str | None
+
+
+class Zone(NamedTuple):
+    """A volume in the frame of a sensor; sizes are those of shapes."""
+
+    type: ShapeType
+    size: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """A sensor of the file, with MuJoCo's meaning of its kind (see the chapter "sensor" of MuJoCo's XML reference).
+
+    Readings are clipped to ±`cutoff`, in the sensor's unit, where that is above zero; `noise` is the standard deviation that
+    the file has.
+    """
+
+    name: str
+    kind: SensorKind
+    on: Sensed | None = None
+    reference: Sensed | None = None  # what a frame is relative to; the second end of a distance; the site of "insidesite"
+    cutoff: float = 0.0
+    noise: float = 0.0
+    zone: Zone | None = None  # where contacts count ("touch"), or what is to be inside ("insidesite")
+    field: Vector = (0.0, 0.0, 0.0)  # the magnetic field in the world ("magnetometer")
+
+
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """A configuration with a name: (joint, its coordinates), in the conventions of a robot's; joints left out are at zero.
@@ -501,6 +594,7 @@ class Contents:
     cone: str | None = None  # MJCF's word for cones of friction
     fluid: Fluid | None = None
     cameras: tuple[Camera, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
 
 
 LARGEST = 1e30  # of the numbers of a description, in SI units: the sun is as heavy; products of a few do not overflow

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..algorithms.mechanisms.cluster_tree import Follower
-from ..model.model import Model, ModelFrame, MovingBody, MovingJoint
+from ..model.model import Model, ModelFrame, ModelSensor, MovingBody, MovingJoint
 from ..model.types import Actuator, Camera, Coupling, Shape
 from ..names import Named, choose_from, listed, missing_attribute
 from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
@@ -107,6 +107,11 @@ class ModelView:
     def actuators(self) -> tuple[Actuator, ...]:
         """Drives on joints, in the order of the file."""
         return self.model.actuators
+
+    @cached_property
+    def sensors(self) -> Named[ModelSensor]:
+        """Sensors of the file in its order, with their `slice` of what `Simulation.sensors` gives: `sensors["imu_gyro"]`."""
+        return Named(self.model.sensors)
 
     @property
     def mass(self) -> float:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ..model.description import Description
 from ..model.editing.acting import without_joints
+from ..model.editing.kept_sensors import with_sensors_of_rest
 from ..model.types import Inertia, ModelError, Vector, dot
 
 
@@ -24,7 +25,7 @@ def unconstrained(description: Description) -> Description:
     tendons, actuators = without_joints(description, left_out)
     shapes = tuple(s for s in description.shapes if s.body not in gone)
     drives, touching = {a.name for a in actuators}, {s.name for s in shapes}
-    return replace(
+    result = replace(
         description,
         name=f"unconstrained_{description.name}",
         bodies=tuple(b for b in description.bodies if b.name not in gone),
@@ -48,6 +49,7 @@ def unconstrained(description: Description) -> Description:
             for c in description.configurations
         ),
     )
+    return with_sensors_of_rest(result)
 
 
 def approximate(description: Description) -> Description:

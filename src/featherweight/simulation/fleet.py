@@ -18,6 +18,7 @@ from ..engine.loops.kernels import Layout, Table
 from ..engine.loops.prepared_calls import PreparedCall
 from ..engine.threads import processors, share_out
 from ..engine.waiting import WHOLE
+from ..model.model_sensors import OF_LAST_STEP
 from .contact_arrays import ContactArrays
 from .contact_stage import ContactStage
 from .failure import SimulationError
@@ -76,6 +77,8 @@ class Fleet:
         self.done = 0
         self.revision = 0
         self._enabled = contacts.scene.enabled.copy()
+        self._remembers = any(s.kind in OF_LAST_STEP for s in model.robot.sensors)
+        self._last_inputs = -1, Inputs()
         self._touching, self.told = touching, False  # whether users know of what their start is like
 
     def __getstate__(self) -> dict[str, Any]:
@@ -122,7 +125,7 @@ class Fleet:
 
     def reset_some(self, which: Any, q: Array, v: Array) -> None:
         """Begin anew with robots numbered `which`, at states (some, ..)."""
-        self.revision += 1
+        self._change()
         states, contacts = self.arrays.states, self.arrays.contacts
         states.q[which], states.v[which] = q, v
         self.start[0][which], self.start[1][which] = q, v
@@ -130,6 +133,20 @@ class Fleet:
         for x in (states.last_row, states.report, states.inexact, states.opened, states.act, contacts.counts, contacts.wrench):
             x[which] = 0
         states.deepest[which] = self.model.deepest_start
+        self._forget_before(which)
+
+    def _change(self) -> None:
+        """Note a change between steps, after which inputs of the last step are still what they were."""
+        revision, inputs = self._last_inputs
+        self.revision += 1
+        if revision == self.revision - 1:
+            self._last_inputs = self.revision, inputs
+
+    def _forget_before(self, which: Any = slice(None)) -> None:
+        """Robots have taken no step from where they are."""
+        states = self._home.states
+        if len(states.before_q):
+            states.before_q[which] = states.before_v[which] = np.nan
 
     def _new_arrays(self, q: Array, v: Array) -> FleetArrays:
         robots, model = len(q), self.model
@@ -151,6 +168,9 @@ class Fleet:
                 kept_v=none, last_row=zeros(len(contacts.rows.joint)), report=zeros(7),
                 inexact=np.zeros(robots, np.int64), opened=zeros(), deepest=np.full(robots, model.deepest_start),
                 act=zeros(model.forces.na),
+                before_q=np.full((robots if self._remembers else 0, q.shape[1]), np.nan),
+                before_v=np.full((robots if self._remembers else 0, v.shape[1]), np.nan),
+                before_act=np.zeros((robots if self._remembers else 0, model.forces.na)),
             ),
             FleetInputs(zeros(1, v.shape[1]), zeros(1, model.forces.nu), zeros(1, bodies, 6), np.zeros(2, bool)),
             FleetContacts(
@@ -219,7 +239,7 @@ class Fleet:
 
     def vary(self, varied: dict[str, Array]) -> None:
         """Give robots numbers of their own, by fields of `VariedArrays`."""
-        self.revision += 1
+        self._change()
         made = VariedArrays.none()._replace(**varied)
         if [len(x) > 0 for x in made] != [len(x) > 0 for x in self.varied]:
             self._tables.clear()
@@ -272,11 +292,29 @@ class Fleet:
 
     def put(self, q: Array, v: Array) -> None:
         """Go on from other states."""
-        self.revision += 1
+        self._change()
         states = self._home.states
         states.q[:], states.v[:], states.deepest[:] = q, v, self.model.deepest_start
+        self._forget_before()
 
     # what came of the last step
+
+    def before_last_step(self) -> tuple[Array, Array]:
+        """Return the states (robots, nq) and (robots, nv) before the last step; NaN for robots that have not taken one."""
+        states = self._home.states
+        return states.before_q, states.before_v
+
+    def activation_before_last_step(self) -> Array:
+        """Return activations of drives (robots, na) before the last step."""
+        return self._home.states.before_act
+
+    def last_inputs(self) -> Inputs:
+        """Return controls (robots or 1, nu) and forces on bodies (robots or 1, bodies, 6) of the last step, or None."""
+        revision, inputs = self._last_inputs
+        if revision == self.revision:
+            return inputs
+        home = self._home.inputs
+        return Inputs(control=home.control[:, 0] if home.given[0] else None)
 
     def contact_arrays(self) -> ContactArrays:
         """Return the contacts of all robots."""
@@ -312,6 +350,17 @@ class Fleet:
         impulses = np.zeros((len(self.q), self.model.forces.rows))
         np.add.at(impulses.T, rows.dof, (rows.sign * self._home.states.last_row).T)
         return impulses
+
+    def limit_impulses(self) -> Array:
+        """Return impulses (robots, rows) of limits, each positive, by rows of all joints and lengths."""
+        rows, limits = self.contacts.rows, ~self.contacts.rows.friction
+        impulses = np.zeros((len(self.q), self.model.forces.rows))
+        np.add.at(impulses.T, rows.dof[limits], self._home.states.last_row[:, limits].T)
+        return impulses
+
+    def contact_normals(self) -> Array:
+        """Return normals (robots, room, 3) of the contacts of all robots."""
+        return self._home.contacts.normal
 
     def solver_work(self) -> tuple[float, float, float, int]:
         """Return residual [m/s], Newton steps and interior steps, the most of all robots, and the count of inexact steps."""
@@ -373,6 +422,8 @@ class Fleet:
         given_inputs = FleetInputs(given[0], given[1], given[2], flags)
         self._bind(a._replace(states=states._replace(kept_q=q, kept_v=v), inputs=given_inputs))
         states.plan[1] = every
+        last = {name: x[:, -1].copy() for name, x in zip(inputs._fields, inputs, strict=True) if x is not None and x.shape[1]}
+        self._last_inputs = self.revision, Inputs(**last)
         try:
             self._run_all(steps, time)
         finally:
@@ -392,7 +443,7 @@ class Fleet:
             return
         states, contacts = a.states, a.contacts
         kept = states.q, states.v, states.act, states.last_row, contacts.counts, contacts.candidate, contacts.force, self.failed
-        backup = [(x, x.copy()) for x in kept]
+        backup = [(x, x.copy()) for x in (*kept, states.before_q, states.before_v, states.before_act)]
         if self.on_failure != "stop":
             self.failed[:] = False
         try:

@@ -44,6 +44,7 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
     load_robot(one, many, i)
     status, k, steps = TAKEN, states.taken[i], states.plan[0]
     while k < steps:
+        remember(many, i, one.state.q, one.state.v, one.state.act)
         status = take_step_of(one, many, i, k)
         if status != TAKEN:
             break
@@ -54,6 +55,14 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
     states.taken[i], states.status[i] = k, status
     store_robot(one, many, i)
     return 1 if k == steps else 0
+
+
+def remember(many: FleetArrays, i: int, q: Vector, v: Vector, act: Vector) -> None:
+    """Remember the state of robot i before its last step, where sensors need it."""
+    if len(many.states.before_q) > 0:
+        copy(q, many.states.before_q[i])
+        copy(v, many.states.before_v[i])
+        copy(act, many.states.before_act[i])
 
 
 def attempt(one: RobotStages, many: FleetArrays, i: int) -> int:
@@ -227,6 +236,7 @@ def judge_flight(one: RobotStages, many: FleetArrays, i: int) -> int:
 def arrive_from_flight(many: FleetArrays, i: int) -> int:
     """Take the step of robot i."""
     states = many.states
+    remember(many, i, states.q[i], states.v[i], states.act[i])
     copy(many.flight.ahead[i], states.q[i])
     copy(many.flight.end[i], states.v[i])
     states.taken[i] += 1

@@ -355,6 +355,16 @@ class ForcesAtJoints:
         stretched = x - np.minimum(np.maximum(x, s.rest[r]), s.rest[r] + s.slack[r])
         return ordered_sum(0.5 * k * stretched * stretched)
 
+    def drive_inputs(self, x: Array, rates: Array, control: Array, activation: Array) -> Array:
+        """What drives make of controls (robots, nu) at coordinates x and velocities (robots, rows) of all rows, by activations
+        (robots, na)."""
+        if self.plain:
+            return control
+        inputs = np.array(control, np.float64, order="C")
+        a, x, rates = (np.ascontiguousarray(y, np.float64) for y in (activation, x, rates))
+        write_inputs_of_many(self.laws, a, x, rates, inputs, np.zeros(a.shape))
+        return inputs
+
     def of_drives(
         self, q: Array, v: Array, control: Array, values: Array | None = None, activation: Array | None = None
     ) -> Array:
@@ -372,9 +382,7 @@ class ForcesAtJoints:
         many = int(np.prod(batch))
         x, w, u, a = (np.ascontiguousarray(x, np.float64).reshape(many, x.shape[-1]) for x in given)
         numbers = self.drives.values[None] if values is None else np.ascontiguousarray(values)
-        if not self.plain:
-            u = u.copy()
-            write_inputs_of_many(self.laws, a, x, w, u, np.zeros_like(a))
+        u = self.drive_inputs(x, w, u, a)
         flat = of_rows.reshape(many, rates.shape[-1])
         add_drive_forces(self.drives.row, self.drives.at, numbers, x, w, u, flat)
         for force in flat:

@@ -17,6 +17,9 @@ from .fleet import Fleet
 from .forces import ForcesAtJoints
 from .observers import Observer, Pictures, SimulationView
 from .scene import Ground
+from .sensed_robots import Probes, SensedRobots
+from .sensor_measures import add_noise, clip, measured
+from .sensor_readings import SensorReadings
 from .step_model import StepModel
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -29,6 +32,7 @@ class Observations:
     forces: ForcesAtJoints
     ground: Ground | None
     step_size: float
+    time: float
     _model: StepModel
     _stage: ContactStage
     _fleet: Fleet
@@ -122,6 +126,33 @@ class Observations:
             "newton_steps": int(newton_steps), "interior_steps": int(interior_steps), "residual": float(residual),
             "inexact_steps": inexact,
         }  # fmt: skip
+
+    def sensors(self, noise: np.random.Generator | None = None) -> SensorReadings:
+        """Return readings of the file's sensors, (nsensordata,) or (robots, nsensordata), and by name: `sensors()["imu_gyro"]`.
+
+        Order, signs and units are those of MuJoCo's `sensordata` (XML reference, chapter "sensor"), quaternions (w, x, y, z)
+        too; `robot.sensors` lists the sensors with their slices. Positions, velocities and energies are those of the present
+        state. Accelerations and forces (touch, accelerometer, force, torque, framelinacc, frameangacc, actuatorfrc,
+        jointactuatorfrc, jointlimitfrc) are means over the last step, in which the velocity changed from v to v+ at the
+        acceleration (v+ - v) / h, impulses of contacts and impacts included, in the axes of the step's beginning. A robot that
+        has taken no step from its state reads as if it were held still there, by nothing that a sensor measures.
+
+        Readings are cut to ±cutoff. With a `noise` generator they have Gaussian noise of the file's standard deviations, by
+        which directions and quaternions stay of unit length, and which cutoffs cut, too.
+        """
+        if noise is not None and not isinstance(noise, np.random.Generator):
+            raise TypeError(f"noise must be a numpy.random.Generator, as numpy.random.default_rng(); got {noise!r}")
+        probes = self._probes
+        robots = SensedRobots(probes, self._model, self._stage, self._fleet, self.forces, self.time)
+        readings = measured(robots)
+        if noise is not None:
+            add_noise(readings, self.robot.sensors, noise)
+        clip(readings, self.robot.sensors)
+        return SensorReadings(readings[0] if self._single else readings, probes.names)
+
+    @cached_property
+    def _probes(self) -> Probes:
+        return Probes(self.robot, self.ground)
 
     def render(self, width: int = 640, height: int = 480, robot: int | None = None, camera: str | None = None) -> Array:
         """A picture of all robots beside each other, or of one alone, as numbers 0 to 255 of shape (height, width, 3).

@@ -280,6 +280,9 @@ class FleetStates(NamedTuple):
     inexact: Integers  # (robots,) steps since the last reset that ended above the solver's tolerance
     opened: Vector  # (robots,) of loops
     deepest: Vector  # (robots,) [m] overlap that the next step allows
+    before_q: Matrix  # (robots, nq) before the last step, where sensors need it, or no rows; NaN before the first step
+    before_v: Matrix  # (robots, nv)
+    before_act: Matrix  # (robots, na)
     act: Matrix  # (robots, na) activations of drives
 
 

@@ -177,7 +177,7 @@ EXCLUDING = """<mujoco model="{name}"><option timestep="{step}" integrator="{int
 <contact><exclude body1="world" body2="b"/><pair geom1="floor" geom2="h" friction="0.3 0.3"/></contact>
 <equality><joint name="gear" joint1="k" joint2="j"/></equality><actuator><motor name="m" joint="j"/></actuator>
 <tendon><spatial name="t"><site site="s"/><geom geom="h"/><site site="s"/></spatial></tendon>
-<keyframe><key name="home" qpos="0.1 0.1"/></keyframe><sensor><jointpos joint="j"/></sensor></mujoco>"""
+<keyframe><key name="home" qpos="0.1 0.1"/></keyframe><sensor><jointpos joint="j"/><user dim="1"/></sensor></mujoco>"""
 
 
 def everything(name: str, step: float, integrator: str, gravity: str) -> fw.Description:
@@ -200,7 +200,7 @@ def everything(name: str, step: float, integrator: str, gravity: str) -> fw.Desc
 
 JOINED = (
     "bodies", "joints", "frames", "loops", "couplings", "closures", "independent", "dependent", "shapes", "tendons",
-    "actuators", "disabled_collisions", "contact_pairs", "cameras",
+    "actuators", "disabled_collisions", "contact_pairs", "cameras", "sensors",
 )  # fmt: skip
 MERGED = ("unused", "virtual", "configurations")
 OF_THE_FIRST = ("name", "source", "gravity")
@@ -224,7 +224,7 @@ def test_no_field_of_a_description_is_lost() -> None:
     for field in (*OF_THE_FIRST, *OF_THE_FIRST_THAT_HAS_ONE):
         assert getattr(both, field) == getattr(first, field), field
     assert dict(both.unused) == {
-        "sensors": "1, 1 (of other)",
+        "sensors": "1 user, 1 user (of other)",
         "gravity of what was attached": "(0.0, 0.0, -1.0) (of other)",
         "time step of what was attached": "0.02 (of other)",
         "integrator of what was attached": "euler (of other)",
@@ -232,7 +232,7 @@ def test_no_field_of_a_description_is_lost() -> None:
     alone = fw.describe([], [], name="stand", gravity=other.gravity).attached(other)
     for field in OF_THE_FIRST_THAT_HAS_ONE:
         assert getattr(alone, field) == getattr(other, field), field
-    assert dict(alone.unused) == {"sensors": "1 (of other)"}
+    assert dict(alone.unused) == {"sensors": "1 user (of other)"}
 
 
 def test_contacts_with_the_ground_stay_disabled_in_a_part(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...spatial import Mat3, RigidInertia, Sym3, Vec3
 from ..types import Closure, Contents, Coupling, Inertia, Loop, ModelError, Pose, add, plain, scale
+from .kept_sensors import without_sensors_across_loops
 from .references import D, grounded, joint_of, place, supports
 
 
@@ -20,7 +21,7 @@ def with_loop(d: D, loop: Loop) -> D:
     if moving[0] == moving[1]:
         problem = f"no joint moves {loop.predecessor!r} against {loop.successor!r}"
         raise ModelError(f"{d.source}: {where}: {problem}; name bodies that joints move, or leave it out")
-    return grounded(replace(d, loops=(*d.loops, loop)))
+    return without_sensors_across_loops(grounded(replace(d, loops=(*d.loops, loop))))
 
 
 def with_coupling(d: D, coupling: Coupling) -> D:

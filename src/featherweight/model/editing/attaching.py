@@ -14,6 +14,7 @@ from ...names import listed
 from ..types import Camera, Contents, Joint, JointType, ModelError, Pose, ShapeType, plain
 from .acting import moved_drive, moved_tendon
 from .configurations import joined, with_coordinates_of
+from .kept_sensors import with_sensors_of_rest
 from .notes import merged
 from .references import D, Place, grounded, new_name, on_bodies, place, supports
 from .renaming import KINDS, all_names, with_names
@@ -35,6 +36,7 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
         shapes=tuple(s for s in added.shapes if s.name not in planes),
         contact_pairs=tuple(pair for pair in added.contact_pairs if not {*planes}.intersection(pair.shapes)),
     )
+    added = with_sensors_of_rest(added)
     unused = tuple((kind, f"{text} (of {other.name})") for kind, text in added.unused)
     ruled = d if any(s.collision for s in d.shapes) or not any(s.collision for s in added.shapes) else added
     alone = replace(
@@ -71,6 +73,7 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
         configurations=joined(d.configurations, with_coordinates_of(added, {j.name for j in added.joints}).configurations),
         disabled_collisions=d.disabled_collisions + added.disabled_collisions,
         contact_pairs=d.contact_pairs + added.contact_pairs,
+        sensors=d.sensors + added.sensors,
     )
 
 

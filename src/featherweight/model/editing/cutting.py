@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..types import ModelError
-from .dropping import carried, kept_bodies
-from .references import D, grounded, require_body
+from .dropping import kept_bodies
+from .references import D, carried, grounded, require_body
 
 
 def subtree(d: D, body: str) -> D:

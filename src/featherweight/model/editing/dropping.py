@@ -8,8 +8,9 @@ from dataclasses import replace
 from ..types import ROOT_JOINT, Contents
 from .acting import bodies_of, without_bodies
 from .configurations import with_coordinates_of
+from .kept_sensors import with_sensors_of_rest
 from .notes import missed, noted
-from .references import D, on_bodies, supports, tied_joints, tied_with
+from .references import D, on_bodies, tied_joints, tied_with
 
 CUT = "build the loop anew with what is left, or keep both of its ends"
 
@@ -54,6 +55,7 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
         disabled_collisions=tuple(pair for pair in d.disabled_collisions if held.issuperset(pair)),
         contact_pairs=tuple(pair for pair in d.contact_pairs if shape_names.issuperset(pair.shapes)),
     )
+    result = with_sensors_of_rest(result)
     result = missed(result, "loops that were cut", open_loops, CUT)
     result = missed(result, "couplings to joints that were cut off", open_couplings, "their joints now move by themselves")
     result = missed(result, "closures of joints that were cut off", open_closures, "their joints now move without them")
@@ -77,8 +79,3 @@ def marked_anew(result: D, before: Contents, freed: Collection[str]) -> D:
         dependent=tuple(name for name in result.dependent if name in left - loose),
     )
     return noted(result, "marks of dependent joints, which are chosen anew", unmarked)
-
-
-def carried(d: Contents, body: str) -> set[str]:
-    """The body and all bodies that it carries."""
-    return {name for name, path in supports(d).items() if name and (name == body or any(j.parent == body for j in path))}

@@ -16,6 +16,7 @@ from ...spatial.ordered import lengths, pseudo_inverse, times, total
 from ..types import ROOT_JOINT, Contents, Joint, JointType, ModelError, Pose, Vector, plain, rotate
 from .acting import without_joints
 from .configurations import with_coordinates_of
+from .kept_sensors import with_sensors_of_rest
 from .locking import joint_motion, locked
 from .notes import missed, noted
 from .references import D, grounded, joint_of, on_bodies, tied_with
@@ -102,6 +103,7 @@ def _without_coordinates(d: D, joints: Collection[str]) -> D:
     result = missed(result, "tendons of joints that have another type", tendons, FREE)
     result = missed(result, "actuators of joints that have another type", actuators, "give them joints with one coordinate")
     result = with_coordinates_of(result, {ROOT_JOINT} | {j.name for j in d.joints} - {*joints})
+    result = with_sensors_of_rest(result)
     marks = [name for name in (*d.independent, *d.dependent) if name in tied]
     return noted(result, "marks of joints in loops, which are chosen anew", marks)
 

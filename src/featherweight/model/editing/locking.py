@@ -19,6 +19,7 @@ from .acting import without_joints
 from .configurations import with_coordinates_of
 from .held_couplings import hold_couplings
 from .held_loops import hold_closures, hold_loops
+from .kept_sensors import with_sensors_of_rest
 from .notes import noted, warn
 from .references import D, grounded, joint_of, on_bodies, tied_with, unknown
 from .virtual import contracted
@@ -48,7 +49,7 @@ def locked(d: D, positions: Mapping[str, Any]) -> D:
     locked = noted(locked, "locked joints", [*all_held])
     locked = noted(locked, "actuators of locked joints", [a.name for a in d.actuators if a not in actuators])
     locked = noted(locked, "tendons of locked joints", [t.name for t in d.tendons if t not in tendons])
-    return contracted(locked)
+    return contracted(with_sensors_of_rest(locked))
 
 
 def _position(d: Contents, name: str, value: Any) -> tuple[float, ...]:

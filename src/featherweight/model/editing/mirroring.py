@@ -12,6 +12,7 @@ from dataclasses import replace
 from ..placement import frame_with_z
 from ..types import (
     Actuator,
+    Body,
     Camera,
     Configuration,
     Inertia,
@@ -26,6 +27,7 @@ from ..types import (
     scale,
 )
 from .acting import moved_drive, moved_tendon
+from .kept_sensors import with_images_of_sensors
 from .locking import joint_motion
 from .references import D, grounded
 
@@ -48,9 +50,13 @@ def mirrored(d: D, axis: str) -> D:
     def loop(x: Loop) -> Loop:
         return replace(x, predecessor_frame=pose(x.predecessor_frame), successor_frame=pose(x.successor_frame))
 
-    return replace(
+    def body(b: Body) -> Body:
+        principal = None if b.principal is None else _turned(Pose(b.principal), M, M)
+        return replace(b, inertia=_inertia(b.inertia, k, M), principal=principal)
+
+    image = replace(
         d,
-        bodies=tuple(replace(b, inertia=_inertia(b.inertia, k, M)) for b in d.bodies),
+        bodies=tuple(map(body, d.bodies)),
         joints=tuple(replace(_joint(j, M), placement=pose(j.placement)) for j in d.joints),
         frames=tuple(replace(f, placement=pose(f.placement)) for f in d.frames),
         loops=tuple(map(loop, d.loops)),
@@ -60,6 +66,7 @@ def mirrored(d: D, axis: str) -> D:
         cameras=tuple(_camera(c, M) for c in d.cameras),
         configurations=tuple(_configuration(c, {j.name: j for j in d.joints}, pose, M) for c in d.configurations),
     )
+    return with_images_of_sensors(image, axis)
 
 
 def _drive(a: Actuator, M: Mirror) -> Actuator:

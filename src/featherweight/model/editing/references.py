@@ -148,6 +148,11 @@ def supports(d: Contents) -> dict[str | None, tuple[Joint, ...]]:
     return paths
 
 
+def carried(d: Contents, body: str) -> set[str]:
+    """The body and all bodies that it carries."""
+    return {name for name, path in supports(d).items() if name and (name == body or any(j.parent == body for j in path))}
+
+
 def tied_joints(d: Contents) -> dict[str, set[str]]:
     """The moving joints that each loop, coupling and closure ties together, by "loop 'name'" and so on."""
     paths, child = supports(d), {j.name: j.child for j in d.joints}

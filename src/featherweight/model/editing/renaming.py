@@ -9,6 +9,7 @@ from typing import Any
 
 from ..types import ROOT_JOINT, Contents, ModelError
 from .acting import renamed_drive, renamed_tendon
+from .kept_sensors import renamed_sensor
 from .references import D, grounded, unknown
 
 Rename = Callable[[str], str]
@@ -42,12 +43,13 @@ KINDS = {
     "tendon": "tendons",
     "actuator": "actuators",
     "camera": "cameras",
+    "sensor": "sensors",
 }
 
 
 def all_names(d: Contents) -> Iterator[tuple[str, str]]:
     """The kind and name of each element that has one."""
-    others: list[tuple[Any, ...]] = [d.loops, d.couplings, d.closures, d.shapes, d.tendons, d.actuators, d.cameras]
+    others: list[tuple[Any, ...]] = [d.loops, d.couplings, d.closures, d.shapes, d.tendons, d.actuators, d.cameras, d.sensors]
     everything = [d.bodies, d.joints, d.frames, *others]
     for kind, elements in zip(KINDS, everything, strict=True):
         yield from ((kind, element.name) for element in elements)
@@ -86,5 +88,6 @@ def with_names(d: D, new: Rename) -> D:
         ),
         disabled_collisions=tuple((on(a), on(b)) for a, b in d.disabled_collisions),
         cameras=tuple(replace(c, name=new(c.name), body=on(c.body), target=on(c.target)) for c in d.cameras),
+        sensors=tuple(renamed_sensor(s, new) for s in d.sensors),
         contact_pairs=tuple(replace(p, shapes=(new(p.shapes[0]), new(p.shapes[1]))) for p in d.contact_pairs),
     )

@@ -162,7 +162,7 @@ OF_MUJOCOS_SOLVER = {
     "worldbody/body/geom": "solmix",
 }
 WITH_WHAT_IS_LISTED = {
-    "option": "magnetic wind",  # of sensors; in a fluid, which is listed
+    "option": "magnetic wind",  # of magnetometers; in a fluid, which is listed
     "worldbody/body/joint": "actuatorgravcomp",  # part of `gravcomp`
     "worldbody/body/geom": "fluidcoef fluidshape",
     "actuator/general": "actdim ffrange velrange input",  # of states that users compute, and of controllers

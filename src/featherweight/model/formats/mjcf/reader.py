@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from ....extras import install_command
 from ...description import Description
+from ...editing.kept_sensors import without_sensors_across_loops
 from ...types import (
     LARGEST,
     WORLD,
@@ -29,6 +31,7 @@ from ...types import (
     Matrix,
     ModelError,
     Pose,
+    Sensor,
     Vector,
     as_vector,
     matmul,
@@ -54,9 +57,10 @@ from .keyframes import read_configurations, unused_of_keyframes
 from .levers import Tendons
 from .numbers import as_pose, as_rotation, disabled, snap
 from .orientations import make_orientations_plain
+from .sensors import SensedNames, read_sensors, sensed_bodies, take_unknown_sensors, unused_of_sensors
 from .shapes import Drawing, read_shapes, take_appearance
 from .softness import unused_of_limits_and_equalities, within
-from .tendon_elements import read_tendons
+from .tendon_elements import read_tendons, tendon_names
 from .text import check_text
 
 NOWHERE = os.path.join(os.sep, "no folder")  # where the names of text without a folder lie
@@ -98,12 +102,13 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     refuse_unsupported_equalities(mujoco, spec, source, unsupported)
     _refuse_flexes(spec, source)
     counts = [*let_go, *_counts(spec)]
+    other_sensors = take_unknown_sensors(mujoco, spec)
     drawings = take_appearance(mujoco, spec, file)
     make_orientations_plain(mujoco, spec)
     model = _compile(spec, file)
     _check_finite(model, source)
     refuse_equalities_of_spatial_tendons(mujoco, model, source, unsupported)
-    return _Elements(mujoco, model, file, unsupported).description(spec.modelname or file.stem, counts, drawings)
+    return _Elements(mujoco, model, file, unsupported).description(spec.modelname or file.stem, counts, drawings, other_sensors)
 
 
 def _one_line(error: Exception) -> str:
@@ -134,7 +139,6 @@ def _counts(spec: Any) -> list[tuple[str, str]]:
     kinds = (
         ("textures", len(spec.textures)),
         ("skins", len(spec.skins)),
-        ("sensors", len(spec.sensors)),
         ("inactive equality constraints", sum(not equality.active for equality in spec.equalities)),
         ("tuples", len(spec.tuples)),
         ("plugins", len(spec.plugins)),
@@ -221,18 +225,22 @@ class _Elements:
         self.couplings, self.closures = read_tendon_equalities(mujoco, model, couplings, source)
         self.tendons = Tendons(mujoco, model, self.couplings)
         self.tendons.refuse_armature(unsupported, source)
+        self.sensed = sensed_bodies(mujoco, model)
         self.forces = MujocoForces(mujoco, model, source, self.tendons.levers)
         self.forces.refuse_armature_elsewhere(unsupported)
 
-    def description(self, name: str, counts: list[tuple[str, str]], drawings: list[Drawing]) -> Description:
+    def description(
+        self, name: str, counts: list[tuple[str, str]], drawings: list[Drawing], other_sensors: Counter[str]
+    ) -> Description:
         for i in range(1, self.model.nbody):
             self._add_body(i)
         names = {j: joint for j, (joint, _) in self.read_joints.items()}
         actuators = self.forces.actuators(names, self.names)
         drives = {a: actuator.name for a, actuator in actuators.items()}
         shapes, geoms = read_shapes(self.mujoco, self.model, drawings, self.names, self.file)
+        sensors = self._sensors(geoms, drives, other_sensors)
         integrator = self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower()
-        return Description(
+        description = Description(
             name,
             self.source,
             tuple(self.bodies),
@@ -242,6 +250,7 @@ class _Elements:
             (
                 *shapes.unused,
                 *counts,
+                *unused_of_sensors(self.model, other_sensors),
                 *self.unsupported.listed(),
                 *self.forces.unused(),
                 *self.tendons.unused(),
@@ -268,7 +277,15 @@ class _Elements:
             fluid=self._fluid(),
             cameras=tuple(read_cameras(self.model, self.names)),
             cone=self.mujoco.mjtCone(self.model.opt.cone).name.removeprefix("mjCONE_").lower(),
+            sensors=sensors,
         )
+        return without_sensors_across_loops(description)
+
+    def _sensors(self, geoms: dict[int, str], drives: dict[int, str], others: Counter[str]) -> tuple[Sensor, ...]:
+        sites = [self._site_name(i) for i in range(self.model.nsite)]
+        tendons = {t: name for t, name in enumerate(tendon_names(self.model)) if t not in self.tendons.levers}
+        known = SensedNames(self.names, sites, geoms, self.read_joints, drives, tendons, self.tendons.levers)
+        return read_sensors(self.mujoco, self.model, known, others)
 
     def _excluded(self) -> Iterator[tuple[str, str]]:
         for signature in self.model.exclude_signature:
@@ -292,7 +309,7 @@ class _Elements:
             self.joints.append(joint)
             self.read_joints[j] = (joint_name, joint.type)
             parent, placement = child, Pose()
-        axes = as_rotation(model.body_iquat[i]) if self._fluid() else None
+        axes = as_rotation(model.body_iquat[i]) if self._fluid() or i in self.sensed else None
         passive = not (disabled(self.mujoco, model.opt, "SPRING") and disabled(self.mujoco, model.opt, "DAMPER"))
         self.bodies.append(Body(name, self._inertia(i), axes, float(model.body_gravcomp[i]) if passive else 0.0))
 
@@ -342,7 +359,10 @@ class _Elements:
         model = self.model
         for i in range(model.nsite):
             placement = as_pose(model.site_pos[i], model.site_quat[i])
-            yield Frame(model.site(i).name or f"site{i}", self.names[model.site_bodyid[i]], placement)
+            yield Frame(self._site_name(i), self.names[model.site_bodyid[i]], placement)
+
+    def _site_name(self, i: int) -> str:
+        return self.model.site(i).name or f"site{i}"
 
     def _gravity(self) -> Vector:
         off = disabled(self.mujoco, self.model.opt, "GRAVITY")

@@ -185,7 +185,7 @@ def _strip(mujoco: Any, spec: Any, source: RobotSource) -> None:
             spec.delete(mesh)
         elif mesh.file:
             _require_readable(mesh, spec, source)
-    for elements in (spec.sensors, spec.tuples, spec.skins, spec.materials, spec.textures, spec.hfields):
+    for elements in (spec.tuples, spec.skins, spec.materials, spec.textures, spec.hfields):
         for element in list(elements):
             spec.delete(element)
 
@@ -280,13 +280,18 @@ def _form(mujoco: Any, model: Any, i: int, drawing: Drawing) -> _Form | str:
         m = int(model.geom_dataid[i])
         centered = as_pose(model.mesh_pos[m], model.mesh_quat[m])
         return _Form(ShapeType.MESH, mesh.scale, at @ centered.inverse() @ mesh.placement, mesh)
-    a, b, c = as_vector(model.geom_size[i])
-    kind, size = {
+    kind, size = primitive(mujoco, compiled, as_vector(model.geom_size[i]))
+    return _Form(kind, size, at)
+
+
+def primitive(mujoco: Any, kind: int, size: Vector) -> tuple[ShapeType, tuple[float, ...]]:
+    """A geom or site without a mesh: its type, and its size as shapes have it."""
+    kinds, (a, b, c) = mujoco.mjtGeom, size
+    return {
         int(kinds.mjGEOM_SPHERE): (ShapeType.SPHERE, (a,)),
         int(kinds.mjGEOM_BOX): (ShapeType.BOX, (2 * a, 2 * b, 2 * c)),
         int(kinds.mjGEOM_CYLINDER): (ShapeType.CYLINDER, (a, 2 * b)),
         int(kinds.mjGEOM_CAPSULE): (ShapeType.CAPSULE, (a, 2 * b)),
         int(kinds.mjGEOM_ELLIPSOID): (ShapeType.ELLIPSOID, (a, b, c)),
         int(kinds.mjGEOM_PLANE): (ShapeType.PLANE, ()),
-    }[compiled]
-    return _Form(kind, size, at)
+    }[kind]

@@ -20,6 +20,7 @@ from .equality_elements import Equalities
 from .geom_elements import Geoms, place, soften
 from .inertial_elements import Inertials
 from .losses import Losses
+from .sensor_elements import write_sensors
 from .tendon_writer import DriveElements
 
 INTEGRATORS = {"euler": "Euler", "rk4": "RK4", "implicit": "implicit", "implicitfast": "implicitfast"}
@@ -67,6 +68,7 @@ def mjcf_element_of(d: Contents, folder: Path, lost: Losses) -> Element:
     Equalities(root, {j.name: j.zero for j in words.joints}, lost).write(words)
     drives = DriveElements(words, bodies, names, lost).write(root)
     _keyframes(root, words, [j for limb in file for j in limb.joints], drives, lost)
+    write_sensors(root, words, lost)
     for name in (*d.independent, *d.dependent):
         lost.add("marks of independence of the joints {}", name)
     for empty in [x for x in root if not len(x) and not x.attrib]:

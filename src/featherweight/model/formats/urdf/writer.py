@@ -30,8 +30,8 @@ def write_urdf(d: Contents, path: str | os.PathLike[str]) -> None:
     other programs do not: loops, couplings, marks of independence, actuators, spherical joints, capsules, armature, stiffness
     and rest of <dynamics>, and how it is to be simulated.
 
-    Raises ModelError for closures; warns of gravity, configurations, which neighbours touch, shapes and friction of shapes,
-    which URDF cannot hold.
+    Raises ModelError for closures; warns of gravity, configurations, which neighbours touch, sensors, shapes and friction of
+    shapes, which URDF cannot hold.
     """
     if d.closures:
         problem = f"a URDF file cannot hold the closures {listed([c.name for c in d.closures])}, functions in Python"
@@ -65,6 +65,8 @@ def _lost(d: Contents) -> Iterator[str]:
         yield f"the cameras {listed([c.name for c in d.cameras])}"
     if d.fluid is not None:
         yield f"the fluid that it moves in ({d.fluid.density:g} kg/m³, {d.fluid.viscosity:g} Pa s)"
+    if d.sensors:
+        yield f"sensors {listed([s.name for s in d.sensors])}"
     for kind, names in unsayable(d.shapes).items():
         yield f"{kind} {listed(names)}"
 

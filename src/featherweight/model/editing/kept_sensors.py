@@ -1,0 +1,80 @@
+"""Sensors, where what they measure goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..model_sensors import OF_BALLS
+from ..types import JointType, Sensed, SensedKind, Sensor, SensorKind
+from .notes import noted
+from .references import D, carried, grounded, place
+
+OF_HOLDING = (SensorKind.FORCE, SensorKind.TORQUE)
+GONE = "sensors of what is gone"
+ACROSS_LOOPS = "sensors of forces on bodies that loops hold"
+IN_A_MIRROR = "sensors that are no image of themselves in the mirror"
+
+
+def with_sensors_of_rest(d: D) -> D:
+    """The description without the sensors whose bodies, frames, shapes, joints or actuators it lacks, which are noted; joints
+    of another type do not have a sensor's coordinate."""
+    if not d.sensors:
+        return d
+    joints = {j.name: j.type for j in d.joints}
+    names: dict[SensedKind, set[str | None]] = {
+        SensedKind.BODY: {None, *(b.name for b in d.bodies)},
+        SensedKind.XBODY: {None, *(b.name for b in d.bodies)},
+        SensedKind.GEOM: {s.name for s in d.shapes},
+        SensedKind.SITE: {f.name for f in d.frames},
+        SensedKind.JOINT: {*joints},
+        SensedKind.TENDON: {t.name for t in d.tendons},
+        SensedKind.ACTUATOR: {a.name for a in d.actuators},
+    }
+
+    def is_there(s: Sensor) -> bool:
+        if not all(x is None or x.name in names[x.kind] for x in (s.on, s.reference)):
+            return False
+        if s.on is None or s.on.kind is not SensedKind.JOINT:
+            return True
+        kind = joints[str(s.on.name)]
+        return kind is JointType.SPHERICAL if s.kind in OF_BALLS else kind.nv == 1
+
+    return _only(d, is_there, GONE)
+
+
+def without_sensors_across_loops(d: D) -> D:
+    """The description without sensors of the forces by which a body is held, where a loop holds it, too: no force of a loop is
+    measured."""
+    held = [s for s in d.sensors if s.kind in OF_HOLDING]
+    if not held or not d.loops:
+        return d
+    on_ground = grounded(d)
+    frames = {f.name: f.body for f in reversed(on_ground.frames)}
+    ends = [(place(d, x.predecessor, x.name).body, place(d, x.successor, x.name).body) for x in on_ground.loops]
+    crossed = set()
+    for s in held:
+        body = frames.get(str(s.on.name)) if s.on else None
+        inside = carried(on_ground, body) if body is not None else set()
+        if body is not None and any((a in inside) != (b in inside) for a, b in ends):
+            crossed.add(s.name)
+    return _only(d, lambda s: s.kind not in OF_HOLDING or s.name not in crossed, ACROSS_LOOPS)
+
+
+def with_images_of_sensors(d: D, axis: str) -> D:
+    """The mirrored description without rangefinders, where the mirror turns the z axes that they look along."""
+    return _only(d, lambda s: axis != "z" or s.kind is not SensorKind.RANGEFINDER, IN_A_MIRROR)
+
+
+def _only(d: D, is_kept: Callable[[Sensor], bool], kind: str) -> D:
+    gone = [s.name for s in d.sensors if not is_kept(s)]
+    return noted(replace(d, sensors=tuple(s for s in d.sensors if is_kept(s))), kind, gone) if gone else d
+
+
+def renamed_sensor(s: Sensor, new: Callable[[str], str]) -> Sensor:
+    """A sensor with other names; the ground has none."""
+
+    def renamed(x: Sensed | None) -> Sensed | None:
+        return x if x is None or x.name is None else Sensed(x.kind, new(x.name))
+
+    return replace(s, name=new(s.name), on=renamed(s.on), reference=renamed(s.reference))

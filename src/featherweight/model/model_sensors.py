@@ -1,0 +1,167 @@
+"""Sensors of a model: where their numbers are, and the frames, bodies and shapes that they measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
+from .equivalent_box import box_of_link
+from .model import CarriedPart, ModelSensor
+from .types import Contents, Frame, Inertia, JointType, ModelError, Pose, Sensed, SensedKind, Sensor, SensorKind
+
+K = SensorKind
+SCALARS = (
+    K.TOUCH, K.RANGEFINDER, K.JOINTPOS, K.JOINTVEL, K.ACTUATORPOS, K.ACTUATORVEL, K.ACTUATORFRC, K.JOINTACTUATORFRC,
+    K.JOINTLIMITPOS, K.JOINTLIMITVEL, K.JOINTLIMITFRC,
+    K.TENDONPOS, K.TENDONVEL, K.TENDONACTUATORFRC, K.TENDONLIMITPOS, K.TENDONLIMITVEL, K.TENDONLIMITFRC,
+    K.INSIDESITE, K.DISTANCE, K.E_POTENTIAL, K.E_KINETIC, K.CLOCK,
+)  # fmt: skip
+DIMENSIONS = dict.fromkeys(K, 3) | dict.fromkeys(SCALARS, 1) | {K.BALLQUAT: 4, K.FRAMEQUAT: 4, K.FROMTO: 6}
+"""How many numbers a sensor of each kind has."""
+
+OF_LAST_STEP = (
+    K.TOUCH, K.ACCELEROMETER, K.FORCE, K.TORQUE, K.FRAMELINACC, K.FRAMEANGACC, K.ACTUATORFRC, K.JOINTACTUATORFRC,
+    K.JOINTLIMITFRC, K.TENDONACTUATORFRC, K.TENDONLIMITFRC,
+)  # fmt: skip
+"""Kinds that measure accelerations and forces."""
+
+BETWEEN_SHAPES = (K.DISTANCE, K.NORMAL, K.FROMTO)
+OF_CARRIED = (K.SUBTREECOM, K.SUBTREELINVEL, K.SUBTREEANGMOM, K.FORCE, K.TORQUE)
+OF_THE_WHOLE = (K.E_POTENTIAL, K.E_KINETIC, K.CLOCK)
+OF_BALLS = (K.BALLQUAT, K.BALLANGVEL)
+OF_FRAMES = (SensedKind.BODY, SensedKind.XBODY, SensedKind.GEOM, SensedKind.SITE)
+
+Carried = Callable[[str], tuple[str | None, Pose]]
+
+
+def model_sensors(d: Contents, carried: Carried) -> tuple[ModelSensor, ...]:
+    """Return the sensors of a description; `carried` gives the moving body of a link, and the link's pose there.
+
+    Raises ModelError for a sensor on something that the description lacks.
+    """
+    return tuple(_ModelSensors(d, carried).sensors()) if d.sensors else ()
+
+
+class _ModelSensors:
+    def __init__(self, d: Contents, carried: Carried) -> None:
+        self.d, self.carried = d, carried
+        self.bodies = {b.name: b for b in d.bodies}
+        self.places = {SensedKind.SITE: _first(d.frames), SensedKind.GEOM: _first(d.shapes)}
+
+    def sensors(self) -> Iterator[ModelSensor]:
+        start = 0
+        for index, s in enumerate(self.d.sensors):
+            self._require_joint_or_actuator(s)
+            stop = start + DIMENSIONS[s.kind]
+            apart = s.kind in BETWEEN_SHAPES
+            yield ModelSensor(
+                index, s.name, s.kind, slice(start, stop), s,
+                frame=None if apart else self._frame(s, s.on),
+                reference=None if apart else self._frame(s, s.reference),
+                parts=self._parts(s),
+                shapes=(self._shapes(s, s.on), self._shapes(s, s.reference)) if apart else ((), ()),
+            )  # fmt: skip
+            start = stop
+
+    def _frame(self, s: Sensor, sensed: Sensed | None) -> Frame | None:
+        """The frame that a sensor is on or relative to; None for joints and actuators."""
+        if sensed is None or sensed.kind not in OF_FRAMES:
+            return None
+        if sensed.kind in self.places:
+            place = self.places[sensed.kind].get(sensed.name)
+            if place is None:
+                raise self._unknown(s, sensed)
+            return Frame(place.name, place.body, Pose.of(place.placement, place.name))
+        if sensed.name is None:
+            return Frame("world", None)
+        if sensed.name not in self.bodies:
+            raise self._unknown(s, sensed)
+        if sensed.kind is SensedKind.XBODY:
+            return Frame(sensed.name, sensed.name)
+        body = self.bodies[sensed.name]
+        axes = body.principal or (box_of_link(body)[0] if body.inertia.mass else Pose().R)
+        return Frame(sensed.name, sensed.name, Pose(axes, body.inertia.center))
+
+    def _require_joint_or_actuator(self, s: Sensor) -> None:
+        """Raise ModelError for a sensor on nothing, or on a joint or actuator that is not there or has no such coordinate."""
+        if s.on is None:
+            if s.kind in OF_THE_WHOLE:
+                return
+            raise ModelError(f"{self.d.source}: sensor {s.name!r}: a sensor of kind {s.kind} is on something; give it on=")
+        if s.on.kind is SensedKind.ACTUATOR and s.on.name not in {a.name for a in self.d.actuators}:
+            raise self._unknown(s, s.on)
+        if s.on.kind is SensedKind.JOINT:
+            kinds = {j.name: j.type for j in self.d.joints}
+            if s.on.name not in kinds:
+                raise self._unknown(s, s.on)
+            kind = kinds[str(s.on.name)]
+            if not (kind is JointType.SPHERICAL if s.kind in OF_BALLS else kind.nv == 1):
+                problem = f"joint {s.on.name!r} is {kind}, of which there is no {s.kind}"
+                raise ModelError(f"{self.d.source}: sensor {s.name!r}: {problem}; name another joint")
+
+    def _unknown(self, s: Sensor, sensed: Sensed) -> ModelError:
+        return ModelError(f"{self.d.source}: sensor {s.name!r}: there is no {sensed.kind} {sensed.name!r}; correct the name")
+
+    def _parts(self, s: Sensor) -> tuple[CarriedPart, ...]:
+        if s.kind is K.E_POTENTIAL:
+            return tuple(p for p in self._parts_of([*self.bodies]) if p.body is None)
+        if s.kind not in OF_CARRIED or s.on is None:
+            return ()
+        frame = self._frame(s, s.on)
+        link = s.on.name if s.on.kind is not SensedKind.SITE else frame.body if frame else None
+        return self._parts_of(self._carried_by(link))
+
+    def _carried_by(self, link: str | None) -> list[str]:
+        """The link and all links that it carries."""
+        if link not in self.bodies:  # the ground
+            return [*self.bodies]
+        above = {j.child: j.parent for j in self.d.joints}
+
+        def on(body: str | None) -> bool:
+            while body is not None and body != link:
+                body = above.get(body)
+            return body is not None
+
+        return [name for name in self.bodies if on(name)]
+
+    def _parts_of(self, links: list[str]) -> tuple[CarriedPart, ...]:
+        every, chosen = self._by_moving_body([*self.bodies]), self._by_moving_body(links)
+        parts = []
+        for body, names in chosen.items():
+            inertia = ZERO_RIGID
+            for name in names:
+                inertia = inertia + rigid_at(self.bodies[name].inertia, self.carried(name)[1])
+            parts.append(CarriedPart(body, tuple(names), inertia, len(names) == len(every[body])))
+        return tuple(parts)
+
+    def _by_moving_body(self, links: list[str]) -> dict[str | None, list[str]]:
+        found: dict[str | None, list[str]] = {}
+        for name in links:
+            if name in self.d.virtual:
+                continue  # it has no mass
+            found.setdefault(self.carried(name)[0], []).append(name)
+        return found
+
+    def _shapes(self, s: Sensor, sensed: Sensed | None) -> tuple[int, ...]:
+        """The numbers of a shape, or of all shapes of a body."""
+        if sensed is None:
+            return ()
+        if sensed.kind is SensedKind.GEOM:
+            found = [k for k, shape in enumerate(self.d.shapes) if shape.name == sensed.name][:1]
+        else:
+            found = [k for k, shape in enumerate(self.d.shapes) if shape.body == sensed.name]
+        if not found:
+            raise self._unknown(s, sensed)
+        return tuple(found)
+
+
+def _first(elements: tuple[Frame, ...] | tuple[object, ...]) -> dict[str | None, Frame]:
+    """The first element of each name."""
+    return {x.name: x for x in reversed(elements)}  # type: ignore[attr-defined, misc]
+
+
+def rigid_at(inertia: Inertia, pose: Pose) -> RigidInertia:
+    """Return a link's inertia about the origin of the frame that `pose` is given in."""
+    at_center = RigidInertia(inertia.mass, Vec3(0.0, 0.0, 0.0), Sym3(*inertia.rotational))
+    R = Mat3(*(Vec3(*row) for row in pose.R))
+    return at_center.translate(Vec3(*inertia.center)).rotate(R).translate(Vec3(*pose.p))

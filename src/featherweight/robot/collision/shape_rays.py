@@ -1,0 +1,111 @@
+"""Rays that meet the shapes of a robot, and a ground."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...algorithms import frames
+from ...collision.collision_scene import HEIGHTS, HULL
+from ...collision.hulls import NO_HULL, Hull
+from ...collision.rays import RayShapes, cast
+from ...collision.shape_parts import KINDS, GridOfHeights, joined_fields, shape_part
+from ...engine.program import Output
+from ...extras import install_command
+from ...model.model import Placed
+from ...model.types import WORLD, Pose, Shape, ShapeType
+from ..system import System, placements
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class RayPart(NamedTuple):
+    """A shape that rays may meet, in the frame of the moving body that carries it."""
+
+    kind: int  # of `collision_scene`
+    body: str | None  # the moving body; None for the ground
+    link: str | None  # of the file
+    pose: Pose
+    size: Sequence[float] = (0.0, 0.0, 0.0)
+    triangles: Array = np.zeros((0, 9))  # corners
+    field: GridOfHeights | None = None
+    balls: Array = np.zeros((0, 4))  # none: for `joined_fields`
+    hull: Hull = NO_HULL
+
+
+def ray_part(shape: Shape, link: str | None) -> RayPart:
+    """Return a shape of a robot as rays see it.
+
+    Raises ValueError for a mesh that cannot be read, ImportError where reading it needs a package that is missing.
+    """
+    kind, at = KINDS[shape.type], Pose.of(shape.placement, shape.name)
+    if shape.type is ShapeType.MESH:
+        return RayPart(kind, shape.body, link, Pose(), triangles=_triangles(shape))
+    part = shape_part(shape)
+    return RayPart(kind, shape.body, link, at, part.size, field=part.field)
+
+
+def _triangles(shape: Shape) -> Array:
+    """The corners (n, 9) of a mesh's triangles, in its body's frame; without faces, of its convex hull."""
+    if shape.vertices is not None and shape.faces is not None:
+        points = np.asarray(shape.vertices, float) * np.array(shape.size)
+        points = points @ np.array(shape.placement.R).T + np.array(shape.placement.p)
+        return np.asarray(points[np.asarray(shape.faces)]).reshape(-1, 9)
+    try:
+        from ...model.triangles import shape_meshes  # needs trimesh
+    except ImportError as error:
+        where = f"{shape.name!r} on {shape.body or WORLD!r}"
+        raise ImportError(f"reading the mesh {where} needs trimesh: {install_command('shapes')}") from error
+    meshes = [mesh for mesh, _ in shape_meshes(shape)]
+    return np.concatenate([np.asarray(mesh.vertices)[np.asarray(mesh.faces)].reshape(-1, 9) for mesh in meshes])
+
+
+class ShapeRays:
+    """Distances along rays to shapes of a robot."""
+
+    def __init__(self, robot: System, parts: Sequence[RayPart]) -> None:
+        links = [p.link for p in parts]
+        self._number = {link: k for k, link in enumerate(dict.fromkeys(links))}
+        placed = {b.name: p for b, p in zip(robot.bodies, robot.model.placed_bodies, strict=True)}
+        ground = Placed(-1, Pose())
+        carriers = [ground if p.body is None else placed[p.body] for p in parts]
+        where = [Placed(c.row, c.pose @ p.pose) for c, p in zip(carriers, parts, strict=True)] or [ground]
+        output = Output("rows", (len(where), 12))
+        self._place = robot.bind("ray_rows", frames.placement_rows, ("q",), (output,), (placements(where),))
+        self._shapes = _ray_shapes(parts, np.array([self._number[x] for x in links], np.int64))
+
+    def distances(self, q: Array, origins: Array, directions: Array, links: Sequence[str | None]) -> Array:
+        """Return distances (n, rays) from origins (n, rays, 3) along unit vectors (n, rays, 3) at q (n, nq), or -1.
+
+        Rays do not see shapes on their own `links`, one for each ray.
+        """
+        blind = np.array([self._number.get(link, -1) for link in links], np.int64)
+        result = np.full(origins.shape[:2], -1.0)
+        if len(self._shapes.kind):
+            placement = np.ascontiguousarray(self._place(q), np.float64)
+            cast(self._shapes, placement, np.ascontiguousarray(origins), np.ascontiguousarray(directions), blind, result)
+        return result
+
+
+def _ray_shapes(parts: Sequence[RayPart], links: Array) -> RayShapes:
+    n = len(parts)
+    span, reach, edges = np.zeros((n, 4), np.int64), np.zeros((n, 4)), np.zeros((n, 6))
+    fields = joined_fields(parts)
+    triangles, heights = 0, 0
+    for k, p in enumerate(parts):
+        if p.kind == HULL:
+            span[k, :2] = triangles, triangles + len(p.triangles)
+            triangles += len(p.triangles)
+            corners = p.triangles.reshape(-1, 3)
+            middle = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
+            reach[k] = *middle, np.linalg.norm(corners - middle, axis=1).max() * (1.0 + 1e-9)
+        elif p.kind == HEIGHTS:
+            span[k, :3], edges[k] = fields.grid[heights], fields.edges[heights]
+            heights += 1
+    return RayShapes(
+        kind=np.array([p.kind for p in parts], np.int64), link=links,
+        size=np.array([p.size for p in parts], float).reshape(-1, 3), reach=reach, span=span, edges=edges,
+        triangles=np.concatenate([np.zeros((0, 9)), *(p.triangles for p in parts)]), heights=fields.heights,
+    )  # fmt: skip

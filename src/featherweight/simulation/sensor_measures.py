@@ -1,0 +1,554 @@
+"""Sensors by kind: a function for each that measures all sensors of the kind on all robots.
+
+Meanings, signs and units are MuJoCo's (XML reference, chapter "sensor"). A function takes the robots and the sensors of one
+kind, and returns readings (robots, sensors, dim).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..model.model import ModelSensor
+from ..model.types import Actuator, SensorKind
+from ..robot.collision.shape_queries import ShapeQueries
+from ..spatial.ordered import total
+from .sensed_robots import Group, PartInertias, SensedRobots, cross
+from .sensor_zones import is_inside, is_met
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Measure = Callable[[SensedRobots, Group], Array]
+K = SensorKind
+
+
+# frames
+
+
+def frame_position(robots: SensedRobots, g: Group) -> Array:
+    now = robots.now
+    return now.seen_from(g.reference, now.origin(g.frame) - now.origin(g.reference))
+
+
+def frame_quaternion(robots: SensedRobots, g: Group) -> Array:
+    """Quaternions (w, x, y, z), as MuJoCo has them."""
+    R = np.einsum("...ji,...jk->...ik", robots.now.rotation(g.reference), robots.now.rotation(g.frame))
+    return quaternions_of(R)
+
+
+def frame_axis(k: int) -> Measure:
+    def measure(robots: SensedRobots, g: Group) -> Array:
+        return robots.now.seen_from(g.reference, robots.now.rotation(g.frame)[..., k])
+
+    return measure
+
+
+def frame_linear_velocity(robots: SensedRobots, g: Group) -> Array:
+    now = robots.now
+    v, other = now.velocity[:, g.frame], now.velocity[:, g.reference]
+    apart = now.origin(g.frame) - now.origin(g.reference)
+    return now.seen_from(g.reference, v[..., :3] - other[..., :3] - cross(other[..., 3:], apart))
+
+
+def frame_angular_velocity(robots: SensedRobots, g: Group) -> Array:
+    v = robots.now.velocity
+    return robots.now.seen_from(g.reference, v[:, g.frame, 3:] - v[:, g.reference, 3:])
+
+
+def frame_linear_acceleration(robots: SensedRobots, g: Group) -> Array:
+    """Accelerations less gravity, as of an accelerometer, but in the world's axes."""
+    return np.asarray(robots.then.acceleration[:, g.frame, :3] - robots.gravity)
+
+
+def frame_angular_acceleration(robots: SensedRobots, g: Group) -> Array:
+    return np.asarray(robots.then.acceleration[:, g.frame, 3:])
+
+
+def accelerometer(robots: SensedRobots, g: Group) -> Array:
+    return robots.then.seen_from(g.frame, frame_linear_acceleration(robots, g))
+
+
+def velocimeter(robots: SensedRobots, g: Group) -> Array:
+    return robots.now.seen_from(g.frame, robots.now.velocity[:, g.frame, :3])
+
+
+def gyro(robots: SensedRobots, g: Group) -> Array:
+    return robots.now.seen_from(g.frame, robots.now.velocity[:, g.frame, 3:])
+
+
+def magnetometer(robots: SensedRobots, g: Group) -> Array:
+    field = np.array([s.sensor.field for s in g.sensors])
+    return robots.now.seen_from(g.frame, np.broadcast_to(field, (robots.robots, *field.shape)))
+
+
+def inside_site(robots: SensedRobots, g: Group) -> Array:
+    now = robots.now
+    points = now.seen_from(g.reference, now.origin(g.frame) - now.origin(g.reference))
+    inside = [is_inside(s.sensor.zone, points[:, k]) for k, s in enumerate(g.sensors) if s.sensor.zone is not None]
+    return np.stack(inside, axis=1).astype(float)[..., None]
+
+
+# joints and actuators
+
+
+def of_joints(g: Group, robots: SensedRobots, velocities: bool) -> Array:
+    """Coordinates or velocities (robots, sensors, n) of the joints that sensors are on."""
+    joints = {j.name: j for j in robots.robot.model.joints}
+    x = robots.now.joints[1 if velocities else 0]
+    on = [joints[_name(s)] for s in g.sensors]
+    return np.stack([x[:, j.v_slice if velocities else j.q_slice] for j in on], axis=1)
+
+
+def joint_position(robots: SensedRobots, g: Group) -> Array:
+    return of_joints(g, robots, False)
+
+
+def joint_velocity(robots: SensedRobots, g: Group) -> Array:
+    return of_joints(g, robots, True)
+
+
+def ball_quaternion(robots: SensedRobots, g: Group) -> Array:
+    """Quaternions (w, x, y, z), as MuJoCo has them."""
+    x = of_joints(g, robots, False)
+    return np.asarray(x[..., [3, 0, 1, 2]] / np.linalg.norm(x, axis=-1, keepdims=True))
+
+
+def _limits(robots: SensedRobots, g: Group) -> tuple[Array, Array]:
+    """Distances (robots, sensors, 2) of joints from their lower and upper limits, and the signs (2,) of the ways out."""
+    joints = {j.name: j for j in robots.robot.model.joints}
+    bounds = np.array([(joints[_name(s)].lower, joints[_name(s)].upper) for s in g.sensors])
+    sign = np.array((1.0, -1.0))
+    return np.asarray(sign * (of_joints(g, robots, False) - bounds)), sign
+
+
+def joint_limit_position(robots: SensedRobots, g: Group) -> Array:
+    distance, _ = _limits(robots, g)
+    return np.asarray(np.minimum(distance.min(axis=-1, keepdims=True), 0.0))
+
+
+def joint_limit_velocity(robots: SensedRobots, g: Group) -> Array:
+    distance, sign = _limits(robots, g)
+    nearest = distance.argmin(axis=-1)[..., None]
+    return np.where(distance.min(axis=-1, keepdims=True) < 0.0, sign[nearest] * of_joints(g, robots, True), 0.0)
+
+
+def joint_limit_force(robots: SensedRobots, g: Group) -> Array:
+    forces = robots.limit_forces
+    row = {j.name: j.v_slice.start for j in robots.robot.model.joints}
+    return np.asarray(forces[:, [row[_name(s)] for s in g.sensors], None])
+
+
+def _actuators(robots: SensedRobots, g: Group) -> tuple[list[int], Array]:
+    """Numbers and gears of the actuators that sensors are on."""
+    number = {a.name: k for k, a in reversed(list(enumerate(robots.robot.actuators)))}
+    chosen = [number[_name(s)] for s in g.sensors]
+    return chosen, np.array([robots.robot.actuators[k].gear for k in chosen])[:, None]
+
+
+def _transmission(robots: SensedRobots, g: Group, velocities: bool) -> Array:
+    """Lengths or velocities of actuators: the gear times those of the joint."""
+    numbers, gear = _actuators(robots, g)
+    on = [_length_of(robots, robots.robot.actuators[k], velocities) for k in numbers]
+    return np.asarray(gear * np.stack(on, axis=1))
+
+
+def _length_of(robots: SensedRobots, a: Actuator, velocities: bool) -> Array:
+    """The length or the velocity (robots, 1) that an actuator acts along, before its gear."""
+    if a.at is not None:
+        return robots.along_frame(a.at)[int(velocities)]
+    if a.tendon is not None:
+        number = [t.name for t in robots.robot.tendons].index(a.tendon)
+        return robots.tendon_motion[int(velocities)][:, number, None]
+    j = next(j for j in robots.robot.model.joints if j.name == a.joint)
+    x = robots.now.joints[1 if velocities else 0]
+    return np.asarray(x[:, j.v_slice if velocities else j.q_slice])
+
+
+# tendons
+
+
+def _tendons(robots: SensedRobots, g: Group) -> list[int]:
+    """Numbers of the tendons that sensors are on."""
+    names = [t.name for t in robots.robot.tendons]
+    return [names.index(_name(s)) for s in g.sensors]
+
+
+def tendon_position(robots: SensedRobots, g: Group) -> Array:
+    return np.asarray(robots.tendon_motion[0][:, _tendons(robots, g), None])
+
+
+def tendon_velocity(robots: SensedRobots, g: Group) -> Array:
+    return np.asarray(robots.tendon_motion[1][:, _tendons(robots, g), None])
+
+
+def tendon_actuator_force(robots: SensedRobots, g: Group) -> Array:
+    """The sum of forces of actuators along a tendon, before their gears, within its bounds."""
+    result = np.zeros((robots.robots, len(g.sensors), 1))
+    for k, s in enumerate(g.sensors):
+        on = [i for i, a in enumerate(robots.forces.actuators) if a.tendon == _name(s)]
+        force = sum((robots.drive_forces[:, i] for i in on), np.zeros(robots.robots))
+        result[:, k, 0] = np.clip(force, *robots.robot.tendons[_name(s)].force)
+    return result
+
+
+def _tendon_limits(robots: SensedRobots, g: Group) -> tuple[Array, Array]:
+    """Distances (robots, sensors, 2) of tendons from their lower and upper limits, and the signs (2,) of the ways out."""
+    bounds = np.array([(t.lower, t.upper) for t in (robots.robot.tendons[_name(s)] for s in g.sensors)])
+    sign = np.array((1.0, -1.0))
+    return np.asarray(sign * (tendon_position(robots, g) - bounds)), sign
+
+
+def tendon_limit_position(robots: SensedRobots, g: Group) -> Array:
+    distance, _ = _tendon_limits(robots, g)
+    return np.asarray(np.minimum(distance.min(axis=-1, keepdims=True), 0.0))
+
+
+def tendon_limit_velocity(robots: SensedRobots, g: Group) -> Array:
+    distance, sign = _tendon_limits(robots, g)
+    nearest = distance.argmin(axis=-1)[..., None]
+    return np.where(distance.min(axis=-1, keepdims=True) < 0.0, sign[nearest] * tendon_velocity(robots, g), 0.0)
+
+
+def tendon_limit_force(robots: SensedRobots, g: Group) -> Array:
+    forces, rows = robots.limit_forces, robots.forces.joint_rows
+    names = [t.name for t in robots.forces.tendons]
+    found = [forces[:, rows + names.index(_name(s))] if _name(s) in names else np.zeros(robots.robots) for s in g.sensors]
+    return np.stack(found, axis=1)[..., None]
+
+
+def actuator_position(robots: SensedRobots, g: Group) -> Array:
+    return _transmission(robots, g, False)
+
+
+def actuator_velocity(robots: SensedRobots, g: Group) -> Array:
+    return _transmission(robots, g, True)
+
+
+def _same_actuators(robots: SensedRobots) -> bool:
+    return tuple(robots.forces.actuators) == tuple(robots.robot.actuators)
+
+
+def actuator_force(robots: SensedRobots, g: Group) -> Array:
+    numbers, _ = _actuators(robots, g)
+    if not _same_actuators(robots):
+        raise ValueError(
+            f"{robots.robot.name}: sensor {g.sensors[0].name!r} measures an actuator of the file, and the simulation was given "
+            "others; leave out actuators=, or put them into the description"
+        )
+    return np.asarray(robots.drive_forces[:, numbers, None])
+
+
+def joint_actuator_force(robots: SensedRobots, g: Group) -> Array:
+    """The sum of forces of actuators on a joint, within its effort."""
+    joints = {j.name: j for j in robots.robot.model.joints}
+    result = np.zeros((robots.robots, len(g.sensors), 1))
+    for k, s in enumerate(g.sensors):
+        on = [(i, a.gear) for i, a in enumerate(robots.forces.actuators) if a.joint == _name(s)]
+        effort = joints[_name(s)].effort or np.inf
+        force = sum((gear * robots.drive_forces[:, i] for i, gear in on), np.zeros(robots.robots))
+        force = force + robots.drives_along_lengths(joints[_name(s)].v_slice.start)
+        result[:, k, 0] = np.clip(force, -effort, effort)
+    return result
+
+
+def _name(s: ModelSensor) -> str:
+    """The joint, tendon or actuator that a sensor is on."""
+    assert s.sensor.on is not None
+    assert s.sensor.on.name is not None
+    return s.sensor.on.name
+
+
+# what bodies carry
+
+
+def _turned_inertias(R: Array, inertias: PartInertias) -> tuple[Array, Array]:
+    """First moments (robots, parts, 3) and inertias (.., 3, 3) in the world's axes."""
+    return np.einsum("...ij,...j->...i", R, inertias.moment), R @ inertias.inertia @ np.swapaxes(R, -1, -2)
+
+
+def subtree_motion(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array, Array]:
+    """Centre of mass, its velocity, and the angular momentum about it, (robots, 3) each, of what a body carries."""
+    frames, inertias, now = robots.probes.part_frames(s.parts), robots.inertias(s.parts), robots.now
+    h, I = _turned_inertias(now.rotation(frames), inertias)
+    p, v, w = now.origin(frames), now.velocity[:, frames, :3], now.velocity[:, frames, 3:]
+    m = inertias.mass[..., None]
+    mass = np.maximum(total(m, 1), 1e-15)
+    center = total(m * p + h, 1) / mass
+    momentum = m * v + cross(w, h)
+    velocity = total(momentum, 1) / mass
+    spin = np.einsum("...ij,...j->...i", I, w) + cross(h, v) + cross(p, momentum)
+    return center, velocity, total(spin, 1) - cross(center, mass * velocity)
+
+
+def of_subtrees(which: int) -> Measure:
+    def measure(robots: SensedRobots, g: Group) -> Array:
+        found = (robots.kept(("subtree", s.parts), partial(subtree_motion, robots, s)) for s in g.sensors)
+        return np.stack([x[which] for x in found], axis=1)
+
+    return measure
+
+
+def interaction(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
+    """Force and torque (robots, 3) by which what is outside of a sensor's body holds what that carries, at the sensor, in the
+    world's axes: the rate of the momentum of what it carries, less gravity and forces from outside."""
+    then, frames, inertias = robots.then, robots.probes.part_frames(s.parts), robots.inertias(s.parts)
+    R = then.rotation(frames)
+    h, I = _turned_inertias(R, inertias)
+    p, w, m = then.origin(frames), then.velocity[:, frames, 3:], inertias.mass[..., None]
+    a, alpha = then.acceleration[:, frames, :3] - robots.gravity, then.acceleration[:, frames, 3:]
+    force = m * a + cross(alpha, h) + cross(w, cross(w, h))
+    torque = cross(h, a) + np.einsum("...ij,...j->...i", I, alpha) + cross(w, np.einsum("...ij,...j->...i", I, w))
+    for k, part in enumerate(s.parts):
+        if part.body is None:
+            continue
+        number = robots.probes.body_number[part.body]
+        outer = robots.contact_wrenches[:, number] if part.whole else np.zeros((robots.robots, 6))
+        if part.body in part.links:
+            outer = outer + robots.external[:, number]
+        force[:, k] -= np.einsum("...ij,...j->...i", R[:, k], outer[:, :3])
+        torque[:, k] -= np.einsum("...ij,...j->...i", R[:, k], outer[:, 3:])
+    site = then.origin(np.array([robots.probes.number[s.frame]]))[:, 0] if s.frame is not None else np.zeros(3)
+    torque = torque + cross(p - site[:, None], force)
+    force, torque = total(force, 1), total(torque, 1)
+    links = [link for part in s.parts if part.body is None or not part.whole for link in part.links]
+    if links:
+        touching = robots.contacts
+        own = np.isin(touching.sides, [touching.numbers[x] for x in links if x in touching.numbers])
+        pushed = (own[:, 0].astype(float) - own[:, 1])[:, None] * touching.force
+        np.subtract.at(force, touching.robot, pushed)
+        np.subtract.at(torque, touching.robot, cross(touching.point - site[touching.robot], pushed))
+    return force, torque
+
+
+def of_interactions(which: int) -> Measure:
+    def measure(robots: SensedRobots, g: Group) -> Array:
+        found = (robots.kept(("held", s.frame, s.parts), partial(interaction, robots, s)) for s in g.sensors)
+        return robots.then.seen_from(g.frame, np.stack([x[which] for x in found], axis=1))
+
+    return measure
+
+
+def touch(robots: SensedRobots, g: Group) -> Array:
+    """The sum of normal forces of contacts of the site's body that are in the site's volume, or whose normal leads into it."""
+    c, result = robots.contacts, np.zeros((robots.robots, len(g.sensors), 1))
+    pressed = np.einsum("...i,...i->...", c.force, c.normal)
+    origin, R = robots.then.origin(g.frame), robots.then.rotation(g.frame)
+    for k, s in enumerate(g.sensors):
+        link = s.frame.body if s.frame is not None else None
+        if s.sensor.zone is None or link not in c.numbers:
+            continue
+        first, second = np.equal(c.sides, c.numbers[link]).T
+        near = (first != second) & (pressed != 0.0)
+        axes, outward = R[c.robot, k], np.where(first, -np.sign(pressed), np.sign(pressed))[:, None] * c.normal
+        local = np.einsum("...ji,...j->...i", axes, c.point - origin[c.robot, k])
+        met = near & is_met(s.sensor.zone, local, np.einsum("...ji,...j->...i", axes, outward))
+        np.add.at(result[:, k, 0], c.robot[met], np.abs(pressed[met]))
+    return result
+
+
+# shapes
+
+
+def rangefinder(robots: SensedRobots, g: Group) -> Array:
+    """The distance along the site's z axis to the nearest shape that is not on the site's body; -1 where there is none."""
+    now = robots.now
+    links = [s.frame.body if s.frame is not None else None for s in g.sensors]
+    distance = robots.probes.rays.distances(now.q, now.origin(g.frame), now.rotation(g.frame)[..., 2], links)
+    return distance[..., None]
+
+
+def _distances(robots: SensedRobots, g: Group) -> tuple[Array, Array, Array]:
+    """The least distances (robots, sensors) between shapes, within cutoffs, where they are (.., 2, 3), and normals (.., 3)."""
+    pairs = [[(i, j) for i in s.shapes[0] for j in s.shapes[1] if i != j] for s in g.sensors]
+    every = list(dict.fromkeys((min(p), max(p)) for each in pairs for p in each))
+    queries = _queries(robots, tuple(every))
+    reach = max(s.sensor.cutoff for s in g.sensors)
+    found, points, normals = queries.distances(robots.now.q, reach)
+    n = robots.robots
+    least, ends = np.empty((n, len(g.sensors))), np.zeros((n, len(g.sensors), 2, 3))
+    directions = np.zeros((n, len(g.sensors), 3))
+    for k, (s, each) in enumerate(zip(g.sensors, pairs, strict=True)):
+        columns = [every.index((min(p), max(p))) for p in each]
+        swapped = np.array([p[0] > p[1] for p in each])
+        best = found[:, columns].argmin(axis=1)
+        column, row = np.array(columns)[best], np.arange(n)
+        least[:, k] = np.minimum(found[row, column], s.sensor.cutoff)
+        back = swapped[best][:, None]
+        near = (found[row, column] < s.sensor.cutoff)[:, None]
+        ends[:, k] = np.where(near[..., None], np.where(back[..., None], points[row, column, ::-1], points[row, column]), 0.0)
+        directions[:, k] = np.where(near, np.where(back, -normals[row, column], normals[row, column]), 0.0)
+    return least, ends, directions
+
+
+def _queries(robots: SensedRobots, pairs: tuple[tuple[int, int], ...]) -> ShapeQueries:
+    kept: dict[Any, ShapeQueries] = robots.probes.queries
+    if pairs not in kept:
+        kept[pairs] = ShapeQueries(robots.robot, pairs)
+    return kept[pairs]
+
+
+def shape_distance(robots: SensedRobots, g: Group) -> Array:
+    return _distances(robots, g)[0][..., None]
+
+
+def shape_normal(robots: SensedRobots, g: Group) -> Array:
+    return _distances(robots, g)[2]
+
+
+def shape_points(robots: SensedRobots, g: Group) -> Array:
+    ends = _distances(robots, g)[1]
+    return ends.reshape(*ends.shape[:2], 6)
+
+
+# the whole
+
+
+def potential_energy(robots: SensedRobots, g: Group) -> Array:
+    """The energy of gravity and springs, bodies on the ground included."""
+    fleet, forces = robots.fleet, robots.forces
+    energy = np.asarray(fleet.with_own_inertias(robots.robot.potential_energy, fleet.q))
+    if robots.model.passive:
+        stiffness = fleet.varied.stiffness
+        energy = energy + forces.spring_energy(fleet.q, stiffness if len(stiffness) else None)
+    still = sum(-float(np.dot(robots.gravity, tuple(p.inertia.moment))) for p in g.sensors[0].parts)
+    return _of_all(robots, g, energy + still)
+
+
+def kinetic_energy(robots: SensedRobots, g: Group) -> Array:
+    fleet = robots.fleet
+    return _of_all(robots, g, np.asarray(fleet.with_own_inertias(robots.robot.kinetic_energy, fleet.q, fleet.v)))
+
+
+def clock(robots: SensedRobots, g: Group) -> Array:
+    return _of_all(robots, g, np.full(robots.robots, robots.time))
+
+
+def _of_all(robots: SensedRobots, g: Group, values: Array) -> Array:
+    return np.broadcast_to(values[:, None, None], (robots.robots, len(g.sensors), 1))
+
+
+def quaternions_of(R: Array) -> Array:
+    """Unit quaternions (..., 4), (w, x, y, z) with w >= 0, of rotations (..., 3, 3) (Shepperd 1978)."""
+    (a, b, c), (d, e, f), (g, h, i) = np.moveaxis(R, (-2, -1), (0, 1))
+    rows = np.stack(
+        [
+            np.stack([1.0 + a + e + i, h - f, c - g, d - b], -1),
+            np.stack([h - f, 1.0 + a - e - i, b + d, c + g], -1),
+            np.stack([c - g, b + d, 1.0 - a + e - i, f + h], -1),
+            np.stack([d - b, c + g, f + h, 1.0 - a - e + i], -1),
+        ],
+        axis=-2,
+    )
+    greatest = np.argmax(np.diagonal(rows, axis1=-2, axis2=-1), axis=-1)
+    x = np.take_along_axis(rows, greatest[..., None, None], axis=-2)[..., 0, :]
+    x = x / np.linalg.norm(x, axis=-1, keepdims=True)
+    return np.asarray(np.where(x[..., :1] < 0.0, -x, x))
+
+
+MEASURES: dict[SensorKind, Measure] = {
+    K.TOUCH: touch,
+    K.ACCELEROMETER: accelerometer,
+    K.VELOCIMETER: velocimeter,
+    K.GYRO: gyro,
+    K.FORCE: of_interactions(0),
+    K.TORQUE: of_interactions(1),
+    K.MAGNETOMETER: magnetometer,
+    K.RANGEFINDER: rangefinder,
+    K.JOINTPOS: joint_position,
+    K.JOINTVEL: joint_velocity,
+    K.ACTUATORPOS: actuator_position,
+    K.ACTUATORVEL: actuator_velocity,
+    K.ACTUATORFRC: actuator_force,
+    K.JOINTACTUATORFRC: joint_actuator_force,
+    K.BALLQUAT: ball_quaternion,
+    K.BALLANGVEL: joint_velocity,
+    K.JOINTLIMITPOS: joint_limit_position,
+    K.JOINTLIMITVEL: joint_limit_velocity,
+    K.JOINTLIMITFRC: joint_limit_force,
+    K.TENDONPOS: tendon_position,
+    K.TENDONVEL: tendon_velocity,
+    K.TENDONACTUATORFRC: tendon_actuator_force,
+    K.TENDONLIMITPOS: tendon_limit_position,
+    K.TENDONLIMITVEL: tendon_limit_velocity,
+    K.TENDONLIMITFRC: tendon_limit_force,
+    K.FRAMEPOS: frame_position,
+    K.FRAMEQUAT: frame_quaternion,
+    K.FRAMEXAXIS: frame_axis(0),
+    K.FRAMEYAXIS: frame_axis(1),
+    K.FRAMEZAXIS: frame_axis(2),
+    K.FRAMELINVEL: frame_linear_velocity,
+    K.FRAMEANGVEL: frame_angular_velocity,
+    K.FRAMELINACC: frame_linear_acceleration,
+    K.FRAMEANGACC: frame_angular_acceleration,
+    K.SUBTREECOM: of_subtrees(0),
+    K.SUBTREELINVEL: of_subtrees(1),
+    K.SUBTREEANGMOM: of_subtrees(2),
+    K.INSIDESITE: inside_site,
+    K.DISTANCE: shape_distance,
+    K.NORMAL: shape_normal,
+    K.FROMTO: shape_points,
+    K.E_POTENTIAL: potential_energy,
+    K.E_KINETIC: kinetic_energy,
+    K.CLOCK: clock,
+}
+"""The function of each kind; a new kind needs a row here, in `SensorKind`, and in `model_sensors.DIMENSIONS`."""
+
+
+def measured(robots: SensedRobots) -> Array:
+    """Return readings (robots, nsensordata) of all sensors, without noise and before cutoffs."""
+    readings = np.empty((robots.robots, robots.probes.size))
+    for g in robots.probes.groups:
+        readings[:, g.columns.ravel()] = MEASURES[g.kind](robots, g).reshape(robots.robots, -1)
+    return readings
+
+
+# noise and cutoffs
+
+QUATERNIONS = (K.BALLQUAT, K.FRAMEQUAT)
+DIRECTIONS = (K.FRAMEXAXIS, K.FRAMEYAXIS, K.FRAMEZAXIS, K.NORMAL)
+NOT_NEGATIVE = (K.TOUCH, K.INSIDESITE)
+NOT_CLIPPED = (*QUATERNIONS, *DIRECTIONS, K.FROMTO)
+
+
+def add_noise(readings: Array, sensors: Sequence[ModelSensor], rng: np.random.Generator) -> None:
+    """Add Gaussian noise to readings (robots, nsensordata), of the file's standard deviation for each sensor.
+
+    Directions stay of unit length, and quaternions turn by a rotation vector whose components have that deviation. What cannot
+    be negative is not, and a rangefinder that sees nothing says so.
+    """
+    for s in sensors:
+        deviation = s.sensor.noise
+        if not deviation > 0.0:
+            continue
+        x = readings[:, s.slice]
+        noise = deviation * rng.standard_normal((len(x), 3 if s.kind in QUATERNIONS else s.dim))
+        if s.kind in QUATERNIONS:
+            x[:] = _turned_by(x, noise)
+        elif s.kind in DIRECTIONS:
+            there = x.any(axis=-1, keepdims=True)
+            moved = x + noise
+            x[:] = np.where(there, moved / np.linalg.norm(moved, axis=-1, keepdims=True), x)
+        elif s.kind is K.RANGEFINDER:
+            x[:] = np.where(x >= 0.0, np.maximum(x + noise, 0.0), x)
+        else:
+            x += noise
+            if s.kind in NOT_NEGATIVE:
+                np.maximum(x, 0.0, out=x)
+
+
+def _turned_by(x: Array, turn: Array) -> Array:
+    """Quaternions (robots, 4), the scalar first, turned by rotation vectors (robots, 3) in their own axes."""
+    angle = np.linalg.norm(turn, axis=-1, keepdims=True)
+    w, u = np.cos(0.5 * angle), turn * (0.5 * np.sinc(0.5 * angle / np.pi))
+    s, v = x[:, :1], x[:, 1:]
+    return np.concatenate([s * w - (v * u).sum(-1, keepdims=True), s * u + w * v + cross(v, u)], axis=-1)
+
+
+def clip(readings: Array, sensors: Sequence[ModelSensor]) -> None:
+    """Cut readings to the sensors' cutoffs, but for directions, quaternions and points."""
+    for s in sensors:
+        if s.sensor.cutoff > 0.0 and s.kind not in NOT_CLIPPED:
+            x = readings[:, s.slice]
+            np.clip(x, -s.sensor.cutoff, s.sensor.cutoff, out=x)
