@@ -9,9 +9,11 @@ from xml.etree.ElementTree import Element, SubElement
 
 from numpy.polynomial import Polynomial
 
+from ...contact_rules import DEFAULT_SOFTNESS, Softness
 from ...types import WORLD, Closure, Contents, Coupling, Loop, LoopType, Pose, Vector, matmul, transpose
 from ..urdf.numbers_written import written
 from ..xml import Names
+from .geom_elements import soften
 from .losses import Losses
 from .numbers import quaternion_of
 from .polynomials import composed
@@ -34,7 +36,7 @@ class Equalities:
         """Write all that MJCF has words for; the rest is lost."""
         given = [*(x.name for x in d.loops), *(c.name for c in d.couplings), *(c.name for c in d.closures)]
         names = iter(self.lost.unique(given, "loops, couplings and closures"))
-        self.names = Names(given)
+        self.names, self.tendon_names = Names(given), Names(t.name for t in d.tendons)
         for loop in d.loops:
             self._loop(replace(loop, name=next(names)))
         for c in d.couplings:
@@ -64,11 +66,15 @@ class Equalities:
         element.set("anchor", written(*second.p))
         if not rigid:
             element.set("torquescale", "0")
+        elif loop.torque_scale != 1.0:
+            element.set("torquescale", written(loop.torque_scale))
+        soften(element, loop.softness)
 
     def _coupling(self, c: Coupling) -> None:
         terms = [(name, Polynomial([0.0, *row])) for name, row in c.terms if any(row)]
         if not terms:
-            self._polynomial("joint", c.name, {"joint1": c.joint}, Polynomial([c.offset - self.starts[c.joint]]))
+            held = Polynomial([c.offset - self.starts[c.joint]])
+            self._polynomial("joint", c.name, {"joint1": c.joint}, held, c.softness)
         elif len(terms) == 1:
             ((leader, p),) = terms
             around = composed(p + c.offset, Polynomial([self.starts[leader], 1.0])) - self.starts[c.joint]
@@ -76,7 +82,7 @@ class Equalities:
                 self.lost.add(f"the couplings {{}}, of a degree above {MOST}", c.name)
                 return
             ends = {"joint1": c.joint, "joint2": leader}
-            self._polynomial("joint", c.name, ends, around)
+            self._polynomial("joint", c.name, ends, around, c.softness)
         elif any(any(p.coef[2:]) for _, p in terms):
             self.lost.add("the couplings {}, by polynomials in several joints", c.name)
         else:
@@ -86,7 +92,7 @@ class Equalities:
                     "the followers of the couplings {} (when the file is read, joints with the greatest coefficients)", c.name
                 )
             length = {"tendon1": self._tendon(c.name, slopes)}
-            self._polynomial("tendon", c.name, length, Polynomial([c.offset - self._rest(slopes)]))
+            self._polynomial("tendon", c.name, length, Polynomial([c.offset - self._rest(slopes)]), c.softness)
 
     def _closure(self, closure: Closure) -> None:
         """Write a closure that was read from a tendon equality as one; report any other as lost."""
@@ -112,6 +118,9 @@ class Equalities:
             SubElement(tendon, "joint", joint=joint, coef=written(c))
         return name
 
-    def _polynomial(self, tag: str, name: str, ends: dict[str, str], p: Polynomial) -> None:
+    def _polynomial(
+        self, tag: str, name: str, ends: dict[str, str], p: Polynomial, softness: Softness = DEFAULT_SOFTNESS
+    ) -> None:
         element = SubElement(self.equality, tag, {"name": name} | ends)
         element.set("polycoef", written(*p.coef.tolist(), *(0.0,) * (MOST + 1 - len(p.coef))))
+        soften(element, softness)

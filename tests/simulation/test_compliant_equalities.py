@@ -1,0 +1,111 @@
+"""Equalities held by the springs and dampers of the file move robots as in MuJoCo."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.robot.tendons.tendon_functions import LengthFunctions
+from featherweight.robot.tendons.tendon_table import length_table
+
+OFF = 'contype="0" conaffinity="0"'
+BODIES = f"""<body name="a" pos="0 0 1"><joint name="j1" axis="0 1 0"/>
+<geom type="capsule" size=".03" fromto="0 0 0 .4 0 0" {OFF}/>
+<body name="b" pos=".4 0 0"><joint name="j2" axis="0 1 0.2"/><geom type="capsule" size=".03" fromto="0 0 0 .3 .1 0" {OFF}/>
+<body name="tip" pos=".3 .1 0"><geom size=".04" {OFF}/><site name="s" pos=".02 0 0" euler="10 20 30"/></body></body></body>
+<body name="c" pos=".5 .5 1"><joint name="j3" axis="1 0 0"/><joint name="j4" type="slide" axis="0 1 0"/>
+<geom type="capsule" size=".03" fromto="0 0 0 0 .4 0" {OFF}/><site name="t" pos="0 .1 0"/></body>
+<body name="m" mocap="true" pos=".7 .1 1"/>
+<body name="f" pos="0 -1 1"><freejoint name="free"/><geom type="box" size=".1 .2 .05" {OFF}/></body>"""
+EQUALITIES = {
+    "connect": '<connect body1="tip" body2="c" anchor=".1 .2 0"/>',
+    "weld to a mocap body": '<weld body1="m" body2="tip" torquescale=".3"/>',
+    "weld of a free body": '<weld body1="f" body2="c" anchor=".1 .2 0" solref=".05 .7" solimp=".5 .9 .02 .3 3"/>',
+    "weld of sites": '<weld site1="s" site2="t" solref="-500 -20"/>',
+    "joints": '<joint joint1="j1" joint2="j4" polycoef=".1 2 .5 -.3 .2"/><joint joint1="j3" polycoef=".2 0 0 0 0"/>',
+    "two": '<connect body1="tip" body2="c" anchor=".1 .2 0"/><joint joint1="j1" joint2="j3" polycoef="0 1 0 0 0"/>',
+}
+LATER = tuple(map(int, mujoco.__version__.split(".")[:2])) >= (4, 0)
+SINCE = "older versions of MuJoCo leave out how constraints turn (the rate of their Jacobian)"
+
+
+def text(equality: str) -> str:
+    option = '<option timestep="0.001" cone="elliptic" iterations="200" tolerance="1e-14"/>'
+    return f"<mujoco>{option}<worldbody>{BODIES}</worldbody><equality>{equality}</equality></mujoco>"
+
+
+@pytest.mark.skipif(not LATER, reason=SINCE)
+@pytest.mark.parametrize("equality", EQUALITIES.values(), ids=EQUALITIES)
+def test_motions_are_mujocos(equality: str) -> None:
+    """Half a second, to what MuJoCo's iterative solver leaves."""
+    file = text(equality)
+    robot, model = fw.load(file, equalities="compliant"), mujoco.MjModel.from_xml_string(file)
+    assert robot.nv == model.nv and not robot.closed
+    data, order = mujoco.MjData(model), fw.MujocoOrder(robot, model)
+    sim = fw.Simulation(robot, contact="as in the file")
+    data.qpos[:] = order.state(sim.q, sim.v).qpos
+    worst = 0.0
+    for _ in range(500):
+        mujoco.mj_step(model, data)
+        sim.step()
+        worst = max(worst, np.abs(order.state(sim.q, sim.v).qpos - data.qpos).max())
+    assert worst < 1e-7
+    assert np.abs(data.qpos - model.qpos0).max() > 1e-2  # it moved
+
+
+def test_rows_are_the_rates_of_their_lengths() -> None:
+    """Of points and rotations that lie well apart, by central differences."""
+    file = text(EQUALITIES["weld of sites"] + EQUALITIES["weld of a free body"] + EQUALITIES["joints"])
+    robot = fw.load(file, equalities="compliant", execution="interpreted")
+    x = LengthFunctions(robot, length_table(robot, ()))
+    assert [h.component for h in x.table.held] == [*range(6), *range(6), 0, 0]
+    q, step, rows = robot.random_configuration(5), 1e-6, len(robot.model.tree.parent)
+    _, S = x.evaluate(q)
+    for k, e in enumerate(np.eye(robot.nv)):
+        ahead, behind = (x.evaluate(robot.integrate(q, s * e))[0][robot.nq :] for s in (step, -step))
+        np.testing.assert_allclose(S[rows:, k], (ahead - behind) / (2.0 * step), atol=1e-8)
+
+
+def test_many_robots_take_the_bits_of_one() -> None:
+    robot = fw.load(text(EQUALITIES["two"]), equalities="compliant")
+    rng = np.random.default_rng(0)
+    q, v = np.tile(robot.start(), (4, 1)), 0.1 * rng.normal(size=(4, robot.nv))
+    states, _ = fw.Simulation(robot, contact="as in the file").rollout(q, v, steps=20)
+    one = fw.Simulation(robot, contact="as in the file")
+    for i in range(4):
+        one.reset(q[i], v[i])
+        one.step(steps=20)
+        np.testing.assert_array_equal(one.q, states[i, -1])
+    assert one.limit_forces[len(robot.model.tree.parent) :].any()
+
+
+def test_what_is_held_exactly_only_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="equalities are compliant, and contact='rigid' holds rigidly"):
+        fw.Simulation(fw.load(text(EQUALITIES["connect"]), equalities="compliant"))
+    with pytest.raises(fw.ModelError, match=r"held exactly only: loop .*; build with equalities=\"exact\""):
+        fw.build(fw.robots.four_bar(), equalities="compliant")
+    with pytest.raises(ValueError, match='equalities must be "exact" or "compliant"; got \'soft\''):
+        fw.build(fw.robots.four_bar(), equalities="soft")
+
+
+def test_softness_is_read_and_kept() -> None:
+    d = fw.read(text(EQUALITIES["weld of a free body"]))
+    assert d.loops[0].softness.solref == (0.05, 0.7) and d.loops[0].softness.solimp == (0.5, 0.9, 0.02, 0.3, 3.0)
+    assert fw.read(text(EQUALITIES["weld to a mocap body"])).loops[0].torque_scale == 0.3
+    other = d.renamed({"f": "box"})
+    assert other.loops[0].predecessor == "box" and other.loops[0].softness == d.loops[0].softness
+
+
+def test_softness_is_saved(tmp_path: Path) -> None:
+    d = fw.read(text(EQUALITIES["weld of a free body"] + EQUALITIES["weld to a mocap body"] + EQUALITIES["joints"]))
+    soft = tuple(replace(c, softness=fw.read(text(EQUALITIES["weld of sites"])).loops[0].softness) for c in d.couplings)
+    d = replace(d, couplings=soft)
+    d.save(tmp_path / "saved.xml")
+    again = fw.read(tmp_path / "saved.xml")
+    assert [(x.softness, x.torque_scale) for x in again.loops] == [(x.softness, x.torque_scale) for x in d.loops]
+    assert [c.softness for c in again.couplings] == [c.softness for c in d.couplings]
