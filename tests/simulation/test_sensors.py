@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from collections.abc import Container
 from typing import Any
 
@@ -143,7 +144,28 @@ def quadruped() -> str:
     return QUADRUPED.format(legs=legs, motors=motors)
 
 
-MODELS = {"quadruped": quadruped(), "arm": ARM}
+TENDONS = """
+    <general name="pull" tendon="string" gear="3" dyntype="filter" dynprm="0.02" gainprm="2"/>
+    <general name="both" tendon="sum" gainprm="0.5"/>
+    <general name="push" site="tool" refsite="anchor" gear="0 0.1 1 0.2 0 0" gainprm="0.3"/>
+  </actuator>
+  <tendon>
+    <spatial name="string" range="0.2 0.75" limited="true"><site site="anchor"/><site site="tool"/></spatial>
+    <fixed name="sum"><joint joint="turn" coef="1"/><joint joint="slide" coef="-2"/></fixed>
+  </tendon>
+  <sensor>
+    <tendonpos name="t_pos" tendon="string"/> <tendonvel name="t_vel" tendon="string"/> <tendonvel name="t_sum" tendon="sum"/>
+    <tendonactuatorfrc name="t_frc" tendon="string"/> <tendonlimitpos name="t_lpos" tendon="string"/>
+    <tendonlimitvel name="t_lvel" tendon="string"/> <tendonlimitfrc name="t_lfrc" tendon="string"/>
+    <actuatorpos name="a_string" actuator="pull"/> <actuatorvel name="a_push" actuator="push"/>
+    <actuatorpos name="a_place" actuator="push"/> <actuatorfrc name="pull_frc" actuator="pull"/>
+    <actuatorfrc name="both_frc" actuator="both"/>
+"""
+TENDONED = ARM.replace("  </actuator>\n  <sensor>\n", TENDONS)
+TENDONED = TENDONED.replace("<worldbody>", '<worldbody> <site name="anchor" pos="0.2 0.3 0.9"/>')
+HELD = TENDONED
+TENDONED = re.sub("<(force|torque) name[^>]*/>", "", TENDONED)  # of what the string holds, too
+MODELS = {"quadruped": quadruped(), "arm": ARM, "tendons": TENDONED}
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -157,9 +179,12 @@ def random_states(robot: Robot, rng: np.random.Generator, n: int) -> tuple[Array
     return np.asarray(q), rng.standard_normal((n, robot.nv)) * 0.5
 
 
-def reference(model: Any, order: MujocoOrder, before: Any, after: Any, control: Array | None, h: float, time: float) -> Array:
-    """MuJoCo's readings, for states (qpos, qvel) before and after a step."""
+def reference(
+    model: Any, order: MujocoOrder, before: Any, after: Any, control: Array | None, h: float, time: float, act: Any = ()
+) -> Array:
+    """MuJoCo's readings, for states (qpos, qvel) before and after a step, and activations before it."""
     data = mujoco.MjData(model)
+    data.act[:] = act
     data.qpos[:], data.qvel[:] = before
     if control is not None:
         data.ctrl[:] = order.ctrl(control)
@@ -193,10 +218,15 @@ def test_every_sensor_of_one_robot_reads_as_in_mujoco(text: str) -> None:
     for q, v in zip(*random_states(robot, rng, 5), strict=True):
         sim, control = Simulation(robot, q=q, v=v), rng.uniform(-0.5, 0.5, len(robot.actuators))
         for _ in range(3):
-            before = order.state(sim.q, sim.v)
+            before, act = order.state(sim.q, sim.v), sim.activation
             sim.step(control=control)
-            expected = reference(model, order, before, order.state(sim.q, sim.v), control, sim.step_size, sim.time)
+            expected = reference(model, order, before, order.state(sim.q, sim.v), control, sim.step_size, sim.time, act)
             assert_same(sim.sensors(), expected, robot, ROUNDING, AT_THE_END)
+
+
+def test_forces_on_what_a_string_holds_are_not_measured() -> None:
+    told = dict(featherweight.read(HELD).unused)["sensors of forces on bodies that loops or tendons hold"]
+    assert told == "tool_force, tool_torque"  # the hand, farther out, is held by its joint alone
 
 
 def test_many_robots_read_as_each_alone(text: str) -> None:

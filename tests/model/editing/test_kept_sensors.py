@@ -119,7 +119,7 @@ def test_sensors_in_a_mirror_read_the_image(axis: str) -> None:
 def test_forces_on_bodies_that_a_loop_holds_are_not_measured() -> None:
     d = fw.read(ARM).with_loop(fw.Loop("pin", fw.LoopType.SPHERICAL, "b", None, fw.Pose(p=(0.0, 0.1, 0.0))))
     assert "load" not in names(d)
-    assert dict(d.unused)["sensors of forces on bodies that loops hold"] == "load"
+    assert dict(d.unused)["sensors of forces on bodies that loops or tendons hold"] == "load"
     text = ARM.replace("</worldbody>", '</worldbody><equality><connect body1="b" anchor="0 0.1 0"/></equality>')
     assert names(fw.read(text)) == names(d)
     within = ARM.replace("</worldbody>", '</worldbody><equality><connect body1="b" body2="a" anchor="0 0.1 0"/></equality>')

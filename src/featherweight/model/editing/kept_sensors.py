@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 from ..model_sensors import OF_BALLS
 from ..types import JointType, Sensed, SensedKind, Sensor, SensorKind
+from .acting import bodies_of
 from .notes import noted
 from .references import D, carried, grounded, place
 
 OF_HOLDING = (SensorKind.FORCE, SensorKind.TORQUE)
 GONE = "sensors of what is gone"
-ACROSS_LOOPS = "sensors of forces on bodies that loops hold"
+ACROSS_LOOPS = "sensors of forces on bodies that loops or tendons hold"
 IN_A_MIRROR = "sensors that are no image of themselves in the mirror"
 
 
@@ -44,14 +46,16 @@ def with_sensors_of_rest(d: D) -> D:
 
 
 def without_sensors_across_loops(d: D) -> D:
-    """The description without sensors of the forces by which a body is held, where a loop holds it, too: no force of a loop is
-    measured."""
+    """The description without sensors of the forces by which a body is held, where a loop or the string of a tendon holds it,
+    too: no force of these is measured."""
     held = [s for s in d.sensors if s.kind in OF_HOLDING]
-    if not held or not d.loops:
+    strings = [t for t in d.tendons if t.path]
+    if not held or not (d.loops or strings):
         return d
     on_ground = grounded(d)
     frames = {f.name: f.body for f in reversed(on_ground.frames)}
     ends = [(place(d, x.predecessor, x.name).body, place(d, x.successor, x.name).body) for x in on_ground.loops]
+    ends += [pair for t in strings for pair in pairwise([*bodies_of(t)])]
     crossed = set()
     for s in held:
         body = frames.get(str(s.on.name)) if s.on else None

@@ -75,10 +75,10 @@ MANY = """
 
 def test_sensors_that_are_not_computed_are_listed_by_kind() -> None:
     d = fw.read(MANY)
-    assert dict(d.unused)["sensors"] == "1 user, 1 tendonpos, 1 tendonvel, 1 camprojection, 2 framepos, 1 actuatorfrc"
+    assert dict(d.unused)["sensors"] == "1 user, 1 camprojection, 2 framepos, 1 tendonpos, 1 tendonvel"
     assert dict(d.unused)["delays and rates of sensors"] == "1"
 
 
 def test_sensors_without_names_get_some_of_their_own() -> None:
     found = [s.name for s in fw.read(MANY).sensors]
-    assert found == ["g_framepos", "m_actuatorfrc", "j_jointpos", "j_jointpos_2", "clock", "s_gyro"]
+    assert found == ["g_framepos", "muscle_actuatorfrc", "m_actuatorfrc", "j_jointpos", "j_jointpos_2", "clock", "s_gyro"]
