@@ -22,12 +22,17 @@ BODIES = f"""<body name="a" pos="0 0 1"><joint name="j1" axis="0 1 0"/>
 <geom type="capsule" size=".03" fromto="0 0 0 0 .4 0" {OFF}/><site name="t" pos="0 .1 0"/></body>
 <body name="m" mocap="true" pos=".7 .1 1"/>
 <body name="f" pos="0 -1 1"><freejoint name="free"/><geom type="box" size=".1 .2 .05" {OFF}/></body>"""
+TENDONS = """<tendon><fixed name="t1"><joint joint="j1" coef="2"/><joint joint="j3" coef="-1"/></fixed>
+<fixed name="t2"><joint joint="j2" coef="1"/><joint joint="j4" coef="1.5"/></fixed>
+<fixed name="t3"><joint joint="j3" coef="3"/></fixed></tendon>"""
 EQUALITIES = {
     "connect": '<connect body1="tip" body2="c" anchor=".1 .2 0"/>',
     "weld to a mocap body": '<weld body1="m" body2="tip" torquescale=".3"/>',
     "weld of a free body": '<weld body1="f" body2="c" anchor=".1 .2 0" solref=".05 .7" solimp=".5 .9 .02 .3 3"/>',
     "weld of sites": '<weld site1="s" site2="t" solref="-500 -20"/>',
     "joints": '<joint joint1="j1" joint2="j4" polycoef=".1 2 .5 -.3 .2"/><joint joint1="j3" polycoef=".2 0 0 0 0"/>',
+    "tendons": '<tendon tendon1="t1" tendon2="t2" polycoef=".02 .7 .4 -.2 .1"/><tendon tendon1="t3" polycoef=".05 0 0 0 0"/>',
+    "a tendon that a joint follows": '<tendon tendon1="t1" polycoef=".1 0 0 0 0" solref=".03 .8"/>',
     "two": '<connect body1="tip" body2="c" anchor=".1 .2 0"/><joint joint1="j1" joint2="j3" polycoef="0 1 0 0 0"/>',
 }
 LATER = tuple(map(int, mujoco.__version__.split(".")[:2])) >= (4, 0)
@@ -36,7 +41,7 @@ SINCE = "older versions of MuJoCo leave out how constraints turn (the rate of th
 
 def text(equality: str) -> str:
     option = '<option timestep="0.001" cone="elliptic" iterations="200" tolerance="1e-14"/>'
-    return f"<mujoco>{option}<worldbody>{BODIES}</worldbody><equality>{equality}</equality></mujoco>"
+    return f"<mujoco>{option}<worldbody>{BODIES}</worldbody>{TENDONS}<equality>{equality}</equality></mujoco>"
 
 
 @pytest.mark.skipif(not LATER, reason=SINCE)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .description import Description
-from .model import HeldLoop, Model
-from .types import LoopType, ModelError, Vector
+from .length_polynomial import LengthPolynomial
+from .model import HeldLengths, HeldLoop, Model
+from .types import LengthTie, LoopType, ModelError, Vector
 
 EXACT, COMPLIANT = EQUALITIES = ("exact", "compliant")
 KINDS = (LoopType.SPHERICAL, LoopType.WELD)
@@ -17,8 +18,17 @@ def with_held_equalities(model: Model, d: Description) -> Model:
 
     Raises ModelError for those that are held exactly only.
     """
-    others = [x.name for x in d.loops if x.type not in KINDS]
-    if unheld := [*others, *(c.name for c in d.closures)]:
+    lengths = [HeldLengths(c.name, c.tie, c.softness) for c in d.couplings if c.tie is not None]
+    unheld = [x.name for x in d.loops if x.type not in KINDS]
+    for closure in d.closures:
+        made = getattr(closure.function, "__self__", None)
+        if isinstance(made, LengthPolynomial):
+            sides = (tuple(zip(closure.joints, side, strict=True)) for side in (made.first, made.second))
+            first, second = (tuple((name, c) for name, c in side if c) for side in sides)
+            lengths.append(HeldLengths(closure.name, LengthTie(first, second, made.rests, made.coefficients), made.softness))
+        else:
+            unheld.append(closure.name)
+    if unheld:
         problem = f"equalities that are held exactly only: {', '.join(unheld)} (loops that are no welds nor points, closures)"
         raise ModelError(f'{d.source}: {problem}; build with equalities="exact", or leave them out')
     centers: dict[str | None, Vector] = {b.name: b.inertia.center for b in d.bodies}
@@ -27,4 +37,5 @@ def with_held_equalities(model: Model, d: Description) -> Model:
         return centers.get(link, (0.0, 0.0, 0.0))
 
     loops = tuple(HeldLoop(x, (center(x.predecessor), center(x.successor))) for x in d.loops)
-    return replace(model, held_loops=loops, held_couplings=d.couplings)
+    couplings = tuple(c for c in d.couplings if c.tie is None)
+    return replace(model, held_loops=loops, held_couplings=couplings, held_lengths=tuple(lengths))

@@ -20,6 +20,7 @@ from .types import (
     Frame,
     Inertia,
     JointType,
+    LengthTie,
     Loop,
     Pose,
     Sensor,
@@ -161,6 +162,14 @@ class ModelSensor:
         return int(self.slice.stop - self.slice.start)
 
 
+class HeldLengths(NamedTuple):
+    """Two lengths that springs and dampers tie to one another."""
+
+    name: str
+    tie: LengthTie
+    softness: Softness
+
+
 @dataclass(frozen=True)
 class Model:
     """A robot: what users may ask, and the arrays that algorithms read."""
@@ -191,6 +200,7 @@ class Model:
     drag: tuple[DragBox, ...] = ()  # of links in a fluid
     held_loops: tuple[HeldLoop, ...] = ()  # equalities that are compliant: no part of the robot's functions
     held_couplings: tuple[Coupling, ...] = ()
+    held_lengths: tuple[HeldLengths, ...] = ()
     cameras: tuple[Camera, ...] = ()  # on links of the file
     carried: tuple[PointMass, ...] = ()  # weights that gravity compensation carries
     camera_masses: tuple[tuple[PointMass, ...], ...] = ()  # whose centre each camera follows or looks at; () for origins

@@ -172,6 +172,16 @@ class Loop:
     torque_scale: float = 1.0  # MJCF's: of a weld's rotation, by which it counts beside its displacement [m]
 
 
+class LengthTie(NamedTuple):
+    """Two lengths, sums of coefficient × coordinate over (joint, coefficient): the first less its rest is a polynomial of the
+    second less its own."""
+
+    first: tuple[tuple[str, float], ...]
+    second: tuple[tuple[str, float], ...]
+    rests: tuple[float, float]
+    coefficients: tuple[float, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Coupling:
     """A joint whose coordinate follows those of others: offset + sum of c1 q + c2 q² + ... over `terms`.
@@ -184,6 +194,7 @@ class Coupling:
     terms: tuple[tuple[str, tuple[float, ...]], ...]
     offset: float = 0.0
     softness: Softness = DEFAULT_SOFTNESS  # where equalities are compliant
+    tie: LengthTie | None = None  # what the file says, of a coupling that comes from lengths
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledKernel
-from ..model.model import HeldLoop
 from ..model.types import Actuator, JointType, Tendon
 from ..robot.left_out_at_joints import OF_JOINTS
 from ..robot.robot import Robot
@@ -161,9 +160,10 @@ class ForcesAtJoints:
         of_joints = [j for j in robot.model.joints for _ in range(j.type.nv)]
         at_frames = [a.name for a in self.actuators if a.at is not None]
         self.held_rows = self.lengths.table.held if self.lengths else ()
-        owners = [x.by.loop.name if isinstance(x.by, HeldLoop) else x.by.name for x in self.held_rows]
+        owners = [x.name for x in self.held_rows]
         self.held = np.concatenate([np.full(self.rows - len(owners), -1), _numbered(owners)])
-        others = [*at_frames, *owners]
+        tied = [x.name for x in robot.model.held_lengths for side in (x.tie.first, x.tie.second) if side]
+        others = [*at_frames, *tied, *owners]
         self.names = [*(j.name for j in of_joints), *(t.name for t in self.tendons), *others]
         each: dict[str, Array] = {name: self._each(of_joints, name) for name in ("damping", "stiffness", "friction")}
         each["rest"], slack = self._each(of_joints, "rest"), np.zeros(self.rows)
@@ -205,7 +205,7 @@ class ForcesAtJoints:
         asked |= {p.leader for p in robot.proportions() if p.row in asked}
         followers = {f.row for f in robot.followers()} & asked - carried
         forces = [a.at for a in self.actuators if a.at is not None]
-        held = robot.model.held_loops or robot.model.held_couplings
+        held = robot.model.held_loops or robot.model.held_couplings or robot.model.held_lengths
         if not (self.tendons or forces or followers or held):
             return None
         return LengthFunctions(robot, length_table(robot, self.tendons, forces, followers))

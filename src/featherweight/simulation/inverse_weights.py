@@ -9,7 +9,7 @@ import numpy as np
 from ..contact.compliance import numbers_of, weights_of_cones
 from ..contact.joint_rows import JointRows
 from ..model.model import HeldLoop
-from ..model.types import PYRAMIDAL, Frame, Pose
+from ..model.types import PYRAMIDAL, Coupling, Frame, Pose
 from ..robot.robot import Robot
 from ..robot.tendons.tendon_table import HeldRow
 from .forces import ForcesAtJoints
@@ -54,9 +54,12 @@ def weights_of_bodies(robot: Robot, q: Array, names: list[str], inverse: Array) 
 
 def weight_of_held(robot: Robot, q: Array, row: HeldRow, inverse: Array, of_dofs: Array) -> float:
     """Return the inverse mass or inertia of what an equality holds together, the sum of both, at q (nq,)."""
-    if not isinstance(row.by, HeldLoop):
+    if row.rows:
+        return float(sum(of_dofs[r] for r in row.rows))
+    if isinstance(row.by, Coupling):
         first = {j.name: j.v_slice.start for j in robot.model.joints}
         return float(sum(of_dofs[first[name]] for name in (row.by.joint, *(name for name, _ in row.by.terms))))
+    assert isinstance(row.by, HeldLoop)
     loop, part = row.by.loop, slice(0, 3) if row.component < 3 else slice(3, 6)
     total = 0.0
     for link, center in zip((loop.predecessor, loop.successor), row.by.centers, strict=True):

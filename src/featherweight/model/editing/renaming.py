@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..types import ROOT_JOINT, Contents, ModelError
+from ..types import ROOT_JOINT, Contents, LengthTie, ModelError
 from .acting import renamed_drive, renamed_tendon
 from .kept_sensors import renamed_sensor
 from .references import D, grounded, unknown
@@ -55,6 +55,11 @@ def all_names(d: Contents) -> Iterator[tuple[str, str]]:
         yield from ((kind, element.name) for element in elements)
 
 
+def _renamed_tie(tie: LengthTie, new: Rename) -> LengthTie:
+    first, second = (tuple((new(name), c) for name, c in side) for side in (tie.first, tie.second))
+    return tie._replace(first=first, second=second)
+
+
 def with_names(d: D, new: Rename) -> D:
     """The description with `new` of every name in it but those of configurations; the ground has none."""
 
@@ -69,7 +74,13 @@ def with_names(d: D, new: Rename) -> D:
         virtual=frozenset(map(new, d.virtual)),
         loops=tuple(replace(x, name=new(x.name), predecessor=on(x.predecessor), successor=on(x.successor)) for x in d.loops),
         couplings=tuple(
-            replace(c, name=new(c.name), joint=new(c.joint), terms=tuple((new(name), p) for name, p in c.terms))
+            replace(
+                c,
+                name=new(c.name),
+                joint=new(c.joint),
+                terms=tuple((new(name), p) for name, p in c.terms),
+                tie=c.tie and _renamed_tie(c.tie, new),
+            )
             for c in d.couplings
         ),
         closures=tuple(replace(c, name=new(c.name), joints=tuple(map(new, c.joints))) for c in d.closures),

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...model.model import HeldLoop
+from ...model.model import HeldLengths, HeldLoop
 from ...model.types import (
     AnyFrame,
     Axes,
     Coupling,
     Frame,
     FrameForce,
+    LengthTie,
     LoopType,
     Pose,
     Pulley,
@@ -34,8 +35,13 @@ NO_NODE, NO_FRAME = np.zeros((0, 16)), np.zeros(30)
 class HeldRow(NamedTuple):
     """A row of an equality that springs and dampers hold: component 0 to 2 of a displacement, 3 to 5 of a rotation."""
 
-    by: HeldLoop | Coupling
+    by: HeldLoop | Coupling | HeldLengths
     component: int = 0
+    rows: tuple[int, ...] = ()  # of the lengths that it ties
+
+    @property
+    def name(self) -> str:
+        return self.by.loop.name if isinstance(self.by, HeldLoop) else self.by.name
 
 
 class LengthTable(NamedTuple):
@@ -92,7 +98,15 @@ def length_table(
     for force in forces:
         parts.append(_Part(extra, True, force=force))
         extra += 1
-    held = []
+    held: list[HeldRow] = []
+    ties = []
+    for x in robot.model.held_lengths:
+        sides = [s for s in (x.tie.first, x.tie.second) if s]
+        ties.append([(robot.nq + len(parts) + k, extra + k) for k in range(len(sides))])
+        for side in sides:
+            terms = [(int(at[first[name]]), first[name], (c,)) for name, c in side]
+            parts.append(_Part(extra, True, 0.0, terms))
+            extra += 1
     for loop in robot.model.held_loops:
         for k, part in enumerate(_ends(loop)):
             parts.append(part._replace(row=extra))
@@ -104,8 +118,28 @@ def length_table(
         parts.append(_Part(extra, True, -c.offset, terms))
         held.append(HeldRow(c))
         extra += 1
+    for x, places in zip(robot.model.held_lengths, ties, strict=True):
+        offset, *powers = _around(x.tie)
+        terms = [(places[0][0], places[0][1], (1.0,)), *((a, r, tuple(powers)) for a, r in places[1:])]
+        parts.append(_Part(extra, True, offset, terms))
+        held.append(HeldRow(x, rows=tuple(r for _, r in places)))
+        extra += 1
     lengths, bodies = _arrays(robot, parts)
     return LengthTable(lengths, tuple(held), bodies, at, extra - rows)
+
+
+def _around(tie: LengthTie) -> list[float]:
+    """Return -rest - P(length - rest) as coefficients from the constant on, by powers of the second length."""
+    total = [0.0]
+    for c in reversed(tie.coefficients):  # Horner's rule for polynomials
+        shifted = [0.0, *total]
+        for k, x in enumerate(total):
+            shifted[k] -= tie.rests[1] * x
+        total = [shifted[0] - c, *shifted[1:]]
+    if not tie.second:
+        total = [-tie.coefficients[0]]
+    total[0] -= tie.rests[0]
+    return total
 
 
 def _ends(held: HeldLoop) -> list[_Part]:

@@ -84,7 +84,8 @@ def read_tendon_equalities(
             ends = (int(t) for t in (model.eq_obj1id[i], model.eq_obj2id[i]))
             first, second = (fixed_tendon(mujoco, model, t) if t >= 0 else None for t in ends)
             assert first is not None  # `refuse_equalities_of_spatial_tendons`
-            equalities.append(TendonEquality(_name(model, i), where, first, second, model.eq_data[i, :5]))
+            numbers = model.eq_data[i, :5], _softness(model, i)
+            equalities.append(TendonEquality(_name(model, i), where, first, second, *numbers))
     return hold_tendons(equalities, couplings)
 
 

@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element, SubElement
 from numpy.polynomial import Polynomial
 
 from ...contact_rules import DEFAULT_SOFTNESS, Softness
+from ...length_polynomial import LengthPolynomial
 from ...types import WORLD, Closure, Contents, Coupling, Loop, LoopType, Pose, Vector, matmul, transpose
 from ..urdf.numbers_written import written
 from ..xml import Names
@@ -17,7 +18,6 @@ from .geom_elements import soften
 from .losses import Losses
 from .numbers import quaternion_of
 from .polynomials import composed
-from .tendons import LengthPolynomial
 
 TWO_POINTS = "the type of the revolute loops {} (each is two points on its axis in the file)"
 APART = 0.1  # [m] between the two points of a revolute loop

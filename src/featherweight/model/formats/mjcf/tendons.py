@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from ...types import Closure, Coupling, ModelError
+from ...contact_rules import DEFAULT_SOFTNESS, Softness
+from ...length_polynomial import LengthPolynomial
+from ...types import Closure, Coupling, LengthTie, ModelError
 from .polynomials import composed
 
 ROUNDED = 1e-9  # [m, rad]: lengths that are the same
@@ -25,23 +28,6 @@ class FixedTendon(NamedTuple):
     name: str
     terms: Mapping[str, float]  # by joint, none zero
     rest: float  # length in qpos0
-
-
-class LengthPolynomial(NamedTuple):
-    """Zero where one length, less that at rest, is a polynomial in another's."""
-
-    first: tuple[float, ...]  # coefficients of all coordinates
-    second: tuple[float, ...]
-    rests: tuple[float, float]
-    coefficients: tuple[float, ...]
-
-    def residual(self, q: Any) -> list[Any]:
-        lengths = [sum(c * x for c, x in zip(side, q, strict=True)) for side in (self.first, self.second)]
-        stretch = lengths[1] - self.rests[1]
-        value = 0.0
-        for c in reversed(self.coefficients):
-            value = value * stretch + c
-        return [lengths[0] - self.rests[0] - value]
 
 
 class _Relation(NamedTuple):
@@ -71,6 +57,14 @@ class TendonEquality(NamedTuple):
     first: FixedTendon
     second: FixedTendon | None
     coefficients: Sequence[float]
+    softness: Softness = DEFAULT_SOFTNESS
+
+    @property
+    def tie(self) -> LengthTie:
+        """The equality as it is in the file."""
+        other = self.second or FixedTendon("", {}, 0.0)
+        sides = tuple(self.first.terms.items()), tuple(other.terms.items())
+        return LengthTie(*sides, (self.first.rest, other.rest), tuple(map(float, self.coefficients)))
 
 
 def hold_tendons(
@@ -91,7 +85,7 @@ def hold_tendons(
                 raise ModelError(f"{equality.where}: {problem}; remove it, or correct its numbers")
         elif pivot is not None:
             held = {joint: _with_followed(c, pivot, reduced) for joint, c in held.items()}
-            held[pivot] = _coupling(equality.name, pivot, reduced)
+            held[pivot] = replace(_coupling(equality.name, pivot, reduced), softness=equality.softness, tie=equality.tie)
     return tuple(held.values()), tuple(closures)
 
 
@@ -108,7 +102,7 @@ def length_by_one_joint(tendon: FixedTendon, couplings: Iterable[Coupling]) -> t
 
 def _relation(equality: TendonEquality) -> _Relation | None:
     """None where powers of a sum of coordinates are in it."""
-    _, _, first, second, coefficients = equality
+    first, second, coefficients = equality.first, equality.second, equality.coefficients
     terms = {name: Polynomial([0.0, c]) for name, c in first.terms.items()}
     constant = -first.rest - float(coefficients[0])
     if second is not None:
@@ -177,13 +171,13 @@ def _with_followed(c: Coupling, pivot: str, relation: _Relation) -> Coupling:
     reduced = _without_followers(whole, {pivot: _coupling("", pivot, relation)})
     assert reduced is not None  # the pivot's term is linear
     terms = tuple((name, tuple(map(float, p.coef[1:]))) for name, p in reduced.terms.items())
-    return Coupling(c.name, c.joint, terms, reduced.constant)
+    return replace(c, terms=terms, offset=reduced.constant)
 
 
 def _closure(equality: TendonEquality) -> Closure:
-    name, _, first, second, coefficients = equality
+    name, first, second, coefficients = equality.name, equality.first, equality.second, equality.coefficients
     other = second or FixedTendon("", {}, 0.0)
     joints = tuple(dict.fromkeys((*first.terms, *other.terms)))
     one, two = (tuple(tendon.terms.get(joint, 0.0) for joint in joints) for tendon in (first, other))
-    function = LengthPolynomial(one, two, (first.rest, other.rest), tuple(map(float, coefficients)))
+    function = LengthPolynomial(one, two, (first.rest, other.rest), tuple(map(float, coefficients)), equality.softness)
     return Closure(name, joints, function.residual)

@@ -53,8 +53,8 @@ def _lost(d: Contents) -> Iterator[str]:
         yield f"which neighbours touch{f', and the contact pairs {listed(pairs)}' if pairs else ''}"
     touching = [s.softness for s in d.shapes if s.collision]
     held = [x for j in d.joints for x in (j.limit_softness, j.friction_softness)]
-    tied = [x.softness for x in (*d.loops, *d.couplings)]
-    if any(x != DEFAULT_SOFTNESS for x in (*touching, *held, *tied)):
+    held += [loop.softness for loop in d.loops] + [c.softness for c in d.couplings]
+    if any(x != DEFAULT_SOFTNESS for x in (*touching, *held)):
         yield "softness of contacts, limits, dry friction, loops and couplings"
     if d.tendons:
         yield f"the tendons {listed([t.name for t in d.tendons])}"
