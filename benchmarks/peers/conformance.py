@@ -411,7 +411,7 @@ def examined(outcome: Outcome, path: Path, conditions: Conditions) -> None:
         warnings.simplefilter("always")
         try:
             with refusals():
-                robot = load(path)
+                robot = fw.load(str(path), equalities="compliant")
             outcome.kinds = {k: x for k, x in not_simulated(robot).items() if k not in RIGID}
             judge(outcome, robot, model, conditions)
         except RefusedError as error:
@@ -420,14 +420,6 @@ def examined(outcome: Outcome, path: Path, conditions: Conditions) -> None:
     singular = [text for text in outcome.warnings if "near a singular configuration" in text]
     if singular and outcome.verdict == "differs":
         outcome.verdict, outcome.told = "reported", f"{shortened(singular[0])} ({outcome.told})"
-
-
-def load(path: Path) -> fw.Robot:
-    """Return the robot with equalities as soft as in the file, or exact where they can be no other."""
-    description = fw.read(path)
-    if description.closures:
-        return fw.build(description)
-    return fw.build(description, equalities="compliant")
 
 
 def judge(outcome: Outcome, robot: fw.Robot, model: Any, conditions: Conditions) -> None:
