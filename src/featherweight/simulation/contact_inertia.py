@@ -39,15 +39,15 @@ class MappedRows(NamedTuple):
     """Rows of joints and lengths (see `ForcesAtJoints`)."""
 
     mapped: bool  # they follow from the independent velocities by S
-    of_lengths: bool  # some lengths have limits or dry friction
     number: int
+    moved_by: dict[int, list[int]]  # of lengths with limits or dry friction: the velocities that change them
 
 
 class ContactInertia:
     """G of `contacts`, one for each body that may touch, and of joint rows.
 
     `joint_rows` are rows of all joints' velocities; `always` says that some are active in every step. A length may change with
-    velocities of all branches: with limits or friction of lengths, all velocities are one branch.
+    velocities of several branches that are on no path from the ground: all velocities are one branch then.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class ContactInertia:
     @cached_property
     def in_blocks(self) -> bool:
         """Whether J and M⁻¹ have the columns of each row's own tree only."""
-        own = len(self.forest.begins) > 2 and not self.rows_of.mapped
+        own = len(self.forest.begins) > 2 and not self.robot.closed and self.paths is not None
         return own and self.robot.forward_dynamics.execution != "rolled"
 
     @property
@@ -144,7 +144,7 @@ class ContactInertia:
     @cached_property
     def branches(self) -> BranchPaths:
         """The branches of the robot's velocities."""
-        if self.rows_of.of_lengths:
+        if self.paths is None:
             return branches_of(range(-1, self.robot.nv - 1), [0] * self.robot.nv)
         shift = np.repeat(self.forest.begins[:-1], np.diff(self.forest.begins)) * self.in_blocks
         return branches_of(self.forest.parent, shift.tolist())
@@ -152,10 +152,26 @@ class ContactInertia:
     @property
     def branch_of_row(self) -> Array:
         """The last of the branches that move each row of all joints."""
-        if self.rows_of.of_lengths:
-            return np.zeros(self.rows_of.number, np.int64)
-        own = np.array(branch_of_velocity(self.forest.parent), np.int64)[list(self.forest.velocity)]
-        return np.concatenate([own, np.zeros(self.rows_of.number - len(own), np.int64)])
+        branch = np.zeros(self.rows_of.number, np.int64)
+        if self.paths is not None:
+            last = [*self.forest.velocity, *[0] * (len(branch) - len(self.forest.velocity))]
+            for row, velocity in self.paths.items():
+                last[row] = velocity
+            branch[:] = np.array(branch_of_velocity(self.forest.parent), np.int64)[last]
+        return branch
+
+    @cached_property
+    def paths(self) -> dict[int, int] | None:
+        """For lengths the last velocity that changes them; None where others that do are not on its path from the ground."""
+        last = {row: max(moved, default=0) for row, moved in self.rows_of.moved_by.items()}
+        for row, moved in self.rows_of.moved_by.items():
+            left, v = {*moved}, last[row]
+            while v >= 0:
+                left.discard(v)
+                v = self.forest.parent[v]
+            if left:
+                return None
+        return last
 
     @cached_property
     def jacobian_function(self) -> CompiledFunction:

@@ -41,7 +41,8 @@ class ContactStage:
         self.joint_dofs = contact_model.limited_rows(parts.lower, parts.upper, dry, forces.held)
         self.rows = contact_model.joint_rows(forces.at, parts.lower, parts.upper, dry, settings.step, forces.held)
         width = np.array([c.size for c in bodies], dtype=np.int64)
-        mapped = MappedRows(forces.mapped, bool((self.joint_dofs >= forces.joint_rows).any()), forces.rows)
+        limited = [int(r) for r in self.joint_dofs if r >= forces.joint_rows]
+        mapped = MappedRows(forces.mapped, forces.rows, forces.moved_by(limited))
         self.inertia = ContactInertia(robot, bodies, self.joint_dofs, bool(self.rows.friction.any()), algorithm, mapped)
         branch_of_row = self.inertia.branch_of_row
         branch = branch_of_row[[robot.model.placed_bodies[b].row for b in self.numbers]]

@@ -216,6 +216,11 @@ class ForcesAtJoints:
         return self.joint_rows + (self.lengths.table.extra if self.lengths else 0)
 
     @property
+    def alike(self) -> int:
+        """How many rows, the first ones, are independent velocities."""
+        return 0 if self.robot.closed else self.joint_rows
+
+    @property
     def mapped(self) -> bool:
         """Whether there is an S."""
         return bool(self.robot.closed) or self.lengths is not None
@@ -229,6 +234,20 @@ class ForcesAtJoints:
     def na(self) -> int:
         """Number of activations."""
         return len(self.laws.activations.drive)
+
+    def moved_by(self, rows: Sequence[int]) -> dict[int, list[int]]:
+        """For each of some rows of lengths the velocities that may change it."""
+        x, q = self.lengths, self.robot.random_configuration(0)
+        if x is None or not rows:
+            return {}
+        _, S = x.evaluate(q)
+        moves: Array = np.asarray(S != 0.0)
+        if len(x.table.bodies):
+            moving = np.asarray(x.jacobians(q)).any(axis=1)  # (bodies, nv)
+            for i, row in enumerate(x.table.lengths.row):
+                if x.table.lengths.own[i]:
+                    moves[row] |= moving[x.table.bodies_of(i)].any(axis=0)
+        return {row: np.flatnonzero(moves[row]).tolist() for row in rows}
 
     def _each(self, of_joints: Sequence[Any], name: str) -> Array:
         """A number of each row."""

@@ -45,15 +45,16 @@ class DriveWork(NamedTuple):
     held: Vector  # (nv,) -1, 0 or 1: at the effort
     row_force: Vector  # (n,) forces of all joints
     total: Vector  # (nv,) of independent ones
+    alike: int  # rows of S, the first ones, that are those of the identity
 
 
-def drive_work(robot: Robot, drives: Drives, n: int) -> DriveWork:
-    """Return arrays for the drives of a robot with n rows of joints and lengths."""
+def drive_work(robot: Robot, drives: Drives, n: int, alike: int) -> DriveWork:
+    """Return arrays for the drives of a robot with n rows, of which the first, `alike`, are independent velocities."""
     rows = [j.v_slice.start for j in robot.model.joints if j.type is not JointType.FLOATING]
     joint = np.array([rows.index(r) if r in rows else OF_LENGTH for r in drives.row], np.int64)
     nu, nv = len(drives.row), robot.nv
-    nothing = [np.zeros(k) for k in (nu, nu, nu, nv, nv, n, nv)]
-    return DriveWork(joint, *nothing)
+    law, inertia, side, stiff, held, row_force, total = (np.zeros(k) for k in (nu, nu, nu, nv, nv, n, nv))
+    return DriveWork(joint, law, inertia, side, stiff, held, row_force, total, alike)
 
 
 def has_implicit_drives(forces: ForcesAtJoints, step: float) -> bool:
@@ -78,7 +79,7 @@ def begin_drives(drives: Drives, step: float, control: Vector, x: Vector, rates:
         work.inertia[k] = drive_armature(drive, later)
         work.side[k] = 0.0
         if work.inertia[k] > 0.0:
-            if len(S) == 0:
+            if len(S) == 0 or row < work.alike:
                 work.stiff[row] = 1.0
                 continue
             for i in range(S.shape[1]):
@@ -89,7 +90,7 @@ def begin_drives(drives: Drives, step: float, control: Vector, x: Vector, rates:
 def is_free(drives: Drives, S: Matrix, work: DriveWork, k: int) -> bool:
     """Whether a drive is within its limits, and no effort limit holds a joint that it acts on."""
     free = work.inertia[k] > 0.0 and work.side[k] == 0.0
-    if len(S) == 0:
+    if len(S) == 0 or drives.row[k] < work.alike:
         return bool(free and work.held[drives.row[k]] == 0.0)
     for i in range(S.shape[1]):
         free = free and (work.held[i] == 0.0 or S[drives.row[k], i] == 0.0)
@@ -104,15 +105,11 @@ def limited(drives: Drives, k: int, force: float) -> float:
     return float(min(max(force, min(gear * low, gear * high)), max(gear * low, gear * high)))
 
 
-def carry(S: Matrix, row_force: Vector, total: Vector) -> None:
-    """Forces of all joints as forces of independent ones."""
-    if len(S) == 0:
-        for i in range(len(total)):
-            total[i] = row_force[i]
-        return
+def carry(S: Matrix, alike: int, row_force: Vector, total: Vector) -> None:
+    """Forces of all rows as forces of independent joints; the first rows, `alike`, are these."""
     for i in range(len(total)):
-        total[i] = 0.0
-    for r in range(len(row_force)):
+        total[i] = row_force[i] if alike > 0 else 0.0
+    for r in range(alike, len(row_force)):
         if row_force[r] != 0.0:
             for i in range(len(total)):
                 total[i] += S[r, i] * row_force[r]
@@ -134,7 +131,7 @@ def write_driven(drives: Drives, efforts: Vector, S: Matrix, work: DriveWork, ba
         if is_free(drives, S, work, k):
             armature[work.joint[k]] += work.inertia[k]
     bound_forces(drives, work.row_force)
-    carry(S, work.row_force, work.total)
+    carry(S, work.alike, work.row_force, work.total)
     for i in range(len(work.total)):
         if work.held[i] != 0.0:
             work.total[i] = work.held[i] * efforts[i]
@@ -163,7 +160,7 @@ def judge_drives(drives: Drives, efforts: Vector, S: Matrix, rates: Vector, work
                 changed = True
         work.row_force[drives.row[k]] += force
     bound_forces(drives, work.row_force)
-    carry(S, work.row_force, work.total)
+    carry(S, work.alike, work.row_force, work.total)
     for i in range(len(work.total)):
         held = 0.0
         if work.stiff[i] > 0.0:

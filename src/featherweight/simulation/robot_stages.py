@@ -265,7 +265,8 @@ def delassus_of(s: RobotStages) -> BodyDelassus:
     call_machine(calls.inverse_matrix)
     if near and s.numbers.joined:
         for k in range(len(s.touching.dofs)):
-            copy(s.point.S[s.touching.dofs[k]], inertia.by_inverse.factors.E[k])
+            if s.touching.dofs[k] >= s.joints.driving.alike:
+                copy(s.point.S[s.touching.dofs[k]], inertia.by_inverse.factors.E[k])
     return inertia.by_inverse
 
 
@@ -292,13 +293,12 @@ def write_pushed_acceleration(s: RobotStages, wrench: Matrix, impulse: Vector) -
         for j in range(6):
             t.forces[body, j] = wrench[k, j] / h + (s.state.external[body, j] if s.state.given[1] else 0.0)
     copy(step.load, step.pushed_load)
-    if s.numbers.joined:
-        for k in range(len(dofs)):
+    for k in range(len(dofs)):
+        if dofs[k] < s.joints.driving.alike:
+            step.pushed_load[dofs[k]] += impulse[k] / h
+        else:
             for i in range(len(step.pushed_load)):
                 step.pushed_load[i] += s.point.S[dofs[k], i] * impulse[k] / h
-    else:
-        for k in range(len(dofs)):
-            step.pushed_load[dofs[k]] += impulse[k] / h
     call_machine(s.calls.dynamics_pushed)
 
 

@@ -85,7 +85,8 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
         rounds=RungeKuttaArrays.of_sizes(nv, na),
         midpoint=MidpointArrays.of_sizes(nq + count, nv),
         joints=JointForces(
-            _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives, rows), robot.effort_limit.copy(),
+            _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives, rows, forces.alike),
+            robot.effort_limit.copy(),
             model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2), _laws(forces),
             np.zeros(nv if robot.model.carried else 0),
         ),
@@ -236,7 +237,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
     candidates, rows = len(stage.names), len(model.rows.joint)
     bodies, joints, size = len(stage.bodies), len(stage.joint_dofs), int(inertia.begin[-1])
 
-    S = np.zeros((1, step.forces.rows, nv)) if step.forces.mapped else None  # that of each step is written there
+    S = _joint_map(step.forces)[None] if step.forces.mapped else None  # that of each step is written there
     factors = InverseFactors(
         np.zeros((size, inertia.columns)), np.zeros((nv, inertia.columns)), np.array(inertia.of_joints(S)[0], order="C"),
         inertia.branches,

@@ -145,16 +145,16 @@ def be_at(s: RobotStages, q: Vector, v: Vector) -> None:
 def write_row_velocity(s: RobotStages, v: Vector) -> None:
     """Write the velocities of all joints for independent ones, with the S that is there."""
     p = s.point
-    if not s.numbers.joined:
-        copy(v, p.row_velocity)
-        return
-    for r in range(len(p.row_velocity)):
+    alike = s.joints.driving.alike
+    for r in range(alike):
+        p.row_velocity[r] = v[r]
+    for r in range(alike, len(p.row_velocity)):
         p.row_velocity[r] = ordered_product(p.S[r], v)
 
 
 def write_carried(s: RobotStages, force: Vector) -> None:
     """Write forces of all joints as forces of the independent ones."""
-    carry(s.point.S, s.point.row_force, force)
+    carry(s.point.S, s.joints.driving.alike, s.point.row_force, force)
 
 
 def write_rows(s: RobotStages) -> None:

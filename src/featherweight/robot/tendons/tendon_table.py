@@ -53,6 +53,13 @@ class LengthTable(NamedTuple):
     joint_at: Array  # (n,) the place of each row's coordinate among the coordinates, -1 for none
     extra: int  # rows of moment arms beyond those of joints
 
+    def bodies_of(self, i: int) -> list[int]:
+        """Numbers of the bodies that a length is between; strings pass them all, wherever they touch."""
+        x = self.lengths
+        nodes = x.node[x.nodes[i] : x.nodes[i + 1], 1]
+        frames = x.frame[i, [0, 3]] if x.frame[i, 1] else nodes[:0]
+        return sorted({int(b) for b in (*nodes, *frames) if b >= 0})
+
 
 class _Part(NamedTuple):
     """One length, before it has a place in the arrays."""
