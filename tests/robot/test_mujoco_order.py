@@ -47,7 +47,7 @@ JOINTED = """
   </worldbody>
   <actuator>
     <motor joint="extension" gear="3"/>
-    <adhesion name="filtered" body="wheel" ctrlrange="0 1"/>
+    <general name="filtered" joint="knee" dyntype="user"/>
     <motor name="bend" joint="knee" gear="20"/>
     <position joint="extension" kp="10"/>
   </actuator>
@@ -134,8 +134,8 @@ WITH_STATES = """<mujoco><worldbody>
 <body name="b"><joint name="b" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body></worldbody>
 <tendon><fixed name="t"><joint joint="a" coef="2"/></fixed><fixed name="both"><joint joint="a" coef="1"/>
 <joint joint="b" coef="1"/></fixed></tendon><equality><joint joint1="b" joint2="a" polycoef="0 3 0 0 0"/></equality>
-<actuator><adhesion body="a" ctrlrange="0 1"/><motor tendon="t"/><motor joint="a" gear="4" ctrlrange="-1 2"/>
-<adhesion name="f" body="b" ctrlrange="0 1"/><motor tendon="both" gear="2" ctrlrange="-3 4"/></actuator></mujoco>"""
+<actuator><general joint="a" dyntype="user"/><motor tendon="t"/><motor joint="a" gear="4" ctrlrange="-1 2"/>
+<general name="f" joint="a" dyntype="user"/><motor tendon="both" gear="2" ctrlrange="-3 4"/></actuator></mujoco>"""
 
 
 def test_actuators_without_names_drive_what_they_drive_in_mujoco() -> None:
@@ -152,7 +152,7 @@ def test_actuators_without_names_drive_what_they_drive_in_mujoco() -> None:
 
 def test_without_a_model_controls_of_other_actuators_are_not_guessed() -> None:
     order = fw.MujocoOrder(fw.load(WITH_STATES, execution="interpreted"))
-    remedy = r"actuators that the robot lacks \(2 on body\).*; pass the mjModel, as in MujocoOrder\(robot, model\)"
+    remedy = r"actuators that the robot lacks \(2 user\).*; pass the mjModel, as in MujocoOrder\(robot, model\)"
     for asked in (lambda: order.nu, lambda: order.ctrl(np.zeros(3)), lambda: order.control(np.zeros(5))):
         with pytest.raises(ValueError, match=remedy):
             asked()

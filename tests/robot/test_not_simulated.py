@@ -21,7 +21,7 @@ EVERYTHING = f"""<mujoco><option density="1"/><asset><texture name="t" type="2d"
 </worldbody>
 <tendon><spatial stiffness="1"><site site="s"/><site site="r"/></spatial>
   <fixed actuatorfrcrange="-1 1"><joint joint="j" coef="1"/></fixed></tendon>
-<actuator><adhesion body="a" ctrlrange="0 1"/></actuator><sensor><jointpos joint="j"/><user dim="1"/></sensor>
+<actuator><general joint="j" dyntype="user"/></actuator><sensor><jointpos joint="j"/><user dim="1"/></sensor>
 <contact><pair geom1="f" geom2="g" friction="1 .5"/></contact></mujoco>"""
 SITES = '<site name="s"/><site name="r" pos="1 0 0"/>'
 

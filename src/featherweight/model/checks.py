@@ -154,8 +154,11 @@ def require_transmissions(d: Description) -> None:
                 raise ModelError(f"{where}: the lower {what} {lower:g} is above the upper one, {upper:g}; exchange them")
     for a in d.actuators:
         where = f"{d.source}: actuator {a.name!r}"
-        if (a.joint is None and a.at is None) == (a.tendon is None):
-            raise ModelError(f"{where}: it acts on a joint, a tendon or at a frame; give it one of them")
+        if (a.joint is not None or a.at is not None) + (a.tendon is not None) + (a.adhesion is not None) != 1:
+            raise ModelError(f"{where}: it acts on a joint, a tendon, at a frame or by adhesion; give it one of them")
+        if a.adhesion is not None and a.adhesion not in bodies:
+            problem = f"there is no body {a.adhesion!r}{hint(a.adhesion, {b.name for b in d.bodies})}"
+            raise ModelError(f"{where}: {problem}; correct the name")
         if a.tendon in bounded and bounded[a.tendon] != a.gear:
             problem = (
                 f"tendon {a.tendon!r} bounds the force of its drives, whose gears differ ({bounded[a.tendon]:g}, {a.gear:g})"

@@ -376,7 +376,7 @@ class Actuator:
     """A drive with a control u: joint force = gear × clip(gain × clip(u) + b0 + b1 gear q + b2 gear q').
 
     `bias` are b0, b1, b2; a position servo of stiffness kp and damping kv has gain kp and bias (0, -kp, -kv). It acts on a
-    joint, whose coordinate q is, or on a tendon, whose length takes the place of q, or by a force at a frame.
+    joint, whose coordinate q is, or on a tendon, whose length takes the place of q, or by a force at a frame, or by `adhesion`.
 
     With `slopes` g1, g2 the gain is gain + g1 gear q + g2 gear q'. With an `activation`, this takes the place of the control.
     A `muscle` takes the place of gain and bias.
@@ -394,6 +394,7 @@ class Actuator:
     slopes: tuple[float, float] = (0.0, 0.0)
     activation: Activation | None = None
     muscle: Muscle | None = None
+    adhesion: str | None = None  # body whose contacts it pulls together, by equal parts of its force
 
 
 @dataclass(frozen=True, slots=True)

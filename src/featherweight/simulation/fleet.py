@@ -69,7 +69,7 @@ class Fleet:
         self.model, self.contacts, self.threads, self.on_failure = model, contacts, threads, on_failure
         straight = model.integrator == "semi-implicit" and not model.forces.mapped and not model.driven and model.forces.plain
         self.room = ROOM * (2 if contacts.settings.turning else 1)
-        self._external = model.in_fluid  # whether there may be forces on bodies
+        self._external = model.in_fluid or bool(model.forces.sticky)  # whether there may be forces on bodies
         alone = straight and not touching and not self._external
         self._may_fly = alone and model.robot.forward_dynamics.execution == "traced"
         self._tables: deque[StagesTable] = deque()

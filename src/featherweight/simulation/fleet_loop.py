@@ -154,6 +154,7 @@ def load_inputs(one: RobotStages, many: FleetArrays, i: int, k: int) -> None:
     copy(row_of(inputs.tau, i, k), one.state.tau)
     if inputs.given[0]:
         copy(row_of(inputs.control, i, k), one.state.control)
+    one.state.given[1] = inputs.given[1]  # contacts that stick may have set it
     if inputs.given[1]:
         external = inputs.external
         rows = external[min(i, external.shape[0] - 1), min(k, external.shape[1] - 1)]

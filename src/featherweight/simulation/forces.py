@@ -228,7 +228,12 @@ class ForcesAtJoints:
     @property
     def plain(self) -> bool:
         """Whether forces are those of joints with coordinates of their own, by linear laws: others have no derivatives."""
-        return self.lengths is None and not self.na and not len(self.laws.curves.drive)
+        return self.lengths is None and not self.na and not len(self.laws.curves.drive) and not self.sticky
+
+    @property
+    def sticky(self) -> list[int]:
+        """Numbers of the drives that pull contacts together."""
+        return [k for k, a in enumerate(self.actuators) if a.adhesion is not None]
 
     @property
     def na(self) -> int:
@@ -241,7 +246,7 @@ class ForcesAtJoints:
         if x is None or not rows:
             return {}
         _, S = x.evaluate(q)
-        moves: Array = np.asarray(S != 0.0)
+        moves: Array = np.abs(S) > 0.0
         if len(x.table.bodies):
             moving = np.asarray(x.jacobians(q)).any(axis=1)  # (bodies, nv)
             for i, row in enumerate(x.table.lengths.row):
@@ -298,6 +303,10 @@ class ForcesAtJoints:
         places, numbers = [], []
         for a in self.actuators:
             gear, b0, g0 = a.gear, a.bias[0], a.gain
+            if a.adhesion is not None:  # on no row: see `adhesion`
+                places.append(0)
+                numbers.append((0.0, a.gain, a.bias[0], 0.0, 0.0, *a.control, *a.force))
+                continue
             if a.at is not None:
                 r = next(frames)
             elif a.tendon is not None:

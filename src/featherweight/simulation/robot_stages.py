@@ -26,6 +26,7 @@ from ..engine.loops.array_types import IntegerMatrix, Matrix, Vector
 from ..engine.loops.kernels import call_machine
 from ..model.tree import FLOATING, PLANAR
 from ..robot.tendons.lengths import write_drift
+from .adhesion import add_adhesion
 from .energy_guard import FARTHEST, SLOW, excess_energy, greatest_work, mean_work
 from .implicit_drives import ROUNDS_OF_ALL, judge_drives
 from .smooth_motion import (
@@ -33,6 +34,7 @@ from .smooth_motion import (
     SEMI_IMPLICIT,
     accelerate_held,
     be_at,
+    call_dynamics,
     clear,
     clear_rows,
     close,
@@ -87,6 +89,7 @@ def detect(s: RobotStages) -> int:
     if deepest > t.deepest[0] and t.model.settings.law == RIGID:
         return TOO_DEEP
     t.deepest[0] = deepest  # bodies that overlapped at the start are being parted
+    stick(s)
     return TAKEN
 
 
@@ -109,6 +112,34 @@ def find_touching(t: TouchingRecord) -> int:
         for c in range(count):
             put_midway(t, c)
     return -1 if settings.turning and 2 * count > len(t.contacts.gap) else count
+
+
+def stick(s: RobotStages) -> None:
+    """Let drives pull contacts together: find the velocity that forces lead to anew, with theirs."""
+    t, step, external = s.touching, s.step, s.state.external
+    if len(s.adhesion.drive) == 0 or not s.state.given[0] or t.counts[0] == 0:
+        return
+    settings, pull = t.model.settings, t.impulses.push
+    clear_rows(pull)
+    near = settings.slop if settings.law == RIGID else 0.0
+    placement, inputs = t.kinematics.placement, s.point.inputs
+    if not add_adhesion(s.adhesion, s.joints.drives, inputs, t.contacts, t.counts[0], near, placement, pull):
+        return
+    if not s.state.given[1]:
+        clear_rows(external)
+    s.state.given[1] = True
+    for k in range(len(t.bodies)):
+        for j in range(6):
+            external[t.bodies[k], j] += pull[k, j]
+    clear_rows(pull)
+    copy_rows(external, t.forces)
+    be_at(s, s.state.q, s.state.v)
+    copy(step.load, s.point.load)
+    call_dynamics(s)
+    copy(s.point.acceleration, step.acceleration)
+    call_machine(s.calls.free_velocity)
+    copy(step.free, step.after)
+    call_machine(s.calls.velocity)
 
 
 def put_midway(t: TouchingRecord, c: int) -> None:

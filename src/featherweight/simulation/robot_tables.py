@@ -19,6 +19,7 @@ from ..engine.loops.kernels import MachineCall, Table, machine_call
 from ..model.gravity_compensation import carried, uncarried
 from ..robot.robot import Robot
 from ..robot.tendons.lengths import no_lengths
+from .adhesion import adhesion_of
 from .contact_stage import ContactStage
 from .drag import drag_boxes
 from .drive_inputs import DriveLaws
@@ -95,6 +96,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
         touching=_touching(model, contacts, room),
         drag=drag_boxes(robot.model.drag, [b.name for b in robot.bodies], robot.model.fluid),
         lengths=_copies(lengths),
+        adhesion=adhesion_of(forces, contacts.touching.links),
         calls=CallsOfRobot(*(MachineCall(0, np.zeros(0, np.int64)) for _ in CallsOfRobot._fields)),
     )  # fmt: skip
 

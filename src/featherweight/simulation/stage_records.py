@@ -19,6 +19,7 @@ from ..contact.patches import PatchWork
 from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Tensor4, Vector
 from ..engine.loops.kernels import MachineCall
 from ..robot.tendons.lengths import Lengths
+from .adhesion import Adhesion
 from .drag import DragBoxes
 from .drive_inputs import DriveLaws
 from .forces import Drives, Springs
@@ -261,6 +262,7 @@ class RobotStages(NamedTuple):
     touching: TouchingRecord
     drag: DragBoxes
     lengths: Lengths
+    adhesion: Adhesion
     calls: CallsOfRobot
 
 

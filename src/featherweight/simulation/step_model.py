@@ -39,6 +39,9 @@ class StepModel:
         self.in_fluid = bool(robot.model.drag)
         if self.in_fluid and integrator == "midpoint":
             raise ValueError(f"{robot.name}: drag in a fluid is of the integrators 'semi-implicit' and 'rk4'; take one of them")
+        if forces.sticky and integrator != "semi-implicit":
+            name = forces.actuators[forces.sticky[0]].name
+            raise ValueError(f"{robot.name}: adhesion (actuator {name!r}) is of the integrator 'semi-implicit'; take that one")
         self.moving = robot
         self.middle_armature = np.zeros(0)
         if passive and integrator == "semi-implicit":

@@ -63,7 +63,7 @@ def renamed_drive(a: Actuator, new: Callable[[str], str]) -> Actuator:
         return None if x is None else new(x)
 
     at = a.at and replace(a.at, frame=frame(a.at.frame) or a.at.frame, reference=frame(a.at.reference))
-    return replace(a, name=new(a.name), joint=name(a.joint), tendon=name(a.tendon), at=at)
+    return replace(a, name=new(a.name), joint=name(a.joint), tendon=name(a.tendon), at=at, adhesion=name(a.adhesion))
 
 
 def without_joints(d: Contents, gone: Collection[str]) -> tuple[tuple[Tendon, ...], tuple[Actuator, ...]]:
@@ -87,6 +87,7 @@ def without_bodies(
 
     def acts(a: Actuator) -> bool:
         on = (a.joint is None or a.joint in joints) and (a.tendon is None or a.tendon in left)
+        on = on and (a.adhesion is None or a.adhesion in bodies)
         return on and (a.at is None or (stays(a.at.frame) and stays(a.at.reference)))
 
     return tendons, tuple(filter(acts, d.actuators))
@@ -102,6 +103,8 @@ def acted_on(a: Actuator) -> str:
     """What a drive acts on, in words."""
     if a.tendon is not None:
         return f"tendon {a.tendon}"
+    if a.adhesion is not None:
+        return f"contacts of {a.adhesion}"
     if a.at is not None:
         return f"frame {frame_name(a.at.frame)}"
     return str(a.joint)

@@ -182,7 +182,7 @@ SHOWN_OR_RESOLVED = {
     "actuator/general": "inheritrange",
 }
 WITHOUT_EFFECT = (OF_MUJOCOS_SOLVER, WITH_WHAT_IS_LISTED, SHOWN_OR_RESOLVED)
-OTHERS = ("orientation", "pid", "adhesion", "dcmotor")
+OTHERS = ("orientation", "pid", "dcmotor")
 
 
 def schema() -> dict[str, set[str]]:
@@ -256,7 +256,7 @@ def test_actuators_of_other_kinds_are_listed_whole(kind: str) -> None:
     if f"actuator/{kind}" not in schema():
         pytest.skip("not in this version of MuJoCo")
     own = {
-        "orientation": 'site="s" refsite="r" kp="1"', "adhesion": 'body="a" ctrlrange="0 1"',
+        "orientation": 'site="s" refsite="r" kp="1"',
         "dcmotor": 'joint="a" motorconst=".1" resistance="1"', "pid": 'joint="a" kp="1"',
     }  # fmt: skip
     text = re.sub("<actuator>.*</actuator>", f"<actuator><{kind} {own[kind]}/></actuator>", FILE)

@@ -72,7 +72,7 @@ def test_neutral_is_qpos0_but_for_free_joints_and_references(tmp_path: Path) -> 
 
 
 DRIVES = (
-    '<actuator><motor name="lift" joint="elbow"/><adhesion body="lower" ctrlrange="0 1"/><motor joint="slider"/></actuator>'
+    '<actuator><motor name="lift" joint="elbow"/><general joint="elbow" dyntype="user"/><motor joint="slider"/></actuator>'
 )
 
 

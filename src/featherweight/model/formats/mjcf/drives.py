@@ -165,6 +165,7 @@ class MujocoForces:
                 (g1 + 0.0, g2 + 0.0) if sloping else (0.0, 0.0),  # no -0
                 activation_of(self.mujoco, model, a),
                 muscle,
+                acts.adhesion,
             )
         return actuators
 

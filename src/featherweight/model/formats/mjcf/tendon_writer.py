@@ -139,6 +139,8 @@ class DriveElements:
         gear = {} if a.gear == 1.0 else {"gear": written(a.gear)}
         if a.tendon is not None:
             return {"tendon": a.tendon} | gear
+        if a.adhesion is not None:
+            return {"body": a.adhesion} | gear
         if a.at is None:
             return {"joint": str(a.joint)} | gear
         types = {j.name: j.type for j in self.d.joints}

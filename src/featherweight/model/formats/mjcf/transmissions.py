@@ -12,7 +12,7 @@ from .levers import Lever
 from .numbers import as_pose
 from .tendon_elements import as_range, tendon_names
 
-TRANSMISSIONS = ("joint", "ball joint", "free joint", "tendon", "site")
+TRANSMISSIONS = ("joint", "ball joint", "free joint", "tendon", "site", "body")
 DYNAMICS = {
     "integrator": ActivationType.INTEGRATOR,
     "filter": ActivationType.FILTER,
@@ -31,6 +31,7 @@ class Transmission(NamedTuple):
     offset: float = 0.0
     tendon: str | None = None
     at: FrameForce | None = None
+    adhesion: str | None = None
 
 
 def transmission_of(
@@ -45,6 +46,8 @@ def transmission_of(
         name = tendon_names(model)[k]
         return Transmission(name, gear=float(model.actuator_gear[a, 0]), tendon=name)
     f, g, h, x, y, z = (float(c) for c in model.actuator_gear[a])
+    if kind == kinds.mjTRN_BODY:
+        return Transmission(bodies[k], gear=float(model.actuator_gear[a, 0]), adhesion=bodies[k])
     if kind == kinds.mjTRN_SITE:
         reference = int(model.actuator_trnid[a, 1])
         axes = Axes.FRAME if reference < 0 else Axes.REFERENCE

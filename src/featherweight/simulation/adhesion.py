@@ -1,0 +1,68 @@
+"""Drives that pull contacts together, as MuJoCo's adhesion does.
+
+The force F of such a drive is shared by the n contacts of its body: each is pulled together by F / n along its normal, before
+the impulses of the step are found. A body without contacts feels nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..collision.detection import ContactPoints
+from ..engine.loops.array_types import BooleanMatrix, Integers, Matrix, Tensor, Vector
+from .forces import Drives, ForcesAtJoints, drive_force
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Adhesion(NamedTuple):
+    """Drives that pull contacts together, or none."""
+
+    drive: Integers  # (k,)
+    gear: Vector  # (k,)
+    sticks: BooleanMatrix  # (k, candidates) whether a contact is one of the drive's body
+
+
+def adhesion_of(forces: ForcesAtJoints, links: Sequence[tuple[str | None, str | None]]) -> Adhesion:
+    """Return the adhesion of a robot's drives, for candidates between these links."""
+    drives = forces.sticky
+    sticks = [[forces.actuators[k].adhesion in pair for pair in links] for k in drives]
+    gears = [forces.actuators[k].gear for k in drives]
+    return Adhesion(np.array(drives, np.int64), np.array(gears, float), np.array(sticks, bool).reshape(len(drives), len(links)))
+
+
+def add_adhesion(
+    x: Adhesion, drives: Drives, inputs: Vector, contacts: ContactPoints, count: int, near: float, placement: Tensor,
+    pull: Matrix,
+) -> bool:  # fmt: skip
+    """Add the wrenches of drives on bodies that may touch (bodies, 6), in their axes and at their origins; whether any acts."""
+    acts = False
+    for j in range(len(x.drive)):
+        k, touching, v = x.drive[j], 0, drives.values
+        for c in range(count):
+            touching += 1 if x.sticks[j, contacts.candidate[c]] and contacts.gap[c] < near else 0
+        if touching == 0:
+            continue
+        drive = 1.0, v[1, k], v[2, k], 0.0, 0.0, v[5, k], v[6, k], v[7, k], v[8, k]
+        force = x.gear[j] * drive_force(drive, inputs[k], 0.0, 0.0) / touching
+        acts = acts or force != 0.0
+        for c in range(count):
+            if x.sticks[j, contacts.candidate[c]] and contacts.gap[c] < near:
+                add_pull(contacts.a[c], -force, contacts.normal[c], contacts.point[c], placement, pull)
+                add_pull(contacts.b[c], force, contacts.normal[c], contacts.point[c], placement, pull)
+    return acts
+
+
+def add_pull(body: int, force: float, n: Vector, point: Vector, placement: Tensor, pull: Matrix) -> None:
+    """Add a force along n at a point to the wrench on a body; the world feels nothing."""
+    if body < 0:
+        return
+    T, w = placement[body], pull[body]
+    x, y, z = point[0] - T[0, 3], point[1] - T[1, 3], point[2] - T[2, 3]
+    a, b, c = y * n[2] - z * n[1], z * n[0] - x * n[2], x * n[1] - y * n[0]
+    for i in range(3):
+        w[i] += force * (T[0, i] * n[0] + T[1, i] * n[1] + T[2, i] * n[2])
+        w[3 + i] += force * (T[0, i] * a + T[1, i] * b + T[2, i] * c)

@@ -1,0 +1,59 @@
+"""Drives that pull contacts together, beside MuJoCo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.robot.not_simulated import not_simulated
+
+HANGING = """<mujoco><option timestep="0.001" cone="elliptic" iterations="200" tolerance="1e-14"/><worldbody>
+<geom name="ceiling" type="box" size="1 1 .1" pos="0 0 1.1"/>
+<body name="box" pos=".1 0 .9502"><freejoint name="free"/><geom type="box" size=".1 .08 .05" mass="1"/></body>
+<body name="arm" pos="0 .5 .8"><joint name="j" axis="0 1 0"/><geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/>
+  <body name="pad" pos=".3 0 .1"><joint name="k" type="slide" axis="0 0 1" range="-.05 .2"/><geom name="pad" size=".05"/></body></body></worldbody>
+<actuator><adhesion name="hold" body="box" ctrlrange="0 1" gain="30"/><adhesion name="pad" body="pad" ctrlrange="0 2" gain="8"/>
+<motor joint="j" gear="3"/></actuator></mujoco>"""
+
+
+def test_motions_are_mujocos() -> None:
+    """A box hangs on the ceiling, and is let go; a pad on an arm sticks and slides."""
+    robot, model = fw.load(HANGING), mujoco.MjModel.from_xml_string(HANGING)
+    assert not_simulated(robot) == {}
+    data, order = mujoco.MjData(model), fw.MujocoOrder(robot, model)
+    sim = fw.Simulation(robot, contact="as in the file")
+    data.qpos[:] = order.state(sim.q, sim.v).qpos
+    worst, held = 0.0, 0.0
+    for k in range(700):
+        u = np.array([1.0 if k < 400 else 0.0, 1.5, -0.8 + 0.002 * k])
+        data.ctrl[:] = u
+        mujoco.mj_step(model, data)
+        sim.step(control=u)
+        worst = max(worst, np.abs(order.state(sim.q, sim.v).qpos - data.qpos).max())
+        held = abs(float(sim.q[2]) - 0.9502) if k == 399 else held
+    assert worst < 1e-6
+    assert held < 2e-3 and sim.q[2] < 0.7  # it was held, and fell
+
+
+def test_rigid_contacts_hold_what_sticks() -> None:
+    robot = fw.load(HANGING)
+    sim = fw.Simulation(robot, contact="rigid")
+    sim.run(0.5, control=np.array([1.0, 0.0, 0.0]))
+    assert sim.q[2] == pytest.approx(0.95, abs=1e-3) and np.abs(sim.v[:6]).max() < 1e-6
+    sim.run(0.2, control=np.array([0.2, 0.0, 0.0]))  # 6 N of 9.8
+    assert sim.q[2] < 0.9
+
+
+def test_what_other_integrators_and_files_do(tmp_path: Path) -> None:
+    robot = fw.load(HANGING)
+    with pytest.raises(ValueError, match=r"adhesion \(actuator 'hold'\) is of the integrator 'semi-implicit'"):
+        fw.Simulation(robot, integrator="rk4")
+    d = fw.read(HANGING)
+    assert [a.adhesion for a in d.renamed({"box": "brick"}).actuators] == ["brick", "pad", None]
+    assert [a.name for a in d.without("pad").actuators] == ["hold", d.actuators[2].name]
+    d.save(tmp_path / "saved.xml")
+    assert fw.read(tmp_path / "saved.xml").actuators == d.actuators
