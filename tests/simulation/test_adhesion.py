@@ -15,7 +15,8 @@ HANGING = """<mujoco><option timestep="0.001" cone="elliptic" iterations="200" t
 <geom name="ceiling" type="box" size="1 1 .1" pos="0 0 1.1"/>
 <body name="box" pos=".1 0 .9502"><freejoint name="free"/><geom type="box" size=".1 .08 .05" mass="1"/></body>
 <body name="arm" pos="0 .5 .8"><joint name="j" axis="0 1 0"/><geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/>
-  <body name="pad" pos=".3 0 .1"><joint name="k" type="slide" axis="0 0 1" range="-.05 .2"/><geom name="pad" size=".05"/></body></body></worldbody>
+  <body name="pad" pos=".3 0 .1"><joint name="k" type="slide" axis="0 0 1" range="-.05 .2"/><geom name="pad" size=".05"/>
+</body></body></worldbody>
 <actuator><adhesion name="hold" body="box" ctrlrange="0 1" gain="30"/><adhesion name="pad" body="pad" ctrlrange="0 2" gain="8"/>
 <motor joint="j" gear="3"/></actuator></mujoco>"""
 

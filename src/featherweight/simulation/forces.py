@@ -246,7 +246,7 @@ class ForcesAtJoints:
         if x is None or not rows:
             return {}
         _, S = x.evaluate(q)
-        moves: Array = np.abs(S) > 0.0
+        moves: Array = np.greater(np.abs(S), 0.0)
         if len(x.table.bodies):
             moving = np.asarray(x.jacobians(q)).any(axis=1)  # (bodies, nv)
             for i, row in enumerate(x.table.lengths.row):

@@ -71,9 +71,7 @@ def test_neutral_is_qpos0_but_for_free_joints_and_references(tmp_path: Path) -> 
     np.testing.assert_array_equal(neutral, [0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0])
 
 
-DRIVES = (
-    '<actuator><motor name="lift" joint="elbow"/><general joint="elbow" dyntype="user"/><motor joint="slider"/></actuator>'
-)
+DRIVES = '<actuator><motor name="lift" joint="elbow"/><general joint="elbow" dyntype="user"/><motor joint="slider"/></actuator>'
 
 
 def test_controls_of_keyframes_are_those_of_actuators_that_are_read(tmp_path: Path) -> None:
