@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.robot.tendons.tendon_functions import LengthFunctions
+from featherweight.robot.tendons.length_functions import LengthFunctions
 from featherweight.robot.tendons.tendon_table import length_table
 
 OFF = 'contype="0" conaffinity="0"'

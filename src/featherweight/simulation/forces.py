@@ -15,7 +15,7 @@ from ..engine.loops.kernels import CompiledKernel
 from ..model.types import Actuator, JointType, Tendon
 from ..robot.left_out_at_joints import OF_JOINTS
 from ..robot.robot import Robot
-from ..robot.tendons.tendon_functions import LengthFunctions
+from ..robot.tendons.length_functions import LengthFunctions
 from ..robot.tendons.tendon_table import length_table
 from ..robot.tendons.wrapping import angle_of
 from .drive_inputs import DriveLaws, activations_of, curves_of, is_curved, write_drive_inputs
@@ -246,9 +246,9 @@ class ForcesAtJoints:
         if x is None or not rows:
             return {}
         _, S = x.evaluate(q)
-        moves: Array = np.greater(np.abs(S), 0.0)
+        moves: Array = np.asarray(S != 0.0)
         if len(x.table.bodies):
-            moving = np.asarray(x.jacobians(q)).any(axis=1)  # (bodies, nv)
+            moving: Array = np.asarray(np.any(x.jacobians(q), axis=1))  # (bodies, nv)
             for i, row in enumerate(x.table.lengths.row):
                 if x.table.lengths.own[i]:
                     moves[row] |= moving[x.table.bodies_of(i)].any(axis=0)

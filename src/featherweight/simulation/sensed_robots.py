@@ -15,7 +15,7 @@ from ..model.model import CarriedPart, ModelSensor
 from ..model.types import WORLD, Frame, FrameForce, JointType, Pose, SensorKind
 from ..robot.collision.shape_rays import RayPart, ShapeRays, ray_part
 from ..robot.robot import Robot
-from ..robot.tendons.tendon_functions import LengthFunctions
+from ..robot.tendons.length_functions import LengthFunctions
 from ..robot.tendons.tendon_table import length_table
 from .contact_stage import ContactStage
 from .fleet import Fleet

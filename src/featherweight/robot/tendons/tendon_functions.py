@@ -3,69 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...engine.loops.array_types import Matrix, Tensor, Tensor4
-from ...engine.loops.kernels import CompiledKernel
-from ...model.model import HeldLoop
 from ...model.types import Tendon
 from ...names import Named
 from ..system import System
-from .lengths import Lengths, write_lengths
-from .tendon_table import LengthTable, body_frames, length_table
+
+if TYPE_CHECKING:
+    from .length_functions import LengthFunctions
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-@CompiledKernel
-def write_lengths_of_many(x: Lengths, placement: Tensor4, jacobian: Tensor4, coordinates: Matrix, S: Tensor) -> None:
-    """Write lengths and moment arms for places (many, bodies, 4, 4) and Jacobians (many, bodies, 6, nv) of bodies."""
-    for i in range(len(coordinates)):
-        for b in range(len(x.placement)):
-            for j in range(4):
-                for k in range(4):
-                    x.placement[b, j, k] = placement[i, b, j, k]
-            for j in range(6):
-                for k in range(x.jacobian.shape[2]):
-                    x.jacobian[b, j, k] = jacobian[i, b, j, k]
-        write_lengths(x, coordinates[i], S[i])
-
-
-class LengthFunctions:
-    """Coordinates and rows of moment arms of all joints and lengths of a robot."""
-
-    def __init__(self, robot: System, table: LengthTable) -> None:
-        self.robot, self.table = robot, table
-        frames = body_frames(table.bodies)
-        self.placements: Any = robot.frame_placement(frames) if frames else None  # type: ignore[attr-defined]
-        self.jacobians: Any = robot.frame_jacobian(frames) if frames else None  # type: ignore[attr-defined]
-        drifts = frames and any(isinstance(x.by, HeldLoop) for x in table.held)
-        self.biases: Any = robot.frame_classical_acceleration(frames) if drifts else None  # type: ignore[attr-defined]
-
-    @property
-    def count(self) -> int:
-        """Number of lengths."""
-        return len(self.table.lengths.at)
-
-    def evaluate(self, q: Array) -> tuple[Array, Array]:
-        """Return coordinates (..., nq + lengths) and rows S (..., n + extra, nv) at q (..., nq)."""
-        robot, x = self.robot, self.table.lengths
-        flat = np.ascontiguousarray(q, np.float64).reshape(-1, robot.nq)
-        n = len(robot.model.tree.parent)
-        coordinates, S = np.zeros((len(flat), robot.nq + self.count)), np.zeros((len(flat), n + self.table.extra, robot.nv))
-        coordinates[:, : robot.nq] = flat
-        if robot.closed:
-            S[:, :n] = np.swapaxes(robot.spanning_velocity(flat[:, None], np.eye(robot.nv)), -1, -2)  # type: ignore[attr-defined]
-        else:
-            S[:, :n] = np.eye(n)
-        placement, jacobian = np.zeros((len(flat), 0, 4, 4)), np.zeros((len(flat), 0, 6, robot.nv))
-        if self.placements is not None:
-            placement, jacobian = np.ascontiguousarray(self.placements(flat)), np.ascontiguousarray(self.jacobians(flat))
-        own = x._replace(placement=np.zeros_like(x.placement), jacobian=np.zeros_like(x.jacobian))
-        write_lengths_of_many(own, placement, jacobian, coordinates, S)
-        return coordinates.reshape(*q.shape[:-1], -1), S.reshape(*q.shape[:-1], *S.shape[1:])
 
 
 class TendonFunctions(System):
@@ -78,6 +27,9 @@ class TendonFunctions(System):
 
     @cached_property
     def _tendons(self) -> LengthFunctions:
+        from .length_functions import LengthFunctions  # they bring the compiler of kernels, which few robots need
+        from .tendon_table import length_table
+
         return LengthFunctions(self, length_table(self, self.model.tendons))
 
     def tendon_lengths(self, q: Any) -> Array:
