@@ -124,14 +124,17 @@ def _limits(robots: SensedRobots, g: Group) -> tuple[Array, Array]:
 
 
 def joint_limit_position(robots: SensedRobots, g: Group) -> Array:
-    distance, _ = _limits(robots, g)
-    return np.asarray(np.minimum(distance.min(axis=-1, keepdims=True), 0.0))
+    return beyond_limits(*_limits(robots, g))
 
 
 def joint_limit_velocity(robots: SensedRobots, g: Group) -> Array:
-    distance, sign = _limits(robots, g)
-    nearest = distance.argmin(axis=-1)[..., None]
-    return np.where(distance.min(axis=-1, keepdims=True) < 0.0, sign[nearest] * of_joints(g, robots, True), 0.0)
+    return beyond_limits(*_limits(robots, g), of_joints(g, robots, True))
+
+
+def beyond_limits(distance: Array, sign: Array, velocity: Array | None = None) -> Array:
+    """How far sensors are beyond the nearer of two limits, or their velocities out of it, (robots, sensors, 1); 0 within."""
+    least, nearest = distance.min(axis=-1, keepdims=True), distance.argmin(axis=-1)[..., None]
+    return np.where(least < 0.0, least if velocity is None else sign[nearest] * velocity, 0.0)
 
 
 def joint_limit_force(robots: SensedRobots, g: Group) -> Array:
@@ -201,14 +204,11 @@ def _tendon_limits(robots: SensedRobots, g: Group) -> tuple[Array, Array]:
 
 
 def tendon_limit_position(robots: SensedRobots, g: Group) -> Array:
-    distance, _ = _tendon_limits(robots, g)
-    return np.asarray(np.minimum(distance.min(axis=-1, keepdims=True), 0.0))
+    return beyond_limits(*_tendon_limits(robots, g))
 
 
 def tendon_limit_velocity(robots: SensedRobots, g: Group) -> Array:
-    distance, sign = _tendon_limits(robots, g)
-    nearest = distance.argmin(axis=-1)[..., None]
-    return np.where(distance.min(axis=-1, keepdims=True) < 0.0, sign[nearest] * tendon_velocity(robots, g), 0.0)
+    return beyond_limits(*_tendon_limits(robots, g), tendon_velocity(robots, g))
 
 
 def tendon_limit_force(robots: SensedRobots, g: Group) -> Array:
