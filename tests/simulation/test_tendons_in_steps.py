@@ -46,6 +46,8 @@ DRIVES = """<actuator>
 <general name="integrator" joint="j3" dyntype="integrator" gainprm="2" actearly="true"/>
 <muscle name="muscle" tendon="t3" lengthrange=".4 1"/>
 <muscle name="strong" joint="j1" lengthrange="-1 1" force="3" timeconst=".01 .03" tausmooth=".1"/>
+<general name="two" joint="j2" dyntype="muscle" dynprm=".01 .04 0" gaintype="muscle" biastype="muscle" lengthrange="-1 1"
+  gainprm=".7 1.4 5 1 0 1.8 10 .4 1.4" biasprm=".3 1.5 8 1 0 1.7 10 .3 1.4"/>
 <general name="damper" joint="j2" gaintype="affine" gainprm="1 .5 -.3"/>
 </actuator>"""
 
@@ -169,7 +171,7 @@ def test_many_robots_take_the_bits_of_one_and_copies_go_on() -> None:
             one.step(control=u[i, k])
         np.testing.assert_array_equal(one.q, states[i, -1])
         np.testing.assert_array_equal(one.activation, many.activation[i])
-    assert one.activation.shape == (5,) and one.activation.any()
+    assert one.activation.shape == (6,) and one.activation.any()
     copied = copy.deepcopy(one)
     for sim in (one, copied):
         sim.step(control=u[0, 0], steps=3)
@@ -181,8 +183,8 @@ def test_many_robots_take_the_bits_of_one_and_copies_go_on() -> None:
 def test_activations_may_be_assigned() -> None:
     robot = fw.load(text("Euler"))
     sim = fw.Simulation(robot)
-    sim.activation = np.linspace(0.0, 0.4, 5)
-    np.testing.assert_array_equal(sim.activation, np.linspace(0.0, 0.4, 5))
+    sim.activation = np.linspace(0.0, 0.4, 6)
+    np.testing.assert_array_equal(sim.activation, np.linspace(0.0, 0.4, 6))
     with pytest.raises(ValueError, match="activation must be finite numbers of shape"):
         sim.activation = [1.0]
 

@@ -346,6 +346,7 @@ class Muscle:
     fastest: float = 1.5  # [1/s]
     passive: float = 1.3
     lengthening: float = 1.2
+    at_rest: Muscle | None = None  # whose passive force it has, if that has other numbers
 
 
 class Axes(StrEnum):

@@ -50,9 +50,8 @@ class Curves(NamedTuple):
 
     drive: Integers  # (k,)
     kind: Integers  # (k,)
-    values: (
-        Matrix  # (k, 9) gear, and g0, g1, g2, b0, b1, b2, least and greatest control; or peak, optimum, slack, ... of a muscle
-    )
+    # (k, 13) gear, and g0, g1, g2, b0, b1, b2, least and greatest control; or numbers of a muscle
+    values: Matrix
 
 
 class DriveLaws(NamedTuple):
@@ -91,16 +90,17 @@ def curves_of(actuators: Sequence[Actuator], gears: Array) -> Curves:
     return Curves(
         np.array([k for k, _ in have], np.int64),
         np.array([AFFINE if a.muscle is None else OF_MUSCLE for _, a in have], np.int64),
-        np.array([_curve(a, float(gears[k])) for k, a in have], float).reshape(-1, 9),
+        np.array([_curve(a, float(gears[k])) for k, a in have], float).reshape(-1, 13),
     )
 
 
 def _curve(a: Actuator, gear: float) -> tuple[float, ...]:
     low, high = (-np.inf, np.inf) if a.activation is not None else a.control
     if a.muscle is None:
-        return (gear, a.gain, *a.slopes, *a.bias, low, high)
-    m = a.muscle
-    return (gear, m.peak, m.optimum, m.slack, *m.lengths, m.fastest, m.passive, m.lengthening)
+        return (gear, a.gain, *a.slopes, *a.bias, low, high, 0.0, 0.0, 0.0, 0.0)
+    m, p = a.muscle, a.muscle.at_rest or a.muscle
+    active = m.peak, m.optimum, m.slack, *m.lengths, m.fastest, m.lengthening
+    return (gear, *active, p.peak, p.optimum, p.slack, p.lengths[1], p.passive)
 
 
 def write_drive_inputs(
@@ -156,8 +156,9 @@ def curved_force(y: Curves, j: int, u: float, length: float, velocity: float) ->
         gain = v[1] + v[2] * length + v[3] * velocity
         return gain * u + v[4] + v[5] * length + v[6] * velocity  # type: ignore[no-any-return]
     L, V = (length - v[3]) / v[2], velocity / max(v[2] * v[6], TINY)
-    active = u * active_length(L, v[4], v[5]) * active_velocity(V, v[8])
-    return -v[1] * (active + passive_force(L, v[5], v[7]))  # type: ignore[no-any-return]
+    active = v[1] * u * active_length(L, v[4], v[5]) * active_velocity(V, v[7])
+    passive = v[8] * passive_force((length - v[10]) / v[9], v[11], v[12])
+    return -(active + passive)  # type: ignore[no-any-return]
 
 
 def active_length(L: float, least: float, most: float) -> float:

@@ -20,8 +20,9 @@ from .levers import Lever, Tendons
 from .numbers import disabled, first_controls
 from .softness import softness_of
 from .tendon_elements import as_range
-from .transmissions import DYNAMICS, TRANSMISSIONS, activation_of, is_muscle, muscle_of, transmission_of
+from .transmissions import DYNAMICS, TRANSMISSIONS, activation_of, muscle_of, transmission_of
 
+ALIKE = (("muscle", "muscle"), ("muscle", "none"))  # gains and biases of muscles
 ACTUATORS = "actuators"  # that are not read, in a report
 
 
@@ -187,8 +188,9 @@ class MujocoForces:
             word = _word(kinds(int(getattr(model, field)[a])))
             if word not in known:
                 return word
-        if "muscle" in self._curves(a) and not is_muscle(mujoco, model, a):
-            return "muscle with curves of its own"
+        gain, bias = self._curves(a)
+        if (gain, bias) not in ALIKE and "muscle" in (gain, bias):
+            return f"{gain} gain and {bias} bias"
         return "delayed" if np.any(getattr(model, "actuator_delay", np.zeros(a + 1))[a]) else ""
 
     def _curves(self, a: int) -> tuple[str, str]:

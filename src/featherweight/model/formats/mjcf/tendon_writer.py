@@ -161,13 +161,15 @@ class DriveElements:
     @staticmethod
     def _muscle(element: Element, m: Muscle) -> None:
         low, high = MUSCLE_RANGE
-        numbers = written(low, high, m.peak, 1.0, *m.lengths, m.fastest, m.passive, m.lengthening)
+        start, end = m.slack + low * m.optimum, m.slack + high * m.optimum
         element.set("gaintype", "muscle")
-        element.set("gainprm", numbers)
-        if m.passive:
+        element.set("gainprm", written(low, high, m.peak, 1.0, *m.lengths, m.fastest, m.passive, m.lengthening))
+        p = m.at_rest or m
+        if p.passive:
+            within = (start - p.slack) / p.optimum, (end - p.slack) / p.optimum
             element.set("biastype", "muscle")
-            element.set("biasprm", numbers)
-        element.set("lengthrange", written(m.slack + low * m.optimum, m.slack + high * m.optimum))
+            element.set("biasprm", written(*within, p.peak, 1.0, *p.lengths, p.fastest, p.passive, p.lengthening))
+        element.set("lengthrange", written(start, end))
 
     def _bound(self, element: Element, key: str, pair: tuple[float, float], kind: str, name: str) -> None:
         lower, upper = pair

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ...types import Activation, ActivationType, Axes, Frame, FrameForce, Muscle
 from .levers import Lever
@@ -89,25 +88,20 @@ def activation_of(mujoco: Any, model: Any, a: int) -> Activation | None:
     )
 
 
-def is_muscle(mujoco: Any, model: Any, a: int) -> bool:
-    """Whether an actuator has a muscle's gain, and its bias or none."""
-    if int(model.actuator_gaintype[a]) != mujoco.mjtGain.mjGAIN_MUSCLE:
-        return False
-    bias = int(model.actuator_biastype[a])
-    same = np.array_equal(model.actuator_biasprm[a, :9], model.actuator_gainprm[a, :9])
-    return bias == mujoco.mjtBias.mjBIAS_NONE or (bias == mujoco.mjtBias.mjBIAS_MUSCLE and same)
-
-
 def muscle_of(mujoco: Any, model: Any, a: int, offset: float) -> Muscle | None:
     """Return the muscle that an actuator is, if it is one; `offset` is a constant part of its length."""
-    if not is_muscle(mujoco, model, a):
+    if int(model.actuator_gaintype[a]) != mujoco.mjtGain.mjGAIN_MUSCLE:
         return None
-    low, high, force, scale, shortest, longest, fastest, passive, lengthening = (
-        float(x) for x in model.actuator_gainprm[a, :9]
-    )
+    active = _muscle(model, a, model.actuator_gainprm[a, :9], offset)
+    if int(model.actuator_biastype[a]) == mujoco.mjtBias.mjBIAS_NONE:
+        return replace(active, passive=0.0)
+    resting = _muscle(model, a, model.actuator_biasprm[a, :9], offset)
+    return active if resting == active else replace(active, at_rest=resting)
+
+
+def _muscle(model: Any, a: int, numbers: Any, offset: float) -> Muscle:
+    low, high, force, scale, shortest, longest, fastest, passive, lengthening = (float(x) for x in numbers)
     start, end = (float(x) for x in model.actuator_lengthrange[a])
     peak = force if force >= 0.0 else scale / max(FORCE, float(model.actuator_acc0[a]))
     optimum = max((end - start) / max(high - low, FORCE), FORCE)
-    without = int(model.actuator_biastype[a]) == mujoco.mjtBias.mjBIAS_NONE
-    slack = start - low * optimum - offset
-    return Muscle(peak, optimum, slack, (shortest, longest), fastest, 0.0 if without else passive, lengthening)
+    return Muscle(peak, optimum, start - low * optimum - offset, (shortest, longest), fastest, passive, lengthening)
