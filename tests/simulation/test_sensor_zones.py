@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from featherweight.model.types import ShapeType, Zone
+from featherweight.model.types import SensorZone, ShapeType
 from featherweight.simulation.sensor_zones import is_inside, is_met
 
 ZONES = {
@@ -24,7 +24,7 @@ def test_rays_and_points_are_where_they_are_in_mujoco(kind: ShapeType) -> None:
     points, directions = rng.uniform(-1, 1, (2000, 3)), rng.standard_normal((2000, 3))
     directions[:300] = np.eye(3)[rng.integers(0, 3, 300)] * rng.choice((-1.0, 1.0), (300, 1))  # along faces and axes
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    zone = Zone(kind, size)
+    zone = SensorZone(kind, size)
 
     def meets(point: object, direction: object) -> bool:
         eye = np.eye(3).ravel()

@@ -532,7 +532,7 @@ class Sensed(NamedTuple):
     name: str | None
 
 
-class Zone(NamedTuple):
+class SensorZone(NamedTuple):
     """A volume in the frame of a sensor; sizes are those of shapes."""
 
     type: ShapeType
@@ -553,7 +553,7 @@ class Sensor:
     reference: Sensed | None = None  # what a frame is relative to; the second end of a distance; the site of "insidesite"
     cutoff: float = 0.0
     noise: float = 0.0
-    zone: Zone | None = None  # where contacts count ("touch"), or what is to be inside ("insidesite")
+    zone: SensorZone | None = None  # where contacts count ("touch"), or what is to be inside ("insidesite")
     field: Vector = (0.0, 0.0, 0.0)  # the magnetic field in the world ("magnetometer")
 
 

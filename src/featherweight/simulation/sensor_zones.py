@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..model.types import ShapeType, Zone
+from ..model.types import SensorZone, ShapeType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Span = tuple[Array, Array]  # of a ray's parameter, from first to last; last is below first where the ray misses
 
 
-def is_inside(zone: Zone, points: Array) -> Array:
+def is_inside(zone: SensorZone, points: Array) -> Array:
     """Return whether points (..., 3) in the zone's frame are inside it, or on its surface."""
     kind, size = zone
     x, y, z = np.moveaxis(np.abs(points), -1, 0)
@@ -27,7 +27,7 @@ def is_inside(zone: Zone, points: Array) -> Array:
     return np.asarray(((points / radii) ** 2).sum(axis=-1) <= 1.0)
 
 
-def is_met(zone: Zone, points: Array, directions: Array) -> Array:
+def is_met(zone: SensorZone, points: Array, directions: Array) -> Array:
     """Return whether rays from points (..., 3) along directions (..., 3), in the zone's frame, meet it; those inside do."""
     kind, size = zone
     if kind is ShapeType.BOX:

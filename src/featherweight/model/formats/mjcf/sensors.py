@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...types import JointType, Sensed, SensedKind, Sensor, SensorKind, Vector, Zone, as_vector
+from ...types import JointType, Sensed, SensedKind, Sensor, SensorKind, SensorZone, Vector, as_vector
 from ..xml import Names
 from .levers import Lever
 from .shapes import primitive
@@ -152,9 +152,9 @@ def _is_computed(mujoco: Any, model: Any, known: SensedNames, i: int, kind: Sens
     return True
 
 
-def _zone(mujoco: Any, model: Any, site: int) -> Zone:
+def _zone(mujoco: Any, model: Any, site: int) -> SensorZone:
     kind, size = primitive(mujoco, int(model.site_type[site]), as_vector(model.site_size[site]))
-    return Zone(kind, size)
+    return SensorZone(kind, size)
 
 
 def _magnetic(model: Any) -> Vector:
