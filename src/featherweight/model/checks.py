@@ -175,7 +175,7 @@ def require_transmissions(d: Description) -> None:
 
 
 def _path_problem(path: Sequence[TendonPoint | TendonWrap | Pulley]) -> str:
-    """What is wrong with a path, in words; nothing if it is one."""
+    """Describe the fault of a path; the text is empty where there is none."""
     branch: list[TendonPoint | TendonWrap] = []
     for x in (*path, None) if path else ():
         if x is not None and not isinstance(x, Pulley):

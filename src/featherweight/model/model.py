@@ -158,7 +158,7 @@ class ModelSensor:
 
     @property
     def dim(self) -> int:
-        """How many numbers the sensor has."""
+        """Number of values of a reading."""
         return int(self.slice.stop - self.slice.start)
 
 

@@ -307,7 +307,7 @@ class Tendon:
 
 
 class ActivationType(StrEnum):
-    """How the activation a of a drive follows its control u."""
+    """Laws by which the activation a of a drive follows its control u."""
 
     INTEGRATOR = "integrator"  # a' = u
     FILTER = "filter"  # a' = (u - a) / time_constant
@@ -350,7 +350,7 @@ class Muscle:
 
 
 class Axes(StrEnum):
-    """Whose axes a force or a torque is in."""
+    """Axes of a force or a torque: those of its frame, of its reference, or of the world."""
 
     FRAME = "frame"
     REFERENCE = "reference"
@@ -416,7 +416,7 @@ class Frame:
 
 
 class CameraMode(StrEnum):
-    """How a camera moves; the start is the configuration in which the robot's file starts."""
+    """Modes of a camera's motion; the start is the configuration in which the robot's file starts."""
 
     FIXED = "fixed"  # with its body
     TRACK = "track"  # with the origin of its body, along the world's axes: offset and orientation are those of the start
@@ -514,7 +514,7 @@ class SensorKind(StrEnum):
 
 
 class SensedKind(StrEnum):
-    """What a sensor is on, or relative to, by MJCF's words."""
+    """Kinds of things that a sensor is on, or relative to, by MJCF's words."""
 
     BODY = "body"  # the frame of a body's inertia: its centre of mass, and its principal axes
     XBODY = "xbody"  # the body's frame
@@ -526,7 +526,7 @@ class SensedKind(StrEnum):
 
 
 class Sensed(NamedTuple):
-    """What a sensor is on, or relative to; a body without a name is the ground."""
+    """A thing that a sensor is on, or relative to; a body without a name is the ground."""
 
     kind: SensedKind
     name: str | None

@@ -49,7 +49,7 @@ class CameraPlacement:
         return T
 
     def _fixed(self, q: Any) -> Array:
-        """Where the camera is if it goes with its body."""
+        """Return the frame of a camera that goes with its body."""
         at = Frame(self.camera.name, self.camera.body, self.camera.placement)
         return np.array(self.robot.frame_placement(at)(q))
 

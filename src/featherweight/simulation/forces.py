@@ -217,7 +217,7 @@ class ForcesAtJoints:
 
     @property
     def alike(self) -> int:
-        """How many rows, the first ones, are independent velocities."""
+        """Number of rows, the first ones, that are independent velocities."""
         return 0 if self.robot.closed else self.joint_rows
 
     @property
@@ -384,8 +384,8 @@ class ForcesAtJoints:
         return ordered_sum(0.5 * k * stretched * stretched)
 
     def drive_inputs(self, x: Array, rates: Array, control: Array, activation: Array) -> Array:
-        """What drives make of controls (robots, nu) at coordinates x and velocities (robots, rows) of all rows, by activations
-        (robots, na)."""
+        """Return inputs (robots, nu) of controls (robots, nu) at coordinates x and velocities (robots, rows) of all rows, by
+        activations (robots, na)."""
         if self.plain:
             return control
         inputs = np.array(control, np.float64, order="C")

@@ -209,7 +209,7 @@ class SensedRobots:
 
     @cached_property
     def rested(self) -> Array:
-        """Which robots (robots,) have taken no step from where they are."""
+        """Booleans (robots,): whether a robot has taken no step from where it is."""
         return np.asarray(np.isnan(self.fleet.before_last_step()[1]).any(axis=1))
 
     @cached_property

@@ -132,7 +132,7 @@ def joint_limit_velocity(robots: SensedRobots, g: Group) -> Array:
 
 
 def beyond_limits(distance: Array, sign: Array, velocity: Array | None = None) -> Array:
-    """How far sensors are beyond the nearer of two limits, or their velocities out of it, (robots, sensors, 1); 0 within."""
+    """Return the distances beyond the nearer of two limits, or velocities out of it, (robots, sensors, 1); 0 within."""
     least, nearest = distance.min(axis=-1, keepdims=True), distance.argmin(axis=-1)[..., None]
     return np.where(least < 0.0, least if velocity is None else sign[nearest] * velocity, 0.0)
 

@@ -45,7 +45,7 @@ def is_met(zone: SensorZone, points: Array, directions: Array) -> Array:
 
 
 def _slab(points: Array, directions: Array, axis: int, half: float) -> Span:
-    """Where a ray is within ±half along an axis."""
+    """Return the span in which a ray is within ±half along an axis."""
     x, d = points[..., axis], directions[..., axis]
     with np.errstate(divide="ignore", invalid="ignore"):
         a, b = (-half - x) / d, (half - x) / d
@@ -55,7 +55,7 @@ def _slab(points: Array, directions: Array, axis: int, half: float) -> Span:
 
 
 def _round(points: Array, directions: Array, radii: Any) -> Span:
-    """Where a ray is within an ellipsoid; of an infinite radius, a cylinder."""
+    """Return the span in which a ray is within an ellipsoid; of an infinite radius, a cylinder."""
     scale = 1.0 / np.array(radii)
     p, d = points * scale, directions * scale
     a, b, c = (d * d).sum(-1), (p * d).sum(-1), (p * p).sum(-1) - 1.0

@@ -100,7 +100,7 @@ def bodies_of(t: Tendon) -> set[str | None]:
 
 
 def acted_on(a: Actuator) -> str:
-    """What a drive acts on, in words."""
+    """Describe the thing that a drive acts on."""
     if a.tendon is not None:
         return f"tendon {a.tendon}"
     if a.adhesion is not None:

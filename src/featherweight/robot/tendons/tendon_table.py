@@ -62,7 +62,7 @@ class LengthTable(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """One length, before it has a place in the arrays."""
+    """A length, before it has a place in the arrays."""
 
     row: int
     own: bool

@@ -26,7 +26,7 @@ Flat = tuple[float, float]
 
 
 class FlatPath(NamedTuple):
-    """Where a string meets a circle and where it leaves it, in the plane, and its length between."""
+    """The points in the plane where a string meets a circle and leaves it, and its length between."""
 
     touches: bool
     x0: float
@@ -37,7 +37,7 @@ class FlatPath(NamedTuple):
 
 
 class StringPath(NamedTuple):
-    """Where a string meets a surface and where it leaves it, and its length between."""
+    """The points where a string meets a surface and leaves it, and its length between."""
 
     touches: bool
     first: Triple

@@ -110,7 +110,7 @@ LACKING = Sensed(SensedKind.SITE, "")
 
 
 def _sensed(mujoco: Any, known: SensedNames, kind: int, number: int) -> Sensed | None:
-    """What a sensor is on, or relative to; None for nothing."""
+    """Return the thing that a sensor is on, or relative to; None for nothing."""
     kinds = mujoco.mjtObj
     if kind == int(kinds.mjOBJ_UNKNOWN) or number < 0:
         return None

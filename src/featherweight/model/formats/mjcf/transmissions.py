@@ -22,7 +22,7 @@ FORCE = 1e-15  # the least range of lengths
 
 
 class Transmission(NamedTuple):
-    """What an actuator acts on, by which gear, and a constant part of its length; `word` is for a name."""
+    """The thing that an actuator acts on, its gear, and a constant part of its length; `word` is for a name."""
 
     word: str
     joint: str | None = None
