@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from ..names import hint, listed
+from .editing.references import links_carried
 from .model import PointMass
-from .types import WORLD, Camera, CameraMode, Contents, Joint, ModelError, Vector
+from .types import WORLD, Camera, CameraMode, Contents, ModelError, Vector
 
 CENTERED = (CameraMode.TRACKCOM, CameraMode.TARGETBODYCOM)
 
@@ -35,25 +36,20 @@ def followed(c: Camera) -> str | None:
 
 
 def followed_masses(
-    d: Contents, joints: Iterable[Joint], point: Callable[[str, Vector], tuple[str | None, Vector]]
+    d: Contents, point: Callable[[str, Vector], tuple[str | None, Vector]]
 ) -> tuple[tuple[PointMass, ...], ...]:
     """For each camera the masses whose centre it follows or looks at: of a link and all links that it carries.
 
-    `joints` are in depth-first order, and `point` says where a point of a link is on a moving body.
+    `point` says where a point of a link is on a moving body.
     """
     if not any(c.mode in CENTERED for c in d.cameras):
         return ((),) * len(d.cameras)
-    inertias, order = {b.name: b.inertia for b in d.bodies}, [*joints]
+    inertias = {b.name: b.inertia for b in d.bodies}
 
     def masses(c: Camera) -> tuple[PointMass, ...]:
         if c.mode not in CENTERED:
             return ()
-        root = None if followed(c) == WORLD and WORLD not in inertias else followed(c)
-        carried: set[str | None] = {root}
-        for j in order:
-            if j.parent in carried:
-                carried.add(j.child)
-        links = [name for name in inertias if name in carried and inertias[name].mass > 0.0]
+        links = [name for name in links_carried(d, followed(c)) if inertias[name].mass > 0.0]
         return tuple(_point_mass(point(name, inertias[name].center), inertias[name].mass) for name in links)
 
     return tuple(map(masses, d.cameras))

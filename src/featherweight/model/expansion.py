@@ -217,7 +217,7 @@ class _Expansion:
             integrator=self.d.integrator,
             cameras=self.d.cameras,
             carried=tuple(self._carried()),
-            camera_masses=followed_masses(self.d, self.joints, self._point),
+            camera_masses=followed_masses(self.d, self._point),
             sensors=model_sensors(self.d, self._carried_link),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
+from .editing.references import links_carried
 from .equivalent_box import box_of_link
 from .model import CarriedPart, ModelSensor
 from .types import Contents, Frame, Inertia, JointType, ModelError, Pose, Sensed, SensedKind, Sensor, SensorKind
@@ -109,20 +110,7 @@ class _ModelSensors:
             return ()
         frame = self._frame(s, s.on)
         link = s.on.name if s.on.kind is not SensedKind.SITE else frame.body if frame else None
-        return self._parts_of(self._carried_by(link))
-
-    def _carried_by(self, link: str | None) -> list[str]:
-        """The link and all links that it carries."""
-        if link not in self.bodies:  # the ground
-            return [*self.bodies]
-        above = {j.child: j.parent for j in self.d.joints}
-
-        def on(body: str | None) -> bool:
-            while body is not None and body != link:
-                body = above.get(body)
-            return body is not None
-
-        return [name for name in self.bodies if on(name)]
+        return self._parts_of(links_carried(self.d, link))
 
     def _parts_of(self, links: list[str]) -> tuple[CarriedPart, ...]:
         every, chosen = self._by_moving_body([*self.bodies]), self._by_moving_body(links)

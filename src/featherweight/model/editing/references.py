@@ -153,6 +153,24 @@ def carried(d: Contents, body: str) -> set[str]:
     return {name for name, path in supports(d).items() if name and (name == body or any(j.parent == body for j in path))}
 
 
+def links_carried(d: Contents, link: str | None) -> list[str]:
+    """Return the names of a link and of all links that it carries, in the file's order; of all links for the ground.
+
+    Unlike `carried`, it takes descriptions that are not `grounded`.
+    """
+    links = [b.name for b in d.bodies]
+    if link not in links:
+        return links
+    above = {j.child: j.parent for j in d.joints}
+
+    def is_on(body: str | None) -> bool:
+        while body is not None and body != link:
+            body = above.get(body)
+        return body is not None
+
+    return [name for name in links if is_on(name)]
+
+
 def tied_joints(d: Contents) -> dict[str, set[str]]:
     """The moving joints that each loop, coupling and closure ties together, by "loop 'name'" and so on."""
     paths, child = supports(d), {j.name: j.child for j in d.joints}
