@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -39,6 +40,18 @@ URDF = """<robot name="g"><link name="w"/><link name="a">{inertial}</link><link 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
 
 
+def require_mujocos_forces(forces: ForcesAtJoints, order: fw.MujocoOrder, data: Any, q: Any, v: Any, tolerance: float) -> Any:
+    """Compare forces of springs and drives with MuJoCo's, mapped by S (nv, MuJoCo's nv), which is returned."""
+    u = 3.0 * v[:2]
+    data.qpos[:], data.qvel[:] = order.state(q, v)
+    data.ctrl[:] = order.ctrl(u)
+    mujoco.mj_forward(data.model, data)
+    S = np.array([order.state(q, e).qvel for e in np.eye(len(v))])
+    np.testing.assert_allclose(forces.of_springs(q, v), S @ data.qfrc_passive, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(forces.of_drives(q, v, u), S @ data.qfrc_actuator, rtol=tolerance, atol=tolerance)
+    return S
+
+
 def test_springs_damping_armature_and_drives_of_followers_are_mujocos() -> None:
     """MuJoCo's passive and actuator forces at all joints, mapped to the independent ones, which is exact but for rounding."""
     robot, model = fw.load(IN_PROPORTION, execution="interpreted"), mujoco.MjModel.from_xml_string(IN_PROPORTION)
@@ -46,13 +59,7 @@ def test_springs_damping_armature_and_drives_of_followers_are_mujocos() -> None:
     forces, order, data = ForcesAtJoints(robot, robot.actuators), fw.MujocoOrder(robot, model), mujoco.MjData(model)
     x = random_states(robot, 3)
     for q, v in zip(x.q, x.v, strict=True):
-        u = 3.0 * v[:2]
-        data.qpos[:], data.qvel[:] = order.state(q, v)
-        data.ctrl[:] = order.ctrl(u)
-        mujoco.mj_forward(model, data)
-        S = np.array([order.state(q, e).qvel for e in np.eye(robot.nv)])
-        np.testing.assert_allclose(forces.of_springs(q, v), S @ data.qfrc_passive, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(forces.of_drives(q, v, u), S @ data.qfrc_actuator, rtol=1e-12, atol=1e-12)
+        S = require_mujocos_forces(forces, order, data, q, v, 1e-12)
         M = np.zeros((model.nv, model.nv))
         mujoco.mj_fullM(model, data, M)
         np.testing.assert_allclose(robot.mass_matrix(q), S @ M @ S.T, rtol=1e-12, atol=1e-10)
@@ -141,13 +148,7 @@ def test_springs_limits_and_drives_of_a_follower_by_a_square_are_mujocos() -> No
     row = next(j.v_slice.start for j in robot.model.joints if j.name == "c")
     x = random_states(robot, 3)
     for q, v in zip(x.q, x.v, strict=True):
-        u = 3.0 * v[:2]
-        data.qpos[:], data.qvel[:] = order.state(q, v)
-        data.ctrl[:] = order.ctrl(u)
-        mujoco.mj_forward(model, data)
-        S = np.array([order.state(q, e).qvel for e in np.eye(robot.nv)])
-        np.testing.assert_allclose(forces.of_springs(q, v), S @ data.qfrc_passive, rtol=1e-11, atol=1e-11)
-        np.testing.assert_allclose(forces.of_drives(q, v, u), S @ data.qfrc_actuator, rtol=1e-11, atol=1e-11)
+        require_mujocos_forces(forces, order, data, q, v, 1e-11)
         assert forces.coordinates(q, np.array([row]))[0] == pytest.approx(data.joint("c").qpos[0], rel=1e-13)
 
 
