@@ -14,6 +14,7 @@ from .model.builder import describe
 from .model.contact_rules import ContactPair
 from .model.description import Description
 from .model.position_drives import PD
+from .model.servos import Cogging, DCMotor, DriveInput, LuGre, OrientationServo, Servo, Winding
 from .model.types import (
     Activation,
     ActivationType,
@@ -97,6 +98,7 @@ __all__ = [
     "CenterOfMassTask",
     "ClosedRobot",
     "Closure",
+    "Cogging",
     "CompiledFunction",
     "Configuration",
     "ConstrainedMotion",
@@ -105,8 +107,10 @@ __all__ = [
     "ContactPoint",
     "ContactSphere",
     "Coupling",
+    "DCMotor",
     "Description",
     "Difference",
+    "DriveInput",
     "Factorization",
     "Frame",
     "FrameForce",
@@ -121,12 +125,14 @@ __all__ = [
     "JointType",
     "Loop",
     "LoopType",
+    "LuGre",
     "ModelError",
     "ModelWarning",
     "MujocoOrder",
     "Muscle",
     "OperationalSpace",
     "Operations",
+    "OrientationServo",
     "Plane",
     "Pose",
     "PostureTask",
@@ -137,6 +143,7 @@ __all__ = [
     "Sensor",
     "SensorKind",
     "SensorZone",
+    "Servo",
     "Shape",
     "ShapeType",
     "Simulation",
@@ -145,6 +152,7 @@ __all__ = [
     "TendonPoint",
     "TendonWrap",
     "Trajectory",
+    "Winding",
     "Window",
     "__version__",
     "build",

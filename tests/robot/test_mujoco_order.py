@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -169,12 +170,15 @@ kp="1"/>
 @pytest.mark.skipif(not hasattr(mujoco.MjModel, "actuator_ctrladr"), reason="actuators have one control each before MuJoCo 4")
 def test_controls_behind_actuators_with_several() -> None:
     robot, model = fw.load(SEVERAL_CONTROLS, execution="interpreted"), mujoco.MjModel.from_xml_string(SEVERAL_CONTROLS)
-    assert [a.control for a in robot.actuators] == [(-0.1, 0.1), (-0.2, 0.3)]
+    assert [len(a.controls) for a in robot.actuators] == [2, 1, 3, 1]
     order = fw.MujocoOrder(robot, model)
     assert order.nu == model.nu == 7
-    np.testing.assert_array_equal(order.ctrl([1.0, 2.0]), [0, 0, 1, 0, 0, 0, 2])
-    np.testing.assert_array_equal(order.control(np.arange(7)), [2, 6])
-    np.testing.assert_array_equal(robot.configurations.control("k"), [3, 7])
+    np.testing.assert_array_equal(order.ctrl(np.arange(7)), np.arange(7))
+    np.testing.assert_array_equal(robot.configurations.control("k"), [1, 2, 3, 4, 5, 6, 7])
+    two = fw.build(replace(fw.read(SEVERAL_CONTROLS), actuators=(robot.actuators[3], robot.actuators[0]), configurations=()))
+    other = fw.MujocoOrder(two, model)
+    np.testing.assert_array_equal(other.ctrl([1.0, 2.0, 3.0]), [2, 3, 0, 0, 0, 0, 1])
+    np.testing.assert_array_equal(other.control(np.arange(7)), [6, 0, 1])
 
 
 def test_loops_and_couplings_move_as_in_mujoco(tmp_path: Path) -> None:

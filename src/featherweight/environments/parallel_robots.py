@@ -46,7 +46,7 @@ class ParallelRobots:
         if root is not None:
             self._lift(home, root)
         self._require_clear(description)
-        self.control = np.zeros((robots, len(robot.actuators)))
+        self.control = np.zeros((robots, len(robot.controls)))
         self._touching_links = self._numbers_of_touching_links()
 
     def _lift(self, home: Array, root: MovingJoint) -> None:

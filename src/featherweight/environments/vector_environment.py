@@ -83,7 +83,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         }
         seen = self.task.observation(self._now()).shape[1]
         self.single_observation_space = Box(-np.inf, np.inf, (seen,), np.float64)
-        low, high = np.array([a.control for a in self.robots.links.robot.actuators], np.float32).reshape(-1, 2).T
+        low, high = np.array([*self.robots.links.robot.controls.values()], np.float32).reshape(-1, 2).T
         self.single_action_space = Box(low, high, dtype=np.float32)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)

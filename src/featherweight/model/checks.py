@@ -15,6 +15,7 @@ from ..spatial.ordered import singular_values, total
 from .description import Description
 from .editing.acting import bodies_of
 from .model import Model
+from .servos import DriveInput
 from .types import (
     LARGEST,
     ROOT_JOINT,
@@ -22,6 +23,7 @@ from .types import (
     SMALLEST_INERTIA,
     SMALLEST_MASS,
     WORLD,
+    Actuator,
     Frame,
     Inertia,
     JointType,
@@ -31,6 +33,7 @@ from .types import (
     ShapeType,
     TendonPoint,
     TendonWrap,
+    controls_of,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -66,10 +69,10 @@ def require_coordinates(d: Description) -> None:
     coordinates. Those of fixed joints do not matter."""
     if twice := [name for name, count in Counter(c.name for c in d.configurations).items() if count > 1]:
         raise ModelError(f"{d.source}: two configurations have the name {twice[0]!r}; rename one of them")
-    actuators = {a.name for a in d.actuators}
+    controls = controls_of(d.actuators)
     for c in d.configurations:
-        if unknown := [name for name, _ in c.controls if name not in actuators]:
-            problem = f"configuration {c.name!r}: there is no actuator {unknown[0]!r}"
+        if unknown := [name for name, _ in c.controls if name not in controls]:
+            problem = f"configuration {c.name!r}: there is no actuator with the control {unknown[0]!r}"
             raise ModelError(f"{d.source}: {problem}; correct the name, or leave it out")
     types = {ROOT_JOINT: JointType.FLOATING} | {j.name: j.type for j in d.joints}
     for configuration in d.configurations:
@@ -159,6 +162,8 @@ def require_transmissions(d: Description) -> None:
         if a.adhesion is not None and a.adhesion not in bodies:
             problem = f"there is no body {a.adhesion!r}{hint(a.adhesion, {b.name for b in d.bodies})}"
             raise ModelError(f"{where}: {problem}; correct the name")
+        if problem := _servo_problem(a):
+            raise ModelError(f"{where}: {problem}")
         if a.tendon in bounded and bounded[a.tendon] != a.gear:
             problem = (
                 f"tendon {a.tendon!r} bounds the force of its drives, whose gears differ ({bounded[a.tendon]:g}, {a.gear:g})"
@@ -172,6 +177,36 @@ def require_transmissions(d: Description) -> None:
             name = f.body if isinstance(f, Frame) else f
             if name is not None and name not in frames and name != WORLD:
                 raise ModelError(f"{where}: there is no frame or body {name!r}{hint(name, frames)}; correct the name")
+
+
+def _servo_problem(a: Actuator) -> str:
+    """Describe the fault of an actuator's servo or motor, and its remedy; the text is empty where there is none."""
+    servo, motor = a.servo, a.motor
+    if a.orientation is not None and (a.at is None or a.at.reference is None or servo is not None):
+        return "an orientation servo acts at a frame with a reference; give it at=FrameForce(...), and no other servo"
+    if motor is not None and servo is None:
+        return "a motor has a servo; give it one whose inputs are those of the motor, as Servo((DriveInput.VOLTAGE,))"
+    if servo is None:
+        return ""
+    if a.activation is not None or a.muscle is not None or any(a.slopes):
+        return "a servo has neither an activation nor a muscle nor slopes; leave them out"
+    if servo.ranges and len(servo.ranges) != len(servo.inputs):
+        return (
+            f"its servo has {len(servo.inputs)} inputs and {len(servo.ranges)} ranges; give it a range for each input, or none"
+        )
+    if list(servo.inputs) != [x for x in DriveInput if x in servo.inputs]:
+        return f"the inputs of its servo are {', '.join(servo.inputs)}; give each once, in the order {', '.join(DriveInput)}"
+    if DriveInput.POSITION not in servo.inputs and (servo.integral or math.isfinite(servo.rate)):
+        return "its servo has an integral or a rate, and no position among its inputs; leave them out, or add the input"
+    if min(servo.integral, servo.integral_limit, servo.rate) < 0.0:
+        return "the integral gain, its limit and the rate of its servo must not be negative; correct them"
+    if motor is None:
+        return "a voltage is an input of a motor; give the actuator one" if DriveInput.VOLTAGE in servo.inputs else ""
+    if not motor.resistance > 0.0:
+        return f"the resistance of its motor is {motor.resistance:g}; it must be positive"
+    if motor.constant == 0.0 and servo.inputs != (DriveInput.VOLTAGE,) and servo.inputs:
+        return "a servo controls its motor, whose constant is 0; give it another one"
+    return ""
 
 
 def _path_problem(path: Sequence[TendonPoint | TendonWrap | Pulley]) -> str:

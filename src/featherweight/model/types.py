@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..spatial import Vec3
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
+from .servos import DCMotor, OrientationServo, Range, Servo
 
 Vector = tuple[float, float, float]
 Matrix = tuple[Vector, Vector, Vector]
@@ -380,7 +381,8 @@ class Actuator:
     joint, whose coordinate q is, or on a tendon, whose length takes the place of q, or by a force at a frame, or by `adhesion`.
 
     With `slopes` g1, g2 the gain is gain + g1 gear q + g2 gear q'. With an `activation`, this takes the place of the control.
-    A `muscle` takes the place of gain and bias.
+    A `muscle`, a `servo` and an `orientation` servo take the place of gain and bias. A servo has several controls; with a
+    `motor`, it sets the voltage of that. An orientation servo acts at a frame with a reference.
     """
 
     name: str
@@ -396,6 +398,24 @@ class Actuator:
     activation: Activation | None = None
     muscle: Muscle | None = None
     adhesion: str | None = None  # body whose contacts it pulls together, by equal parts of its force
+    servo: Servo | None = None
+    motor: DCMotor | None = None
+    orientation: OrientationServo | None = None
+
+    @property
+    def controls(self) -> Mapping[str, Range]:
+        """Names of its controls, with the range of each; where there is one, it has the actuator's name."""
+        if self.orientation is not None:
+            return {f"{self.name}.{axis}": self.control for axis in ("wxyz" if self.orientation.quaternion else "xyz")}
+        if self.servo is not None:
+            bounds = {f"{self.name}.{x}": self.servo.bounds(k) for k, x in enumerate(self.servo.inputs)}
+            return bounds if len(bounds) != 1 else {self.name: self.servo.bounds(0)}
+        return {self.name: self.control}
+
+
+def controls_of(actuators: Iterable[Actuator]) -> dict[str, Range]:
+    """Return names and ranges of the controls of actuators, in their order."""
+    return {name: within for a in actuators for name, within in a.controls.items()}
 
 
 @dataclass(frozen=True, slots=True)

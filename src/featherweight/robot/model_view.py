@@ -11,7 +11,8 @@ import numpy as np
 
 from ..algorithms.mechanisms.cluster_tree import Follower
 from ..model.model import Model, ModelFrame, ModelSensor, MovingBody, MovingJoint
-from ..model.types import Actuator, Camera, Coupling, Shape
+from ..model.servos import Range
+from ..model.types import Actuator, Camera, Coupling, Shape, controls_of
 from ..names import Named, choose_from, listed, missing_attribute
 from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
 
@@ -107,6 +108,11 @@ class ModelView:
     def actuators(self) -> tuple[Actuator, ...]:
         """Drives on joints, in the order of the file."""
         return self.model.actuators
+
+    @property
+    def controls(self) -> dict[str, Range]:
+        """Names of the controls of the actuators, in their order, with the least and greatest value of each."""
+        return controls_of(self.model.actuators)
 
     @cached_property
     def sensors(self) -> Named[ModelSensor]:

@@ -60,14 +60,14 @@ class MujocoOrder:
         if planar:
             raise ValueError(f"{robot.name}: MuJoCo has no planar joints such as {planar[0]!r}; make it two slides and a hinge")
         joints = list(own) if model is None else _matched_joints(robot, model)
-        every = range(len(robot.actuators))
-        actuators = list(enumerate(every)) if model is None else _matched_actuators(robot, model, joints)
+        every = range(len(robot.controls))
+        controls = list(enumerate(every)) if model is None else _matched_controls(robot, model, joints)
         self.joints = tuple(j.name for j in joints)  # of the robot, in MuJoCo's order
         self.nq, self.nv = robot.model.nq, robot.model.nv
         self._nu: int = len(every) if model is None else model.nu
         self._lacking = robot.report().get(ACTUATORS, "") if model is None else ""
         self._arrays = QposQvel(self.nq, self.nv, _places(joints))
-        self._driven, self._drives = ([pair[k] for pair in actuators] for k in range(2))
+        self._driven, self._drives = ([pair[k] for pair in controls] for k in range(2))
 
     @property
     def nu(self) -> int:
@@ -96,16 +96,16 @@ class MujocoOrder:
         return RobotState(q[..., self._coordinates], v[..., self._velocities])
 
     def ctrl(self, control: Any) -> Array:
-        """MuJoCo's ctrl (..., nu) of a control (..., number of `robot.actuators`); zero for actuators that the robot lacks."""
-        given = self.robot._checked("control", control, len(self.robot.actuators))
+        """MuJoCo's ctrl (..., nu) of a control (..., number of `robot.controls`); zero for actuators that the robot lacks."""
+        given = self.robot._checked("control", control, len(self.robot.controls))
         result = np.zeros((*given.shape[:-1], self.nu))
         result[..., self._driven] = given[..., self._drives]
         return result
 
     def control(self, ctrl: Any) -> Array:
-        """The control (..., number of `robot.actuators`) of MuJoCo's ctrl (..., nu)."""
+        """The control (..., number of `robot.controls`) of MuJoCo's ctrl (..., nu)."""
         given = self.robot._checked("ctrl", ctrl, self.nu)
-        result = np.empty((*given.shape[:-1], len(self.robot.actuators)))
+        result = np.empty((*given.shape[:-1], len(self.robot.controls)))
         result[..., self._drives] = given[..., self._driven]
         return result
 
@@ -174,13 +174,16 @@ def _matched_joints(robot: System, model: Any) -> list[MovingJoint]:
     return [j for j in matched if j is not None]
 
 
-def _matched_actuators(robot: System, model: Any, joints: Sequence[MovingJoint]) -> list[tuple[int, int]]:
-    """Pairs of numbers, of MuJoCo's first control of an actuator and of the robot's actuator, that have one name. An actuator
-    without a name has the one that the reader of MJCF files gives it."""
-    left, first = {a.name: k for k, a in enumerate(robot.actuators)}, first_controls(model)
+def _matched_controls(robot: System, model: Any, joints: Sequence[MovingJoint]) -> list[tuple[int, int]]:
+    """Pairs of numbers of controls, MuJoCo's and the robot's, of actuators that have one name. An actuator without a name has
+    the one that the reader of MJCF files gives it."""
+    first, place, left = first_controls(model), 0, dict[str, range]()
+    for x in robot.actuators:
+        left[x.name] = range(place, place + len(x.controls))
+        place += len(x.controls)
     read = read_actuators(model, [j.name for j in joints], robot._couplings)
     names = {a: model.actuator(a).name for a in range(len(first))} | {a: actuator.name for a, actuator in read.items()}
-    pairs = [(int(first[a]), left.pop(name)) for a, name in names.items() if name in left]
+    pairs = [(int(first[a]) + i, k) for a, name in names.items() if name in left for i, k in enumerate(left.pop(name))]
     if left:
         raise ValueError(f"MuJoCo's model has no actuator {next(iter(left))!r}, as {robot.name} has; it must have them all")
     return sorted(pairs)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..model.model import Model, MovingJoint
+from ..model.types import controls_of
 from ..names import choose_from
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -16,7 +17,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class ReferenceConfigurations(Mapping[str, Array]):
     """Configurations (nq,) by name, read-only. Joints without coordinates there are where they are in `neutral()`.
 
-    `control(name)` are the controls (nu,) that go with one, in the order of `robot.actuators`: zeros where the file has none.
+    `control(name)` are the controls (nu,) that go with one, in the order of `robot.controls`: zeros where the file has none.
     """
 
     def __init__(
@@ -26,7 +27,7 @@ class ReferenceConfigurations(Mapping[str, Array]):
         self._coordinates = {c.name: dict(c.coordinates) for c in model.configurations}
         self._joints = [j for j in joints if j.q_slice.stop > j.q_slice.start]
         self._controls = {c.name: dict(c.controls) for c in model.configurations}
-        self._actuators = [a.name for a in model.actuators]
+        self._names = list(controls_of(model.actuators))
         self._neutral, self._closed = neutral, closed
         self._found: dict[str, Array] = {}
 
@@ -41,7 +42,7 @@ class ReferenceConfigurations(Mapping[str, Array]):
     def control(self, name: str) -> Array:
         """The controls (nu,) that the file gives with a configuration. Raises KeyError for a name that is none."""
         self._require(name)
-        return np.array([self._controls[name].get(actuator, 0.0) for actuator in self._actuators])
+        return np.array([self._controls[name].get(control, 0.0) for control in self._names])
 
     def _require(self, name: str) -> None:
         if name not in self._coordinates:

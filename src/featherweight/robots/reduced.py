@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..model.description import Description
 from ..model.editing.acting import without_joints
 from ..model.editing.kept_sensors import with_sensors_of_rest
-from ..model.types import Inertia, ModelError, Vector, dot
+from ..model.types import Inertia, ModelError, Vector, controls_of, dot
 
 
 def unconstrained(description: Description) -> Description:
@@ -24,7 +24,7 @@ def unconstrained(description: Description) -> Description:
         raise ModelError(f"{description.source}: {', '.join(lost)} hang on dependent bodies, so there is no independent tree")
     tendons, actuators = without_joints(description, left_out)
     shapes = tuple(s for s in description.shapes if s.body not in gone)
-    drives, touching = {a.name for a in actuators}, {s.name for s in shapes}
+    drives, touching = controls_of(actuators), {s.name for s in shapes}
     result = replace(
         description,
         name=f"unconstrained_{description.name}",

@@ -29,8 +29,8 @@ class Adhesion(NamedTuple):
 def adhesion_of(forces: ForcesAtJoints, links: Sequence[tuple[str | None, str | None]]) -> Adhesion:
     """Return the adhesion of a robot's drives, for candidates between these links."""
     drives = forces.sticky
-    sticks = [[forces.actuators[k].adhesion in pair for pair in links] for k in drives]
-    gears = [forces.actuators[k].gear for k in drives]
+    sticks = [[forces.parts[k].adhesion in pair for pair in links] for k in drives]
+    gears = [forces.parts[k].gear for k in drives]
     return Adhesion(np.array(drives, np.int64), np.array(gears, float), np.array(sticks, bool).reshape(len(drives), len(links)))
 
 

@@ -1,4 +1,4 @@
-"""What drives make of their controls: activations, gains that change with length and velocity, muscles.
+"""What drives make of their controls: activations, gains that change with length and velocity, muscles, servos on a circle.
 
     integrator      a' = u
     filter          a' = (u - a) / T
@@ -8,6 +8,7 @@ and with the activation a in place of the control, where there is one,
 
     gain            (g0 + g1 l + g2 l') u + b0 + b1 l + b2 l'
     muscle          -F (a FL(L) FV(V) + FP(L))      L = (l - slack) / optimum, V = l' / (fastest optimum)
+    on a circle     gain (u - l), where l is an angle: for the u nearest l of those that are alike
 
 as in MuJoCo (chapter Computation of its documentation, section Actuation model, and chapter Modeling, section Muscles). FL
 rises from the least length to 1 and falls to the greatest by parabolas that meet half way; FV is (1 + V)² where the muscle
@@ -17,16 +18,27 @@ shortens, and a parabola up to `lengthening`; FP is a parabola up to half the gr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import pi, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..engine.loops.array_types import Integers, Matrix, Vector
 from ..model.types import Activation, ActivationType, Actuator
+from .controllers import (
+    Controllers,
+    DrivesNow,
+    circle_of,
+    controllers_of,
+    held_states,
+    parts_of,
+    whole_turns,
+    write_controllers,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-INTEGRATOR, FILTER, EXACT_FILTER, MUSCLE = range(4)
+INTEGRATOR, FILTER, EXACT_FILTER, MUSCLE, CONTROLLED = range(5)
 KINDS = {
     ActivationType.INTEGRATOR: INTEGRATOR,
     ActivationType.FILTER: FILTER,
@@ -38,11 +50,14 @@ AFFINE, OF_MUSCLE = range(2)
 
 
 class Activations(NamedTuple):
-    """Drives whose controls change an activation, or none."""
+    """Drives whose controls change an activation, and states of servos and motors, or none."""
 
     drive: Integers  # (na,)
+    control: Integers  # (na,) its place
     kind: Integers  # (na,)
-    values: Matrix  # (na, 9) two times, smoothing, least and greatest activation and control, step, whether early
+    # (na, 11) two times, smoothing, least and greatest activation and control, step, whether early, circle (-1: a rotation
+    # vector), gear
+    values: Matrix
 
 
 class Curves(NamedTuple):
@@ -50,73 +65,99 @@ class Curves(NamedTuple):
 
     drive: Integers  # (k,)
     kind: Integers  # (k,)
-    # (k, 13) gear, and g0, g1, g2, b0, b1, b2, least and greatest control; or numbers of a muscle
+    # (k, 13) gear, and g0, g1, g2, b0, b1, b2, least and greatest control, circle; or numbers of a muscle
     values: Matrix
 
 
 class DriveLaws(NamedTuple):
-    """Activations and curves of drives, and the rows and coordinates that they act on."""
+    """Laws of drives, and the rows and coordinates that they act on."""
 
+    control: Integers  # (drives,) the place of each drive's control, -1 for none
     activations: Activations
     curves: Curves
-    row: Integers  # (nu,)
-    at: Integers  # (nu,)
+    controllers: Controllers
+    row: Integers  # (drives,)
+    at: Integers  # (drives,)
 
 
 def is_curved(a: Actuator) -> bool:
     """Whether the force of a drive is no linear function of its length, velocity and control."""
-    return a.muscle is not None or any(a.slopes)
+    return a.muscle is not None or any(a.slopes) or turns(a) > 0.0
 
 
-def activations_of(actuators: Sequence[Actuator], step: float) -> Activations:
-    """Return the activations of drives; those of exact filters for a step [s]."""
-    have = [(k, a, a.activation) for k, a in enumerate(actuators) if a.activation is not None]
-    return Activations(
-        np.array([k for k, _, _ in have], np.int64),
-        np.array([KINDS[x.type] for _, _, x in have], np.int64),
-        np.array([_numbers(x, a, step) for _, a, x in have], float).reshape(-1, 9),
+def turns(a: Actuator) -> float:
+    """Return the turn of the circle on which a servo's set point is; 0 for others."""
+    servo = a.muscle is None and not any(a.slopes) and a.gain != 0.0 and a.gain == -a.bias[1]
+    plain = a.servo is None and a.orientation is None
+    followed = a.activation is None or a.activation.type is ActivationType.INTEGRATOR
+    return circle_of(a) if servo and plain and followed else 0.0
+
+
+def laws_of(actuators: Sequence[Actuator], gears: Array, row: Array, at: Array, step: float) -> DriveLaws:
+    """Return the laws of the drives that actuators are made of, for a step [s]; `gears` (drives,) are from their lengths to the
+    coordinates that they act on."""
+    place: list[int] = []
+    states: list[tuple[int, int, int, tuple[float, ...]]] = []
+    curved: list[tuple[int, int, tuple[float, ...]]] = []
+    control = 0
+    for a in actuators:
+        first, parts, count = len(place), parts_of(a), len(a.controls)
+        place += [control + min(i, count - 1) if count else -1 for i in range(len(parts))]
+        if a.activation is not None:
+            x = a.activation
+            states += [(k, place[k], KINDS[x.type], _numbers(x, a, step, k == first)) for k in range(first, len(place))]
+        for low, high, time in held_states(a, step):
+            states.append((first, 0, CONTROLLED, (0.0, 0.0, 0.0, low, high, 0.0, 0.0, time, 0.0, 0.0, 0.0)))
+        if is_curved(a):
+            curved.append((first, AFFINE if a.muscle is None else OF_MUSCLE, _curve(a, float(gears[first]))))
+        control += count
+    activations = Activations(
+        np.array([x[0] for x in states], np.int64),
+        np.array([x[1] for x in states], np.int64),
+        np.array([x[2] for x in states], np.int64),
+        np.array([x[3] for x in states], float).reshape(-1, 11),
     )
+    curves = Curves(
+        np.array([x[0] for x in curved], np.int64),
+        np.array([x[1] for x in curved], np.int64),
+        np.array([x[2] for x in curved], float).reshape(-1, 13),
+    )
+    return DriveLaws(np.array(place, np.int64), activations, curves, controllers_of(actuators, step), row, at)
 
 
-def _numbers(x: Activation, a: Actuator, step: float) -> tuple[float, ...]:
+def _numbers(x: Activation, a: Actuator, step: float, first: bool) -> tuple[float, ...]:
     T = max(x.time_constant, TINY)
     exact = T * (1.0 - np.exp(-step / T)) if x.type is ActivationType.EXACT_FILTER else step
-    return (x.time_constant, x.deactivation, x.smoothing, *x.range, *a.control, exact, float(x.early))
-
-
-def curves_of(actuators: Sequence[Actuator], gears: Array) -> Curves:
-    """Return the drives with gains that change; `gears` (nu,) are from their lengths to the coordinates that they act on."""
-    have = [(k, a) for k, a in enumerate(actuators) if is_curved(a)]
-    return Curves(
-        np.array([k for k, _ in have], np.int64),
-        np.array([AFFINE if a.muscle is None else OF_MUSCLE for _, a in have], np.int64),
-        np.array([_curve(a, float(gears[k])) for k, a in have], float).reshape(-1, 13),
-    )
+    circle = -float(first) if a.orientation is not None else turns(a)
+    return (x.time_constant, x.deactivation, x.smoothing, *x.range, *a.control, exact, float(x.early), circle, a.gear)
 
 
 def _curve(a: Actuator, gear: float) -> tuple[float, ...]:
     low, high = (-np.inf, np.inf) if a.activation is not None else a.control
     if a.muscle is None:
-        return (gear, a.gain, *a.slopes, *a.bias, low, high, 0.0, 0.0, 0.0, 0.0)
+        return (gear, a.gain, *a.slopes, *a.bias, low, high, turns(a), 0.0, 0.0, 0.0)
     m, p = a.muscle, a.muscle.at_rest or a.muscle
     active = m.peak, m.optimum, m.slack, *m.lengths, m.fastest, m.lengthening
     return (gear, *active, p.peak, p.optimum, p.slack, p.lengths[1], p.passive)
 
 
-def write_drive_inputs(
-    laws: DriveLaws, act: Vector, coordinates: Vector, rates: Vector, inputs: Vector, act_rate: Vector
-) -> None:
-    """Change `inputs` (nu,), the controls, into what the linear laws of drives take; write the rates of activations."""
+def write_drive_inputs(laws: DriveLaws, now: DrivesNow) -> None:
+    """Write what the linear laws of drives take, by the controls, and the rates of activations."""
     x, y = laws.activations, laws.curves
+    control, act, inputs = now.control, now.act, now.inputs
+    for k in range(len(inputs)):
+        inputs[k] = control[laws.control[k]] if laws.control[k] >= 0 else 0.0
     for j in range(len(x.drive)):
-        k = x.drive[j]
-        u = min(max(inputs[k], x.values[j, 5]), x.values[j, 6])
-        act_rate[j] = activation_rate(x, j, u, act[j])
-        inputs[k] = next_activation(x, j, act[j], act_rate[j]) if x.values[j, 8] > 0.0 else act[j]
+        if x.kind[j] == CONTROLLED:
+            continue
+        u = min(max(control[x.control[j]], x.values[j, 5]), x.values[j, 6])
+        now.act_rate[j] = activation_rate(x, j, u, act[j])
+        inputs[x.drive[j]] = next_activation(x, j, act[j], now.act_rate[j]) if x.values[j, 8] > 0.0 else act[j]
     for j in range(len(y.drive)):
         k, gear = y.drive[j], y.values[j, 0]
-        length, velocity = gear * coordinates[laws.at[k]], gear * rates[laws.row[k]]
+        length, velocity = gear * now.coordinates[laws.at[k]], gear * now.rates[laws.row[k]]
         inputs[k] = curved_force(y, j, inputs[k], length, velocity)
+    write_controllers(laws.controllers, laws.at, laws.row, now)
 
 
 def activation_rate(x: Activations, j: int, u: float, a: float) -> float:
@@ -148,11 +189,27 @@ def next_activation(x: Activations, j: int, a: float, rate: float) -> float:
     return min(max(following, x.values[j, 3]), x.values[j, 4])  # type: ignore[no-any-return]
 
 
+def reanchor(laws: DriveLaws, act: Vector, coordinates: Vector) -> None:
+    """Change activations of servos on a circle into the ones nearest to their lengths, of those that are alike, and rotation
+    vectors into those of at most half a turn."""
+    x = laws.activations
+    for j in range(len(x.drive)):
+        circle = x.values[j, 9]
+        if circle > 0.0:
+            act[j] -= whole_turns(act[j] - x.values[j, 10] * coordinates[laws.at[x.drive[j]]], circle)
+        elif circle < 0.0:
+            angle = sqrt(act[j] * act[j] + act[j + 1] * act[j + 1] + act[j + 2] * act[j + 2])
+            if angle > pi:
+                for i in range(3):
+                    act[j + i] *= 1.0 - whole_turns(angle, 2.0 * pi) / angle
+
+
 def curved_force(y: Curves, j: int, u: float, length: float, velocity: float) -> float:
     """Return the force of a drive before its limits and its gear."""
     v = y.values[j]
     if y.kind[j] == AFFINE:
         u = min(max(u, v[7]), v[8])
+        u -= whole_turns(u - length, v[9])
         gain = v[1] + v[2] * length + v[3] * velocity
         return gain * u + v[4] + v[5] * length + v[6] * velocity  # type: ignore[no-any-return]
     L, V = (length - v[3]) / v[2], velocity / max(v[2] * v[6], TINY)

@@ -18,7 +18,8 @@ from ..robot.robot import Robot
 from ..robot.tendons.length_functions import LengthFunctions
 from ..robot.tendons.tendon_table import length_table
 from ..robot.tendons.wrapping import angle_of
-from .drive_inputs import DriveLaws, activations_of, curves_of, is_curved, write_drive_inputs
+from .controllers import DrivesNow, parts_of
+from .drive_inputs import DriveLaws, is_curved, laws_of, write_drive_inputs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Number = Any  # a float, an array of floats, or an expression that is traced
@@ -94,10 +95,12 @@ def add_drive_forces(
 
 
 @partial(CompiledKernel, fused=False)
-def write_inputs_of_many(laws: DriveLaws, act: Matrix, q: Matrix, rates: Matrix, inputs: Matrix, act_rate: Matrix) -> None:
-    """Change controls (robots, nu) into inputs of the linear laws (see `write_drive_inputs`)."""
+def write_inputs_of_many(
+    laws: DriveLaws, control: Matrix, act: Matrix, q: Matrix, rates: Matrix, inputs: Matrix, act_rate: Matrix
+) -> None:
+    """Write the inputs of the linear laws (robots, drives); see `write_drive_inputs`."""
     for i in range(len(inputs)):
-        write_drive_inputs(laws, act[i], q[i], rates[i], inputs[i], act_rate[i])
+        write_drive_inputs(laws, DrivesNow(control[i], act[i], q[i], rates[i], inputs[i], act_rate[i]))
 
 
 def _numbered(names: Sequence[str]) -> Array:
@@ -154,11 +157,12 @@ class ForcesAtJoints:
 
     def __init__(self, robot: Robot, actuators: Sequence[Actuator], step: float = 0.0) -> None:
         self.robot, self.actuators = robot, tuple(actuators)
+        self.parts = tuple(part for a in self.actuators for part in parts_of(a))  # what each drive of `drives` is
         self.tendons = tuple(t for t in robot.model.tendons if acts(t, self.actuators))
         self.joint_rows = len(robot.model.tree.parent)
         self.lengths = self._lengths()
         of_joints = [j for j in robot.model.joints for _ in range(j.type.nv)]
-        at_frames = [a.name for a in self.actuators if a.at is not None]
+        at_frames = [a.name for a in self.parts if a.at is not None]
         self.held_rows = self.lengths.table.held if self.lengths else ()
         owners = [x.name for x in self.held_rows]
         self.held = np.concatenate([np.full(self.rows - len(owners), -1), _numbered(owners)])
@@ -189,8 +193,7 @@ class ForcesAtJoints:
         self.turning_springs = len(turning) > 0
         self._sprung = np.flatnonzero(self.stiffness)
         self.drives = self._of_actuators()
-        activations, curves = activations_of(self.actuators, step), curves_of(self.actuators, self.drives.values[0])
-        self.laws = DriveLaws(activations, curves, self.drives.row, self.drives.at)
+        self.laws = laws_of(self.actuators, self.drives.values[0], self.drives.row, self.drives.at, step)
 
     def _lengths(self) -> LengthFunctions | None:
         """Lengths of tendons, drives at frames, and joints that follow others not in proportion and have forces, if any."""
@@ -204,7 +207,7 @@ class ForcesAtJoints:
         }
         asked |= {p.leader for p in robot.proportions() if p.row in asked}
         followers = {f.row for f in robot.followers()} & asked - carried
-        forces = [a.at for a in self.actuators if a.at is not None]
+        forces = [a.at for a in self.parts if a.at is not None]
         held = robot.model.held_loops or robot.model.held_couplings or robot.model.held_lengths
         if not (self.tendons or forces or followers or held):
             return None
@@ -228,12 +231,13 @@ class ForcesAtJoints:
     @property
     def plain(self) -> bool:
         """Whether forces are those of joints with coordinates of their own, by linear laws: others have no derivatives."""
-        return self.lengths is None and not self.na and not len(self.laws.curves.drive) and not self.sticky
+        curved = len(self.laws.curves.drive) or len(self.laws.controllers.drive)
+        return self.lengths is None and not self.na and not curved and not self.sticky
 
     @property
     def sticky(self) -> list[int]:
         """Numbers of the drives that pull contacts together."""
-        return [k for k, a in enumerate(self.actuators) if a.adhesion is not None]
+        return [k for k, a in enumerate(self.parts) if a.adhesion is not None]
 
     @property
     def na(self) -> int:
@@ -301,7 +305,7 @@ class ForcesAtJoints:
         frames = itertools.count(self.joint_rows + len(self.tendons))
         leaders = {p.row: p for p in self.robot.proportions()}
         places, numbers = [], []
-        for a in self.actuators:
+        for a, whole in ((part, x) for x in self.actuators for part in parts_of(x)):
             gear, b0, g0 = a.gear, a.bias[0], a.gain
             if a.adhesion is not None:  # on no row: see `adhesion`
                 places.append(0)
@@ -321,8 +325,8 @@ class ForcesAtJoints:
                 remedy = "put it on one of " + ", ".join(dict.fromkeys(self.names[k] for k in np.flatnonzero(self.at >= 0)))
                 raise ValueError(f"actuator {a.name!r} is on {a.tendon or a.joint!r}, {problem}; {remedy}")
             places.append(r)
-            linear = (g0, b0, *a.bias[1:]) if not is_curved(a) else (1.0, 0.0, 0.0, 0.0)
-            control = a.control if not is_curved(a) and a.activation is None else (-np.inf, np.inf)
+            linear = (g0, b0, *a.bias[1:]) if not is_curved(whole) else (1.0, 0.0, 0.0, 0.0)
+            control = a.control if not is_curved(whole) and a.activation is None else (-np.inf, np.inf)
             numbers.append((gear, *linear, *control, *a.force))
         rows, values = np.array(places, dtype=np.int64), np.array(numbers, dtype=float).reshape(len(numbers), 9).T.copy()
         gears = {a.tendon: a.gear for a in self.actuators}
@@ -335,9 +339,14 @@ class ForcesAtJoints:
         return Drives(rows, np.maximum(self.at[rows], 0), values, np.array([*bounds], np.int64), bounded)
 
     @property
+    def owner(self) -> Array:
+        """Number of the actuator that each drive is of."""
+        return np.repeat(np.arange(len(self.actuators)), [len(parts_of(a)) for a in self.actuators])
+
+    @property
     def nu(self) -> int:
         """Number of controls."""
-        return len(self.actuators)
+        return sum(len(a.controls) for a in self.actuators)
 
     def map(self, q: Array) -> Array | None:
         """S(q) (..., rows, nv); None for the identity."""
@@ -384,20 +393,20 @@ class ForcesAtJoints:
         return ordered_sum(0.5 * k * stretched * stretched)
 
     def drive_inputs(self, x: Array, rates: Array, control: Array, activation: Array) -> Array:
-        """Return inputs (robots, nu) of controls (robots, nu) at coordinates x and velocities (robots, rows) of all rows, by
-        activations (robots, na)."""
+        """Return inputs (robots, drives) of controls (robots, nu) at coordinates x and velocities (robots, rows) of all rows,
+        by activations (robots, na)."""
         if self.plain:
             return control
-        inputs = np.array(control, np.float64, order="C")
-        a, x, rates = (np.ascontiguousarray(y, np.float64) for y in (activation, x, rates))
-        write_inputs_of_many(self.laws, a, x, rates, inputs, np.zeros(a.shape))
+        inputs = np.zeros((len(control), len(self.parts)))
+        u, a, x, rates = (np.ascontiguousarray(y, np.float64) for y in (control, activation, x, rates))
+        write_inputs_of_many(self.laws, u, a, x, rates, inputs, np.zeros(a.shape))
         return inputs
 
     def of_drives(
         self, q: Array, v: Array, control: Array, values: Array | None = None, activation: Array | None = None
     ) -> Array:
         """Joint forces (..., nv) of the actuators for controls (..., nu) and activations (..., na), by their numbers or others
-        (robots, 9, nu); activations are zero unless given."""
+        (robots, 9, drives); activations are zero unless given."""
         S, batch = self.map(q), q.shape[:-1]
         rates = v if S is None else ordered_sum(S * v[..., None, :])
         act = np.zeros((*batch, self.na)) if activation is None else activation

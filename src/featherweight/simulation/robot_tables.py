@@ -81,7 +81,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
     return RobotStages(
         numbers=_numbers(model, contacts),
         state=StateAndInputs.of_sizes(np.array(robot.neutral()), nv, nu, len(robot.bodies), na),
-        point=StagePoint.of_sizes(nq, nv, rows, count, nu, na, _joint_map(forces)),
+        point=StagePoint.of_sizes(nq, nv, rows, count, len(forces.parts), na, _joint_map(forces)),
         step=StepArrays.of_sizes(nq, nv, na),
         rounds=RungeKuttaArrays.of_sizes(nv, na),
         midpoint=MidpointArrays.of_sizes(nq + count, nv),
@@ -214,7 +214,8 @@ def _numbers(model: StepModel, contacts: ContactStage) -> RobotNumbers:
 
 def _laws(forces: ForcesAtJoints) -> DriveLaws:
     x = forces.laws
-    return DriveLaws(_copies(x.activations), _copies(x.curves), x.row.copy(), x.at.copy())
+    activations, curves, controllers = (_copies(y) for y in (x.activations, x.curves, x.controllers))
+    return DriveLaws(x.control.copy(), activations, curves, controllers, x.row.copy(), x.at.copy())
 
 
 def _joint_map(forces: ForcesAtJoints) -> Array:

@@ -31,8 +31,9 @@ from ..engine.loops.array_types import Matrix, Vector
 from ..engine.loops.kernels import call_machine
 from ..model.tree import FLOATING, SPHERICAL
 from ..robot.tendons.lengths import write_lengths
+from .controllers import DrivesNow
 from .drag import add_drag
-from .drive_inputs import next_activation, write_drive_inputs
+from .drive_inputs import next_activation, reanchor, write_drive_inputs
 from .forces import (
     ForcesAtJoints,
     Numbers,
@@ -173,8 +174,8 @@ def write_rows(s: RobotStages) -> None:
 def write_inputs(s: RobotStages) -> None:
     """Write what drives make of the controls, and rates of activations, with velocities of rows as they are there."""
     p = s.point
-    copy(s.state.control, p.inputs)
-    write_drive_inputs(s.joints.laws, p.act, p.coordinates, p.row_velocity, p.inputs, p.act_rate)
+    now = DrivesNow(s.state.control, p.act, p.coordinates, p.row_velocity, p.inputs, p.act_rate)
+    write_drive_inputs(s.joints.laws, now)
 
 
 def write_given(s: RobotStages) -> None:
@@ -368,6 +369,7 @@ def write_next_activations(s: RobotStages) -> None:
     p = s.point
     for j in range(len(p.act)):
         s.step.act[j] = next_activation(s.joints.laws.activations, j, s.state.act[j], p.act_rate[j])
+    reanchor(s.joints.laws, s.step.act, p.coordinates)
 
 
 def runge_kutta(s: RobotStages) -> int:

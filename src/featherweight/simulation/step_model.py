@@ -40,7 +40,7 @@ class StepModel:
         if self.in_fluid and integrator == "midpoint":
             raise ValueError(f"{robot.name}: drag in a fluid is of the integrators 'semi-implicit' and 'rk4'; take one of them")
         if forces.sticky and integrator != "semi-implicit":
-            name = forces.actuators[forces.sticky[0]].name
+            name = forces.parts[forces.sticky[0]].name
             raise ValueError(f"{robot.name}: adhesion (actuator {name!r}) is of the integrator 'semi-implicit'; take that one")
         self.moving = robot
         self.middle_armature = np.zeros(0)

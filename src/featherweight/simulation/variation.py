@@ -20,7 +20,7 @@ def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armatur
     """Fields of `VariedArrays` for factors by name, inertial parameters and armatures; raises as `Simulation.vary` does."""
     forces, contacts, robots = fleet.model.forces, fleet.contacts, len(fleet.q)
     n = len(forces.damping)
-    sizes = {"friction": 1, "joint_friction": n, "damping": n, "stiffness": n, "gains": forces.nu}
+    sizes = {"friction": 1, "joint_friction": n, "damping": n, "stiffness": n, "gains": len(forces.actuators)}
     factor = {name: _factors(name, x, robots, sizes[name], forces.joint_rows) for name, x in given.items() if x is not None}
     varied: dict[str, Array] = {}
     if "friction" in factor:
@@ -37,7 +37,7 @@ def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armatur
             varied[name] = factor[name] * getattr(forces, name)
     if "gains" in factor:
         drives = np.tile(forces.drives.values, (robots, 1, 1))
-        drives[:, 1:5] *= factor["gains"][:, None]  # gain and bias
+        drives[:, 1:5] *= factor["gains"][:, None, forces.owner]  # gain and bias
         varied["drives"] = drives
     implicit = passive and fleet.model.integrator == "semi-implicit" and bool({"damping", "stiffness"} & set(varied))
     if len(fleet.model.middle_armature):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ..types import Configuration
+from ..types import Configuration, controls_of
 from .notes import noted
 from .references import D
 
@@ -13,12 +13,12 @@ from .references import D
 def with_coordinates_of(d: D, joints: Collection[str]) -> D:
     """The description with coordinates of these joints alone, and controls of the actuators that are there; configurations
     that have no coordinates left go, and are noted."""
-    actuators = {a.name for a in d.actuators}
+    controls = controls_of(d.actuators)
     kept = [
         replace(
             c,
             coordinates=tuple((name, x) for name, x in c.coordinates if name in joints),
-            controls=tuple((name, u) for name, u in c.controls if name in actuators),
+            controls=tuple((name, u) for name, u in c.controls if name in controls),
         )
         for c in d.configurations
     ]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..types import ROOT_JOINT, Contents, LengthTie, ModelError
+from ..types import ROOT_JOINT, Contents, LengthTie, ModelError, controls_of
 from .acting import renamed_drive, renamed_tendon
 from .kept_sensors import renamed_sensor
 from .references import D, grounded, unknown
@@ -66,6 +66,8 @@ def with_names(d: D, new: Rename) -> D:
     def on(body: str | None) -> str | None:
         return None if body is None else new(body)
 
+    drives = tuple(renamed_drive(a, new) for a in d.actuators)
+    control = dict(zip(controls_of(d.actuators), controls_of(drives), strict=True))
     return replace(
         d,
         bodies=tuple(replace(b, name=new(b.name)) for b in d.bodies),
@@ -88,12 +90,12 @@ def with_names(d: D, new: Rename) -> D:
         dependent=tuple(map(new, d.dependent)),
         shapes=tuple(replace(s, name=new(s.name), body=on(s.body)) for s in d.shapes),
         tendons=tuple(renamed_tendon(t, new) for t in d.tendons),
-        actuators=tuple(renamed_drive(a, new) for a in d.actuators),
+        actuators=drives,
         configurations=tuple(
             replace(
                 c,
                 coordinates=tuple((joint if joint == ROOT_JOINT else new(joint), x) for joint, x in c.coordinates),
-                controls=tuple((new(actuator), u) for actuator, u in c.controls),
+                controls=tuple((control[name], u) for name, u in c.controls),
             )
             for c in d.configurations
         ),

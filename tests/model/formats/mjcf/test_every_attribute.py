@@ -31,6 +31,7 @@ FILE = """<mujoco><compiler/><option><flag/></option>
   <body name="c"><joint name="c" axis="0 1 0"/><geom size=".1"/></body>
   <body name="d"><joint name="d" axis="0 1 0"/><geom size=".1"/></body>
   <body name="e"><freejoint name="free"/><geom size=".1"/></body>
+  <body name="h"><joint name="ball" type="ball"/><geom size=".1"/></body>
   <body name="f"><freejoint/><geom size=".1"/></body><body name="g"><freejoint/><geom size=".1"/></body></worldbody>
 <contact><pair name="p" geom1="floor" geom2="a"/><exclude body1="a" body2="b"/></contact>
 <tendon><fixed name="t"><joint joint="a" coef="1"/></fixed><fixed name="u"><joint joint="c" coef="1"/></fixed>
@@ -81,7 +82,7 @@ SAMPLES = {
     "actuator/motor": FORCES,
     "actuator/position": f'{FORCES} kp="3" kv="1" dampratio="1" timeconst=".1" inheritrange="1"',
     "actuator/velocity": f'{FORCES} kv="3"',
-    "keyframe/key": f'qpos="{" ".join(25 * ["1"])}" qvel="{" ".join(22 * ["1"])}" ctrl="1 0 0 0"',
+    "keyframe/key": f'qpos="{" ".join(29 * ["1"])}" qvel="{" ".join(25 * ["1"])}" ctrl="1 0 0 0"',
 }
 """For each element the attributes that change motion, with a value that is not the default."""
 
@@ -165,7 +166,7 @@ WITH_WHAT_IS_LISTED = {
     "option": "magnetic wind",  # of magnetometers; in a fluid, which is listed
     "worldbody/body/joint": "actuatorgravcomp",  # part of `gravcomp`
     "worldbody/body/geom": "fluidcoef fluidshape",
-    "actuator/general": "actdim ffrange velrange input",  # of states that users compute, and of controllers
+    "actuator/general": "actdim ffrange velrange input",  # of states that users compute; of servos, tried below
     "actuator/.*": "cranklength cranksite slidersite",  # of cranks, which are listed
     "actuator/(motor|position|velocity)": "refsite lengthrange",  # as of `general`
 }
@@ -182,7 +183,20 @@ SHOWN_OR_RESOLVED = {
     "actuator/general": "inheritrange",
 }
 WITHOUT_EFFECT = (OF_MUJOCOS_SOLVER, WITH_WHAT_IS_LISTED, SHOWN_OR_RESOLVED)
-OTHERS = ("orientation", "pid", "dcmotor")
+SERVOS = {
+    "orientation": ('joint="ball" kp="1" kv="1"', 'kp="2" kv="2" dampratio="1" input="quat"'),
+    "dcmotor": (
+        'joint="a" motorconst=".1" resistance="1" input="pos" controller="1 1 1"',
+        'resistance="2" motorconst=".2" nominal="1 2 3" inductance=".1" thermal="1 2 0 .1 20 25" saturation="1" cogging="1 2" '
+        'lugre="1 1 1 1 1" input="pos vel" controller="2"',
+    ),
+    "pid": (
+        'joint="a" kp="1" kv="1" ki="1" input="pos vel ff"',
+        'kp="2" kv="2" dampratio="1" ki="2" imax="1" slewmax="1" input="pos" posrange="-1 1" velrange="-1 1" ffrange="-1 1" '
+        'inheritrange="1"',
+    ),
+}
+"""Attributes beside which others mean something, and those others, of actuators that `general` cannot stand for."""
 
 
 def schema() -> dict[str, set[str]]:
@@ -251,17 +265,23 @@ def test_what_changes_motion_changes_the_description_or_its_report(path: str) ->
             assert seen(changed(root, path, key, value)) != seen(root), f"{path}@{key} is ignored without a word"
 
 
-@pytest.mark.parametrize("kind", OTHERS)
-def test_actuators_of_other_kinds_are_listed_whole(kind: str) -> None:
+@pytest.mark.parametrize("kind", SERVOS)
+def test_what_servos_and_motors_say_is_read(kind: str) -> None:
+    """Each attribute of their own, beside those of `general`; some need others beside them, which are in the file."""
     if f"actuator/{kind}" not in schema():
         pytest.skip("not in this version of MuJoCo")
-    own = {
-        "orientation": 'site="s" refsite="r" kp="1"',
-        "dcmotor": 'joint="a" motorconst=".1" resistance="1"', "pid": 'joint="a" kp="1"',
-    }  # fmt: skip
-    text = re.sub("<actuator>.*</actuator>", f"<actuator><{kind} {own[kind]}/></actuator>", FILE)
-    d = fw.read(text)
-    assert d.actuators == () and dict(d.unused)["actuators"].startswith("1 ")
+    beside, own = (parsed(attributes) for attributes in SERVOS[kind])
+    common = schema()["actuator/general"] - own.keys()
+    if mujoco.__version__.startswith(KNOWN):
+        assert schema()[f"actuator/{kind}"] - common == own.keys()
+    for key, value in own.items():
+        texts = []
+        for attributes in (beside, beside | {key: value}):
+            given = " ".join(f'{name}="{x}"' for name, x in attributes.items() if key != "dampratio" or name != "kv")
+            file = re.sub("<actuator>.*</actuator>", f"<actuator><{kind} {given}/></actuator>", FILE)
+            texts.append(file.replace('name="a" axis', 'name="a" range="-20 20" axis'))
+        before, after = (fw.read(text).actuators for text in texts)
+        assert len(before) == 1 and before != after, f"{kind}@{key} is ignored without a word"
 
 
 def test_each_attribute_that_mujoco_reads_is_tried_or_said_to_be_without_effect() -> None:

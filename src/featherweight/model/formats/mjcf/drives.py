@@ -8,21 +8,25 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...contact_rules import Softness
+from ...servos import UNBOUNDED
 from ...types import Actuator, Coupling, ModelError, as_vector
 from ..unsupported import Unsupported
 from ..xml import Names
 from .levers import Lever, Tendons
 from .numbers import disabled, first_controls
+from .servo_elements import read_servo
 from .softness import softness_of
 from .tendon_elements import as_range
 from .transmissions import DYNAMICS, TRANSMISSIONS, activation_of, muscle_of, transmission_of
 
-ALIKE = (("muscle", "muscle"), ("muscle", "none"))  # gains and biases of muscles
+SERVOS = ("pid", "dcmotor", "so3")
+ALIKE = (("muscle", "muscle"), ("muscle", "none"), ("pid", "affine"), ("dcmotor", "dcmotor"), ("so3", "so3"))  # gains, biases
 ACTUATORS = "actuators"  # that are not read, in a report
 
 
@@ -150,6 +154,7 @@ class MujocoForces:
             acts = transmission_of(self.mujoco, model, a, self._lever(a), joints, bodies)
             b0, b1, b2 = as_vector(model.actuator_biasprm[a, :3])
             g0, g1, g2 = as_vector(model.actuator_gainprm[a, :3])
+            servo, u = read_servo(model, a, self._curves(a)[0], clipped), first[a]
             muscle = muscle_of(self.mujoco, model, a, acts.offset)
             affine = int(model.actuator_biastype[a]) == self.mujoco.mjtBias.mjBIAS_AFFINE
             sloping = int(model.actuator_gaintype[a]) == self.mujoco.mjtGain.mjGAIN_AFFINE
@@ -159,7 +164,7 @@ class MujocoForces:
                 acts.gear,
                 1.0 if muscle else g0 + g1 * acts.offset if sloping else g0,
                 (b0 + b1 * acts.offset, b1, b2) if affine else (0.0, 0.0, 0.0),
-                as_range(model.actuator_ctrlrange[first[a]], clipped and model.actuator_ctrllimited[first[a]]),
+                UNBOUNDED if servo else as_range(model.actuator_ctrlrange[u], clipped and model.actuator_ctrllimited[u]),
                 as_range(model.actuator_forcerange[a], model.actuator_forcelimited[a]),
                 acts.tendon,
                 acts.at,
@@ -168,6 +173,8 @@ class MujocoForces:
                 muscle,
                 acts.adhesion,
             )
+            if servo:
+                actuators[a] = replace(actuators[a], **servo)
         return actuators
 
     def _obstacle(self, a: int) -> str:
@@ -181,16 +188,23 @@ class MujocoForces:
         if int(model.actuator_plugin[a]) >= 0:
             return "plugin"
         for field, kinds, known in (
-            ("actuator_dyntype", mujoco.mjtDyn, ("none", *DYNAMICS)),
-            ("actuator_gaintype", mujoco.mjtGain, ("fixed", "affine", "muscle")),
-            ("actuator_biastype", mujoco.mjtBias, ("none", "affine", "muscle")),
+            ("actuator_dyntype", mujoco.mjtDyn, ("none", *DYNAMICS, *SERVOS)),
+            ("actuator_gaintype", mujoco.mjtGain, ("fixed", "affine", "muscle", *SERVOS)),
+            ("actuator_biastype", mujoco.mjtBias, ("none", "affine", "muscle", *SERVOS)),
         ):
             word = _word(kinds(int(getattr(model, field)[a])))
             if word not in known:
                 return word
         gain, bias = self._curves(a)
-        if (gain, bias) not in ALIKE and "muscle" in (gain, bias):
+        if (gain, bias) not in ALIKE and {gain, bias} & {"muscle", *SERVOS}:
             return f"{gain} gain and {bias} bias"
+        if gain == "pid" and model.actuator_actlimited[a]:
+            return "pid with an actrange"
+        lever = self._lever(a)
+        if gain in SERVOS and lever is not None and lever.offset != 0.0:
+            return f"{gain} on a tendon whose length has a constant part"
+        if gain == "dcmotor" and model.actuator_dynprm[a, 7] > 0.0 and not model.actuator_ctrlspec[a] & 1:
+            return "dcmotor with a slewmax of no position"
         return "delayed" if np.any(getattr(model, "actuator_delay", np.zeros(a + 1))[a]) else ""
 
     def _curves(self, a: int) -> tuple[str, str]:

@@ -7,23 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from ...types import START, Configuration, JointType
+from ...types import START, Actuator, Configuration, JointType
 from ..xml import Names
 from .numbers import first_controls
 
 
 def read_configurations(
-    model: Any, joints: Mapping[int, tuple[str, JointType]], actuators: Mapping[int, str]
+    model: Any, joints: Mapping[int, tuple[str, JointType]], actuators: Mapping[int, Actuator]
 ) -> Iterator[Configuration]:
     """The configuration "qpos0", then the keyframes; one without a name is called by its number, as "key0".
 
-    `joints` are the names and types of MuJoCo's joints by number, `actuators` the names of those that are read.
+    `joints` are the names and types of MuJoCo's joints by number, `actuators` those that are read.
     """
     given = [model.key(k).name for k in range(model.nkey)]
     names, first = Names(given), first_controls(model)
     yield Configuration(names.new(START), _coordinates(model, model.qpos0, joints))
     for k, name in enumerate(given):
-        control = [(actuator, float(model.key_ctrl[k, first[a]])) for a, actuator in actuators.items()]
+        control = [
+            (name, float(model.key_ctrl[k, first[a] + i])) for a, x in actuators.items() for i, name in enumerate(x.controls)
+        ]
         given_controls = tuple(control) if any(u for _, u in control) else ()
         yield Configuration(name or names.new(f"key{k}"), _coordinates(model, model.key_qpos[k], joints), given_controls)
 
@@ -41,9 +43,9 @@ def _coordinates(
     return tuple(found)
 
 
-def unused_of_keyframes(model: Any, actuators: Mapping[int, str]) -> Iterator[tuple[str, str]]:
+def unused_of_keyframes(model: Any, actuators: Mapping[int, Actuator]) -> Iterator[tuple[str, str]]:
     """What else keyframes hold, in words."""
-    read = {int(first_controls(model)[a]) for a in actuators}
+    read = {int(first_controls(model)[a]) + i for a, x in actuators.items() for i in range(len(x.controls))}
     others = [u for u in range(model.nu) if u not in read]
     kinds = [
         ("velocities of keyframes", model.key_qvel),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from xml.etree.ElementTree import Element, SubElement
 
+from ...servos import DriveInput, Servo
 from ...types import (
     ActivationType,
     Actuator,
@@ -26,6 +27,7 @@ from ..urdf.numbers_written import written
 from ..xml import Names
 from .geom_elements import place, soften
 from .losses import Losses
+from .servo_elements import servo_attributes
 
 DYNAMICS = {
     ActivationType.INTEGRATOR: "integrator",
@@ -33,6 +35,7 @@ DYNAMICS = {
     ActivationType.EXACT_FILTER: "filterexact",
     ActivationType.MUSCLE: "muscle",
 }
+RANGES = {DriveInput.POSITION: "ctrlrange", DriveInput.VELOCITY: "velrange", DriveInput.FORCE: "ffrange"}
 MUSCLE_RANGE = (0.75, 1.05)  # of lengths over the optimum, by which a file says the latter
 AT_FRAMES = "the actuators {}, which act at frames in axes that MuJoCo's do not"
 
@@ -116,6 +119,8 @@ class DriveElements:
         element = SubElement(parent, "general", {"name": name} | acts)
         if a.muscle is not None:
             self._muscle(element, a.muscle)
+        elif a.servo is not None or a.orientation is not None:
+            self._servo(element, a)
         else:
             element.set("gainprm", written(a.gain, *(a.slopes if any(a.slopes) else ())))
             if any(a.slopes):
@@ -145,6 +150,10 @@ class DriveElements:
             return {"joint": str(a.joint)} | gear
         types = {j.name: j.type for j in self.d.joints}
         axes, wrench = (a.at.force_axes, a.at.torque_axes), tuple(a.gear * x for x in a.at.wrench)
+        if a.orientation is not None and (a.joint is not None or a.at.reference is not None):
+            if a.joint is not None:
+                return {"joint": a.joint}
+            return {"site": self._frame(a.at.frame), "refsite": self._frame(a.at.reference or a.at.frame)}
         if a.joint is not None and types.get(a.joint) in (JointType.SPHERICAL, JointType.FLOATING):
             ball = types[a.joint] is JointType.SPHERICAL
             in_parent = axes[1] is (Axes.REFERENCE if ball else Axes.WORLD)
@@ -157,6 +166,21 @@ class DriveElements:
     def _frame(self, frame: AnyFrame) -> str:
         f = frame if isinstance(frame, Frame) else self.named[frame]
         return self._site(f.name, f.body, Pose.of(f.placement, f.name))
+
+    def _servo(self, element: Element, a: Actuator) -> None:
+        if x := a.orientation:
+            numbers = {"gainprm": (x.stiffness,), "biasprm": (x.torque, -x.stiffness, -x.damping)}
+            given = numbers | {"gaintype": "so3", "biastype": "so3", "input": "quat" if x.quaternion else "expmap"}
+        else:
+            servo = a.servo or Servo()
+            given = servo_attributes(servo, a.motor)
+            keys = ["ctrlrange"] * 4 if a.motor else [RANGES[x] for x in servo.inputs]
+            if a.motor and len({*servo.ranges}) > 1:
+                self.lost.add("the ranges of the inputs of the motors {}, which differ", a.name)
+            for key, bounds in zip(keys, servo.ranges, strict=False):
+                self._bound(element, key, bounds, "actuators", a.name)
+        for key, value in given.items():
+            element.set(key, value if isinstance(value, str) else written(*value))
 
     @staticmethod
     def _muscle(element: Element, m: Muscle) -> None:

@@ -11,7 +11,7 @@ from .levers import Lever
 from .numbers import as_pose
 from .tendon_elements import as_range, tendon_names
 
-TRANSMISSIONS = ("joint", "ball joint", "free joint", "tendon", "site", "body")
+TRANSMISSIONS = ("joint", "ball joint", "free joint", "tendon", "site", "body", "so3")
 DYNAMICS = {
     "integrator": ActivationType.INTEGRATOR,
     "filter": ActivationType.FILTER,
@@ -47,9 +47,10 @@ def transmission_of(
     f, g, h, x, y, z = (float(c) for c in model.actuator_gear[a])
     if kind == kinds.mjTRN_BODY:
         return Transmission(bodies[k], gear=float(model.actuator_gear[a, 0]), adhesion=bodies[k])
-    if kind == kinds.mjTRN_SITE:
-        reference = int(model.actuator_trnid[a, 1])
-        axes = Axes.FRAME if reference < 0 else Axes.REFERENCE
+    turned = kind == getattr(kinds, "mjTRN_SO3", None)  # of later versions of MuJoCo
+    reference = int(model.actuator_trnid[a, 1])
+    if kind == kinds.mjTRN_SITE or (turned and reference >= 0):
+        axes = Axes.FRAME if reference < 0 or turned else Axes.REFERENCE
         frames = _site(model, k, bodies), None if reference < 0 else _site(model, reference, bodies)
         return Transmission(frames[0].name, at=FrameForce(frames[0], (f, g, h, x, y, z), frames[1], axes, axes))
     joint, body = joints[k], int(model.jnt_bodyid[k])
@@ -73,7 +74,7 @@ def _site(model: Any, k: int, bodies: Sequence[str]) -> Frame:
 def activation_of(mujoco: Any, model: Any, a: int) -> Activation | None:
     """Return the activation of an actuator, if it has one."""
     word = mujoco.mjtDyn(int(model.actuator_dyntype[a])).name.removeprefix("mjDYN_").lower()
-    if word == "none":
+    if word in ("none", "pid", "dcmotor"):
         return None
     one, two, three = (float(x) for x in model.actuator_dynprm[a, :3])
     kind = DYNAMICS[word]

@@ -208,7 +208,7 @@ def _keyframes(root: Element, d: Contents, joints: Sequence[Joint], drives: Sequ
         qpos = [x for j in joints for x in _qpos(j, given[j.name])]
         key = SubElement(keyframe, "key", name=c.name, qpos=written(*qpos))
         if any(controls.values()):
-            key.set("ctrl", written(*(controls.get(name, 0.0) for name in drives)))
+            key.set("ctrl", written(*(controls.get(name, 0.0) for a in d.actuators if a.name in drives for name in a.controls)))
 
 
 def _is_start(given: dict[str, tuple[float, ...]], joints: Sequence[Joint]) -> bool:

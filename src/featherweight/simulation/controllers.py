@@ -1,0 +1,355 @@
+"""Servos and motors in drives: the force of a drive with several controls, and the rates of its states.
+
+    servo           kp (u_p - l) + kv (u_v - l') + u_f + ki z            z' = u_p - l, not beyond its limit
+    motor           K i                                                  i' = ((V - K l') / R - i) / T, or i = (V - K l') / R
+                    V = R τ / K + K l' for the τ of its servo, cut, and the control of the voltage
+      winding       R = R0 (1 + α (θ - θ0))                              C θ' = R i² - θ / thermal resistance
+      friction      σ0 z + σ1 z'                                         z' = v - σ0 |v| z / g(v)
+    orientation     kp log(R⁻¹ R_target) - kv ω + torque, cut in norm
+
+as in MuJoCo 4 (chapter Computation of its documentation). The linear part of a force, stiffness and damping, is that of the
+drive's linear law, which a semi-implicit step takes at its end; what a controller writes is the rest. The position set point of
+a drive whose length is an angle around a circle is the nearest of those that are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import cos, floor, inf, log, pi, sin, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Vector
+from ..model.servos import UNBOUNDED, DCMotor, DriveInput, Servo
+from ..model.types import Actuator
+from ..robot.tendons.wrapping import angle_of
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SERVO, MOTOR, ORIENTATION, QUATERNION = range(4)
+POSITION, VELOCITY, FORCE, VOLTAGE = range(4)  # inputs
+SLEW, INTEGRAL, TEMPERATURE, BRISTLES, CURRENT = range(5)  # states
+INPUTS = (*DriveInput,)
+AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+LINEAR = dict[str, Any](
+    servo=None, motor=None, orientation=None, activation=None, gain=1.0, slopes=(0.0, 0.0), control=UNBOUNDED
+)
+TINY = 1e-15
+LOG_2 = log(2.0)
+
+
+class DrivesNow(NamedTuple):
+    """The drives of one robot at a point of a step, and what their laws make of that."""
+
+    control: Vector  # (nu,)
+    act: Vector  # (na,) activations and other states
+    coordinates: Vector  # (nq + lengths,)
+    rates: Vector  # (rows,) velocities of all rows
+    inputs: Vector  # (drives,) of the linear laws, a result
+    act_rate: Vector  # (na,) a result
+
+
+class Controllers(NamedTuple):
+    """Drives with servos and motors, or none."""
+
+    drive: Integers  # (k,) the first drive whose input each writes
+    kind: Integers  # (k,)
+    inputs: (
+        IntegerMatrix  # (k, 4) places of position, velocity, force and voltage among the controls, -1 for none; or a quaternion
+    )
+    states: IntegerMatrix  # (k, 5) places of states among the activations, -1 for none
+    bounds: Matrix  # (k, 8) least and greatest value of each input
+    values: Matrix  # (k, 13) step, gear, circle; kp, kv, ki, limit of z, rate, early; or kp, kv, torque, greatest norm
+    motor: Matrix  # (k, 21) see `_motor`
+
+
+def parts_of(a: Actuator) -> tuple[Actuator, ...]:
+    """Return the drives with one force and a linear law that an actuator is made of."""
+    if a.orientation is not None and a.at is not None:
+        along = (replace(a.at, wrench=(0.0, 0.0, 0.0, *axis)) for axis in AXES)
+        linear = LINEAR | {"bias": (0.0, 0.0, 0.0), "force": UNBOUNDED, "gear": 1.0}
+        return tuple(replace(a, name=f"{a.name}.{x}", at=at, **linear) for x, at in zip("xyz", along, strict=True))
+    if a.servo is None:
+        return (a,)
+    main = replace(a, **LINEAR | {"bias": (0.0, *_linear(a.servo, a.motor))})
+    if a.motor is None or not (a.motor.friction or a.motor.cogging):
+        return (main,)
+    damping = a.motor.friction.damping if a.motor.friction else 0.0
+    return main, replace(main, name=f"{a.name}.friction", bias=(0.0, 0.0, -damping), force=UNBOUNDED)
+
+
+def _linear(servo: Servo, motor: DCMotor | None) -> tuple[float, float]:
+    """Return the parts of the force that are proportional to length and velocity, as far as they always are."""
+    if motor is None or (motor.time_constant <= 0.0 and motor.voltage == inf and _is_controlled(servo)):
+        return -servo.stiffness, -servo.damping
+    return 0.0, -(motor.constant**2) / motor.resistance if motor.time_constant <= 0.0 else 0.0
+
+
+def _is_controlled(servo: Servo) -> bool:
+    return any(x is not DriveInput.VOLTAGE for x in servo.inputs)
+
+
+def circle_of(a: Actuator) -> float:
+    """Return the turn around which the length of a drive is measured, 2 pi for unit gear; 0 for a length that is none."""
+    if a.at is None or a.at.reference is None or any(a.at.wrench[:3]):
+        return 0.0
+    x, y, z = a.at.wrench[3:]
+    return 2.0 * pi * abs(a.gear) * sqrt(x * x + y * y + z * z)
+
+
+def states_of(a: Actuator) -> tuple[int, ...]:
+    """Return the kinds of the states of a drive with a servo."""
+    if a.servo is None:
+        return ()
+    m, s = a.motor, a.servo
+    there = (
+        s.rate < inf, s.integral > 0.0, m is not None and m.winding is not None, m is not None and m.friction is not None,
+        m is not None and m.time_constant > 0.0,
+    )  # fmt: skip
+    return tuple(k for k, x in enumerate(there) if x)
+
+
+def controllers_of(actuators: Sequence[Actuator], step: float) -> Controllers:
+    """Return the controllers of drives for a step [s]."""
+    drive = control = state = 0
+    rows = []
+    for a in actuators:
+        count, kinds = len(a.controls), states_of(a)
+        if a.servo is not None or a.orientation is not None:
+            rows.append(_controller(a, drive, control, {kind: state + i for i, kind in enumerate(kinds)}, step))
+        drive, control = drive + len(parts_of(a)), control + count
+        state += 3 if a.orientation and a.activation else len(kinds) or int(a.activation is not None)
+    drives, kinds_of, inputs, states, bounds, values, motors = list(zip(*rows, strict=True)) if rows else [()] * 7
+    return Controllers(
+        np.array(drives, np.int64),
+        np.array(kinds_of, np.int64),
+        np.array(inputs, np.int64).reshape(-1, 4),
+        np.array(states, np.int64).reshape(-1, 5),
+        np.array(bounds, float).reshape(-1, 8),
+        np.array(values, float).reshape(-1, 13),
+        np.array(motors, float).reshape(-1, 21),
+    )
+
+
+def _controller(a: Actuator, drive: int, control: int, states: dict[int, int], step: float) -> tuple[Any, ...]:
+    places = [states.get(k, -1) for k in range(5)]
+    if a.orientation is not None:
+        x = a.orientation
+        kind = QUATERNION if x.quaternion else ORIENTATION
+        turning = _padded((step, 1.0, 0.0, x.stiffness, x.damping, x.torque, a.force[1]), 13)
+        bounds = [*(UNBOUNDED if a.activation else a.control)] * 4
+        return drive, kind, [control + i for i in range(4)], places, bounds, turning, _padded((), 21)
+    s = a.servo or Servo()
+    inputs = [control + s.inputs.index(x) if x in s.inputs else -1 for x in INPUTS]
+    bounds = [y for x in INPUTS for y in (s.bounds(s.inputs.index(x)) if x in s.inputs else UNBOUNDED)]
+    circle = circle_of(a) if a.motor is None else 0.0
+    gains = (s.stiffness, s.damping, s.integral, s.integral_limit, s.rate, float(s.early))
+    numbers = (step, a.gear, circle, *gains)
+    kind = SERVO if a.motor is None else MOTOR
+    motor = _padded((), 21) if a.motor is None else _motor(a.motor, s, step)
+    return drive, kind, inputs, places, bounds, _padded(numbers, 13), motor
+
+
+def _padded(x: Sequence[float], size: int) -> list[float]:
+    return [*x, *[0.0] * (size - len(x))]
+
+
+def _motor(m: DCMotor, s: Servo, step: float) -> list[float]:
+    """Return R, K, α, θ0 - ambient, greatest voltage, whether it is controlled, T, greatest current rate, thermal resistance,
+    C, σ0, σ1, coulomb, static, stribeck; the linear law's numbers for length and velocity; amplitude, poles and phase;
+    the time by which the current's rate moves it in a step."""
+    w, f, c = m.winding, m.friction, m.cogging
+    heat = (w.coefficient, w.reference - w.ambient, w.resistance, w.capacitance) if w else (0.0, 0.0, 1.0, 1.0)
+    electric = (m.voltage, float(_is_controlled(s)), m.time_constant, m.current_rate)
+    return [
+        m.resistance,
+        m.constant,
+        *heat[:2],
+        *electric,
+        *heat[2:],
+        *(f or (0.0,) * 5),
+        *_linear(s, m),
+        *(c or (0.0,) * 3),
+        _lag(m, step),
+    ]
+
+
+def _lag(m: DCMotor, step: float) -> float:
+    """Return the time for which the initial rate of a current leads to its value after a step."""
+    T = m.time_constant
+    return T * (1.0 - decay_of(step / T)) if T > 0.0 else 0.0
+
+
+def held_states(a: Actuator, step: float) -> list[tuple[float, float, float]]:
+    """Return least and greatest value of each state of a servo or motor, and the time by which its rate moves it in a step."""
+    found = []
+    for kind in states_of(a):
+        limit, time = inf, step
+        if kind == INTEGRAL and a.motor is not None and a.servo is not None:
+            limit = a.servo.integral_limit
+        if kind == CURRENT and a.motor is not None:
+            time = _lag(a.motor, step)
+        found.append((-limit, limit, time))
+    return found
+
+
+# forces
+
+
+def write_controllers(x: Controllers, at: Integers, row: Integers, now: DrivesNow) -> None:
+    """Write the inputs of the drives' linear laws, and the rates of states; those of orientation servos are there before."""
+    for c in range(len(x.drive)):
+        k, gear = x.drive[c], x.values[c, 1]
+        if x.kind[c] >= ORIENTATION:
+            write_turning(x, c, at, row, now)
+            continue
+        length, velocity = gear * now.coordinates[at[k]], gear * now.rates[row[k]]
+        position = set_point(x, c, now)
+        z = integral_of(x, c, position - length, now)
+        if x.kind[c] == SERVO:
+            position -= whole_turns(position - length, x.values[c, 2])
+            now.inputs[k] = servo_force(x, c, now.control, (position, 0.0, 0.0, z))
+        else:
+            write_motor(x, c, (position, length, velocity, z), now)
+
+
+def bounded_input(x: Controllers, c: int, i: int, control: Vector) -> float:
+    """Return an input within its range; 0 for one that is none."""
+    if x.inputs[c, i] < 0:
+        return 0.0
+    return min(max(control[x.inputs[c, i]], x.bounds[c, 2 * i]), x.bounds[c, 2 * i + 1])  # type: ignore[no-any-return]
+
+
+def whole_turns(x: float, circle: float) -> float:
+    """Return the multiple of the turn around a circle that is nearest; 0 for none."""
+    return circle * floor(x / circle + 0.5) if circle > 0.0 else 0.0
+
+
+def set_point(x: Controllers, c: int, now: DrivesNow) -> float:
+    """Return the position set point as its rate is limited; write the rate of that state."""
+    u, j = bounded_input(x, c, POSITION, now.control), x.states[c, SLEW]
+    if j < 0:
+        return u
+    h = x.values[c, 0]
+    before, most = now.act[j], x.values[c, 7] * h
+    u -= whole_turns(u - before, x.values[c, 2])
+    u = min(max(u, before - most), before + most)
+    now.act_rate[j] = (u - before) / h if h > 0.0 else 0.0
+    return u  # type: ignore[no-any-return]
+
+
+def integral_of(x: Controllers, c: int, error: float, now: DrivesNow) -> float:
+    """Return the integral of the position error; write its rate."""
+    j = x.states[c, INTEGRAL]
+    if j < 0:
+        return 0.0
+    z, limit, h = now.act[j], x.values[c, 6], x.values[c, 0]
+    error -= whole_turns(error, x.values[c, 2])
+    error = min(error, 0.0) if z >= limit else max(error, 0.0) if z <= -limit else error
+    now.act_rate[j] = error
+    return z + h * error if x.values[c, 8] > 0.0 and x.kind[c] == SERVO else z  # type: ignore[no-any-return]
+
+
+def servo_force(x: Controllers, c: int, control: Vector, motion: tuple[float, float, float, float]) -> float:
+    """Return kp (u_p - l) + kv (u_v - l') + ki z + u_f, of u_p, l, l' and z."""
+    v, (position, length, velocity, z) = x.values[c], motion
+    along = v[3] * (position - length) + v[4] * (bounded_input(x, c, VELOCITY, control) - velocity)
+    return along + v[5] * z + bounded_input(x, c, FORCE, control)  # type: ignore[no-any-return]
+
+
+def write_motor(x: Controllers, c: int, motion: tuple[float, float, float, float], now: DrivesNow) -> None:
+    """Write the inputs of a motor's drives and the rates of its states, for u_p, l, l' and z."""
+    m, k, R, (_, length, velocity, _) = x.motor[c], x.drive[c], x.motor[c, 0], motion
+    voltage, j = 0.0, x.states[c, TEMPERATURE]
+    if m[5] > 0.0:
+        torque = servo_force(x, c, now.control, motion)
+        voltage = min(max(R / m[1] * torque + m[1] * velocity, -m[4]), m[4])
+    voltage += bounded_input(x, c, VOLTAGE, now.control)
+    if j >= 0:
+        R *= 1.0 + m[2] * (now.act[j] - m[3])
+    current = (voltage - m[1] * velocity) / max(R, TINY)
+    if x.states[c, CURRENT] >= 0:
+        current = current_of(x, c, current, now)
+    if j >= 0:
+        warming = now.act[x.states[c, CURRENT]] if x.states[c, CURRENT] >= 0 else current
+        now.act_rate[j] = (R * warming * warming - now.act[j] / m[8]) / m[9]
+    now.inputs[k] = m[1] * current - m[15] * length - m[16] * velocity
+    if m[10] > 0.0 or m[17] != 0.0:
+        now.inputs[k + 1] = m[17] * sin(m[18] * length + m[19]) - friction_of(x, c, velocity, now)
+
+
+def current_of(x: Controllers, c: int, steady: float, now: DrivesNow) -> float:
+    """Return the current of a motor whose current would become `steady`; write its rate."""
+    j, T, most = x.states[c, CURRENT], x.motor[c, 6], x.motor[c, 7]
+    rate = min(max((steady - now.act[j]) / T, -most), most)
+    now.act_rate[j] = rate
+    return now.act[j] + (rate * x.motor[c, 20] if x.values[c, 8] > 0.0 else 0.0)  # type: ignore[no-any-return]
+
+
+def decay_of(x: float) -> float:
+    """Return exp(-x) for x >= 0: 2**-k times the series of what is left of x beyond k log 2."""
+    if x > 745.0:  # less than any number
+        return 0.0
+    k = floor(x / LOG_2 + 0.5)
+    r, term, total = k * LOG_2 - x, 1.0, 1.0
+    for i in range(1, 17):
+        term *= r / i
+        total += term
+    for _ in range(k):
+        total *= 0.5
+    return total
+
+
+def friction_of(x: Controllers, c: int, v: float, now: DrivesNow) -> float:
+    """Return the friction of a motor but for σ1 v, which is in the linear law; write the rate of its bristles.
+
+    The rate is the mean one over a step at constant velocity: bristles are much faster than a step.
+    """
+    m, j, h = x.motor[c], x.states[c, BRISTLES], x.values[c, 0]
+    if j < 0:
+        return 0.0
+    z, ratio = now.act[j], v / max(m[14], TINY)
+    decay = m[10] * abs(v) / max(m[12] + (m[13] - m[12]) * decay_of(ratio * ratio), TINY)
+    lasts = (1.0 - decay_of(decay * h)) / (decay * h) if decay > TINY and h > 0.0 else 1.0
+    now.act_rate[j] = lasts * (v - decay * z)
+    return m[10] * z - m[11] * decay * z  # type: ignore[no-any-return]
+
+
+def write_turning(x: Controllers, c: int, at: Integers, row: Integers, now: DrivesNow) -> None:
+    """Write the torque of an orientation servo, whose rotation vectors are the coordinates and, unless quaternions, the inputs.
+
+    With unit quaternions p and t of the orientation and the target, the error is the rotation vector of p⁻¹ t.
+    """
+    v, k, b = x.values[c], x.drive[c], x.bounds[c]
+    coordinates, rates, control, inputs = now.coordinates, now.rates, now.control, now.inputs
+    pw, px, py, pz = quaternion_of(coordinates[at[k]], coordinates[at[k + 1]], coordinates[at[k + 2]])
+    if x.kind[c] == QUATERNION:
+        u = x.inputs[c]
+        w, a, d, e = control[u[0]], control[u[1]], control[u[2]], control[u[3]]
+        w, a, d, e = min(max(w, b[0]), b[1]), min(max(a, b[0]), b[1]), min(max(d, b[0]), b[1]), min(max(e, b[0]), b[1])
+        size = sqrt(w * w + a * a + d * d + e * e)
+        w, a, d, e = (w / size, a / size, d / size, e / size) if size > TINY else (1.0, 0.0, 0.0, 0.0)
+    else:
+        a, d, e = inputs[k], inputs[k + 1], inputs[k + 2]
+        w, a, d, e = quaternion_of(min(max(a, b[0]), b[1]), min(max(d, b[0]), b[1]), min(max(e, b[0]), b[1]))
+    cosine = pw * w + px * a + py * d + pz * e
+    sign = 1.0 if cosine >= 0.0 else -1.0
+    ex, ey, ez = pw * a - px * w - py * e + pz * d, pw * d - py * w - pz * a + px * e, pw * e - pz * w - px * d + py * a
+    sine = sqrt(ex * ex + ey * ey + ez * ez)
+    scale = sign * v[3] * (2.0 * angle_of(sine, sign * cosine) / sine if sine > TINY else 2.0)
+    inputs[k] = scale * ex + v[5] - v[4] * rates[row[k]]
+    inputs[k + 1] = scale * ey + v[5] - v[4] * rates[row[k + 1]]
+    inputs[k + 2] = scale * ez + v[5] - v[4] * rates[row[k + 2]]
+    norm = sqrt(inputs[k] * inputs[k] + inputs[k + 1] * inputs[k + 1] + inputs[k + 2] * inputs[k + 2])
+    if norm > v[6]:
+        for i in range(3):
+            inputs[k + i] *= v[6] / norm
+
+
+def quaternion_of(x: float, y: float, z: float) -> tuple[float, float, float, float]:
+    """Return the quaternion (w, x, y, z) of a rotation vector."""
+    angle = sqrt(x * x + y * y + z * z)
+    s = sin(0.5 * angle) / angle if angle > TINY else 0.5
+    return cos(0.5 * angle), s * x, s * y, s * z
