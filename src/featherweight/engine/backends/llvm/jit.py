@@ -6,11 +6,13 @@ there is none.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import gc
 import hashlib
 import mmap
+import os
 import struct
 import sys
 import threading
@@ -28,6 +30,7 @@ from ...threads import processors, share_out
 MIB = 1 << 20
 BYTES_TO_LOAD = (1 * MIB, 4)  # that LLVM takes: for anything, and for each byte of object code
 BYTES_TO_COMPILE = (32 * MIB, 10)  # and for each byte of IR
+LONGEST_EXIT = 10.0  # [s] that the interpreter's exit waits for compilations of threads that are left
 REGIONS = 16  # of memory with rights of their own, of which systems allow so many a process; code takes three or four
 
 
@@ -169,10 +172,42 @@ def compile_loops(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
 def parsed(ir: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
     """A module, and a context with all its constants, for as long as it is compiled. Raises MemoryError."""
     _ask_for_memory(BYTES_TO_COMPILE, len(ir))
-    with llvm.create_context() as context, llvm.parse_assembly(ir, context) as module:
+    with _compilers, llvm.create_context() as context, llvm.parse_assembly(ir, context) as module:
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
         yield module
+
+
+class Compilers:
+    """Threads in LLVM, for which the interpreter's exit waits a while: LLVM's own data end with the process."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._count, self._ended = 0, False
+
+    def __enter__(self) -> None:
+        with self._changed:
+            while self._ended and threading.current_thread() is not threading.main_thread():
+                self._changed.wait()  # a daemon, which ends with the process
+            self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._count -= 1
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        with self._changed:
+            self._ended = True
+            self._changed.wait_for(lambda: self._count == 0, LONGEST_EXIT)
+
+
+_compilers = Compilers()
+atexit.register(_compilers.end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        after_in_child=lambda: Compilers.__init__(_compilers)
+    )  # a child has none of its parent's threads, and perhaps their lock
 
 
 class Code:
