@@ -1,4 +1,4 @@
-"""Servos, motors and orientation servos beside MuJoCo's `pid`, `dcmotor` and `orientation`."""
+"""Servos, motors, orientation servos and cranks beside MuJoCo's."""
 
 import dataclasses
 from typing import Any
@@ -12,7 +12,8 @@ mujoco = pytest.importorskip("mujoco", minversion="4")
 
 MODEL = """<mujoco model="servos"><option timestep="0.002" integrator="{integrator}"/>
 <worldbody><site name="world" pos="0 0 1" euler="20 0 0"/>
-<body name="a" pos="0 0 1"><joint name="turn" axis="0 1 0" damping="0.3"/><geom size=".1" pos="0.2 0 0"/>
+<site name="rail" pos="0.8 0 1.1" zaxis="-1 0.1 0.2"/>
+<body name="a" pos="0 0 1"><site name="pin" pos="0.1 0.1 0.02"/><joint name="turn" axis="0 1 0" damping="0.3"/><geom size=".1" pos="0.2 0 0"/>
 <body name="b" pos="0.4 0 0"><joint name="ball" type="ball" damping="0.05"/><geom size=".1" pos="0.1 0 0.1"/>
 <site name="tip" euler="10 20 30"/>
 <body name="c" pos="0.2 0 0"><joint name="slide" type="slide" axis="1 1 0" damping="1"/><geom size=".08" pos="0 .1 0"/>
@@ -39,6 +40,8 @@ CASES = {
     "between bodies": '<orientation name="x" site="deck" refsite="tip" kp=".5" kv=".02"/>',
     "integrated orientation": '<general name="x" joint="ball" gaintype="so3" biastype="so3" dyntype="integrator" gainprm="3" '
     'biasprm=".1 -3 -.1" actrange="-3 3"/>',
+    "crank": '<position name="x" cranksite="pin" slidersite="rail" cranklength="0.9" gear="2" kp="20" kv="1"/>',
+    "crank between bodies": '<motor name="x" cranksite="deck" slidersite="tip" cranklength="1.2" gear="-0.3"/>',
     "voltage": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" gear="3"/>',
     "no input": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" gear="3" input="none"/>',
     "inductance": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" inductance="0.01" saturation="0 0 40"/>',

@@ -173,6 +173,8 @@ def require_transmissions(d: Description) -> None:
             raise ModelError(f"{where}: there is no tendon {a.tendon!r}{hint(a.tendon, tendons)}; correct the name")
         if a.joint is not None and a.at is None and types.get(a.joint, JointType.FIXED).nv != 1:
             raise ModelError(f"{where}: {a.joint!r} is no joint with one degree of freedom; correct its joint")
+        if a.at is not None and a.at.rod is not None and not (a.at.rod > 0.0 and a.at.reference is not None):
+            raise ModelError(f"{where}: a rod has a positive length, and a reference where its slider is; give it both")
         for f in (a.at.frame, a.at.reference) if a.at is not None else ():
             name = f.body if isinstance(f, Frame) else f
             if name is not None and name not in frames and name != WORLD:

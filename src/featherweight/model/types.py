@@ -364,6 +364,9 @@ class FrameForce:
 
     With a `reference`, the opposite acts there, and the drive's length is the displacement of the frame from it, along the
     wrench; without, the length is zero. What carries both frames feels nothing.
+
+    With a `rod` [m] the force acts on a slider, from the reference on along the force in the reference's axes, which the rod
+    joins to the frame, the pin of a crank. The drive's length is the place of the slider; its mass is none.
     """
 
     frame: AnyFrame
@@ -371,6 +374,7 @@ class FrameForce:
     reference: AnyFrame | None = None
     force_axes: Axes = Axes.FRAME
     torque_axes: Axes = Axes.FRAME
+    rod: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from .wrapping import angle_of, wrap_around
 POINT, SPHERE, CYLINDER, PULLEY = range(4)
 IN_FRAME, IN_REFERENCE, IN_WORLD = range(3)
 NOTHING, WRENCH = range(2)  # what frames are for; the next three: components of the rotation from the reference
+CRANK = 5  # a slider on an axis of the reference, and a rod from it to the frame
 SHORTEST = 1e-15  # [m] of a part that has a direction
 
 
@@ -73,6 +74,8 @@ def write_lengths(x: Lengths, coordinates: Vector, S: Matrix) -> None:
             value += add_string(x, i, row)
             if x.frame[i, 1] == WRENCH:
                 value += add_frame(x, i, row)
+            elif x.frame[i, 1] == CRANK:
+                value += add_crank(x, i, row)
             elif x.frame[i, 1] > WRENCH:
                 value += add_turn(x, i, x.frame[i, 1] - WRENCH - 1, row)
         else:
@@ -267,6 +270,28 @@ def add_frame(x: Lengths, i: int, row: Vector) -> float:
     return inner(force, minus(point, there)) + inner(torque, turn_between(x, i))
 
 
+def add_crank(x: Lengths, i: int, row: Vector) -> float:
+    """Add the moment arms of a force on a slider, which a rod joins to a crank; return the place of the slider.
+
+    With d from the start of the slider's axis a to the pin of the crank, the slider is at s = a . d - sqrt((a . d)² + rod² - d . d).
+    Where the rod does not reach, it is at the nearest place, a . d.
+    """
+    w, body, other, rod = x.wrench[i], x.frame[i, 0], x.frame[i, 3], x.wrench[i, 29]
+    pin, start = placed(x, body, w[0:3]), placed(x, other, w[12:15])
+    axis, d = (0.0, 0.0, 0.0), minus(pin, start)
+    for k in range(3):
+        axis = along(axis, w[24 + k], frame_axis(x, other, w[12:24], k))
+    far = inner(axis, d)
+    square = far * far + rod * rod - inner(d, d)
+    root = sqrt(max(square, 0.0))
+    ratio = 1.0 - far / root if square > 0.0 else 1.0
+    force = along(times(ratio, axis), 1.0 / root if square > 0.0 else 0.0, d)
+    add_force(x, body, pin, force, row)
+    add_force(x, other, start, times(-1.0, force), row)
+    add_wrench(x, other, (0.0, 0.0, 0.0), outer(axis, times(ratio, d)), row)
+    return far - root  # type: ignore[no-any-return]
+
+
 def add_turn(x: Lengths, i: int, k: int, row: Vector) -> float:
     """Add the moment arms of a component of the rotation from the reference frame to the frame, in the reference's axes; return
     it.
@@ -323,7 +348,7 @@ def write_drift(x: Lengths, v: Vector) -> None:
     axes, the quaternion (w, e) has the rates w' = -δ . e / 2 and e' = (w δ + δ × e) / 2.
     """
     for i in range(len(x.at)):
-        if x.frame[i, 2] > 0:
+        if x.frame[i, 2] > 0 and x.frame[i, 1] != CRANK:
             x.drift[x.row[i]] = drift_of_turn(x, i, v) if x.frame[i, 1] > WRENCH else drift_of_points(x, i, v)
 
 

@@ -23,7 +23,7 @@ from ...model.types import (
     TendonWrap,
 )
 from ..system import System
-from .lengths import CYLINDER, IN_FRAME, IN_REFERENCE, IN_WORLD, POINT, PULLEY, SPHERE, Lengths
+from .lengths import CRANK, CYLINDER, IN_FRAME, IN_REFERENCE, IN_WORLD, POINT, PULLEY, SPHERE, WRENCH, Lengths
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -71,7 +71,7 @@ class _Part(NamedTuple):
     path: Sequence[TendonPoint | TendonWrap | Pulley] = ()
     force: FrameForce | None = None
     whole: bool = False  # the force is felt by what carries both frames, too, as the ends of a loop lie apart
-    turn: int = 0  # 1 to 3: in place of the force a component of the rotation, times the last number of its wrench
+    turn: int = 0  # 1 to 3: in place of the force a component of the rotation, times the last number of its wrench; 4: a crank
 
 
 def length_table(
@@ -103,7 +103,7 @@ def length_table(
         parts.append(_Part(extra, True, 0.0, terms, tendon.path))
         extra += 1
     for force in forces:
-        parts.append(_Part(extra, True, force=force))
+        parts.append(_Part(extra, True, force=force, turn=0 if force.rod is None else CRANK - WRENCH))
         extra += 1
     held: list[HeldRow] = []
     ties = []
@@ -234,7 +234,8 @@ def _frame(robot: System, part: _Part, number: Any) -> tuple[list[int], list[flo
     other = own if force.reference is None else robot.frame(force.reference)
     held = int(force.reference is not None)
     whole = [number(own.body), 1 + part.turn, held, number(other.body), AXES[force.force_axes], AXES[force.torque_axes]]
-    return whole, [*_row(own.placement), *_row(other.placement), *force.wrench]
+    wrench = force.wrench if force.rod is None else (*force.wrench[:3], 0.0, 0.0, force.rod)
+    return whole, [*_row(own.placement), *_row(other.placement), *wrench]
 
 
 def _kept(robot: System, force: FrameForce | None) -> Array:

@@ -48,7 +48,7 @@ HOLDING = 'solreflimit=".1 1" solimplimit=".5 .9 .01" solreffriction=".1 1" soli
 FORCES = (
     'ctrlrange="-1 1" ctrllimited="true" forcerange="-1 1" forcelimited="true" gear="3" damping="2" armature="2" delay=".01" '
 )
-FORCES += 'site="s" tendon="two" jointinparent="b"'
+FORCES += 'site="s" tendon="two" jointinparent="b" cranksite="s"'
 SAMPLES = {
     "option": 'timestep=".01" integrator="RK4" gravity="1 0 0" density="1" viscosity="1" actuatorgroupdisable="0" '
     'o_friction=".5 .5 .1 .1 .1" o_margin=".1" o_solref=".1 1" o_solimp=".5 .9 .01 .5 2"',
@@ -150,6 +150,10 @@ INSTEAD = {
         for kind in ("general", "motor", "position", "velocity")
         for key, value in (("site", "s"), ("tendon", "two"), ("jointinparent", "b"), ("body", "b"))
     },
+    **{
+        (f"actuator/{kind}", "cranksite"): 'cranksite="s" slidersite="r" cranklength="1"' + ' kp="2"' * (kind == "position")
+        for kind in ("general", "motor", "position", "velocity")
+    },
     ("actuator/general", "refsite"): 'site="s" refsite="r"',
 }
 """All attributes of the element, where one cannot stand beside the others."""
@@ -167,7 +171,6 @@ WITH_WHAT_IS_LISTED = {
     "worldbody/body/joint": "actuatorgravcomp",  # part of `gravcomp`
     "worldbody/body/geom": "fluidcoef fluidshape",
     "actuator/general": "actdim ffrange velrange input",  # of states that users compute; of servos, tried below
-    "actuator/.*": "cranklength cranksite slidersite",  # of cranks, which are listed
     "actuator/(motor|position|velocity)": "refsite lengthrange",  # as of `general`
 }
 SHOWN_OR_RESOLVED = {
@@ -178,7 +181,7 @@ SHOWN_OR_RESOLVED = {
     "worldbody/body/site": "material mesh rgba size type",
     "tendon/.*": "width",
     "keyframe/key": "time plastic act mpos mquat",  # the last of what this file has none of; test_reader.py tries them
-    "actuator/.*": "joint",
+    "actuator/.*": "joint cranklength slidersite",  # the last two of cranks
     "worldbody/body": "mocap",  # test_reader.py tries it: a body with joints cannot be one
     "actuator/general": "inheritrange",
 }

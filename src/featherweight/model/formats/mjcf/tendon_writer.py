@@ -149,6 +149,9 @@ class DriveElements:
         if a.at is None:
             return {"joint": str(a.joint)} | gear
         types = {j.name: j.type for j in self.d.joints}
+        if a.at.rod is not None and a.at.reference is not None and a.at.wrench[:3] == (0.0, 0.0, 1.0):
+            ends = {"cranksite": self._frame(a.at.frame), "slidersite": self._frame(a.at.reference)}
+            return ends | gear | {"cranklength": written(a.at.rod)}
         axes, wrench = (a.at.force_axes, a.at.torque_axes), tuple(a.gear * x for x in a.at.wrench)
         if a.orientation is not None and (a.joint is not None or a.at.reference is not None):
             if a.joint is not None:

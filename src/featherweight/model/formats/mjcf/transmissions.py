@@ -11,7 +11,7 @@ from .levers import Lever
 from .numbers import as_pose
 from .tendon_elements import as_range, tendon_names
 
-TRANSMISSIONS = ("joint", "ball joint", "free joint", "tendon", "site", "body", "so3")
+TRANSMISSIONS = ("joint", "ball joint", "free joint", "tendon", "site", "body", "so3", "slidercrank")
 DYNAMICS = {
     "integrator": ActivationType.INTEGRATOR,
     "filter": ActivationType.FILTER,
@@ -47,6 +47,11 @@ def transmission_of(
     f, g, h, x, y, z = (float(c) for c in model.actuator_gear[a])
     if kind == kinds.mjTRN_BODY:
         return Transmission(bodies[k], gear=float(model.actuator_gear[a, 0]), adhesion=bodies[k])
+    if kind == kinds.mjTRN_SLIDERCRANK:
+        slider = int(model.actuator_trnid[a, 1])
+        pin, rod, along = _site(model, k, bodies), float(model.actuator_cranklength[a]), (0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+        crank = FrameForce(pin, along, _site(model, slider, bodies), Axes.REFERENCE, rod=rod)
+        return Transmission(pin.name, gear=float(model.actuator_gear[a, 0]), at=crank)
     turned = kind == getattr(kinds, "mjTRN_SO3", None)  # of later versions of MuJoCo
     reference = int(model.actuator_trnid[a, 1])
     if kind == kinds.mjTRN_SITE or (turned and reference >= 0):
