@@ -46,6 +46,8 @@ from .robot.start import drawn
 from .simulation import Simulation
 from .simulation.sensor_measures import quaternions_of
 
+__all__ = ["FeatherweightBackend"]
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 STATE = ("qpos", "qvel", "ctrl")
