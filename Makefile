@@ -49,7 +49,7 @@ jax: $(VENV)-jax/.made
 	$(VENV)-jax/bin/pytest tests/bridges/jax $(BRIDGES_PAGE)
 
 torch: $(VENV)-torch/.made
-	$(VENV)-torch/bin/pytest tests/bridges/torch $(BRIDGES_PAGE)
+	$(VENV)-torch/bin/pytest tests/bridges/torch tests/bridges/unisim $(BRIDGES_PAGE)
 
 casadi: $(VENV)-casadi/.made
 	$(VENV)-casadi/bin/pytest tests/bridges/casadi $(BRIDGES_PAGE)
@@ -151,7 +151,7 @@ $(VENV)-aarch64/.made: .ci/make_aarch64 pyproject.toml | $(BIN)/python
 	touch $@
 
 $(VENV)-jax/.made: EXTRAS := jax
-$(VENV)-torch/.made: EXTRAS := torch,demo
+$(VENV)-torch/.made: EXTRAS := torch,demo,unisim
 $(VENV)-casadi/.made: EXTRAS := casadi,demo
 $(VENV)-dask/.made: EXTRAS := dask,demo
 $(VENV)-docs/.made: EXTRAS := docs

@@ -197,6 +197,15 @@ def casadi(folder: Path) -> None:
     same(wrap(robot.forward_dynamics)(q, v, tau).full()[:, 0], robot.forward_dynamics(q, v, tau))
 
 
+def unisim(folder: Path) -> None:
+    """Without PyTorch, which its tensors need."""
+    conform, backend = (
+        import_module("unisim").assert_backend_conformance,
+        import_module("featherweight.unisim").FeatherweightBackend,
+    )
+    conform(backend(arm(), 2, actuators=fw.PD(10.0)))
+
+
 def robots(folder: Path) -> None:
     arm = fw.load(fw.example("panda"))
     same([arm.nv], [8])  # a finger follows the other
@@ -239,7 +248,7 @@ def all_together(folder: Path) -> None:
         USES[extra](folder)
 
 
-LIGHT = (mjcf, xacro, identification, ik, shapes, cli, dask, learning, window, render, casadi, robots, demo)
+LIGHT = (mjcf, xacro, identification, ik, shapes, cli, dask, learning, window, render, casadi, unisim, robots, demo)
 HEAVY = (jax, torch, cuda)
 USES: dict[str, Callable[[Path], None]] = {"all": all_together, **{use.__name__: use for use in (*LIGHT, *HEAVY)}}
 

@@ -40,6 +40,7 @@ BELOW = {  # what each package may import
     "jax": {"engine", "extras"},
     "gym": {"environments", "simulation", "robot", *BELOW_ROBOT},
     "torch": {"engine", "extras"},
+    "unisim": {"simulation", "robot", *BELOW_ROBOT},
     "version": set[str](),
     "__main__": {"cli"},
 }

@@ -15,7 +15,7 @@ import featherweight
 
 PACKAGE = "featherweight"
 MODULES = ["", "identification", "se3", "robots", "generators", "viewer", "exporting"]
-MODULES += ["environments", "gym", "jax", "torch", "casadi"]
+MODULES += ["environments", "gym", "jax", "torch", "casadi", "unisim"]
 
 
 @cache

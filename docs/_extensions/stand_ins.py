@@ -8,7 +8,19 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.ext.autodoc.mock import MockFinder, _MockObject
 
-_PACKAGES = ["PIL", "casadi", "fast_simplification", "jax", "rich", "scipy", "torch", "trimesh", "viser", "websockets"]
+_PACKAGES = [
+    "PIL",
+    "casadi",
+    "fast_simplification",
+    "jax",
+    "rich",
+    "scipy",
+    "torch",
+    "trimesh",
+    "unisim",
+    "viser",
+    "websockets",
+]
 
 _MockObject.__setitem__ = lambda self, key, value: None  # registries, to which modules add
 sys.meta_path.insert(0, MockFinder(_PACKAGES))  # first, so that the site is the same wherever it is built

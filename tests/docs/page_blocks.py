@@ -84,7 +84,7 @@ def _absent(tree: ast.Module) -> Iterator[str]:
                     yield f"needs {package}"
 
 
-BRIDGED = {"casadi", "cupy", "dask", "dask_jobqueue", "dask_kubernetes", "gymnasium", "jax", "scipy", "torch"}
+BRIDGED = {"casadi", "cupy", "dask", "dask_jobqueue", "dask_kubernetes", "gymnasium", "jax", "scipy", "torch", "unisim"}
 """Packages that are in environments of their own, or not in those."""
 
 

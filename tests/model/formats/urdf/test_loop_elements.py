@@ -274,6 +274,23 @@ def test_mimic_of_a_fixed_joint_is_listed(tmp_path: Path) -> None:
     assert robot.couplings == () and dict(robot.unused) == {"mimic of fixed joints": "f"}
 
 
+def test_constraints_of_the_draft_are_loops_and_couplings(tmp_path: Path) -> None:
+    """Of two elements with the same meaning the description is the same; types that the draft had for days only are listed."""
+    origins = '<origin xyz="0.3 0 0"/>', '<origin xyz="0.2 0.1 0"/>'
+    inside = tree("ja base a", "jb base b", "jc base c", "jd base d")
+    final = loop("spherical", origins=origins) + gear("mesh", "c", "d", "6")
+    draft = final.replace("<loop", "<constraint").replace("</loop", "</constraint").replace("coupling", "constraint")
+    first, second = load(tmp_path, inside + final), load(tmp_path, inside + draft.replace("spherical", "position"))
+    assert first.loops == second.loops and first.couplings == second.couplings
+    assert (len(second.loops), len(second.couplings), second.unused) == (1, 1, ())
+    assert load(
+        tmp_path, inside + '<constraint name="k" type="rolling"><predecessor link="c"/><successor link="d"/></constraint>'
+    ).couplings
+    for other in ('type="rotation"><predecessor link="a"/>', 'type="position"><parent link="a"/>', "><predecessor link='a'/>"):
+        listed = load(tmp_path, f'{inside}<constraint name="k" {other}</constraint>')
+        assert ("unknown elements", "robot/constraint (1)") in listed.unused and not listed.loops
+
+
 def test_unknown_parts_of_loops_and_couplings_are_listed(tmp_path: Path) -> None:
     robot = load(tmp_path, PAIR + loop(inside="<spring/>") + gear("g", "a", "b", "1").replace("<ratio", "<backlash/><ratio"))
     assert dict(robot.unused) == {"unknown elements": "loop/spring (1), coupling/backlash (1)"}

@@ -27,6 +27,8 @@ LOOP_TYPES = {str(t): t for t in LoopType} | {
     "fixed": LoopType.WELD,
 }
 WITHOUT_AXIS = (LoopType.SPHERICAL, LoopType.WELD)
+DRAFTS = {("constraint", "position"): ("loop", "spherical"), ("constraint", "rolling"): ("coupling", "rolling")}
+"""Element and type in URDF+ for those of its draft of early 2024, which has the same ends and ratio."""
 
 
 class Constraints(NamedTuple):
@@ -45,6 +47,7 @@ def read_constraints(robot: Element, joints: Sequence[Joint], source: str, mimic
     Joints are independent or dependent that the file marks so and that are in a loop or a coupling; in a file without such
     marks those are independent that are in a loop and have a <transmission>. Couplings say themselves who follows.
     """
+    _rename_drafts(robot)
     paths = Paths(named(robot, "link", source), joints)
     loops: list[Loop] = []
     looped: set[str] = set()
@@ -68,6 +71,15 @@ def read_constraints(robot: Element, joints: Sequence[Joint], source: str, mimic
         tuple(joint.name for joint in joints if kept.get(joint.name) is False),
         tuple(_unused(robot, joints, chosen, len(written.keys() - inside))),
     )
+
+
+def _rename_drafts(robot: Element) -> None:
+    """Change each <constraint> of URDF+'s draft into the element that it became."""
+    for element in robot:
+        final = DRAFTS.get((element.tag, element.get("type", "")))
+        if final is not None and element.find("predecessor") is not None:
+            element.tag, kind = final
+            element.set("type", kind)
 
 
 def _joints_of(equations: Iterable[Equation]) -> set[str]:
