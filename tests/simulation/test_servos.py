@@ -13,7 +13,8 @@ mujoco = pytest.importorskip("mujoco", minversion="4")
 MODEL = """<mujoco model="servos"><option timestep="0.002" integrator="{integrator}"/>
 <worldbody><site name="world" pos="0 0 1" euler="20 0 0"/>
 <site name="rail" pos="0.8 0 1.1" zaxis="-1 0.1 0.2"/>
-<body name="a" pos="0 0 1"><site name="pin" pos="0.1 0.1 0.02"/><joint name="turn" axis="0 1 0" damping="0.3"/><geom size=".1" pos="0.2 0 0"/>
+<body name="a" pos="0 0 1"><site name="pin" pos="0.1 0.1 0.02"/>
+<joint name="turn" axis="0 1 0" damping="0.3"/><geom size=".1" pos="0.2 0 0"/>
 <body name="b" pos="0.4 0 0"><joint name="ball" type="ball" damping="0.05"/><geom size=".1" pos="0.1 0 0.1"/>
 <site name="tip" euler="10 20 30"/>
 <body name="c" pos="0.2 0 0"><joint name="slide" type="slide" axis="1 1 0" damping="1"/><geom size=".08" pos="0 .1 0"/>

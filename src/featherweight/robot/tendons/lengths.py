@@ -273,7 +273,7 @@ def add_frame(x: Lengths, i: int, row: Vector) -> float:
 def add_crank(x: Lengths, i: int, row: Vector) -> float:
     """Add the moment arms of a force on a slider, which a rod joins to a crank; return the place of the slider.
 
-    With d from the start of the slider's axis a to the pin of the crank, the slider is at s = a . d - sqrt((a . d)² + rod² - d . d).
+    With d from the start of the slider's axis a to the pin of the crank, the slider is at a . d - sqrt((a . d)² + rod² - d . d).
     Where the rod does not reach, it is at the nearest place, a . d.
     """
     w, body, other, rod = x.wrench[i], x.frame[i, 0], x.frame[i, 3], x.wrench[i, 29]
