@@ -273,8 +273,8 @@ def add_frame(x: Lengths, i: int, row: Vector) -> float:
 def add_crank(x: Lengths, i: int, row: Vector) -> float:
     """Add the moment arms of a force on a slider, which a rod joins to a crank; return the place of the slider.
 
-    With d from the start of the slider's axis a to the pin of the crank, the slider is at a . d - sqrt((a . d)² + rod² - d . d).
-    Where the rod does not reach, it is at the nearest place, a . d.
+    With d from the start of the slider's axis a to the pin of the crank, the slider is at a.d - sqrt((a.d)² + rod² - d.d).
+    Where the rod does not reach, it is at the nearest place, a.d.
     """
     w, body, other, rod = x.wrench[i], x.frame[i, 0], x.frame[i, 3], x.wrench[i, 29]
     pin, start = placed(x, body, w[0:3]), placed(x, other, w[12:15])
@@ -289,7 +289,7 @@ def add_crank(x: Lengths, i: int, row: Vector) -> float:
     add_force(x, body, pin, force, row)
     add_force(x, other, start, times(-1.0, force), row)
     add_wrench(x, other, (0.0, 0.0, 0.0), outer(axis, times(ratio, d)), row)
-    return far - root  # type: ignore[no-any-return]
+    return far - root
 
 
 def add_turn(x: Lengths, i: int, k: int, row: Vector) -> float:
