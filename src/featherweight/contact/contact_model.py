@@ -6,12 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Matrix, Vector
+from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from .compliance import NONE
 from .contact_settings import ContactSettings
 from .joint_rows import JointRows
 
 NO_TURNING = np.zeros((0, 2))
+NO_SURFACES = np.zeros((0, 2, 6))
+NO_TANGENTS = np.zeros((0, 4))
+NO_ADHESION = np.zeros((0, 3))
 
 
 class ContactModel(NamedTuple):
@@ -28,6 +31,26 @@ class ContactModel(NamedTuple):
     yielding: Matrix = NONE  # (candidates, 9) fields of `compliance.Yielding`, or none
     yielding_rows: Matrix = NONE  # (joint rows, 9)
     turning: Matrix = NO_TURNING  # (candidates, 2) [m] friction against spinning and rolling, or none
+    surfaces: Tensor = NO_SURFACES
+    """(candidates, 2, 6) velocities of the surfaces a and b over their bodies, linear and angular, in the bodies' axes and at
+    their origins (for the world, its own); or none."""
+    tangents: Matrix = NO_TANGENTS
+    """(candidates, 4) the second sliding friction over the first, zero where both are one, and the direction of the first
+    tangent in the axes of body a, zero where MuJoCo has its usual one; or none."""
+    adhesion: Matrix = NO_ADHESION
+    """(candidates, 3) by how much contacts are pulled together [N], up to which gap [m], and the inverse inertia [1/kg] by
+    which they yield where they do not touch; or none."""
+
+
+def pull_of(model: ContactModel, candidate: int, gap: float) -> float:
+    """Return the impulse [N s] by which adhesion pulls a contact together, zero where its gap is too wide.
+
+    A rigid contact that rests has a gap of the slop at most.
+    """
+    if len(model.adhesion) == 0:
+        return 0.0
+    near = model.adhesion[candidate, 1] + (model.settings.slop if model.settings.law == 0 else 0.0)
+    return model.settings.step * model.adhesion[candidate, 0] if gap <= near else 0.0  # type: ignore[no-any-return]
 
 
 def limited_rows(lower: Vector, upper: Vector, friction: Vector, held: Integers | None = None) -> Integers:
