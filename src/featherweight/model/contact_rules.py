@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 SOFT = "softness of contacts (solref, solimp)"  # in a report, as below
 SOFT_HOLDS = "softness of limits, dry friction and equality constraints (solref, solimp)"
-TWO_FRICTIONS = "contacts with two sliding frictions, read as the first"
+TWO_FRICTIONS = "contacts with two sliding or rolling frictions, read as the first"
 TOUCHING_LEFT_OUT = "geoms that touch and are left out"
 TOUCHING_AS_MESHES = "primitives fitted to meshes, touching as those meshes"
 

@@ -92,10 +92,11 @@ def unused_of_contacts(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> It
     touching = (model.geom_contype | model.geom_conaffinity).astype(bool)
     touching[list(in_pairs(model))] = True
     condim = np.concatenate([model.geom_condim[touching], model.pair_dim])
-    uneven = 0
+    uneven = np.count_nonzero((model.pair_friction[:, 3] != model.pair_friction[:, 4]) & (model.pair_dim == 6))
     softness = [(model.geom_solref[touching], model.geom_solimp[touching]), (model.pair_solref, model.pair_solimp)]
     if over := overrides(mujoco, model):
-        uneven = int(over.frictions[0] != over.frictions[1]) * np.count_nonzero(condim > 1)
+        rolling = model.opt.o_friction[3] != model.opt.o_friction[4]
+        uneven = np.count_nonzero(((over.frictions[0] != over.frictions[1]) & (condim > 1)) | (rolling & (condim == 6)))
         softness = [(model.opt.o_solref[None], model.opt.o_solimp[None])] if touching.any() else []
     soft = [np.count_nonzero(differ_from_default(solref, solimp)) for solref, solimp in softness]
     for kind, number in (
