@@ -132,17 +132,17 @@ def write_axes(n: Vector, axes: Matrix) -> None:
 def write_file_axes(
     tangents: Vector, contacts: ContactPoints, c: int, placement: Tensor, sliding: bool, axes: Matrix
 ) -> None:  # fmt: skip
-    """Turn the tangents of a contact as MuJoCo's, and make the second as long as its friction is in parts of the first.
+    """Turn the tangents of a contact as MuJoCo's, and make them as long as their frictions are in parts of the greater.
 
     So an elliptic cone is a round one of what the rows see. Unless there is another direction, MuJoCo's first tangent is y,
     or z where the normal is near y, less its part along the normal.
     """
-    n, ratio = contacts.normal[c], tangents[0]
+    n = contacts.normal[c]
     x, y, z = 0.0, 1.0, 0.0
     if not -0.5 < n[1] < 0.5:
         y, z = 0.0, 1.0
-    if tangents[1] != 0.0 or tangents[2] != 0.0 or tangents[3] != 0.0:
-        T, u, v, w = placement[contacts.a[c]], tangents[1], tangents[2], tangents[3]
+    if tangents[2] != 0.0 or tangents[3] != 0.0 or tangents[4] != 0.0:
+        T, u, v, w = placement[contacts.a[c]], tangents[2], tangents[3], tangents[4]
         x = T[0, 0] * u + T[0, 1] * v + T[0, 2] * w
         y = T[1, 0] * u + T[1, 1] * v + T[1, 2] * w
         z = T[2, 0] * u + T[2, 1] * v + T[2, 2] * w
@@ -151,11 +151,12 @@ def write_file_axes(
     length = sqrt(x * x + y * y + z * z)
     if not length > 0.0:  # a capsule that stands
         return
-    x, y, z, longer = x / length, y / length, z / length, ratio if sliding else 1.0
-    axes[1, 0], axes[1, 1], axes[1, 2] = x, y, z
-    axes[2, 0] = longer * (n[1] * z - n[2] * y)
-    axes[2, 1] = longer * (n[2] * x - n[0] * z)
-    axes[2, 2] = longer * (n[0] * y - n[1] * x)
+    x, y, z = x / length, y / length, z / length
+    first, second = (tangents[0], tangents[1]) if sliding else (1.0, 1.0)
+    axes[1, 0], axes[1, 1], axes[1, 2] = first * x, first * y, first * z
+    axes[2, 0] = second * (n[1] * z - n[2] * y)
+    axes[2, 1] = second * (n[2] * x - n[0] * z)
+    axes[2, 2] = second * (n[0] * y - n[1] * x)
 
 
 def add_surface_velocities(model: ContactModel, contacts: ContactPoints, c: int, p: AssembledProblem) -> None:
@@ -286,16 +287,17 @@ def assembled(
         if c < k:
             gap[c] = contacts.gap[c]
         write_axes(contacts.normal[c], axes[c])
-        ratio = model.tangents[contacts.candidate[c], 0] if len(model.tangents) > 0 else 0.0
-        if ratio > 0.0:
+        elliptic = len(model.tangents) > 0 and model.tangents[contacts.candidate[c], 0] > 0.0
+        if elliptic:
             write_file_axes(model.tangents[contacts.candidate[c]], contacts, c, kinematics.placement, c < k, axes[c])
         for i in range(3):
             at = 3 * c + i
             approach[at] = before[at] = start[at] = 0.0
             for j in range(3 if c < k else 0):
                 start[at] += axes[c, i, j] * impulses.last_force[contacts.candidate[c], j]
-        if ratio > 0.0:
-            start[3 * c + 2] /= ratio * ratio
+        for i in range(2 if elliptic else 0):
+            part = model.tangents[contacts.candidate[c], i]
+            start[3 * c + 1 + i] /= part * part
         for s in range(2):
             body = body_of(contacts, c, s)
             if body >= 0:
@@ -310,7 +312,7 @@ def assembled(
         if len(model.surfaces) > 0:
             add_surface_velocities(model, contacts, c, p)
         if c < k:
-            p.pull[c] = pull_of(model, contacts.candidate[c], gap[c])
+            p.pull[c] = pull_of(model, contacts.candidate[c], gap[c], start[3 * c])
             start[3 * c] += p.pull[c]
     for i in range(3 * turning):
         active[i], gap[k + i] = -1, np.inf

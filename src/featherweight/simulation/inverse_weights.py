@@ -38,9 +38,12 @@ def yielding_numbers(
         else:
             softness.append((forces.friction_softness if friction else forces.limit_softness)[dof])
     edges = 4.0 + (touching.turning > 0.0) @ [2.0, 4.0]
-    cones = weights_of_cones(weights, touching.friction, model.impratio, model.cone == PYRAMIDAL, edges)
+    first = np.ones(len(weights))
+    if len(touching.tangents):
+        first = np.where(touching.tangents[:, 0] > 0.0, touching.tangents[:, 0], 1.0)
+    normal, sliding = weights_of_cones(weights, first * touching.friction, model.impratio, model.cone == PYRAMIDAL, edges)
     alone = of_dofs[rows.dof], np.ones(len(softness))
-    contacts = numbers_of(touching.softness, *cones, step)
+    contacts = numbers_of(touching.softness, normal, first * first * sliding, step)
     return contacts, numbers_of(softness, *alone, step), np.maximum(weights, IMMOVABLE)
 
 

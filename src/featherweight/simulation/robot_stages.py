@@ -232,11 +232,11 @@ def turns(t: TouchingRecord, c: int) -> bool:
     """Whether a contact has friction against spinning or rolling in this step."""
     candidate, gap = t.contacts.candidate[c], t.contacts.gap[c]
     rubs = t.model.turning[candidate, 0] > 0.0 or t.model.turning[candidate, 1] > 0.0
-    pull = pull_of(t.model, candidate, gap)
+    last = ordered_product(t.impulses.last_force[candidate], t.contacts.normal[c])
+    pull = pull_of(t.model, candidate, gap, last)
     if pull > 0.0 and gap >= 0.0 and t.model.settings.law != RIGID:  # it does not touch
         return False
-    last = ordered_product(t.impulses.last_force[candidate], t.contacts.normal[c]) + pull
-    return rubs and (t.model.settings.cones == PYRAMIDS or last > 0.0)
+    return rubs and (t.model.settings.cones == PYRAMIDS or last + pull > 0.0)
 
 
 def take_turning_back(t: TouchingRecord, count: int, added: int) -> None:

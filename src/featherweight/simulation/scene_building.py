@@ -80,7 +80,7 @@ class TouchingScene(NamedTuple):
     drawn: Array  # (pairs,) bool, of two shapes of one robot in a file without rules, which may be drawn in one another
     adhesion: Array  # (candidates,) [N]
     surfaces: Array  # (candidates, 2, 6), or none: velocities of both surfaces, see `ContactModel`
-    tangents: Array  # (candidates, 4), or none: see `ContactModel`
+    tangents: Array  # (candidates, 5), or none: see `ContactModel`
 
 
 def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
@@ -249,19 +249,23 @@ def _surfaces(both: Sequence[tuple[ScenePart, ScenePart]]) -> Array:
 
 def _tangents(both: Sequence[tuple[ScenePart, ScenePart]], pairs: Sequence[NumberedPair]) -> Array:
     """Return `ContactModel.tangents` of pairs: MuJoCo turns contacts of a capsule and a plane along the capsule."""
-    rows = np.zeros((len(pairs), 4))
+    rows = np.zeros((len(pairs), 5))
     for row, (a, b), p in zip(rows, both, pairs, strict=True):
         if p.second_friction is not None:
-            row[0] = max(p.second_friction, LEAST_FRICTION) / max(p.friction or 0.0, LEAST_FRICTION)
+            row[:2] = np.array(_two_frictions(p)) / max(_two_frictions(p))
             if a.kind == CAPSULE and b.kind == PLANE:
-                row[1:] = a.placement[:3, 2]
+                row[2:] = a.placement[:3, 2]
     return rows
 
 
 def _friction(a: ScenePart, b: ScenePart, p: NumberedPair, parts: TouchingParts) -> float:
     if p.friction is None:
         return common_coefficient(a.friction, b.friction, parts.friction)
-    return p.friction if p.second_friction is None else max(p.friction, LEAST_FRICTION)
+    return max(_two_frictions(p)) if p.second_friction is not None else p.friction
+
+
+def _two_frictions(p: NumberedPair) -> tuple[float, float]:
+    return max(p.friction or 0.0, LEAST_FRICTION), max(p.second_friction or 0.0, LEAST_FRICTION)
 
 
 def _pair_name(a: ScenePart, b: ScenePart) -> str:
