@@ -28,7 +28,7 @@ BELTS = """<mujoco><option timestep="0.002" cone="{cone}"/><compiler angle="radi
 <geom name="floor" type="plane" size="0 0 1" pos="0 0 -1"/>
 <body name="brick" pos="-1 .2 .05"><freejoint/><geom type="box" size=".1 .1 .05" mass="1"/></body>
 <body name="ball" pos=".3 4.2 .25"><freejoint/><geom name="ball" size=".1" mass="1"/></body>
-<body name="walker" pos="0 -4 -.85"><freejoint/><geom size=".15" mass="1" pos="0 0 0" euler=".3 .2 0" surfacevel="0 0 0 1 2 .5"/></body>
+<body name="walker" pos="0 -4 -.85"><freejoint/><geom size=".15" mass="1" euler=".3 .2 0" surfacevel="0 0 0 1 2 .5"/></body>
 <body name="cart" pos="4 0 0"><joint type="slide" axis="1 0 0"/><joint axis="0 0 1"/>
   <geom class="cart" name="cart" type="box" size="1 .5 .1" pos=".1 0 0" euler="0 0 .2" mass="4" friction=".6"/></body>
 <body name="load" pos="4 .1 .2"><freejoint/><geom type="box" size=".1 .1 .1" mass="1" friction=".3"/></body>
@@ -39,7 +39,7 @@ STICKY = """<mujoco><option timestep="0.002" cone="{cone}" impratio="2"/><worldb
 <geom name="wall" type="box" size=".1 9 5" pos="1.1 0 0" adhesion="4"/>
 <geom name="floor" type="plane" size="0 0 1" adhesion="2"/>
 <body name="hangs" pos="0 0 .9495"><freejoint/><geom name="hangs" size=".05" mass=".5" adhesion="5" gap=".01"/></body>
-<body pos="0 .4 .9"><freejoint/><geom name="near" size=".05" mass=".5" adhesion="1" gap=".1" condim="{dim}" margin=".001"/></body>
+<body pos="0 .4 .9"><freejoint/><geom size=".05" mass=".5" adhesion="1" gap=".1" condim="{dim}" margin=".001"/></body>
 <body pos=".9495 0 .4"><freejoint/><geom size=".05" mass=".5" adhesion="8" condim="{dim}"/></body>
 <body pos=".8999 1 .4"><freejoint/><geom type="box" size=".1 .05 .1" mass=".5" adhesion=".5"/></body>
 <body pos="0 2 .12"><freejoint/><geom type="box" size=".1 .05 .1" mass=".5" adhesion="7" priority="1"/>
@@ -54,7 +54,8 @@ TWO = """<mujoco><option timestep="0.002" cone="{cone}"/><worldbody>
 <body pos="0 3 .9"><freejoint/><geom name="b" size=".1" mass="1"/></body>
 <body pos="0 -3 -.4"><freejoint/><geom name="c" type="capsule" size=".1 .2" euler="80 10 30" mass="1"/></body>
 <body pos="2.84 0 9"><freejoint/><geom name="d" size=".1" mass="1"/></body></worldbody>
-<contact><pair geom1="floor" geom2="a" friction=".2 .6 .01 .001 .001"/><pair geom1="floor" geom2="b" friction="0 .1 .02 .002 .002"/>
+<contact><pair geom1="floor" geom2="a" friction=".2 .6 .01 .001 .001"/>
+<pair geom1="floor" geom2="b" friction="0 .1 .02 .002 .002"/>
 <pair geom1="floor" geom2="c" friction=".1 .5 .01 .001 .001"/><pair geom1="d" geom2="wall" friction=".1 .5 .01 .001 .001"/>
 </contact></mujoco>"""
 THROWN = np.array([1, 0.5, 0, 0.2, 0.1, 2, 1, 1, 0, 3, 0, 2, 1, -1, 0, 0, 1, 1, 1, 0.5, 0, 1, 2, 3])
@@ -218,7 +219,7 @@ def test_adhesion_adds_to_the_friction_of_a_brick_on_a_wall(adhesion: float) -> 
 
 
 def test_an_adhesive_ball_rolls_around_a_ball_and_keeps_its_energy() -> None:
-    """Its way curves, so that it would part by a little in each step; energy by half a percent, since steps are of the first order."""
+    """Its way curves, so that it would part by a little in each step. Steps are of the first order, and so is the energy."""
     text = """<mujoco><worldbody><geom size="1" adhesion="40" friction="2"/>
     <body pos="0 0 1.1"><freejoint/><geom size=".1" mass="1" friction="2"/></body></worldbody></mujoco>"""
     start = np.array([0.66, 0.0, 0.88, 0.0, 0.0, 0.0, 1.0])
@@ -269,7 +270,8 @@ def test_robots_of_a_fleet_move_as_one_alone_and_as_plain_python(law: str, text:
 
 
 def test_actuators_with_adhesion_pull_across_gaps_as_in_mujoco() -> None:
-    text = """<mujoco><option timestep="0.001" cone="elliptic"/><worldbody><geom type="box" size="1 1 .1" pos="0 0 1.1" gap=".02"/>
+    text = """<mujoco><option timestep="0.001" cone="elliptic"/><worldbody>
+    <geom type="box" size="1 1 .1" pos="0 0 1.1" gap=".02"/>
     <body name="pad" pos="0 0 .91"><freejoint/><geom size=".05" mass="1" gap=".03"/></body></worldbody>
     <actuator><adhesion body="pad" ctrlrange="0 1" gain="30"/></actuator></mujoco>"""
     model, robot = mujoco.MjModel.from_xml_string(text), fw.load(text)
@@ -300,8 +302,11 @@ def test_the_ground_of_a_simulation_moves_and_pulls_shapes() -> None:
 
 
 def test_numbers_of_surfaces_are_saved_renamed_and_mirrored(tmp_path: Path) -> None:
-    text = BELTS.format(cone="elliptic", dim=3).replace("</worldbody>", """</worldbody><contact>
-    <pair geom1="floor" geom2="ball" adhesion="2" gap=".1" friction=".2 .6 .01 .001 .001"/></contact>""")
+    text = BELTS.format(cone="elliptic", dim=3).replace(
+        "</worldbody>",
+        """</worldbody><contact>
+    <pair geom1="floor" geom2="ball" adhesion="2" gap=".1" friction=".2 .6 .01 .001 .001"/></contact>""",
+    )
     text = text.replace('size=".1" mass="1"/>', 'size=".1" mass="1" adhesion=".5" gap=".2"/>')
     d = fw.read(text)
     pair = d.contact_pairs[0]
@@ -313,7 +318,12 @@ def test_numbers_of_surfaces_are_saved_renamed_and_mirrored(tmp_path: Path) -> N
     again = fw.read(tmp_path / "saved.xml")
     assert again.contact_pairs == d.contact_pairs
     for one, other in zip(again.shapes, d.shapes, strict=True):
-        assert (one.name, one.surface_velocity, one.adhesion, one.gap) == (other.name, other.surface_velocity, other.adhesion, other.gap)
+        assert (one.name, one.surface_velocity, one.adhesion, one.gap) == (
+            other.name,
+            other.surface_velocity,
+            other.adhesion,
+            other.gap,
+        )
     assert d.renamed({"ball": "sphere"}).contact_pairs[0].adhesion == 2.0
     image = {s.name: s for s in d.mirrored("x").shapes}
     assert image["belt"].surface_velocity == (-1.0, 0.2, 0.7, 0.0, 0.0, -0.3)

@@ -53,7 +53,7 @@ def pull_of(model: ContactModel, candidate: int, gap: float, last: float = 0.0) 
     pull, near, settings = model.settings.step * model.adhesion[candidate, 0], model.adhesion[candidate, 1], model.settings
     if settings.law == 0:
         near += settings.margin if last != 0.0 and last + pull > 0.0 else settings.slop
-    return pull if gap <= near else 0.0  # type: ignore[no-any-return]
+    return pull if gap <= near else 0.0
 
 
 def limited_rows(lower: Vector, upper: Vector, friction: Vector, held: Integers | None = None) -> Integers:

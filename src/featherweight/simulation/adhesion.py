@@ -32,8 +32,8 @@ def adhesion_of(forces: ForcesAtJoints, links: Sequence[tuple[str | None, str | 
     drives = forces.sticky
     sticks = [[forces.actuators[k].adhesion in pair for pair in links] for k in drives]
     gears = [forces.actuators[k].gear for k in drives]
-    sticks = np.array(sticks, bool).reshape(len(drives), len(links))
-    return Adhesion(np.array(drives, np.int64), np.array(gears, float), sticks, reach)
+    held = np.array(sticks, bool).reshape(len(drives), len(links))
+    return Adhesion(np.array(drives, np.int64), np.array(gears, float), held, reach)
 
 
 def add_adhesion(

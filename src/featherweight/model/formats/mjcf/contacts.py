@@ -59,7 +59,11 @@ def read_contact_pairs(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> tu
         if i in shapes and j in shapes:
             soft = over.softness if over else softness_of(model.pair_solref[k], model.pair_solimp[k])
             turning = over.turning if over else (float(model.pair_friction[k, 2]), float(model.pair_friction[k, 3]))
-            adhesion, gap, condim = float(values_of(model, "pair_adhesion")[k, 0]), float(model.pair_gap[k]), int(model.pair_dim[k])
+            adhesion, gap, condim = (
+                float(values_of(model, "pair_adhesion")[k, 0]),
+                float(model.pair_gap[k]),
+                int(model.pair_dim[k]),
+            )
             names = shapes[i], shapes[j]
             pairs.append(ContactPair(names, friction, condim, margin, soft, turning, adhesion, gap, second))
     return tuple(pairs)
