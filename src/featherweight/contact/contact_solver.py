@@ -72,8 +72,8 @@ class ImpulseWork(NamedTuple):
     after: Vector  # (m,) velocities after f
     change: Vector  # (m,) of velocities by impulses
     change_back: Vector  # (m,) by those of restitution
-    lower: Vector  # (n,) and bounds
-    upper: Vector  # (n,)
+    lower: Vector  # (m,) and bounds
+    upper: Vector  # (m,)
     pushed: Integers  # (k + n,) rows that are pushed
     gap: Vector  # (k + n,) of those
     push: Vector  # (k + n,) their displacements, as impulses
@@ -89,7 +89,7 @@ def impulse_work(contacts: int, rows: int, branches: FactorSizes = NO_BRANCHES, 
     edges = MOST_EDGES * contacts + rows if cones == PYRAMIDS else 0
     m, n = 3 * contacts + rows, contacts + rows
     f, impact, compression, guess, at_impact, after, change, change_back = np.empty((8, m))
-    lower, upper = np.empty((2, rows))
+    lower, upper = np.empty((2, m))  # rows of turning have bounds, too
     gap, push = np.empty((2, n))
     pushed, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
     return ImpulseWork(
