@@ -75,7 +75,6 @@ SAME = 0.02  # of forces and energies at rest
 SHOWN = 160  # characters of a message
 
 IN_CONTACT = (  # kinds of a report that change nothing before something touches
-    contact_rules.CONVEYING, contact_rules.ADHESION,
     contact_rules.TWO_FRICTIONS, contact_rules.TOUCHING_LEFT_OUT, contact_rules.TOUCHING_AS_MESHES,
 )  # fmt: skip
 RIGID = (contact_rules.SOFT, contact_rules.SOFT_HOLDS)  # in reports, and without a warning

@@ -9,6 +9,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.robot.collision.shape_pairs import touching_pairs
+from simulation.plain_python import plain_python
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -132,3 +133,15 @@ def test_a_robot_with_many_bodies_has_it_too() -> None:
 def test_derivatives_are_not_there() -> None:
     with pytest.raises(NotImplementedError, match="friction against spinning or rolling"):
         fw.Simulation(fw.load(text(4))).derivatives()
+
+
+def test_impacts_of_turning_contacts_have_room() -> None:
+    """Python finds what machine code writes beside its arrays: bounds of turning count in the problem after an impact."""
+    robot = fw.load(text(6))
+    with plain_python():
+        sim = fw.Simulation(robot, v=VELOCITY, contact="rigid", integrator="rk4")
+        sim.run(0.08)
+    assert len(sim.contacts()[1]) > 1
+    beside = fw.Simulation(robot, v=VELOCITY, contact="rigid", integrator="rk4")
+    beside.run(0.08)
+    np.testing.assert_allclose(sim.q[7:], beside.q[7:], atol=1e-9)  # the ball; which corner of the box carries what is not unique

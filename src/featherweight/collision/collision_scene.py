@@ -29,6 +29,7 @@ class CollisionScene(NamedTuple):
     data: IntegerMatrix  # (shapes, 8) see `part_ranges`
     pair: IntegerMatrix  # (pairs, 2)
     margin: Vector  # (pairs,) [m] of their own
+    gap: Vector  # (pairs,) [m] beyond it, across which something pulls: so far contacts are found, too
     first: Integers  # (pairs,)
     enabled: Booleans  # (pairs,)
     balls: Matrix  # (n, 4) centre and radius, in the shape's frame: what stands for it on a height field

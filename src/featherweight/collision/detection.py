@@ -72,7 +72,8 @@ def find_contacts(
         if not scene.enabled[p]:
             continue
         touching = scene.margin[p]  # the gap at which the pair touches
-        reach = margin + touching
+        found_at = margin + scene.gap[p]
+        reach = found_at + touching
         a, b = scene.pair[p, 0], scene.pair[p, 1]
         if scene.kind[b] < PLANE and are_far(work.placement[a], work.placement[b], reach + work.ball[a] + work.ball[b]):
             continue
@@ -80,7 +81,7 @@ def find_contacts(
         if not is_near(scene, a, b, wide, work):
             continue
         found = contacts_of_pair(scene, a, b, wide, work, work.apart[p])
-        count = keep(scene, p, found, (placement, velocity), (margin, step, touching), contacts, count, work)
+        count = keep(scene, p, found, (placement, velocity), (found_at, step, touching), contacts, count, work)
         if count < 0:
             return -1
     return count

@@ -6,12 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Matrix, Vector
+from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from .compliance import NONE
 from .contact_settings import ContactSettings
 from .joint_rows import JointRows
 
 NO_TURNING = np.zeros((0, 2))
+NO_SURFACES = np.zeros((0, 2, 6))
+NO_TANGENTS = np.zeros((0, 5))
+NO_ADHESION = np.zeros((0, 3))
 
 
 class ContactModel(NamedTuple):
@@ -28,6 +31,29 @@ class ContactModel(NamedTuple):
     yielding: Matrix = NONE  # (candidates, 9) fields of `compliance.Yielding`, or none
     yielding_rows: Matrix = NONE  # (joint rows, 9)
     turning: Matrix = NO_TURNING  # (candidates, 2) [m] friction against spinning and rolling, or none
+    surfaces: Tensor = NO_SURFACES
+    """(candidates, 2, 6) velocities of the surfaces a and b over their bodies, linear and angular, in the bodies' axes and at
+    their origins (for the world, its own); or none."""
+    tangents: Matrix = NO_TANGENTS
+    """(candidates, 5) two sliding frictions over the greater, which `friction` is, zero where both are one, and the direction
+    of the first tangent in the axes of body a, zero where MuJoCo has its usual one; or none."""
+    adhesion: Matrix = NO_ADHESION
+    """(candidates, 3) by how much contacts are pulled together [N], up to which gap [m], and the inverse inertia [1/kg] by
+    which they yield where they do not touch; or none."""
+
+
+def pull_of(model: ContactModel, candidate: int, gap: float, last: float = 0.0) -> float:
+    """Return the impulse [N s] by which adhesion pulls a contact together, zero where its gap is too wide.
+
+    A rigid contact that rests has a gap of the slop at most. Where it rolls, the gap grows by the curvature of its way: if by
+    its normal impulse in the `last` step it touched, it is held up to the margin.
+    """
+    if len(model.adhesion) == 0:
+        return 0.0
+    pull, near, settings = model.settings.step * model.adhesion[candidate, 0], model.adhesion[candidate, 1], model.settings
+    if settings.law == 0:
+        near += settings.margin if last != 0.0 and last + pull > 0.0 else settings.slop
+    return pull if gap <= near else 0.0
 
 
 def limited_rows(lower: Vector, upper: Vector, friction: Vector, held: Integers | None = None) -> Integers:

@@ -20,7 +20,7 @@ from ..engine.loops.kernels import as_matrix
 from .block_equations import place_of, write_matrix_product
 from .branch_elimination import multiplications
 from .branches import padded
-from .contact_model import ContactModel
+from .contact_model import ContactModel, pull_of
 from .delassus_factor import FactorWork, factor_work, write_factor
 from .inverse_factor import ContactGeometry, InverseFactors, InverseWork, factor_by_inverse
 from .joint_rows import is_active
@@ -111,6 +111,8 @@ class AssembledProblem(NamedTuple):
     axes: Tensor  # (contacts, 3, 3) normal and tangents in the world
     start: Vector  # (m,) impulses of the step before
     active: Integers  # (joint rows that count,)
+    pull: Vector = np.zeros(0)  # (contacts,) [N s] by which adhesion pulls each together
+    conveyed: Vector = np.zeros(0)  # (m,) velocities of surfaces over their bodies, where any moves; `approach` has them, too
 
 
 def write_axes(n: Vector, axes: Matrix) -> None:
@@ -125,6 +127,60 @@ def write_axes(n: Vector, axes: Matrix) -> None:
     axes[0, 0], axes[0, 1], axes[0, 2] = x, y, z
     axes[1, 0], axes[1, 1], axes[1, 2] = tx, ty, tz
     axes[2, 0], axes[2, 1], axes[2, 2] = y * tz - z * ty, z * tx - x * tz, x * ty - y * tx
+
+
+def write_file_axes(
+    tangents: Vector, contacts: ContactPoints, c: int, placement: Tensor, sliding: bool, axes: Matrix
+) -> None:  # fmt: skip
+    """Turn the tangents of a contact as MuJoCo's, and make them as long as their frictions are in parts of the greater.
+
+    So an elliptic cone is a round one of what the rows see. Unless there is another direction, MuJoCo's first tangent is y,
+    or z where the normal is near y, less its part along the normal.
+    """
+    n = contacts.normal[c]
+    x, y, z = 0.0, 1.0, 0.0
+    if not -0.5 < n[1] < 0.5:
+        y, z = 0.0, 1.0
+    if tangents[2] != 0.0 or tangents[3] != 0.0 or tangents[4] != 0.0:
+        T, u, v, w = placement[contacts.a[c]], tangents[2], tangents[3], tangents[4]
+        x = T[0, 0] * u + T[0, 1] * v + T[0, 2] * w
+        y = T[1, 0] * u + T[1, 1] * v + T[1, 2] * w
+        z = T[2, 0] * u + T[2, 1] * v + T[2, 2] * w
+    along = x * n[0] + y * n[1] + z * n[2]
+    x, y, z = x - along * n[0], y - along * n[1], z - along * n[2]
+    length = sqrt(x * x + y * y + z * z)
+    if not length > 0.0:  # a capsule that stands
+        return
+    x, y, z = x / length, y / length, z / length
+    first, second = (tangents[0], tangents[1]) if sliding else (1.0, 1.0)
+    axes[1, 0], axes[1, 1], axes[1, 2] = first * x, first * y, first * z
+    axes[2, 0] = second * (n[1] * z - n[2] * y)
+    axes[2, 1] = second * (n[2] * x - n[0] * z)
+    axes[2, 2] = second * (n[0] * y - n[1] * x)
+
+
+def add_surface_velocities(model: ContactModel, contacts: ContactPoints, c: int, p: AssembledProblem) -> None:
+    """Add velocities of surfaces over their bodies to what a contact sees along its tangents, or its turning of spinning."""
+    k, x, sign = len(p.law.friction), contacts.point[c], 1.0
+    first, last = (1, 3) if c < k else (0, 1)
+    for i in range(3):
+        p.conveyed[3 * c + i] = 0.0
+    for s in range(2):
+        w, body = model.surfaces[contacts.candidate[c], s], body_of(contacts, c, s)
+        u = w[0] + w[4] * x[2] - w[5] * x[1], w[1] + w[5] * x[0] - w[3] * x[2], w[2] + w[3] * x[1] - w[4] * x[0]
+        if c >= k:
+            u = w[3], w[4], w[5]
+        for i in range(first, last):
+            seen = sign * (p.axes[c, i, 0] * u[0] + p.axes[c, i, 1] * u[1] + p.axes[c, i, 2] * u[2])
+            if body >= 0:
+                seen = 0.0
+                for j in range(6):
+                    seen += p.rows[c, s, i, j] * w[j]
+            p.conveyed[3 * c + i] += seen
+        sign = -1.0
+    for i in range(first, last):
+        p.approach[3 * c + i] += p.conveyed[3 * c + i]
+        p.before[3 * c + i] += p.conveyed[3 * c + i]
 
 
 def write_rows(axes: Matrix, point: Vector, T: Matrix, sign: float, rows: Matrix) -> None:
@@ -175,6 +231,8 @@ class AssemblyWork(NamedTuple):
     split: RowFactorWork
     turning: Integers  # (k,) as in `Problem`
     turning_friction: Matrix  # (k, 2)
+    pull: Vector  # (k,)
+    conveyed: Vector  # (m,)
 
 
 def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) -> AssemblyWork:
@@ -188,6 +246,7 @@ def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) ->
         row_factor_work(contacts + rows, sizes),
         np.empty(contacts, np.int64), np.empty(contacts + rows, np.int64), np.empty(m * sizes.columns),
         row_factor_work(m, NO_BRANCHES), np.empty(contacts, np.int64), np.empty((contacts, 2)),
+        np.empty(contacts), np.zeros(m),
     )  # fmt: skip
 
 
@@ -228,11 +287,17 @@ def assembled(
         if c < k:
             gap[c] = contacts.gap[c]
         write_axes(contacts.normal[c], axes[c])
+        elliptic = len(model.tangents) > 0 and model.tangents[contacts.candidate[c], 0] > 0.0
+        if elliptic:
+            write_file_axes(model.tangents[contacts.candidate[c]], contacts, c, kinematics.placement, c < k, axes[c])
         for i in range(3):
             at = 3 * c + i
             approach[at] = before[at] = start[at] = 0.0
             for j in range(3 if c < k else 0):
                 start[at] += axes[c, i, j] * impulses.last_force[contacts.candidate[c], j]
+        for i in range(2 if elliptic else 0):
+            part = model.tangents[contacts.candidate[c], i]
+            start[3 * c + 1 + i] /= part * part
         for s in range(2):
             body = body_of(contacts, c, s)
             if body >= 0:
@@ -244,6 +309,11 @@ def assembled(
                     for j in range(6):
                         approach[3 * c + i] += rows[c, s, i, j] * kinematics.velocity[body, j]
                         before[3 * c + i] += rows[c, s, i, j] * kinematics.velocity_before[body, j]
+        if len(model.surfaces) > 0:
+            add_surface_velocities(model, contacts, c, p)
+        if c < k:
+            p.pull[c] = pull_of(model, contacts.candidate[c], gap[c], start[3 * c])
+            start[3 * c] += p.pull[c]
     for i in range(3 * turning):
         active[i], gap[k + i] = -1, np.inf
     for i in range(3 * turning, n):
@@ -431,8 +501,9 @@ def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int, turning: int =
     )  # fmt: skip
     each = k + turning
     return AssembledProblem(
-        problem, work.approach[:m], work.before[:m], law, work.rows[:each], work.axes[:each], work.start[:m], work.active[:n]
-    )
+        problem, work.approach[:m], work.before[:m], law, work.rows[:each], work.axes[:each], work.start[:m], work.active[:n],
+        work.pull[:k], work.conveyed[:m],
+    )  # fmt: skip
 
 
 def write_contact_delassus(

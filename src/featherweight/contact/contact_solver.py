@@ -72,8 +72,8 @@ class ImpulseWork(NamedTuple):
     after: Vector  # (m,) velocities after f
     change: Vector  # (m,) of velocities by impulses
     change_back: Vector  # (m,) by those of restitution
-    lower: Vector  # (n,) and bounds
-    upper: Vector  # (n,)
+    lower: Vector  # (m,) and bounds
+    upper: Vector  # (m,)
     pushed: Integers  # (k + n,) rows that are pushed
     gap: Vector  # (k + n,) of those
     push: Vector  # (k + n,) their displacements, as impulses
@@ -89,7 +89,7 @@ def impulse_work(contacts: int, rows: int, branches: FactorSizes = NO_BRANCHES, 
     edges = MOST_EDGES * contacts + rows if cones == PYRAMIDS else 0
     m, n = 3 * contacts + rows, contacts + rows
     f, impact, compression, guess, at_impact, after, change, change_back = np.empty((8, m))
-    lower, upper = np.empty((2, rows))
+    lower, upper = np.empty((2, m))  # rows of turning have bounds, too
     gap, push = np.empty((2, n))
     pushed, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
     return ImpulseWork(
@@ -216,12 +216,13 @@ def write_impulses(
     impulses.impact[:], impulses.joint_impact[:] = 0.0, 0.0
     at_first = work.impact
     for c in range(k):
+        normal = f[3 * c] - p.pull[c]
         for j in range(3):
-            total = 0.0
-            for i in range(3):
+            total = 0.0 + p.axes[c, 0, j] * normal
+            for i in range(1, 3):
                 total += p.axes[c, i, j] * f[3 * c + i]
             impulses.force[c, j] = total
-        add_wrench(contacts, c, p.rows, (f[3 * c], f[3 * c + 1], f[3 * c + 2]), impulses.wrench)
+        add_wrench(contacts, c, p.rows, (normal, f[3 * c + 1], f[3 * c + 2]), impulses.wrench)
         struck = at_first[3 * c], at_first[3 * c + 1], at_first[3 * c + 2]
         add_wrench(contacts, c, p.rows, struck, impulses.impact)
     parting = 0.0
@@ -327,6 +328,34 @@ def newly_stored(p: AssembledProblem, f: Vector, step: float, gap: Vector, work:
     return stored_energy(law, gap) - before
 
 
+def translate(p: AssembledProblem, work: ImpulseWork) -> None:
+    """Put the apex of cones of contacts that adhesion pulls together where their impulses begin.
+
+    Impulses f of the problem are those of the contacts, and the pulls p along their normals, so b - (A + R) p is in place of b.
+    """
+    m = len(p.start)
+    pulls, change = work.change_back[:m], work.change[:m]
+    for i in range(m):
+        pulls[i] = p.pull[i // 3] if i % 3 == 0 and i < 3 * len(p.pull) else 0.0
+    write_product(p.problem, pulls, work.solver.newton.equations, change)
+    for i in range(m):
+        p.problem.b[i] -= change[i]
+        p.approach[i] -= change[i] - p.law.compliance[i] * pulls[i]
+
+
+def work_of_surfaces(model: ContactModel, p: AssembledProblem, f: Vector, work: ImpulseWork) -> float:
+    """Return the work [J] of surfaces that move over their bodies, and of adhesion, in a step."""
+    total, change = 0.0, work.change[: len(f)]
+    if len(model.surfaces) > 0:
+        for i in range(3 * len(p.axes)):
+            total -= f[i] * p.conveyed[i]
+    if len(model.adhesion) > 0:
+        write_change(p, f, work, change)
+        for c in range(len(p.pull)):
+            total -= p.pull[c] * (p.approach[3 * c] + change[3 * c])
+    return total
+
+
 def write_turning(k: int, turning: int, assembly: AssemblyWork, edges: EdgeWork) -> None:
     """Write which of k contacts have edges for turning."""
     for c in range(k):
@@ -347,6 +376,8 @@ def resolve(
     """Write one robot's impulses, and return the solver's report; `turning` as of `assembled`."""
     work = workspace.impulses
     p = assembled(model, contacts, kinematics, delassus, impulses, workspace.assembly, turning)
+    if len(model.adhesion) > 0:
+        translate(p, work)
     if p.problem.cones == PYRAMIDS:
         write_turning(len(p.law.friction), turning, workspace.assembly, work.solver.edges)
     tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
@@ -359,6 +390,8 @@ def resolve(
         parting, pushing = write_impulses(model, contacts, p, solution.impulses, impulses, work)
         solution = solution._replace(newton_steps=solution.newton_steps + pushing)
         stored = newly_stored(p, solution.impulses, model.settings.step, workspace.assembly.gap, work)
+        if len(model.surfaces) > 0 or len(model.adhesion) > 0:
+            stored -= work_of_surfaces(model, p, solution.impulses, work)
     inexact = bool(solution.residual > tolerance)
     return SolverReport(
         solution.residual, allowed, inexact, solution.newton_steps, solution.interior_steps, parting, stored

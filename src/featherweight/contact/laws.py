@@ -11,6 +11,9 @@ A rigid contact has R = 0 and b = v + gap / h: its gap at the end of the step of
 damper d, taken at the end of the step, f = -h (k (gap + h v') + d v') with v' = A f + v, has R = 1 / (h (h k + d)) and
 b = v + k gap / (h k + d), and stores k gap² / 2.
 
+Adhesion translates the cone of a contact along its normal: with a pull p = h δ, it is f_n + p that is not negative and bounds
+friction, in either law. The problem is solved for f + p, with b - (A + R) p (see `contact_solver.translate`).
+
 Springs and dampers of MuJoCo's kind, for contacts that yield, are in `compliance`. A further law is a kernel as
 `write_rigid_law`, a number beside `RIGID`, and a line in `write_law`.
 """
@@ -24,7 +27,7 @@ import numpy as np
 
 from ..engine.loops.array_types import Integers, Matrix, Vector
 from .compliance import ABSENT, Yielding, impedance, yielding_of
-from .contact_model import ContactModel
+from .contact_model import ContactModel, pull_of
 from .row_factor import NO_ROWS, RowFactor
 
 COULOMB, CONES, PYRAMIDS = range(3)  # kinds of friction, for `Problem.cones`
@@ -153,6 +156,10 @@ def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw)
         law.friction[c], law.restitution[c] = model.friction[candidate], 0.0
         if motion.gap[c] < 0.0:
             law.stiffness[c] = write_yielding_row(y, motion, law, i, motion.gap[c], motion.gap[c], h)
+        elif pull_of(model, candidate, motion.gap[c]) > 0.0:  # the spring draws it back, and nothing rubs
+            law.friction[c] = 0.0
+            apart = y._replace(inverse=model.adhesion[candidate, 2])
+            write_yielding_row(apart, motion, law, i, motion.gap[c], motion.gap[c], h)
         else:
             write_absent_row(motion, law, i)
         for l in range(1, 3):

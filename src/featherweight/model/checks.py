@@ -251,7 +251,7 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         own = (t.stiffness, t.damping, t.friction, *(c for _, c in t.terms), *finite)
         yield f"tendon {t.name!r}", (*own, *(x for node in t.path for x in _of_node(node)))
     for s in d.shapes:
-        yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size, s.margin)
+        yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size, s.margin, *s.surface_velocity, s.adhesion, s.gap)
     for configuration in d.configurations:
         for joint, values in configuration.coordinates:
             yield f"configuration {configuration.name!r}, joint {joint!r},", values

@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 SOFT = "softness of contacts (solref, solimp)"  # in a report, as below
 SOFT_HOLDS = "softness of limits, dry friction and equality constraints (solref, solimp)"
-CONVEYING = "surfaces that move on their bodies (surfacevel)"
-ADHESION = "adhesion of contacts"
-TWO_FRICTIONS = "contacts with two sliding frictions, read as the first"
+TWO_FRICTIONS = "contacts with two sliding or rolling frictions, read as the first"
 TOUCHING_LEFT_OUT = "geoms that touch and are left out"
 TOUCHING_AS_MESHES = "primitives fitted to meshes, touching as those meshes"
 
@@ -53,7 +51,11 @@ class NeighbourRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ContactPair:
-    """Two shapes, by their names, that touch whatever else keeps shapes apart; the numbers are as in `Shape`, for both."""
+    """Two shapes, by their names, that touch whatever else keeps shapes apart; the numbers are as in `Shape`, for both.
+
+    With a `second_friction`, `friction` acts along the first tangent of MuJoCo's contact frame, and this along the second: the
+    friction cone is elliptic.
+    """
 
     shapes: tuple[str, str]
     friction: float | None = None
@@ -61,3 +63,6 @@ class ContactPair:
     margin: float = 0.0
     softness: Softness = DEFAULT_SOFTNESS
     turning_friction: tuple[float, float] = (0.005, 0.0001)
+    adhesion: float = 0.0
+    gap: float = 0.0
+    second_friction: float | None = None

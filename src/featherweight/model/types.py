@@ -211,6 +211,9 @@ class Closure:
     function: Callable[[Any], Sequence[Any]]
 
 
+STILL = (0.0,) * 6
+
+
 class ShapeType(StrEnum):
     """Geometries of bodies, in frames of their own; `size` [m] of each in brackets."""
 
@@ -253,6 +256,9 @@ class Shape:
     heights: Any = field(default=None, compare=False, metadata={DTYPE: np.float64})
     softness: Softness = DEFAULT_SOFTNESS
     turning_friction: tuple[float, float] = (0.005, 0.0001)  # [m] against spinning (condim 4, 6) and rolling (condim 6)
+    surface_velocity: tuple[float, ...] = STILL  # [m/s, rad/s] over its body: linear at the origin, angular, in its frame
+    adhesion: float = 0.0  # [N] by which each contact pulls; those of two shapes are added
+    gap: float = 0.0  # [m] beyond the margin, across which adhesion pulls; those of two shapes are added
 
 
 class TendonPoint(NamedTuple):

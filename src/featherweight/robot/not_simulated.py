@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from ..model.contact_rules import (
-    ADHESION,
-    CONVEYING,
     SOFT,
     SOFT_HOLDS,
     TOUCHING_AS_MESHES,
@@ -39,8 +37,6 @@ CHANGING_MOTION = (
     "springs of tendons that yield, or of higher order",
     "springs that yield",
     "swing limits of ball joints",
-    CONVEYING,
-    ADHESION,
     TWO_FRICTIONS,
     TOUCHING_LEFT_OUT,
     TOUCHING_AS_MESHES,

@@ -24,14 +24,16 @@ class Adhesion(NamedTuple):
     drive: Integers  # (k,)
     gear: Vector  # (k,)
     sticks: BooleanMatrix  # (k, candidates) whether a contact is one of the drive's body
+    reach: Vector  # (candidates,) [m] gap up to which it pulls where they do not touch
 
 
-def adhesion_of(forces: ForcesAtJoints, links: Sequence[tuple[str | None, str | None]]) -> Adhesion:
+def adhesion_of(forces: ForcesAtJoints, links: Sequence[tuple[str | None, str | None]], reach: Vector) -> Adhesion:
     """Return the adhesion of a robot's drives, for candidates between these links."""
     drives = forces.sticky
     sticks = [[forces.parts[k].adhesion in pair for pair in links] for k in drives]
     gears = [forces.parts[k].gear for k in drives]
-    return Adhesion(np.array(drives, np.int64), np.array(gears, float), np.array(sticks, bool).reshape(len(drives), len(links)))
+    held = np.array(sticks, bool).reshape(len(drives), len(links))
+    return Adhesion(np.array(drives, np.int64), np.array(gears, float), held, reach)
 
 
 def add_adhesion(
@@ -43,17 +45,23 @@ def add_adhesion(
     for j in range(len(x.drive)):
         k, touching, v = x.drive[j], 0, drives.values
         for c in range(count):
-            touching += 1 if x.sticks[j, contacts.candidate[c]] and contacts.gap[c] < near else 0
+            touching += 1 if holds(x, j, contacts, c, near) else 0
         if touching == 0:
             continue
         drive = 1.0, v[1, k], v[2, k], 0.0, 0.0, v[5, k], v[6, k], v[7, k], v[8, k]
         force = x.gear[j] * drive_force(drive, inputs[k], 0.0, 0.0) / touching
         acts = acts or force != 0.0
         for c in range(count):
-            if x.sticks[j, contacts.candidate[c]] and contacts.gap[c] < near:
+            if holds(x, j, contacts, c, near):
                 add_pull(contacts.a[c], -force, contacts.normal[c], contacts.point[c], placement, pull)
                 add_pull(contacts.b[c], force, contacts.normal[c], contacts.point[c], placement, pull)
     return acts
+
+
+def holds(x: Adhesion, j: int, contacts: ContactPoints, c: int, near: float) -> bool:
+    """Whether a drive pulls a contact together."""
+    candidate = contacts.candidate[c]
+    return bool(x.sticks[j, candidate] and contacts.gap[c] < near + x.reach[candidate])
 
 
 def add_pull(body: int, force: float, n: Vector, point: Vector, placement: Tensor, pull: Matrix) -> None:

@@ -52,9 +52,17 @@ class ContactStage:
         if self.touching.turning.any():
             self.settings = settings = settings._replace(turning=True)
             self.model = self.model._replace(settings=settings, turning=self.touching.turning)
+        touching, apart = self.touching, np.zeros(len(friction))
         if settings.law != RIGID:
-            contacts, rows = yielding_numbers(robot, forces, self.touching, self.rows, settings.step)
+            contacts, rows, apart = yielding_numbers(robot, forces, touching, self.rows, settings.step)
             self.model = self.model._replace(yielding=contacts, yielding_rows=rows)
+        if touching.adhesion.any():
+            reach = touching.scene.gap[touching.pairs]
+            self.model = self.model._replace(adhesion=np.column_stack([touching.adhesion, reach, apart]))
+        self.model = self.model._replace(surfaces=touching.surfaces, tangents=touching.tangents)
+        if len(touching.surfaces) or len(touching.tangents) or touching.adhesion.any():
+            self.settings = settings = settings._replace(patches=False)
+            self.model = self.model._replace(settings=settings)
         self.body_placements: Any = robot.frame_placement(self.bodies) if self.bodies else None
         self.body_velocities: Any = robot.frame_velocity(self.bodies, "local") if self.bodies else None
 

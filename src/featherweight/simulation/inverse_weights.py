@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..contact.compliance import numbers_of, weights_of_cones
+from ..contact.compliance import IMMOVABLE, numbers_of, weights_of_cones
 from ..contact.joint_rows import JointRows
 from ..model.model import HeldLoop
 from ..model.types import PYRAMIDAL, Coupling, Frame, Pose
@@ -20,8 +20,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def yielding_numbers(
     robot: Robot, forces: ForcesAtJoints, touching: TouchingScene, rows: JointRows, step: float
-) -> tuple[Array, Array]:
-    """Return the numbers of contacts (candidates, 9) and of joint rows (rows, 9) (see `compliance`)."""
+) -> tuple[Array, Array, Array]:
+    """Return the numbers of contacts (candidates, 9) and of joint rows (rows, 9) (see `compliance`), and the inverse inertias
+    [1/kg] (candidates,) by which contacts yield that do not rub."""
     start, model = robot.start(), robot.model
     inverse = np.asarray(robot.inverse_mass_matrix(start))
     of_bodies = weights_of_bodies(robot, start, touching.bodies, inverse)
@@ -37,9 +38,13 @@ def yielding_numbers(
         else:
             softness.append((forces.friction_softness if friction else forces.limit_softness)[dof])
     edges = 4.0 + (touching.turning > 0.0) @ [2.0, 4.0]
-    cones = weights_of_cones(weights, touching.friction, model.impratio, model.cone == PYRAMIDAL, edges)
+    first = np.ones(len(weights))
+    if len(touching.tangents):
+        first = np.where(touching.tangents[:, 0] > 0.0, touching.tangents[:, 0], 1.0)
+    normal, sliding = weights_of_cones(weights, first * touching.friction, model.impratio, model.cone == PYRAMIDAL, edges)
     alone = of_dofs[rows.dof], np.ones(len(softness))
-    return numbers_of(touching.softness, *cones, step), numbers_of(softness, *alone, step)
+    contacts = numbers_of(touching.softness, normal, first * first * sliding, step)
+    return contacts, numbers_of(softness, *alone, step), np.maximum(weights, IMMOVABLE)
 
 
 def weights_of_bodies(robot: Robot, q: Array, names: list[str], inverse: Array) -> Array:

@@ -10,6 +10,7 @@ from math import inf
 
 from ..collision.collision_scene import PLANE
 from ..collision.detection import ContactPoints, find_contacts
+from ..contact.contact_model import pull_of
 from ..contact.contact_problem import BodyDelassus, ContactImpulses
 from ..contact.contact_solver import keep_impulses, resolve
 from ..contact.joint_rows import (
@@ -199,7 +200,7 @@ def leave_out_redundant(t: TouchingRecord, gravity: float) -> int:
     """Put contacts that are redundant within their patch behind the others, without impulses; how many others there are."""
     settings, model, contacts = t.model.settings, t.model, first_contacts(t.contacts, t.counts[0])
     tolerance = max(settings.tolerance * gravity * settings.step * settings.step, LEAST_GAP)
-    if settings.law != RIGID:  # each contact yields
+    if settings.law != RIGID or not settings.patches:  # each contact yields, or pulls
         t.counts[2] = len(contacts.gap)
         return len(contacts.gap)
     count = reduce_patches(contacts, model.friction, model.restitution, tolerance, t.patches)
@@ -229,10 +230,13 @@ def add_turning(t: TouchingRecord, count: int) -> int:
 
 def turns(t: TouchingRecord, c: int) -> bool:
     """Whether a contact has friction against spinning or rolling in this step."""
-    candidate = t.contacts.candidate[c]
+    candidate, gap = t.contacts.candidate[c], t.contacts.gap[c]
     rubs = t.model.turning[candidate, 0] > 0.0 or t.model.turning[candidate, 1] > 0.0
     last = ordered_product(t.impulses.last_force[candidate], t.contacts.normal[c])
-    return rubs and (t.model.settings.cones == PYRAMIDS or last > 0.0)
+    pull = pull_of(t.model, candidate, gap, last)
+    if pull > 0.0 and gap >= 0.0 and t.model.settings.law != RIGID:  # it does not touch
+        return False
+    return rubs and (t.model.settings.cones == PYRAMIDS or last + pull > 0.0)
 
 
 def take_turning_back(t: TouchingRecord, count: int, added: int) -> None:

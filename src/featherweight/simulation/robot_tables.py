@@ -96,7 +96,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
         touching=_touching(model, contacts, room),
         drag=drag_boxes(robot.model.drag, [b.name for b in robot.bodies], robot.model.fluid),
         lengths=_copies(lengths),
-        adhesion=adhesion_of(forces, contacts.touching.links),
+        adhesion=adhesion_of(forces, contacts.touching.links, contacts.touching.scene.gap[contacts.touching.pairs]),
         calls=CallsOfRobot(*(MachineCall(0, np.zeros(0, np.int64)) for _ in CallsOfRobot._fields)),
     )  # fmt: skip
 

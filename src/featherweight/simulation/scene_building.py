@@ -12,6 +12,7 @@ from ..collision.face_clipping import MOST_POINTS
 from ..collision.height_fields import MOST_PATCHES
 from ..collision.hulls import NO_HULL, Hull
 from ..collision.shape_parts import KINDS, SampledHeights, joined_fields, joined_hulls, part_ranges, shape_part
+from ..contact.contact_model import NO_SURFACES, NO_TANGENTS
 from ..model.contact_rules import DEFAULT_SOFTNESS, NeighbourRule, Softness
 from ..model.types import WORLD, JointType, Shape, ShapeType, frame_name
 from ..robot.collision.shape_pairs import touching_pairs
@@ -21,6 +22,7 @@ from .scene import ContactSphere, HeightField, Plane, TouchingParts, common_coef
 Array = np.ndarray[Any, np.dtype[Any]]
 
 OVERLAP = 1e-3  # [m] at the beginning, from which on two shapes are taken for parts of one
+LEAST_FRICTION = 1e-5  # MuJoCo's
 ON_A_PLANE = {SPHERE: 1, CAPSULE: 2, BOX: 8, CYLINDER: 6, ELLIPSOID: 1, HULL: MOST_POINTS}  # candidates
 
 
@@ -33,6 +35,9 @@ class NumberedPair(NamedTuple):
     margin: float = 0.0  # [m]
     softness: Softness = DEFAULT_SOFTNESS
     turning: tuple[float, float] = (0.0, 0.0)  # [m] friction against spinning and rolling
+    adhesion: float = 0.0  # [N]
+    gap: float = 0.0  # [m]
+    second_friction: float | None = None
 
 
 Links = tuple[str | None, str | None]
@@ -54,6 +59,9 @@ class ScenePart(NamedTuple):
     field: HeightField | SampledHeights | None = None
     link: str | None = None  # of the file, or the frame of a sphere; None for the ground
     softness: Softness = DEFAULT_SOFTNESS
+    surface: Array = np.zeros(6)  # velocity over its body, in the body's frame and at its origin
+    adhesion: float = 0.0  # [N]
+    gap: float = 0.0  # [m]
 
 
 class TouchingScene(NamedTuple):
@@ -70,6 +78,9 @@ class TouchingScene(NamedTuple):
     softness: Sequence[Softness]  # (candidates,)
     turning: Array  # (candidates, 2) [m] friction against spinning and rolling
     drawn: Array  # (pairs,) bool, of two shapes of one robot in a file without rules, which may be drawn in one another
+    adhesion: Array  # (candidates,) [N]
+    surfaces: Array  # (candidates, 2, 6), or none: velocities of both surfaces, see `ContactModel`
+    tangents: Array  # (candidates, 5), or none: see `ContactModel`
 
 
 def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
@@ -95,16 +106,27 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
             number[k] = len(things)
             things.append(part_of_shape(robot.shapes[k], robot.model.shape_links[k]))
         touching = touching_pairs(robot)
-        pairs += [NumberedPair(number[p.i], number[p.j], p.friction, p.margin, p.softness, p.turning) for p in touching]
+        pairs += [
+            NumberedPair(
+                number[p.i], number[p.j], p.friction, p.margin, p.softness, p.turning, p.adhesion, p.gap, p.second_friction
+            )
+            for p in touching
+        ]  # fmt: skip
         # a file's own rule says what touches; without one, shapes at joints may overlap
         ruled = robot.model.neighbours is not NeighbourRule.JOINED
         roots = roots_of_bodies(robot)
         drawn += [not ruled and of_one_robot(robot.shapes[p.i], robot.shapes[p.j], roots) for p in touching]
         if ground is not None:
             on_ground = [number[k] for k in used if robot.shapes[k].body is not None and KINDS[robot.shapes[k].type] < PLANE]
-            pairs += [NumberedPair(k, ground, softness=things[k].softness) for k in on_ground]
+            pairs += [
+                NumberedPair(k, ground, softness=things[k].softness, adhesion=things[k].adhesion, gap=things[k].gap)
+                for k in on_ground
+            ]
             drawn += [False] * len(on_ground)
     order = [b.name for b in robot.bodies]  # that of their rows, where bodies of a tree follow one another
+    sticky = {a.adhesion for a in robot.actuators if a.adhesion is not None}
+    pulled = [bool(p.adhesion or sticky.intersection((things[p.i].link, things[p.j].link))) for p in pairs]
+    pairs = [p if pull else p._replace(gap=0.0) for p, pull in zip(pairs, pulled, strict=True)]
     return assembled_scene(things, pairs, parts, count, drawn, order)
 
 
@@ -161,8 +183,15 @@ def part_of_shape(shape: Shape, link: str | None) -> ScenePart:
     name = f"the shape {shape.name!r} on {shape.body or WORLD!r}"
     return ScenePart(
         part.kind, shape.body, part.placement, part.size, part.radius, name, shape.friction, None, part.balls, part.hull,
-        part.field, link, shape.softness,
+        part.field, link, shape.softness, _surface_of(shape), shape.adhesion, shape.gap,
     )  # fmt: skip
+
+
+def _surface_of(shape: Shape) -> Array:
+    """Return the velocity of a shape's surface in the frame of its body, and at its origin."""
+    R, p, velocity = np.array(shape.placement.R), np.array(shape.placement.p), np.array(shape.surface_velocity)
+    angular = R @ velocity[3:]
+    return np.concatenate([R @ velocity[:3] - np.cross(angular, p), angular])
 
 
 def assembled_scene(
@@ -187,6 +216,7 @@ def assembled_scene(
         data=part_ranges(things),
         pair=np.array([p[:2] for p in ordered], np.int64).reshape(-1, 2),
         margin=np.array([p.margin for p in ordered], float),
+        gap=np.array([p.gap for p in ordered], float),
         first=first[:-1].copy(),
         enabled=np.ones(len(ordered), bool),
         balls=np.concatenate([np.zeros((0, 4)), *(t.balls for t in things)]),
@@ -195,29 +225,58 @@ def assembled_scene(
     )  # fmt: skip
     owner = np.repeat(np.arange(len(ordered)), candidates)
     both = [(things[p.i], things[p.j]) for p in ordered]
-    friction = [_friction(a, b, p.friction, parts) for (a, b), p in zip(both, ordered, strict=True)]
+    friction = [_friction(a, b, p, parts) for (a, b), p in zip(both, ordered, strict=True)]
     bounce = [common_coefficient(a.restitution, b.restitution, parts.restitution) for a, b in both]
     names, links = [_pair_name(a, b) for a, b in both], [_links(a, b) for a, b in both]
     return TouchingScene(
         scene, bodies, [names[p] for p in owner], [links[p] for p in owner], owner,
         np.array(friction, float)[owner], np.array(bounce, float)[owner], spheres, [ordered[p].softness for p in owner],
         np.array([p.turning for p in ordered], float).reshape(-1, 2)[owner],
-        np.array(drawn, bool),
+        np.array(drawn, bool), np.array([p.adhesion for p in ordered], float)[owner],
+        _surfaces(both)[owner] if any(t.surface.any() for t in things) else NO_SURFACES,
+        _tangents(both, ordered)[owner] if any(p.second_friction is not None for p in ordered) else NO_TANGENTS,
     )  # fmt: skip
 
 
-def _friction(a: ScenePart, b: ScenePart, of_pair: float | None, parts: TouchingParts) -> float:
-    return common_coefficient(a.friction, b.friction, parts.friction) if of_pair is None else of_pair
+def _sides(a: ScenePart, b: ScenePart) -> tuple[ScenePart, ScenePart]:
+    """Return two things in the order that their contacts have: the world is the second."""
+    return (b, a) if a.body is None else (a, b)
+
+
+def _surfaces(both: Sequence[tuple[ScenePart, ScenePart]]) -> Array:
+    return np.array([[side.surface for side in _sides(a, b)] for a, b in both]).reshape(-1, 2, 6)
+
+
+def _tangents(both: Sequence[tuple[ScenePart, ScenePart]], pairs: Sequence[NumberedPair]) -> Array:
+    """Return `ContactModel.tangents` of pairs: MuJoCo turns contacts of a capsule and a plane along the capsule."""
+    rows = np.zeros((len(pairs), 5))
+    for row, (a, b), p in zip(rows, both, pairs, strict=True):
+        if p.second_friction is not None:
+            row[:2] = np.array(_two_frictions(p)) / max(_two_frictions(p))
+            if a.kind == CAPSULE and b.kind == PLANE:
+                row[2:] = a.placement[:3, 2]
+    return rows
+
+
+def _friction(a: ScenePart, b: ScenePart, p: NumberedPair, parts: TouchingParts) -> float:
+    if p.friction is None:
+        return common_coefficient(a.friction, b.friction, parts.friction)
+    return max(_two_frictions(p)) if p.second_friction is not None else p.friction
+
+
+def _two_frictions(p: NumberedPair) -> tuple[float, float]:
+    return max(p.friction or 0.0, LEAST_FRICTION), max(p.second_friction or 0.0, LEAST_FRICTION)
 
 
 def _pair_name(a: ScenePart, b: ScenePart) -> str:
     if b.name == "the ground":
         return a.name
-    return f"{b.name} and {a.name}" if a.body is None else f"{a.name} and {b.name}"
+    return " and ".join(side.name for side in _sides(a, b))
 
 
 def _links(a: ScenePart, b: ScenePart) -> Links:
-    return (b.link, a.link) if a.body is None else (a.link, b.link)
+    first, second = _sides(a, b)
+    return first.link, second.link
 
 
 def _candidates(a: ScenePart, b: ScenePart) -> int:

@@ -340,11 +340,11 @@ def touch(robots: SensedRobots, g: Group) -> Array:
         if s.sensor.zone is None or link not in c.numbers:
             continue
         first, second = np.equal(c.sides, c.numbers[link]).T
-        near = (first != second) & (pressed != 0.0)
-        axes, outward = R[c.robot, k], np.where(first, -np.sign(pressed), np.sign(pressed))[:, None] * c.normal
+        near = (first != second) & (pressed > 0.0)
+        axes, outward = R[c.robot, k], np.where(first, -1.0, 1.0)[:, None] * c.normal
         local = np.einsum("...ji,...j->...i", axes, c.point - origin[c.robot, k])
         met = near & is_met(s.sensor.zone, local, np.einsum("...ji,...j->...i", axes, outward))
-        np.add.at(result[:, k, 0], c.robot[met], np.abs(pressed[met]))
+        np.add.at(result[:, k, 0], c.robot[met], pressed[met])
     return result
 
 

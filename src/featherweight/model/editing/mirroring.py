@@ -136,4 +136,6 @@ def _shape(s: Shape, k: int, M: Mirror) -> Shape:
     if s.type is ShapeType.MESH:
         x, y, z = size
         size = M((x, y, z))
-    return replace(s, placement=Pose(_turned(s.placement, M, own), M(s.placement.p)), size=size, heights=heights)
+    linear, angular = own(as_vector(s.surface_velocity[:3])), scale(-1.0, own(as_vector(s.surface_velocity[3:])))
+    placement = Pose(_turned(s.placement, M, own), M(s.placement.p))
+    return replace(s, placement=placement, size=size, heights=heights, surface_velocity=(*linear, *angular))

@@ -38,6 +38,9 @@ class TouchingPair(NamedTuple):
     from_file: bool  # the file names the pair
     softness: Softness
     turning: tuple[float, float]  # [m] friction against spinning and rolling, zero where condim has none
+    adhesion: float = 0.0  # [N] by which each contact pulls
+    gap: float = 0.0  # [m] beyond the margin, across which it pulls
+    second_friction: float | None = None  # along the second tangent, where it is another there
 
 
 def touching_pairs(robot: System) -> list[TouchingPair]:
@@ -45,8 +48,8 @@ def touching_pairs(robot: System) -> list[TouchingPair]:
 
     Left out are shapes of neighbours, by the description's rule (`NeighbourRule`); of links whose collisions the files
     disable; and those that MJCF's contype and conaffinity keep apart. `contact_pairs` are there whatever keeps them apart, and
-    their numbers are their own. Other pairs have the friction and condim of the shape of higher priority, the greater ones of
-    two of the same, and margins are added.
+    their numbers are their own. Other pairs have the friction, condim and adhesion of the shape of higher priority; of two of
+    the same priority the greater friction and condim, and the sum of both adhesions. Margins and gaps are added.
     """
     named = _named_pairs(robot)
     neighbours = _neighbours(robot)
@@ -85,6 +88,9 @@ def _named_pairs(robot: System) -> dict[tuple[int, int], TouchingPair]:
             True,
             pair.softness,
             _turning([pair.turning_friction], pair.condim),
+            pair.adhesion,
+            pair.gap,
+            pair.second_friction if pair.condim > 1 else None,
         )
     return named
 
@@ -95,7 +101,9 @@ def _touching(i: int, j: int, a: Shape, b: Shape) -> TouchingPair:
     friction = max((shape.friction for shape in saying if shape.friction is not None), default=None)
     softness = mixed_softness(saying[0].softness, saying[-1].softness)
     turning = _turning([shape.turning_friction for shape in saying], condim)
-    return TouchingPair(i, j, _effective(friction, condim), a.margin + b.margin, condim, False, softness, turning)
+    adhesion, gap = sum(shape.adhesion for shape in saying), a.gap + b.gap
+    friction = _effective(friction, condim)
+    return TouchingPair(i, j, friction, a.margin + b.margin, condim, False, softness, turning, adhesion, gap)
 
 
 def _turning(of_shapes: Sequence[tuple[float, float]], condim: int) -> tuple[float, float]:

@@ -310,9 +310,7 @@ HOLDS = "softness of limits, dry friction and equality constraints (solref, soli
         ("tendon", 'springyield="1" stiffness="1"', "springs of tendons that yield, or of higher order"),
         ("tendon", 'damping="1 2"', "damping of tendons of higher order"),
         ("motor", 'damping="1 2"', "damping of actuators of higher order"),
-        ("floor", 'surfacevel="1 0 0"', "surfaces that move on their bodies (surfacevel)"),
-        ("geom", 'adhesion="1"', "adhesion of contacts"),
-        ("pair", 'adhesion="1"', "adhesion of contacts"),
+        ("pair", 'condim="6" friction="1 1 1 1 2"', "contacts with two sliding or rolling frictions, read as the first"),
     ],
 )
 def test_what_changes_motion_and_is_not_read_is_listed(tmp_path: Path, where: str, attribute: str, kind: str) -> None:

@@ -44,8 +44,10 @@ def _pairs(contact: Element, d: Contents, geoms: Geoms, lost: Losses) -> None:
             continue
         names = {f"geom{n}": geoms.names[k] for n, k in enumerate(ends, start=1)}
         sliding, (spinning, rolling) = 1.0 if pair.friction is None else pair.friction, pair.turning_friction
-        friction = written(sliding, sliding, spinning, rolling, rolling)
+        second = sliding if pair.second_friction is None else pair.second_friction
+        friction = written(sliding, second, spinning, rolling, rolling)
         numbers = {"condim": str(pair.condim), "friction": friction, "margin": written(pair.margin)}
+        numbers |= {key: written(x) for key, x in (("adhesion", pair.adhesion), ("gap", pair.gap)) if x}
         element = SubElement(contact, "pair", names | numbers)
         for key, value in zip(("solref", "solimp"), pair.softness[:2], strict=True):  # left out, they are those of the geoms
             element.set(key, written(*value))

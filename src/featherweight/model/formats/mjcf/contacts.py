@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...contact_rules import (
-    ADHESION,
-    CONVEYING,
     SOFT,
     TOUCHING_LEFT_OUT,
     TWO_FRICTIONS,
@@ -56,16 +54,35 @@ def read_contact_pairs(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> tu
     pairs, over = [], overrides(mujoco, model)
     for k, (i, j) in enumerate(_pairs(model)):
         friction = over.frictions[0] if over else float(model.pair_friction[k, 0])
+        second = None if over or not _is_elliptic(model, k) else float(model.pair_friction[k, 1])
         margin = over.margin if over else float(model.pair_margin[k])
         if i in shapes and j in shapes:
             soft = over.softness if over else softness_of(model.pair_solref[k], model.pair_solimp[k])
             turning = over.turning if over else (float(model.pair_friction[k, 2]), float(model.pair_friction[k, 3]))
-            pairs.append(ContactPair((shapes[i], shapes[j]), friction, int(model.pair_dim[k]), margin, soft, turning))
+            adhesion, gap, condim = (
+                float(values_of(model, "pair_adhesion")[k, 0]),
+                float(model.pair_gap[k]),
+                int(model.pair_dim[k]),
+            )
+            names = shapes[i], shapes[j]
+            pairs.append(ContactPair(names, friction, condim, margin, soft, turning, adhesion, gap, second))
     return tuple(pairs)
 
 
 def _pairs(model: Any) -> Iterator[tuple[int, int]]:
     yield from zip(map(int, model.pair_geom1), map(int, model.pair_geom2), strict=True)
+
+
+def _is_elliptic(model: Any, k: int) -> bool:
+    """Whether a pair has two sliding frictions."""
+    return bool(model.pair_dim[k] > 1 and model.pair_friction[k, 0] != model.pair_friction[k, 1])
+
+
+def values_of(model: Any, field: str) -> Any:
+    """Return the numbers of a field for each geom or pair (n, k); zeros where the version of MuJoCo lacks it."""
+    count = model.ngeom if field.startswith("geom") else model.npair
+    values = np.asarray(getattr(model, field, np.zeros(6 * count)), float)
+    return values.reshape(count, -1) if count else np.zeros((0, 6))
 
 
 def read_neighbour_rule(mujoco: Any, model: Any) -> NeighbourRule:
@@ -79,33 +96,18 @@ def unused_of_contacts(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> It
     touching = (model.geom_contype | model.geom_conaffinity).astype(bool)
     touching[list(in_pairs(model))] = True
     condim = np.concatenate([model.geom_condim[touching], model.pair_dim])
-    uneven = np.count_nonzero((model.pair_friction[:, 0] != model.pair_friction[:, 1]) & (model.pair_dim > 1))
+    uneven = np.count_nonzero((model.pair_friction[:, 3] != model.pair_friction[:, 4]) & (model.pair_dim == 6))
     softness = [(model.geom_solref[touching], model.geom_solimp[touching]), (model.pair_solref, model.pair_solimp)]
     if over := overrides(mujoco, model):
-        uneven = int(over.frictions[0] != over.frictions[1]) * np.count_nonzero(condim > 1)
+        rolling = model.opt.o_friction[3] != model.opt.o_friction[4]
+        uneven = np.count_nonzero(((over.frictions[0] != over.frictions[1]) & (condim > 1)) | (rolling & (condim == 6)))
         softness = [(model.opt.o_solref[None], model.opt.o_solimp[None])] if touching.any() else []
     soft = [np.count_nonzero(differ_from_default(solref, solimp)) for solref, solimp in softness]
     for kind, number in (
         (SOFT, sum(soft)),
-        (CONVEYING, np.count_nonzero(_any_of(model, "geom_surfacevel")[touching])),
-        (
-            ADHESION,
-            np.count_nonzero(_any_of(model, "geom_adhesion")[touching]) + np.count_nonzero(_any_of(model, "pair_adhesion")),
-        ),
         (TWO_FRICTIONS, uneven),
         ("contact pairs of geoms that are left out", sum(not {i, j} <= shapes.keys() for i, j in _pairs(model))),
-        (
-            "contacts that are found before they count (gap)",
-            np.count_nonzero(model.geom_gap) + np.count_nonzero(model.pair_gap),
-        ),
         (TOUCHING_LEFT_OUT, sum(bool(there) and i not in shapes for i, there in enumerate(touching))),
     ):
         if number:
             yield kind, f"{int(number)}"
-
-
-def _any_of(model: Any, field: str) -> Any:
-    """For each geom or pair whether the field has an entry that is not zero; MuJoCo 3 has fewer fields."""
-    count = model.ngeom if field.startswith("geom") else model.npair
-    values = getattr(model, field, np.zeros(count))
-    return np.asarray(values).reshape(count, -1).any(axis=1) if count else np.zeros(0, dtype=bool)

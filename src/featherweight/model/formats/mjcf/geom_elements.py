@@ -86,6 +86,8 @@ class Geoms:
         place(element, at)
         self._paint(element, s)
         self._touch(element, s)
+        if any(s.surface_velocity):
+            self._move_surface(element, s, at)
 
     def _paint(self, element: Element, s: Shape) -> None:
         if not s.visual:
@@ -105,6 +107,8 @@ class Geoms:
             ("priority", s.priority, 0),
             ("margin", s.margin, 0.0),
             ("solmix", s.softness.solmix, 1.0),
+            ("adhesion", s.adhesion, 0.0),
+            ("gap", s.gap, 0.0),
         ):
             if value != usual:
                 element.set(key, written(value))
@@ -116,6 +120,15 @@ class Geoms:
             self.lost.add("the collisions of the shapes {}, whose contype and conaffinity are 0", s.name)
         if s.collision and s.friction is None:
             self.lost.add("the friction of the shapes {}, which have none of their own (1 in the file)", s.name)
+
+    def _move_surface(self, element: Element, s: Shape, at: Pose) -> None:
+        """Write the velocity of the surface at the origin of the geom; MuJoCo moves that of a mesh."""
+        if s.type is ShapeType.MESH:
+            self.lost.add("the surface velocities of the meshes {}", s.name)
+            return
+        linear, angular = np.array(s.surface_velocity[:3]), np.array(s.surface_velocity[3:])
+        linear = linear + np.cross(angular, (s.placement.inverse() @ at).p) if at != s.placement else linear
+        element.set("surfacevel", written(*linear.tolist(), *angular.tolist()))
 
     # --- assets
 

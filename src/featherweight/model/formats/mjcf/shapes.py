@@ -22,7 +22,7 @@ from ...types import Color, ModelError, Pose, Shape, ShapeType, Vector, as_vecto
 from ..geometry import Shapes, find_mesh, shapes_of_file
 from ..robot_source import RobotSource
 from ..xml import Names, require_regular
-from .contacts import in_pairs, overrides
+from .contacts import in_pairs, overrides, values_of
 from .numbers import as_pose, as_rotation, disabled
 from .softness import softness_of
 
@@ -212,7 +212,7 @@ def read_shapes(
     names."""
     names = Names(model.geom(i).name for i in range(model.ngeom))
     touching, over = not disabled(mujoco, model.opt, "CONTACT"), overrides(mujoco, model)
-    paired = in_pairs(model)
+    paired, velocities, adhesion = in_pairs(model), values_of(model, "geom_surfacevel"), values_of(model, "geom_adhesion")
     shapes: dict[int, Shape] = {}
     unused: Counter[str] = Counter()
     for drawing in sorted(drawings, key=lambda d: int(d.geom.id)):
@@ -247,9 +247,22 @@ def read_shapes(
             heights=form.heights,
             turning_friction=over.turning if over else (float(model.geom_friction[i, 1]), float(model.geom_friction[i, 2])),
             softness=over.softness if over else softness_of(model.geom_solref[i], model.geom_solimp[i], model.geom_solmix[i]),
+            surface_velocity=_surface_velocity(velocities[i], as_pose(model.geom_pos[i], model.geom_quat[i]), form.placement),
+            adhesion=float(adhesion[i, 0]),
+            gap=float(model.geom_gap[i]),
         )
     found = shapes_of_file(shapes.values(), unused, source.folder, source.packages)
     return found, {i: shape.name for i, shape in shapes.items()}
+
+
+def _surface_velocity(velocity: Any, geom: Pose, shape: Pose) -> tuple[float, ...]:
+    """Return six numbers in the frame of a geom, whose origin they are at, in that of its shape."""
+    if shape == geom or not np.any(velocity):
+        return tuple(map(float, velocity))
+    at = shape.inverse() @ geom
+    R, p = np.array(at.R), np.array(at.p)
+    angular = R @ velocity[3:]
+    return tuple(map(float, (*(R @ velocity[:3] - np.cross(angular, p)), *angular)))
 
 
 class _Form(NamedTuple):

@@ -56,6 +56,8 @@ def _lost(d: Contents) -> Iterator[str]:
     held += [loop.softness for loop in d.loops] + [c.softness for c in d.couplings]
     if any(x != DEFAULT_SOFTNESS for x in (*touching, *held)):
         yield "softness of contacts, limits, dry friction, loops and couplings"
+    if sticky := [s.name for s in d.shapes if s.collision and (s.adhesion or any(s.surface_velocity))]:
+        yield f"adhesion and velocities of the surfaces of the shapes {listed(sticky)}"
     if d.tendons:
         yield f"the tendons {listed([t.name for t in d.tendons])}"
     if others := [a.name for a in d.actuators if not is_plain(a)]:
