@@ -24,7 +24,7 @@ from .contact_model import ContactModel, pull_of
 from .delassus_factor import FactorWork, factor_work, write_factor
 from .inverse_factor import ContactGeometry, InverseFactors, InverseWork, factor_by_inverse
 from .joint_rows import is_active
-from .laws import PYRAMIDS, RIGID, ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
+from .laws import CONES, PYRAMIDS, RIGID, ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
 from .relative_rows import (
     add_rows_of_body,
     add_rows_of_contact,
@@ -281,7 +281,7 @@ def assembled(
     active = work.active[:n]
     k = len(contacts.gap) - turning
     p = problem_in(work, settings.pyramid, k, n, turning)
-    p = p._replace(problem=p.problem._replace(cones=settings.cones))
+    p = p._replace(problem=p.problem._replace(cones=settings.cones, turning=turning))
     rows, axes, gap, law, approach, before, start = p.rows, p.axes, work.gap[: k + n], p.law, p.approach, p.before, p.start
     for c in range(k + turning):
         if c < k:
@@ -364,7 +364,8 @@ def problem_of_rows(
     """Return the problem with its matrix A, or with B in place of it where that is cheaper."""
     given, m, k, sliding = p.problem, len(p.approach), len(contacts.gap), len(p.law.friction)
     A, B, active = given.A, given.B, p.active[3 * (k - sliding) :]
-    takes_A, turning = given.cones == PYRAMIDS, k - sliding
+    turning = k - sliding
+    takes_A = given.cones == PYRAMIDS or (given.cones == CONES and turning > 0)
     pairs = group_contacts(model, contacts, work.factor_rows)
     for c in range(k):
         work.pair[c] = work.factor_rows.group[c]

@@ -22,10 +22,20 @@ from .contact_problem import (
     assembled,
     assembly_work,
 )  # fmt: skip
-from .edges import MOST_EDGES, EdgeWork
+from .edges import MOST_EDGES
 from .impulses import Solution, SolverWork, greatest_of, solve_in, solver_work
 from .interior_point import ACCEPTED
-from .laws import COULOMB, PYRAMIDS, RETURN_SPEED, Problem, bounces, part_of_restitution, stored_energy, write_restitution
+from .laws import (
+    CONES,
+    COULOMB,
+    PYRAMIDS,
+    RETURN_SPEED,
+    Problem,
+    bounces,
+    part_of_restitution,
+    stored_energy,
+    write_restitution,
+)
 from .newton import write_rho
 from .row_factor import (
     NO_BRANCHES,
@@ -84,7 +94,9 @@ class ImpulseWork(NamedTuple):
     unbounded: Vector  # (k + n,)
 
 
-def impulse_work(contacts: int, rows: int, branches: FactorSizes = NO_BRANCHES, cones: int = COULOMB) -> ImpulseWork:
+def impulse_work(
+    contacts: int, rows: int, branches: FactorSizes = NO_BRANCHES, cones: int = COULOMB, turning: bool = False
+) -> ImpulseWork:
     """Room for so many contacts and joint rows."""
     edges = MOST_EDGES * contacts + rows if cones == PYRAMIDS else 0
     m, n = 3 * contacts + rows, contacts + rows
@@ -93,7 +105,8 @@ def impulse_work(contacts: int, rows: int, branches: FactorSizes = NO_BRANCHES, 
     gap, push = np.empty((2, n))
     pushed, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
     return ImpulseWork(
-        solver_work(m, branches, edges), f, impact, compression, guess, at_impact, after, change, change_back, lower, upper,
+        solver_work(m, branches, edges, turning and cones == CONES), f, impact, compression, guess, at_impact, after, change,
+        change_back, lower, upper,
         pushed, gap, push, np.empty(n * n), row_factor_work(n, NO_BRANCHES), none, zero, unbounded,
     )  # fmt: skip
 
@@ -105,11 +118,14 @@ class SolverWorkspace(NamedTuple):
     impulses: ImpulseWork
 
 
-def solver_workspace(contacts: int, rows: int, columns: int, branches: BranchPaths, cones: int = COULOMB) -> SolverWorkspace:
+def solver_workspace(
+    contacts: int, rows: int, columns: int, branches: BranchPaths, cones: int = COULOMB, turning: bool = False
+) -> SolverWorkspace:
     """Room for so many contacts and joint rows, where G has so many columns; memory is taken as it is used."""
     by_branches = sizes_of_branches(np.diff(branches.first), widest_row(branches), 2 * longest_path(branches))
     sizes = FactorSizes(*map(max, by_branches, sizes_of_one_branch(columns)))
-    return SolverWorkspace(assembly_work(contacts, rows, columns, sizes), impulse_work(contacts, rows, sizes, cones))
+    work = impulse_work(contacts, rows, sizes, cones, turning)
+    return SolverWorkspace(assembly_work(contacts, rows, columns, sizes), work)
 
 
 def find_impulses(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> Solution:
@@ -356,12 +372,12 @@ def work_of_surfaces(model: ContactModel, p: AssembledProblem, f: Vector, work: 
     return total
 
 
-def write_turning(k: int, turning: int, assembly: AssemblyWork, edges: EdgeWork) -> None:
-    """Write which of k contacts have edges for turning."""
+def write_turning(k: int, turning: int, assembly: AssemblyWork, places: Integers, friction: Matrix) -> None:
+    """Write which of k contacts have edges or cones for turning, and their friction."""
     for c in range(k):
-        edges.turning[c] = assembly.turning[c] if turning > 0 else -1
+        places[c] = assembly.turning[c] if turning > 0 else -1
         for l in range(2):
-            edges.turning_friction[c, l] = assembly.turning_friction[c, l]
+            friction[c, l] = assembly.turning_friction[c, l]
 
 
 def resolve(
@@ -379,7 +395,11 @@ def resolve(
     if len(model.adhesion) > 0:
         translate(p, work)
     if p.problem.cones == PYRAMIDS:
-        write_turning(len(p.law.friction), turning, workspace.assembly, work.solver.edges)
+        edges = work.solver.edges
+        write_turning(len(p.law.friction), turning, workspace.assembly, edges.turning, edges.turning_friction)
+    elif turning > 0 and p.problem.cones == CONES:
+        whole = work.solver.turning
+        write_turning(len(p.law.friction), turning, workspace.assembly, whole.turning, whole.friction)
     tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
     allowed = ACCEPTED * tolerance
     solution = Solution(work.f[: len(p.start)], np.inf, 0, 0)

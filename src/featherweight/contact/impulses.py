@@ -34,7 +34,7 @@ from .delassus_factor import FactorWork, factor_work, write_factor
 from .edges import MOST_EDGES, EdgeWork, edge_work, list_edges, problem_of_edges, write_edges, write_impulses_of_edges
 from .interior_point import STARTS, InteriorWork, interior_work, solve_inside
 from .islands import Islands, find_islands, give_back_island, problem_of_island, room_for_islands
-from .laws import COULOMB, PYRAMIDS, Problem
+from .laws import CONES, COULOMB, PYRAMIDS, Problem
 from .newton import (
     AT_END,
     CLOSE,
@@ -58,6 +58,7 @@ from .row_factor import (
     sizes_of_one_branch,
 )
 from .sweeps import sweep
+from .turning_cones import TurningWork, solve_turning, turning_work
 from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chosen, problem_of_set, take_from, working_set
 
 FEWEST = 4  # contacts that are solved for all at once
@@ -94,17 +95,19 @@ class SolverWork(NamedTuple):
     few: WorkingSet
     islands: Islands
     edges: EdgeWork
+    turning: TurningWork
 
 
-def solver_work(size: int, branches: FactorSizes = NO_BRANCHES, edges: int = 0) -> SolverWork:
-    """Room for so many unknowns, and as many along edges of pyramids."""
+def solver_work(size: int, branches: FactorSizes = NO_BRANCHES, edges: int = 0, turning: bool = False) -> SolverWork:
+    """Room for so many unknowns, and as many along edges of pyramids; with or without cones of contacts that turn."""
     size = max(size, edges)
     rows = row_factor_work(size, sizes_of_one_branch(size))
     newton, interior, factor = newton_work(size, branches), interior_work(size), factor_work(size)
     kept, best = np.empty((2, size))
     islands = room_for_islands(size, branches)
     few = working_set(size)
-    return SolverWork(newton, interior, factor, rows, np.zeros(size), kept, best, few, islands, edge_work(edges))
+    cones = turning_work(size if turning else 0)
+    return SolverWork(newton, interior, factor, rows, np.zeros(size), kept, best, few, islands, edge_work(edges), cones)
 
 
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
@@ -116,9 +119,9 @@ def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution
 
 def of_arrays(problem: Problem) -> Problem:
     """With arrays as compiled functions take them."""
-    A, b, mu, lower, upper, pyramid, B, R, pair, cones = problem
+    A, b, mu, lower, upper, pyramid, B, R, pair, cones, turning = problem
     A, b, mu, lower, upper, R = (np.ascontiguousarray(x, float) for x in (A, b, mu, lower, upper, R))
-    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64), cones)
+    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64), cones, turning)
 
 
 def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> Solution:
@@ -130,6 +133,9 @@ def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork
     copy_numbers(start, best)
     if problem.cones == PYRAMIDS:
         return solve_by_edges(problem, best, tolerance, work)
+    if problem.cones == CONES and problem.turning > 0:
+        residual, steps = solve_turning(problem, best, tolerance, work.turning)
+        return Solution(best, residual, steps, 0)
     project_all(problem, best, work.newton.equations.P)
     count = find_islands(problem.B, islands) if problem.factored else 1
     worst, steps, inside = 0.0, 0, 0

@@ -21,7 +21,7 @@ from ..contact.joint_rows import (
     write_row_gaps,
     write_row_speeds,
 )  # fmt: skip
-from ..contact.laws import PYRAMIDS, RETURN_SPEED, RIGID
+from ..contact.laws import COULOMB, RETURN_SPEED, RIGID
 from ..contact.patches import reduce_patches
 from ..engine.loops.array_types import IntegerMatrix, Matrix, Vector
 from ..engine.loops.kernels import call_machine
@@ -236,7 +236,7 @@ def turns(t: TouchingRecord, c: int) -> bool:
     pull = pull_of(t.model, candidate, gap, last)
     if pull > 0.0 and gap >= 0.0 and t.model.settings.law != RIGID:  # it does not touch
         return False
-    return rubs and (t.model.settings.cones == PYRAMIDS or last + pull > 0.0)
+    return rubs and (t.model.settings.cones != COULOMB or last + pull > 0.0)
 
 
 def take_turning_back(t: TouchingRecord, count: int, added: int) -> None:

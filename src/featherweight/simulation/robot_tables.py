@@ -267,7 +267,9 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
         ),
         impulses=ContactImpulses.of_sizes(room, bodies, joints, candidates, rows),
         report=np.zeros(7), deepest=np.zeros(1),
-        workspace=solver_workspace(room, rows, size + joints, inertia.branches, model.settings.cones),
+        workspace=solver_workspace(
+            room, rows, size + joints, inertia.branches, model.settings.cones, model.settings.turning
+        ),
         collisions=collision_work(stage.scene),
         inertia=ContactInertiaRecord(
             matrix(size), matrix(size + joints), matrix(size if inertia.by_sets else 0), matrix(0, by_inverse=True)

@@ -1,0 +1,231 @@
+"""Elliptic friction cones of contacts with friction against spinning and rolling, as MuJoCo has them.
+
+One cone bounds all friction of a contact, along its tangents, about its normal and about its tangents:
+
+    sum over j of (f_j / mu_j)² <= f_n²
+
+Without compliance A leaves the velocities w = A f + b, and springs and dampers of compliance R, where R_j mu_j² is the same for
+all j, answer them by the impulses f(w) that minimize f R f / 2 + w f over the cone: a function with a closed form, as has its
+derivative -G. Rows with bounds do likewise. The solution f = f(A f + b) minimizes the convex function
+
+    λ A λ / 2 + s(A λ + b)        with the derivative -f of s
+
+of λ. Newton's method finds it, (1 + G A) Δ = f - λ, with a search along each step: the method of MuJoCo for accelerations
+(chapter Computation of its documentation), written for impulses.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from ..engine.loops.array_types import Integers, Matrix, Vector
+from .elimination import numbers_of_equations, solve_partly_symmetric, stride_of
+from .laws import Problem
+
+MOST_STEPS, MOST_TRIALS = 60, 40
+SLOPE = 1e-3  # part of the first slope that a search along a step leaves
+LEAST = 1e-15  # [m/s per N s] compliance
+DIRECTIONS = 6
+
+
+class TurningWork(NamedTuple):
+    """Room for problems with at most m unknowns, and the turning of their contacts."""
+
+    turning: Integers  # (contacts,) which three rows behind those of contacts are a contact's turning, or -1
+    friction: Matrix  # (contacts, 2) [m] against spinning and rolling
+    numbers: Vector  # (5 m,)
+    answer: Matrix  # (6, 6) G of a contact
+    scaled: Vector  # (6,)
+    matrix: Vector
+    reciprocal: Vector
+
+
+def turning_work(size: int) -> TurningWork:
+    """Return room for so many unknowns."""
+    numbers, answer, scaled = np.empty(5 * size), np.empty((DIRECTIONS, DIRECTIONS)), np.empty(DIRECTIONS)
+    return TurningWork(
+        np.full(size, -1), np.zeros((size, 2)), numbers, answer, scaled, np.empty(numbers_of_equations(size)), np.empty(size)
+    )
+
+
+def solve_turning(problem: Problem, impulses: Vector, tolerance: float, work: TurningWork) -> tuple[float, int]:
+    """Change impulses to the solution; return the residual [m/s] and the number of steps."""
+    m = len(impulses)
+    w, f, step, change, left = (
+        work.numbers[:m], work.numbers[m : 2 * m], work.numbers[2 * m : 3 * m], work.numbers[3 * m : 4 * m],
+        work.numbers[4 * m : 5 * m],
+    )  # fmt: skip
+    write_velocities(problem, impulses, w)
+    for i in range(m):
+        w[i] += problem.b[i]
+    residual = np.inf
+    for count in range(MOST_STEPS):
+        write_answers(problem, w, f, work)
+        for i in range(m):
+            left[i] = f[i] - impulses[i]
+        write_velocities(problem, left, change)
+        residual = 0.0
+        for i in range(m):
+            residual = max(residual, abs(change[i]))
+        if not residual > tolerance or count == MOST_STEPS - 1:
+            break
+        write_equations(problem, w, left, work)
+        solve_partly_symmetric(work.matrix, m, 0, work.reciprocal, step)
+        write_velocities(problem, step, change)
+        if not slope_at(problem, (impulses, w, step, change), 0.0, f, work) < 0.0:  # rounding
+            for i in range(m):
+                step[i] = left[i]
+            write_velocities(problem, step, change)
+        length = length_of_step(problem, (impulses, w, step, change), f, work)
+        for i in range(m):
+            impulses[i] += length * step[i]
+            w[i] += length * change[i]
+    for i in range(m):
+        impulses[i] = f[i]
+    return residual, count
+
+
+def length_of_step(problem: Problem, line: tuple[Vector, Vector, Vector, Vector], f: Vector, work: TurningWork) -> float:
+    """Return where along a step the convex function is least; its slope grows along it."""
+    first = slope_at(problem, line, 0.0, f, work)
+    low, high, below, above = 0.0, 1.0, first, slope_at(problem, line, 1.0, f, work)
+    for _ in range(MOST_TRIALS):
+        if not above < 0.0:
+            break
+        low, below, high = high, above, 2.0 * high
+        above = slope_at(problem, line, high, f, work)
+    middle = high
+    for _ in range(MOST_TRIALS):
+        if not above > -SLOPE * first:
+            return middle
+        middle = low + (high - low) * min(max(below / (below - above), 0.05), 0.95)
+        there = slope_at(problem, line, middle, f, work)
+        if abs(there) <= -SLOPE * first:
+            return middle
+        if there < 0.0:
+            low, below = middle, there
+        else:
+            high, above = middle, there
+    return middle
+
+
+def slope_at(problem: Problem, line: tuple[Vector, Vector, Vector, Vector], t: float, f: Vector, work: TurningWork) -> float:
+    """Return the slope of the convex function along a step, of impulses, velocities, and their changes by the step."""
+    impulses, w, step, change = line
+    ahead, total = work.reciprocal, 0.0
+    for i in range(len(f)):
+        ahead[i] = w[i] + t * change[i]
+    write_answers(problem, ahead[: len(f)], f, work)
+    for i in range(len(f)):
+        total += change[i] * (impulses[i] + t * step[i] - f[i])
+    return total
+
+
+def write_velocities(problem: Problem, f: Vector, w: Vector) -> None:
+    """Write A f, without compliance."""
+    for i in range(len(f)):
+        total = -problem.R[i] * f[i]
+        row = problem.A[i]
+        for j in range(len(f)):
+            total += row[j] * f[j]
+        w[i] = total
+
+
+def write_answers(problem: Problem, w: Vector, f: Vector, work: TurningWork) -> None:
+    """Write the impulses f(w)."""
+    k, rows = len(problem.mu), 0
+    for c in range(k):
+        rows += 3 if work.turning[c] >= 0 else 0
+        write_answer(problem, w, f, c, work, False)
+    for i in range(3 * k + rows, len(f)):
+        f[i] = min(max(-w[i] / max(problem.R[i], LEAST), problem.lower[i - 3 * k]), problem.upper[i - 3 * k])
+
+
+def row_of(c: int, l: int, k: int, turning: Integers) -> int:
+    """Return the row of a direction of contact c: normal, two tangents, spinning, and rolling about both tangents."""
+    return 3 * c + l if l < 3 else 3 * (k + turning[c]) + l - 3
+
+
+def friction_of(problem: Problem, c: int, l: int, work: TurningWork) -> float:
+    """Return the friction of a contact in a direction; 0 for none."""
+    if l < 3:
+        return problem.mu[c]  # type: ignore[no-any-return]
+    return work.friction[c, min(l - 3, 1)] if problem.mu[c] > 0.0 else 0.0
+
+
+def write_answer(problem: Problem, w: Vector, f: Vector, c: int, work: TurningWork, derivative: bool) -> None:
+    """Write the impulses of a contact, and the derivative G into `work.answer` if that is asked for.
+
+    In units of f_j / mu_j the cone is round, and the compliance of all friction is one number.
+    """
+    k, e, G = len(problem.mu), work.scaled, work.answer
+    count = 6 if work.turning[c] >= 0 else 3
+    normal, R, rubbing = w[3 * c], max(problem.R[3 * c], LEAST), 0.0
+    for l in range(1, count):
+        e[l] = friction_of(problem, c, l, work) * w[row_of(c, l, k, work.turning)]
+        rubbing += e[l] * e[l]
+    rubbing = sqrt(rubbing)
+    along = max(problem.R[3 * c + 1] * problem.mu[c] * problem.mu[c], LEAST)
+    push = max(-normal / R, 0.0)
+    sticks = rubbing <= along * push
+    if not sticks:
+        push = max((rubbing - normal) / (R + along), 0.0)
+    f[3 * c] = push
+    for l in range(1, count):
+        part = -1.0 / along if sticks else -push / rubbing
+        f[row_of(c, l, k, work.turning)] = friction_of(problem, c, l, work) * part * e[l]
+    if not derivative:
+        return
+    for i in range(DIRECTIONS):
+        for j in range(DIRECTIONS):
+            G[i, j] = 0.0
+    if not push > 0.0:
+        return
+    if sticks:
+        G[0, 0] = 1.0 / R
+        for l in range(1, count):
+            G[l, l] = friction_of(problem, c, l, work) ** 2 / along
+        return
+    G[0, 0] = 1.0 / (R + along)
+    for i in range(1, count):
+        first = friction_of(problem, c, i, work)
+        G[0, i] = G[i, 0] = -first * e[i] / rubbing / (R + along)
+        for j in range(1, count):
+            both = e[i] * e[j] / (rubbing * rubbing)
+            second = (1.0 if i == j else 0.0) - both
+            G[i, j] = first * friction_of(problem, c, j, work) * (both / (R + along) + push / rubbing * second)
+
+
+def write_equations(problem: Problem, w: Vector, left: Vector, work: TurningWork) -> None:
+    """Write 1 + G A, and what is left as its right side."""
+    m, k, rows, matrix = len(left), len(problem.mu), 0, work.matrix
+    stride = stride_of(m)
+    for i in range(m):
+        for j in range(stride):
+            matrix[i * stride + j] = 0.0
+    for c in range(k):
+        rows += 3 if work.turning[c] >= 0 else 0
+        count = 6 if work.turning[c] >= 0 else 3
+        write_answer(problem, w, work.reciprocal, c, work, True)
+        for i in range(count):
+            at = row_of(c, i, k, work.turning) * stride
+            for j in range(count):
+                if work.answer[i, j] != 0.0:
+                    add_row(problem, row_of(c, j, k, work.turning), work.answer[i, j], at, matrix)
+    for i in range(3 * k + rows, m):
+        f = -w[i] / max(problem.R[i], LEAST)
+        if problem.lower[i - 3 * k] < f < problem.upper[i - 3 * k]:
+            add_row(problem, i, 1.0 / max(problem.R[i], LEAST), i * stride, matrix)
+    for i in range(m):
+        matrix[i * stride + i] += 1.0
+        matrix[i * stride + m] = left[i]
+
+
+def add_row(problem: Problem, row: int, factor: float, at: int, matrix: Vector) -> None:
+    """Add a row of A without compliance, times a factor, to the one that begins at a place of the equations."""
+    for j in range(len(problem.b)):
+        matrix[at + j] += factor * problem.A[row, j]
+    matrix[at + row] -= factor * problem.R[row]
