@@ -144,4 +144,6 @@ def test_impacts_of_turning_contacts_have_room() -> None:
     assert len(sim.contacts()[1]) > 1
     beside = fw.Simulation(robot, v=VELOCITY, contact="rigid", integrator="rk4")
     beside.run(0.08)
-    np.testing.assert_allclose(sim.q[7:], beside.q[7:], atol=1e-9)  # the ball; which corner of the box carries what is not unique
+    np.testing.assert_allclose(
+        sim.q[7:], beside.q[7:], atol=1e-9
+    )  # the ball; which corner of the box carries what is not unique
