@@ -373,6 +373,13 @@ def test_numbers_of_no_surface_are_refused(change: dict[str, Any], told: str) ->
         fw.build(dataclasses.replace(d, shapes=(dataclasses.replace(d.shapes[0], **change),)))
 
 
+def test_a_second_friction_without_a_first_is_refused() -> None:
+    d = fw.read(TWO.format(cone="elliptic"))
+    pair = dataclasses.replace(d.contact_pairs[0], friction=None)
+    with pytest.raises(fw.ModelError, match="it has a second friction and no first; give friction="):
+        fw.build(dataclasses.replace(d, contact_pairs=(pair,)))
+
+
 @pytest.mark.parametrize(("key", "told"), [("adhesion", "the adhesion is negative"), ("gap", "the gap is negative")])
 def test_numbers_of_no_pair_are_refused(key: str, told: str) -> None:
     with pytest.raises(fw.ModelError, match=rf"contact pair of 'floor' and 'a': {told} \(-1\)"):

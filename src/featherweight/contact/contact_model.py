@@ -52,7 +52,7 @@ def pull_of(model: ContactModel, candidate: int, gap: float, last: float = 0.0) 
     if len(model.adhesion) == 0:
         return 0.0
     pull, near, settings = model.settings.step * model.adhesion[candidate, 0], model.adhesion[candidate, 1], model.settings
-    if settings.law == 0:
+    if settings.law == 0:  # rigid
         near += settings.margin if last != 0.0 and last + pull > PRESSED * pull else settings.slop
     return pull if gap <= near else 0.0
 

@@ -118,6 +118,9 @@ def require_shapes(d: Description) -> None:
         if unknown := [name for name in pair.shapes if name not in known]:
             problem = f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}: there is no shape {unknown[0]!r}"
             raise ModelError(f"{d.source}: {problem}; correct the name, or leave the pair out")
+        if pair.friction is None and pair.second_friction is not None:
+            problem = f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}: it has a second friction and no first"
+            raise ModelError(f"{d.source}: {problem}; give friction=, too")
     pulling: list[tuple[str, Shape | ContactPair]] = [(f"shape {s.name!r}", s) for s in d.shapes]
     pulling += [(f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}", pair) for pair in d.contact_pairs]
     for where, x in pulling:
