@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -189,9 +190,10 @@ HANGING = """<mujoco><worldbody><geom type="box" size="1 1 .1" pos="0 0 1.1" adh
 <body pos="0 0 {z}"><freejoint/><geom size=".1" mass="1" adhesion="{more}"/></body></worldbody></mujoco>"""
 
 
+@pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
 @pytest.mark.parametrize(("force", "stays"), [(15.0 - G - 0.01, True), (15.0 - G + 0.01, False)])
-def test_a_ball_hangs_until_it_is_pulled_by_more_than_the_adhesion(force: float, stays: bool) -> None:
-    sim = fw.Simulation(fw.load(HANGING.format(pull=12.0, more="3", gap=0, z=0.9)), 0.002, contact="rigid")
+def test_a_ball_hangs_until_it_is_pulled_by_more_than_the_adhesion(integrator: str, force: float, stays: bool) -> None:
+    sim = fw.Simulation(fw.load(HANGING.format(pull=12.0, more="3", gap=0, z=0.9)), 0.002, integrator, contact="rigid")
     down = np.array([[0.0, 0.0, -force, 0.0, 0.0, 0.0]])
     sim.run(0.5, external_forces=down)
     if stays:
@@ -353,3 +355,49 @@ def test_a_mesh_with_a_moving_surface_moves_as_in_mujoco(tmp_path: Path) -> None
     sim, _, away = beside_mujoco(text, 100)
     assert np.abs(sim.v[:2]).min() > 0.01
     assert away.max() < 1e-6  # where a convex mesh is touched MuJoCo finds by iteration
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"adhesion": -1.0}, "shape 'g': the adhesion is negative .-1.; give zero or more"),
+        ({"gap": -1.0}, "shape 'g': the gap is negative"),
+        ({"adhesion": np.nan}, "shape 'g' has the number nan"),
+        ({"surface_velocity": (0.0, np.inf, 0.0, 0.0, 0.0, 0.0)}, "shape 'g' has the number inf"),
+        ({"surface_velocity": (1.0, 0.0, 0.0)}, "shape 'g': its surface_velocity has 3 numbers; give three"),
+    ],
+)
+def test_numbers_of_no_surface_are_refused(change: dict[str, Any], told: str) -> None:
+    d = fw.read('<mujoco><worldbody><geom name="g" size=".1"/></worldbody></mujoco>')
+    with pytest.raises(fw.ModelError, match=told):
+        fw.build(dataclasses.replace(d, shapes=(dataclasses.replace(d.shapes[0], **change),)))
+
+
+def test_a_second_friction_without_a_first_is_refused() -> None:
+    d = fw.read(TWO.format(cone="elliptic"))
+    pair = dataclasses.replace(d.contact_pairs[0], friction=None)
+    with pytest.raises(fw.ModelError, match="it has a second friction and no first; give friction="):
+        fw.build(dataclasses.replace(d, contact_pairs=(pair,)))
+
+
+@pytest.mark.parametrize(("key", "told"), [("adhesion", "the adhesion is negative"), ("gap", "the gap is negative")])
+def test_numbers_of_no_pair_are_refused(key: str, told: str) -> None:
+    with pytest.raises(fw.ModelError, match=rf"contact pair of 'floor' and 'a': {told} \(-1\)"):
+        fw.load(TWO.format(cone="elliptic").replace('geom2="a"', f'geom2="a" {key}="-1"'))
+
+
+TILTED = """<mujoco><option timestep="0.002" cone="pyramidal"/><worldbody><geom type="plane" size="0 0 1" euler="15 25 40"/>
+<body pos="0 0 .3"><freejoint/><geom type="{kind}" size=".1 .15 .12" mass="1"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("kind", ["sphere", "capsule", "box", "ellipsoid"])
+def test_pyramids_lie_as_mujocos_do(kind: str) -> None:
+    """Friction of pyramids depends on where its tangents are: on a plane that is tilted about three axes."""
+    model = mujoco.MjModel.from_xml_string(TILTED.format(kind=kind))
+    model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations, model.opt.ls_tolerance = 0.0, 300, 200, 1e-10
+    data, robot = mujoco.MjData(model), fw.load(TILTED.format(kind=kind))
+    sim, order = fw.Simulation(robot, contact="as in the file"), fw.MujocoOrder(robot, model)
+    for _ in range(300):
+        mujoco.mj_step(model, data)
+        sim.step()
+    np.testing.assert_allclose(order.state(sim.q, sim.v).qpos, data.qpos, atol=1e-8)

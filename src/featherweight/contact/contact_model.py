@@ -11,6 +11,7 @@ from .compliance import NONE
 from .contact_settings import ContactSettings
 from .joint_rows import JointRows
 
+PRESSED = 1e-6  # of the pull of adhesion: less presses nothing together, and is rounding
 NO_TURNING = np.zeros((0, 2))
 NO_SURFACES = np.zeros((0, 2, 6))
 NO_TANGENTS = np.zeros((0, 5))
@@ -51,8 +52,8 @@ def pull_of(model: ContactModel, candidate: int, gap: float, last: float = 0.0) 
     if len(model.adhesion) == 0:
         return 0.0
     pull, near, settings = model.settings.step * model.adhesion[candidate, 0], model.adhesion[candidate, 1], model.settings
-    if settings.law == 0:
-        near += settings.margin if last != 0.0 and last + pull > 0.0 else settings.slop
+    if settings.law == 0:  # rigid
+        near += settings.margin if last != 0.0 and last + pull > PRESSED * pull else settings.slop
     return pull if gap <= near else 0.0
 
 

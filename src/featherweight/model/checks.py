@@ -12,6 +12,7 @@ import numpy as np
 from ..names import hint
 from ..spatial import RigidInertia, Sym3, Vec3
 from ..spatial.ordered import singular_values, total
+from .contact_rules import ContactPair
 from .description import Description
 from .editing.acting import bodies_of
 from .model import Model
@@ -30,6 +31,7 @@ from .types import (
     ModelError,
     Pose,
     Pulley,
+    Shape,
     ShapeType,
     TendonPoint,
     TendonWrap,
@@ -119,7 +121,19 @@ def require_shapes(d: Description) -> None:
         if unknown := [name for name in pair.shapes if name not in known]:
             problem = f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}: there is no shape {unknown[0]!r}"
             raise ModelError(f"{d.source}: {problem}; correct the name, or leave the pair out")
+        if pair.friction is None and pair.second_friction is not None:
+            problem = f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}: it has a second friction and no first"
+            raise ModelError(f"{d.source}: {problem}; give friction=, too")
+    pulling: list[tuple[str, Shape | ContactPair]] = [(f"shape {s.name!r}", s) for s in d.shapes]
+    pulling += [(f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}", pair) for pair in d.contact_pairs]
+    for where, x in pulling:
+        for key in ("adhesion", "gap"):
+            if getattr(x, key) < 0.0:
+                raise ModelError(f"{d.source}: {where}: the {key} is negative ({getattr(x, key):g}); give zero or more")
     for s in d.shapes:
+        if len(s.surface_velocity) != 6:
+            problem = f"shape {s.name!r}: its surface_velocity has {len(s.surface_velocity)} numbers"
+            raise ModelError(f"{d.source}: {problem}; give three of linear and three of angular velocity")
         if s.type is ShapeType.MESH and not s.path and s.vertices is None:
             raise ModelError(f"{d.source}: shape {s.name!r}: a mesh has a file or vertices; give it path= or vertices=")
         grid = () if s.heights is None else np.shape(s.heights)
@@ -252,6 +266,10 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         yield f"tendon {t.name!r}", (*own, *(x for node in t.path for x in _of_node(node)))
     for s in d.shapes:
         yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size, s.margin, *s.surface_velocity, s.adhesion, s.gap)
+    for pair in d.contact_pairs:
+        frictions = (x for x in (pair.friction, pair.second_friction) if x is not None)
+        own = (pair.margin, pair.adhesion, pair.gap, *pair.turning_friction, *frictions)
+        yield f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}", own
     for configuration in d.configurations:
         for joint, values in configuration.coordinates:
             yield f"configuration {configuration.name!r}, joint {joint!r},", values

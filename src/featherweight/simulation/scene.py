@@ -118,6 +118,7 @@ class TouchingParts(NamedTuple):
     lower: Array  # (n,) limits that are kept, by degree of freedom of all joints (see `JointLimits`)
     upper: Array
     joint_friction: bool
+    file_axes: bool = False  # tangents of contacts are MuJoCo's, on which pyramids depend
 
 
 def check_surface(what: str, friction: float | None, restitution: float | None) -> None:

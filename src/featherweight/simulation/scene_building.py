@@ -227,6 +227,7 @@ def assembled_scene(
     both = [(things[p.i], things[p.j]) for p in ordered]
     friction = [_friction(a, b, p, parts) for (a, b), p in zip(both, ordered, strict=True)]
     bounce = [common_coefficient(a.restitution, b.restitution, parts.restitution) for a, b in both]
+    along = parts.file_axes or any(p.second_friction is not None for p in ordered)
     names, links = [_pair_name(a, b) for a, b in both], [_links(a, b) for a, b in both]
     return TouchingScene(
         scene, bodies, [names[p] for p in owner], [links[p] for p in owner], owner,
@@ -234,7 +235,7 @@ def assembled_scene(
         np.array([p.turning for p in ordered], float).reshape(-1, 2)[owner],
         np.array(drawn, bool), np.array([p.adhesion for p in ordered], float)[owner],
         _surfaces(both)[owner] if any(t.surface.any() for t in things) else NO_SURFACES,
-        _tangents(both, ordered)[owner] if any(p.second_friction is not None for p in ordered) else NO_TANGENTS,
+        _tangents(both, ordered, parts.file_axes)[owner] if along else NO_TANGENTS,
     )  # fmt: skip
 
 
@@ -247,12 +248,13 @@ def _surfaces(both: Sequence[tuple[ScenePart, ScenePart]]) -> Array:
     return np.array([[side.surface for side in _sides(a, b)] for a, b in both]).reshape(-1, 2, 6)
 
 
-def _tangents(both: Sequence[tuple[ScenePart, ScenePart]], pairs: Sequence[NumberedPair]) -> Array:
+def _tangents(both: Sequence[tuple[ScenePart, ScenePart]], pairs: Sequence[NumberedPair], file_axes: bool) -> Array:
     """Return `ContactModel.tangents` of pairs: MuJoCo turns contacts of a capsule and a plane along the capsule."""
     rows = np.zeros((len(pairs), 5))
     for row, (a, b), p in zip(rows, both, pairs, strict=True):
-        if p.second_friction is not None:
-            row[:2] = np.array(_two_frictions(p)) / max(_two_frictions(p))
+        if file_axes or p.second_friction is not None:
+            two = _two_frictions(p) if p.second_friction is not None else (1.0, 1.0)
+            row[:2] = np.array(two) / max(two)
             if a.kind == CAPSULE and b.kind == PLANE:
                 row[2:] = a.placement[:3, 2]
     return rows

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..contact.contact_settings import ContactSettings
-from ..contact.laws import RIGID
+from ..contact.laws import PYRAMIDS, RIGID
 from ..engine.backends.host_arrays import TYPES
 from ..model.position_drives import PD
 from ..model.types import Actuator
@@ -154,11 +154,11 @@ class Simulation(StateOfRobots):
             model.driven = False
             warn_of_explicit_drives(robot, "it is too large" if by_name else "delassus of ContactOptions is a function")
         self._limits = limits = JointLimits(robot, self.forces, joints.limits)
+        law, cones = law_of(contact.law, robot)
         parts = TouchingParts(
             spheres, pairs, ground, shapes, contact.friction, contact.restitution, limits.lower, limits.upper,
-            joint_friction=joints.friction and bool(self.forces.friction.any()),
+            joint_friction=joints.friction and bool(self.forces.friction.any()), file_axes=cones == PYRAMIDS,
         )  # fmt: skip
-        law, cones = law_of(contact.law, robot)
         settings = ContactSettings(
             step=float(step), margin=float(contact.margin), slop=float(contact.slop),
             bounce=float(max(contact.bounce, 2.0 * step * math.hypot(*robot.gravity))), tolerance=float(contact.tolerance),
