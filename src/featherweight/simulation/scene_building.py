@@ -24,6 +24,9 @@ OVERLAP = 1e-3  # [m] at the beginning, from which on two shapes are taken for p
 ON_A_PLANE = {SPHERE: 1, CAPSULE: 2, BOX: 8, CYLINDER: 6, ELLIPSOID: 1, HULL: MOST_POINTS}  # candidates
 
 
+NO_SHAPES = np.zeros(0, np.int64)
+
+
 class NumberedPair(NamedTuple):
     """Two things by their numbers, and what their contacts are like."""
 
@@ -70,6 +73,7 @@ class TouchingScene(NamedTuple):
     softness: Sequence[Softness]  # (candidates,)
     turning: Array  # (candidates, 2) [m] friction against spinning and rolling
     drawn: Array  # (pairs,) bool, of two shapes of one robot in a file without rules, which may be drawn in one another
+    shapes: Array = NO_SHAPES  # (parts,) int, numbers of the robot's shapes, -1 for others
 
 
 def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
@@ -88,8 +92,8 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
         check_pair(parts.spheres, things, i, j)
         pairs.append(NumberedPair(i, j))
     drawn = [False] * len(pairs)
+    number: dict[int, int] = {}
     if parts.shapes:
-        number = {}
         used = [k for k, s in enumerate(robot.shapes) if s.collision]
         for k in used:
             number[k] = len(things)
@@ -105,7 +109,10 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
             pairs += [NumberedPair(k, ground, softness=things[k].softness) for k in on_ground]
             drawn += [False] * len(on_ground)
     order = [b.name for b in robot.bodies]  # that of their rows, where bodies of a tree follow one another
-    return assembled_scene(things, pairs, parts, count, drawn, order)
+    shapes = np.full(len(things), -1)
+    for k, part in number.items():
+        shapes[part] = k
+    return assembled_scene(things, pairs, parts, count, drawn, order)._replace(shapes=shapes)
 
 
 def roots_of_bodies(robot: Robot) -> dict[str | None, str | None]:

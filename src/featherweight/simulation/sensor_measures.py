@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 
 from ..model.model import ModelSensor
-from ..model.types import Actuator, SensorKind
+from ..model.model_sensors import FIELDS, SIZES, fields_of
+from ..model.types import Actuator, Camera, ContactReduction, Sensed, SensorField, SensorKind
 from ..robot.collision.shape_queries import ShapeQueries
 from ..spatial.ordered import total
-from .sensed_robots import Group, PartInertias, SensedRobots, cross
+from .sensed_robots import TINY, Group, PartInertias, SensedRobots, TouchingContacts, cross
 from .sensor_zones import is_inside, is_met
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Measure = Callable[[SensedRobots, Group], Array]
 K = SensorKind
+CONTACT_FIELDS = FIELDS[K.CONTACT]
 
 
 # frames
@@ -33,9 +35,9 @@ def frame_position(robots: SensedRobots, g: Group) -> Array:
 
 
 def frame_quaternion(robots: SensedRobots, g: Group) -> Array:
-    """Quaternions (w, x, y, z), as MuJoCo has them."""
-    R = np.einsum("...ji,...jk->...ik", robots.now.rotation(g.reference), robots.now.rotation(g.frame))
-    return quaternions_of(R)
+    """Quaternions (w, x, y, z), as MuJoCo has them: of cameras as if they were fixed to their bodies."""
+    R = robots.now.fixed_placement[..., :3, :3]
+    return quaternions_of(np.einsum("...ji,...jk->...ik", R[:, g.reference], R[:, g.frame]))
 
 
 def frame_axis(k: int) -> Measure:
@@ -88,6 +90,29 @@ def inside_site(robots: SensedRobots, g: Group) -> Array:
     points = now.seen_from(g.reference, now.origin(g.frame) - now.origin(g.reference))
     inside = [is_inside(s.sensor.zone, points[:, k]) for k, s in enumerate(g.sensors) if s.sensor.zone is not None]
     return np.stack(inside, axis=1).astype(float)[..., None]
+
+
+def camera_projection(robots: SensedRobots, g: Group) -> Array:
+    """The pixel (column, row) of a site in a camera's picture, also of what is behind the camera."""
+    now = robots.now
+    x, y, z = np.moveaxis(now.seen_from(g.reference, now.origin(g.frame) - now.origin(g.reference)), -1, 0)
+    cameras = [_camera_of(robots, s.sensor.reference) for s in g.sensors]
+    focal, size = np.array([_focal_length(c) for c in cameras]), np.array([c.resolution or (1, 1) for c in cameras])
+    depth = np.where(np.abs(z) < TINY, np.copysign(TINY, z), z)
+    return np.stack([-focal[:, 0] * x / depth, focal[:, 1] * y / depth], axis=-1) + 0.5 * size
+
+
+def _camera_of(robots: SensedRobots, sensed: Sensed | None) -> Camera:
+    return next(c for c in robots.robot.cameras if sensed is not None and c.name == sensed.name)
+
+
+def _focal_length(c: Camera) -> tuple[float, float]:
+    """Focal lengths of a camera [pixels], for columns and rows."""
+    width, height = c.resolution or (1, 1)
+    if c.sensor is not None:
+        return c.sensor.focal[0] / c.sensor.size[0] * width, c.sensor.focal[1] / c.sensor.size[1] * height
+    angle = np.radians(c.field_of_view) if c.orthographic else c.field_of_view  # MuJoCo takes the height for degrees
+    return (0.5 / np.tan(0.5 * angle) * height,) * 2
 
 
 # joints and actuators
@@ -348,6 +373,67 @@ def touch(robots: SensedRobots, g: Group) -> Array:
     return result
 
 
+def contact(robots: SensedRobots, g: Group) -> Array:
+    """Some of the contacts that match, with their data; see `ContactReduction`."""
+    result = np.zeros((robots.robots, len(g.sensors), g.sensors[0].dim))
+    for k, s in enumerate(g.sensors):
+        chosen, sign = _matching(robots, s, g.frame[k])
+        c, fields = robots.touching, fields_of(s.sensor)
+        size = sum(SIZES[f] for f in fields)
+        for i in np.unique(c.robot[chosen]):
+            of_robot = c.robot[chosen] == i
+            found = _contact_data(c, chosen[of_robot], sign[of_robot], s.sensor.reduction)
+            count = min(s.sensor.slots, len(found[SensorField.DIST]))
+            rows = np.concatenate([np.reshape(found[f], (-1, SIZES[f]))[:count] for f in fields], axis=1)
+            result[i, k, : count * size] = rows.ravel()
+    return result
+
+
+def _matching(robots: SensedRobots, s: ModelSensor, frame: int) -> tuple[Array, Array]:
+    """Numbers (n,) of the contacts between both ends of a sensor, and the signs (n,) by which their normals are turned."""
+    c, ends = robots.touching, (s.sensor.on, s.sensor.reference)
+    at = np.ones(len(c.robot), bool)
+    if s.sensor.zone is not None:
+        R, p = robots.then.rotation(np.array([frame]))[:, 0], robots.then.origin(np.array([frame]))[:, 0]
+        at = is_inside(s.sensor.zone, np.einsum("kji,kj->ki", R[c.robot], c.point - p[c.robot]))
+    match = []  # (k, 2) for each end
+    for end, links, shapes in zip(ends, s.links, s.shapes, strict=True):
+        if links:
+            match.append(np.isin(c.sides, [c.numbers[x] for x in links if x in c.numbers]))
+        else:
+            match.append(np.isin(c.shapes, shapes) if shapes else np.ones(c.sides.shape, bool))
+    (a, b), (d, e) = match[0].T, match[1].T  # of the first end, with the first and the second thing; of the second end
+    at &= (a | b) & (d | e)
+    if ends[0] is None:
+        forward = e if ends[1] is not None else np.ones(len(at), bool)
+    else:
+        forward = (a & e) if ends[1] is not None else a
+    return np.flatnonzero(at), np.where(forward[at], 1.0, -1.0)
+
+
+def _contact_data(c: TouchingContacts, chosen: Array, sign: Array, how: ContactReduction) -> dict[SensorField, Array]:
+    """All data of the contacts (n,) of one robot in order, with their normals times `sign` (n,)."""
+    count = len(chosen)
+    if how is ContactReduction.NETFORCE:
+        force = np.einsum("kij,ki->kj", c.axes[chosen], sign[:, None] * c.force[chosen])
+        weight = np.linalg.norm(force, axis=1)
+        point = weight @ c.point[chosen] / max(weight.sum(), TINY)
+        torque, one = cross(c.point[chosen] - point, force).sum(axis=0), np.eye(3)
+        values = count, force.sum(axis=0), torque, 0.0, point, one[0], one[1]
+        return {f: np.reshape(x, (1, -1)) for f, x in zip(CONTACT_FIELDS, values, strict=True)}
+    if how is not ContactReduction.NONE:
+        key = c.distance if how is ContactReduction.MINDIST else -(c.force**2).sum(axis=1)
+        order = np.argsort(key[chosen], kind="stable")
+        chosen, sign = chosen[order], sign[order]
+    turned = np.stack([np.ones(count), np.ones(count), sign], axis=1)  # by half a turn about the second tangent
+    normal, tangent, _ = np.moveaxis(c.axes[chosen], 1, 0)
+    values = (
+        np.full(count, count), turned * c.force[chosen], np.zeros((count, 3)), c.distance[chosen], c.point[chosen],
+        sign[:, None] * normal, sign[:, None] * tangent,
+    )  # fmt: skip
+    return dict(zip(CONTACT_FIELDS, values, strict=True))
+
+
 # shapes
 
 
@@ -449,6 +535,7 @@ def quaternions_of(R: Array) -> Array:
 
 MEASURES: dict[SensorKind, Measure] = {
     K.TOUCH: touch,
+    K.CONTACT: contact,
     K.ACCELEROMETER: accelerometer,
     K.VELOCIMETER: velocimeter,
     K.GYRO: gyro,
@@ -456,6 +543,7 @@ MEASURES: dict[SensorKind, Measure] = {
     K.TORQUE: of_interactions(1),
     K.MAGNETOMETER: magnetometer,
     K.RANGEFINDER: rangefinder,
+    K.CAMPROJECTION: camera_projection,
     K.JOINTPOS: joint_position,
     K.JOINTVEL: joint_velocity,
     K.ACTUATORPOS: actuator_position,
@@ -509,7 +597,7 @@ def measured(robots: SensedRobots) -> Array:
 QUATERNIONS = (K.BALLQUAT, K.FRAMEQUAT)
 DIRECTIONS = (K.FRAMEXAXIS, K.FRAMEYAXIS, K.FRAMEZAXIS, K.NORMAL)
 NOT_NEGATIVE = (K.TOUCH, K.INSIDESITE)
-NOT_CLIPPED = (*QUATERNIONS, *DIRECTIONS, K.FROMTO)
+NOT_CLIPPED = (*QUATERNIONS, *DIRECTIONS, K.FROMTO, K.CONTACT)
 
 
 def add_noise(readings: Array, sensors: Sequence[ModelSensor], rng: np.random.Generator) -> None:
