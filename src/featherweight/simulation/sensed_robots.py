@@ -369,21 +369,23 @@ class SensedRobots:
 
     @cached_property
     def touching(self) -> TouchingContacts:
-        """Contacts of the last step as MuJoCo has them: where surfaces are within their margin, or push."""
+        """Contacts of the last step as MuJoCo has them, where surfaces are within their margin; rigid ones also if they push, since
+        they meet within the step."""
         c, touching, scene = self.contacts, self.stage.touching, self.stage.scene
+        rigid = self.stage.settings.law == RIGID
         pair = touching.pairs[c.candidate]
         parts, margin = scene.pair[pair], scene.margin[pair]
         kinds, shapes = MUJOCO_ORDER[scene.kind[parts]], touching.shapes[parts]
         swapped = scene.body[parts[:, 0]] < 0  # the world is the second
         kinds[swapped], shapes[swapped] = kinds[swapped, ::-1], shapes[swapped, ::-1]
         distance, plane = c.gap + margin, scene.kind[parts[:, 1]] == PLANE
-        lift = 0.5 * np.where(plane, distance - (0.0 if self.stage.settings.law == RIGID else c.gap), 0.0)
+        lift = 0.5 * np.where(plane, distance if rigid else margin, 0.0)
         point = c.point + (np.where(swapped, -lift, lift))[:, None] * c.normal
         back = (kinds[:, 0] > kinds[:, 1]) | ((kinds[:, 0] == kinds[:, 1]) & (shapes[:, 0] > shapes[:, 1]))
         sign = np.where(back, 1.0, -1.0)[:, None]  # of the normal, which leads from the first to the second in MuJoCo
         sides = np.where(back[:, None], c.sides[:, ::-1], c.sides)
         shapes = np.where(back[:, None], shapes[:, ::-1], shapes)
-        at = (distance <= margin) | c.force.any(axis=1)
+        at = (distance <= margin) | (c.force.any(axis=1) if rigid else False)
         normal = sign * c.normal
         lying = np.flatnonzero(plane & (scene.kind[parts[:, 0]] == CAPSULE))
         tangent = tangents_of(normal)

@@ -403,11 +403,8 @@ def _matching(robots: SensedRobots, s: ModelSensor, frame: int) -> tuple[Array, 
         else:
             match.append(np.isin(c.shapes, shapes) if shapes else np.ones(c.sides.shape, bool))
     (a, b), (d, e) = match[0].T, match[1].T  # of the first end, with the first and the second thing; of the second end
-    at &= (a | b) & (d | e)
-    if ends[0] is None:
-        forward = e if ends[1] is not None else np.ones(len(at), bool)
-    else:
-        forward = (a & e) if ends[1] is not None else a
+    at &= (a & e) | (b & d)
+    forward = a & e if None not in ends else a if ends[0] is not None else e  # all of an end that is not given
     return np.flatnonzero(at), np.where(forward[at], 1.0, -1.0)
 
 
