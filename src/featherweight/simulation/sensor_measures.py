@@ -14,7 +14,7 @@ import numpy as np
 
 from ..model.model import ModelSensor
 from ..model.model_sensors import FIELDS, SIZES, fields_of
-from ..model.types import Actuator, Camera, ContactReduction, Sensed, SensorField, SensorKind
+from ..model.types import Actuator, Camera, ContactReduction, Sensed, SensedKind, SensorField, SensorKind
 from ..robot.collision.shape_queries import ShapeQueries
 from ..spatial.ordered import total
 from .sensed_robots import TINY, Group, PartInertias, SensedRobots, TouchingContacts, cross
@@ -435,11 +435,47 @@ def _contact_data(c: TouchingContacts, chosen: Array, sign: Array, how: ContactR
 
 
 def rangefinder(robots: SensedRobots, g: Group) -> Array:
-    """The distance along the site's z axis to the nearest shape that is not on the site's body; -1 where there is none."""
-    now = robots.now
-    links = [s.frame.body if s.frame is not None else None for s in g.sensors]
-    distance = robots.probes.rays.distances(now.q, now.origin(g.frame), now.rotation(g.frame)[..., 2], links)
-    return distance[..., None]
+    """The distance along the site's z axis to the nearest shape that is not on the site's body, -1 where there is none; and other
+    data of such rays, or of one through each pixel of a camera, by rows."""
+    now, rays, fields = robots.now, robots.probes.rays, [fields_of(s.sensor) for s in g.sensors]
+    own = [_rays_of(robots, s) for s in g.sensors]
+    of_ray = np.repeat(np.arange(len(own)), [len(x) for x, _ in own])
+    R, p = now.rotation(g.frame)[:, of_ray], now.origin(g.frame)[:, of_ray]
+    starts, directions = (np.einsum("...ij,...j->...i", R, np.concatenate(x)) for x in zip(*own, strict=True))
+    origins = p + starts
+    given = now.q, origins, directions, [None if (f := g.sensors[k].frame) is None else f.body for k in of_ray]
+    with_normals = any(SensorField.NORMAL in x for x in fields)
+    distance, normals = rays.distances_and_normals(*given) if with_normals else (rays.distances(*given), directions)
+    met, t = (distance >= 0.0)[..., None], distance[..., None]
+    points = np.where(met, origins + t * directions, 0.0)
+    on_camera = np.array([_on_camera(s) for s in g.sensors])[of_ray, None]
+    depth = np.where(on_camera, -np.einsum("...i,...i->...", points - p, R[..., 2])[..., None], t)
+    values = t, np.where(met, directions, 0.0), origins, points, np.where(met, normals, 0.0), np.where(met, depth, -1.0)
+    data = dict(zip(FIELDS[K.RANGEFINDER], values, strict=True))
+    found = [np.concatenate([data[f][:, of_ray == k] for f in x], axis=-1) for k, x in enumerate(fields)]
+    return np.stack([x.reshape(robots.robots, -1) for x in found], axis=1)
+
+
+def _on_camera(s: ModelSensor) -> bool:
+    return s.sensor.on is not None and s.sensor.on.kind is SensedKind.CAMERA
+
+
+def _rays_of(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
+    """Origins and unit directions (rays, 3) of a sensor's rays, in its frame; of a camera's as MuJoCo has them."""
+    if not _on_camera(s):
+        return np.zeros((1, 3)), np.array([[0.0, 0.0, 1.0]])
+    c = _camera_of(robots, s.sensor.on)
+    width, height = c.resolution or (1, 1)
+    row, column = (x.ravel() for x in np.mgrid[:height, :width] + 0.5)
+    if c.orthographic:
+        half = 0.5 * c.field_of_view
+        origins = np.stack([(2.0 * column / width - 1.0) * half, (1.0 - 2.0 * row / height) * half, 0.0 * row], axis=-1)
+        return origins, np.broadcast_to((0.0, 0.0, -1.0), origins.shape)
+    (fx, fy), (x, y) = _focal_length(c), (0.5 * width, 0.5 * height)
+    if c.sensor is not None:
+        x, y = c.sensor.principal[0] / c.sensor.size[0] * width, c.sensor.principal[1] / c.sensor.size[1] * height
+    directions = np.stack([(column - x) / fx, (y - row) / fy, np.full(len(row), -1.0)], axis=-1)
+    return np.zeros(directions.shape), directions / np.linalg.norm(directions, axis=-1, keepdims=True)
 
 
 def _distances(robots: SensedRobots, g: Group) -> tuple[Array, Array, Array]:
@@ -594,6 +630,7 @@ def measured(robots: SensedRobots) -> Array:
 QUATERNIONS = (K.BALLQUAT, K.FRAMEQUAT)
 DIRECTIONS = (K.FRAMEXAXIS, K.FRAMEYAXIS, K.FRAMEZAXIS, K.NORMAL)
 NOT_NEGATIVE = (K.TOUCH, K.INSIDESITE)
+NOISY = (SensorField.FORCE, SensorField.TORQUE, SensorField.DIST, SensorField.POS)
 NOT_CLIPPED = (*QUATERNIONS, *DIRECTIONS, K.FROMTO, K.CONTACT)
 
 
@@ -615,12 +652,29 @@ def add_noise(readings: Array, sensors: Sequence[ModelSensor], rng: np.random.Ge
             there = x.any(axis=-1, keepdims=True)
             moved = x + noise
             x[:] = np.where(there, moved / np.linalg.norm(moved, axis=-1, keepdims=True), x)
-        elif s.kind is K.RANGEFINDER:
-            x[:] = np.where(x >= 0.0, np.maximum(x + noise, 0.0), x)
+        elif s.kind in FIELDS:
+            _add_to_data(x, noise, s)
         else:
             x += noise
             if s.kind in NOT_NEGATIVE:
                 np.maximum(x, 0.0, out=x)
+
+
+def _add_to_data(x: Array, noise: Array, s: ModelSensor) -> None:
+    """Add noise (robots, dim) to what is measured of contacts that are there, and of distances that rays have found."""
+    fields, start = fields_of(s.sensor), 0
+    shape = len(x), -1, sum(SIZES[f] for f in fields)
+    rows, added = x.reshape(shape), noise.reshape(shape)
+    there = rows.any(axis=-1, keepdims=True)
+    for f in fields:
+        part = slice(start, start + SIZES[f])
+        y, more = rows[..., part], added[..., part]
+        if s.kind is K.RANGEFINDER and f in (SensorField.DIST, SensorField.DEPTH):
+            y[:] = np.where(y >= 0.0, np.maximum(y + more, 0.0), y)
+        elif s.kind is K.CONTACT and f in NOISY:
+            y += np.where(there, more, 0.0)
+        start = part.stop
+    x[:] = rows.reshape(x.shape)
 
 
 def _turned_by(x: Array, turn: Array) -> Array:
