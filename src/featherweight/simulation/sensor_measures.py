@@ -617,10 +617,10 @@ MEASURES: dict[SensorKind, Measure] = {
 """The function of each kind; a new kind needs a row here, in `SensorKind`, and in `model_sensors.DIMENSIONS`."""
 
 
-def measured(robots: SensedRobots) -> Array:
-    """Return readings (robots, nsensordata) of all sensors, without noise and before cutoffs."""
-    readings = np.empty((robots.robots, robots.probes.size))
-    for g in robots.probes.groups:
+def measured(robots: SensedRobots, groups: Sequence[Group] | None = None) -> Array:
+    """Return readings (robots, nsensordata) of all sensors, or zero but for some groups, without noise and before cutoffs."""
+    readings = np.zeros((robots.robots, robots.probes.size))
+    for g in robots.probes.groups if groups is None else groups:
         readings[:, g.columns.ravel()] = MEASURES[g.kind](robots, g).reshape(robots.robots, -1)
     return readings
 
