@@ -37,7 +37,7 @@ REDUCTIONS = {"none": 9, "mindist": 2, "maxforce": 3, "netforce": 1}
 
 
 def scene(condim: int = 3) -> str:
-    """A box that carries a rod and a paw, which touches it, a ball on the box, and a ball in the air, over a floor that is tilted."""
+    """A box that carries a rod and a paw, which touches it, a ball on the box, and a ball in the air, on a tilted floor."""
     sensors = "".join(
         f'<contact name="{name}_{how}" {ends} reduce="{how}" num="{count}" {EVERYTHING}/>'
         for (name, ends), (how, count) in itertools.product(ENDS.items(), REDUCTIONS.items())

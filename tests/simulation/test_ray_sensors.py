@@ -46,7 +46,9 @@ def test_rays_have_the_data_of_mujocos(data: str) -> None:
         data_of.qpos[:] = MujocoOrder(robot, model).state(q[i], np.zeros(6)).qpos
         mujoco.mj_forward(model, data_of)
         for s in robot.sensors:
-            rays = 1 if s.name[0] == "r" else int(np.prod(model.cam_resolution[model.camera(s.name.replace("plain", "wide")).id]))
+            rays = (
+                1 if s.name[0] == "r" else int(np.prod(model.cam_resolution[model.camera(s.name.replace("plain", "wide")).id]))
+            )
             x, y = (np.reshape(z, (rays, -1)) for z in (readings[i, s.slice], data_of.sensordata[s.slice]))
             off = np.abs(x - y).max(axis=1)
             wrong += [(s.name, i, k, x[k], y[k]) for k in np.flatnonzero(off > SINGLE * max(1.0, np.abs(y).max()))]

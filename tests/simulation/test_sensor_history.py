@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import featherweight
-from featherweight import ModelError, MujocoOrder, Simulation
-from featherweight.model.types import Interpolation, Sampling, Sensed, SensedKind, Sensor, SensorKind
+from featherweight import Simulation
+from featherweight.model.types import SensorKind
 
 Array = np.ndarray[Any, np.dtype[Any]]
 H = 1 / 512
@@ -27,7 +27,7 @@ KINDS = {
     "clipped": 'jointvel joint="a" cutoff="0.5"',
     "time": "clock",
 }
-SAMPLINGS = {
+SAMPLINGS: dict[str, dict[str, Any]] = {
     "late": {"nsample": 3, "delay": 3 * H},
     "soon": {"nsample": 2, "delay": 0.3 * H},
     "too_late": {"nsample": 2, "delay": 5 * H},
@@ -91,7 +91,9 @@ def test_readings_are_those_of_mujoco(robot: featherweight.Robot) -> None:
             x.step(control=control[k])
         for s in robot.sensors:
             y = expected[k, s.slice]
-            np.testing.assert_allclose(sim.sensors()[s.name], y, rtol=0.0, atol=MOTION * max(1.0, np.abs(y).max()), err_msg=f"{s.name} {k}")
+            np.testing.assert_allclose(
+                sim.sensors()[s.name], y, rtol=0.0, atol=MOTION * max(1.0, np.abs(y).max()), err_msg=f"{s.name} {k}"
+            )
         np.testing.assert_allclose(many.sensors()[1], sim.sensors(), rtol=0.0, atol=MOTION)
     assert np.abs(many.sensors()[0] - many.sensors()[1]).max() > 0.1
 
@@ -102,7 +104,7 @@ def test_before_the_first_step_readings_are_those_of_mujoco(robot: featherweight
     data, readings = mujoco.MjData(model), Simulation(robot).sensors()
     mujoco.mj_forward(model, data)
     for s in robot.sensors:
-        if not s.name.startswith(("acc", "push")) or s.sensor.sampling and s.sensor.sampling.delay:
+        if not s.name.startswith(("acc", "push")) or (s.sensor.sampling and s.sensor.sampling.delay):
             np.testing.assert_allclose(readings[s.name], data.sensordata[s.slice], rtol=0.0, atol=1e-12, err_msg=s.name)
 
 
@@ -139,7 +141,9 @@ def test_robots_that_begin_anew_have_no_samples(robot: featherweight.Robot) -> N
     timeless = [s.name for s in robot.sensors if s.kind is not SensorKind.CLOCK]
     for k in range(7):
         for name in timeless:
-            np.testing.assert_allclose(sim.sensors()[name][1], fresh.sensors()[name], rtol=0.0, atol=1e-9, err_msg=f"{name} {k}")
+            np.testing.assert_allclose(
+                sim.sensors()[name][1], fresh.sensors()[name], rtol=0.0, atol=1e-9, err_msg=f"{name} {k}"
+            )
         if k == 0:
             np.testing.assert_array_equal(sim.sensors()[0], others)
         sim.step()
@@ -159,7 +163,9 @@ def test_a_step_that_is_not_taken_leaves_no_sample(robot: featherweight.Robot) -
 
 
 def test_noise_is_that_of_the_delayed_reading() -> None:
-    late = text().replace('<gyro name="now" site="tip"/>', '<gyro name="noisy" site="tip" noise="0.1" nsample="2" delay="0.004"/>')
+    late = text().replace(
+        '<gyro name="now" site="tip"/>', '<gyro name="noisy" site="tip" noise="0.1" nsample="2" delay="0.004"/>'
+    )
     sim = Simulation(featherweight.load(late), v=[[1.0, -2.0]] * 500)
     sim.step(steps=5)
     off = sim.sensors(noise=np.random.default_rng(1))["noisy"] - sim.sensors()["noisy"]

@@ -79,7 +79,8 @@ QUADRUPED = """
     <framepos name="front" objtype="camera" objname="front"/> <framepos name="behind" objtype="camera" objname="behind"/>
     <framequat name="front_quat" objtype="camera" objname="front"/>
     <framequat name="behind_quat" objtype="camera" objname="behind"/>
-    <framezaxis name="behind_z" objtype="camera" objname="behind"/> <framexaxis name="watch_x" objtype="camera" objname="watch"/>
+    <framezaxis name="behind_z" objtype="camera" objname="behind"/>
+    <framexaxis name="watch_x" objtype="camera" objname="watch"/>
     <framelinvel name="behind_vel" objtype="camera" objname="behind"/>
     <frameangvel name="front_ang" objtype="camera" objname="front"/>
     <framelinvel name="foot_behind" objtype="site" objname="foot_1" reftype="camera" refname="behind"/>

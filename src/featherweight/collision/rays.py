@@ -238,7 +238,13 @@ def ray_and_shape(p: Triple, d: Triple, shapes: RayShapes, s: int) -> float:
 
 @partial(CompiledKernel, fused=False)
 def cast(
-    shapes: RayShapes, placement: Tensor, origin: Tensor, direction: Tensor, blind: Integers, distance: Matrix, met: IntegerMatrix
+    shapes: RayShapes,
+    placement: Tensor,
+    origin: Tensor,
+    direction: Tensor,
+    blind: Integers,
+    distance: Matrix,
+    met: IntegerMatrix,
 ) -> None:
     """Write distances (robots, rays) from origins (robots, rays, 3) along unit vectors (.., 3), and which shape is met, or -1.
 

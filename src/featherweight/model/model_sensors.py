@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from .editing.references import links_carried
@@ -79,6 +80,7 @@ class _ModelSensors:
         start = 0
         for index, s in enumerate(self.d.sensors):
             self._require_joint_or_actuator(s)
+            self._require_sampling(s)
             stop = start + self._dimension(s)
             apart, ends = s.kind in BETWEEN_SHAPES, (s.on, s.reference)
             of_contacts = s.kind is K.CONTACT
@@ -91,6 +93,18 @@ class _ModelSensors:
                 links=self._links_of(s, ends) if of_contacts else ((), ()),
             )  # fmt: skip
             start = stop
+
+    def _require_sampling(self, s: Sensor) -> None:
+        """Raise ModelError for samples that cannot be taken."""
+        x = s.sampling
+        if x is None:
+            return
+        good = (
+            x.samples >= 1 and 0.0 <= x.delay < inf and 0.0 <= x.period < inf and (-x.period < x.phase <= 0.0 or x.phase == 0.0)
+        )
+        if not good:
+            told = "it takes samples >= 1, delay >= 0, period >= 0 and a phase in (-period, 0]"
+            raise ModelError(f"{self.d.source}: sensor {s.name!r}: sampling {tuple(x)}: {told}; correct sampling=")
 
     def _dimension(self, s: Sensor) -> int:
         """How many numbers a sensor has. Raises ModelError for data that its kind does not have."""

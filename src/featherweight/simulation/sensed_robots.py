@@ -369,8 +369,8 @@ class SensedRobots:
 
     @cached_property
     def touching(self) -> TouchingContacts:
-        """Contacts of the last step as MuJoCo has them, where surfaces are within their margin; rigid ones also if they push, since
-        they meet within the step."""
+        """Contacts of the last step as MuJoCo has them, where surfaces are within their margin; rigid ones that push, too,
+        since they meet within the step."""
         c, touching, scene = self.contacts, self.stage.touching, self.stage.scene
         rigid = self.stage.settings.law == RIGID
         pair = touching.pairs[c.candidate]
@@ -444,13 +444,15 @@ class TouchingContacts(NamedTuple):
 
 
 def tangents_of(normal: Array, near: Array | None = None) -> Array:
-    """Return the first tangents (k, 3) of contacts that MuJoCo makes for normals (k, 3), near some vectors (k, 3) if given, else
-    near y, or near z where the normal is near y."""
+    """Return the first tangents (k, 3) of contacts that MuJoCo makes for normals (k, 3).
+
+    They are near some vectors (k, 3) if given, else near y, or near z where the normal is near y.
+    """
     if near is None:
         near = np.where(np.abs(normal[:, 1:2]) < 0.5, np.eye(3)[1], np.eye(3)[2])
     tangent = near - np.einsum("ki,ki->k", near, normal)[:, None] * normal
     length = np.linalg.norm(tangent, axis=1, keepdims=True)
-    return np.where(length < TINY, np.eye(3)[0], tangent / np.maximum(length, TINY))
+    return np.asarray(np.where(length < TINY, np.eye(3)[0], tangent / np.maximum(length, TINY)))
 
 
 def _parameters(part: CarriedPart) -> tuple[float, ...]:

@@ -73,11 +73,11 @@ class SampledSensor:
         end, start = self.values[robots, high], self.values[robots, low]
         how = self.sampling.interpolation
         if how is Interpolation.HOLD:
-            return np.where(exact[:, None], end, start)
+            return np.asarray(np.where(exact[:, None], end, start))
         span = np.where(exact, 1.0, times[robots, high] - times[robots, low])[:, None]
         x = (time - times[robots, low])[:, None] / span
         if how is Interpolation.LINEAR:
-            return np.where(exact[:, None], end, start + x * (end - start))
+            return np.asarray(np.where(exact[:, None], end, start + x * (end - start)))
         before, beyond = np.maximum(low - 1, 0), np.minimum(high + 1, n - 1)
         slopes = [
             np.where(there[:, None], (self.values[robots, b] - self.values[robots, a]) / self._span(a, b), 0.0)
@@ -85,12 +85,12 @@ class SampledSensor:
         ]
         cubes = (2.0 * x - 3.0) * x * x, x * (x - 1.0) ** 2, x * x * (x - 1.0)
         between = start + cubes[0] * (start - end) + span * (cubes[1] * slopes[0] + cubes[2] * slopes[1])
-        return np.where(exact[:, None], end, between)
+        return np.asarray(np.where(exact[:, None], end, between))
 
     def _span(self, a: Array, b: Array) -> Array:
         """Return the times (robots, 1) between samples, 1 where they are the same."""
         robots = np.arange(len(self.times))
-        return np.where(a == b, 1.0, self.times[robots, b] - self.times[robots, a])[:, None]
+        return np.asarray(np.where(a == b, 1.0, self.times[robots, b] - self.times[robots, a])[:, None])
 
 
 class SensorHistory:
@@ -98,7 +98,9 @@ class SensorHistory:
 
     def __init__(self, sensors: Sequence[ModelSensor], robots: int, step: float, time: float) -> None:
         self.sensors = [s for s in sensors if s.sensor.sampling is not None]
-        self.sampled = [SampledSensor(s, s.sensor.sampling, robots, step) for s in self.sensors if s.sensor.sampling is not None]
+        self.sampled = [
+            SampledSensor(s, s.sensor.sampling, robots, step) for s in self.sensors if s.sensor.sampling is not None
+        ]
         self.begin(slice(None), time)
 
     def begin(self, which: Any, time: float) -> None:

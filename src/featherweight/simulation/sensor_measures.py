@@ -397,7 +397,7 @@ def _matching(robots: SensedRobots, s: ModelSensor, frame: int) -> tuple[Array, 
         R, p = robots.then.rotation(np.array([frame]))[:, 0], robots.then.origin(np.array([frame]))[:, 0]
         at = is_inside(s.sensor.zone, np.einsum("kji,kj->ki", R[c.robot], c.point - p[c.robot]))
     match = []  # (k, 2) for each end
-    for end, links, shapes in zip(ends, s.links, s.shapes, strict=True):
+    for links, shapes in zip(s.links, s.shapes, strict=True):
         if links:
             match.append(np.isin(c.sides, [c.numbers[x] for x in links if x in c.numbers]))
         else:
@@ -416,8 +416,8 @@ def _contact_data(c: TouchingContacts, chosen: Array, sign: Array, how: ContactR
         weight = np.linalg.norm(force, axis=1)
         point = weight @ c.point[chosen] / max(weight.sum(), TINY)
         torque, one = cross(c.point[chosen] - point, force).sum(axis=0), np.eye(3)
-        values = count, force.sum(axis=0), torque, 0.0, point, one[0], one[1]
-        return {f: np.reshape(x, (1, -1)) for f, x in zip(CONTACT_FIELDS, values, strict=True)}
+        net: tuple[Any, ...] = (count, force.sum(axis=0), torque, 0.0, point, one[0], one[1])
+        return {f: np.reshape(x, (1, -1)) for f, x in zip(CONTACT_FIELDS, net, strict=True)}
     if how is not ContactReduction.NONE:
         key = c.distance if how is ContactReduction.MINDIST else -(c.force**2).sum(axis=1)
         order = np.argsort(key[chosen], kind="stable")
@@ -435,8 +435,10 @@ def _contact_data(c: TouchingContacts, chosen: Array, sign: Array, how: ContactR
 
 
 def rangefinder(robots: SensedRobots, g: Group) -> Array:
-    """The distance along the site's z axis to the nearest shape that is not on the site's body, -1 where there is none; and other
-    data of such rays, or of one through each pixel of a camera, by rows."""
+    """The distance along the site's z axis to the nearest shape that is not on the site's body, -1 where there is none.
+
+    Also other data of such a ray, or of one through each pixel of a camera, row by row.
+    """
     now, rays, fields = robots.now, robots.probes.rays, [fields_of(s.sensor) for s in g.sensors]
     own = [_rays_of(robots, s) for s in g.sensors]
     of_ray = np.repeat(np.arange(len(own)), [len(x) for x, _ in own])

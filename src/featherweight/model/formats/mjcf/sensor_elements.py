@@ -59,8 +59,8 @@ def _give_volume(site: Element, kind: str, size: str, s: Sensor, lost: Losses) -
 def _ends(s: Sensor) -> dict[str, str]:
     """Attributes that say what a sensor is on, and relative to."""
     if s.kind is K.CONTACT:
-        ends = enumerate((s.on, s.reference), start=1)
-        return {_short(x) + ("" if x.kind is SensedKind.SITE else str(k)): x.name or WORLD for k, x in ends if x is not None}
+        given = {k: x for k, x in ((1, s.on), (2, s.reference)) if x is not None}
+        return {_short(x) + ("" if x.kind is SensedKind.SITE else str(k)): x.name or WORLD for k, x in given.items()}
     if s.on is None:
         return {}
     name = s.on.name or WORLD
