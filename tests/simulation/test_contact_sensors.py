@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import mujoco
@@ -15,7 +16,7 @@ from featherweight import MujocoOrder, Simulation
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FORCES = 1e-8  # relative to the greatest: both solvers stop at tolerances of their own
-EVERYTHING = 'data="found force torque dist pos normal tangent"'
+EVERYTHING = 'data="found force torque dist pos normal tangent linvel angvel"'
 ENDS = {
     "all": "",
     "ball": 'geom1="ball"',
@@ -42,6 +43,7 @@ def scene(condim: int = 3) -> str:
         f'<contact name="{name}_{how}" {ends} reduce="{how}" num="{count}" {EVERYTHING}/>'
         for (name, ends), (how, count) in itertools.product(ENDS.items(), REDUCTIONS.items())
     )
+    sensors = re.sub('(reduce="netforce"[^>]*) linvel angvel', r"\1", sensors)
     sensors = sensors if condim == 3 else sensors.replace("torque ", "")
     return f"""
     <mujoco model="heap">
@@ -79,8 +81,8 @@ def readings_of_mujoco(model: Any, state: Any) -> Array:
 
 
 def by_place(rows: Array) -> Array:
-    """Contacts by their points, which are behind 9 columns from the end; empty slots last."""
-    return rows[np.lexsort(np.round(rows[:, [-9, -8, -7]], 6).T)]
+    """Contacts by their points, 15 columns from the end, among which are empty slots."""
+    return rows[np.lexsort(np.round(rows[:, -15:-12], 6).T)]
 
 
 @pytest.mark.parametrize("condim", [1, 3, 4])
@@ -109,6 +111,76 @@ def test_contacts_are_those_of_mujoco(condim: int) -> None:
             found |= {s.name} if y.any() else set()
             np.testing.assert_allclose(x, y, rtol=0.0, atol=forces * scale, err_msg=f"{s.name} {i}")
             if not s.name.endswith("_netforce"):
-                np.testing.assert_allclose(x[:, -10:], y[:, -10:], rtol=0.0, atol=1e-9, err_msg=f"{s.name} {i}")
+                np.testing.assert_allclose(x[:, -16:], y[:, -16:], rtol=0.0, atol=1e-9, err_msg=f"{s.name} {i}")
         np.testing.assert_allclose(every[i], readings, rtol=0.0, atol=1e-9 * scale)
     assert found == {s.name for s in robot.sensors if not s.name.startswith("nothing")}
+
+
+@pytest.mark.filterwarnings("ignore:.*overlap at the start")
+def test_rigid_contacts_are_at_the_places_of_mujocos() -> None:
+    """Of the net force of a rigid box that comes to rest, its weight; of the places, midway between the surfaces."""
+    model, robot = mujoco.MjModel.from_xml_string(scene()), featherweight.load(scene())
+    order, (q,), (v,) = MujocoOrder(robot, model), *states(robot, np.random.default_rng(2), 1)
+    sim = Simulation(robot, q=q, v=v * 0.0)
+    sim.step()
+    expected = readings_of_mujoco(model, order.state(q, v * 0.0))
+    for name in ("rod_floor", "floor_rod", "box_ball", "ball_box", "within"):
+        s = robot.sensors[f"{name}_mindist"]
+        x, y = (z.reshape(2, -1) for z in (sim.sensors()[s.name], expected[s.slice]))
+        assert y[0, 0] > 0.0
+        np.testing.assert_allclose(x[:, -16:], y[:, -16:], rtol=0.0, atol=1e-9, err_msg=name)
+    sim.step(steps=1500)
+    np.testing.assert_allclose(
+        sim.sensors()["world_netforce"][1:4], 9.81 * (3.0 + 0.5 + 0.2 + 0.2) * np.array([0, 0, -1.0]), atol=0.5
+    )
+
+
+SPHERES = """
+<mujoco><worldbody>
+  <site name="left" type="box" size="1 2 1" pos="-1.05 0 0"/>
+  <body name="b" pos="0 0 0.1"> <freejoint/> <inertial pos="0 0 0" mass="2" diaginertia="0.1 0.1 0.1"/>
+    <site name="west" pos="-0.2 -0.1 0"/> <site name="east" pos="0.2 -0.1 0"/> <site name="north" pos="0 0.3 0"/> </body>
+</worldbody>
+<sensor>
+  <contact name="all" data="found force normal" num="4"/> <contact name="left" site="left" body2="b" data="found pos"/>
+  <contact name="net" body1="world" reduce="netforce" data="found force"/> <contact name="geoms" subtree1="b" subtree2="b"/>
+</sensor></mujoco>"""
+
+
+def test_spheres_and_the_ground_of_a_simulation_touch() -> None:
+    robot = featherweight.load(SPHERES)
+    spheres = [featherweight.ContactSphere(name, 0.1) for name in ("west", "east", "north")]
+    sim = Simulation(robot, 0.002, spheres=spheres, ground=True)
+    assert not np.any(sim.sensors())
+    sim.step(steps=400)
+    s = sim.sensors()
+    rows = s["all"].reshape(4, -1)
+    np.testing.assert_array_equal(rows[:, 0], [3, 3, 3, 0])
+    np.testing.assert_allclose(rows[:3, 4:], [[0, 0, 1]] * 3, atol=1e-12)  # from the ground, a plane, to spheres
+    assert rows[:3, 1].sum() == pytest.approx(2 * 9.81, rel=1e-6)
+    np.testing.assert_allclose(s["net"], [3, 0, 0, 2 * 9.81], atol=1e-5)
+    assert s["left"][0] == 1.0
+    np.testing.assert_allclose(s["left"][1:], [-0.2, -0.1, 0], atol=1e-3)
+    assert s["geoms"] == 0.0
+
+
+def test_noise_is_of_forces_and_places_of_what_touches() -> None:
+    text = SPHERES.replace('name="all"', 'name="all" noise="0.5"').replace(
+        'contact name="left"', 'contact name="left" noise="0.1" num="3"'
+    )
+    spheres = [featherweight.ContactSphere("west", 0.1), featherweight.ContactSphere("east", 0.1)]
+    robot = featherweight.load(text)
+    q = np.tile(robot.start(), (2000, 1))
+    sim = Simulation(robot, 0.002, q=q, spheres=spheres, ground=True)
+    sim.step(steps=2)
+    clean, noisy = sim.sensors(), sim.sensors(noise=np.random.default_rng(1))
+    x, y = (s["all"].reshape(2000, 4, 7) for s in (clean, noisy))
+    np.testing.assert_array_equal(x[..., 0], y[..., 0])
+    np.testing.assert_array_equal(x[..., 4:], y[..., 4:])
+    np.testing.assert_array_equal(y[:, 2:], 0.0)
+    off = (y - x)[:, :2, 1:4]
+    assert off.std() == pytest.approx(0.5, rel=0.05)
+    assert abs(off.mean()) < 0.05
+    off = (noisy["left"] - clean["left"]).reshape(2000, 3, 4)
+    assert off[:, 0, 1:].std() == pytest.approx(0.1, rel=0.05)
+    np.testing.assert_array_equal(off[:, 1:], 0.0)

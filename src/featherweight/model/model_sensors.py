@@ -11,6 +11,7 @@ from .equivalent_box import box_of_link
 from .model import CarriedPart, ModelSensor
 from .types import (
     Camera,
+    ContactReduction,
     Contents,
     Frame,
     Inertia,
@@ -37,7 +38,7 @@ DIMENSIONS = dict.fromkeys(K, 3) | dict.fromkeys(SCALARS, 1) | {K.BALLQUAT: 4, K
 
 F = SensorField
 FIELDS = {
-    K.CONTACT: (F.FOUND, F.FORCE, F.TORQUE, F.DIST, F.POS, F.NORMAL, F.TANGENT),
+    K.CONTACT: (F.FOUND, F.FORCE, F.TORQUE, F.DIST, F.POS, F.NORMAL, F.TANGENT, F.LINVEL, F.ANGVEL),
     K.RANGEFINDER: (F.DIST, F.DIR, F.ORIGIN, F.POINT, F.NORMAL, F.DEPTH),
 }
 """The data of kinds that have a choice, in MuJoCo's order; the first is that of a sensor without any."""
@@ -118,6 +119,10 @@ class _ModelSensors:
         if s.kind is K.CONTACT:
             if s.slots < 1:
                 raise ModelError(f"{self.d.source}: sensor {s.name!r}: {s.slots} slots; give at least 1")
+            if s.reduction is ContactReduction.NETFORCE and {F.LINVEL, F.ANGVEL} & {*s.data}:
+                raise ModelError(
+                    f"{self.d.source}: sensor {s.name!r}: netforce has no linvel and angvel; leave them out of data="
+                )
             return s.slots * size
         if s.on is None or s.on.kind is not SensedKind.CAMERA:
             return size

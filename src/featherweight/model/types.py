@@ -556,6 +556,8 @@ class SensorField(StrEnum):
     POS = "pos"  # [m] the place of a contact, in the world
     NORMAL = "normal"  # unit vector in the world: of a contact from the first to the second; of a surface, outward
     TANGENT = "tangent"  # unit vector in the world: the first tangent of a contact
+    LINVEL = "linvel"  # [m/s] of the second relative to the first at the contact, in the contact's frame
+    ANGVEL = "angvel"  # [rad/s] likewise
     DEPTH = "depth"  # [m] of the point that a ray meets before its camera, or along the ray of a site; -1 for nothing
 
 

@@ -391,8 +391,23 @@ class SensedRobots:
         tangent = tangents_of(normal)
         tangent[lying] = tangents_of(normal[lying], self._axes_of_parts(c.robot[lying], parts[lying, 0]))
         axes = np.stack([normal, tangent, cross(normal, tangent)], axis=1)
-        found = c.robot, sides, shapes, point, distance, axes, np.einsum("kij,kj->ki", axes, sign * c.force)
+        ordered = np.where((back != swapped)[:, None], parts[:, ::-1], parts)
+        found = c.robot, sides, shapes, ordered, point, distance, axes, np.einsum("kij,kj->ki", axes, sign * c.force)
         return TouchingContacts(c.numbers, *(x[at] for x in found))
+
+    @cached_property
+    def sliding(self) -> Array:
+        """Velocities (k, 2, 3) of the second relative to the first of `touching`, linear and angular, along the axes."""
+        c, stage = self.touching, self.stage
+        body = stage.scene.body[c.parts]
+        if stage.body_placements is None or not len(body):
+            return np.zeros((len(body), 2, 3))
+        T, v = (np.asarray(x) for x in (stage.body_placements(self.then.q), stage.body_velocities(self.then.q, self.then.v)))
+        at = c.robot[:, None], np.maximum(body, 0)
+        linear, angular = (np.einsum("ksij,ksj->ksi", T[at][..., :3, :3], x) for x in (v[at][..., :3], v[at][..., 3:]))
+        linear = linear + cross(angular, c.point[:, None] - T[at][..., :3, 3])
+        both = np.stack([linear, angular], axis=2) * (body >= 0)[..., None, None]
+        return np.einsum("kij,knj->kni", c.axes, both[:, 1] - both[:, 0])
 
     def _axes_of_parts(self, robot: Array, part: Array) -> Array:
         """The z axes (k, 3) of parts that touched, in the world, at the beginning of the last step."""
@@ -437,6 +452,7 @@ class TouchingContacts(NamedTuple):
     robot: Array  # (k,)
     sides: Array  # (k, 2)
     shapes: Array  # (k, 2) numbers of the robot's shapes, -1 for others
+    parts: Array  # (k, 2) numbers of the things in the scene
     point: Array  # (k, 3) [m] midway between the surfaces
     distance: Array  # (k,) [m]
     axes: Array  # (k, 3, 3) rows: the normal to the second, and two tangents

@@ -17,7 +17,7 @@ from ..model.model_sensors import FIELDS, SIZES, fields_of
 from ..model.types import Actuator, Camera, ContactReduction, Sensed, SensedKind, SensorField, SensorKind
 from ..robot.collision.shape_queries import ShapeQueries
 from ..spatial.ordered import total
-from .sensed_robots import TINY, Group, PartInertias, SensedRobots, TouchingContacts, cross
+from .sensed_robots import TINY, Group, PartInertias, SensedRobots, cross
 from .sensor_zones import is_inside, is_met
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -382,7 +382,7 @@ def contact(robots: SensedRobots, g: Group) -> Array:
         size = sum(SIZES[f] for f in fields)
         for i in np.unique(c.robot[chosen]):
             of_robot = c.robot[chosen] == i
-            found = _contact_data(c, chosen[of_robot], sign[of_robot], s.sensor.reduction)
+            found = _contact_data(robots, chosen[of_robot], sign[of_robot], s.sensor.reduction)
             count = min(s.sensor.slots, len(found[SensorField.DIST]))
             rows = np.concatenate([np.reshape(found[f], (-1, SIZES[f]))[:count] for f in fields], axis=1)
             result[i, k, : count * size] = rows.ravel()
@@ -408,15 +408,15 @@ def _matching(robots: SensedRobots, s: ModelSensor, frame: int) -> tuple[Array, 
     return np.flatnonzero(at), np.where(forward[at], 1.0, -1.0)
 
 
-def _contact_data(c: TouchingContacts, chosen: Array, sign: Array, how: ContactReduction) -> dict[SensorField, Array]:
+def _contact_data(robots: SensedRobots, chosen: Array, sign: Array, how: ContactReduction) -> dict[SensorField, Array]:
     """All data of the contacts (n,) of one robot in order, with their normals times `sign` (n,)."""
-    count = len(chosen)
+    c, count = robots.touching, len(chosen)
     if how is ContactReduction.NETFORCE:
         force = np.einsum("kij,ki->kj", c.axes[chosen], sign[:, None] * c.force[chosen])
         weight = np.linalg.norm(force, axis=1)
         point = weight @ c.point[chosen] / max(weight.sum(), TINY)
         torque, one = cross(c.point[chosen] - point, force).sum(axis=0), np.eye(3)
-        net: tuple[Any, ...] = (count, force.sum(axis=0), torque, 0.0, point, one[0], one[1])
+        net: tuple[Any, ...] = (count, force.sum(axis=0), torque, 0.0, point, one[0], one[1], one[2] * 0.0, one[2] * 0.0)
         return {f: np.reshape(x, (1, -1)) for f, x in zip(CONTACT_FIELDS, net, strict=True)}
     if how is not ContactReduction.NONE:
         key = c.distance if how is ContactReduction.MINDIST else -(c.force**2).sum(axis=1)
@@ -426,7 +426,7 @@ def _contact_data(c: TouchingContacts, chosen: Array, sign: Array, how: ContactR
     normal, tangent, _ = np.moveaxis(c.axes[chosen], 1, 0)
     values = (
         np.full(count, count), turned * c.force[chosen], np.zeros((count, 3)), c.distance[chosen], c.point[chosen],
-        sign[:, None] * normal, sign[:, None] * tangent,
+        sign[:, None] * normal, sign[:, None] * tangent, *(turned * x for x in np.moveaxis(robots.sliding[chosen], 1, 0)),
     )  # fmt: skip
     return dict(zip(CONTACT_FIELDS, values, strict=True))
 

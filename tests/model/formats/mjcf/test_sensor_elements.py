@@ -74,7 +74,7 @@ MANY = """
 <mujoco>
   <worldbody>
     <camera name="eye" resolution="4 4"/>
-    <body name="b"> <joint name="j"/> <geom name="g" size="0.1"/> <site name="s"/>
+    <body name="b"> <joint name="j"/> <geom name="g" size="0.1" condim="4"/> <site name="s"/>
       <geom name="rock" type="mesh" mesh="rock" mass="0"/>
     </body>
   </worldbody>
@@ -85,7 +85,7 @@ MANY = """
     <user dim="2"/> <tendonpos tendon="t"/> <tendonvel tendon="t"/> <camprojection site="s" camera="eye"/>
     <framepos objtype="camera" objname="eye"/> <framepos objtype="geom" objname="rock"/> <framepos objtype="geom" objname="g"/>
     <actuatorfrc actuator="muscle"/> <actuatorfrc actuator="m"/> <jointpos joint="j"/> <jointpos joint="j"/> <clock/>
-    <gyro site="s" interval="0.1" nsample="2"/> <contact data="found linvel"/>
+    <gyro site="s" interval="0.1" nsample="2"/> <contact data="found torque"/>
   </sensor>
 </mujoco>
 """

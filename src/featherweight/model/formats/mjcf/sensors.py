@@ -159,7 +159,7 @@ def _is_computed(mujoco: Any, model: Any, known: SensedNames, i: int, kind: Sens
         lever = known.levers.get(int(model.actuator_trnid[number, 0]))
         tendon = int(model.actuator_trntype[number]) == int(mujoco.mjtTrn.mjTRN_TENDON)
         return not tendon or lever is None or lever.offset == 0.0
-    if kind is K.CONTACT:  # MuJoCo has more data than its manual, and torques against turning are not kept
+    if kind is K.CONTACT:  # later versions of MuJoCo may have more data, and torques against turning are not kept
         torque = FIELDS[kind].index(SensorField.TORQUE)
         chosen, turning = int(model.sensor_intprm[i][0]), np.concatenate([model.geom_condim, model.pair_dim]) > 3
         return chosen < 1 << len(FIELDS[kind]) and not (chosen & 1 << torque and turning.any())
