@@ -175,9 +175,11 @@ TENDONS = """
   <tendon>
     <spatial name="string" range="0.2 0.75" limited="true"><site site="anchor"/><site site="tool"/></spatial>
     <fixed name="sum"><joint joint="turn" coef="1"/><joint joint="slide" coef="-2"/></fixed>
+    <fixed name="lever" stiffness="5" springlength="0.1"><joint joint="slide" coef="3"/></fixed>
   </tendon>
   <sensor>
     <tendonpos name="t_pos" tendon="string"/> <tendonvel name="t_vel" tendon="string"/> <tendonvel name="t_sum" tendon="sum"/>
+    <tendonpos name="t_lever" tendon="lever"/> <tendonvel name="t_lever_vel" tendon="lever"/>
     <tendonactuatorfrc name="t_frc" tendon="string"/> <tendonlimitpos name="t_lpos" tendon="string"/>
     <tendonlimitvel name="t_lvel" tendon="string"/> <tendonlimitfrc name="t_lfrc" tendon="string"/>
     <actuatorpos name="a_string" actuator="pull"/> <actuatorvel name="a_push" actuator="push"/>
@@ -245,6 +247,13 @@ def test_every_sensor_of_one_robot_reads_as_in_mujoco(text: str) -> None:
             sim.step(control=control)
             expected = reference(model, order, before, order.state(sim.q, sim.v), control, sim.step_size, sim.time, act)
             assert_same(sim.sensors(), expected, robot, ROUNDING, AT_THE_END)
+
+
+def test_a_tendon_of_one_joint_that_sensors_read_acts_once() -> None:
+    robot = featherweight.load(TENDONED)
+    assert robot.tendons["lever"].terms == (("slide", 3.0),)
+    assert robot.tendons["lever"].stiffness == 0.0
+    assert robot.joints["slide"].stiffness == 45.0
 
 
 def test_forces_on_what_a_string_holds_are_not_measured() -> None:

@@ -82,7 +82,7 @@ MANY = """
   <tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>
   <actuator><motor name="m" joint="j"/><muscle name="muscle" joint="j" lengthrange="0 1"/></actuator>
   <sensor>
-    <user dim="2"/> <tendonpos tendon="t"/> <tendonvel tendon="t"/> <camprojection site="s" camera="eye"/>
+    <user dim="2"/> <tendonpos tendon="t"/> <tendonactuatorfrc tendon="t"/> <tendonvel tendon="t"/> <camprojection site="s" camera="eye"/>
     <framepos objtype="camera" objname="eye"/> <framepos objtype="geom" objname="rock"/> <framepos objtype="geom" objname="g"/>
     <actuatorfrc actuator="muscle"/> <actuatorfrc actuator="m"/> <jointpos joint="j"/> <jointpos joint="j"/> <clock/>
     <gyro site="s" interval="0.1" nsample="2"/> <contact data="found torque"/>
@@ -93,7 +93,7 @@ MANY = """
 
 def test_sensors_that_are_not_computed_are_listed_by_kind() -> None:
     d = fw.read(MANY)
-    assert dict(d.unused)["sensors"] == "1 user, 1 framepos, 1 tendonpos, 1 tendonvel, 1 contact"
+    assert dict(d.unused)["sensors"] == "1 user, 1 framepos, 1 tendonactuatorfrc, 1 contact"
 
 
 def test_sensors_without_names_get_some_of_their_own() -> None:

@@ -286,7 +286,7 @@ class _Elements:
         self, geoms: dict[int, str], drives: dict[int, str], cameras: list[str], others: Counter[str]
     ) -> tuple[Sensor, ...]:
         sites = [self._site_name(i) for i in range(self.model.nsite)]
-        tendons = {t: name for t, name in enumerate(tendon_names(self.model)) if t not in self.tendons.levers}
+        tendons = dict(enumerate(tendon_names(self.model)))
         known = SensedNames(self.names, sites, geoms, self.read_joints, drives, tendons, self.tendons.levers, cameras)
         return read_sensors(self.mujoco, self.model, known, others)
 

@@ -38,6 +38,7 @@ UNLIKE = {  # the ends of MuJoCo's constants that are not the elements' names
 }
 ZONES = ("SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX")
 LIMITS = (K.JOINTLIMITPOS, K.JOINTLIMITVEL, K.JOINTLIMITFRC)
+OF_ACTING_TENDONS = (K.TENDONACTUATORFRC, K.TENDONLIMITPOS, K.TENDONLIMITVEL, K.TENDONLIMITFRC)
 SENSORS = "sensors"  # that are not computed, in a report
 REDUCTIONS, INTERPOLATIONS = tuple(ContactReduction), tuple(Interpolation)  # in the order of MuJoCo's numbers
 
@@ -83,8 +84,8 @@ class SensedNames:
     geoms: Mapping[int, str]
     joints: Mapping[int, tuple[str, JointType]]
     actuators: Mapping[int, str]
-    tendons: Mapping[int, str]  # that are not those of one joint
-    levers: Mapping[int, Lever]  # of the others
+    tendons: Mapping[int, str]
+    levers: Mapping[int, Lever]  # of those of one joint
     cameras: Sequence[str]
 
 
@@ -155,6 +156,8 @@ def _sensed(mujoco: Any, known: SensedNames, of: SensorKind, kind: int, number: 
 def _is_computed(mujoco: Any, model: Any, known: SensedNames, i: int, kind: SensorKind) -> bool:
     """Whether a sensor of a kind that is computed is so, too."""
     number = int(model.sensor_objid[i])
+    if kind in OF_ACTING_TENDONS:
+        return number not in known.levers
     if kind is K.ACTUATORPOS:  # lengths of tendons may have an offset
         lever = known.levers.get(int(model.actuator_trnid[number, 0]))
         tendon = int(model.actuator_trntype[number]) == int(mujoco.mjtTrn.mjTRN_TENDON)
