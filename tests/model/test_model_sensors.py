@@ -19,7 +19,7 @@ from featherweight import (
     describe,
 )
 from featherweight.model.model_sensors import DIMENSIONS
-from featherweight.model.types import Sampling, Sensed, SensedKind, Sensor, SensorField, SensorKind
+from featherweight.model.types import Sensed, SensedKind, Sensor, SensorField, SensorKind, SensorSampling
 from featherweight.simulation.sensor_measures import MEASURES
 
 K, F = SensorKind, SensorField
@@ -43,9 +43,9 @@ def two_links(*sensors: Sensor) -> Description:
         (Sensor("x", K.CONTACT, slots=0), "0 slots; give at least 1"),
         (Sensor("x", K.CONTACT, Sensed(SensedKind.SUBTREE, "c")), "there is no subtree 'c'"),
         (Sensor("x", K.FRAMEPOS, Sensed(SensedKind.CAMERA, "eye")), "there is no camera 'eye'"),
-        (Sensor("x", K.CLOCK, sampling=Sampling(0, 0.1)), "it takes samples >= 1, delay >= 0"),
-        (Sensor("x", K.CLOCK, sampling=Sampling(2, 0.1, 0.2, -0.2)), "a phase in .-period, 0."),
-        (Sensor("x", K.CLOCK, sampling=Sampling(2, float("nan"))), "it takes samples"),
+        (Sensor("x", K.CLOCK, sampling=SensorSampling(0, 0.1)), "it takes samples >= 1, delay >= 0"),
+        (Sensor("x", K.CLOCK, sampling=SensorSampling(2, 0.1, 0.2, -0.2)), "a phase in .-period, 0."),
+        (Sensor("x", K.CLOCK, sampling=SensorSampling(2, float("nan"))), "it takes samples"),
     ],
 )
 def test_choices_that_a_sensor_does_not_have_are_refused(sensor: Sensor, message: str) -> None:

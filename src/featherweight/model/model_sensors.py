@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from math import inf
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from .editing.references import links_carried
@@ -101,7 +101,10 @@ class _ModelSensors:
         if x is None:
             return
         good = (
-            x.samples >= 1 and 0.0 <= x.delay < inf and 0.0 <= x.period < inf and (-x.period < x.phase <= 0.0 or x.phase == 0.0)
+            x.samples >= 1
+            and 0.0 <= x.delay < math.inf
+            and 0.0 <= x.period < math.inf
+            and (-x.period < x.phase <= 0.0 or x.phase == 0.0)
         )
         if not good:
             told = "it takes samples >= 1, delay >= 0, period >= 0 and a phase in (-period, 0]"

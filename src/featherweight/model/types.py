@@ -570,7 +570,7 @@ class ContactReduction(StrEnum):
     NETFORCE = "netforce"  # one with the wrench of all, in the axes of the world
 
 
-class Interpolation(StrEnum):
+class SensorInterpolation(StrEnum):
     """Readings between the samples of a sensor, by MJCF's words."""
 
     HOLD = "zoh"  # the sample before
@@ -578,7 +578,7 @@ class Interpolation(StrEnum):
     CUBIC = "cubic"  # Catmull and Rom's spline
 
 
-class Sampling(NamedTuple):
+class SensorSampling(NamedTuple):
     """Samples of a sensor, of which its readings are made: each reading is that of `delay` [s] before.
 
     With a `period` [s] samples are taken that often, else in each step; `phase` in (-period, 0] is the time of the last one
@@ -589,7 +589,7 @@ class Sampling(NamedTuple):
     delay: float = 0.0
     period: float = 0.0
     phase: float = 0.0
-    interpolation: Interpolation = Interpolation.HOLD
+    interpolation: SensorInterpolation = SensorInterpolation.HOLD
 
 
 @dataclass(frozen=True, slots=True)
@@ -612,7 +612,7 @@ class Sensor:
     data: tuple[SensorField, ...] = ()  # of each contact, "found" unless given, or of each ray, "dist" unless given
     slots: int = 1  # of contacts ("contact")
     reduction: ContactReduction = ContactReduction.NONE  # of contacts ("contact")
-    sampling: Sampling | None = None  # where readings are delayed, or not of each step
+    sampling: SensorSampling | None = None  # where readings are delayed, or not of each step
 
 
 @dataclass(frozen=True, slots=True)

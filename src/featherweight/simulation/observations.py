@@ -135,7 +135,7 @@ class Observations:
 
         Order, signs and units are those of MuJoCo's `sensordata` (XML reference, chapter "sensor"), quaternions (w, x, y, z)
         too; `robot.sensors` lists the sensors with their slices. Positions, velocities and energies are those of the present
-        state. Accelerations and forces (touch, accelerometer, force, torque, framelinacc, frameangacc, actuatorfrc,
+        state. Accelerations and forces (touch, contact, accelerometer, force, torque, framelinacc, frameangacc, actuatorfrc,
         jointactuatorfrc, jointlimitfrc) are means over the last step, in which the velocity changed from v to v+ at the
         acceleration (v+ - v) / h, impulses of contacts and impacts included, in the axes of the step's beginning. A robot that
         has taken no step from its state reads as if it were held still there, by nothing that a sensor measures.

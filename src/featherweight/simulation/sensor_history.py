@@ -14,7 +14,7 @@ import numpy as np
 
 from ..model.model import ModelSensor
 from ..model.model_sensors import OF_LAST_STEP
-from ..model.types import Interpolation, Sampling
+from ..model.types import SensorInterpolation, SensorSampling
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ROUNDING = 1e-6  # of a step: what two times may differ by that are the same
@@ -23,7 +23,7 @@ ROUNDING = 1e-6  # of a step: what two times may differ by that are the same
 class SampledSensor:
     """Samples of one sensor of many robots: times (robots, n) [s], ascending, and values (robots, n, dim)."""
 
-    def __init__(self, sensor: ModelSensor, sampling: Sampling, robots: int, step: float) -> None:
+    def __init__(self, sensor: ModelSensor, sampling: SensorSampling, robots: int, step: float) -> None:
         self.of_step, self.slice, self.step = sensor.kind in OF_LAST_STEP, sensor.slice, step
         self.sampling, self.same = sampling, ROUNDING * step
         self.times, self.values = np.zeros((robots, sampling.samples)), np.zeros((robots, sampling.samples, sensor.dim))
@@ -72,11 +72,11 @@ class SampledSensor:
         exact = (after == n) | (after == 0) | (times[robots, high] <= time + self.same)
         end, start = self.values[robots, high], self.values[robots, low]
         how = self.sampling.interpolation
-        if how is Interpolation.HOLD:
+        if how is SensorInterpolation.HOLD:
             return np.asarray(np.where(exact[:, None], end, start))
         span = np.where(exact, 1.0, times[robots, high] - times[robots, low])[:, None]
         x = (time - times[robots, low])[:, None] / span
-        if how is Interpolation.LINEAR:
+        if how is SensorInterpolation.LINEAR:
             return np.asarray(np.where(exact[:, None], end, start + x * (end - start)))
         before, beyond = np.maximum(low - 1, 0), np.minimum(high + 1, n - 1)
         slopes = [

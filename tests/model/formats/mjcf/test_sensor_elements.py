@@ -82,7 +82,8 @@ MANY = """
   <tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>
   <actuator><motor name="m" joint="j"/><muscle name="muscle" joint="j" lengthrange="0 1"/></actuator>
   <sensor>
-    <user dim="2"/> <tendonpos tendon="t"/> <tendonactuatorfrc tendon="t"/> <tendonvel tendon="t"/> <camprojection site="s" camera="eye"/>
+    <user dim="2"/> <tendonpos tendon="t"/> <tendonactuatorfrc tendon="t"/> <tendonvel tendon="t"/>
+    <camprojection site="s" camera="eye"/>
     <framepos objtype="camera" objname="eye"/> <framepos objtype="geom" objname="rock"/> <framepos objtype="geom" objname="g"/>
     <actuatorfrc actuator="muscle"/> <actuatorfrc actuator="m"/> <jointpos joint="j"/> <jointpos joint="j"/> <clock/>
     <gyro site="s" interval="0.1" nsample="2"/> <contact data="found torque"/>
@@ -99,6 +100,8 @@ def test_sensors_that_are_not_computed_are_listed_by_kind() -> None:
 def test_sensors_without_names_get_some_of_their_own() -> None:
     found = [s.name for s in fw.read(MANY).sensors]
     assert found == [
+        "t_tendonpos",
+        "t_tendonvel",
         "s_camprojection",
         "eye_framepos",
         "g_framepos",

@@ -12,14 +12,14 @@ import numpy as np
 from ...model_sensors import FIELDS, SIZES
 from ...types import (
     ContactReduction,
-    Interpolation,
     JointType,
-    Sampling,
     Sensed,
     SensedKind,
     Sensor,
     SensorField,
+    SensorInterpolation,
     SensorKind,
+    SensorSampling,
     SensorZone,
     Vector,
     as_vector,
@@ -40,7 +40,7 @@ ZONES = ("SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX")
 LIMITS = (K.JOINTLIMITPOS, K.JOINTLIMITVEL, K.JOINTLIMITFRC)
 OF_ACTING_TENDONS = (K.TENDONACTUATORFRC, K.TENDONLIMITPOS, K.TENDONLIMITVEL, K.TENDONLIMITFRC)
 SENSORS = "sensors"  # that are not computed, in a report
-REDUCTIONS, INTERPOLATIONS = tuple(ContactReduction), tuple(Interpolation)  # in the order of MuJoCo's numbers
+REDUCTIONS, INTERPOLATIONS = tuple(ContactReduction), tuple(SensorInterpolation)  # in the order of MuJoCo's numbers
 
 
 def word(mujoco: Any, kind: int) -> str:
@@ -197,7 +197,7 @@ def _data(model: Any, i: int, kind: SensorKind) -> dict[str, Any]:
     return given
 
 
-def _sampling(model: Any, i: int) -> Sampling | None:
+def _sampling(model: Any, i: int) -> SensorSampling | None:
     """Return how a sensor is sampled, None where it measures at each instant; without samples MuJoCo does not delay."""
     if not hasattr(model, "sensor_history") or not int(model.sensor_history[i][0]):
         return None
@@ -205,7 +205,7 @@ def _sampling(model: Any, i: int) -> Sampling | None:
     delay, (period, phase) = float(model.sensor_delay[i]), (float(x) for x in model.sensor_interval[i])
     if not delay and not period:
         return None  # samples that nothing reads
-    return Sampling(samples, delay, period, phase, INTERPOLATIONS[interpolation])
+    return SensorSampling(samples, delay, period, phase, INTERPOLATIONS[interpolation])
 
 
 def _magnetic(model: Any) -> Vector:
