@@ -407,7 +407,7 @@ class SensedRobots:
         linear, angular = (np.einsum("ksij,ksj->ksi", T[at][..., :3, :3], x) for x in (v[at][..., :3], v[at][..., 3:]))
         linear = linear + cross(angular, c.point[:, None] - T[at][..., :3, 3])
         both = np.stack([linear, angular], axis=2) * (body >= 0)[..., None, None]
-        return np.einsum("kij,knj->kni", c.axes, both[:, 1] - both[:, 0])
+        return np.asarray(np.einsum("kij,knj->kni", c.axes, both[:, 1] - both[:, 0]))
 
     def _axes_of_parts(self, robot: Array, part: Array) -> Array:
         """The z axes (k, 3) of parts that touched, in the world, at the beginning of the last step."""

@@ -378,14 +378,10 @@ def contact(robots: SensedRobots, g: Group) -> Array:
     result = np.zeros((robots.robots, len(g.sensors), g.sensors[0].dim))
     for k, s in enumerate(g.sensors):
         chosen, sign = _matching(robots, s, g.frame[k])
-        c, fields = robots.touching, fields_of(s.sensor)
-        size = sum(SIZES[f] for f in fields)
-        for i in np.unique(c.robot[chosen]):
-            of_robot = c.robot[chosen] == i
-            found = _contact_data(robots, chosen[of_robot], sign[of_robot], s.sensor.reduction)
-            count = min(s.sensor.slots, len(found[SensorField.DIST]))
-            rows = np.concatenate([np.reshape(found[f], (-1, SIZES[f]))[:count] for f in fields], axis=1)
-            result[i, k, : count * size] = rows.ravel()
+        data = _net_force if s.sensor.reduction is ContactReduction.NETFORCE else _of_contacts
+        robot, slot, found = data(robots, chosen, sign, s)
+        rows = np.concatenate([found[f].reshape(-1, SIZES[f]) for f in fields_of(s.sensor)], axis=1)
+        result[:, k].reshape(robots.robots, s.sensor.slots, -1)[robot, slot] = rows
     return result
 
 
@@ -408,27 +404,52 @@ def _matching(robots: SensedRobots, s: ModelSensor, frame: int) -> tuple[Array, 
     return np.flatnonzero(at), np.where(forward[at], 1.0, -1.0)
 
 
-def _contact_data(robots: SensedRobots, chosen: Array, sign: Array, how: ContactReduction) -> dict[SensorField, Array]:
-    """All data of the contacts (n,) of one robot in order, with their normals times `sign` (n,)."""
-    c, count = robots.touching, len(chosen)
-    if how is ContactReduction.NETFORCE:
-        force = np.einsum("kij,ki->kj", c.axes[chosen], sign[:, None] * c.force[chosen])
-        weight = np.linalg.norm(force, axis=1)
-        point = weight @ c.point[chosen] / max(weight.sum(), TINY)
-        torque, one = cross(c.point[chosen] - point, force).sum(axis=0), np.eye(3)
-        net: tuple[Any, ...] = (count, force.sum(axis=0), torque, 0.0, point, one[0], one[1], one[2] * 0.0, one[2] * 0.0)
-        return {f: np.reshape(x, (1, -1)) for f, x in zip(CONTACT_FIELDS, net, strict=True)}
+ContactData = tuple[Array, Array, dict[SensorField, Array]]
+"""Robots and slots (n,) of contacts, and their data by field."""
+
+
+def _of_contacts(robots: SensedRobots, chosen: Array, sign: Array, s: ModelSensor) -> ContactData:
+    """Data of the first of the contacts (m,) of each robot in order, with their normals times `sign` (m,)."""
+    c, how = robots.touching, s.sensor.reduction
     if how is not ContactReduction.NONE:
         key = c.distance if how is ContactReduction.MINDIST else -(c.force**2).sum(axis=1)
-        order = np.argsort(key[chosen], kind="stable")
+        order = np.lexsort((key[chosen], c.robot[chosen]))
         chosen, sign = chosen[order], sign[order]
-    turned = np.stack([np.ones(count), np.ones(count), sign], axis=1)  # by half a turn about the second tangent
+    robot = c.robot[chosen]  # which ascend
+    slot = np.arange(len(robot)) - np.searchsorted(robot, robot)
+    kept = slot < s.sensor.slots
+    count = np.bincount(robot, minlength=robots.robots)[robot]
+    chosen, sign = chosen[kept], sign[kept, None]
+    turned = np.concatenate([np.ones((len(sign), 2)), sign], axis=1)  # by half a turn about the second tangent
     normal, tangent, _ = np.moveaxis(c.axes[chosen], 1, 0)
-    values = (
-        np.full(count, count), turned * c.force[chosen], np.zeros((count, 3)), c.distance[chosen], c.point[chosen],
-        sign[:, None] * normal, sign[:, None] * tangent, *(turned * x for x in np.moveaxis(robots.sliding[chosen], 1, 0)),
-    )  # fmt: skip
-    return dict(zip(CONTACT_FIELDS, values, strict=True))
+    force, distance = turned * c.force[chosen], c.distance[chosen]
+    values = count[kept], force, 0.0 * force, distance, c.point[chosen], sign * normal, sign * tangent
+    data = dict(zip(CONTACT_FIELDS, values, strict=False))
+    if {SensorField.LINVEL, SensorField.ANGVEL} & {*s.sensor.data}:
+        linear, angular = np.moveaxis(robots.sliding[chosen], 1, 0)
+        data |= {SensorField.LINVEL: turned * linear, SensorField.ANGVEL: turned * angular}
+    return robot[kept], slot[kept], data
+
+
+def _net_force(robots: SensedRobots, chosen: Array, sign: Array, s: ModelSensor) -> ContactData:
+    """Data of the wrench of all contacts (m,) of each robot, at the mean of their points by force, in the world's axes."""
+    c, robot = robots.touching, robots.touching.robot[chosen]
+    force = np.einsum("kij,ki->kj", c.axes[chosen], sign[:, None] * c.force[chosen])
+    weight = np.linalg.norm(force, axis=1)
+
+    def total_of(x: Array) -> Array:
+        """Return sums (robots, ..) of what each contact has."""
+        sums = np.zeros((robots.robots, *x.shape[1:]))
+        np.add.at(sums, robot, x)
+        return sums
+
+    point = total_of(weight[:, None] * c.point[chosen]) / np.maximum(total_of(weight), TINY)[:, None]
+    torque, count = total_of(cross(c.point[chosen] - point[robot], force)), total_of(np.ones(len(robot)))
+    x, y = (np.broadcast_to(axis, point.shape) for axis in np.eye(3)[:2])
+    found = np.flatnonzero(count)
+    values = count, total_of(force), torque, 0.0 * count, point, x, y
+    data = {f: value[found] for f, value in zip(CONTACT_FIELDS, values, strict=False)}
+    return found, 0 * found, data
 
 
 # shapes
