@@ -171,3 +171,34 @@ def test_noise_is_that_of_the_delayed_reading() -> None:
     off = sim.sensors(noise=np.random.default_rng(1))["noisy"] - sim.sensors()["noisy"]
     assert off.std() == pytest.approx(0.1, rel=0.1)
     assert abs(off.mean()) < 0.015
+
+
+@pytest.mark.parametrize("on_failure", ["stop", "reset"])
+def test_a_robot_that_fails_keeps_no_sample_of_that_step(robot: featherweight.Robot, on_failure: str) -> None:
+    """One that stops reads what it read; one that begins anew has no samples; the others go on."""
+    v = np.array([[1.0, -2.0], [0.5, 0.2]])
+    sim, other = (Simulation(robot, v=v, on_failure=on_failure) for _ in range(2))
+    for x in (sim, other):
+        x.step(steps=8)
+    before = sim.sensors()[1]
+    bad = np.zeros((2, 2))
+    bad[1] = np.nan
+    sim.step(bad)
+    other.step()
+    assert list(sim.failed) == [False, True]
+    np.testing.assert_array_equal(sim.sensors()[0], other.sensors()[0])
+    fresh = Simulation(robot, v=v[1])
+    for s in robot.sensors:
+        if s.name.startswith(("gyro", "acc")) and s.name.endswith(("late", "soon")):
+            expected = fresh.sensors()[s.name] if on_failure == "reset" else before[s.slice]
+            got = sim.sensors()[s.name][1]
+            if on_failure == "reset" or s.name.startswith("acc"):
+                np.testing.assert_array_equal(got, expected, err_msg=s.name)
+    if on_failure == "reset":
+        sim.step()
+        fresh.step()
+        for s in robot.sensors:
+            if s.kind is not SensorKind.CLOCK:
+                np.testing.assert_allclose(
+                    sim.sensors()[s.name][1], fresh.sensors()[s.name], rtol=0.0, atol=1e-9, err_msg=s.name
+                )
