@@ -19,9 +19,10 @@ from featherweight import (
     describe,
 )
 from featherweight.model.model_sensors import DIMENSIONS
-from featherweight.model.types import Sensed, SensedKind, Sensor, SensorKind
+from featherweight.model.types import Sensed, SensedKind, Sensor, SensorField, SensorKind, SensorSampling
 from featherweight.simulation.sensor_measures import MEASURES
 
+K, F = SensorKind, SensorField
 SOLID = Inertia(1.0, (0.0, 0.0, 0.1), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
 
 
@@ -31,6 +32,25 @@ def two_links(*sensors: Sensor) -> Description:
         [Joint("ja", JointType.REVOLUTE, None, "a"), Joint("jb", JointType.SPHERICAL, "a", "b")],
         frames=[Frame("tip", "b")], actuators=[Actuator("m", "ja")], sensors=sensors,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sensor", "message"),
+    [
+        (Sensor("x", K.CONTACT, data=(F.DIST, F.FOUND)), "data dist, found: those of contact are found, force, torque"),
+        (Sensor("x", K.CONTACT, data=(F.DEPTH,)), "data depth: those of contact are"),
+        (Sensor("x", K.CLOCK, data=(F.DIST,)), "data dist: clock has no choice of data"),
+        (Sensor("x", K.CONTACT, slots=0), "0 slots; give at least 1"),
+        (Sensor("x", K.CONTACT, Sensed(SensedKind.SUBTREE, "c")), "there is no subtree 'c'"),
+        (Sensor("x", K.FRAMEPOS, Sensed(SensedKind.CAMERA, "eye")), "there is no camera 'eye'"),
+        (Sensor("x", K.CLOCK, sampling=SensorSampling(0, 0.1)), "it takes samples >= 1, delay >= 0"),
+        (Sensor("x", K.CLOCK, sampling=SensorSampling(2, 0.1, 0.2, -0.2)), "a phase in .-period, 0."),
+        (Sensor("x", K.CLOCK, sampling=SensorSampling(2, float("nan"))), "it takes samples"),
+    ],
+)
+def test_choices_that_a_sensor_does_not_have_are_refused(sensor: Sensor, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        build(two_links(sensor))
 
 
 def test_every_kind_has_a_dimension_and_a_function() -> None:

@@ -32,6 +32,8 @@ QUADRUPED = """
   <option timestep="0.002" magnetic="0.3 -0.4 0.1"/>
   <worldbody>
     <geom name="floor" type="plane" size="0 0 1"/>
+    <camera name="watch" pos="2 1 1" mode="targetbody" target="trunk" resolution="9 5"/>
+    <camera name="flat" pos="0 0 3" projection="orthographic" fovy="2" resolution="9 5"/>
     <body name="post" pos="1 1 0"><geom type="box" size="0.1 0.1 0.5"/></body>
     <body name="trunk" pos="0 0 1">
       <freejoint name="root"/>
@@ -40,6 +42,8 @@ QUADRUPED = """
       <site name="imu" pos="0.05 -0.02 0.03" euler="20 -30 50"/>
       <site name="tower" pos="0 0 0.1" euler="0 0 40"/>
       <site name="near" type="box" size="0.4 0.4 0.4"/>
+      <camera name="front" pos="0.2 0 0.1" euler="80 10 -80" resolution="64 48" sensorsize="0.02 0.015" focal="0.03 0.02"/>
+      <camera name="behind" pos="-1 0.1 0.3" euler="70 0 -90" mode="trackcom" resolution="64 48" fovy="50"/>
       {legs}
     </body>
   </worldbody>
@@ -70,6 +74,25 @@ QUADRUPED = """
     <distance name="feet" geom1="ball_0" geom2="ball_1" cutoff="2"/>
     <normal name="between" body1="lower_1" geom2="floor" cutoff="5"/>
     <fromto name="from_to" geom1="floor" geom2="ball_0" cutoff="5"/>
+    <camprojection name="pixel" site="foot_0" camera="front"/> <camprojection name="seen" site="imu" camera="watch"/>
+    <camprojection name="pixel_behind" site="foot_1" camera="behind"/> <camprojection name="map" site="foot_1" camera="flat"/>
+    <framepos name="front" objtype="camera" objname="front"/> <framepos name="behind" objtype="camera" objname="behind"/>
+    <framequat name="front_quat" objtype="camera" objname="front"/>
+    <framequat name="behind_quat" objtype="camera" objname="behind"/>
+    <framezaxis name="behind_z" objtype="camera" objname="behind"/>
+    <framexaxis name="watch_x" objtype="camera" objname="watch"/>
+    <framelinvel name="behind_vel" objtype="camera" objname="behind"/>
+    <frameangvel name="front_ang" objtype="camera" objname="front"/>
+    <framelinvel name="foot_behind" objtype="site" objname="foot_1" reftype="camera" refname="behind"/>
+    <framepos name="foot_watch" objtype="site" objname="foot_1" reftype="camera" refname="watch"/>
+    <framequat name="foot_quat" objtype="site" objname="foot_1" reftype="camera" refname="watch"/>
+    <framelinacc name="front_acc" objtype="camera" objname="front"/>
+    <framelinacc name="behind_acc" objtype="camera" objname="behind"/>
+    <frameangacc name="behind_angacc" objtype="camera" objname="behind"/>
+    <insidesite name="inside_front" site="near" objtype="camera" objname="front"/>
+    <contact name="none" geom1="ball_0" num="2" data="found dist normal"/>
+    <contact name="own" subtree1="trunk" subtree2="trunk" reduce="netforce" data="found force pos"/>
+    <contact name="sole" site="foot_0" body2="world"/>
     <e_potential name="potential"/> <e_kinetic name="kinetic"/> <clock name="time"/>
   </sensor>
 </mujoco>
@@ -152,9 +175,11 @@ TENDONS = """
   <tendon>
     <spatial name="string" range="0.2 0.75" limited="true"><site site="anchor"/><site site="tool"/></spatial>
     <fixed name="sum"><joint joint="turn" coef="1"/><joint joint="slide" coef="-2"/></fixed>
+    <fixed name="lever" stiffness="5" springlength="0.1"><joint joint="slide" coef="3"/></fixed>
   </tendon>
   <sensor>
     <tendonpos name="t_pos" tendon="string"/> <tendonvel name="t_vel" tendon="string"/> <tendonvel name="t_sum" tendon="sum"/>
+    <tendonpos name="t_lever" tendon="lever"/> <tendonvel name="t_lever_vel" tendon="lever"/>
     <tendonactuatorfrc name="t_frc" tendon="string"/> <tendonlimitpos name="t_lpos" tendon="string"/>
     <tendonlimitvel name="t_lvel" tendon="string"/> <tendonlimitfrc name="t_lfrc" tendon="string"/>
     <actuatorpos name="a_string" actuator="pull"/> <actuatorvel name="a_push" actuator="push"/>
@@ -222,6 +247,13 @@ def test_every_sensor_of_one_robot_reads_as_in_mujoco(text: str) -> None:
             sim.step(control=control)
             expected = reference(model, order, before, order.state(sim.q, sim.v), control, sim.step_size, sim.time, act)
             assert_same(sim.sensors(), expected, robot, ROUNDING, AT_THE_END)
+
+
+def test_a_tendon_of_one_joint_that_sensors_read_acts_once() -> None:
+    robot = featherweight.load(TENDONED)
+    assert robot.tendons["lever"].terms == (("slide", 3.0),)
+    assert robot.tendons["lever"].stiffness == 0.0
+    assert robot.joints["slide"].stiffness == 45.0
 
 
 def test_forces_on_what_a_string_holds_are_not_measured() -> None:

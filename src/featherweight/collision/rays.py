@@ -237,14 +237,23 @@ def ray_and_shape(p: Triple, d: Triple, shapes: RayShapes, s: int) -> float:
 
 
 @partial(CompiledKernel, fused=False)
-def cast(shapes: RayShapes, placement: Tensor, origin: Tensor, direction: Tensor, blind: Integers, distance: Matrix) -> None:
-    """Write distances (robots, rays) from origins (robots, rays, 3) along unit vectors (.., 3), or -1.
+def cast(
+    shapes: RayShapes,
+    placement: Tensor,
+    origin: Tensor,
+    direction: Tensor,
+    blind: Integers,
+    distance: Matrix,
+    met: IntegerMatrix,
+) -> None:
+    """Write distances (robots, rays) from origins (robots, rays, 3) along unit vectors (.., 3), and which shape is met, or -1.
 
     placement (robots, shapes, 12) has rotations by rows, and positions. Ray k does not see the link blind[k].
     """
     for i in range(len(origin)):
         for k in range(origin.shape[1]):
             best = inf
+            met[i, k] = -1
             for s in range(len(shapes.kind)):
                 if shapes.link[s] == blind[k]:
                     continue
@@ -253,5 +262,8 @@ def cast(shapes: RayShapes, placement: Tensor, origin: Tensor, direction: Tensor
                 p = (T[0] * x + T[3] * y + T[6] * z, T[1] * x + T[4] * y + T[7] * z, T[2] * x + T[5] * y + T[8] * z)
                 x, y, z = u[0], u[1], u[2]
                 d = (T[0] * x + T[3] * y + T[6] * z, T[1] * x + T[4] * y + T[7] * z, T[2] * x + T[5] * y + T[8] * z)
-                best = min(best, ray_and_shape(p, d, shapes, s))
+                t = ray_and_shape(p, d, shapes, s)
+                if t < best:
+                    best = t
+                    met[i, k] = s
             distance[i, k] = best if best < inf else -1.0

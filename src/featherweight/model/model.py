@@ -154,7 +154,11 @@ class ModelSensor:
     frame: Frame | None = None  # on a link
     reference: Frame | None = None
     parts: tuple[CarriedPart, ...] = ()  # of what the sensor's body carries
-    shapes: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # numbers of the shapes between which a distance is
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] = (
+        (),
+        (),
+    )  # numbers of the shapes that a distance is between, or of contacts
+    links: tuple[tuple[str | None, ...], tuple[str | None, ...]] = ((), ())  # whose contacts count
 
     @property
     def dim(self) -> int:

@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 
 from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Sym3, Vec3
 from .editing.references import links_carried
 from .equivalent_box import box_of_link
 from .model import CarriedPart, ModelSensor
-from .types import Contents, Frame, Inertia, JointType, ModelError, Pose, Sensed, SensedKind, Sensor, SensorKind
+from .types import (
+    Camera,
+    ContactReduction,
+    Contents,
+    Frame,
+    Inertia,
+    JointType,
+    ModelError,
+    Pose,
+    Sensed,
+    SensedKind,
+    Sensor,
+    SensorField,
+    SensorKind,
+    Shape,
+)  # fmt: skip
 
 K = SensorKind
 SCALARS = (
-    K.TOUCH, K.RANGEFINDER, K.JOINTPOS, K.JOINTVEL, K.ACTUATORPOS, K.ACTUATORVEL, K.ACTUATORFRC, K.JOINTACTUATORFRC,
+    K.TOUCH, K.CONTACT, K.RANGEFINDER, K.JOINTPOS, K.JOINTVEL, K.ACTUATORPOS, K.ACTUATORVEL, K.ACTUATORFRC, K.JOINTACTUATORFRC,
     K.JOINTLIMITPOS, K.JOINTLIMITVEL, K.JOINTLIMITFRC,
     K.TENDONPOS, K.TENDONVEL, K.TENDONACTUATORFRC, K.TENDONLIMITPOS, K.TENDONLIMITVEL, K.TENDONLIMITFRC,
     K.INSIDESITE, K.DISTANCE, K.E_POTENTIAL, K.E_KINETIC, K.CLOCK,
 )  # fmt: skip
-DIMENSIONS = dict.fromkeys(K, 3) | dict.fromkeys(SCALARS, 1) | {K.BALLQUAT: 4, K.FRAMEQUAT: 4, K.FROMTO: 6}
-"""How many numbers a sensor of each kind has."""
+DIMENSIONS = dict.fromkeys(K, 3) | dict.fromkeys(SCALARS, 1) | {K.BALLQUAT: 4, K.FRAMEQUAT: 4, K.FROMTO: 6, K.CAMPROJECTION: 2}
+"""How many numbers a sensor of each kind has, unless its `data` says otherwise."""
+
+F = SensorField
+FIELDS = {
+    K.CONTACT: (F.FOUND, F.FORCE, F.TORQUE, F.DIST, F.POS, F.NORMAL, F.TANGENT, F.LINVEL, F.ANGVEL),
+    K.RANGEFINDER: (F.DIST, F.DIR, F.ORIGIN, F.POINT, F.NORMAL, F.DEPTH),
+}
+"""The data of kinds that have a choice, in MuJoCo's order; the first is that of a sensor without any."""
+
+SIZES = dict.fromkeys(F, 3) | {F.FOUND: 1, F.DIST: 1, F.DEPTH: 1}
 
 OF_LAST_STEP = (
-    K.TOUCH, K.ACCELEROMETER, K.FORCE, K.TORQUE, K.FRAMELINACC, K.FRAMEANGACC, K.ACTUATORFRC, K.JOINTACTUATORFRC,
+    K.TOUCH, K.CONTACT, K.ACCELEROMETER, K.FORCE, K.TORQUE, K.FRAMELINACC, K.FRAMEANGACC, K.ACTUATORFRC, K.JOINTACTUATORFRC,
     K.JOINTLIMITFRC, K.TENDONACTUATORFRC, K.TENDONLIMITFRC,
 )  # fmt: skip
 """Kinds that measure accelerations and forces."""
@@ -30,9 +55,10 @@ BETWEEN_SHAPES = (K.DISTANCE, K.NORMAL, K.FROMTO)
 OF_CARRIED = (K.SUBTREECOM, K.SUBTREELINVEL, K.SUBTREEANGMOM, K.FORCE, K.TORQUE)
 OF_THE_WHOLE = (K.E_POTENTIAL, K.E_KINETIC, K.CLOCK)
 OF_BALLS = (K.BALLQUAT, K.BALLANGVEL)
-OF_FRAMES = (SensedKind.BODY, SensedKind.XBODY, SensedKind.GEOM, SensedKind.SITE)
+OF_FRAMES = (SensedKind.BODY, SensedKind.XBODY, SensedKind.GEOM, SensedKind.SITE, SensedKind.CAMERA)
 
 Carried = Callable[[str], tuple[str | None, Pose]]
+Ends = tuple[Sensed | None, Sensed | None]
 
 
 def model_sensors(d: Contents, carried: Carried) -> tuple[ModelSensor, ...]:
@@ -47,22 +73,64 @@ class _ModelSensors:
     def __init__(self, d: Contents, carried: Carried) -> None:
         self.d, self.carried = d, carried
         self.bodies = {b.name: b for b in d.bodies}
-        self.places = {SensedKind.SITE: _first(d.frames), SensedKind.GEOM: _first(d.shapes)}
+        self.places = {
+            SensedKind.SITE: _first(d.frames), SensedKind.GEOM: _first(d.shapes), SensedKind.CAMERA: _first(d.cameras),
+        }  # fmt: skip
 
     def sensors(self) -> Iterator[ModelSensor]:
         start = 0
         for index, s in enumerate(self.d.sensors):
             self._require_joint_or_actuator(s)
-            stop = start + DIMENSIONS[s.kind]
-            apart = s.kind in BETWEEN_SHAPES
+            self._require_sampling(s)
+            stop = start + self._dimension(s)
+            apart, ends = s.kind in BETWEEN_SHAPES, (s.on, s.reference)
+            of_contacts = s.kind is K.CONTACT
             yield ModelSensor(
                 index, s.name, s.kind, slice(start, stop), s,
                 frame=None if apart else self._frame(s, s.on),
-                reference=None if apart else self._frame(s, s.reference),
+                reference=None if apart or of_contacts else self._frame(s, s.reference),
                 parts=self._parts(s),
-                shapes=(self._shapes(s, s.on), self._shapes(s, s.reference)) if apart else ((), ()),
+                shapes=self._shapes_of(s, ends) if apart or of_contacts else ((), ()),
+                links=self._links_of(s, ends) if of_contacts else ((), ()),
             )  # fmt: skip
             start = stop
+
+    def _require_sampling(self, s: Sensor) -> None:
+        """Raise ModelError for samples that cannot be taken."""
+        x = s.sampling
+        if x is None:
+            return
+        good = (
+            x.samples >= 1
+            and 0.0 <= x.delay < math.inf
+            and 0.0 <= x.period < math.inf
+            and (-x.period < x.phase <= 0.0 or x.phase == 0.0)
+        )
+        if not good:
+            told = "it takes samples >= 1, delay >= 0, period >= 0 and a phase in (-period, 0]"
+            raise ModelError(f"{self.d.source}: sensor {s.name!r}: sampling {tuple(x)}: {told}; correct sampling=")
+
+    def _dimension(self, s: Sensor) -> int:
+        """How many numbers a sensor has. Raises ModelError for data that its kind does not have."""
+        known = FIELDS.get(s.kind, ())
+        if s.data != tuple(f for f in known if f in s.data):
+            told = f"those of {s.kind} are {', '.join(known)}, in this order" if known else f"{s.kind} has no choice of data"
+            raise ModelError(f"{self.d.source}: sensor {s.name!r}: data {', '.join(s.data)}: {told}; correct data=")
+        if not known:
+            return DIMENSIONS[s.kind]
+        size = sum(SIZES[f] for f in fields_of(s))
+        if s.kind is K.CONTACT:
+            if s.slots < 1:
+                raise ModelError(f"{self.d.source}: sensor {s.name!r}: {s.slots} slots; give at least 1")
+            if s.reduction is ContactReduction.NETFORCE and {F.LINVEL, F.ANGVEL} & {*s.data}:
+                raise ModelError(
+                    f"{self.d.source}: sensor {s.name!r}: netforce has no linvel and angvel; leave them out of data="
+                )
+            return s.slots * size
+        if s.on is None or s.on.kind is not SensedKind.CAMERA:
+            return size
+        width, height = next((c.resolution or (1, 1) for c in self.d.cameras if c.name == s.on.name), (1, 1))
+        return width * height * size
 
     def _frame(self, s: Sensor, sensed: Sensed | None) -> Frame | None:
         """The frame that a sensor is on or relative to; None for joints and actuators."""
@@ -72,7 +140,8 @@ class _ModelSensors:
             place = self.places[sensed.kind].get(sensed.name)
             if place is None:
                 raise self._unknown(s, sensed)
-            return Frame(place.name, place.body, Pose.of(place.placement, place.name))
+            name = f"{sensed.kind} {place.name}" if sensed.kind is SensedKind.CAMERA else place.name  # which may be another's
+            return Frame(name, place.body, Pose.of(place.placement, place.name))
         if sensed.name is None:
             return Frame("world", None)
         if sensed.name not in self.bodies:
@@ -86,7 +155,7 @@ class _ModelSensors:
     def _require_joint_or_actuator(self, s: Sensor) -> None:
         """Raise ModelError for a sensor on nothing, or on a joint or actuator that is not there or has no such coordinate."""
         if s.on is None:
-            if s.kind in OF_THE_WHOLE:
+            if s.kind in OF_THE_WHOLE or s.kind is K.CONTACT:
                 return
             raise ModelError(f"{self.d.source}: sensor {s.name!r}: a sensor of kind {s.kind} is on something; give it on=")
         if s.on.kind is SensedKind.ACTUATOR and s.on.name not in {a.name for a in self.d.actuators}:
@@ -130,6 +199,26 @@ class _ModelSensors:
             found.setdefault(self.carried(name)[0], []).append(name)
         return found
 
+    def _shapes_of(self, s: Sensor, ends: Ends) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Numbers of the shapes that both ends are; for contacts, of shapes alone."""
+        first, second = (x if x is None or x.kind is SensedKind.GEOM or s.kind is not K.CONTACT else None for x in ends)
+        return self._shapes(s, first), self._shapes(s, second)
+
+    def _links_of(self, s: Sensor, ends: Ends) -> tuple[tuple[str | None, ...], tuple[str | None, ...]]:
+        """The links that contacts of each end are with."""
+
+        def links(sensed: Sensed | None) -> tuple[str | None, ...]:
+            if sensed is None or sensed.kind not in (SensedKind.BODY, SensedKind.SUBTREE):
+                return ()
+            if sensed.name is not None and sensed.name not in self.bodies:
+                raise self._unknown(s, sensed)
+            if sensed.kind is SensedKind.BODY:
+                return (sensed.name,)
+            carried = links_carried(self.d, sensed.name)
+            return (None, *carried) if sensed.name is None else tuple(carried)
+
+        return links(ends[0]), links(ends[1])
+
     def _shapes(self, s: Sensor, sensed: Sensed | None) -> tuple[int, ...]:
         """The numbers of a shape, or of all shapes of a body."""
         if sensed is None:
@@ -143,9 +232,14 @@ class _ModelSensors:
         return tuple(found)
 
 
-def _first(elements: tuple[Frame, ...] | tuple[object, ...]) -> dict[str | None, Frame]:
+def _first(elements: Sequence[Frame | Shape | Camera]) -> dict[str | None, Frame | Shape | Camera]:
     """The first element of each name."""
-    return {x.name: x for x in reversed(elements)}  # type: ignore[attr-defined, misc]
+    return {x.name: x for x in reversed(elements)}
+
+
+def fields_of(s: Sensor) -> tuple[SensorField, ...]:
+    """Return the data of each contact or ray of a sensor, none of kinds without a choice."""
+    return s.data or FIELDS.get(s.kind, ())[:1]
 
 
 def rigid_at(inertia: Inertia, pose: Pose) -> RigidInertia:

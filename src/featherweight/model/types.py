@@ -505,6 +505,8 @@ class SensorKind(StrEnum):
     TORQUE = "torque"
     MAGNETOMETER = "magnetometer"
     RANGEFINDER = "rangefinder"
+    CAMPROJECTION = "camprojection"
+    CONTACT = "contact"
     JOINTPOS = "jointpos"
     JOINTVEL = "jointvel"
     ACTUATORPOS = "actuatorpos"
@@ -550,6 +552,8 @@ class SensedKind(StrEnum):
     XBODY = "xbody"  # the body's frame
     GEOM = "geom"  # a shape
     SITE = "site"  # a frame of the description
+    CAMERA = "camera"
+    SUBTREE = "subtree"  # a body and all that it carries ("contact")
     JOINT = "joint"
     TENDON = "tendon"
     ACTUATOR = "actuator"
@@ -569,6 +573,55 @@ class SensorZone(NamedTuple):
     size: tuple[float, ...]
 
 
+class SensorField(StrEnum):
+    """Numbers of a contact ("contact") or of a ray ("rangefinder"), by MJCF's words."""
+
+    FOUND = "found"  # how many contacts match; 0 in a slot that is empty
+    FORCE = "force"  # [N] on the second, in the contact's frame: along its normal and two tangents
+    TORQUE = "torque"  # [N m] likewise
+    DIST = "dist"  # [m] between the surfaces, negative where they overlap; or along a ray, -1 where it meets nothing
+    DIR = "dir"  # unit vector along a ray that meets something, in the world
+    ORIGIN = "origin"  # [m] where a ray begins, in the world
+    POINT = "point"  # [m] where a ray meets a surface, in the world
+    POS = "pos"  # [m] the place of a contact, in the world
+    NORMAL = "normal"  # unit vector in the world: of a contact from the first to the second; of a surface, outward
+    TANGENT = "tangent"  # unit vector in the world: the first tangent of a contact
+    LINVEL = "linvel"  # [m/s] of the second relative to the first at the contact, in the contact's frame
+    ANGVEL = "angvel"  # [rad/s] likewise
+    DEPTH = "depth"  # [m] of the point that a ray meets before its camera, or along the ray of a site; -1 for nothing
+
+
+class ContactReduction(StrEnum):
+    """Rules by which a sensor takes some of all contacts that match, by MJCF's words."""
+
+    NONE = "none"  # the first
+    MINDIST = "mindist"  # the deepest
+    MAXFORCE = "maxforce"  # those of the greatest force
+    NETFORCE = "netforce"  # one with the wrench of all, in the axes of the world
+
+
+class SensorInterpolation(StrEnum):
+    """Readings between the samples of a sensor, by MJCF's words."""
+
+    HOLD = "zoh"  # the sample before
+    LINEAR = "linear"
+    CUBIC = "cubic"  # Catmull and Rom's spline
+
+
+class SensorSampling(NamedTuple):
+    """Samples of a sensor, of which its readings are made: each reading is that of `delay` [s] before.
+
+    With a `period` [s] samples are taken that often, else in each step; `phase` in (-period, 0] is the time of the last one
+    before a simulation starts, 0 for -period.
+    """
+
+    samples: int  # that are kept
+    delay: float = 0.0
+    period: float = 0.0
+    phase: float = 0.0
+    interpolation: SensorInterpolation = SensorInterpolation.HOLD
+
+
 @dataclass(frozen=True, slots=True)
 class Sensor:
     """A sensor of the file, with MuJoCo's meaning of its kind (see the chapter "sensor" of MuJoCo's XML reference).
@@ -580,11 +633,16 @@ class Sensor:
     name: str
     kind: SensorKind
     on: Sensed | None = None
-    reference: Sensed | None = None  # what a frame is relative to; the second end of a distance; the site of "insidesite"
+    reference: Sensed | None = None  # what a frame is relative to; the second end of a distance or of contacts; the site of
+    # "insidesite"; the camera of "camprojection"
     cutoff: float = 0.0
     noise: float = 0.0
-    zone: SensorZone | None = None  # where contacts count ("touch"), or what is to be inside ("insidesite")
+    zone: SensorZone | None = None  # where contacts count ("touch", "contact"), or what is to be inside ("insidesite")
     field: Vector = (0.0, 0.0, 0.0)  # the magnetic field in the world ("magnetometer")
+    data: tuple[SensorField, ...] = ()  # of each contact, "found" unless given, or of each ray, "dist" unless given
+    slots: int = 1  # of contacts ("contact")
+    reduction: ContactReduction = ContactReduction.NONE  # of contacts ("contact")
+    sampling: SensorSampling | None = None  # where readings are delayed, or not of each step
 
 
 @dataclass(frozen=True, slots=True)

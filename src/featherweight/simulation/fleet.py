@@ -362,6 +362,10 @@ class Fleet:
         """Return normals (robots, room, 3) of the contacts of all robots."""
         return self._home.contacts.normal
 
+    def contact_gaps(self) -> Array:
+        """Return gaps (robots, room) [m] beyond margins of the contacts of all robots."""
+        return self._home.contacts.gap
+
     def solver_work(self) -> tuple[float, float, float, int]:
         """Return residual [m/s], Newton steps and interior steps, the most of all robots, and the count of inexact steps."""
         residual, _, newton_steps, interior_steps, *_ = self._home.states.report.max(axis=0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.function import CompiledFunction
+from ..model.model import ModelSensor
 from ..providers import provided
 from ..robot.robot import Robot
 from .contact_arrays import ContactArrays, ManyContacts
@@ -18,6 +19,7 @@ from .forces import ForcesAtJoints
 from .observers import Observer, Pictures, SimulationView
 from .scene import Ground
 from .sensed_robots import Probes, SensedRobots
+from .sensor_history import SensorHistory
 from .sensor_measures import add_noise, clip, measured
 from .sensor_readings import SensorReadings
 from .step_model import StepModel
@@ -39,6 +41,7 @@ class Observations:
     _single: bool
     _pictures: Pictures | None = None
     _observers: list[Observer]
+    _history: SensorHistory | None
 
     def energy(self) -> Any:
         """Kinetic, potential and spring energy [J], () or (robots,), of each robot as `vary` made it."""
@@ -132,23 +135,46 @@ class Observations:
 
         Order, signs and units are those of MuJoCo's `sensordata` (XML reference, chapter "sensor"), quaternions (w, x, y, z)
         too; `robot.sensors` lists the sensors with their slices. Positions, velocities and energies are those of the present
-        state. Accelerations and forces (touch, accelerometer, force, torque, framelinacc, frameangacc, actuatorfrc,
+        state. Accelerations and forces (touch, contact, accelerometer, force, torque, framelinacc, frameangacc, actuatorfrc,
         jointactuatorfrc, jointlimitfrc) are means over the last step, in which the velocity changed from v to v+ at the
         acceleration (v+ - v) / h, impulses of contacts and impacts included, in the axes of the step's beginning. A robot that
         has taken no step from its state reads as if it were held still there, by nothing that a sensor measures.
+
+        Sensors with a delay or an interval read what they measured before, which is zero before the simulation began.
 
         Readings are cut to ±cutoff. With a `noise` generator they have Gaussian noise of the file's standard deviations, by
         which directions and quaternions stay of unit length, and which cutoffs cut, too.
         """
         if noise is not None and not isinstance(noise, np.random.Generator):
             raise TypeError(f"noise must be a numpy.random.Generator, as numpy.random.default_rng(); got {noise!r}")
-        probes = self._probes
-        robots = SensedRobots(probes, self._model, self._stage, self._fleet, self.forces, self.time)
-        readings = measured(robots)
+        readings = self._measured(self.robot.sensors)
+        if self._history is not None:
+            self._history.delay(self.time, readings)
         if noise is not None:
             add_noise(readings, self.robot.sensors, noise)
-        clip(readings, self.robot.sensors)
-        return SensorReadings(readings[0] if self._single else readings, probes.names)
+            clip(readings, self.robot.sensors)
+        return SensorReadings(readings[0] if self._single else readings, self._probes.names)
+
+    def _measured(self, sensors: Sequence[ModelSensor]) -> Array:
+        """Return readings (robots, nsensordata) of some sensors within their cutoffs, without noise and delays."""
+        probes = self._probes
+        robots = SensedRobots(probes, self._model, self._stage, self._fleet, self.forces, self.time)
+        groups = probes.groups if len(sensors) == len(self.robot.sensors) else probes.groups_of(sensors)
+        readings = measured(robots, groups)
+        clip(readings, sensors)
+        return readings
+
+    def _before_step(self, history: SensorHistory) -> tuple[SensorHistory, float, Array]:
+        """Return what sensors that keep samples measure at the beginning of a step, and its time."""
+        return history, self.time, self._measured(history.due(self.time, of_step=False))
+
+    def _after_step(self, before: tuple[SensorHistory, float, Array]) -> None:
+        """Keep samples of the last step, and of its beginning."""
+        (history, began, readings), fleet = before, self._fleet
+        of_step = self._measured(history.due(began, of_step=True))
+        history.insert(began, readings + of_step, ~fleet.failed)  # each is zero where the other is not
+        if fleet.on_failure == "reset" and fleet.failed.any():
+            history.begin(fleet.failed, self.time)
 
     @cached_property
     def _probes(self) -> Probes:

@@ -26,6 +26,9 @@ LEAST_FRICTION = 1e-5  # MuJoCo's
 ON_A_PLANE = {SPHERE: 1, CAPSULE: 2, BOX: 8, CYLINDER: 6, ELLIPSOID: 1, HULL: MOST_POINTS}  # candidates
 
 
+NO_SHAPES = np.zeros(0, np.int64)
+
+
 class NumberedPair(NamedTuple):
     """Two things by their numbers, and what their contacts are like."""
 
@@ -81,6 +84,7 @@ class TouchingScene(NamedTuple):
     adhesion: Array  # (candidates,) [N]
     surfaces: Array  # (candidates, 2, 6), or none: velocities of both surfaces, see `ContactModel`
     tangents: Array  # (candidates, 5), or none: see `ContactModel`
+    shapes: Array = NO_SHAPES  # (parts,) int, numbers of the robot's shapes, -1 for others
 
 
 def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
@@ -99,8 +103,8 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
         check_pair(parts.spheres, things, i, j)
         pairs.append(NumberedPair(i, j))
     drawn = [False] * len(pairs)
+    number: dict[int, int] = {}
     if parts.shapes:
-        number = {}
         used = [k for k, s in enumerate(robot.shapes) if s.collision]
         for k in used:
             number[k] = len(things)
@@ -127,7 +131,10 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
     sticky = {a.adhesion for a in robot.actuators if a.adhesion is not None}
     pulled = [bool(p.adhesion or sticky.intersection((things[p.i].link, things[p.j].link))) for p in pairs]
     pairs = [p if pull else p._replace(gap=0.0) for p, pull in zip(pairs, pulled, strict=True)]
-    return assembled_scene(things, pairs, parts, count, drawn, order)
+    shapes = np.full(len(things), -1)
+    for k, part in number.items():
+        shapes[part] = k
+    return assembled_scene(things, pairs, parts, count, drawn, order)._replace(shapes=shapes)
 
 
 def roots_of_bodies(robot: Robot) -> dict[str | None, str | None]:

@@ -9,10 +9,13 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..algorithms.mechanisms import spanning
+from ..collision.collision_scene import CAPSULE, PLANE
+from ..contact.laws import RIGID
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model.model import CarriedPart, ModelSensor
-from ..model.types import WORLD, Frame, FrameForce, JointType, Pose, SensorKind
+from ..model.types import WORLD, CameraMode, Frame, FrameForce, JointType, Pose, SensedKind, SensorKind
+from ..robot.camera_placement import CameraPlacement
 from ..robot.collision.shape_rays import RayPart, ShapeRays, ray_part
 from ..robot.robot import Robot
 from ..robot.tendons.length_functions import LengthFunctions
@@ -29,6 +32,8 @@ T = TypeVar("T")
 
 NEXT, PREVIOUS = np.array((1, 2, 0)), np.array((2, 0, 1))
 GROUND_FRAME = Frame(WORLD, None)
+TINY = 1e-15
+MUJOCO_ORDER = np.array((2, 3, 6, 5, 4, 7, 0, 1))  # of the kinds of `collision_scene`
 
 
 class Group(NamedTuple):
@@ -67,14 +72,32 @@ class Probes:
         self.number_of_body = {b: self.number[Frame(b, b)] for b in bodies}
         self.links = {None, *(link for b in robot.bodies for link in b.links), *robot.model.shape_links}
         self.body_number = {b.name: k for k, b in enumerate(robot.bodies)}
-        kinds = dict.fromkeys(s.kind for s in sensors)
-        self.groups = [self._group(kind, tuple(s for s in sensors if s.kind is kind)) for kind in kinds]
+        self.groups = self.groups_of(sensors)
         self.names = {s.name: s.slice for s in reversed(sensors)}
         self.names = {s.name: self.names[s.name] for s in sensors}
         self._inertias: dict[tuple[CarriedPart, ...], PartInertias] = {}
         self._lengths: dict[FrameForce, LengthFunctions] = {}
         self.queries: dict[Any, Any] = {}  # distances of shapes, by their pairs
         self.size = sensors[-1].slice.stop if sensors else 0
+
+    def groups_of(self, sensors: Iterable[ModelSensor]) -> list[Group]:
+        """Return sensors by their kinds and dimensions."""
+        alike: dict[tuple[SensorKind, int], list[ModelSensor]] = {}
+        for s in sensors:
+            alike.setdefault((s.kind, s.dim), []).append(s)
+        return [self._group(kind, tuple(chosen)) for (kind, _), chosen in alike.items()]
+
+    @cached_property
+    def cameras(self) -> dict[int, CameraPlacement]:
+        """The cameras that do not turn or go with their bodies, by the numbers of the frames fixed to these."""
+        modes = {c.name: c.mode for c in self.robot.cameras}
+        ends = [x for s in self.robot.sensors for x in ((s.sensor.on, s.frame), (s.sensor.reference, s.reference))]
+        return {
+            self.number[frame]: CameraPlacement(self.robot, str(on.name))
+            for on, frame in ends
+            if on is not None and frame is not None and on.kind is SensedKind.CAMERA
+            if modes[str(on.name)] is not CameraMode.FIXED
+        }
 
     def _group(self, kind: SensorKind, sensors: tuple[ModelSensor, ...]) -> Group:
         frame, reference = (
@@ -143,20 +166,44 @@ class Instant:
         self.probes, self.q, self.v, self.a = probes, q, v, a
 
     @cached_property
-    def placement(self) -> Array:
-        """(robots, frames, 4, 4) in the world."""
+    def fixed_placement(self) -> Array:
+        """(robots, frames, 4, 4) in the world, of cameras as if they were fixed to their bodies."""
         return np.asarray(self.probes.placement(self.q))
 
     @cached_property
+    def placement(self) -> Array:
+        """(robots, frames, 4, 4) in the world."""
+        if not self.probes.cameras:
+            return self.fixed_placement
+        T = self.fixed_placement.copy()
+        for k, camera in self.probes.cameras.items():
+            T[:, k] = camera(self.q)
+        return T
+
+    @cached_property
     def velocity(self) -> Array:
-        """(robots, frames, 6) linear, of origins, and angular, in the world's axes."""
-        return np.asarray(self.probes.velocity(self.q, self.v))
+        """(robots, frames, 6) linear, of origins, and angular, in the world's axes; of cameras that of their bodies there."""
+        v = np.asarray(self.probes.velocity(self.q, self.v))
+        for k, arm in self._arms():
+            v[:, k, :3] += cross(v[:, k, 3:], arm)
+        return v
 
     @cached_property
     def acceleration(self) -> Array:
-        """(robots, frames, 6) linear, of origins as points, and angular, in the world's axes; gravity is not in it."""
+        """(robots, frames, 6) linear, of origins as points, and angular, in the world's axes; gravity is not in it.
+
+        Cameras have those of their bodies there.
+        """
         a = np.zeros_like(self.v) if self.a is None else self.a
-        return np.asarray(self.probes.acceleration(self.q, self.v, a))
+        a = np.asarray(self.probes.acceleration(self.q, self.v, a))
+        for k, arm in self._arms():
+            w = self.velocity[:, k, 3:]
+            a[:, k, :3] += cross(a[:, k, 3:], arm) + cross(w, cross(w, arm))
+        return a
+
+    def _arms(self) -> Iterable[tuple[int, Array]]:
+        """Frames of cameras that are not fixed to their bodies, and how far they are from there, (robots, 3)."""
+        return ((k, self.placement[:, k, :3, 3] - self.fixed_placement[:, k, :3, 3]) for k in self.probes.cameras)
 
     @cached_property
     def joints(self) -> tuple[Array, Array]:
@@ -316,7 +363,59 @@ class SensedRobots:
         normals = self.fleet.contact_normals()[robot, k]
         own = {link: number for number, link in enumerate(dict.fromkeys(x for pair in links for x in pair))}
         sides = np.array([[own[a], own[b]] for a, b in links], np.int64).reshape(-1, 2)[candidate]
-        return SensedContacts(own, robot, sides, found.point[robot, k], normals, found.impulse[robot, k] / self.step)
+        force = found.impulse[robot, k] / self.step
+        gaps = self.fleet.contact_gaps()[robot, k]
+        return SensedContacts(own, robot, sides, found.point[robot, k], normals, force, candidate, gaps)
+
+    @cached_property
+    def touching(self) -> TouchingContacts:
+        """Contacts of the last step as MuJoCo has them, where surfaces are within their margin; rigid ones that push, too,
+        since they meet within the step."""
+        c, touching, scene = self.contacts, self.stage.touching, self.stage.scene
+        rigid = self.stage.settings.law == RIGID
+        pair = touching.pairs[c.candidate]
+        parts, margin = scene.pair[pair], scene.margin[pair]
+        kinds, shapes = MUJOCO_ORDER[scene.kind[parts]], touching.shapes[parts]
+        swapped = scene.body[parts[:, 0]] < 0  # the world is the second
+        kinds[swapped], shapes[swapped] = kinds[swapped, ::-1], shapes[swapped, ::-1]
+        distance, plane = c.gap + margin, scene.kind[parts[:, 1]] == PLANE
+        lift = 0.5 * np.where(plane, distance if rigid else margin, 0.0)
+        point = c.point + (np.where(swapped, -lift, lift))[:, None] * c.normal
+        back = (kinds[:, 0] > kinds[:, 1]) | ((kinds[:, 0] == kinds[:, 1]) & (shapes[:, 0] > shapes[:, 1]))
+        sign = np.where(back, 1.0, -1.0)[:, None]  # of the normal, which leads from the first to the second in MuJoCo
+        sides = np.where(back[:, None], c.sides[:, ::-1], c.sides)
+        shapes = np.where(back[:, None], shapes[:, ::-1], shapes)
+        at = (distance <= margin) | (c.force.any(axis=1) if rigid else False)
+        normal = sign * c.normal
+        lying = np.flatnonzero(plane & (scene.kind[parts[:, 0]] == CAPSULE))
+        tangent = tangents_of(normal)
+        tangent[lying] = tangents_of(normal[lying], self._axes_of_parts(c.robot[lying], parts[lying, 0]))
+        axes = np.stack([normal, tangent, cross(normal, tangent)], axis=1)
+        ordered = np.where((back != swapped)[:, None], parts[:, ::-1], parts)
+        found = c.robot, sides, shapes, ordered, point, distance, axes, np.einsum("kij,kj->ki", axes, sign * c.force)
+        return TouchingContacts(c.numbers, *(x[at] for x in found))
+
+    @cached_property
+    def sliding(self) -> Array:
+        """Velocities (k, 2, 3) of the second relative to the first of `touching`, linear and angular, along the axes."""
+        c, stage = self.touching, self.stage
+        body = stage.scene.body[c.parts]
+        if stage.body_placements is None or not len(body):
+            return np.zeros((len(body), 2, 3))
+        T, v = (np.asarray(x) for x in (stage.body_placements(self.then.q), stage.body_velocities(self.then.q, self.then.v)))
+        at = c.robot[:, None], np.maximum(body, 0)
+        linear, angular = (np.einsum("ksij,ksj->ksi", T[at][..., :3, :3], x) for x in (v[at][..., :3], v[at][..., 3:]))
+        linear = linear + cross(angular, c.point[:, None] - T[at][..., :3, 3])
+        both = np.stack([linear, angular], axis=2) * (body >= 0)[..., None, None]
+        return np.asarray(np.einsum("kij,knj->kni", c.axes, both[:, 1] - both[:, 0]))
+
+    def _axes_of_parts(self, robot: Array, part: Array) -> Array:
+        """The z axes (k, 3) of parts that touched, in the world, at the beginning of the last step."""
+        body, axes = self.stage.scene.body[part], self.stage.scene.placement[part][:, [2, 5, 8]]
+        if self.stage.body_placements is None or not len(part):
+            return axes
+        R = np.asarray(self.stage.body_placements(self.then.q))[robot, np.maximum(body, 0), :3, :3]
+        return np.where((body >= 0)[:, None], np.einsum("kij,kj->ki", R, axes), axes)
 
     # inertias
 
@@ -342,6 +441,34 @@ class SensedContacts(NamedTuple):
     point: Array  # (k, 3) [m]
     normal: Array  # (k, 3)
     force: Array  # (k, 3) [N]
+    candidate: Array  # (k,) as in `TouchingScene`
+    gap: Array  # (k,) [m] beyond the margin
+
+
+class TouchingContacts(NamedTuple):
+    """k contacts of many robots from one thing to another, in MuJoCo's order."""
+
+    numbers: dict[str | None, int]  # of links, in `sides`
+    robot: Array  # (k,)
+    sides: Array  # (k, 2)
+    shapes: Array  # (k, 2) numbers of the robot's shapes, -1 for others
+    parts: Array  # (k, 2) numbers of the things in the scene
+    point: Array  # (k, 3) [m] midway between the surfaces
+    distance: Array  # (k,) [m]
+    axes: Array  # (k, 3, 3) rows: the normal to the second, and two tangents
+    force: Array  # (k, 3) [N] on the second, along the axes
+
+
+def tangents_of(normal: Array, near: Array | None = None) -> Array:
+    """Return the first tangents (k, 3) of contacts that MuJoCo makes for normals (k, 3).
+
+    They are near some vectors (k, 3) if given, else near y, or near z where the normal is near y.
+    """
+    if near is None:
+        near = np.where(np.abs(normal[:, 1:2]) < 0.5, np.eye(3)[1], np.eye(3)[2])
+    tangent = near - np.einsum("ki,ki->k", near, normal)[:, None] * normal
+    length = np.linalg.norm(tangent, axis=1, keepdims=True)
+    return np.asarray(np.where(length < TINY, np.eye(3)[0], tangent / np.maximum(length, TINY)))
 
 
 def _parameters(part: CarriedPart) -> tuple[float, ...]:

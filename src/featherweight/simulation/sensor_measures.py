@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 
 from ..model.model import ModelSensor
-from ..model.types import Actuator, SensorKind
+from ..model.model_sensors import FIELDS, SIZES, fields_of
+from ..model.types import Actuator, Camera, ContactReduction, Sensed, SensedKind, SensorField, SensorKind
 from ..robot.collision.shape_queries import ShapeQueries
 from ..spatial.ordered import total
-from .sensed_robots import Group, PartInertias, SensedRobots, cross
+from .sensed_robots import TINY, Group, PartInertias, SensedRobots, cross
 from .sensor_zones import is_inside, is_met
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Measure = Callable[[SensedRobots, Group], Array]
 K = SensorKind
+CONTACT_FIELDS = FIELDS[K.CONTACT]
 
 
 # frames
@@ -33,9 +35,9 @@ def frame_position(robots: SensedRobots, g: Group) -> Array:
 
 
 def frame_quaternion(robots: SensedRobots, g: Group) -> Array:
-    """Quaternions (w, x, y, z), as MuJoCo has them."""
-    R = np.einsum("...ji,...jk->...ik", robots.now.rotation(g.reference), robots.now.rotation(g.frame))
-    return quaternions_of(R)
+    """Quaternions (w, x, y, z), as MuJoCo has them: of cameras as if they were fixed to their bodies."""
+    R = robots.now.fixed_placement[..., :3, :3]
+    return quaternions_of(np.einsum("...ji,...jk->...ik", R[:, g.reference], R[:, g.frame]))
 
 
 def frame_axis(k: int) -> Measure:
@@ -88,6 +90,29 @@ def inside_site(robots: SensedRobots, g: Group) -> Array:
     points = now.seen_from(g.reference, now.origin(g.frame) - now.origin(g.reference))
     inside = [is_inside(s.sensor.zone, points[:, k]) for k, s in enumerate(g.sensors) if s.sensor.zone is not None]
     return np.stack(inside, axis=1).astype(float)[..., None]
+
+
+def camera_projection(robots: SensedRobots, g: Group) -> Array:
+    """The pixel (column, row) of a site in a camera's picture, also of what is behind the camera."""
+    now = robots.now
+    x, y, z = np.moveaxis(now.seen_from(g.reference, now.origin(g.frame) - now.origin(g.reference)), -1, 0)
+    cameras = [_camera_of(robots, s.sensor.reference) for s in g.sensors]
+    focal, size = np.array([_focal_length(c) for c in cameras]), np.array([c.resolution or (1, 1) for c in cameras])
+    depth = np.where(np.abs(z) < TINY, np.copysign(TINY, z), z)
+    return np.stack([-focal[:, 0] * x / depth, focal[:, 1] * y / depth], axis=-1) + 0.5 * size
+
+
+def _camera_of(robots: SensedRobots, sensed: Sensed | None) -> Camera:
+    return next(c for c in robots.robot.cameras if sensed is not None and c.name == sensed.name)
+
+
+def _focal_length(c: Camera) -> tuple[float, float]:
+    """Focal lengths of a camera [pixels], for columns and rows."""
+    width, height = c.resolution or (1, 1)
+    if c.sensor is not None:
+        return c.sensor.focal[0] / c.sensor.size[0] * width, c.sensor.focal[1] / c.sensor.size[1] * height
+    angle = np.radians(c.field_of_view) if c.orthographic else c.field_of_view  # MuJoCo takes the height for degrees
+    return (0.5 / np.tan(0.5 * angle) * height,) * 2
 
 
 # joints and actuators
@@ -348,15 +373,132 @@ def touch(robots: SensedRobots, g: Group) -> Array:
     return result
 
 
+def contact(robots: SensedRobots, g: Group) -> Array:
+    """Some of the contacts that match, with their data; see `ContactReduction`."""
+    result = np.zeros((robots.robots, len(g.sensors), g.sensors[0].dim))
+    for k, s in enumerate(g.sensors):
+        chosen, sign = _matching(robots, s, g.frame[k])
+        data = _net_force if s.sensor.reduction is ContactReduction.NETFORCE else _of_contacts
+        robot, slot, found = data(robots, chosen, sign, s)
+        rows = np.concatenate([found[f].reshape(-1, SIZES[f]) for f in fields_of(s.sensor)], axis=1)
+        result[:, k].reshape(robots.robots, s.sensor.slots, -1)[robot, slot] = rows
+    return result
+
+
+def _matching(robots: SensedRobots, s: ModelSensor, frame: int) -> tuple[Array, Array]:
+    """Numbers (n,) of the contacts between both ends of a sensor, and the signs (n,) by which their normals are turned."""
+    c, ends = robots.touching, (s.sensor.on, s.sensor.reference)
+    at = np.ones(len(c.robot), bool)
+    if s.sensor.zone is not None:
+        R, p = robots.then.rotation(np.array([frame]))[:, 0], robots.then.origin(np.array([frame]))[:, 0]
+        at = is_inside(s.sensor.zone, np.einsum("kji,kj->ki", R[c.robot], c.point - p[c.robot]))
+    match = []  # (k, 2) for each end
+    for links, shapes in zip(s.links, s.shapes, strict=True):
+        if links:
+            match.append(np.isin(c.sides, [c.numbers[x] for x in links if x in c.numbers]))
+        else:
+            match.append(np.isin(c.shapes, shapes) if shapes else np.ones(c.sides.shape, bool))
+    (a, b), (d, e) = match[0].T, match[1].T  # of the first end, with the first and the second thing; of the second end
+    at &= (a & e) | (b & d)
+    forward = a & e if None not in ends else a if ends[0] is not None else e  # all of an end that is not given
+    return np.flatnonzero(at), np.where(forward[at], 1.0, -1.0)
+
+
+ContactData = tuple[Array, Array, dict[SensorField, Array]]
+"""Robots and slots (n,) of contacts, and their data by field."""
+
+
+def _of_contacts(robots: SensedRobots, chosen: Array, sign: Array, s: ModelSensor) -> ContactData:
+    """Data of the first of the contacts (m,) of each robot in order, with their normals times `sign` (m,)."""
+    c, how = robots.touching, s.sensor.reduction
+    if how is not ContactReduction.NONE:
+        key = c.distance if how is ContactReduction.MINDIST else -(c.force**2).sum(axis=1)
+        order = np.lexsort((key[chosen], c.robot[chosen]))
+        chosen, sign = chosen[order], sign[order]
+    robot = c.robot[chosen]  # which ascend
+    slot = np.arange(len(robot)) - np.searchsorted(robot, robot)
+    kept = slot < s.sensor.slots
+    count = np.bincount(robot, minlength=robots.robots)[robot]
+    chosen, sign = chosen[kept], sign[kept, None]
+    turned = np.concatenate([np.ones((len(sign), 2)), sign], axis=1)  # by half a turn about the second tangent
+    normal, tangent, _ = np.moveaxis(c.axes[chosen], 1, 0)
+    force, distance = turned * c.force[chosen], c.distance[chosen]
+    values = count[kept], force, 0.0 * force, distance, c.point[chosen], sign * normal, sign * tangent
+    data = dict(zip(CONTACT_FIELDS, values, strict=False))
+    if {SensorField.LINVEL, SensorField.ANGVEL} & {*s.sensor.data}:
+        linear, angular = np.moveaxis(robots.sliding[chosen], 1, 0)
+        data |= {SensorField.LINVEL: turned * linear, SensorField.ANGVEL: turned * angular}
+    return robot[kept], slot[kept], data
+
+
+def _net_force(robots: SensedRobots, chosen: Array, sign: Array, s: ModelSensor) -> ContactData:
+    """Data of the wrench of all contacts (m,) of each robot, at the mean of their points by force, in the world's axes."""
+    c, robot = robots.touching, robots.touching.robot[chosen]
+    force = np.einsum("kij,ki->kj", c.axes[chosen], sign[:, None] * c.force[chosen])
+    weight = np.linalg.norm(force, axis=1)
+
+    def total_of(x: Array) -> Array:
+        """Return sums (robots, ..) of what each contact has."""
+        sums = np.zeros((robots.robots, *x.shape[1:]))
+        np.add.at(sums, robot, x)
+        return sums
+
+    point = total_of(weight[:, None] * c.point[chosen]) / np.maximum(total_of(weight), TINY)[:, None]
+    torque, count = total_of(cross(c.point[chosen] - point[robot], force)), total_of(np.ones(len(robot)))
+    x, y = (np.broadcast_to(axis, point.shape) for axis in np.eye(3)[:2])
+    found = np.flatnonzero(count)
+    values = count, total_of(force), torque, 0.0 * count, point, x, y
+    data = {f: value[found] for f, value in zip(CONTACT_FIELDS, values, strict=False)}
+    return found, 0 * found, data
+
+
 # shapes
 
 
 def rangefinder(robots: SensedRobots, g: Group) -> Array:
-    """The distance along the site's z axis to the nearest shape that is not on the site's body; -1 where there is none."""
-    now = robots.now
-    links = [s.frame.body if s.frame is not None else None for s in g.sensors]
-    distance = robots.probes.rays.distances(now.q, now.origin(g.frame), now.rotation(g.frame)[..., 2], links)
-    return distance[..., None]
+    """The distance along the site's z axis to the nearest shape that is not on the site's body, -1 where there is none.
+
+    Also other data of such a ray, or of one through each pixel of a camera, row by row.
+    """
+    now, rays, fields = robots.now, robots.probes.rays, [fields_of(s.sensor) for s in g.sensors]
+    own = [_rays_of(robots, s) for s in g.sensors]
+    of_ray = np.repeat(np.arange(len(own)), [len(x) for x, _ in own])
+    R, p = now.rotation(g.frame)[:, of_ray], now.origin(g.frame)[:, of_ray]
+    starts, directions = (np.einsum("...ij,...j->...i", R, np.concatenate(x)) for x in zip(*own, strict=True))
+    origins = p + starts
+    given = now.q, origins, directions, [None if (f := g.sensors[k].frame) is None else f.body for k in of_ray]
+    with_normals = any(SensorField.NORMAL in x for x in fields)
+    distance, normals = rays.distances_and_normals(*given) if with_normals else (rays.distances(*given), directions)
+    met, t = (distance >= 0.0)[..., None], distance[..., None]
+    points = np.where(met, origins + t * directions, 0.0)
+    on_camera = np.array([_on_camera(s) for s in g.sensors])[of_ray, None]
+    depth = np.where(on_camera, -np.einsum("...i,...i->...", points - p, R[..., 2])[..., None], t)
+    values = t, np.where(met, directions, 0.0), origins, points, np.where(met, normals, 0.0), np.where(met, depth, -1.0)
+    data = dict(zip(FIELDS[K.RANGEFINDER], values, strict=True))
+    found = [np.concatenate([data[f][:, of_ray == k] for f in x], axis=-1) for k, x in enumerate(fields)]
+    return np.stack([x.reshape(robots.robots, -1) for x in found], axis=1)
+
+
+def _on_camera(s: ModelSensor) -> bool:
+    return s.sensor.on is not None and s.sensor.on.kind is SensedKind.CAMERA
+
+
+def _rays_of(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
+    """Origins and unit directions (rays, 3) of a sensor's rays, in its frame; of a camera's as MuJoCo has them."""
+    if not _on_camera(s):
+        return np.zeros((1, 3)), np.array([[0.0, 0.0, 1.0]])
+    c = _camera_of(robots, s.sensor.on)
+    width, height = c.resolution or (1, 1)
+    row, column = (x.ravel() for x in np.mgrid[:height, :width] + 0.5)
+    if c.orthographic:
+        half = 0.5 * c.field_of_view
+        origins = np.stack([(2.0 * column / width - 1.0) * half, (1.0 - 2.0 * row / height) * half, 0.0 * row], axis=-1)
+        return origins, np.broadcast_to((0.0, 0.0, -1.0), origins.shape)
+    (fx, fy), (x, y) = _focal_length(c), (0.5 * width, 0.5 * height)
+    if c.sensor is not None:
+        x, y = c.sensor.principal[0] / c.sensor.size[0] * width, c.sensor.principal[1] / c.sensor.size[1] * height
+    directions = np.stack([(column - x) / fx, (y - row) / fy, np.full(len(row), -1.0)], axis=-1)
+    return np.zeros(directions.shape), directions / np.linalg.norm(directions, axis=-1, keepdims=True)
 
 
 def _distances(robots: SensedRobots, g: Group) -> tuple[Array, Array, Array]:
@@ -449,6 +591,7 @@ def quaternions_of(R: Array) -> Array:
 
 MEASURES: dict[SensorKind, Measure] = {
     K.TOUCH: touch,
+    K.CONTACT: contact,
     K.ACCELEROMETER: accelerometer,
     K.VELOCIMETER: velocimeter,
     K.GYRO: gyro,
@@ -456,6 +599,7 @@ MEASURES: dict[SensorKind, Measure] = {
     K.TORQUE: of_interactions(1),
     K.MAGNETOMETER: magnetometer,
     K.RANGEFINDER: rangefinder,
+    K.CAMPROJECTION: camera_projection,
     K.JOINTPOS: joint_position,
     K.JOINTVEL: joint_velocity,
     K.ACTUATORPOS: actuator_position,
@@ -496,10 +640,10 @@ MEASURES: dict[SensorKind, Measure] = {
 """The function of each kind; a new kind needs a row here, in `SensorKind`, and in `model_sensors.DIMENSIONS`."""
 
 
-def measured(robots: SensedRobots) -> Array:
-    """Return readings (robots, nsensordata) of all sensors, without noise and before cutoffs."""
-    readings = np.empty((robots.robots, robots.probes.size))
-    for g in robots.probes.groups:
+def measured(robots: SensedRobots, groups: Sequence[Group] | None = None) -> Array:
+    """Return readings (robots, nsensordata) of all sensors, or zero but for some groups, without noise and before cutoffs."""
+    readings = np.zeros((robots.robots, robots.probes.size))
+    for g in robots.probes.groups if groups is None else groups:
         readings[:, g.columns.ravel()] = MEASURES[g.kind](robots, g).reshape(robots.robots, -1)
     return readings
 
@@ -509,7 +653,8 @@ def measured(robots: SensedRobots) -> Array:
 QUATERNIONS = (K.BALLQUAT, K.FRAMEQUAT)
 DIRECTIONS = (K.FRAMEXAXIS, K.FRAMEYAXIS, K.FRAMEZAXIS, K.NORMAL)
 NOT_NEGATIVE = (K.TOUCH, K.INSIDESITE)
-NOT_CLIPPED = (*QUATERNIONS, *DIRECTIONS, K.FROMTO)
+NOISY = (SensorField.FORCE, SensorField.TORQUE, SensorField.DIST, SensorField.POS)
+NOT_CLIPPED = (*QUATERNIONS, *DIRECTIONS, K.FROMTO, K.CONTACT)
 
 
 def add_noise(readings: Array, sensors: Sequence[ModelSensor], rng: np.random.Generator) -> None:
@@ -530,12 +675,29 @@ def add_noise(readings: Array, sensors: Sequence[ModelSensor], rng: np.random.Ge
             there = x.any(axis=-1, keepdims=True)
             moved = x + noise
             x[:] = np.where(there, moved / np.linalg.norm(moved, axis=-1, keepdims=True), x)
-        elif s.kind is K.RANGEFINDER:
-            x[:] = np.where(x >= 0.0, np.maximum(x + noise, 0.0), x)
+        elif s.kind in FIELDS:
+            _add_to_data(x, noise, s)
         else:
             x += noise
             if s.kind in NOT_NEGATIVE:
                 np.maximum(x, 0.0, out=x)
+
+
+def _add_to_data(x: Array, noise: Array, s: ModelSensor) -> None:
+    """Add noise (robots, dim) to what is measured of contacts that are there, and of distances that rays have found."""
+    fields, start = fields_of(s.sensor), 0
+    shape = len(x), -1, sum(SIZES[f] for f in fields)
+    rows, added = x.reshape(shape), noise.reshape(shape)
+    there = rows.any(axis=-1, keepdims=True)
+    for f in fields:
+        part = slice(start, start + SIZES[f])
+        y, more = rows[..., part], added[..., part]
+        if s.kind is K.RANGEFINDER and f in (SensorField.DIST, SensorField.DEPTH):
+            y[:] = np.where(y >= 0.0, np.maximum(y + more, 0.0), y)
+        elif s.kind is K.CONTACT and f in NOISY:
+            y += np.where(there, more, 0.0)
+        start = part.stop
+    x[:] = rows.reshape(x.shape)
 
 
 def _turned_by(x: Array, turn: Array) -> Array:

@@ -236,6 +236,11 @@ class Simulation(StateOfRobots):
         fleet = self._fleet
         if steps != 1:
             check_count("steps", steps, 1)
+            if self._history is not None:
+                for _ in range(steps):
+                    self.step(tau, control, external_forces)
+                return
+        before = None if self._history is None else self._before_step(self._history)
         try:
             if external_forces is not None or not fleet.step(tau, control, self.time, steps):
                 fleet.run(steps, self.time, self._inputs(tau, control, external_forces))
@@ -244,6 +249,8 @@ class Simulation(StateOfRobots):
                 self._count(fleet.done)
             raise
         self._count(steps)
+        if before is not None:
+            self._after_step(before)
 
     def _inputs(self, tau: Any, control: Any, external: Any) -> Inputs:
         """Those of a step, as arrays (robots or 1, 1, ...)."""
@@ -332,12 +339,16 @@ class Simulation(StateOfRobots):
 
     def _steps(self, steps: int, inputs: Inputs) -> int:
         """Take at least one step and at most `steps`, under constant inputs; how many."""
+        before = None if self._history is None else self._before_step(self._history)
+        steps = 1 if before is not None else steps
         try:
             self._fleet.run(steps, self.time, inputs)
         except BaseException:
             self._count(self._fleet.done)
             raise
         self._count(steps)
+        if before is not None:
+            self._after_step(before)
         return steps
 
     def rollout(
@@ -375,6 +386,8 @@ class Simulation(StateOfRobots):
         named = zip(("tau", "control", "external_forces"), given, sizes, strict=True)
         steps = check_inputs({name: (x, size) for name, x, size in named}, len(q), steps)
         self.reset(q, v)
+        if self._history is not None:
+            return self._rolled_out_by_steps(steps, Inputs(*given), every)
         try:
             states = self._fleet.run(steps, self.time, Inputs(*given), every, keep=True)
         except BaseException:
@@ -382,6 +395,17 @@ class Simulation(StateOfRobots):
             raise
         self._count(steps)
         return states
+
+    def _rolled_out_by_steps(self, steps: int, inputs: Inputs, every: int) -> tuple[Array, Array]:
+        """States of a rollout, one step after the other: sensors keep samples of each."""
+        fleet = self._fleet
+        kept = [(fleet.q.copy(), fleet.v.copy())]
+        for k in range(1, steps + 1):
+            self._steps(1, Inputs(*(None if x is None else x[:, min(k, x.shape[1]) - 1, None] for x in inputs)))
+            if k % every == 0:
+                kept.append((fleet.q.copy(), fleet.v.copy()))
+        q, v = zip(*kept, strict=True)
+        return np.stack(q, axis=1), np.stack(v, axis=1)
 
     def __repr__(self) -> str:
         many = "" if self._single else f", {len(self._fleet.q)} robots"

@@ -13,6 +13,7 @@ from .arguments import chosen_robots, named_configuration, numbers, states
 from .fleet import Fleet
 from .joint_limits import JointLimits
 from .observations import Observations
+from .sensor_history import SensorHistory
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -54,6 +55,8 @@ class StateOfRobots(Observations):
         self._start = self.time
         many = (q[None], v[None]) if self._single else (q, v)
         self._fleet.reset(*many)
+        sampled = any(s.sensor.sampling is not None for s in self.robot.sensors)
+        self._history = SensorHistory(self.robot.sensors, len(many[0]), self.step_size, self.time) if sampled else None
 
     def _reset_some(self, which: Any, q: Array, v: Array) -> None:
         robots = len(self._fleet.q)
@@ -63,6 +66,8 @@ class StateOfRobots(Observations):
         if q.ndim > 1 and len(q) != len(some):
             raise ValueError(f"q and v must be of one robot, of the {len(some)} chosen, or of all {robots}; got {len(q)}")
         self._fleet.reset_some(some, q, v)
+        if self._history is not None:
+            self._history.begin(some, self.time)
 
     def _checked(self, q: Any, v: Any) -> tuple[Array, Array]:
         q, v = states(self.robot, self._start_of_file() if q is None else q, v)

@@ -129,3 +129,59 @@ def test_forces_on_bodies_that_a_loop_holds_are_not_measured() -> None:
 def test_kinds_that_mirrors_change_are_those_of_rays() -> None:
     d = fw.read(ARM)
     assert {s.kind for s in d.sensors} - {s.kind for s in d.mirrored("z").sensors} == {SensorKind.RANGEFINDER}
+
+
+SEEN = """
+<mujoco model="seen">
+  <worldbody>
+    <geom name="floor" type="plane" size="0 0 1"/>
+    <body name="a" pos="0 0 0.5">
+      <joint name="ja" axis="0 1 0"/> <geom name="ga" size="0.1"/> <site name="sa" pos="0.3 0.1 0.05"/>
+      <camera name="eye" pos="-0.5 0.2 0" euler="90 -70 0" resolution="9 7" fovy="80"/>
+      <body name="b" pos="0.3 0 -0.4">
+        <joint name="jb" axis="0 1 0"/> <geom name="gb" size="0.0725" mass="1"/>
+        <camera name="back" mode="track" pos="0.2 0 0.6" resolution="3 2"/>
+      </body>
+    </body>
+  </worldbody>
+  <sensor>
+    <camprojection name="pixel" site="sa" camera="eye"/>
+    <framepos name="from_eye" objtype="site" objname="sa" reftype="camera" refname="eye"/>
+    <rangefinder name="view" camera="back" data="dist point"/>
+    <contact name="foot" subtree1="b" geom2="floor" data="found force dist normal"/>
+    <contact name="any" body1="b" reduce="netforce" data="found force"/>
+    <framepos name="late" objtype="camera" objname="back" nsample="2" delay="0.002"/>
+  </sensor>
+</mujoco>
+"""
+BENT = [0.1, -0.05]
+
+
+def test_sensors_on_cameras_and_contacts_are_renamed_attached_and_kept() -> None:
+    d = fw.read(SEEN)
+    old = readings(d, BENT, [0.0, 0.0])
+    assert old["foot"][0] == 1.0
+    new = d.renamed({"eye": "camera", "b": "lower", "floor": "ground", "sa": "point"})
+    for name, x in readings(new, BENT, [0.0, 0.0]).items():
+        np.testing.assert_array_equal(x, old[name])
+    stand = fw.read('<mujoco><worldbody><body name="stand"><joint name="turn"/><geom size="1"/></body></worldbody></mujoco>')
+    assert names(stand.attached(fw.read(SEEN), "stand", prefix="l_")) == ["l_" + name for name in names(d) if name != "foot"]
+    cut = d.without("b")
+    assert names(cut) == ["pixel", "from_eye"]
+    assert dict(cut.unused)["sensors of what is gone"] == "view, foot, any, late"
+    locked = readings(d.locked({"ja": BENT[0]}), BENT[1:], [0.0])
+    for name in ("pixel", "from_eye"):  # `back` tracks from another start
+        np.testing.assert_allclose(locked[name], old[name], atol=1e-4)  # the arm falls within the step
+
+
+@pytest.mark.parametrize("axis", "xy")
+def test_pictures_in_a_mirror_have_left_and_right_exchanged(axis: str) -> None:
+    M = np.where(np.arange(3) == "xyz".index(axis), -1.0, 1.0)
+    old, now = (readings(x, BENT, [0.0, 0.0]) for x in (fw.read(SEEN), fw.read(SEEN).mirrored(axis)))
+    np.testing.assert_allclose(now["pixel"], [9 - old["pixel"][0], old["pixel"][1]], atol=1e-9)
+    view, image = (x["view"].reshape(2, 3, 4) for x in (old, now))
+    assert (view[..., 0] > 0.0).any()
+    np.testing.assert_allclose(image, view[:, ::-1] * [1.0, *M], atol=1e-9)
+    np.testing.assert_allclose(now["foot"][[0, 1, 4]], old["foot"][[0, 1, 4]], atol=1e-9)
+    np.testing.assert_allclose(now["foot"][5:], M * old["foot"][5:], atol=1e-12)
+    np.testing.assert_allclose(now["any"], [1, *(M * old["any"][1:])], atol=1e-7)

@@ -27,6 +27,8 @@ def with_sensors_of_rest(d: D) -> D:
     names: dict[SensedKind, set[str | None]] = {
         SensedKind.BODY: {None, *(b.name for b in d.bodies)},
         SensedKind.XBODY: {None, *(b.name for b in d.bodies)},
+        SensedKind.SUBTREE: {None, *(b.name for b in d.bodies)},
+        SensedKind.CAMERA: {c.name for c in d.cameras},
         SensedKind.GEOM: {s.name for s in d.shapes},
         SensedKind.SITE: {f.name for f in d.frames},
         SensedKind.JOINT: {*joints},
@@ -66,8 +68,14 @@ def without_sensors_across_loops(d: D) -> D:
 
 
 def with_images_of_sensors(d: D, axis: str) -> D:
-    """The mirrored description without rangefinders, where the mirror turns the z axes that they look along."""
-    return _only(d, lambda s: axis != "z" or s.kind is not SensorKind.RANGEFINDER, IN_A_MIRROR)
+    """The mirrored description without rangefinders, where the mirror turns the z axes that they look along; cameras look the
+    same way."""
+
+    def is_image(s: Sensor) -> bool:
+        turned = s.kind is SensorKind.RANGEFINDER and s.on is not None and s.on.kind is SensedKind.SITE
+        return axis != "z" or not turned
+
+    return _only(d, is_image, IN_A_MIRROR)
 
 
 def _only(d: D, is_kept: Callable[[Sensor], bool], kind: str) -> D:

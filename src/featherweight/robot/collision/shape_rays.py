@@ -17,6 +17,7 @@ from ...extras import install_command
 from ...model.model import Placed
 from ...model.types import WORLD, Pose, Shape, ShapeType
 from ..system import System, placements
+from .surface_normals import surface_normals
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -81,12 +82,32 @@ class ShapeRays:
 
         Rays do not see shapes on their own `links`, one for each ray.
         """
+        return self._cast(q, origins, directions, links)[0]
+
+    def distances_and_normals(
+        self, q: Array, origins: Array, directions: Array, links: Sequence[str | None]
+    ) -> tuple[Array, Array]:
+        """Return distances as `distances` does, and outward unit normals (n, rays, 3) of the surfaces, zero for none."""
+        distance, met, placement = self._cast(q, origins, directions, links)
+        normals = np.zeros(origins.shape)
+        for s in np.unique(met[met >= 0]):
+            at = np.nonzero(met == s)
+            T = placement[at[0], s]
+            R = T[:, :9].reshape(-1, 3, 3)
+            points = origins[at] + distance[at][:, None] * directions[at] - T[:, 9:]
+            local = surface_normals(self._shapes, int(s), np.einsum("kji,kj->ki", R, points))
+            normals[at] = np.einsum("kij,kj->ki", R, local)
+        return distance, normals
+
+    def _cast(self, q: Array, origins: Array, directions: Array, links: Sequence[str | None]) -> tuple[Array, Array, Array]:
+        """Return distances and the numbers of the shapes (n, rays) that are met, and placements (n, shapes, 12)."""
         blind = np.array([self._number.get(link, -1) for link in links], np.int64)
-        result = np.full(origins.shape[:2], -1.0)
+        distance, met = np.full(origins.shape[:2], -1.0), np.full(origins.shape[:2], -1, np.int64)
+        placement = np.ascontiguousarray(self._place(q), np.float64)
         if len(self._shapes.kind):
-            placement = np.ascontiguousarray(self._place(q), np.float64)
-            cast(self._shapes, placement, np.ascontiguousarray(origins), np.ascontiguousarray(directions), blind, result)
-        return result
+            given = np.ascontiguousarray(origins), np.ascontiguousarray(directions)
+            cast(self._shapes, placement, *given, blind, distance, met)
+        return distance, met, placement
 
 
 def _ray_shapes(parts: Sequence[RayPart], links: Array) -> RayShapes:

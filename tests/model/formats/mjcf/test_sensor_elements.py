@@ -10,7 +10,14 @@ import pytest
 
 import featherweight as fw
 from featherweight.model.types import SensorKind
+from simulation import test_contact_sensors, test_ray_sensors, test_sensor_history
 from simulation.test_sensors import MODELS
+
+OTHERS = {
+    "contacts": test_contact_sensors.scene(),
+    "rays": test_ray_sensors.scene("dist normal depth"),
+    "history": test_sensor_history.text(),
+}
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -25,6 +32,17 @@ def test_saved_sensors_are_the_same(model: str, tmp_path: Path) -> None:
     for sim in (first, second):
         sim.step(steps=2)
     np.testing.assert_allclose(first.sensors(), second.sensors(), atol=1e-9)
+
+
+@pytest.mark.parametrize("model", OTHERS)
+def test_saved_choices_of_sensors_are_the_same(model: str, tmp_path: Path) -> None:
+    d = fw.read(OTHERS[model])
+    d.save(tmp_path / "saved.xml")
+    again = fw.read(tmp_path / "saved.xml")
+    assert again.sensors == d.sensors
+    first, second = (mujoco.MjModel.from_xml_string(OTHERS[model]), mujoco.MjModel.from_xml_path(str(tmp_path / "saved.xml")))
+    for name in ("sensor_type", "sensor_dim", "sensor_intprm", "sensor_objtype", "sensor_reftype"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
 
 
 def test_all_kinds_are_among_the_models() -> None:
@@ -56,7 +74,7 @@ MANY = """
 <mujoco>
   <worldbody>
     <camera name="eye" resolution="4 4"/>
-    <body name="b"> <joint name="j"/> <geom name="g" size="0.1"/> <site name="s"/>
+    <body name="b"> <joint name="j"/> <geom name="g" size="0.1" condim="4"/> <site name="s"/>
       <geom name="rock" type="mesh" mesh="rock" mass="0"/>
     </body>
   </worldbody>
@@ -64,10 +82,11 @@ MANY = """
   <tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>
   <actuator><motor name="m" joint="j"/><muscle name="muscle" joint="j" lengthrange="0 1"/></actuator>
   <sensor>
-    <user dim="2"/> <tendonpos tendon="t"/> <tendonvel tendon="t"/> <camprojection site="s" camera="eye"/>
+    <user dim="2"/> <tendonpos tendon="t"/> <tendonactuatorfrc tendon="t"/> <tendonvel tendon="t"/>
+    <camprojection site="s" camera="eye"/>
     <framepos objtype="camera" objname="eye"/> <framepos objtype="geom" objname="rock"/> <framepos objtype="geom" objname="g"/>
     <actuatorfrc actuator="muscle"/> <actuatorfrc actuator="m"/> <jointpos joint="j"/> <jointpos joint="j"/> <clock/>
-    <gyro site="s" interval="0.1"/>
+    <gyro site="s" interval="0.1" nsample="2"/> <contact data="found torque"/>
   </sensor>
 </mujoco>
 """
@@ -75,10 +94,21 @@ MANY = """
 
 def test_sensors_that_are_not_computed_are_listed_by_kind() -> None:
     d = fw.read(MANY)
-    assert dict(d.unused)["sensors"] == "1 user, 1 camprojection, 2 framepos, 1 tendonpos, 1 tendonvel"
-    assert dict(d.unused)["delays and rates of sensors"] == "1"
+    assert dict(d.unused)["sensors"] == "1 user, 1 framepos, 1 tendonactuatorfrc, 1 contact"
 
 
 def test_sensors_without_names_get_some_of_their_own() -> None:
     found = [s.name for s in fw.read(MANY).sensors]
-    assert found == ["g_framepos", "muscle_actuatorfrc", "m_actuatorfrc", "j_jointpos", "j_jointpos_2", "clock", "s_gyro"]
+    assert found == [
+        "t_tendonpos",
+        "t_tendonvel",
+        "s_camprojection",
+        "eye_framepos",
+        "g_framepos",
+        "muscle_actuatorfrc",
+        "m_actuatorfrc",
+        "j_jointpos",
+        "j_jointpos_2",
+        "clock",
+        "s_gyro",
+    ]

@@ -238,7 +238,8 @@ class _Elements:
         actuators = self.forces.actuators(names, self.names)
         drives = {a: actuator.name for a, actuator in actuators.items()}
         shapes, geoms = read_shapes(self.mujoco, self.model, drawings, self.names, self.file)
-        sensors = self._sensors(geoms, drives, other_sensors)
+        cameras = tuple(read_cameras(self.model, self.names))
+        sensors = self._sensors(geoms, drives, [c.name for c in cameras], other_sensors)
         integrator = self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower()
         description = Description(
             name,
@@ -250,7 +251,7 @@ class _Elements:
             (
                 *shapes.unused,
                 *counts,
-                *unused_of_sensors(self.model, other_sensors),
+                *unused_of_sensors(other_sensors),
                 *self.unsupported.listed(),
                 *self.forces.unused(),
                 *self.tendons.unused(),
@@ -275,16 +276,18 @@ class _Elements:
             integrator=integrator,
             impratio=float(self.model.opt.impratio),
             fluid=self._fluid(),
-            cameras=tuple(read_cameras(self.model, self.names)),
+            cameras=cameras,
             cone=self.mujoco.mjtCone(self.model.opt.cone).name.removeprefix("mjCONE_").lower(),
             sensors=sensors,
         )
         return without_sensors_across_loops(description)
 
-    def _sensors(self, geoms: dict[int, str], drives: dict[int, str], others: Counter[str]) -> tuple[Sensor, ...]:
+    def _sensors(
+        self, geoms: dict[int, str], drives: dict[int, str], cameras: list[str], others: Counter[str]
+    ) -> tuple[Sensor, ...]:
         sites = [self._site_name(i) for i in range(self.model.nsite)]
-        tendons = {t: name for t, name in enumerate(tendon_names(self.model)) if t not in self.tendons.levers}
-        known = SensedNames(self.names, sites, geoms, self.read_joints, drives, tendons, self.tendons.levers)
+        tendons = dict(enumerate(tendon_names(self.model)))
+        known = SensedNames(self.names, sites, geoms, self.read_joints, drives, tendons, self.tendons.levers, cameras)
         return read_sensors(self.mujoco, self.model, known, others)
 
     def _excluded(self) -> Iterator[tuple[str, str]]:

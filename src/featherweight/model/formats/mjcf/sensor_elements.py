@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement
 
-from ...types import WORLD, Contents, Sensed, SensedKind, Sensor, SensorKind
+from ...types import WORLD, ContactReduction, Contents, Sensed, SensedKind, Sensor, SensorInterpolation, SensorKind
 from ..urdf.numbers_written import written
 from .geom_elements import HALVES
 from .losses import Losses
 
 K = SensorKind
 ON_SITES = (
-    K.TOUCH, K.ACCELEROMETER, K.VELOCIMETER, K.GYRO, K.FORCE, K.TORQUE, K.MAGNETOMETER, K.RANGEFINDER,
+    K.TOUCH, K.ACCELEROMETER, K.VELOCIMETER, K.GYRO, K.FORCE, K.TORQUE, K.MAGNETOMETER,
 )  # fmt: skip
 BETWEEN = (K.DISTANCE, K.NORMAL, K.FROMTO)
 SUBTREES = (K.SUBTREECOM, K.SUBTREELINVEL, K.SUBTREEANGMOM)
-TAGS = {SensedKind.SITE: "site", SensedKind.GEOM: "geom", SensedKind.JOINT: "joint"}
+TAGS = {SensedKind.SITE: "site", SensedKind.GEOM: "geom", SensedKind.JOINT: "joint", SensedKind.CAMERA: "camera"}
 
 
 def write_sensors(root: Element, d: Contents, lost: Losses) -> None:
@@ -24,7 +24,7 @@ def write_sensors(root: Element, d: Contents, lost: Losses) -> None:
     there[SensedKind.TENDON] = {x.get("name") for x in root.iterfind("tendon/*")}
     there[SensedKind.ACTUATOR] = {x.get("name") for x in root.iterfind("actuator/*")}
     bodies = {None, *(x.get("name") for x in root.iter("body"))}
-    there |= {SensedKind.BODY: bodies, SensedKind.XBODY: bodies}
+    there |= {SensedKind.BODY: bodies, SensedKind.XBODY: bodies, SensedKind.SUBTREE: bodies}
     sites = {x.get("name"): x for x in root.iter("site")}
     fields = {s.field for s in d.sensors if s.kind is K.MAGNETOMETER}
     sensors = SubElement(root, "sensor")
@@ -37,6 +37,8 @@ def write_sensors(root: Element, d: Contents, lost: Losses) -> None:
         for key, value in {"cutoff": s.cutoff, "noise": s.noise}.items():
             if value:
                 element.set(key, written(value))
+        for key, words in _choices(s).items():
+            element.set(key, words)
         if s.zone is not None and (place := s.reference if s.kind is K.INSIDESITE else s.on) is not None:
             size = (f * x for f, x in zip(HALVES[s.zone.type], s.zone.size, strict=True))
             _give_volume(sites[place.name], str(s.zone.type), written(*size), s, lost)
@@ -56,9 +58,16 @@ def _give_volume(site: Element, kind: str, size: str, s: Sensor, lost: Losses) -
 
 def _ends(s: Sensor) -> dict[str, str]:
     """Attributes that say what a sensor is on, and relative to."""
+    if s.kind is K.CONTACT:
+        given = {k: x for k, x in ((1, s.on), (2, s.reference)) if x is not None}
+        return {_short(x) + ("" if x.kind is SensedKind.SITE else str(k)): x.name or WORLD for k, x in given.items()}
     if s.on is None:
         return {}
     name = s.on.name or WORLD
+    if s.kind is K.CAMPROJECTION and s.reference is not None:
+        return {"site": name, "camera": str(s.reference.name)}
+    if s.kind is K.RANGEFINDER:
+        return {str(s.on.kind): name}
     if s.kind in ON_SITES:
         return {"site": name}
     if s.kind in SUBTREES:
@@ -77,4 +86,22 @@ def _ends(s: Sensor) -> dict[str, str]:
 
 
 def _short(x: Sensed) -> str:
-    return "geom" if x.kind is SensedKind.GEOM else "body"
+    return "body" if x.kind in (SensedKind.BODY, SensedKind.XBODY) else str(x.kind)
+
+
+def _choices(s: Sensor) -> dict[str, str]:
+    """Attributes that say which data a sensor has, and when it measures."""
+    given = {"data": " ".join(s.data)} if s.data else {}
+    if s.slots != 1:
+        given["num"] = str(s.slots)
+    if s.reduction is not ContactReduction.NONE:
+        given["reduce"] = str(s.reduction)
+    if s.sampling is not None:
+        given["nsample"] = str(s.sampling.samples)
+        if s.sampling.interpolation is not SensorInterpolation.HOLD:
+            given["interp"] = str(s.sampling.interpolation)
+        if s.sampling.delay:
+            given["delay"] = written(s.sampling.delay)
+        if s.sampling.period:
+            given["interval"] = written(s.sampling.period, s.sampling.phase)
+    return given

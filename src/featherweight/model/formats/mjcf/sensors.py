@@ -9,7 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from ...types import JointType, Sensed, SensedKind, Sensor, SensorKind, SensorZone, Vector, as_vector
+from ...model_sensors import FIELDS, SIZES
+from ...types import (
+    ContactReduction,
+    JointType,
+    Sensed,
+    SensedKind,
+    Sensor,
+    SensorField,
+    SensorInterpolation,
+    SensorKind,
+    SensorSampling,
+    SensorZone,
+    Vector,
+    as_vector,
+)  # fmt: skip
 from ..xml import Names
 from .levers import Lever
 from .shapes import primitive
@@ -24,8 +38,9 @@ UNLIKE = {  # the ends of MuJoCo's constants that are not the elements' names
 }
 ZONES = ("SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX")
 LIMITS = (K.JOINTLIMITPOS, K.JOINTLIMITVEL, K.JOINTLIMITFRC)
+OF_ACTING_TENDONS = (K.TENDONACTUATORFRC, K.TENDONLIMITPOS, K.TENDONLIMITVEL, K.TENDONLIMITFRC)
 SENSORS = "sensors"  # that are not computed, in a report
-DELAYED = "delays and rates of sensors"
+REDUCTIONS, INTERPOLATIONS = tuple(ContactReduction), tuple(SensorInterpolation)  # in the order of MuJoCo's numbers
 
 
 def word(mujoco: Any, kind: int) -> str:
@@ -35,12 +50,11 @@ def word(mujoco: Any, kind: int) -> str:
 
 
 def take_unknown_sensors(mujoco: Any, spec: Any) -> Counter[str]:
-    """Take out of `spec` sensors of kinds that are not computed, and those on cameras and meshes; return their kinds."""
+    """Take out of `spec` sensors of kinds that are not computed, and those on meshes; return their kinds."""
     left_out: Counter[str] = Counter()
     for sensor in list(spec.sensors):
         kind = word(mujoco, int(sensor.type))
-        objects = {int(sensor.objtype), int(sensor.reftype)}
-        if kind in (*K,) and int(mujoco.mjtObj.mjOBJ_CAMERA) not in objects and not _on_mesh(mujoco, spec, sensor):
+        if kind in (*K,) and not _on_mesh(mujoco, spec, sensor):
             continue
         left_out[kind] += 1
         spec.delete(sensor)
@@ -50,8 +64,8 @@ def take_unknown_sensors(mujoco: Any, spec: Any) -> Counter[str]:
 def _on_mesh(mujoco: Any, spec: Any, sensor: Any) -> bool:
     """Whether a sensor is on the frame of a mesh, which MuJoCo moves to that of its inertia, or its volume is a mesh."""
     kinds, sites = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_SDF), int(mujoco.mjtObj.mjOBJ_SITE)
-    apart = word(mujoco, int(sensor.type)) in (K.DISTANCE, K.NORMAL, K.FROMTO)
-    zone = word(mujoco, int(sensor.type)) in (K.TOUCH, K.INSIDESITE)
+    apart = word(mujoco, int(sensor.type)) in (K.DISTANCE, K.NORMAL, K.FROMTO, K.CONTACT)
+    zone = word(mujoco, int(sensor.type)) in (K.TOUCH, K.INSIDESITE, K.CONTACT)
     for kind, name in ((int(sensor.objtype), sensor.objname), (int(sensor.reftype), sensor.refname)):
         if kind == int(mujoco.mjtObj.mjOBJ_GEOM) and not apart:
             if any(g.name == name and (g.type in kinds or g.meshname) for g in spec.geoms):
@@ -70,8 +84,9 @@ class SensedNames:
     geoms: Mapping[int, str]
     joints: Mapping[int, tuple[str, JointType]]
     actuators: Mapping[int, str]
-    tendons: Mapping[int, str]  # that are not those of one joint
-    levers: Mapping[int, Lever]  # of the others
+    tendons: Mapping[int, str]
+    levers: Mapping[int, Lever]  # of those of one joint
+    cameras: Sequence[str]
 
 
 def read_sensors(mujoco: Any, model: Any, known: SensedNames, left_out: Counter[str]) -> tuple[Sensor, ...]:
@@ -80,12 +95,14 @@ def read_sensors(mujoco: Any, model: Any, known: SensedNames, left_out: Counter[
     sensors = []
     for i in range(model.nsensor):
         kind = K(word(mujoco, int(model.sensor_type[i])))
-        on = _sensed(mujoco, known, int(model.sensor_objtype[i]), int(model.sensor_objid[i]))
-        reference = _sensed(mujoco, known, int(model.sensor_reftype[i]), int(model.sensor_refid[i]))
+        on = _sensed(mujoco, known, kind, int(model.sensor_objtype[i]), int(model.sensor_objid[i]))
+        reference = _sensed(mujoco, known, kind, int(model.sensor_reftype[i]), int(model.sensor_refid[i]))
         if on is LACKING or reference is LACKING or not _is_computed(mujoco, model, known, i, kind):
             left_out[str(kind)] += 1
             continue
-        site = {K.TOUCH: model.sensor_objid, K.INSIDESITE: model.sensor_refid}.get(kind)
+        within = {K.TOUCH: on, K.INSIDESITE: reference, K.CONTACT: on}.get(kind)
+        site = model.sensor_refid[i] if kind is K.INSIDESITE else model.sensor_objid[i]
+        has_zone = within is not None and within.kind is SensedKind.SITE
         name = model.sensor(i).name
         if not name:
             wish = f"{on.name}_{kind}" if on and on.name else str(kind)
@@ -98,8 +115,10 @@ def read_sensors(mujoco: Any, model: Any, known: SensedNames, left_out: Counter[
                 reference,
                 float(model.sensor_cutoff[i]),
                 float(model.sensor_noise[i]),
-                None if site is None else _zone(mujoco, model, int(site[i])),
+                _zone(mujoco, model, int(site)) if has_zone else None,
                 _magnetic(model) if kind is K.MAGNETOMETER else (0.0, 0.0, 0.0),
+                **_data(model, i, kind),
+                sampling=_sampling(model, i),
             )
         )
     return tuple(sensors)
@@ -109,16 +128,19 @@ LACKING = Sensed(SensedKind.SITE, "")
 """Something that a description lacks."""
 
 
-def _sensed(mujoco: Any, known: SensedNames, kind: int, number: int) -> Sensed | None:
+def _sensed(mujoco: Any, known: SensedNames, of: SensorKind, kind: int, number: int) -> Sensed | None:
     """Return the thing that a sensor is on, or relative to; None for nothing."""
     kinds = mujoco.mjtObj
     if kind == int(kinds.mjOBJ_UNKNOWN) or number < 0:
         return None
     if kind in (int(kinds.mjOBJ_BODY), int(kinds.mjOBJ_XBODY)):
-        named = SensedKind.BODY if kind == int(kinds.mjOBJ_BODY) else SensedKind.XBODY
+        whole = SensedKind.SUBTREE if of is K.CONTACT else SensedKind.XBODY
+        named = SensedKind.BODY if kind == int(kinds.mjOBJ_BODY) else whole
         return Sensed(named, known.bodies[number] if number else None)
     if kind == int(kinds.mjOBJ_SITE):
         return Sensed(SensedKind.SITE, known.sites[number])
+    if kind == int(kinds.mjOBJ_CAMERA):
+        return Sensed(SensedKind.CAMERA, known.cameras[number])
     joints = {j: name for j, (name, _) in known.joints.items()}
     for constant, named, names in (
         (kinds.mjOBJ_GEOM, SensedKind.GEOM, known.geoms),
@@ -134,12 +156,16 @@ def _sensed(mujoco: Any, known: SensedNames, kind: int, number: int) -> Sensed |
 def _is_computed(mujoco: Any, model: Any, known: SensedNames, i: int, kind: SensorKind) -> bool:
     """Whether a sensor of a kind that is computed is so, too."""
     number = int(model.sensor_objid[i])
+    if kind in OF_ACTING_TENDONS:
+        return number not in known.levers
     if kind is K.ACTUATORPOS:  # lengths of tendons may have an offset
         lever = known.levers.get(int(model.actuator_trnid[number, 0]))
         tendon = int(model.actuator_trntype[number]) == int(mujoco.mjtTrn.mjTRN_TENDON)
         return not tendon or lever is None or lever.offset == 0.0
-    if kind is K.RANGEFINDER:  # MuJoCo 4 has more data than distances
-        return int(model.sensor_dim[i]) == 1
+    if kind is K.CONTACT:  # later versions of MuJoCo may have more data, and torques against turning are not kept
+        torque = FIELDS[kind].index(SensorField.TORQUE)
+        chosen, turning = int(model.sensor_intprm[i][0]), np.concatenate([model.geom_condim, model.pair_dim]) > 3
+        return chosen < 1 << len(FIELDS[kind]) and not (chosen & 1 << torque and turning.any())
     if kind in LIMITS:
         return known.joints[number][1] in (JointType.REVOLUTE, JointType.PRISMATIC)
     if kind in (K.DISTANCE, K.NORMAL, K.FROMTO):
@@ -157,6 +183,31 @@ def _zone(mujoco: Any, model: Any, site: int) -> SensorZone:
     return SensorZone(kind, size)
 
 
+def _data(model: Any, i: int, kind: SensorKind) -> dict[str, Any]:
+    """Return the data of each contact or ray that a sensor has, and how contacts are chosen."""
+    known = FIELDS.get(kind, ())
+    if not known or not hasattr(model, "sensor_intprm"):  # MuJoCo 3.3.7 has no choice
+        return {}
+    chosen, reduction = int(model.sensor_intprm[i][0]), int(model.sensor_intprm[i][1])
+    data = tuple(f for k, f in enumerate(known) if chosen & 1 << k)
+    given: dict[str, Any] = {"data": () if data == known[:1] else data}
+    if kind is K.CONTACT:
+        size = sum(SIZES[f] for f in data)
+        given |= {"slots": int(model.sensor_dim[i]) // size, "reduction": REDUCTIONS[reduction]}
+    return given
+
+
+def _sampling(model: Any, i: int) -> SensorSampling | None:
+    """Return how a sensor is sampled, None where it measures at each instant; without samples MuJoCo does not delay."""
+    if not hasattr(model, "sensor_history") or not int(model.sensor_history[i][0]):
+        return None
+    samples, interpolation = (int(x) for x in model.sensor_history[i])
+    delay, (period, phase) = float(model.sensor_delay[i]), (float(x) for x in model.sensor_interval[i])
+    if not delay and not period:
+        return None  # samples that nothing reads
+    return SensorSampling(samples, delay, period, phase, INTERPOLATIONS[interpolation])
+
+
 def _magnetic(model: Any) -> Vector:
     return as_vector(model.opt.magnetic)
 
@@ -168,14 +219,7 @@ def sensed_bodies(mujoco: Any, model: Any) -> set[int]:
     return {int(number) for kinds, numbers in ends for kind, number in zip(kinds, numbers, strict=True) if kind == body}
 
 
-def unused_of_sensors(model: Any, left_out: Counter[str]) -> Iterator[tuple[str, str]]:
-    """Sensors that are not computed, by kind, and delays and rates, which are not simulated."""
+def unused_of_sensors(left_out: Counter[str]) -> Iterator[tuple[str, str]]:
+    """Sensors that are not computed, by kind."""
     if left_out:
         yield SENSORS, ", ".join(f"{count} {kind}" for kind, count in left_out.items())
-    if not model.nsensor:
-        return
-    nothing = np.zeros(model.nsensor)
-    fields = (getattr(model, name, nothing) for name in ("sensor_interval", "sensor_delay"))  # of later versions of MuJoCo
-    times = [np.asarray(x).reshape(model.nsensor, -1) for x in fields]
-    if slow := np.count_nonzero(np.concatenate(times, axis=1).any(axis=1)):
-        yield DELAYED, f"{slow}"

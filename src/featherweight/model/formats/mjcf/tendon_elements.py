@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...types import Pulley, Tendon, TendonPoint, TendonWrap, as_vector
 from ..robot_numbers import unlimited
 from ..xml import Names
@@ -23,11 +25,21 @@ def tendon_names(model: Any) -> list[str]:
 def read_tendons(tendons: Tendons, joints: Mapping[int, str], bodies: Sequence[str], source: str) -> tuple[Tendon, ...]:
     """Tendons that are not those of one joint; `joints` and `bodies` are names by number.
 
+    Those of one joint whose lengths sensors read are there, too, without what they do: the joint does it.
+
     Raises ModelError for negative stiffness, damping or friction.
     """
     names = tendon_names(tendons.model)
-    others = (t for t in range(tendons.model.ntendon) if t not in tendons.levers)
-    return tuple(_tendon(tendons, t, names[t], joints, bodies, source) for t in others)
+    every = (t for t in range(tendons.model.ntendon) if t not in tendons.levers or t in sensed_tendons(tendons))
+    found = {t: _tendon(tendons, t, names[t], joints, bodies, source) for t in every}
+    return tuple(Tendon(x.name, x.terms) if t in tendons.levers else x for t, x in found.items())
+
+
+def sensed_tendons(tendons: Tendons) -> set[int]:
+    """The tendons whose lengths and velocities sensors read, by MuJoCo's numbers."""
+    kinds, model = tendons.mujoco.mjtSensor, tendons.model
+    return {int(model.sensor_objid[i]) for kind in (kinds.mjSENS_TENDONPOS, kinds.mjSENS_TENDONVEL)
+            for i in np.flatnonzero(model.sensor_type == kind)}  # fmt: skip
 
 
 def _tendon(tendons: Tendons, t: int, name: str, joints: Mapping[int, str], bodies: Sequence[str], source: str) -> Tendon:

@@ -1,0 +1,124 @@
+"""Samples of sensors that are delayed, or that do not measure in each step: what MuJoCo keeps in `history`.
+
+A sensor keeps its last samples with their times: one of each step's beginning or, with a period, of the first step that begins
+when the period has passed. A reading at time t is that of the samples at t - delay, or the last one without a delay. Kinds that
+measure the last step (`OF_LAST_STEP`) read at its beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..model.model import ModelSensor
+from ..model.model_sensors import OF_LAST_STEP
+from ..model.types import SensorInterpolation, SensorSampling
+
+Array = np.ndarray[Any, np.dtype[Any]]
+ROUNDING = 1e-6  # of a step: what two times may differ by that are the same
+
+
+class SampledSensor:
+    """Samples of one sensor of many robots: times (robots, n) [s], ascending, and values (robots, n, dim)."""
+
+    def __init__(self, sensor: ModelSensor, sampling: SensorSampling, robots: int, step: float) -> None:
+        self.of_step, self.slice, self.step = sensor.kind in OF_LAST_STEP, sensor.slice, step
+        self.sampling, self.same = sampling, ROUNDING * step
+        self.times, self.values = np.zeros((robots, sampling.samples)), np.zeros((robots, sampling.samples, sensor.dim))
+        self.last = np.zeros(robots)  # [s] when the period began
+        self.held = np.zeros((robots, sensor.dim))  # the reading of the last step
+        self.has_held = np.zeros(robots, bool)
+
+    def begin(self, which: Any, time: float) -> None:
+        """Let robots have samples of zeros before `time`."""
+        n, step, period = self.sampling.samples, self.step, self.sampling.period
+        first = (self.sampling.phase or -period) if period else -step
+        ages = first - np.arange(n - 1, -1, -1) * (period or step)
+        self.times[which] = time + np.ceil(ages / step - ROUNDING) * step
+        self.last[which], self.values[which], self.has_held[which] = time + first, 0.0, False
+
+    def due(self, time: float) -> Array:
+        """Return which robots (robots,) take a sample in a step that begins at `time`."""
+        period = self.sampling.period
+        return self.last + period <= time + self.same if period else np.ones(len(self.last), bool)
+
+    def insert(self, time: float, value: Array, moved: Array) -> None:
+        """Take samples (robots, dim) of the robots that moved in a step from `time`, and are due."""
+        if self.sampling.delay:
+            self.held[moved] = self._at(time - self.sampling.delay)[moved]
+        due = self.due(time) & moved
+        self.last[due] += self.sampling.period
+        self.times[due] = np.concatenate([self.times[due, 1:], np.full((np.count_nonzero(due), 1), time)], axis=1)
+        self.values[due] = np.concatenate([self.values[due, 1:], value[due, None]], axis=1)
+        if not self.sampling.delay:
+            self.held[moved] = self.values[moved, -1]
+        self.has_held |= moved
+
+    def read(self, time: float, present: Array) -> Array:
+        """Return readings (robots, dim), where `present` is what the sensor measures without delay."""
+        if self.sampling.delay:
+            now = self._at(time - self.sampling.delay)
+        else:
+            now = np.where(self.due(time)[:, None], present, self.values[:, -1])
+        return np.where((self.of_step & self.has_held)[:, None], self.held, now)
+
+    def _at(self, time: float) -> Array:
+        """Return values (robots, dim) at a time, beyond all samples that of the nearest."""
+        times, n, robots = self.times, self.times.shape[1], np.arange(len(self.times))
+        after = (times < time - self.same).sum(axis=1)  # the first sample that is not before
+        high, low = np.minimum(after, n - 1), np.maximum(after - 1, 0)
+        exact = (after == n) | (after == 0) | (times[robots, high] <= time + self.same)
+        end, start = self.values[robots, high], self.values[robots, low]
+        how = self.sampling.interpolation
+        if how is SensorInterpolation.HOLD:
+            return np.asarray(np.where(exact[:, None], end, start))
+        span = np.where(exact, 1.0, times[robots, high] - times[robots, low])[:, None]
+        x = (time - times[robots, low])[:, None] / span
+        if how is SensorInterpolation.LINEAR:
+            return np.asarray(np.where(exact[:, None], end, start + x * (end - start)))
+        before, beyond = np.maximum(low - 1, 0), np.minimum(high + 1, n - 1)
+        slopes = [
+            np.where(there[:, None], (self.values[robots, b] - self.values[robots, a]) / self._span(a, b), 0.0)
+            for a, b, there in ((before, high, low > 0), (low, beyond, high < n - 1))
+        ]
+        cubes = (2.0 * x - 3.0) * x * x, x * (x - 1.0) ** 2, x * x * (x - 1.0)
+        between = start + cubes[0] * (start - end) + span * (cubes[1] * slopes[0] + cubes[2] * slopes[1])
+        return np.asarray(np.where(exact[:, None], end, between))
+
+    def _span(self, a: Array, b: Array) -> Array:
+        """Return the times (robots, 1) between samples, 1 where they are the same."""
+        robots = np.arange(len(self.times))
+        return np.asarray(np.where(a == b, 1.0, self.times[robots, b] - self.times[robots, a])[:, None])
+
+
+class SensorHistory:
+    """Samples of all sensors of a simulation that are sampled."""
+
+    def __init__(self, sensors: Sequence[ModelSensor], robots: int, step: float, time: float) -> None:
+        self.sensors = [s for s in sensors if s.sensor.sampling is not None]
+        self.sampled = [
+            SampledSensor(s, s.sensor.sampling, robots, step) for s in self.sensors if s.sensor.sampling is not None
+        ]
+        self.begin(slice(None), time)
+
+    def begin(self, which: Any, time: float) -> None:
+        """Let robots begin anew at a time."""
+        for x in self.sampled:
+            x.begin(which, time)
+
+    def due(self, time: float, of_step: bool) -> list[ModelSensor]:
+        """Return the sensors that take a sample in a step that begins at `time`, of the last step or of its beginning."""
+        pairs = zip(self.sensors, self.sampled, strict=True)
+        return [s for s, x in pairs if x.of_step is of_step and x.due(time).any()]
+
+    def insert(self, time: float, readings: Array, moved: Array) -> None:
+        """Take samples of readings (robots, nsensordata) of a step that began at `time`, which some robots took."""
+        for x in self.sampled:
+            x.insert(time, readings[:, x.slice], moved)
+
+    def delay(self, time: float, readings: Array) -> None:
+        """Put what sensors tell at `time` in the place of what they measure, readings (robots, nsensordata)."""
+        for x in self.sampled:
+            readings[:, x.slice] = x.read(time, readings[:, x.slice])
