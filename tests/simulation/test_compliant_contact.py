@@ -156,3 +156,15 @@ def test_what_is_not_there_says_so() -> None:
         fw.Simulation(robot, contact="soft")
     with pytest.raises(NotImplementedError, match="derivatives of a step with contacts that yield"):
         fw.Simulation(robot, contact="compliant").derivatives()
+
+
+WELDED = """<mujoco><option timestep="0.002" cone="elliptic"/><worldbody><geom type="plane" size="0 0 1"/>
+<body pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1" mass="1"/>
+<body pos=".5 0 0"><geom type="box" size=".1 .1 .1" mass="3" pos=".1 0 0"/>
+<body pos="0 .4 0"><geom size=".1" mass=".1"/></body></body></body></worldbody></mujoco>"""
+
+
+def test_links_that_are_fixed_to_others_yield_by_their_own_inverse_mass() -> None:
+    """MuJoCo takes that of the body of each geom, at its centre of mass: three bodies that are one in motion."""
+    _, _, away = beside_mujoco(WELDED, 300)
+    assert away.max() < 1e-9

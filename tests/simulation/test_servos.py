@@ -201,3 +201,24 @@ def test_actuators_that_make_no_sense_are_refused(fields: dict[str, Any], proble
 def test_what_is_not_simulated_is_reported(actuator: str, kind: str) -> None:
     robot = fw.load(MODEL.format(integrator="Euler", actuators=actuator))
     assert kind in robot.report()["actuators"]
+
+
+def test_sensors_of_actuators_have_their_whole_force() -> None:
+    """Friction and cogging of a motor too. Sensors of orientation servos, which have three numbers, are reported."""
+    sensors = """<sensor><actuatorfrc actuator="x"/><actuatorfrc actuator="plain"/><jointactuatorfrc joint="turn"/>
+      <actuatorpos actuator="x"/><actuatorvel actuator="x"/></sensor></mujoco>"""
+    actuators = BRISTLES["bristles and all"] + ORDINARY
+    text = MODEL.format(integrator="RK4", actuators=actuators).replace("</mujoco>", sensors)
+    robot, model = fw.load(text), mujoco.MjModel.from_xml_string(text)
+    data, sim, rng = mujoco.MjData(model), fw.Simulation(robot, 0.002, "rk4"), np.random.default_rng(7)
+    for _ in range(3):
+        data.ctrl[:] = rng.standard_normal(model.nu)
+        sim.reset(robot.random_configuration(rng), rng.standard_normal(robot.nv))
+        data.qpos[:], data.qvel[:] = fw.MujocoOrder(robot, model).state(sim.q, sim.v)
+        sim.activation = data.act[:] = rng.normal(0.0, 0.01, model.na)
+        sim.step(control=data.ctrl)
+        mujoco.mj_step(model, data)
+        np.testing.assert_allclose(sim.sensors()[:3], data.sensordata[:3], atol=1e-11)
+    turning = MODEL.format(integrator="RK4", actuators=CASES["orientation"])
+    robot = fw.load(turning.replace("</mujoco>", '<sensor><actuatorfrc actuator="x"/></sensor></mujoco>'))
+    assert robot.report()["sensors"] == "1 actuatorfrc"

@@ -206,6 +206,7 @@ class _Expansion:
             actuators=self.d.actuators,
             configurations=self.d.configurations,
             shape_links=tuple(self._link(s.body) for s in self.d.shapes),
+            link_centers=tuple((b.name, b.inertia.center) for b in self.d.bodies if b.name in {s.body for s in self.d.shapes}),
             disabled_collisions=tuple((self._link(a), self._link(b)) for a, b in self.d.disabled_collisions),
             contact_pairs=self.d.contact_pairs,
             neighbours=self.d.neighbours,

@@ -193,6 +193,7 @@ class Model:
     actuators: tuple[Actuator, ...] = ()
     configurations: tuple[Configuration, ...] = ()
     shape_links: tuple[str | None, ...] = ()  # the link of the file that each shape is on; None for the ground itself
+    link_centers: tuple[tuple[str, Vector], ...] = ()  # centres of mass of links with shapes, in their frames
     disabled_collisions: tuple[tuple[str | None, str | None], ...] = ()  # pairs of such links
     contact_pairs: tuple[ContactPair, ...] = ()
     neighbours: NeighbourRule = NeighbourRule.JOINED

@@ -25,9 +25,7 @@ def yielding_numbers(
     [1/kg] (candidates,) by which contacts yield that do not rub."""
     start, model = robot.start(), robot.model
     inverse = np.asarray(robot.inverse_mass_matrix(start))
-    of_bodies = weights_of_bodies(robot, start, touching.bodies, inverse)
-    bodies = touching.scene.body[touching.scene.pair[touching.pairs]]
-    weights = np.where(bodies >= 0, of_bodies[bodies], 0.0).sum(axis=1) if len(of_bodies) else np.zeros(len(bodies))
+    weights = weights_of_contacts(robot, start, touching, inverse)
     of_dofs, softness = weights_of_dofs(robot, forces, start, inverse), []
     held = {forces.rows - len(forces.held_rows) + k: x for k, x in enumerate(forces.held_rows)}
     for dof, friction in zip(rows.dof, rows.friction, strict=True):
@@ -47,14 +45,22 @@ def yielding_numbers(
     return contacts, numbers_of(softness, *alone, step), np.maximum(weights, IMMOVABLE)
 
 
-def weights_of_bodies(robot: Robot, q: Array, names: list[str], inverse: Array) -> Array:
-    """Return the inverse mass [1/kg] (bodies,) at q (nq,), at each body's centre of mass, the mean of three directions."""
+def weights_of_contacts(robot: Robot, q: Array, touching: TouchingScene, inverse: Array) -> Array:
+    """Return the inverse mass [1/kg] (candidates,) of what touches, the sum of both sides at q (nq,): of links of the file,
+    also of those that are fixed to others, at their own centres of mass, the mean of three directions."""
+    centers = {b.name: b.center for b in robot.bodies} | dict(robot.model.link_centers)
+    numbers = touching.scene.body[touching.scene.pair[touching.pairs]]
+    numbers = np.where(numbers[:, :1] < 0, numbers[:, ::-1], numbers)  # the world is the second
+    sides = [
+        [(link if link in centers else touching.bodies[b]) if b >= 0 else None for link, b in zip(links, pair, strict=True)]
+        for links, pair in zip(touching.links, numbers, strict=True)
+    ]
+    names = [*dict.fromkeys(name for pair in sides for name in pair if name is not None)]
     if not names:
-        return np.zeros(0)
-    bodies = {b.name: b for b in robot.bodies}
-    frames = [Frame(name, name, Pose(p=bodies[name].center)) for name in names]
-    J = np.asarray(robot.frame_jacobian(frames)(q))[:, :3]
-    return np.asarray(np.einsum("bij,jk,bik->b", J, inverse, J) / 3.0)
+        return np.zeros(len(sides))
+    J = np.asarray(robot.frame_jacobian([Frame(name, name, Pose(p=centers[name])) for name in names])(q))[:, :3]
+    of_links = dict(zip(names, np.einsum("bij,jk,bik->b", J, inverse, J) / 3.0, strict=True))
+    return np.array([sum(of_links[name] for name in pair if name is not None) for pair in sides])
 
 
 def weight_of_held(robot: Robot, q: Array, row: HeldRow, inverse: Array, of_dofs: Array) -> float:

@@ -291,11 +291,11 @@ class SensedRobots:
 
     @cached_property
     def drive_forces(self) -> Array:
-        """Forces (robots, nu) of the actuators in the last step, before their gears; zero without controls."""
+        """Forces (robots, drives) of the actuators' drives in the last step, before their gears; zero without controls."""
         forces, fleet = self.forces, self.fleet
         u = fleet.last_inputs().control
-        if u is None or not forces.nu:
-            return np.zeros((self.robots, forces.nu))
+        if u is None or not forces.parts:
+            return np.zeros((self.robots, len(forces.parts)))
         given = fleet.varied.drives if len(fleet.varied.drives) else forces.drives.values[None]
         drive, row, at = np.moveaxis(given, 1, 0), forces.drives.row, forces.drives.at
         then, S = self.then, forces.map(self.then.q)

@@ -215,7 +215,7 @@ def tendon_actuator_force(robots: SensedRobots, g: Group) -> Array:
     """The sum of forces of actuators along a tendon, before their gears, within its bounds."""
     result = np.zeros((robots.robots, len(g.sensors), 1))
     for k, s in enumerate(g.sensors):
-        on = [i for i, a in enumerate(robots.forces.actuators) if a.tendon == _name(s)]
+        on = [i for i, a in enumerate(robots.forces.parts) if a.tendon == _name(s)]
         force = sum((robots.drive_forces[:, i] for i in on), np.zeros(robots.robots))
         result[:, k, 0] = np.clip(force, *robots.robot.tendons[_name(s)].force)
     return result
@@ -262,7 +262,8 @@ def actuator_force(robots: SensedRobots, g: Group) -> Array:
             f"{robots.robot.name}: sensor {g.sensors[0].name!r} measures an actuator of the file, and the simulation was given "
             "others; leave out actuators=, or put them into the description"
         )
-    return np.asarray(robots.drive_forces[:, numbers, None])
+    drives = [np.flatnonzero(robots.forces.owner == k) for k in numbers]  # a motor has one for its friction
+    return np.stack([robots.drive_forces[:, i].sum(axis=1) for i in drives], axis=1)[..., None]
 
 
 def joint_actuator_force(robots: SensedRobots, g: Group) -> Array:
@@ -270,7 +271,7 @@ def joint_actuator_force(robots: SensedRobots, g: Group) -> Array:
     joints = {j.name: j for j in robots.robot.model.joints}
     result = np.zeros((robots.robots, len(g.sensors), 1))
     for k, s in enumerate(g.sensors):
-        on = [(i, a.gear) for i, a in enumerate(robots.forces.actuators) if a.joint == _name(s)]
+        on = [(i, a.gear) for i, a in enumerate(robots.forces.parts) if a.joint == _name(s) and a.at is None]
         effort = joints[_name(s)].effort or np.inf
         force = sum((gear * robots.drive_forces[:, i] for i, gear in on), np.zeros(robots.robots))
         force = force + robots.drives_along_lengths(joints[_name(s)].v_slice.start)
