@@ -65,7 +65,7 @@ def read_usd(file: RobotSource, options: Mapping[str, str]) -> Description:
         (
             *counted.unused,
             *stage.unsupported.listed(),
-            *stage.unused(g.prim for g in geometries),
+            *stage.unused(),
             *unused_inertias(bodies),
         ),
         frozenset(body.name for body in mechanism.virtual),

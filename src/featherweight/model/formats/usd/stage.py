@@ -30,7 +30,7 @@ ATTRIBUTES = "attributes that are not used"
 PHYSICS = "physics that is not used"
 OTHERS = "prims that are not used"
 OF_PHYSICS = ("Physics", "Physx", "Newton", "Mjc")  # how types of prims begin
-DRAWN = {"", "Xform", "Scope", "Material", "Shader", "NodeGraph", "GeomSubset", "Camera"}  # types of no account here
+DRAWN = {"", "Xform", "Scope", "Material", "Shader", "NodeGraph", "GeomSubset"}  # types of no account here
 READ = {"PhysicsScene", "PhysicsCollisionGroup"}
 NAMESPACES = ("physics", "drive", "limit", "state", "newton", "mjc")
 OF_SOLVERS = ("physxScene:", "newton:xpbd:", "newton:kamino:", "newton:vbd:", "newton:mpm:")
@@ -75,9 +75,9 @@ class Stage:
         traversed = Usd.TraverseInstanceProxies(Usd.PrimDefaultPredicate)
         self.prims = list(Usd.PrimRange.Stage(self.stage, traversed))
         for error in self.stage.GetCompositionErrors():
-            lost = getattr(error, "assetPath", "") or getattr(error, "resolvedAssetPath", "")
-            problem = f"a file that it refers to is not found: '{lost}'" if lost else f"it cannot be composed ({error})"
-            unsupported.refuse(file.name, problem, "supply it, or remove the reference")
+            unsupported.refuse(
+                file.name, f"USD cannot compose it ({error})", "supply the file that is not found, or correct the path"
+            )
         if not UsdGeom.StageHasAuthoredMetersPerUnit(self.stage):
             self.note("lengths without metersPerUnit", "read as centimetres")
         rigid = [p for p in self.prims if p.HasAPI(UsdPhysics.RigidBodyAPI)]
@@ -202,13 +202,12 @@ class Stage:
 
     # --- what is not used
 
-    def unused(self, shapes: Iterable[Prim]) -> Iterator[tuple[str, str]]:
-        """Yield kinds of what nothing has asked for or understood, and the prims that have it; `shapes` are geometries."""
-        drawn = set(shapes)
+    def unused(self) -> Iterator[tuple[str, str]]:
+        """Yield kinds of what nothing has asked for or understood, and the prims that have it."""
         attributes: dict[str, list[str]] = {}
         for prim in self.prims:
             kind, path = str(prim.GetTypeName()), str(prim.GetPath())
-            if not (kind in DRAWN | READ or prim in drawn or prim.IsA(UsdPhysics.Joint)):
+            if not (kind in DRAWN | READ or prim.IsA(UsdGeom.Gprim) or prim.IsA(UsdPhysics.Joint)):
                 self.note(PHYSICS if kind.startswith(OF_PHYSICS) else OTHERS, f"{kind} {path}")
             for attribute in prim.GetAuthoredAttributes():
                 name = attribute.GetName()
