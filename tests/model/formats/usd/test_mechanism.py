@@ -1,4 +1,4 @@
-"""Trees of joints in USD files: mass matrices and inverse dynamics are MuJoCo's, of whose compiled models the files are made."""
+"""Trees of joints in USD files: mass matrices and inverse dynamics are those of MuJoCo's models that they are made of."""
 
 from __future__ import annotations
 

@@ -14,8 +14,9 @@ from featherweight.robot.collision.shape_pairs import pairs_that_may_touch
 
 pytest.importorskip("pxr", reason="usd-core has no wheel for this Python or processor")
 
-from model.formats.usd.usd_text import body, joint, placed, prim, read  # noqa: E402
-from pxr import Gf, Usd, UsdPhysics  # noqa: E402
+from pxr import Gf, Usd, UsdPhysics
+
+from model.formats.usd.usd_text import body, joint, placed, prim, read
 
 COLLIDES = "PhysicsCollisionAPI"
 TURN = "0.9, 0.1, -0.3, 0.3"
@@ -239,9 +240,9 @@ def tensor(inertia: Any) -> np.ndarray:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-MASSES = ("", "float physics:mass = 5", "float physics:density = 3", "float physics:mass = 5\npoint3f physics:centerOfMass = (1, 2, 3)",
-          "float3 physics:diagonalInertia = (1, 2, 2.5)\nquatf physics:principalAxes = (0.5, 0.5, -0.5, 0.5)",
-          "point3f physics:centerOfMass = (1, 2, 3)")  # fmt: skip
+CENTER = "point3f physics:centerOfMass = (1, 2, 3)"
+MOMENTS = "float3 physics:diagonalInertia = (1, 2, 2.5)\nquatf physics:principalAxes = (0.5, 0.5, -0.5, 0.5)"
+MASSES = ("", "float physics:mass = 5", "float physics:density = 3", f"float physics:mass = 5\n{CENTER}", MOMENTS, CENTER)
 
 
 @pytest.mark.parametrize("of_body", MASSES)

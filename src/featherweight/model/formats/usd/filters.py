@@ -11,10 +11,10 @@ from dataclasses import replace
 from itertools import combinations, combinations_with_replacement, product
 
 from ...types import Shape
-from .mechanism import Mechanism
+from .mechanism import UsdMechanism
 from .schemas import Usd, UsdPhysics
 from .shapes import Geometry
-from .stage import Prim, Stage
+from .stage import Prim, UsdStage
 
 MOST = 31  # classes, whose bits all formats can hold
 LinkPair = tuple[str | None, str | None]
@@ -23,7 +23,7 @@ LinkPair = tuple[str | None, str | None]
 class Filters:
     """The filters of a stage: pairs of links, and shapes with the bits of their classes."""
 
-    def __init__(self, stage: Stage, geometries: Sequence[Geometry], mechanism: Mechanism) -> None:
+    def __init__(self, stage: UsdStage, geometries: Sequence[Geometry], mechanism: UsdMechanism) -> None:
         self.stage, self.geometries, self.mechanism = stage, geometries, mechanism
         self.colliders = [g for g in geometries if g.collider is not None]
         self.links: dict[frozenset[str | None], LinkPair] = {}

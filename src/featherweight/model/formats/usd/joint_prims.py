@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...types import Actuator, ModelError, Pose, Vector, scale
 from ..robot_numbers import ordered_limits, rotation_by_quaternion, unlimited
 from .schemas import UsdPhysics
-from .stage import AXES, DEGREE, Affine, Prim, Stage
+from .stage import AXES, DEGREE, Affine, Prim, UsdStage
 
 DEGREES_OF_FREEDOM = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")  # in the order in which they move
 SWING = "swing limits of ball joints"
@@ -38,7 +38,7 @@ class JointPrim(NamedTuple):
     excluded: bool = False
 
 
-def read_joint(stage: Stage, prim: Prim) -> JointPrim | None:
+def read_joint(stage: UsdStage, prim: Prim) -> JointPrim | None:
     """Return a joint; None for one that is disabled, leaves everything free, or is left out."""
     where = stage.where(prim)
     if not stage.value(prim, "physics:jointEnabled", True):
@@ -59,7 +59,7 @@ def read_joint(stage: Stage, prim: Prim) -> JointPrim | None:
     return JointPrim(prim, where, (ends[0], ends[1]), (frames[0], frames[1]), freedoms, excluded)
 
 
-def _frame(stage: Stage, prim: Prim, k: int, target: Prim | None, where: str) -> Pose:
+def _frame(stage: UsdStage, prim: Prim, k: int, target: Prim | None, where: str) -> Pose:
     """Return the joint's frame in the body of one of its ends."""
     identity = Affine(Pose().R, (0.0, 0.0, 0.0))
     split = (identity if target is None else stage.in_body(target)).split()
@@ -74,7 +74,7 @@ def _frame(stage: Stage, prim: Prim, k: int, target: Prim | None, where: str) ->
 # --- degrees of freedom
 
 
-def _freedoms(stage: Stage, prim: Prim, where: str) -> tuple[Freedom, ...]:
+def _freedoms(stage: UsdStage, prim: Prim, where: str) -> tuple[Freedom, ...]:
     if prim.IsA(UsdPhysics.FixedJoint):
         return ()
     if prim.IsA(UsdPhysics.SphericalJoint):
@@ -101,7 +101,7 @@ def _freedoms(stage: Stage, prim: Prim, where: str) -> tuple[Freedom, ...]:
     return tuple(found)
 
 
-def _limited(stage: Stage, freedom: Freedom, ends: list[float], where: str) -> Freedom:
+def _limited(stage: UsdStage, freedom: Freedom, ends: list[float], where: str) -> Freedom:
     unit = DEGREE if freedom.turns else stage.meter
     lower, upper = ordered_limits(unlimited(ends[0]), unlimited(ends[1]), where)
     return freedom._replace(lower=lower * unit, upper=upper * unit)
@@ -115,7 +115,7 @@ def _instances(prim: Prim, schema: str) -> set[str]:
 # --- forces and drives
 
 
-def passive_numbers(stage: Stage, joint: JointPrim, freedom: Freedom) -> dict[str, Any]:
+def passive_numbers(stage: UsdStage, joint: JointPrim, freedom: Freedom) -> dict[str, Any]:
     """Return armature, damping, friction and greatest velocity of a degree of freedom, as in `Joint`."""
     prim, axis = joint.prim, f"{OF_AXES}:{freedom.tag}"
     force = stage.torque if freedom.turns else stage.force
@@ -145,7 +145,7 @@ class Drive(NamedTuple):
     effort: float
 
 
-def read_drive(stage: Stage, joint: JointPrim, freedom: Freedom, name: str) -> Drive | None:
+def read_drive(stage: UsdStage, joint: JointPrim, freedom: Freedom, name: str) -> Drive | None:
     """Return the drive of a degree of freedom, of a joint of this name; None without one.
 
     Its control is the target of the position, that of the velocity without stiffness, and the force without damping, too.
@@ -178,7 +178,7 @@ def read_drive(stage: Stage, joint: JointPrim, freedom: Freedom, name: str) -> D
     return Drive(Actuator(name, name, gain=gain, bias=bias, force=(-most, most)), target, most)
 
 
-class Mimic(NamedTuple):
+class UsdMimic(NamedTuple):
     """A degree of freedom that follows another: factor × that + offset [rad, m]."""
 
     leader: Prim
@@ -187,13 +187,13 @@ class Mimic(NamedTuple):
     offset: float
 
 
-def read_mimic(stage: Stage, joint: JointPrim, freedom: Freedom) -> Mimic | None:
+def read_mimic(stage: UsdStage, joint: JointPrim, freedom: Freedom) -> UsdMimic | None:
     """Return what a degree of freedom follows, by Newton's or PhysX's schema; None for one that follows nothing."""
     prim, unit = joint.prim, DEGREE if freedom.turns else stage.meter
     leader = stage.target(prim, "newton:mimicJoint")
     if leader is not None and stage.value(prim, "newton:mimicEnabled", True):
         factor, offset = stage.number(prim, "newton:mimicCoef1", 1.0), stage.number(prim, "newton:mimicCoef0", 0.0)
-        return Mimic(leader, None, factor, offset * unit)
+        return UsdMimic(leader, None, factor, offset * unit)
     own = (
         [freedom.tag]
         if freedom.tag in DEGREES_OF_FREEDOM
@@ -205,16 +205,16 @@ def read_mimic(stage: Stage, joint: JointPrim, freedom: Freedom) -> Mimic | None
             space = f"physxMimicJoint:{tag}"
             axis = stage.value(prim, f"{space}:referenceJointAxis", "")
             gearing, offset = (stage.number(prim, f"{space}:{key}", x) for key, x in (("gearing", 1.0), ("offset", 0.0)))
-            return Mimic(leader, axis if leader.GetTypeName() == "PhysicsJoint" else None, -gearing, -offset * unit)
+            return UsdMimic(leader, axis if leader.GetTypeName() == "PhysicsJoint" else None, -gearing, -offset * unit)
     return None
 
 
-def keeps_apart(stage: Stage, joint: JointPrim) -> bool:
+def keeps_apart(stage: UsdStage, joint: JointPrim) -> bool:
     """Whether the bodies of a joint do not touch."""
     return not stage.value(joint.prim, "physics:collisionEnabled", False)
 
 
-def stacks(stage: Stage, joint: JointPrim) -> bool:
+def stacks(stage: UsdStage, joint: JointPrim) -> bool:
     """Whether several joints of the same two bodies move one after another (newton:jointsAddMobility)."""
     prim: Any = joint.prim
     while prim and not prim.IsPseudoRoot():

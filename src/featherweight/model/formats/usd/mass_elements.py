@@ -16,7 +16,7 @@ from ....spatial.ordered import total
 from ...types import Body, ModelError, Pose, Shape, ShapeType, add, as_matrix, as_vector, rotate, scale
 from ..robot_numbers import inertia_at, rotation_by_quaternion
 from .schemas import UsdPhysics
-from .stage import Prim, Stage
+from .stage import Prim, UsdStage
 
 WATER = 1000.0  # [kg/m³] of colliders without density, as UsdPhysics has it
 WITHOUT_DENSITY = "colliders without density, taken as 1000 kg/m³"
@@ -40,7 +40,7 @@ class Solid(NamedTuple):
     moments: tuple[float, ...]
 
 
-def read_body(stage: Stage, prim: Prim, colliders: Sequence[Collider]) -> Body:
+def read_body(stage: UsdStage, prim: Prim, colliders: Sequence[Collider]) -> Body:
     """Return a body with its inertia. Raises ModelError for one that is not given and cannot be computed."""
     name, where = stage.names[str(prim.GetPath())], stage.where(prim)
     weighs = not stage.value(prim, "physxRigidBody:disableGravity", False)
@@ -77,7 +77,7 @@ def read_body(stage: Stage, prim: Prim, colliders: Sequence[Collider]) -> Body:
     return Body(name, inertia_at(Pose(turn or Pose().R, center), mass or sum_mass, moments, where), turn, floats)
 
 
-def _positive(stage: Stage, prim: Prim, name: str) -> float:
+def _positive(stage: UsdStage, prim: Prim, name: str) -> float:
     """A mass or density, for which zero means that it is not given."""
     x = stage.number(prim, name, 0.0)
     if not 0.0 <= x < math.inf:
@@ -85,7 +85,7 @@ def _positive(stage: Stage, prim: Prim, name: str) -> float:
     return x
 
 
-def _moments(stage: Stage, prim: Prim, where: str) -> tuple[list[float] | None, Any]:
+def _moments(stage: UsdStage, prim: Prim, where: str) -> tuple[list[float] | None, Any]:
     """Moments in the axes of a rotation, or in the body's where that is None; no moments where they are not given."""
     unit = stage.kilogram * stage.meter**2
     full = stage.value(prim, "newton:inertia", ())
@@ -105,7 +105,7 @@ def _moments(stage: Stage, prim: Prim, where: str) -> tuple[list[float] | None, 
     return [x, 0.0, 0.0, y, 0.0, z], turn
 
 
-def _colliders_inertia(stage: Stage, density: float, colliders: Sequence[Collider]) -> tuple[float, Any, list[float]]:
+def _colliders_inertia(stage: UsdStage, density: float, colliders: Sequence[Collider]) -> tuple[float, Any, list[float]]:
     """Return mass, centre, and moments about that, of a body's colliders."""
     parts = []
     for c in colliders:
@@ -144,7 +144,7 @@ def _of_point(r: tuple[float, float, float]) -> list[float]:
     return [y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y]
 
 
-def _solid(stage: Stage, collider: Collider) -> Solid:
+def _solid(stage: UsdStage, collider: Collider) -> Solid:
     s = collider.shape
     match s.type:
         case ShapeType.BOX:
@@ -167,7 +167,7 @@ def _solid(stage: Stage, collider: Collider) -> Solid:
     return Solid(volume, inertia.center, inertia.rotational)
 
 
-def _mesh_solid(stage: Stage, collider: Collider) -> Solid:
+def _mesh_solid(stage: UsdStage, collider: Collider) -> Solid:
     """Sum of tetrahedra from a point of the mesh to its triangles."""
     shape = collider.shape
     R, p = np.array(shape.placement.R), np.array(shape.placement.p)

@@ -41,7 +41,7 @@ from ..urdf.loop_elements import loop_turns
 from ..xml import Names
 from .joint_prims import DRIVES, Freedom, JointPrim, keeps_apart, passive_numbers, read_drive, read_joint, read_mimic, stacks
 from .schemas import UsdPhysics
-from .stage import Stage
+from .stage import UsdStage
 
 CLOSE = 1e-4  # [m, rad] by which bodies lie off their joints that are where these have them
 ZERO = 1e-6  # [m, rad] of coordinates that single precision leaves of zero
@@ -50,10 +50,10 @@ LOST = "limits, forces and drives of joints that close loops"
 Ends = tuple[str | None, str | None]
 
 
-class Mechanism:
+class UsdMechanism:
     """The joints of a stage; the ground is None."""
 
-    def __init__(self, stage: Stage, mimic: str) -> None:
+    def __init__(self, stage: UsdStage, mimic: str) -> None:
         self.stage, self.mimic = stage, mimic
         self.joints: list[Joint] = []
         self.loops: list[Loop] = []

@@ -13,10 +13,10 @@ from ..robot_source import RobotSource
 from ..unsupported import Unsupported
 from .filters import Filters
 from .mass_elements import read_body
-from .mechanism import Mechanism
+from .mechanism import UsdMechanism
 from .schemas import UsdGeom, UsdPhysics
 from .shapes import counted_shapes, is_site, read_shapes
-from .stage import AXES, Stage
+from .stage import AXES, UsdStage
 
 EARTH = 9.81  # [m/s²], unless given
 
@@ -34,11 +34,11 @@ def read_usd(file: RobotSource, options: Mapping[str, str]) -> Description:
     not there, damaged numbers, and what is not supported (unless `unsupported` is "report": missing references, distance
     joints, and colliders that are no shapes here); `ImportError` without usd-core; `OSError` for a file that is not there.
     """
-    stage = Stage(file, Unsupported(options.get("unsupported", REFUSE)))
+    stage = UsdStage(file, Unsupported(options.get("unsupported", REFUSE)))
     if not stage.bodies:
         raise ModelError(f"{file.name}: no prim has an enabled PhysicsRigidBodyAPI; apply it to each link of the robot")
     geometries = read_shapes(stage)
-    mechanism = Mechanism(stage, options.get("mimic", FOLLOW))
+    mechanism = UsdMechanism(stage, options.get("mimic", FOLLOW))
     couplings = mechanism.couplings()
     filters = Filters(stage, geometries, mechanism)
     bodies = [
@@ -80,7 +80,7 @@ def read_usd(file: RobotSource, options: Mapping[str, str]) -> Description:
     )
 
 
-def _frames(stage: Stage, bodies: list[Body]) -> Iterator[Frame]:
+def _frames(stage: UsdStage, bodies: list[Body]) -> Iterator[Frame]:
     sites = [p for p in stage.prims if is_site(stage, p)]
     names = stage.short_names(sites, (b.name for b in bodies))
     for prim in sites:
@@ -90,7 +90,7 @@ def _frames(stage: Stage, bodies: list[Body]) -> Iterator[Frame]:
         yield Frame(names[str(prim.GetPath())], stage.body_name(prim), split[0])
 
 
-def _scene(stage: Stage) -> tuple[Vector, float | None]:
+def _scene(stage: UsdStage) -> tuple[Vector, float | None]:
     """Return gravity [m/s²] and the time step [s] of the first physics scene."""
     down = scale(-1.0, AXES[str(UsdGeom.GetStageUpAxis(stage.stage))])
     scenes = [p for p in stage.prims if p.IsA(UsdPhysics.Scene)]

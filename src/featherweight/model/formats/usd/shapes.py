@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...types import Color, ModelError, Pose, Shape, ShapeType
+from ....spatial.ordered import product
+from ...types import Color, ModelError, Pose, Shape, ShapeType, transpose
 from ..geometry import Shapes, shapes_of_file
 from ..sdf.shapes import CONES, cone_pyramid
 from ..urdf.loop_elements import along_z
 from .mass_elements import Collider
 from .schemas import Usd, UsdGeom, UsdPhysics, UsdShade
-from .stage import AXES, SHEARED, Prim, Stage
+from .stage import AXES, SHEARED, Prim, UsdStage
 
 ROUND = ("Sphere", "Cylinder", "Capsule", "Cone")
 KINDS = ("Cube", "Plane", "Mesh", *ROUND)
@@ -31,7 +32,7 @@ class Geometry(NamedTuple):
     collider: Collider | None
 
 
-def read_shapes(stage: Stage) -> list[Geometry]:
+def read_shapes(stage: UsdStage) -> list[Geometry]:
     """Return the geometries of a stage, in its order."""
     prims = [p for p in stage.prims if p.IsA(UsdGeom.Gprim) and not is_site(stage, p)]
     names = stage.short_names(prims)
@@ -39,18 +40,18 @@ def read_shapes(stage: Stage) -> list[Geometry]:
     return [geometry for geometry in found if geometry is not None]
 
 
-def counted_shapes(stage: Stage, geometries: list[Geometry]) -> Shapes:
+def counted_shapes(stage: UsdStage, geometries: list[Geometry]) -> Shapes:
     """Return the shapes, and in words what of them is not used."""
     cones = sum(str(g.prim.GetTypeName()) == "Cone" for g in geometries)
     return shapes_of_file((g.shape for g in geometries), Counter({CONES: cones}), stage.file.folder, stage.file.packages)
 
 
-def is_site(stage: Stage, prim: Prim) -> bool:
+def is_site(stage: UsdStage, prim: Prim) -> bool:
     """Whether a prim marks a frame, and is neither drawn nor touched."""
     return any(stage.has_schema(prim, schema) for schema in ("NewtonSiteAPI", "MjcSiteAPI"))
 
 
-def _geometry(stage: Stage, prim: Prim, name: str) -> Geometry | None:
+def _geometry(stage: UsdStage, prim: Prim, name: str) -> Geometry | None:
     where, kind = stage.where(prim), str(prim.GetTypeName())
     owner = _collider_owner(stage, prim)
     imageable = UsdGeom.Imageable(prim)
@@ -84,7 +85,7 @@ def _geometry(stage: Stage, prim: Prim, name: str) -> Geometry | None:
     return Geometry(prim, shape, collider)
 
 
-def _collider_owner(stage: Stage, prim: Prim) -> Prim | None:
+def _collider_owner(stage: UsdStage, prim: Prim) -> Prim | None:
     """Return the prim whose enabled CollisionAPI makes this one a collider: itself, or one above it that is no geometry."""
     body, above = stage.body_of(prim), prim
     while above and not above.IsPseudoRoot():
@@ -101,7 +102,7 @@ def _collider_owner(stage: Stage, prim: Prim) -> Prim | None:
 Formed = tuple[ShapeType, tuple[float, ...], Pose, dict[str, Any]]
 
 
-def _form(stage: Stage, prim: Prim, kind: str, where: str) -> Formed | None:
+def _form(stage: UsdStage, prim: Prim, kind: str, where: str) -> Formed | None:
     """Return type, size [m] and placement of a shape, and the arrays of a mesh; None for one that is left out."""
     affine = stage.in_body(prim)
     split = affine.split()
@@ -111,7 +112,7 @@ def _form(stage: Stage, prim: Prim, kind: str, where: str) -> Formed | None:
             return None
         points, faces = found
         if split is None:  # sheared: its vertices are put in the body's frame
-            points, split = points @ np.array(affine.A).T, (Pose(p=affine.p), (1.0, 1.0, 1.0))
+            points, split = product(points, transpose(affine.A)), (Pose(p=affine.p), (1.0, 1.0, 1.0))
         return ShapeType.MESH, split[1], split[0], {"vertices": points, "faces": faces}
     if split is None:
         stage.unsupported.refuse(where, "its axes are sheared, or its scale is zero", "make it a mesh")
@@ -147,13 +148,13 @@ def _same(*scales: float) -> bool:
     return max(scales) - min(scales) <= SHEARED * max(scales)
 
 
-def _cone(stage: Stage, prim: Prim) -> tuple[Any, Any]:
+def _cone(stage: UsdStage, prim: Prim) -> tuple[Any, Any]:
     radius, height = (stage.meter * stage.number(prim, key, default) for key, default in (("radius", 1.0), ("height", 2.0)))
     points, faces = cone_pyramid(radius, height)
-    return points @ np.array(along_z(AXES[stage.value(prim, "axis", "Z")])).T, faces
+    return product(points, transpose(along_z(AXES[stage.value(prim, "axis", "Z")]))), faces
 
 
-def _mesh(stage: Stage, prim: Prim, where: str) -> tuple[Any, Any] | None:
+def _mesh(stage: UsdStage, prim: Prim, where: str) -> tuple[Any, Any] | None:
     """Return points [m] and triangles: faces of more corners are fans."""
     mesh = UsdGeom.Mesh(prim)
     points, counts, corners = (
@@ -184,7 +185,7 @@ def _material(prim: Prim, purpose: str) -> Prim | None:
     return material.GetPrim() if material else None
 
 
-def _surface(stage: Stage, owner: Prim, material: Prim | None) -> dict[str, Any]:
+def _surface(stage: UsdStage, owner: Prim, material: Prim | None) -> dict[str, Any]:
     """Return friction and margin of a collider; without a physics material it has no friction of its own."""
     found: dict[str, Any] = {}
     margin = stage.meter * stage.number(owner, "newton:contactMargin", 0.0)
@@ -202,7 +203,7 @@ def _surface(stage: Stage, owner: Prim, material: Prim | None) -> dict[str, Any]
     return found | {"friction": dynamic}
 
 
-def _color(stage: Stage, prim: Prim) -> Color | None:
+def _color(stage: UsdStage, prim: Prim) -> Color | None:
     """Return the colour of the surface that a material has, or that the geometry displays."""
     opacity = _first(UsdGeom.Gprim(prim).GetDisplayOpacityAttr().Get())
     shown = _first(UsdGeom.Gprim(prim).GetDisplayColorAttr().Get())

@@ -57,7 +57,7 @@ class Affine(NamedTuple):
         return Pose(transpose((x, y, z)), self.p), as_vector(round(s, 12) for s in lengths)
 
 
-class Stage:
+class UsdStage:
     """An opened stage, with its rigid bodies in the file's order and all that it holds and nothing uses."""
 
     def __init__(self, file: RobotSource, unsupported: Unsupported) -> None:
