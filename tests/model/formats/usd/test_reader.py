@@ -229,6 +229,13 @@ def test_excluded_joints_close_loops_rather_than_others(tmp_path: Path) -> None:
     assert dict(d.unused) == {"limits, forces and drives of joints that close loops": "/r/first"}
 
 
+def test_two_joints_of_the_same_bodies_hold_at_once_and_are_listed(tmp_path: Path) -> None:
+    d = read(ARM + HINGE + joint("Spherical", "ball", "b", "a"), tmp_path)
+    assert [loop.name for loop in d.loops] == ["ball"]
+    assert dict(d.unused) == {"joints of two bodies that have another joint, with which they hold at once": "/r/ball"}
+    assert built(d).nv == 1
+
+
 def test_a_four_bar_linkage_moves_as_one(tmp_path: Path) -> None:
     """A parallelogram: its coupler keeps its direction."""
     z, up = 'uniform token physics:axis = "Z"\n', "point3f physics:localPos{} = ({}, {}, 0)\n"
@@ -319,8 +326,12 @@ def test_mimic_joints_follow_others(text: str, tmp_path: Path) -> None:
     assert d.couplings == () and dict(d.unused) == {"couplings": "mimic of /r/k, taken as independent"}
     with pytest.raises(fw.ModelError, match="</r/k>: it mimics another joint"):
         read(inside, tmp_path, mimic="refuse")
+    with pytest.raises(fw.ModelError, match=r"</r/k>: .* is infinite"):
+        read(inside.replace("= -2", "= inf").replace("= 2\n", "= inf\n"), tmp_path)
     with pytest.raises(fw.ModelError, match="</r/ground>"):
         read(inside.replace("Joint = </r/j>", "Joint = </r/ground>"), tmp_path)
+    with pytest.raises(fw.ModelError, match="</r/k>: it mimics </r/j>, and not both slide"):
+        read(inside.replace("PhysicsRevoluteJoint", "PhysicsPrismaticJoint", 1), tmp_path)
 
 
 def test_sites_are_frames(tmp_path: Path) -> None:
@@ -341,7 +352,7 @@ def test_sites_are_frames(tmp_path: Path) -> None:
         (ARM + joint("Revolute", "j", "a", "a"), "</r/j>: it joins body 'a' to itself"),
         (ARM + joint("Revolute", "j", "a", "", "rel physics:body1 = [</r/a>, </r/b>]"),
          "</r/j>: physics:body1 has 2 targets"),
-        (ARM + joint("Revolute", "j", "a", "b", "float physics:lowerLimit = 1\nfloat physics:upperLimit = -1"), "</r/j>: the lower"),
+        (ARM + joint("Revolute", "j", "a", "b", "float physics:lowerLimit = 1\nfloat physics:upperLimit = -1"), "</r/j>: the"),
         (ARM + joint("Revolute", "j", "a", "b", 'uniform token physics:axis = "W"'), "</r/j>: its axis is 'W'"),
         (ARM + joint("Revolute", "j", "a", "b", "quatf physics:localRot0 = (0, 0, 0, 0)"), "</r/j>: the quaternion is zero"),
         (ARM + joint("Revolute", "j", "a", "b", "float newton:armature = -1"), "</r/j>: newton:armature is -1"),
@@ -360,6 +371,16 @@ def test_what_cannot_be_is_refused_by_prim(inside: str, words: str, tmp_path: Pa
     with pytest.raises(fw.ModelError) as caught:
         read(inside, tmp_path)
     assert words in str(caught.value) and str(tmp_path / "robot.usda") in str(caught.value)
+
+
+def test_units_and_axes_of_the_world_are_checked(tmp_path: Path) -> None:
+    for meta, words in (
+        ("metersPerUnit = 0", "metersPerUnit and kilogramsPerUnit are not from"),
+        ("metersPerUnit = 1\nkilogramsPerUnit = 1e300", "metersPerUnit and kilogramsPerUnit are not from"),
+        ('metersPerUnit = 1\nupAxis = "W"', "its upAxis is 'W'"),
+    ):
+        with pytest.raises(fw.ModelError, match=words):
+            read(ARM + HINGE, tmp_path, meta)
 
 
 def test_damaged_and_missing_files(tmp_path: Path) -> None:

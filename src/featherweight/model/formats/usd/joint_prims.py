@@ -54,7 +54,6 @@ def read_joint(stage: UsdStage, prim: Prim) -> JointPrim | None:
         raise ModelError(f"{where}: it joins {what} to itself; correct its body0 or body1")
     frames = [_frame(stage, prim, k, targets[k], where) for k in (0, 1)]
     freedoms = _freedoms(stage, prim, where)
-    stage.value(prim, "physics:collisionEnabled")
     excluded = bool(stage.value(prim, "physics:excludeFromArticulation", False))
     return JointPrim(prim, where, (ends[0], ends[1]), (frames[0], frames[1]), freedoms, excluded)
 
@@ -83,11 +82,9 @@ def _freedoms(stage: UsdStage, prim: Prim, where: str) -> tuple[Freedom, ...]:
         return tuple(Freedom(f"rot{letter}", True, axis) for letter, axis in AXES.items())
     for schema, tag in ((UsdPhysics.RevoluteJoint, "angular"), (UsdPhysics.PrismaticJoint, "linear")):
         if prim.IsA(schema):
-            letter = stage.value(prim, "physics:axis", "X")
-            if letter not in AXES:
-                raise ModelError(f"{where}: its axis is '{letter}'; use X, Y or Z")
+            axis = stage.axis(prim, "physics:axis", "X")
             ends = [stage.number(prim, f"physics:{key}Limit", -x) for key, x in (("lower", math.inf), ("upper", -math.inf))]
-            return (_limited(stage, Freedom(tag, tag == "angular", AXES[letter]), ends, where),)
+            return (_limited(stage, Freedom(tag, tag == "angular", axis), ends, where),)
     limited = _instances(prim, "PhysicsLimitAPI")
     found = []
     for tag in DEGREES_OF_FREEDOM:
@@ -172,17 +169,18 @@ def read_drive(stage: UsdStage, joint: JointPrim, freedom: Freedom, name: str) -
     )
     gain, bias, target = 1.0, (0.0, 0.0, 0.0), 0.0
     if kp:
-        gain, bias, target = kp, (kd * velocity, -kp, -kd), position
+        gain, bias, target = kp, (kd * velocity, -kp, 0.0 - kd), position
     elif kd:
         gain, bias, target = kd, (0.0, 0.0, -kd), velocity
     return Drive(Actuator(name, name, gain=gain, bias=bias, force=(-most, most)), target, most)
 
 
 class UsdMimic(NamedTuple):
-    """A degree of freedom that follows another: factor × that + offset [rad, m]."""
+    """A degree of freedom that follows another: factor × that + offset [rad, m]. Tags are None for a joint's only one."""
 
+    tag: str | None
     leader: Prim
-    leader_tag: str | None  # None for the only one
+    leader_tag: str | None
     factor: float
     offset: float
 
@@ -192,8 +190,8 @@ def read_mimic(stage: UsdStage, joint: JointPrim, freedom: Freedom) -> UsdMimic 
     prim, unit = joint.prim, DEGREE if freedom.turns else stage.meter
     leader = stage.target(prim, "newton:mimicJoint")
     if leader is not None and stage.value(prim, "newton:mimicEnabled", True):
-        factor, offset = stage.number(prim, "newton:mimicCoef1", 1.0), stage.number(prim, "newton:mimicCoef0", 0.0)
-        return UsdMimic(leader, None, factor, offset * unit)
+        factor, offset = stage.finite(prim, "newton:mimicCoef1", 1.0), stage.finite(prim, "newton:mimicCoef0", 0.0)
+        return UsdMimic(None, leader, None, factor, offset * unit)
     own = (
         [freedom.tag]
         if freedom.tag in DEGREES_OF_FREEDOM
@@ -204,8 +202,10 @@ def read_mimic(stage: UsdStage, joint: JointPrim, freedom: Freedom) -> UsdMimic 
         if leader is not None:
             space = f"physxMimicJoint:{tag}"
             axis = stage.value(prim, f"{space}:referenceJointAxis", "")
-            gearing, offset = (stage.number(prim, f"{space}:{key}", x) for key, x in (("gearing", 1.0), ("offset", 0.0)))
-            return UsdMimic(leader, axis if leader.GetTypeName() == "PhysicsJoint" else None, -gearing, -offset * unit)
+            gearing, offset = (stage.finite(prim, f"{space}:{key}", x) for key, x in (("gearing", 1.0), ("offset", 0.0)))
+            return UsdMimic(
+                freedom.tag, leader, axis if leader.GetTypeName() == "PhysicsJoint" else None, -gearing, -offset * unit
+            )
     return None
 
 

@@ -91,9 +91,9 @@ def _moments(stage: UsdStage, prim: Prim, where: str) -> tuple[list[float] | Non
     full = stage.value(prim, "newton:inertia", ())
     diagonal = stage.value(prim, "physics:diagonalInertia", (0.0, 0.0, 0.0))
     axes = stage.value(prim, "physics:principalAxes", (0.0, 0.0, 0.0, 0.0))
+    if len(full) not in (0, 6):
+        raise ModelError(f"{where}: newton:inertia has {len(full)} numbers; give 6")
     if full:
-        if len(full) != 6:
-            raise ModelError(f"{where}: newton:inertia has {len(full)} numbers; give 6")
         xx, yy, zz, xy, xz, yz = (unit * x for x in full)
         return [xx, xy, xz, yy, yz, zz], None
     if not any(diagonal):

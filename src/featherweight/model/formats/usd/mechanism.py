@@ -43,9 +43,10 @@ from .joint_prims import DRIVES, Freedom, JointPrim, keeps_apart, passive_number
 from .schemas import UsdPhysics
 from .stage import UsdStage
 
-CLOSE = 1e-4  # [m, rad] by which bodies lie off their joints that are where these have them
-ZERO = 1e-6  # [m, rad] of coordinates that single precision leaves of zero
+CLOSE = 1e-4  # [m, rad], the largest distance of a body from where its joint puts it
+ZERO = 1e-6  # [m, rad], the largest coordinate that rounding to single precision leaves of zero
 APART = "joints whose bodies lie elsewhere in the file, and start at zero"
+SEVERAL = "joints of two bodies that have another joint, with which they hold at once"
 LOST = "limits, forces and drives of joints that close loops"
 Ends = tuple[str | None, str | None]
 
@@ -98,6 +99,7 @@ class UsdMechanism:
         """Joints that each join two bodies, or several that do so one after another."""
         edges: list[list[JointPrim]] = []
         stacked: dict[Ends, list[JointPrim]] = {}
+        seen: set[frozenset[str | None]] = set()
         for joint in self.read:
             if len(joint.freedoms) == 6:
                 continue
@@ -108,6 +110,9 @@ class UsdMechanism:
                 stacked[joint.ends] = edge = [joint]
             else:
                 edge = [joint]
+                if frozenset(joint.ends) in seen:
+                    self.stage.note(SEVERAL, str(joint.prim.GetPath()))
+            seen.add(frozenset(joint.ends))
             edges.append(edge)
         return edges
 
@@ -162,15 +167,14 @@ class UsdMechanism:
         yield from (name for _, name in bodies)
 
     def _follow(self, start: str | None, around: Mapping[str | None, list[list[JointPrim]]]) -> None:
-        stack, seen = [start], {start}
+        stack = [start]
         while stack:
             parent = stack.pop()
             outward = []
             for edge in around.get(parent, ()):
                 ends = edge[0].ends
                 child = ends[1] if ends[0] == parent else ends[0]
-                if child is not None and child not in seen and child not in self._placed:
-                    seen.add(child)
+                if child is not None and child not in self._placed:
                     self._add_edge(edge, parent, child)
                     outward.append(child)
             stack += reversed(outward)
@@ -228,7 +232,8 @@ class UsdMechanism:
             kind = JointType.SPHERICAL if freedoms else JointType.FIXED
             return Joint(name, kind, parent, child, placement, anchor=frame.p if freedoms else Pose().p, **numbers)
         one = freedoms[0]
-        self._by_prim.setdefault((str(joint.prim.GetPath()), None), name)
+        if len(joint.freedoms) == 1:
+            self._by_prim[str(joint.prim.GetPath()), None] = name
         self._by_prim[str(joint.prim.GetPath()), one.tag] = name
         drive = read_drive(self.stage, joint, one, name)
         if drive is not None:
@@ -277,9 +282,9 @@ class UsdMechanism:
         for joint in self.read:
             for freedom in joint.freedoms:
                 mimic = read_mimic(self.stage, joint, freedom)
-                follower = self._by_prim.get((str(joint.prim.GetPath()), freedom.tag))
                 if mimic is None:
                     continue
+                follower = self._by_prim.get((str(joint.prim.GetPath()), mimic.tag))
                 if self.mimic == REFUSE:
                     remedy = 'load with mimic="follow", or with mimic="independent" to let the joint move by itself'
                     raise ModelError(f"{joint.where}: it mimics another joint; {remedy}")
@@ -287,11 +292,9 @@ class UsdMechanism:
                     self.independent.append(str(joint.prim.GetPath()))
                     continue
                 leader = self._by_prim.get((str(mimic.leader.GetPath()), mimic.leader_tag))
-                kinds = {j.name: j.type for j in self.joints}
-                if leader is None or follower is None or any(kinds[n].nv != 1 for n in (leader, follower)):
-                    problem = (
-                        f"it mimics <{mimic.leader.GetPath()}>, and one of them has not one degree of freedom, or closes a loop"
-                    )
+                slides = {j.name: j.type is JointType.PRISMATIC for j in self.joints if j.type.nv == 1}
+                if leader not in slides or follower not in slides or slides[leader] is not slides[follower]:
+                    problem = f"it mimics <{mimic.leader.GetPath()}>, and not both slide, or turn about one axis, in the tree"
                     raise ModelError(f'{joint.where}: {problem}; correct it, or load with mimic="independent"')
                 row = {leader: exact(mimic.factor), CONSTANT: exact(mimic.offset), follower: Fraction(-1)}
                 row = {key: x for key, x in row.items() if x}

@@ -92,7 +92,10 @@ def _frames(stage: UsdStage, bodies: list[Body]) -> Iterator[Frame]:
 
 def _scene(stage: UsdStage) -> tuple[Vector, float | None]:
     """Return gravity [m/s²] and the time step [s] of the first physics scene."""
-    down = scale(-1.0, AXES[str(UsdGeom.GetStageUpAxis(stage.stage))])
+    up = str(UsdGeom.GetStageUpAxis(stage.stage))
+    if up not in AXES:
+        raise ModelError(f"{stage.file.name}: its upAxis is '{up}'; use Y or Z")
+    down = scale(-1.0, AXES[up])
     scenes = [p for p in stage.prims if p.IsA(UsdPhysics.Scene)]
     stage.note_prims("physics scenes but for the first", scenes[1:])
     if not scenes:

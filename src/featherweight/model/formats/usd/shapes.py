@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....spatial.ordered import product
-from ...types import Color, ModelError, Pose, Shape, ShapeType, transpose
+from ...types import Color, ModelError, Pose, Shape, ShapeType, dot, transpose
 from ..geometry import Shapes, shapes_of_file
 from ..sdf.shapes import CONES, cone_pyramid
 from ..urdf.loop_elements import along_z
 from .mass_elements import Collider
 from .schemas import Usd, UsdGeom, UsdPhysics, UsdShade
-from .stage import AXES, SHEARED, Prim, UsdStage
+from .stage import SHEARED, Prim, UsdStage
 
 ROUND = ("Sphere", "Cylinder", "Capsule", "Cone")
 KINDS = ("Cube", "Plane", "Mesh", *ROUND)
@@ -128,12 +128,12 @@ def _form(stage: UsdStage, prim: Prim, kind: str, where: str) -> Formed | None:
         return (
             (ShapeType.SPHERE, (r * x,), pose, {}) if _same(x, y, z) else (ShapeType.ELLIPSOID, (r * x, r * y, r * z), pose, {})
         )
-    axis = stage.value(prim, "axis", "Z")
-    pose = pose @ Pose(along_z(AXES[axis]))
+    axis = stage.axis(prim, "axis", "Z")
+    pose = pose @ Pose(along_z(axis))
     if kind == "Plane":
         return ShapeType.PLANE, (), pose, {}
-    along = {"X": x, "Y": y, "Z": z}.pop(axis)
-    across = [s for letter, s in zip("XYZ", (x, y, z), strict=True) if letter != axis]
+    along = dot(axis, (x, y, z))
+    across = [s for s, here in zip((x, y, z), axis, strict=True) if not here]
     capsule = kind == "Capsule"
     if not _same(*across, *([along] if capsule else [])):
         round_one = f"a {kind.lower()} with scales ({x:g}, {y:g}, {z:g}) is none any more"
@@ -151,7 +151,7 @@ def _same(*scales: float) -> bool:
 def _cone(stage: UsdStage, prim: Prim) -> tuple[Any, Any]:
     radius, height = (stage.meter * stage.number(prim, key, default) for key, default in (("radius", 1.0), ("height", 2.0)))
     points, faces = cone_pyramid(radius, height)
-    return product(points, transpose(along_z(AXES[stage.value(prim, "axis", "Z")]))), faces
+    return product(points, transpose(along_z(stage.axis(prim, "axis", "Z")))), faces
 
 
 def _mesh(stage: UsdStage, prim: Prim, where: str) -> tuple[Any, Any] | None:

@@ -25,6 +25,7 @@ Prim = Any  # pxr has no types
 DEGREE = math.pi / 180.0
 AXES: dict[str, Vector] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 SHEARED = 1e-6  # cosine between axes that are not perpendicular, and relative difference of scales
+UNITS = 1e9  # the largest unit of length [m] or mass [kg], and the reciprocal of the smallest
 LISTED = 5  # paths of a kind in a report
 ATTRIBUTES = "attributes that are not used"
 PHYSICS = "physics that is not used"
@@ -65,8 +66,10 @@ class UsdStage:
         self.stage = _opened(file)
         self.meter = float(UsdGeom.GetStageMetersPerUnit(self.stage))
         self.kilogram = float(UsdPhysics.GetStageKilogramsPerUnit(self.stage))
-        if not (self.meter > 0.0 and self.kilogram > 0.0):
-            raise ModelError(f"{file.name}: metersPerUnit and kilogramsPerUnit must be positive; correct them")
+        if not all(1.0 / UNITS <= unit <= UNITS for unit in (self.meter, self.kilogram)):
+            raise ModelError(
+                f"{file.name}: metersPerUnit and kilogramsPerUnit are not from {1 / UNITS:g} to {UNITS:g}; correct them"
+            )
         self.force = self.kilogram * self.meter
         self.torque = self.force * self.meter
         self.notes: dict[str, dict[str, None]] = {}
@@ -131,6 +134,20 @@ class UsdStage:
         if math.isnan(x):
             raise ModelError(f"{self.where(prim)}: {name} is not a number; correct it")
         return x
+
+    def finite(self, prim: Prim, name: str, default: float) -> float:
+        """Return a number that is neither NaN nor infinite."""
+        x = self.number(prim, name, default)
+        if math.isinf(x):
+            raise ModelError(f"{self.where(prim)}: {name} is infinite; correct it")
+        return x
+
+    def axis(self, prim: Prim, name: str, default: str) -> Vector:
+        """Return the axis that a letter stands for."""
+        letter = self.value(prim, name, default)
+        if letter not in AXES:
+            raise ModelError(f"{self.where(prim)}: its axis is '{letter}'; use X, Y or Z")
+        return AXES[letter]
 
     def target(self, prim: Prim, name: str) -> Prim | None:
         """Return the prim that a relationship names; None for one without targets."""
