@@ -70,6 +70,14 @@ def test_what_is_no_shape_here_is_refused_or_left_out(kind: str, inside: str, tm
         assert read(body("a", prim(kind, "g", inside, COLLIDES)), tmp_path, unsupported="report").shapes == ()
 
 
+@pytest.mark.parametrize(("kind", "name"), [("Cube", "size"), ("Sphere", "radius"), ("Cylinder", "height"), ("Cone", "radius")])
+@pytest.mark.parametrize("number", ["-1", "0", "inf"])
+def test_lengths_are_positive(kind: str, name: str, number: str, tmp_path: Path) -> None:
+    with pytest.raises(fw.ModelError, match=f"</r/a/g>: (its )?{name} is"):
+        one_shape(kind, f"double {name} = {number}", tmp_path)
+    assert one_shape("Capsule", "double height = 0", tmp_path).size == (0.5, 0.0)
+
+
 TETRAHEDRON = """point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
 int[] faceVertexCounts = [3, 3, 3, 3]
 int[] faceVertexIndices = [0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3]

@@ -68,8 +68,7 @@ def _geometry(stage: UsdStage, prim: Prim, name: str) -> Geometry | None:
     if formed is None:
         return None
     form, size, placement, more = formed
-    material = None
-    hull = False
+    material, hull = None, False
     if owner is not None:
         material = _material(prim, "physics")
         more |= _surface(stage, owner, material)
@@ -119,12 +118,11 @@ def _form(stage: UsdStage, prim: Prim, kind: str, where: str) -> Formed | None:
         return None
     pose, scales = split
     x, y, z = (abs(s) for s in scales)
-    meter = stage.meter
     if kind == "Cube":
-        edge = meter * stage.number(prim, "size", 2.0)
+        edge = _length(stage, prim, "size", 2.0)
         return ShapeType.BOX, (x * edge, y * edge, z * edge), pose, {}
     if kind == "Sphere":
-        r = meter * stage.number(prim, "radius", 1.0)
+        r = _length(stage, prim, "radius", 1.0)
         return (
             (ShapeType.SPHERE, (r * x,), pose, {}) if _same(x, y, z) else (ShapeType.ELLIPSOID, (r * x, r * y, r * z), pose, {})
         )
@@ -139,9 +137,17 @@ def _form(stage: UsdStage, prim: Prim, kind: str, where: str) -> Formed | None:
         round_one = f"a {kind.lower()} with scales ({x:g}, {y:g}, {z:g}) is none any more"
         stage.unsupported.refuse(where, round_one, "scale it alike across its axis" + (" and along it" if capsule else ""))
         return None
-    radius = meter * across[0] * stage.number(prim, "radius", 0.5 if capsule else 1.0)
-    height = meter * along * stage.number(prim, "height", 1.0 if capsule else 2.0)
+    radius = across[0] * _length(stage, prim, "radius", 0.5 if capsule else 1.0)
+    height = along * _length(stage, prim, "height", 1.0 if capsule else 2.0, zero=capsule)
     return (ShapeType.CAPSULE if capsule else ShapeType.CYLINDER), (radius, height), pose, {}
+
+
+def _length(stage: UsdStage, prim: Prim, name: str, default: float, zero: bool = False) -> float:
+    """Return a positive length [m], or zero where that may be."""
+    x = stage.finite(prim, name, default)
+    if x < 0.0 or (x == 0.0 and not zero):
+        raise ModelError(f"{stage.where(prim)}: its {name} is {x:g}; give a positive number")
+    return stage.meter * x
 
 
 def _same(*scales: float) -> bool:
@@ -149,7 +155,7 @@ def _same(*scales: float) -> bool:
 
 
 def _cone(stage: UsdStage, prim: Prim) -> tuple[Any, Any]:
-    radius, height = (stage.meter * stage.number(prim, key, default) for key, default in (("radius", 1.0), ("height", 2.0)))
+    radius, height = (_length(stage, prim, key, default) for key, default in (("radius", 1.0), ("height", 2.0)))
     points, faces = cone_pyramid(radius, height)
     return product(points, transpose(along_z(stage.axis(prim, "axis", "Z")))), faces
 
