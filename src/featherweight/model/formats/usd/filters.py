@@ -14,7 +14,7 @@ from ...types import Shape
 from .mechanism import UsdMechanism
 from .schemas import Usd, UsdPhysics
 from .shapes import Geometry
-from .stage import Prim, UsdStage
+from .stage import Prim, UsdStage, path_of
 
 MOST = 31  # classes, whose bits all formats can hold
 LinkPair = tuple[str | None, str | None]
@@ -56,7 +56,7 @@ class Filters:
 
     def _articulation(self, prim: Prim) -> list[str]:
         """Return the bodies below the root of an articulation, and all that are connected with them."""
-        names = {str(b.GetPath()): self.stage.names[str(b.GetPath())] for b in self.stage.bodies}
+        names = {path_of(b): self.stage.names[path_of(b)] for b in self.stage.bodies}
         below = {name for path, name in names.items() if f"{path}/".startswith(f"{prim.GetPath()}/")}
         below |= {end for j in self.mechanism.read if j.prim == prim for end in j.ends if end}
         trees = {self.mechanism.tree_of(name) for name in below}
@@ -86,7 +86,7 @@ class Filters:
             return shapes
         if len(classes) > MOST:
             for prim in groups:
-                self.stage.note("filters of single colliders, of more kinds than 31", str(prim.GetPath()))
+                self.stage.note("filters of single colliders, of more kinds than 31", path_of(prim))
             return shapes
         touched = {
             a: sum(1 << n for n, b in enumerate(classes) if not any(frozenset((i, j)) in forbidden for i in a for j in b))

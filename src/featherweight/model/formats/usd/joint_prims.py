@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...types import Actuator, ModelError, Pose, Vector, scale
 from ..robot_numbers import ordered_limits, rotation_by_quaternion, unlimited
 from .schemas import UsdPhysics
-from .stage import AXES, DEGREE, Affine, Prim, UsdStage
+from .stage import AXES, DEGREE, Affine, Prim, UsdStage, path_of
 
 DEGREES_OF_FREEDOM = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")  # in the order in which they move
 SWING = "swing limits of ball joints"
@@ -42,7 +42,7 @@ def read_joint(stage: UsdStage, prim: Prim) -> JointPrim | None:
     """Return a joint; None for one that is disabled, leaves everything free, or is left out."""
     where = stage.where(prim)
     if not stage.value(prim, "physics:jointEnabled", True):
-        stage.note("joints that are disabled", str(prim.GetPath()))
+        stage.note("joints that are disabled", path_of(prim))
         return None
     if prim.IsA(UsdPhysics.DistanceJoint) or "distance" in _instances(prim, "PhysicsLimitAPI"):
         stage.unsupported.refuse(where, "limits of the distance of bodies are not supported", "disable the joint")
@@ -78,7 +78,7 @@ def _freedoms(stage: UsdStage, prim: Prim, where: str) -> tuple[Freedom, ...]:
         return ()
     if prim.IsA(UsdPhysics.SphericalJoint):
         if any(stage.number(prim, f"physics:coneAngle{k}Limit", -1.0) >= 0.0 for k in (0, 1)):
-            stage.note(SWING, str(prim.GetPath()))
+            stage.note(SWING, path_of(prim))
         return tuple(Freedom(f"rot{letter}", True, axis) for letter, axis in AXES.items())
     for schema, tag in ((UsdPhysics.RevoluteJoint, "angular"), (UsdPhysics.PrismaticJoint, "linear")):
         if prim.IsA(schema):
@@ -94,7 +94,7 @@ def _freedoms(stage: UsdStage, prim: Prim, where: str) -> tuple[Freedom, ...]:
         if ends[0] < ends[1]:  # else it is locked
             found.append(_limited(stage, Freedom(tag, tag.startswith("rot"), AXES[tag[-1]]), ends, where))
     if sum(f.turns for f in found) == 3 and any(math.isfinite(x) for f in found if f.turns for x in (f.lower, f.upper)):
-        stage.note(SWING, str(prim.GetPath()))
+        stage.note(SWING, path_of(prim))
     return tuple(found)
 
 

@@ -16,7 +16,7 @@ from ....spatial.ordered import total
 from ...types import Body, ModelError, Pose, Shape, ShapeType, add, as_matrix, as_vector, rotate, scale
 from ..robot_numbers import inertia_at, rotation_by_quaternion
 from .schemas import UsdPhysics
-from .stage import Prim, UsdStage
+from .stage import Prim, UsdStage, path_of
 
 WATER = 1000.0  # [kg/m³] of colliders without density, as UsdPhysics has it
 WITHOUT_DENSITY = "colliders without density, taken as 1000 kg/m³"
@@ -42,7 +42,7 @@ class Solid(NamedTuple):
 
 def read_body(stage: UsdStage, prim: Prim, colliders: Sequence[Collider]) -> Body:
     """Return a body with its inertia. Raises ModelError for one that is not given and cannot be computed."""
-    name, where = stage.names[str(prim.GetPath())], stage.where(prim)
+    name, where = stage.names[path_of(prim)], stage.where(prim)
     weighs = not stage.value(prim, "physxRigidBody:disableGravity", False)
     floats = float(stage.value(prim, "mjc:body:gravcomp", 0.0)) if weighs else 1.0
     given = prim.HasAPI(UsdPhysics.MassAPI)
@@ -60,7 +60,7 @@ def read_body(stage: UsdStage, prim: Prim, colliders: Sequence[Collider]) -> Bod
     sum_mass, sum_center, sum_moments = _colliders_inertia(stage, density, colliders)
     if sum_mass == 0.0:
         if mass == 0.0 and moments is None:
-            stage.note(MASSLESS, str(prim.GetPath()))
+            stage.note(MASSLESS, path_of(prim))
             return Body(name, gravity_compensation=floats)
         if mass == 0.0 or moments is None:
             lacks = "its mass is not given" if mass == 0.0 else "its diagonalInertia is not given"
@@ -120,7 +120,7 @@ def _colliders_inertia(stage: UsdStage, density: float, colliders: Sequence[Coll
             of_material = c.material is not None and c.material.HasAPI(UsdPhysics.MaterialAPI)
             rho = rho or density or (unit * _positive(stage, c.material, "physics:density") if of_material else 0.0)
             if not rho:
-                stage.note(WITHOUT_DENSITY, str(c.prim.GetPath()))
+                stage.note(WITHOUT_DENSITY, path_of(c.prim))
             mass = (rho or WATER) * solid.volume
         if stage.value(c.prim, "newton:massModel", "solid") != "solid":
             problem = "the mass of its shell (newton:massModel) is not supported"

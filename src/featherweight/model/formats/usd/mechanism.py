@@ -41,7 +41,7 @@ from ..urdf.loop_elements import loop_turns
 from ..xml import Names
 from .joint_prims import DRIVES, Freedom, JointPrim, keeps_apart, passive_numbers, read_drive, read_joint, read_mimic, stacks
 from .schemas import UsdPhysics
-from .stage import UsdStage
+from .stage import UsdStage, path_of
 
 CLOSE = 1e-4  # [m, rad], the largest distance of a body from where its joint puts it
 ZERO = 1e-6  # [m, rad], the largest coordinate that rounding to single precision leaves of zero
@@ -68,7 +68,7 @@ class UsdMechanism:
         self._above: dict[str, str | None] = {}
         self._equations: dict[str, Equation] = {}
         self._by_prim: dict[tuple[str, str | None], str] = {}
-        self._poses = {stage.names[str(b.GetPath())]: stage.pose(b) for b in stage.bodies}
+        self._poses = {stage.names[path_of(b)]: stage.pose(b) for b in stage.bodies}
         self.read = [j for p in stage.prims if p.IsA(UsdPhysics.Joint) and (j := read_joint(stage, p)) is not None]
         self._short = stage.short_names(j.prim for j in self.read)
         self._names = Names([*self._short.values(), *stage.names.values()])
@@ -85,7 +85,7 @@ class UsdMechanism:
         return solve_couplings([*self._equations.values()], JointMarks({}, (), ()))
 
     def name(self, joint: JointPrim) -> str:
-        return self._short[str(joint.prim.GetPath())]
+        return self._short[path_of(joint.prim)]
 
     def tree_of(self, body: str) -> str:
         """Return the body that carries all that this one is connected with by joints, from below the ground."""
@@ -111,7 +111,7 @@ class UsdMechanism:
             else:
                 edge = [joint]
                 if frozenset(joint.ends) in seen:
-                    self.stage.note(SEVERAL, str(joint.prim.GetPath()))
+                    self.stage.note(SEVERAL, path_of(joint.prim))
             seen.add(frozenset(joint.ends))
             edges.append(edge)
         return edges
@@ -120,7 +120,7 @@ class UsdMechanism:
         """The edges of the tree, and those that close loops."""
         kinematic = [p for p in self.stage.bodies if self.stage.value(p, "physics:kinematicEnabled", False)]
         self.stage.note_prims("kinematic bodies, which stay where they are", kinematic)
-        self.held = [self.stage.names[str(p.GetPath())] for p in kinematic]
+        self.held = [self.stage.names[path_of(p)] for p in kinematic]
         self.tree = dict.fromkeys(self.held, None)
         closing = []
         for edge in sorted(edges, key=lambda e: (e[0].excluded, None not in e[0].ends)):
@@ -160,7 +160,7 @@ class UsdMechanism:
 
     def _roots(self, edges: list[list[JointPrim]]) -> Iterator[str]:
         """Bodies by how good roots they are: roots of articulations, those that are nobody's body1, and any others."""
-        bodies = [(b, self.stage.names[str(b.GetPath())]) for b in self.stage.bodies]
+        bodies = [(b, self.stage.names[path_of(b)]) for b in self.stage.bodies]
         children = {edge[0].ends[1] for edge in edges}
         yield from (name for b, name in bodies if b.HasAPI(UsdPhysics.ArticulationRootAPI))
         yield from (name for _, name in bodies if name not in children)
@@ -226,15 +226,15 @@ class UsdMechanism:
             numbers = passive_numbers(self.stage, joint, freedom)
         if len(freedoms) != 1:
             for freedom in freedoms:
-                self._by_prim[str(joint.prim.GetPath()), freedom.tag] = name
+                self._by_prim[path_of(joint.prim), freedom.tag] = name
                 if drive := read_drive(self.stage, joint, freedom, name):
                     self.stage.note(DRIVES, f"{freedom.tag} of the ball joint {joint.prim.GetPath()}")
             kind = JointType.SPHERICAL if freedoms else JointType.FIXED
             return Joint(name, kind, parent, child, placement, anchor=frame.p if freedoms else Pose().p, **numbers)
         one = freedoms[0]
         if len(joint.freedoms) == 1:
-            self._by_prim[str(joint.prim.GetPath()), None] = name
-        self._by_prim[str(joint.prim.GetPath()), one.tag] = name
+            self._by_prim[path_of(joint.prim), None] = name
+        self._by_prim[path_of(joint.prim), one.tag] = name
         drive = read_drive(self.stage, joint, one, name)
         if drive is not None:
             self.actuators.append(drive.actuator)
@@ -253,7 +253,7 @@ class UsdMechanism:
         motion = zero.inverse() @ above.inverse() @ self._poses[child]
         expected, coordinates = _coordinates(made[0], motion) if len(made) == 1 else (Pose(), ())
         if _distance(expected, motion) > CLOSE:
-            self.stage.note(APART, str(joint.prim.GetPath()))
+            self.stage.note(APART, path_of(joint.prim))
         elif coordinates:
             self.start[made[0].name] = coordinates
 
@@ -272,7 +272,7 @@ class UsdMechanism:
         drives = [read_drive(self.stage, joint, f, "") for f in joint.freedoms]
         ranged = any(abs(x) < math.inf for f in joint.freedoms for x in (f.lower, f.upper))
         if ranged or any(numbers) or any(drives):
-            self.stage.note(LOST, str(joint.prim.GetPath()))
+            self.stage.note(LOST, path_of(joint.prim))
         there, here = (frame @ Pose(turn) for frame, turn in zip(joint.frames, turns, strict=True))
         self.loops.append(Loop(self.name(joint), kind, *joint.ends, there, here))
 
@@ -284,14 +284,14 @@ class UsdMechanism:
                 mimic = read_mimic(self.stage, joint, freedom)
                 if mimic is None:
                     continue
-                follower = self._by_prim.get((str(joint.prim.GetPath()), mimic.tag))
+                follower = self._by_prim.get((path_of(joint.prim), mimic.tag))
                 if self.mimic == REFUSE:
                     remedy = 'load with mimic="follow", or with mimic="independent" to let the joint move by itself'
                     raise ModelError(f"{joint.where}: it mimics another joint; {remedy}")
                 if self.mimic == INDEPENDENT:
-                    self.independent.append(str(joint.prim.GetPath()))
+                    self.independent.append(path_of(joint.prim))
                     continue
-                leader = self._by_prim.get((str(mimic.leader.GetPath()), mimic.leader_tag))
+                leader = self._by_prim.get((path_of(mimic.leader), mimic.leader_tag))
                 slides = {j.name: j.type is JointType.PRISMATIC for j in self.joints if j.type.nv == 1}
                 if leader not in slides or follower not in slides or slides[leader] is not slides[follower]:
                     problem = f"it mimics <{mimic.leader.GetPath()}>, and not both slide, or turn about one axis, in the tree"

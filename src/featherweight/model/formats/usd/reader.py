@@ -16,7 +16,7 @@ from .mass_elements import read_body
 from .mechanism import UsdMechanism
 from .schemas import UsdGeom, UsdPhysics
 from .shapes import counted_shapes, is_site, read_shapes
-from .stage import AXES, UsdStage
+from .stage import AXES, UsdStage, path_of
 
 EARTH = 9.81  # [m/s²], unless given
 
@@ -51,9 +51,8 @@ def read_usd(file: RobotSource, options: Mapping[str, str]) -> Description:
     counted = counted_shapes(stage, geometries)
     if mechanism.independent:
         stage.note("couplings", f"mimic of {', '.join(mechanism.independent)}, taken as independent")
-    for body in (b for b in stage.bodies if stage.value(b, "physics:velocity") or stage.value(b, "physics:angularVelocity")):
-        if any(any(stage.value(body, f"physics:{key}", ())) for key in ("velocity", "angularVelocity")):
-            stage.note("initial velocities", str(body.GetPath()))
+    velocities = [f"physics:{key}" for key in ("velocity", "angularVelocity")]
+    stage.note_prims("initial velocities", (b for b in stage.bodies if any([any(stage.value(b, v, ())) for v in velocities])))
     root = stage.stage.GetDefaultPrim()
     return Description(
         root.GetName() if root else file.stem,
@@ -87,7 +86,7 @@ def _frames(stage: UsdStage, bodies: list[Body]) -> Iterator[Frame]:
         split = stage.in_body(prim).split()
         if split is None:
             raise ModelError(f"{stage.where(prim)}: the axes of the site are sheared, or its scale is zero; correct its scale")
-        yield Frame(names[str(prim.GetPath())], stage.body_name(prim), split[0])
+        yield Frame(names[path_of(prim)], stage.body_name(prim), split[0])
 
 
 def _scene(stage: UsdStage) -> tuple[Vector, float | None]:

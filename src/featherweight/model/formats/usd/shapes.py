@@ -14,7 +14,7 @@ from ..sdf.shapes import CONES, cone_pyramid
 from ..urdf.loop_elements import along_z
 from .mass_elements import Collider
 from .schemas import Usd, UsdGeom, UsdPhysics, UsdShade
-from .stage import SHEARED, Prim, UsdStage
+from .stage import SHEARED, Prim, UsdStage, path_of
 
 ROUND = ("Sphere", "Cylinder", "Capsule", "Cone")
 KINDS = ("Cube", "Plane", "Mesh", *ROUND)
@@ -36,7 +36,7 @@ def read_shapes(stage: UsdStage) -> list[Geometry]:
     """Return the geometries of a stage, in its order."""
     prims = [p for p in stage.prims if p.IsA(UsdGeom.Gprim) and not is_site(stage, p)]
     names = stage.short_names(prims)
-    found = [_geometry(stage, prim, names[str(prim.GetPath())]) for prim in prims]
+    found = [_geometry(stage, prim, names[path_of(prim)]) for prim in prims]
     return [geometry for geometry in found if geometry is not None]
 
 
@@ -167,7 +167,7 @@ def _mesh(stage: UsdStage, prim: Prim, where: str) -> tuple[Any, Any] | None:
         np.array(x.Get() or ()) for x in (mesh.GetPointsAttr(), mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr())
     )
     if not len(points) or not len(counts):
-        stage.note("meshes without faces", str(prim.GetPath()))
+        stage.note("meshes without faces", path_of(prim))
         return None
     if counts.sum() != len(corners) or corners.min() < 0 or corners.max() >= len(points):
         raise ModelError(f"{where}: its faces have corners that are no points; mend the mesh")
@@ -203,9 +203,9 @@ def _surface(stage: UsdStage, owner: Prim, material: Prim | None) -> dict[str, A
     if dynamic < 0.0 or static < 0.0:
         raise ModelError(f"{stage.where(material)}: its friction is negative ({min(dynamic, static):g}); correct it")
     if dynamic != static:
-        stage.note(STATIC, str(material.GetPath()))
+        stage.note(STATIC, path_of(material))
     if stage.number(material, "physics:restitution", 0.0):
-        stage.note(BOUNCING, str(material.GetPath()))
+        stage.note(BOUNCING, path_of(material))
     return found | {"friction": dynamic}
 
 
@@ -220,7 +220,7 @@ def _color(stage: UsdStage, prim: Prim) -> Color | None:
             shown, opacity = found[0].Get(), stage.value(shader, "inputs:opacity", opacity)
             break
         if any(a and a.GetConnections() for a in given):
-            stage.note("textures", str(shader.GetPath()))
+            stage.note("textures", path_of(shader))
     if shown is None:
         return None
     r, g, b, a = (min(max(float(x), 0.0), 1.0) for x in (*shown, 1.0 if opacity is None else opacity))

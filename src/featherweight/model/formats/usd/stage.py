@@ -37,6 +37,10 @@ NAMESPACES = ("physics", "drive", "limit", "state", "newton", "mjc")
 OF_SOLVERS = ("physxScene:", "newton:xpbd:", "newton:kamino:", "newton:vbd:", "newton:mpm:")
 
 
+def path_of(prim: Prim) -> str:
+    return str(prim.GetPath())
+
+
 class Affine(NamedTuple):
     """A map x -> A x + p of a prim's own space into a frame."""
 
@@ -95,13 +99,13 @@ class UsdStage:
 
     def note_prims(self, kind: str, prims: Iterable[Prim]) -> None:
         for prim in prims:
-            self.note(kind, str(prim.GetPath()))
+            self.note(kind, path_of(prim))
 
     def short_names(self, prims: Iterable[Prim], taken: Iterable[str] = ()) -> dict[str, str]:
         """Return a name for each path: the prim's own, or, where several have it, the path without the slash before it."""
         prims = list(prims)
         counts, names = Counter(p.GetName() for p in prims), Names(taken)
-        return {str(p.GetPath()): names.new(p.GetName() if counts[p.GetName()] == 1 else str(p.GetPath())[1:]) for p in prims}
+        return {path_of(p): names.new(p.GetName() if counts[p.GetName()] == 1 else path_of(p)[1:]) for p in prims}
 
     def where(self, prim: Prim) -> str:
         return f"{self.file.name}: <{prim.GetPath()}>"
@@ -115,7 +119,7 @@ class UsdStage:
         quaternions are x, y, z, w.
         """
         attribute = prim.GetAttribute(name)
-        self._used.add((str(prim.GetPath()), name))
+        self._used.add((path_of(prim), name))
         given: Any = attribute.Get() if attribute else None
         if given is None:
             return default
@@ -191,7 +195,7 @@ class UsdStage:
     def body_of(self, prim: Prim) -> Prim | None:
         """Return the rigid body that the prim is part of; None for the ground."""
         while prim and not prim.IsPseudoRoot():
-            if str(prim.GetPath()) in self.names:
+            if path_of(prim) in self.names:
                 return prim
             prim = prim.GetParent()
         return None
@@ -215,7 +219,7 @@ class UsdStage:
 
     def body_name(self, prim: Prim) -> str | None:
         body = self.body_of(prim)
-        return None if body is None else self.names[str(body.GetPath())]
+        return None if body is None else self.names[path_of(body)]
 
     # --- what is not used
 
@@ -223,7 +227,7 @@ class UsdStage:
         """Yield kinds of what nothing has asked for or understood, and the prims that have it."""
         attributes: dict[str, list[str]] = {}
         for prim in self.prims:
-            kind, path = str(prim.GetTypeName()), str(prim.GetPath())
+            kind, path = str(prim.GetTypeName()), path_of(prim)
             if not (kind in DRAWN | READ or prim.IsA(UsdGeom.Gprim) or prim.IsA(UsdPhysics.Joint)):
                 self.note(PHYSICS if kind.startswith(OF_PHYSICS) else OTHERS, f"{kind} {path}")
             for attribute in prim.GetAuthoredAttributes():
