@@ -52,7 +52,7 @@ def read_usd(file: RobotSource, options: Mapping[str, str]) -> Description:
     if mechanism.independent:
         stage.note("couplings", f"mimic of {', '.join(mechanism.independent)}, taken as independent")
     velocities = [f"physics:{key}" for key in ("velocity", "angularVelocity")]
-    stage.note_prims("initial velocities", (b for b in stage.bodies if any([any(stage.value(b, v, ())) for v in velocities])))
+    stage.note_prims("initial velocities", (b for b in stage.bodies if sum(any(stage.value(b, v, ())) for v in velocities)))
     root = stage.stage.GetDefaultPrim()
     return Description(
         root.GetName() if root else file.stem,
