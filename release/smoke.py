@@ -121,6 +121,15 @@ def xacro(folder: Path) -> None:
     same([robot.nv, robot.mass], [7, 12.0])
 
 
+def usd(folder: Path) -> None:
+    path = folder / "robot.usda"
+    moments = "float physics:mass = 2\nfloat3 physics:diagonalInertia = (3, 4, 5)"
+    link = f'def Xform "link" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"]) {{\n{moments}\n}}'
+    hinge = 'def PhysicsRevoluteJoint "hinge" {\nrel physics:body1 = </link>\n}'
+    path.write_text(f"#usda 1.0\n(metersPerUnit = 1)\n{link}\n{hinge}\n")
+    same(fw.load(path).mass_matrix([0.3]), [[3.0]])  # about x
+
+
 def identification(folder: Path) -> None:
     """Base parameters of an arm."""
     assert fw.identification.base_parameters(arm()).values.size > 0
@@ -248,7 +257,7 @@ def all_together(folder: Path) -> None:
         USES[extra](folder)
 
 
-LIGHT = (mjcf, xacro, identification, ik, shapes, cli, dask, learning, window, render, casadi, unisim, robots, demo)
+LIGHT = (mjcf, xacro, usd, identification, ik, shapes, cli, dask, learning, window, render, casadi, unisim, robots, demo)
 HEAVY = (jax, torch, cuda)
 USES: dict[str, Callable[[Path], None]] = {"all": all_together, **{use.__name__: use for use in (*LIGHT, *HEAVY)}}
 

@@ -49,6 +49,9 @@ MIRRORED = (  # same name, same role
     ("model.formats.mjcf", "model.formats.urdf"),
     ("model.formats.sdf", "model.formats.urdf"),
     ("model.formats.sdf", "model.formats.mjcf"),
+    ("model.formats.usd", "model.formats.urdf"),
+    ("model.formats.usd", "model.formats.mjcf"),
+    ("model.formats.usd", "model.formats.sdf"),
 )
 OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_replace"}
 CALLED_BY_KEYWORDS = {*featherweight.__all__, "RobotVectorEnv"}  # public functions, and the constructors of public classes
@@ -166,6 +169,7 @@ ELSEWHERE = {  # modules of those rooms, or rooms in them, that compute nothing 
     "model.equivalent_box": "pictures, and stand-ins for shapes",
     "spatial.elementary": "begins with the library's values, and corrects them",
     "engine.loops.known_functions": "names of functions that kernels may call",
+    "model.formats.usd.mass_elements": "takes faces of convex hulls from Qhull, and sums over them in order",
     "model.random_numbers": "takes normal numbers that come from a table",
     "robot.closing.assembly": "`singularity`, of configurations that users ask for",
 }

@@ -19,6 +19,7 @@ from featherweight.model.formats.mjcf.levers import OF_LATER_VERSIONS, SCALARS
 from featherweight.model.formats.registry import FORMATS
 from featherweight.model.formats.sdf.joint_elements import KINDS
 from featherweight.model.formats.sdf.known_elements import SDF
+from featherweight.model.formats.sdf.shapes import CONES
 from featherweight.model.formats.urdf.couplings import COUPLING_TYPES
 from featherweight.model.formats.urdf.known_elements import ROBOT, Known
 from featherweight.model.formats.urdf.loop_elements import LOOP_TYPES
@@ -384,7 +385,46 @@ def test_kinds_on_the_page_of_mjcf_are_those_of_the_package_and_those_that_chang
     words = set().union(*map(strings, sources("*.py", "mjcf/*.py", "../contact_rules.py", "../../robot/left_out_at_joints.py")))
     table = [(spans(cells[0]), cells[1]) for cells in rows(page("mjcf"), "kind")]
     assert {kind for kinds, _ in table for kind in kinds} - words == set()
-    assert {kind for kinds, mark in table if mark.startswith("yes") for kind in kinds} == {*CHANGING_MOTION}
+    marked = {kind for kinds, mark in table if mark.startswith("yes") for kind in kinds}
+    assert marked | kinds_of_usd_that_change_motion() == {*CHANGING_MOTION} and marked <= {*CHANGING_MOTION}
+
+
+# --- USD
+
+
+def kinds_of_usd_that_change_motion() -> set[str]:
+    return {kind for cells in rows(page("usd"), "kind", "changes motion") if cells[1] == "yes" for kind in spans(cells[0])}
+
+
+def test_the_page_of_usd_has_the_kinds_that_the_loader_notes_and_no_other() -> None:
+    modules = sources("usd/*.py")
+    constants = {
+        n.targets[0].id: n.value.value
+        for module in modules
+        for n in module.body
+        if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name) and isinstance(n.value, ast.Constant)
+    }
+    calls = [n for module in modules for n in ast.walk(module) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    noted = {
+        str(constants[name.id] if isinstance(name, ast.Name) else name.value)
+        for call in calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("note", "note_prims")
+        for first in call.args[:1]
+        for name in ([first.body, first.orelse] if isinstance(first, ast.IfExp) else [first])
+        if isinstance(name, ast.Name | ast.Constant) and getattr(name, "id", "") in {"", *constants}
+    }
+    others = {constants["ATTRIBUTES"], CONES, "meshes not found", "inertias that no rigid body can have"}
+    assert len(noted) > 15
+    assert {kind for cells in rows(page("usd"), "kind", "changes motion") for kind in spans(cells[0])} == noted | others
+
+
+def test_the_page_of_usd_has_the_attributes_that_the_loader_reads() -> None:
+    """Those whose names stand whole in it; names are made of parts for axes and for ends of joints."""
+    said = {*spans(page("usd"))}
+    asked = {text for module in sources("usd/*.py") for text in strings(module)}
+    whole = {text for text in asked if re.fullmatch(r"(physics|newton|physxJoint|physxRigidBody|mjc):[\w:]+", text)}
+    whole -= {"newton:xpbd:", "newton:kamino:", "newton:vbd:", "newton:mpm:", "physics:filteredPairs"}
+    assert len(whole) > 30 and {name for name in whole if not any(s.startswith(name) for s in said)} == set()
 
 
 # --- angles

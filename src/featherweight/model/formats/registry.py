@@ -43,6 +43,7 @@ FORMATS = [
     Format("URDF", (".urdf",), ".urdf.reader", "read_urdf", options=("mimic",), root="robot"),
     Format("MJCF", (".xml", ".mjcf"), ".mjcf.reader", "read_mjcf", options=("mimic", "unsupported"), root="mujoco"),
     Format("SDF", (".sdf", ".world"), ".sdf.reader", "read_sdf", options=("mimic", "unsupported"), root="sdf"),
+    Format("USD", (".usd", ".usda", ".usdc", ".usdz"), ".usd.reader", "read_usd", options=("mimic", "unsupported")),
 ]
 
 CHOICES = {"mimic": MIMIC, "unsupported": UNSUPPORTED}  # of options
@@ -77,7 +78,8 @@ def load_description(
         from .xacro_expansion import expanded
 
         source = expanded(source, xacro_args or {})
-    format = _format_of_path(source) if source.text is None else _format_of_text(source)
+    by_path = source.text is None or any(source.suffix in f.suffixes for f in FORMATS if not f.root)
+    format = _format_of_path(source) if by_path else _format_of_text(source)
     return format.reader()(source, {key: options[key] for key in format.options if key in options})
 
 

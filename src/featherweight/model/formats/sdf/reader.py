@@ -55,7 +55,7 @@ def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     shapes = read_shapes(models, file)
     joints = mechanism.joints
     flying = {j.name: models.frames.pose(j.child, GROUND, file.name) for j in joints if j.type is JointType.FLOATING}
-    start = Configuration(START, tuple((name, _coordinates(pose)) for name, pose in flying.items()))
+    start = Configuration(START, tuple((name, free_coordinates(pose)) for name, pose in flying.items()))
     world = models.world
     unused = (*shapes.unused, *unsupported.listed(), *_unused(models, mechanism), *unused_inertias(bodies))
     d = Description(
@@ -102,7 +102,7 @@ def _inertia(part: NamedElement, models: Models, unsupported: Unsupported) -> In
     return inertia_at(frame, mass, moments, part.where)
 
 
-def _coordinates(pose: Pose) -> tuple[float, ...]:
+def free_coordinates(pose: Pose) -> tuple[float, ...]:
     """Return the coordinates of a free body: position and quaternion (x, y, z, w)."""
     q = exp_so3(rotation_vector(Mat3(*(Vec3(*row) for row in pose.R))))
     return (*pose.p, *q.u, q.s)

@@ -81,14 +81,14 @@ def _shapes(name: str, link: NamedElement, element: Element, models: Models, unu
         normal = read_vector(values, "normal", "0 0 1", where)
         placement = placement @ Pose(along_z(unit_axis(normal, "normal of its plane", where)))
     elif form == "cone":
-        more["vertices"], more["faces"] = _pyramid(*size)
+        more["vertices"], more["faces"] = cone_pyramid(*size)
         size, form = (1.0, 1.0, 1.0), "mesh"
         unused[CONES] += 1
     touches = not visual and more.pop("touches", True)
     return [Shape(name, link.name, ShapeType(form), size, placement, visual=visual, collision=touches, **more)]
 
 
-def _pyramid(radius: float, length: float) -> tuple[Any, Any]:
+def cone_pyramid(radius: float, length: float) -> tuple[Any, Any]:
     """Vertices and faces of the pyramid in a cone about z, with its middle at the origin."""
     angles = [2.0 * math.pi * k / SIDES for k in range(SIDES)]
     ring = [(radius * cos(a), radius * sin(a), -length / 2) for a in angles]

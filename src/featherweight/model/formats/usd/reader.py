@@ -1,0 +1,110 @@
+"""USD files: rigid bodies and joints of UsdPhysics, with attributes of Newton's and PhysX's schemas; the rest is listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ...contact_rules import NeighbourRule
+from ...description import Description
+from ...types import START, Body, Configuration, Frame, ModelError, Vector, scale
+from ..choices import FOLLOW, REFUSE
+from ..robot_numbers import unit_axis, unused_inertias
+from ..robot_source import RobotSource
+from ..unsupported import Unsupported
+from .filters import Filters
+from .mass_elements import read_body
+from .mechanism import UsdMechanism
+from .schemas import UsdGeom, UsdPhysics
+from .shapes import counted_shapes, is_site, read_shapes
+from .stage import AXES, UsdStage, path_of
+
+EARTH = 9.81  # [m/s²], unless given
+
+
+def read_usd(file: RobotSource, options: Mapping[str, str]) -> Description:
+    """Read a USD file, in SI units. The options are `mimic`, "follow" unless given, and `unsupported`, "refuse" unless given.
+
+    Rigid bodies, joints and geometries have the names of their prims, or their paths where several have one name. A body that
+    no joint connects with the world flies freely, by a joint `root_joint`; the configuration "qpos0" is where the file puts
+    bodies, with the targets of drives. A joint whose bodies others connect closes a loop. A joint with several degrees of
+    freedom becomes several, NAME_transX, ..., NAME_rotZ, or a spherical one for three that turn. The axes of the world are the
+    file's, so z need not point up.
+
+    Raises `ModelError`, which names file and prim, for a file that cannot be opened by USD, prims that refer to others that are
+    not there, damaged numbers, and what is not supported (unless `unsupported` is "report": missing references, distance
+    joints, and colliders that are no shapes here); `ImportError` without usd-core; `OSError` for a file that is not there.
+    """
+    stage = UsdStage(file, Unsupported(options.get("unsupported", REFUSE)))
+    if not stage.bodies:
+        raise ModelError(f"{file.name}: no prim has an enabled PhysicsRigidBodyAPI; apply it to each link of the robot")
+    geometries = read_shapes(stage)
+    mechanism = UsdMechanism(stage, options.get("mimic", FOLLOW))
+    couplings = mechanism.couplings()
+    filters = Filters(stage, geometries, mechanism)
+    bodies = [
+        read_body(stage, prim, [g.collider for g in geometries if g.collider is not None and stage.body_of(g.prim) == prim])
+        for prim in stage.bodies
+    ]
+    start = Configuration(START, tuple(mechanism.start.items()), tuple(mechanism.targets.items()))
+    gravity, timestep = _scene(stage)
+    frames = tuple(_frames(stage, bodies))
+    counted = counted_shapes(stage, geometries)
+    if mechanism.independent:
+        stage.note("couplings", f"mimic of {', '.join(mechanism.independent)}, taken as independent")
+    velocities = [f"physics:{key}" for key in ("velocity", "angularVelocity")]
+    stage.note_prims("initial velocities", (b for b in stage.bodies if sum(any(stage.value(b, v, ())) for v in velocities)))
+    root = stage.stage.GetDefaultPrim()
+    return Description(
+        root.GetName() if root else file.stem,
+        file.name,
+        (*bodies, *mechanism.virtual),
+        tuple(mechanism.joints),
+        frames,
+        gravity,
+        (
+            *counted.unused,
+            *stage.unsupported.listed(),
+            *stage.unused(),
+            *unused_inertias(bodies),
+        ),
+        frozenset(body.name for body in mechanism.virtual),
+        tuple(mechanism.loops),
+        couplings,
+        shapes=tuple(filters.shapes),
+        actuators=tuple(mechanism.actuators),
+        configurations=(start,) if start.coordinates or start.controls else (),
+        disabled_collisions=tuple(filters.links.values()),
+        neighbours=NeighbourRule.NONE,
+        timestep=timestep,
+    )
+
+
+def _frames(stage: UsdStage, bodies: list[Body]) -> Iterator[Frame]:
+    sites = [p for p in stage.prims if is_site(stage, p)]
+    names = stage.short_names(sites, (b.name for b in bodies))
+    for prim in sites:
+        split = stage.in_body(prim).split()
+        if split is None:
+            raise ModelError(f"{stage.where(prim)}: the axes of the site are sheared, or its scale is zero; correct its scale")
+        yield Frame(names[path_of(prim)], stage.body_name(prim), split[0])
+
+
+def _scene(stage: UsdStage) -> tuple[Vector, float | None]:
+    """Return gravity [m/s²] and the time step [s] of the first physics scene."""
+    up = str(UsdGeom.GetStageUpAxis(stage.stage))
+    if up not in AXES:
+        raise ModelError(f"{stage.file.name}: its upAxis is '{up}'; use Y or Z")
+    down = scale(-1.0, AXES[up])
+    scenes = [p for p in stage.prims if p.IsA(UsdPhysics.Scene)]
+    stage.note_prims("physics scenes but for the first", scenes[1:])
+    if not scenes:
+        return scale(EARTH, down), None
+    scene = scenes[0]
+    direction = stage.value(scene, "physics:gravityDirection", (0.0, 0.0, 0.0))
+    magnitude = stage.number(scene, "physics:gravityMagnitude", -1.0)
+    g = EARTH if magnitude < 0.0 else stage.meter * magnitude
+    if not stage.value(scene, "newton:gravityEnabled", True):
+        g = 0.0
+    rate = stage.value(scene, "newton:timeStepsPerSecond") or stage.value(scene, "physxScene:timeStepsPerSecond")
+    where = stage.where(scene)
+    return scale(g, unit_axis(direction, "gravity", where) if any(direction) else down), 1.0 / rate if rate else None
