@@ -14,6 +14,7 @@ from ..spatial import RigidInertia, Sym3, Vec3
 from ..spatial.ordered import singular_values, total
 from .description import Description
 from .editing.acting import bodies_of
+from .equivalent_box import semi_axes
 from .model import Model
 from .types import (
     LARGEST,
@@ -119,6 +120,9 @@ def require_shapes(d: Description) -> None:
     for s in d.shapes:
         if s.type is ShapeType.MESH and not s.path and s.vertices is None:
             raise ModelError(f"{d.source}: shape {s.name!r}: a mesh has a file or vertices; give it path= or vertices=")
+        if s.fluid is not None and semi_axes(s) is None:
+            problem = f"shape {s.name!r}: a {s.type} has no ellipsoid in a fluid"
+            raise ModelError(f"{d.source}: {problem}; leave out fluid=, or give it to a sphere, box, cylinder, capsule or ellipsoid")
         grid = () if s.heights is None else np.shape(s.heights)
         if s.type is ShapeType.HEIGHTFIELD and not (len(grid) == 2 and min(grid) > 1 and np.isfinite(s.heights).all()):
             problem = f"shape {s.name!r}: a height field needs finite heights of shape (nx, ny), both at least 2; it has {grid}"
@@ -214,7 +218,8 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         own = (t.stiffness, t.damping, t.friction, *(c for _, c in t.terms), *finite)
         yield f"tendon {t.name!r}", (*own, *(x for node in t.path for x in _of_node(node)))
     for s in d.shapes:
-        yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size, s.margin)
+        fluid = () if s.fluid is None else (*s.fluid[:5], *s.fluid.added_mass, *s.fluid.added_inertia)
+        yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size, s.margin, *fluid)
     for configuration in d.configurations:
         for joint, values in configuration.coordinates:
             yield f"configuration {configuration.name!r}, joint {joint!r},", values
@@ -222,6 +227,8 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
             yield f"configuration {configuration.name!r}, actuator {actuator!r},", (control,)
     if d.timestep is not None:
         yield "its time step", (d.timestep,)
+    if d.fluid is not None:
+        yield "its fluid", (d.fluid.density, d.fluid.viscosity, *d.fluid.wind)
 
 
 def _of_node(x: TendonPoint | TendonWrap | Pulley) -> tuple[float, ...]:

@@ -17,6 +17,7 @@ from .types import (
     Configuration,
     Coupling,
     Fluid,
+    FluidCoefficients,
     Frame,
     Inertia,
     JointType,
@@ -106,12 +107,14 @@ class Placed(NamedTuple):
     pose: Pose
 
 
-class DragBox(NamedTuple):
-    """The box with the mass and inertia of a link, in the frame of the moving body that carries it."""
+class DragPart(NamedTuple):
+    """A box with the mass and inertia of a link, or an ellipsoid of one of its shapes, in the frame of the moving body that
+    carries the link."""
 
     body: str
     pose: Pose
-    size: Vector  # [m] lengths
+    size: Vector  # [m] lengths of a box; semi-axes of an ellipsoid
+    ellipsoid: FluidCoefficients | None = None
 
 
 class PointMass(NamedTuple):
@@ -197,7 +200,7 @@ class Model:
     impratio: float = 1.0
     cone: str | None = None
     fluid: Fluid | None = None
-    drag: tuple[DragBox, ...] = ()  # of links in a fluid
+    drag: tuple[DragPart, ...] = ()  # of links in a fluid
     held_loops: tuple[HeldLoop, ...] = ()  # equalities that are compliant: no part of the robot's functions
     held_couplings: tuple[Coupling, ...] = ()
     held_lengths: tuple[HeldLengths, ...] = ()

@@ -110,10 +110,27 @@ class Body:
 
 
 class Fluid(NamedTuple):
-    """The fluid that a robot moves in: density [kg/m³] and viscosity [Pa s]."""
+    """The fluid that a robot moves in: density [kg/m³], viscosity [Pa s], and its own velocity [m/s] in the world."""
 
     density: float = 0.0
     viscosity: float = 0.0
+    wind: Vector = (0.0, 0.0, 0.0)
+
+
+class FluidCoefficients(NamedTuple):
+    """Coefficients of the forces of a fluid on a shape, taken as the ellipsoid with its extents.
+
+    The first five are MJCF's `fluidcoef`. A fluid of density 1 that moves along with the shape has the mass `added_mass` along
+    each axis of the shape, and the inertia `added_inertia` about it.
+    """
+
+    blunt_drag: float = 0.5
+    slender_drag: float = 0.25
+    angular_drag: float = 1.5
+    kutta_lift: float = 1.0
+    magnus_lift: float = 1.0
+    added_mass: Vector = (0.0, 0.0, 0.0)  # [m³]
+    added_inertia: Vector = (0.0, 0.0, 0.0)  # [m⁵]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +269,7 @@ class Shape:
     heights: Any = field(default=None, compare=False, metadata={DTYPE: np.float64})
     softness: Softness = DEFAULT_SOFTNESS
     turning_friction: tuple[float, float] = (0.005, 0.0001)  # [m] against spinning (condim 4, 6) and rolling (condim 6)
+    fluid: FluidCoefficients | None = None  # of a primitive shape; a link with such shapes has the drag of these alone
 
 
 class TendonPoint(NamedTuple):

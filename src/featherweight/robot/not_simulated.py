@@ -11,7 +11,7 @@ from ..model.contact_rules import (
     TOUCHING_LEFT_OUT,
     TWO_FRICTIONS,
 )
-from ..model.formats.unsupported import LEFT_OUT
+from ..model.formats.unsupported import LEFT_OUT, MESHES_IN_FLUID
 from .left_out_at_joints import (
     EFFORTS_OF_FOLLOWERS,
     LIMITS_OF_SEVERAL,
@@ -31,8 +31,7 @@ CHANGING_MOTION = (
     "dry friction of free joints, taken along the body's axes",
     "effort limits of joints that a tendon drives together",
     "effort limits that differ by direction, read as the greater",
-    "geoms with drag of their own (fluidshape), taken as their links' boxes",
-    "wind",
+    MESHES_IN_FLUID,
     "limits of the drives' force along tendons, whose gears differ",
     "springs of free joints",
     "springs of higher order",

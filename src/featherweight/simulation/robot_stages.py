@@ -511,9 +511,9 @@ def greatest_work_from(s: RobotStages) -> float:
     for i in range(len(p.given)):
         at_ends = greatest_work(p.given[i], v[i], step.end[i], h)
         work += max(at_ends, mean_work((acting[i], p.given[i]), v[i], step.end[i], h))
-    if not s.state.given[1]:
+    if not s.state.given[1] and len(s.drag.placement) == 0:
         return work
-    be_at(s, s.state.q, v)  # what forces on bodies come to at joints
+    be_at(s, s.state.q, v)  # what forces on bodies, and wind, come to at joints
     copy(step.acceleration, p.acceleration)
     call_machine(s.calls.inverse_dynamics)
     for i in range(len(p.given)):

@@ -229,6 +229,8 @@ def call_dynamics(s: RobotStages) -> None:
     """Write the acceleration at x and w under the load."""
     if len(s.drag.body) > 0:
         call_machine(s.calls.drag_velocity)
+        if len(s.drag.placement) > 0:
+            call_machine(s.calls.drag_placement)
         write_external(s)
         add_drag(s.drag, s.touching.forces)
         call_machine(s.calls.dynamics_external)

@@ -20,7 +20,7 @@ from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix
 from ..engine.loops.kernels import MachineCall
 from ..robot.tendons.lengths import Lengths
 from .adhesion import Adhesion
-from .drag import DragBoxes
+from .drag import DragParts
 from .drive_inputs import DriveLaws
 from .forces import Drives, Springs
 from .implicit_drives import DriveWork
@@ -234,6 +234,7 @@ class CallsOfRobot(NamedTuple):
     potential: MachineCall  # x -> energy of gravity and its compensation
     compensation: MachineCall  # x -> forces of gravity compensation
     drag_velocity: MachineCall  # x, w -> velocities of all bodies
+    drag_placement: MachineCall  # x -> places of all bodies, where there is wind
     length_placement: MachineCall  # x -> places of bodies with strings and frames
     length_jacobian: MachineCall  # x -> their Jacobians
     length_bias: MachineCall  # x, v, bent -> their accelerations
@@ -260,7 +261,7 @@ class RobotStages(NamedTuple):
     inertias: InertiaArguments
     loops: LoopArrays
     touching: TouchingRecord
-    drag: DragBoxes
+    drag: DragParts
     lengths: Lengths
     adhesion: Adhesion
     calls: CallsOfRobot

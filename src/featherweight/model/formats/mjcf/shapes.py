@@ -18,7 +18,7 @@ import numpy as np
 
 from ....spatial.elementary import norm
 from ...contact_rules import TOUCHING_AS_MESHES
-from ...types import Color, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
+from ...types import Color, FluidCoefficients, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
 from ..geometry import Shapes, find_mesh, shapes_of_file
 from ..robot_source import RobotSource
 from ..xml import Names, require_regular
@@ -28,6 +28,7 @@ from .softness import softness_of
 
 UNPAINTED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default: a geom of this color has that of its material
 MESH_BYTES = 50_000_000  # of a file that gives a body its mass: MuJoCo reads it and makes its hull
+FITTED = {*ShapeType} - {ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD}  # that have an ellipsoid in a fluid
 SEEN_GROUPS = 3  # geoms of this group and above are for collision only, by MuJoCo's custom
 
 
@@ -247,9 +248,17 @@ def read_shapes(
             heights=form.heights,
             turning_friction=over.turning if over else (float(model.geom_friction[i, 1]), float(model.geom_friction[i, 2])),
             softness=over.softness if over else softness_of(model.geom_solref[i], model.geom_solimp[i], model.geom_solmix[i]),
+            fluid=_fluid(model.geom_fluid[i]) if form.type in FITTED else None,
         )
     found = shapes_of_file(shapes.values(), unused, source.folder, source.packages)
     return found, {i: shape.name for i, shape in shapes.items()}
+
+
+def _fluid(numbers: Any) -> FluidCoefficients | None:
+    """Return the coefficients of a geom's ellipsoid, of MuJoCo's row: whether it has one, five of the file, and those that
+    MuJoCo integrates."""
+    own = FluidCoefficients(*map(float, numbers[1:6]), as_vector(numbers[6:9]), as_vector(numbers[9:12]))
+    return own if numbers[0] else None
 
 
 class _Form(NamedTuple):

@@ -92,6 +92,8 @@ def _option(root: Element, d: Contents, lost: Losses) -> Element:
     if d.fluid is not None:
         option.set("density", written(d.fluid.density))
         option.set("viscosity", written(d.fluid.viscosity))
+        if any(d.fluid.wind):
+            option.set("wind", written(*d.fluid.wind))
     return option
 
 
