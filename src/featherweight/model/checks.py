@@ -122,7 +122,9 @@ def require_shapes(d: Description) -> None:
             raise ModelError(f"{d.source}: shape {s.name!r}: a mesh has a file or vertices; give it path= or vertices=")
         if s.fluid is not None and semi_axes(s) is None:
             problem = f"shape {s.name!r}: a {s.type} has no ellipsoid in a fluid"
-            raise ModelError(f"{d.source}: {problem}; leave out fluid=, or give it to a sphere, box, cylinder, capsule or ellipsoid")
+            raise ModelError(
+                f"{d.source}: {problem}; leave out fluid=, or give it to a sphere, box, cylinder, capsule or ellipsoid"
+            )
         grid = () if s.heights is None else np.shape(s.heights)
         if s.type is ShapeType.HEIGHTFIELD and not (len(grid) == 2 and min(grid) > 1 and np.isfinite(s.heights).all()):
             problem = f"shape {s.name!r}: a height field needs finite heights of shape (nx, ny), both at least 2; it has {grid}"

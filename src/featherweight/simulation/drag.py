@@ -60,14 +60,17 @@ def drag_parts(parts: Sequence[DragPart], bodies: Sequence[str], fluid: Fluid | 
     """Return the parts of a robot whose moving bodies have these names; none without a fluid."""
     fluid = fluid or Fluid()
     rows = [_numbers(x.size, x.ellipsoid or FluidCoefficients()) for x in parts]
-    numbers = np.array(rows, float).reshape(-1, 14)
+    drag, lift, turning, added = np.split(np.array(rows, float).reshape(-1, 14), (3, 5, 8), axis=1)
     return DragParts(
         np.array([bodies.index(x.body) for x in parts], np.int64),
         np.array([x.size for x in parts], float).reshape(-1, 3),
         np.array([x.pose.p for x in parts], float).reshape(-1, 3),
         np.array([x.pose.R for x in parts], float).reshape(-1, 3, 3),
         np.array([x.ellipsoid is not None for x in parts], bool),
-        *(np.array(x, order="C") for x in np.split(numbers, (3, 5, 8), axis=1)),
+        drag.copy(),
+        lift.copy(),
+        turning.copy(),
+        added.copy(),
         np.zeros((len(bodies) if parts else 0, 6)),
         np.zeros((len(bodies) if parts and any(fluid.wind) else 0, 4, 4)),
         np.array(fluid.wind, float),

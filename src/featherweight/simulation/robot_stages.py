@@ -44,6 +44,7 @@ from .smooth_motion import (
     greatest,
     integrate_smoothly,
     ordered_product,
+    write_body_forces,
     write_given,
     write_row_velocity,
     write_rows,
@@ -304,13 +305,11 @@ def delassus_of(s: RobotStages) -> BodyDelassus:
 def write_unpushed_acceleration(s: RobotStages) -> None:
     """Write the acceleration at the beginning of the step; with the armature by which impulses are met, which stages of "rk4"
     have not."""
-    step, forces, external = s.step, s.touching.forces, s.state.external
+    step = s.step
     copy(step.acceleration, step.unpushed)
     if s.numbers.integrator != RK4 or len(s.joints.middle_armature) == 0:
         return
-    for body in range(len(forces)):
-        for j in range(6):
-            forces[body, j] = external[body, j] if s.state.given[1] else 0.0
+    write_body_forces(s)
     copy(step.load, step.pushed_load)
     call_machine(s.calls.dynamics_pushed)
     copy(step.pushed, step.unpushed)
@@ -319,10 +318,14 @@ def write_unpushed_acceleration(s: RobotStages) -> None:
 def write_pushed_acceleration(s: RobotStages, wrench: Matrix, impulse: Vector) -> None:
     """Write the acceleration with impulses on bodies and at joints spread over the step."""
     step, h, t, dofs = s.step, s.numbers.step, s.touching, s.touching.dofs
+    fluid = len(s.drag.body) > 0
+    if fluid:
+        write_body_forces(s)
     for k in range(len(t.bodies)):
         body = t.bodies[k]
         for j in range(6):
-            t.forces[body, j] = wrench[k, j] / h + (s.state.external[body, j] if s.state.given[1] else 0.0)
+            given = s.state.external[body, j] if s.state.given[1] else 0.0
+            t.forces[body, j] = wrench[k, j] / h + (t.forces[body, j] if fluid else given)
     copy(step.load, step.pushed_load)
     for k in range(len(dofs)):
         if dofs[k] < s.joints.driving.alike:

@@ -227,24 +227,23 @@ def write_load(s: RobotStages, ahead: float) -> None:
 
 def call_dynamics(s: RobotStages) -> None:
     """Write the acceleration at x and w under the load."""
-    if len(s.drag.body) > 0:
-        call_machine(s.calls.drag_velocity)
-        if len(s.drag.placement) > 0:
-            call_machine(s.calls.drag_placement)
-        write_external(s)
-        add_drag(s.drag, s.touching.forces)
-        call_machine(s.calls.dynamics_external)
-        write_external(s)
-        return
-    call_machine(s.calls.dynamics_external if s.state.given[1] else s.calls.dynamics)
+    fluid = len(s.drag.body) > 0
+    if fluid:
+        write_body_forces(s)
+    call_machine(s.calls.dynamics_external if fluid or s.state.given[1] else s.calls.dynamics)
 
 
-def write_external(s: RobotStages) -> None:
-    """Write the forces of the user on bodies."""
+def write_body_forces(s: RobotStages) -> None:
+    """Write the forces of the user, and of a fluid at x and w, on bodies."""
     if s.state.given[1]:
         copy_rows(s.state.external, s.touching.forces)
     else:
         clear_rows(s.touching.forces)
+    if len(s.drag.body) > 0:
+        call_machine(s.calls.drag_velocity)
+        if len(s.drag.placement) > 0:
+            call_machine(s.calls.drag_placement)
+        add_drag(s.drag, s.touching.forces)
 
 
 def accelerate(s: RobotStages, ahead: float) -> None:

@@ -257,7 +257,8 @@ def read_shapes(
 def _fluid(numbers: Any) -> FluidCoefficients | None:
     """Return the coefficients of a geom's ellipsoid, of MuJoCo's row: whether it has one, five of the file, and those that
     MuJoCo integrates."""
-    own = FluidCoefficients(*map(float, numbers[1:6]), as_vector(numbers[6:9]), as_vector(numbers[9:12]))
+    blunt, slender, angular, kutta, magnus = map(float, numbers[1:6])
+    own = FluidCoefficients(blunt, slender, angular, kutta, magnus, as_vector(numbers[6:9]), as_vector(numbers[9:12]))
     return own if numbers[0] else None
 
 
