@@ -225,7 +225,7 @@ def test_impulses_of_a_body_leave_others_their_drag(contact: str, integrator: st
     with contacts to the error of the mean velocity, at which all bodies move in these."""
     text = HELD.format(integrator=integrator, loss="")
     low, high = (fw.Simulation(fw.load(text.replace("0 0.1", z)), contact=contact) for z in ("0 0.1", "0 9"))
-    v = np.random.default_rng(4).standard_normal(low.v.shape)
+    v: Any = np.random.default_rng(4).standard_normal(low.v.shape)
     v[2] = -1.0
     for sim in (low, high):
         sim.reset(v=v)

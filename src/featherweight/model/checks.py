@@ -57,6 +57,12 @@ def require_sound_numbers(d: Description) -> None:
         for key in NONNEGATIVE:
             if getattr(j, key) < 0.0:
                 raise ModelError(f"{d.source}: joint {j.name!r}: the {key} is negative ({getattr(j, key):g}); correct it")
+        if j.effort_range is not None and not (
+            j.effort_range[0] <= j.effort_range[1] and j.effort == max(map(abs, j.effort_range))
+        ):
+            least, most = j.effort_range
+            problem = f"the effort_range ({least:g}, {most:g}) is not one from less to more within the effort, {j.effort:g}"
+            raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; correct it, and give effort= its greatest magnitude")
         if j.lower > j.upper:
             problem = f"the lower limit {j.lower:g} is above the upper limit {j.upper:g}"
             raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; exchange or correct them")

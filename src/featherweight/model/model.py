@@ -58,6 +58,14 @@ class MovingJoint:
     velocity: float = math.inf
     limit_softness: Softness = DEFAULT_SOFTNESS
     friction_softness: Softness = DEFAULT_SOFTNESS
+    effort_range: tuple[float, float] | None = None
+    drive_compensates: bool = False
+
+    @property
+    def efforts(self) -> tuple[float, float]:
+        """The least and the greatest force of its drive; infinite where the file has none, or 0."""
+        most = self.effort if self.effort > 0.0 else math.inf
+        return self.effort_range or (-most, most)
 
     @property
     def independent(self) -> bool:

@@ -161,6 +161,8 @@ class Joint:
     velocity: float = math.inf  # the greatest velocity [rad/s, m/s]; files write 0 for one that they do not know
     limit_softness: Softness = DEFAULT_SOFTNESS
     friction_softness: Softness = DEFAULT_SOFTNESS
+    effort_range: tuple[float, float] | None = None  # least and greatest force of the drive, where these are not ±effort
+    drive_compensates: bool = False  # whether the drive carries what gravity compensation carries, within its effort
 
 
 class LoopType(StrEnum):

@@ -257,7 +257,7 @@ def drives_pass(s: RobotStages) -> bool:
     step, impulses = s.step, s.touching.impulses
     write_pushed_acceleration(s, impulses.wrench, impulses.joint)
     write_row_velocity(s, step.pushed)
-    if not judge_drives(s.joints.drives, s.joints.efforts, s.point.S, s.point.row_velocity, s.joints.driving, False):
+    if not judge_drives(s.joints.drives, s.joints.within, s.point.S, s.point.row_velocity, s.joints.driving, False):
         return False
     if s.state.given[1]:
         copy_rows(s.state.external, s.touching.forces)

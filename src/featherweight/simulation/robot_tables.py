@@ -87,7 +87,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
         midpoint=MidpointArrays.of_sizes(nq + count, nv),
         joints=JointForces(
             _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives, rows, forces.alike),
-            robot.effort_limit.copy(),
+            np.array(robot.effort_bounds), np.array(robot.effort_bounds), model.forces.compensating.copy(),
             model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2), _laws(forces),
             np.zeros(nv if robot.model.carried else 0),
         ),

@@ -11,6 +11,7 @@ import numpy as np
 from ..algorithms.mechanisms import spanning
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
+from ..model.gravity_compensation import carried
 from ..model.model import CarriedPart, ModelSensor
 from ..model.types import WORLD, Frame, FrameForce, JointType, Pose, SensorKind
 from ..robot.collision.shape_rays import RayPart, ShapeRays, ray_part
@@ -274,6 +275,12 @@ class SensedRobots:
         coordinates, S = x.evaluate(self.now.q)
         row = len(self.robot.model.tree.parent)
         return coordinates[:, self.robot.nq, None], _mapped(S[:, row, None], self.now.v)
+
+    @cached_property
+    def compensation(self) -> Array:
+        """Joint forces (robots, nv) of gravity compensation in the last step."""
+        carrying = self.robot.with_weights_of(carried(self.robot.model))
+        return np.asarray(np.where(self.rested[:, None], 0.0, carrying.gravity_force(self.then.q)))
 
     def drives_along_lengths(self, dof: int) -> Array:
         """Forces (robots,) that drives along tendons and at frames have at a joint's row, of a robot without loops."""

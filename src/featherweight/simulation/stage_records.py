@@ -160,7 +160,9 @@ class JointForces(NamedTuple):
     springs: Springs
     drives: Drives
     driving: DriveWork
-    efforts: Vector  # (nv,)
+    efforts: Matrix  # (2, nv) least and greatest
+    within: Matrix  # (2, nv) of drives, beside the gravity compensation that is theirs
+    compensating: Vector  # (nv,) 1 where compensation is a force of the drive and has bounds; (0,) where none is
     middle_armature: Vector  # (n,) by which "rk4" and "midpoint" meet damping and stiffness; (0,) where there are none
     curved: IntegerMatrix  # (k, 2) floating, spherical and planar joints: kind and first row
     laws: DriveLaws

@@ -6,6 +6,7 @@ from ..types import ModelError
 from .choices import REFUSE, REPORT
 
 LEFT_OUT = "not supported, and left out"  # in a report, as below
+UNDRIVEN = "gravity compensation by drives (actuatorgravcomp) of a file without actuators, which acts"
 MESHES_IN_FLUID = "meshes with drag of their own (fluidshape), taken as their links' boxes"
 
 

@@ -41,7 +41,7 @@ from ...types import (
 from ..choices import FOLLOW, REFUSE, unused_integrator
 from ..robot_numbers import unlimited
 from ..robot_source import RobotSource
-from ..unsupported import MESHES_IN_FLUID, Unsupported
+from ..unsupported import MESHES_IN_FLUID, UNDRIVEN, Unsupported
 from ..xml import Names, shortened
 from .camera_elements import read_cameras
 from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
@@ -386,15 +386,13 @@ class _Elements:
 
 
 def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
+    acting = len(model.actuator_trntype) and not disabled(mujoco, model.opt, "ACTUATION")
     ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
     plain = (
         ("lights", model.nlight),
         ("mocap bodies, held fixed", model.nmocap),
         ("swing limits of ball joints", np.count_nonzero(ball & (model.jnt_limited != 0))),
-        (
-            "gravity compensation by drives with limits (actuatorgravcomp), which do not cut it",
-            np.count_nonzero(model.jnt_actgravcomp & model.jnt_actfrclimited) if model.body_gravcomp.any() else 0,
-        ),
+        (UNDRIVEN, np.count_nonzero(model.jnt_actgravcomp) if model.body_gravcomp.any() and not acting else 0),
         ("bodies with forces of plugins", np.count_nonzero(model.body_plugin >= 0)),
         ("custom fields", model.nnumeric + model.ntext),
     )
