@@ -12,6 +12,7 @@ import pytest
 import featherweight as fw
 from featherweight.simulation.derivatives import StepDerivatives
 from featherweight.simulation.drag import add_drag, drag_parts
+from simulation.plain_python import ROUNDED, plain_python, steps_by
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -184,6 +185,19 @@ def test_robots_whose_joints_follow_others_move_as_under_the_forces_of_plain_pyt
     assert robot.closed and not bare.model.drag
     np.testing.assert_allclose(dragged.v, given.v, rtol=0.0, atol=1e-11)
     assert np.abs(dragged.v - v).max() > 0.1
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "RK4"])
+def test_steps_as_machine_code_have_the_bits_of_plain_python(integrator: str) -> None:
+    """Where each operation is rounded, with boxes, ellipsoids, wind and dry friction."""
+    robot, ends = fw.load(HELD.format(integrator=integrator, loss=' frictionloss="0.1"')), []
+    v = np.random.default_rng(7).standard_normal(robot.nv)
+    for by in (plain_python(), steps_by(ROUNDED)):
+        with by:
+            sim = fw.Simulation(robot, v=v, shapes=False)
+            sim.run(0.02)
+            ends.append(sim.v)
+    np.testing.assert_array_equal(ends[0], ends[1])
 
 
 @pytest.mark.parametrize("size", [1e-3, 1e-5])

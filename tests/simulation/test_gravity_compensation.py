@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from simulation.plain_python import ROUNDED, plain_python, steps_by
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -217,6 +218,19 @@ def test_servos_hold_with_compensation_by_drives_within_efforts() -> None:
         data.ctrl[:] = u
         mujoco.mj_forward(model, data)
         np.testing.assert_allclose((sim.v - v) / h, data.qacc, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("drives", [MOTORS, SERVOS], ids=["motors", "servos"])
+def test_steps_as_machine_code_have_the_bits_of_plain_python(drives: str) -> None:
+    """Where each operation is rounded."""
+    _, _, robot, _ = carried_by_drives(drives, "Euler")
+    ends = []
+    for by in (plain_python(), steps_by(ROUNDED)):
+        with by:
+            sim = fw.Simulation(robot, v=np.full(robot.nv, 0.5), shapes=False)
+            sim.run(0.04, control=np.full(3, 2.0))
+            ends.append(sim.v)
+    np.testing.assert_array_equal(ends[0], ends[1])
 
 
 def test_fleets_edits_and_saved_files_keep_what_drives_carry(tmp_path: Path) -> None:
