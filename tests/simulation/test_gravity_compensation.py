@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from simulation.plain_python import ROUNDED, plain_python, steps_by
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -150,6 +151,113 @@ def test_files_that_turn_passive_forces_off_have_none() -> None:
     off = text().replace('integrator="Euler"/>', '><flag spring="disable" damper="disable"/></option>')
     assert {b.gravity_compensation for b in fw.read(off).bodies} == {0.0}
     assert beside_mujoco(off, 20) < 1e-11
+
+
+CARRIED_BY_DRIVES = """<mujoco><option timestep="0.002" gravity="1 -2 -9" integrator="{integrator}"/><worldbody>
+<body name="arm" pos="0 0 1" gravcomp="1"><joint name="a" axis="0 1 0" damping="0.3" actuatorgravcomp="true"
+  actuatorfrcrange="-{most} {most}"/><geom type="capsule" fromto="0 0 0 .3 .1 0" size=".04" mass="2"/>
+  <body name="fist" pos=".3 .1 0" gravcomp="0.7"><joint name="b" axis="1 1 0" actuatorgravcomp="true"
+    actuatorfrcrange="-1 {most}"/>
+    <geom size=".05" pos="0 .1 0" mass="1"/></body></body>
+<body name="lift" pos="1 0 1" gravcomp="1.2"><joint name="c" type="slide" axis="0 0 1" actuatorgravcomp="true"
+  actuatorfrcrange="-4 9"/><geom size=".05" mass="1"/></body>
+<body name="free" pos="2 0 1" gravcomp="0.5"><joint name="d" axis="0 1 0" actuatorgravcomp="true"/>
+  <geom size=".05" pos=".2 0 0"/></body>
+<body name="passive" pos="3 0 1" gravcomp="1"><joint name="e" axis="0 1 0" actuatorfrcrange="-0.1 0.1"/>
+  <geom size=".05" pos=".2 0 0" mass="1"/></body>
+</worldbody>{drives}<sensor><jointactuatorfrc name="a" joint="a"/><jointactuatorfrc name="b" joint="b"/>
+<jointactuatorfrc name="c" joint="c"/><jointactuatorfrc name="d" joint="d"/><jointactuatorfrc name="e" joint="e"/></sensor>
+</mujoco>"""
+MOTORS = """<actuator><motor name="m" joint="a" gear="2"/><motor name="n" joint="c"/><motor name="o" joint="e"/></actuator>"""
+SERVOS = """<actuator><position joint="a" kp="20" kv="1"/><position joint="b" kp="3"/><velocity joint="c" kv="5"/></actuator>"""
+
+
+Case = tuple[Any, Any, fw.Robot, fw.MujocoOrder]
+
+
+def carried_by_drives(drives: str, integrator: str, most: float = 3.0) -> Case:
+    file = CARRIED_BY_DRIVES.format(integrator=integrator, most=most, drives=drives)
+    model, robot = mujoco.MjModel.from_xml_string(file), fw.load(file)
+    return model, mujoco.MjData(model), robot, fw.MujocoOrder(robot, model)
+
+
+@pytest.mark.parametrize("most", [3.0, 30.0])
+@pytest.mark.parametrize(("drives", "integrator"), [(MOTORS, "Euler"), (MOTORS, "RK4"), (SERVOS, "RK4")])
+def test_compensation_by_drives_is_cut_with_their_forces(drives: str, integrator: str, most: float) -> None:
+    """As in MuJoCo, some of it and some not, in steps and by sensors: to rounding, which grows to some 1e-10 in 200 steps."""
+    model, data, robot, order = carried_by_drives(drives, integrator, most)
+    rng = np.random.default_rng(5)
+    sim = fw.Simulation(robot, v=rng.standard_normal(robot.nv), shapes=False)
+    data.qpos[:], data.qvel[:] = order.state(sim.q, sim.v)
+    limited, cut, free = model.jnt_actfrclimited.astype(bool), 0, 0
+    controls = np.repeat(3.0 * rng.standard_normal((10, model.nu)), 20, axis=0)
+    for u in controls:
+        data.ctrl[:] = u
+        mujoco.mj_step(model, data)
+        sim.step(control=u)
+        np.testing.assert_allclose(order.state(sim.q, sim.v).qvel, data.qvel, rtol=0.0, atol=1e-9)
+        if integrator == "Euler":
+            np.testing.assert_allclose(
+                np.ravel([sim.sensors()[name] for name in "abcde"]), data.qfrc_actuator, rtol=0.0, atol=1e-8
+            )
+            held = np.isin(data.qfrc_actuator[limited], model.jnt_actfrcrange[limited])
+            cut, free = cut + held.sum(), free + (~held).sum()
+    assert integrator != "Euler" or (cut > 50 and free > 50)
+
+
+def test_servos_hold_with_compensation_by_drives_within_efforts() -> None:
+    """At random states and controls, in steps so short that stiffness at their end is that at their beginning, to 1e-5."""
+    model, data, robot, order = carried_by_drives(SERVOS, "Euler")
+    h, rng = 1e-7, np.random.default_rng(5)
+    sim = fw.Simulation(robot, step=h, shapes=False)
+    for _ in range(40):
+        q, v, u = rng.uniform(-1.5, 1.5, robot.nq), rng.standard_normal(robot.nv), 3.0 * rng.standard_normal(model.nu)
+        sim.reset(q=q, v=v)
+        sim.step(control=u)
+        data.qpos[:], data.qvel[:] = order.state(q, v)
+        data.ctrl[:] = u
+        mujoco.mj_forward(model, data)
+        np.testing.assert_allclose((sim.v - v) / h, data.qacc, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("drives", [MOTORS, SERVOS], ids=["motors", "servos"])
+def test_steps_as_machine_code_have_the_bits_of_plain_python(drives: str) -> None:
+    """Where each operation is rounded."""
+    _, _, robot, _ = carried_by_drives(drives, "Euler")
+    ends = []
+    for by in (plain_python(), steps_by(ROUNDED)):
+        with by:
+            sim = fw.Simulation(robot, v=np.full(robot.nv, 0.5), shapes=False)
+            sim.run(0.04, control=np.full(3, 2.0))
+            ends.append(sim.v)
+    np.testing.assert_array_equal(ends[0], ends[1])
+
+
+def test_fleets_edits_and_saved_files_keep_what_drives_carry(tmp_path: Path) -> None:
+    _, _, robot, _ = carried_by_drives(MOTORS, "Euler")
+    q = np.random.default_rng(6).standard_normal((5, robot.nq))
+    many = fw.Simulation(robot, q=q, shapes=False)
+    many.run(0.05, control=np.ones(3))
+    alone = fw.Simulation(robot, q=q[3], shapes=False)
+    alone.run(0.05, control=np.ones(3))
+    np.testing.assert_array_equal(many.v[3], alone.v)
+    d = fw.read(CARRIED_BY_DRIVES.format(integrator="Euler", most=3.0, drives=MOTORS))
+    d.save(tmp_path / "again.xml")
+    for x in (fw.read(tmp_path / "again.xml"), d.mirrored("y"), d.renamed({"arm": "limb"})):
+        assert [(j.drive_compensates, j.effort, j.effort_range) for j in x.joints] == [
+            (True, 3.0, None), (True, 3.0, (-1.0, 3.0)), (True, 9.0, (-4.0, 9.0)), (True, np.inf, None), (False, 0.1, None)
+        ]  # fmt: skip
+
+
+def test_compensation_by_drives_that_is_not_computed_is_told() -> None:
+    """Of joints that move together; and where a file has no actuators, MuJoCo's drives carry nothing."""
+    gear = '<equality><joint joint1="b" joint2="a" polycoef="0 1 0 0 0"/></equality></mujoco>'
+    file = CARRIED_BY_DRIVES.format(integrator="Euler", most=3.0, drives=MOTORS).replace("</mujoco>", gear)
+    told = "gravity compensation by drives with limits (actuatorgravcomp), of joints that move together"
+    assert fw.load(file).report()[told] == "a, b"
+    bare = fw.load(CARRIED_BY_DRIVES.format(integrator="Euler", most=3.0, drives=""))
+    assert bare.report()["gravity compensation by drives (actuatorgravcomp) of a file without actuators, which acts"] == "4"
+    assert not any("actuatorgravcomp" in kind for kind in carried_by_drives(MOTORS, "Euler")[2].report())
 
 
 def test_what_is_not_there_says_so() -> None:

@@ -25,9 +25,11 @@ SERVO = """<mujoco><option timestep="0.01" integrator="{integrator}" gravity="0 
   <actuator><position joint="j" kp="80" kv="3"/></actuator></mujoco>"""
 
 
-def random_tree(seed: int, effort: float = np.inf) -> fw.Robot:
+def random_tree(seed: int, effort: float = np.inf, least: float | None = None) -> fw.Robot:
+    """Return a robot whose joints have the effort, in one direction where the other has a `least` of its own."""
+    efforts: dict[str, Any] = {"effort": effort, "effort_range": None if least is None else (least, effort)}
     d = fw.generators.random_tree(5, seed=seed, joint_types=("revolute", "prismatic"), masses=(0.5, 2.0))
-    return fw.build(replace(d, joints=tuple(replace(j, effort=effort) for j in d.joints)))
+    return fw.build(replace(d, joints=tuple(replace(j, **efforts) for j in d.joints)))
 
 
 def stiff_drives(robot: fw.Robot, low: float, high: float) -> list[fw.Actuator]:
@@ -46,7 +48,7 @@ def force_at(drives: Any, x: Array, v: Array, u: Array, robot: fw.Robot) -> Arra
         k = next(j.v_slice.start for j in robot.joints if j.name == a.joint)
         law = a.gain * np.clip(control, *a.control) + a.bias[0] + a.gear * (a.bias[1] * x[k] + a.bias[2] * v[k])
         total[k] += a.gear * np.clip(law, *a.force)
-    return np.clip(total, -robot.effort_limit, robot.effort_limit)
+    return np.clip(total, *robot.effort_bounds)
 
 
 @pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
@@ -67,7 +69,7 @@ def test_a_stiff_servo_of_a_light_link_settles_as_in_mujoco(integrator: str) -> 
 def test_a_step_solves_the_equations_of_its_end(seed: int) -> None:
     """M (v+ - v)/h + bias = f(x + h v+, v+), with forces and efforts at their limits; to rounding of terms of 1e3."""
     rng = np.random.default_rng(seed)
-    robot = random_tree(seed, effort=(np.inf, 12.0)[seed % 2])
+    robot = random_tree(seed, *((np.inf,), (12.0,), (12.0, -2.0))[seed % 3])
     drives = stiff_drives(robot, -5.0, 8.0)
     sim = fw.Simulation(robot, H, q=robot.random_configuration(seed), actuators=drives, joints=fw.JointOptions(limits=False))
     at_limits = 0
@@ -81,10 +83,10 @@ def test_a_step_solves_the_equations_of_its_end(seed: int) -> None:
     assert at_limits > 10  # the test has drives at their limits
 
 
-@pytest.mark.parametrize("effort", [np.inf, 4.0])
-def test_steps_as_machine_code_have_the_bits_of_plain_python(effort: float) -> None:
+@pytest.mark.parametrize(("effort", "least"), [(np.inf, None), (4.0, None), (4.0, -1.0)])
+def test_steps_as_machine_code_have_the_bits_of_plain_python(effort: float, least: float | None) -> None:
     """Where each operation is rounded; with sums that are fused, to rounding."""
-    robot = random_tree(1, effort)
+    robot = random_tree(1, effort, least)
     start: dict[str, Any] = dict(q=robot.random_configuration(1), actuators=stiff_drives(robot, -5.0, 8.0))
     controls, ends = np.random.default_rng(0).normal(size=(50, 6)), []
     for by in (plain_python(), steps_by(ROUNDED), nullcontext()):
@@ -149,11 +151,11 @@ def test_efforts_hold_while_feet_hit_the_ground() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("effort", [np.inf, 15.0])
-def test_derivatives_of_driven_steps(seed: int, effort: float) -> None:
+@pytest.mark.parametrize(("effort", "least"), [(np.inf, None), (15.0, None), (15.0, -4.0)])
+def test_derivatives_of_driven_steps(seed: int, effort: float, least: float | None) -> None:
     """By central differences of whole steps, with drives free and at their limits."""
     rng = np.random.default_rng(seed)
-    robot = random_tree(seed, effort)
+    robot = random_tree(seed, effort, least)
     q, v, u, n, e = robot.random_configuration(seed), rng.normal(size=5), rng.normal(size=6), 5, 1e-6
     drives = stiff_drives(robot, -25.0, 28.0)
 

@@ -15,6 +15,7 @@ from ..spatial.ordered import singular_values, total
 from .contact_rules import ContactPair
 from .description import Description
 from .editing.acting import bodies_of
+from .equivalent_box import semi_axes
 from .model import Model
 from .servos import DriveInput
 from .types import (
@@ -61,6 +62,12 @@ def require_sound_numbers(d: Description) -> None:
         for key in NONNEGATIVE:
             if getattr(j, key) < 0.0:
                 raise ModelError(f"{d.source}: joint {j.name!r}: the {key} is negative ({getattr(j, key):g}); correct it")
+        if j.effort_range is not None and not (
+            j.effort_range[0] <= j.effort_range[1] and j.effort == max(map(abs, j.effort_range))
+        ):
+            least, most = j.effort_range
+            problem = f"the effort_range ({least:g}, {most:g}) is not one from less to more within the effort, {j.effort:g}"
+            raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; correct it, and give effort= its greatest magnitude")
         if j.lower > j.upper:
             problem = f"the lower limit {j.lower:g} is above the upper limit {j.upper:g}"
             raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; exchange or correct them")
@@ -136,6 +143,11 @@ def require_shapes(d: Description) -> None:
             raise ModelError(f"{d.source}: {problem}; give three of linear and three of angular velocity")
         if s.type is ShapeType.MESH and not s.path and s.vertices is None:
             raise ModelError(f"{d.source}: shape {s.name!r}: a mesh has a file or vertices; give it path= or vertices=")
+        if s.fluid is not None and semi_axes(s) is None:
+            problem = f"shape {s.name!r}: a {s.type} has no ellipsoid in a fluid"
+            raise ModelError(
+                f"{d.source}: {problem}; leave out fluid=, or give it to a sphere, box, cylinder, capsule or ellipsoid"
+            )
         grid = () if s.heights is None else np.shape(s.heights)
         if s.type is ShapeType.HEIGHTFIELD and not (len(grid) == 2 and min(grid) > 1 and np.isfinite(s.heights).all()):
             problem = f"shape {s.name!r}: a height field needs finite heights of shape (nx, ny), both at least 2; it has {grid}"
@@ -265,7 +277,8 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         own = (t.stiffness, t.damping, t.friction, *(c for _, c in t.terms), *finite)
         yield f"tendon {t.name!r}", (*own, *(x for node in t.path for x in _of_node(node)))
     for s in d.shapes:
-        yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size, s.margin, *s.surface_velocity, s.adhesion, s.gap)
+        fluid = () if s.fluid is None else (*s.fluid[:5], *s.fluid.added_mass, *s.fluid.added_inertia)
+        yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size, s.margin, *s.surface_velocity, s.adhesion, s.gap, *fluid)
     for pair in d.contact_pairs:
         frictions = (x for x in (pair.friction, pair.second_friction) if x is not None)
         own = (pair.margin, pair.adhesion, pair.gap, *pair.turning_friction, *frictions)
@@ -277,6 +290,8 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
             yield f"configuration {configuration.name!r}, actuator {actuator!r},", (control,)
     if d.timestep is not None:
         yield "its time step", (d.timestep,)
+    if d.fluid is not None:
+        yield "its fluid", (d.fluid.density, d.fluid.viscosity, *d.fluid.wind)
 
 
 def _of_node(x: TendonPoint | TendonWrap | Pulley) -> tuple[float, ...]:

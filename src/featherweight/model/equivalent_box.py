@@ -1,4 +1,4 @@
-"""What a body's inertia looks like: the box of uniform density that has the same mass, centre and inertia."""
+"""Boxes of uniform density with the mass, centre and inertia of bodies, and ellipsoids with the extents of shapes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .model import Model
-from .types import Body, Matrix, Vector, as_matrix, as_vector
+from .types import Body, Matrix, Shape, ShapeType, Vector, as_matrix, as_vector
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -72,3 +72,19 @@ def box_of_link(body: Body) -> tuple[Matrix, Vector]:
         return as_matrix(box.rotation), as_vector(box.lengths)
     R = np.array(body.principal)
     return body.principal, as_vector(box_lengths(mass, np.diag(R.T @ rotational @ R)))
+
+
+def semi_axes(shape: Shape) -> Vector | None:
+    """Return the semi-axes [m] of the ellipsoid with the extents of a primitive shape, along its axes; None for others."""
+    match shape.type, shape.size:
+        case ShapeType.SPHERE, (r,):
+            return r, r, r
+        case ShapeType.CAPSULE, (r, length):
+            return r, r, 0.5 * length + r
+        case ShapeType.CYLINDER, (r, length):
+            return r, r, 0.5 * length
+        case ShapeType.BOX, (x, y, z):
+            return 0.5 * x, 0.5 * y, 0.5 * z
+        case ShapeType.ELLIPSOID, (x, y, z):
+            return x, y, z
+    return None

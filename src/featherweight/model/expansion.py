@@ -26,8 +26,8 @@ from .checks import (
 )
 from .description import Description
 from .editing.acting import moved_tendon
-from .equivalent_box import box_of_link
-from .model import DragBox, Model, ModelFrame, MovingBody, MovingJoint, Placed, PointMass
+from .equivalent_box import box_of_link, semi_axes
+from .model import DragPart, Model, ModelFrame, MovingBody, MovingJoint, Placed, PointMass
 from .model_sensors import model_sensors, rigid_at
 from .placement import ALONG_Z, Line, axial_screws, chained, exact_zeros, internal_frame, tidy
 from .tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Tree
@@ -272,18 +272,24 @@ class _Expansion:
                 len(self.moving), joint.name, joint.type, parent.body, joint.child, joint.axis,
                 slice(q, self.nq), slice(v, len(self.rows)), joint.lower, joint.upper, joint.armature,
                 joint.damping, joint.friction, joint.stiffness, joint.rest, joint.effort, joint.velocity,
-                joint.limit_softness, joint.friction_softness,
+                joint.limit_softness, joint.friction_softness, joint.effort_range, joint.drive_compensates,
             )
         )  # fmt: skip
 
-    def _drag(self) -> Iterator[DragBox]:
-        """Return the boxes of links with mass that move, where there is a fluid."""
+    def _drag(self) -> Iterator[DragPart]:
+        """Return the ellipsoids or boxes of links with mass that move, where there is a fluid."""
         for body in self.d.bodies if self.d.fluid is not None else ():
             carrier = self.carriers[body.name]
-            if carrier.body is not None and body.inertia.mass > 0.0:
+            if carrier.body is None or not body.inertia.mass > 0.0:
+                continue
+            at = self.carriers[carrier.body].pose.inverse() @ carrier.pose
+            shapes = [s for s in self.d.shapes if s.body == body.name and s.fluid is not None]
+            for s in shapes:
+                if size := semi_axes(s):
+                    yield DragPart(carrier.body, at @ s.placement, size, s.fluid)
+            if not shapes:
                 axes, size = box_of_link(body)
-                at = self.carriers[carrier.body].pose.inverse() @ carrier.pose
-                yield DragBox(carrier.body, at @ Pose(axes, body.inertia.center), size)
+                yield DragPart(carrier.body, at @ Pose(axes, body.inertia.center), size)
 
     def _carried(self) -> Iterator[PointMass]:
         """Return the masses of links that move, as far as their weight is compensated."""

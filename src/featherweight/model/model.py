@@ -17,6 +17,7 @@ from .types import (
     Configuration,
     Coupling,
     Fluid,
+    FluidCoefficients,
     Frame,
     Inertia,
     JointType,
@@ -57,6 +58,14 @@ class MovingJoint:
     velocity: float = math.inf
     limit_softness: Softness = DEFAULT_SOFTNESS
     friction_softness: Softness = DEFAULT_SOFTNESS
+    effort_range: tuple[float, float] | None = None
+    drive_compensates: bool = False
+
+    @property
+    def efforts(self) -> tuple[float, float]:
+        """The least and the greatest force of its drive; infinite where the file has none, or 0."""
+        most = self.effort if self.effort > 0.0 else math.inf
+        return self.effort_range or (-most, most)
 
     @property
     def independent(self) -> bool:
@@ -106,12 +115,14 @@ class Placed(NamedTuple):
     pose: Pose
 
 
-class DragBox(NamedTuple):
-    """The box with the mass and inertia of a link, in the frame of the moving body that carries it."""
+class DragPart(NamedTuple):
+    """A box with the mass and inertia of a link, or an ellipsoid of one of its shapes, in the frame of the moving body that
+    carries the link."""
 
     body: str
     pose: Pose
-    size: Vector  # [m] lengths
+    size: Vector  # [m] lengths of a box; semi-axes of an ellipsoid
+    ellipsoid: FluidCoefficients | None = None
 
 
 class PointMass(NamedTuple):
@@ -202,7 +213,7 @@ class Model:
     impratio: float = 1.0
     cone: str | None = None
     fluid: Fluid | None = None
-    drag: tuple[DragBox, ...] = ()  # of links in a fluid
+    drag: tuple[DragPart, ...] = ()  # of links in a fluid
     held_loops: tuple[HeldLoop, ...] = ()  # equalities that are compliant: no part of the robot's functions
     held_couplings: tuple[Coupling, ...] = ()
     held_lengths: tuple[HeldLengths, ...] = ()

@@ -111,10 +111,27 @@ class Body:
 
 
 class Fluid(NamedTuple):
-    """The fluid that a robot moves in: density [kg/m³] and viscosity [Pa s]."""
+    """The fluid that a robot moves in: density [kg/m³], viscosity [Pa s], and its own velocity [m/s] in the world."""
 
     density: float = 0.0
     viscosity: float = 0.0
+    wind: Vector = (0.0, 0.0, 0.0)
+
+
+class FluidCoefficients(NamedTuple):
+    """Coefficients of the forces of a fluid on a shape, taken as the ellipsoid with its extents.
+
+    The first five are MJCF's `fluidcoef`. A fluid of density 1 that moves along with the shape has the mass `added_mass` along
+    each axis of the shape, and the inertia `added_inertia` about it.
+    """
+
+    blunt_drag: float = 0.5
+    slender_drag: float = 0.25
+    angular_drag: float = 1.5
+    kutta_lift: float = 1.0
+    magnus_lift: float = 1.0
+    added_mass: Vector = (0.0, 0.0, 0.0)  # [m³]
+    added_inertia: Vector = (0.0, 0.0, 0.0)  # [m⁵]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +162,8 @@ class Joint:
     velocity: float = math.inf  # the greatest velocity [rad/s, m/s]; files write 0 for one that they do not know
     limit_softness: Softness = DEFAULT_SOFTNESS
     friction_softness: Softness = DEFAULT_SOFTNESS
+    effort_range: tuple[float, float] | None = None  # least and greatest force of the drive, where these are not ±effort
+    drive_compensates: bool = False  # whether the drive carries what gravity compensation carries, within its effort
 
 
 class LoopType(StrEnum):
@@ -259,6 +278,7 @@ class Shape:
     surface_velocity: tuple[float, ...] = STILL  # [m/s, rad/s] over its body: linear at the origin, angular, in its frame
     adhesion: float = 0.0  # [N] by which each contact pulls; those of two shapes are added
     gap: float = 0.0  # [m] beyond the margin, across which adhesion pulls; those of two shapes are added
+    fluid: FluidCoefficients | None = None  # of a primitive shape; a link with such shapes has the drag of these alone
 
 
 class TendonPoint(NamedTuple):

@@ -17,21 +17,24 @@ SPRINGS_OF_SEVERAL = "springs of joints with several degrees of freedom"  # in a
 LIMITS_OF_SEVERAL = "limits of joints with several degrees of freedom"
 LIMITS_WITHOUT_ROOM = "limits of joints that follow others and leave these no room"
 EFFORTS_OF_FOLLOWERS = "effort limits of joints that move together with one that is driven and follows"
+COMPENSATED_TOGETHER = "gravity compensation by drives with limits (actuatorgravcomp), of joints that move together"
 OF_JOINTS = (SPRINGS_OF_SEVERAL, LIMITS_OF_SEVERAL, LIMITS_WITHOUT_ROOM)
 
 
 def left_out_at_joints(
     spanning: Sequence[MovingJoint],
     joints: Sequence[MovingJoint],
-    clusters: Iterable[Collection[str]],
+    clusters: Collection[Collection[str]],
     actuators: Iterable[Actuator],
     tendons: Iterable[Tendon],
+    weights: bool,
 ) -> Mapping[str, tuple[str, ...]]:
     """Names of joints and actuators by what of them is left out.
 
     `spanning` are the joints of the spanning tree and `joints` the same ones with their places in q and v; `clusters` are names
     of joints that move together. Forces of drives are cut to efforts at independent joints, after those of all drives are
-    added up: where a joint that follows is driven, that is not what the efforts in its cluster mean.
+    added up: where a joint that follows is driven, that is not what the efforts in its cluster mean. `weights` says whether
+    gravity compensation carries any.
     """
     several = [j for j in spanning if j.type.nq != 1]
     dependent = {j.name for j in joints if j.v_slice.stop == j.v_slice.start}
@@ -41,13 +44,19 @@ def left_out_at_joints(
     driven = dependent & {*(a.joint for a in drives), *(joint for t in acted for joint, _ in t.terms)}
     if any(t.path for t in acted) or any(a.at is not None for a in drives):
         driven = dependent  # whichever the string or the frame moves with
+    together = {name for cluster in clusters if len(cluster) > 1 for name in cluster} if weights else set[str]()
     beside = {name for cluster in clusters if not driven.isdisjoint(cluster) for name in cluster}
     found = {
         SPRINGS_OF_SEVERAL: [j.name for j in several if j.stiffness and j.type is not JointType.SPHERICAL],
         LIMITS_OF_SEVERAL: [j.name for j in several if _limited(j)],
+        COMPENSATED_TOGETHER: [j.name for j in spanning if j.name in together and j.drive_compensates and _bounded(j)],
         EFFORTS_OF_FOLLOWERS: [j.name for j in spanning if j.name in beside and 0.0 < j.effort < math.inf],
     }
     return {kind: tuple(names) for kind, names in found.items() if names}
+
+
+def _bounded(j: MovingJoint) -> bool:
+    return any(map(math.isfinite, j.efforts))
 
 
 def _limited(j: MovingJoint) -> bool:

@@ -138,7 +138,8 @@ class ModelView:
     @property
     def left_out_at_joints(self) -> Mapping[str, tuple[str, ...]]:
         """Names of joints and actuators whose springs, limits or forces no simulation computes, by kind."""
-        left_out = left_out_at_joints(self.model.joints, self.joints, self.clusters, self.actuators, self.model.tendons)
+        acting = self.actuators, self.model.tendons, bool(self.model.carried)
+        left_out = left_out_at_joints(self.model.joints, self.joints, self.clusters, *acting)
         held = self._limits_with_followers[1]
         names = tuple(j.name for j in self.model.joints if j.v_slice.start in held)
         return {**left_out, LIMITS_WITHOUT_ROOM: names} if names else left_out
@@ -185,6 +186,12 @@ class ModelView:
         Simulations cut joint forces to these.
         """
         return _read_only(self._of_independent(self.row_maximum("effort")))
+
+    @cached_property
+    def effort_bounds(self) -> tuple[Array, Array]:
+        """The least and the greatest joint forces (nv) [N m, N] that simulations cut to, in the order of v."""
+        ends = np.array([j.efforts for j in self.model.joints for _ in range(j.type.nv)], dtype=float).reshape(-1, 2).T
+        return _read_only(-self._of_independent(-ends[0])), _read_only(self._of_independent(ends[1]))
 
     def row_limits(self) -> Bounds:
         """Lower and upper limits [rad, m] of the tree's rows (n,); infinite ones for joints of several degrees of freedom.

@@ -9,8 +9,9 @@ from ..model.contact_rules import (
     TOUCHING_LEFT_OUT,
     TWO_FRICTIONS,
 )
-from ..model.formats.unsupported import LEFT_OUT
+from ..model.formats.unsupported import LEFT_OUT, MESHES_IN_FLUID, UNDRIVEN
 from .left_out_at_joints import (
+    COMPENSATED_TOGETHER,
     EFFORTS_OF_FOLLOWERS,
     LIMITS_OF_SEVERAL,
     LIMITS_WITHOUT_ROOM,
@@ -22,16 +23,14 @@ from .system import System
 CHANGING_MOTION = (
     "actuators",
     "bodies with forces of plugins",
-    "gravity compensation by drives with limits (actuatorgravcomp), which do not cut it",
     "damping of actuators of higher order",
     "damping of higher order",
     "damping of tendons of higher order",
     "dry friction of free joints, taken along the body's axes",
     "effort limits of joints that a tendon drives together",
-    "effort limits that differ by direction, read as the greater",
-    "geoms with drag of their own (fluidshape), taken as their links' boxes",
-    "wind",
     "limits, forces and drives of joints that close loops",
+    MESHES_IN_FLUID,
+    UNDRIVEN,
     "limits of the drives' force along tendons, whose gears differ",
     "physics that is not used",
     "restitution",
@@ -51,6 +50,7 @@ CHANGING_MOTION = (
     LIMITS_OF_SEVERAL,
     LIMITS_WITHOUT_ROOM,
     EFFORTS_OF_FOLLOWERS,
+    COMPENSATED_TOGETHER,
 )
 """Kinds in a report of a file; others, as cameras and sensors, only show, measure, or name something."""
 

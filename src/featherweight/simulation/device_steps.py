@@ -30,8 +30,8 @@ def repeated_step(model: StepModel) -> Repetition:
 
 
 def _tau(model: StepModel) -> tuple[StepInput, ...]:
-    most = model.robot.effort_limit
-    return (StepInput("tau", numbers_of(-most), numbers_of(most)),)
+    least, most = model.robot.effort_bounds
+    return (StepInput("tau", numbers_of(least), numbers_of(most)),)
 
 
 def _semi_implicit(model: StepModel) -> Repetition:

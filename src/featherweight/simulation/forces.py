@@ -173,8 +173,9 @@ class ForcesAtJoints:
         each["rest"], slack = self._each(of_joints, "rest"), np.zeros(self.rows)
         for r, t in enumerate(self.tendons, self.joint_rows):
             each["rest"][r], slack[r] = t.rest[0], t.rest[1] - t.rest[0]
-        self.damping, self.friction, self.effort = each["damping"], each["friction"], robot.row_maximum("effort")
+        self.damping, self.friction = each["damping"], each["friction"]
         self.at = self._places()
+        self.compensating = self._compensating()
         self._carry_springs(each)
         quaternion, axis = self._of_balls(each["stiffness"])
         self.stiffness, self.rest = np.where((self.at >= 0) | (quaternion >= 0), each["stiffness"], 0.0), each["rest"]
@@ -264,6 +265,15 @@ class ForcesAtJoints:
         if name != "rest":
             values += [float(getattr(t, name)) for t in self.tendons]
         return np.array([*values, *[0.0] * (self.rows - len(values))])
+
+    def _compensating(self) -> Array:
+        """Return 1 for each independent velocity (nv,) whose drive carries weight within bounds, else 0; (0,) without any."""
+        robot = self.robot
+        own = np.zeros(robot.nv)
+        for whole, j in zip(robot.model.joints, robot.joints, strict=True):
+            own[j.v_slice] = whole.drive_compensates
+        own *= np.isfinite(robot.effort_bounds).any(axis=0)
+        return own if robot.model.carried and own.any() else np.zeros(0)
 
     def _places(self) -> Array:
         """The place of the coordinate of each row, -1 where there is none."""
@@ -428,8 +438,8 @@ class ForcesAtJoints:
 
     def limited(self, tau: Array) -> Array:
         """tau (..., nv) within the efforts of independent joints."""
-        most = self.robot.effort_limit
-        return np.minimum(np.maximum(tau, -most), most)
+        least, most = self.robot.effort_bounds
+        return np.minimum(np.maximum(tau, least), most)
 
     def implicit_armature(self, step: float) -> dict[str, float]:
         """The armature with which a step meets damping and springs at its end: + h d + h² k."""

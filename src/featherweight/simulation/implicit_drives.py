@@ -115,8 +115,8 @@ def carry(S: Matrix, alike: int, row_force: Vector, total: Vector) -> None:
                 total[i] += S[r, i] * row_force[r]
 
 
-def write_driven(drives: Drives, efforts: Vector, S: Matrix, work: DriveWork, base: Vector, armature: Vector) -> None:
-    """Joint forces `work.total` (nv,) of the drives as they are held now, and the armature (k,), `base` without drives."""
+def write_driven(drives: Drives, efforts: Matrix, S: Matrix, work: DriveWork, base: Vector, armature: Vector) -> None:
+    """Write joint forces `work.total` (nv,) of the drives as they are held, and the armature (k,), `base` without drives."""
     for j in range(len(armature)):
         armature[j] = base[j]
     for r in range(len(work.row_force)):
@@ -134,9 +134,9 @@ def write_driven(drives: Drives, efforts: Vector, S: Matrix, work: DriveWork, ba
     carry(S, work.alike, work.row_force, work.total)
     for i in range(len(work.total)):
         if work.held[i] != 0.0:
-            work.total[i] = work.held[i] * efforts[i]
+            work.total[i] = efforts[1, i] if work.held[i] > 0.0 else efforts[0, i]
         elif work.stiff[i] == 0.0:
-            work.total[i] = min(max(work.total[i], -efforts[i]), efforts[i])
+            work.total[i] = min(max(work.total[i], efforts[0, i]), efforts[1, i])
 
 
 def next_side(side: float, asked: float, allowed: float) -> float:
@@ -145,7 +145,7 @@ def next_side(side: float, asked: float, allowed: float) -> float:
     return 0.0 if side * passed < 0.0 else passed
 
 
-def judge_drives(drives: Drives, efforts: Vector, S: Matrix, rates: Vector, work: DriveWork, one: bool) -> bool:
+def judge_drives(drives: Drives, efforts: Matrix, S: Matrix, rates: Vector, work: DriveWork, one: bool) -> bool:
     """Hold and free drives by the accelerations (n,) of all joints, all or `one` of them; whether that changes anything."""
     changed = False
     for r in range(len(work.row_force)):
@@ -164,7 +164,7 @@ def judge_drives(drives: Drives, efforts: Vector, S: Matrix, rates: Vector, work
     for i in range(len(work.total)):
         held = 0.0
         if work.stiff[i] > 0.0:
-            held = next_side(work.held[i], work.total[i], min(max(work.total[i], -efforts[i]), efforts[i]))
+            held = next_side(work.held[i], work.total[i], min(max(work.total[i], efforts[0, i]), efforts[1, i]))
         if held != work.held[i] and not (one and changed):
             work.held[i] = held
             changed = True

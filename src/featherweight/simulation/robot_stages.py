@@ -45,6 +45,7 @@ from .smooth_motion import (
     greatest,
     integrate_smoothly,
     ordered_product,
+    write_body_forces,
     write_given,
     write_row_velocity,
     write_rows,
@@ -260,7 +261,7 @@ def drives_pass(s: RobotStages) -> bool:
     step, impulses = s.step, s.touching.impulses
     write_pushed_acceleration(s, impulses.wrench, impulses.joint)
     write_row_velocity(s, step.pushed)
-    if not judge_drives(s.joints.drives, s.joints.efforts, s.point.S, s.point.row_velocity, s.joints.driving, False):
+    if not judge_drives(s.joints.drives, s.joints.within, s.point.S, s.point.row_velocity, s.joints.driving, False):
         return False
     if s.state.given[1]:
         copy_rows(s.state.external, s.touching.forces)
@@ -308,13 +309,11 @@ def delassus_of(s: RobotStages) -> BodyDelassus:
 def write_unpushed_acceleration(s: RobotStages) -> None:
     """Write the acceleration at the beginning of the step; with the armature by which impulses are met, which stages of "rk4"
     have not."""
-    step, forces, external = s.step, s.touching.forces, s.state.external
+    step = s.step
     copy(step.acceleration, step.unpushed)
     if s.numbers.integrator != RK4 or len(s.joints.middle_armature) == 0:
         return
-    for body in range(len(forces)):
-        for j in range(6):
-            forces[body, j] = external[body, j] if s.state.given[1] else 0.0
+    write_body_forces(s)
     copy(step.load, step.pushed_load)
     call_machine(s.calls.dynamics_pushed)
     copy(step.pushed, step.unpushed)
@@ -323,10 +322,14 @@ def write_unpushed_acceleration(s: RobotStages) -> None:
 def write_pushed_acceleration(s: RobotStages, wrench: Matrix, impulse: Vector) -> None:
     """Write the acceleration with impulses on bodies and at joints spread over the step."""
     step, h, t, dofs = s.step, s.numbers.step, s.touching, s.touching.dofs
+    fluid = len(s.drag.body) > 0
+    if fluid:
+        write_body_forces(s)
     for k in range(len(t.bodies)):
         body = t.bodies[k]
         for j in range(6):
-            t.forces[body, j] = wrench[k, j] / h + (s.state.external[body, j] if s.state.given[1] else 0.0)
+            given = s.state.external[body, j] if s.state.given[1] else 0.0
+            t.forces[body, j] = wrench[k, j] / h + (t.forces[body, j] if fluid else given)
     copy(step.load, step.pushed_load)
     for k in range(len(dofs)):
         if dofs[k] < s.joints.driving.alike:
@@ -515,9 +518,9 @@ def greatest_work_from(s: RobotStages) -> float:
     for i in range(len(p.given)):
         at_ends = greatest_work(p.given[i], v[i], step.end[i], h)
         work += max(at_ends, mean_work((acting[i], p.given[i]), v[i], step.end[i], h))
-    if not s.state.given[1]:
+    if not s.state.given[1] and len(s.drag.placement) == 0:
         return work
-    be_at(s, s.state.q, v)  # what forces on bodies come to at joints
+    be_at(s, s.state.q, v)  # what forces on bodies, and wind, come to at joints
     copy(step.acceleration, p.acceleration)
     call_machine(s.calls.inverse_dynamics)
     for i in range(len(p.given)):

@@ -21,7 +21,7 @@ from ..robot.robot import Robot
 from ..robot.tendons.lengths import no_lengths
 from .adhesion import adhesion_of
 from .contact_stage import ContactStage
-from .drag import drag_boxes
+from .drag import drag_parts
 from .drive_inputs import DriveLaws
 from .forces import ForcesAtJoints, Springs
 from .implicit_drives import drive_work
@@ -87,14 +87,14 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
         midpoint=MidpointArrays.of_sizes(nq + count, nv),
         joints=JointForces(
             _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives, rows, forces.alike),
-            robot.effort_limit.copy(),
+            np.array(robot.effort_bounds), np.array(robot.effort_bounds), model.forces.compensating.copy(),
             model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2), _laws(forces),
             np.zeros(nv if robot.model.carried else 0),
         ),
         inertias=InertiaArguments(np.zeros((len(robot.bodies) if inertias else 0, 10)), base, base.copy(), base.copy()),
         loops=_loops(model),
         touching=_touching(model, contacts, room),
-        drag=drag_boxes(robot.model.drag, [b.name for b in robot.bodies], robot.model.fluid),
+        drag=drag_parts(robot.model.drag, [b.name for b in robot.bodies], robot.model.fluid),
         lengths=_copies(lengths),
         adhesion=adhesion_of(forces, contacts.touching.links, contacts.touching.scene.gap[contacts.touching.pairs]),
         calls=CallsOfRobot(*(MachineCall(0, np.zeros(0, np.int64)) for _ in CallsOfRobot._fields)),
@@ -292,6 +292,7 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
     if robot.model.carried:
         weighing, carrying = (robot.with_weights_of(part(robot.model)) for part in (uncarried, carried))
     closing: Any = robot.step_functions.closing_step if model.looped else None
+    names = [b.name for b in robot.bodies]
     return {
         "dynamics": (staged.forward_dynamics, p.x, p.w, p.load, p.acceleration),
         "dynamics_external": (forced, p.x, p.w, p.load, forces, p.acceleration),
@@ -318,13 +319,9 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
         "kinetic": (robot.kinetic_energy, p.x, p.w, step.energy[:1]),
         "potential": (weighing.potential_energy, p.x, step.energy[1:]),
         "compensation": (carrying.gravity_force if robot.model.carried else None, p.x, s.joints.compensation),
-        "drag_velocity": (body_velocities(robot) if len(s.drag.body) else None, p.x, p.w, s.drag.velocity),
+        "drag_velocity": (robot.frame_velocity(names, "local") if len(s.drag.body) else None, p.x, p.w, s.drag.velocity),
+        "drag_placement": (robot.frame_placement(names) if len(s.drag.placement) else None, p.x, s.drag.placement),
     }
-
-
-def body_velocities(robot: Robot) -> CompiledFunction[Any]:
-    """Return the function of the velocities (bodies, 6) of all moving bodies, in their frames."""
-    return robot.frame_velocity([b.name for b in robot.bodies], "local")
 
 
 def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) -> dict[str, Call]:

@@ -13,6 +13,7 @@ from ..collision.collision_scene import CAPSULE, PLANE
 from ..contact.laws import RIGID
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
+from ..model.gravity_compensation import carried
 from ..model.model import CarriedPart, ModelSensor
 from ..model.types import WORLD, CameraMode, Frame, FrameForce, JointType, Pose, SensedKind, SensorKind
 from ..robot.camera_placement import CameraPlacement
@@ -321,6 +322,12 @@ class SensedRobots:
         coordinates, S = x.evaluate(self.now.q)
         row = len(self.robot.model.tree.parent)
         return coordinates[:, self.robot.nq, None], _mapped(S[:, row, None], self.now.v)
+
+    @cached_property
+    def compensation(self) -> Array:
+        """Joint forces (robots, nv) of gravity compensation in the last step."""
+        carrying = self.robot.with_weights_of(carried(self.robot.model))
+        return np.asarray(np.where(self.rested[:, None], 0.0, carrying.gravity_force(self.then.q)))
 
     def drives_along_lengths(self, dof: int) -> Array:
         """Forces (robots,) that drives along tendons and at frames have at a joint's row, of a robot without loops."""

@@ -267,15 +267,17 @@ def actuator_force(robots: SensedRobots, g: Group) -> Array:
 
 
 def joint_actuator_force(robots: SensedRobots, g: Group) -> Array:
-    """The sum of forces of actuators on a joint, within its effort."""
+    """The sum of forces of actuators on a joint, with gravity compensation that counts as theirs, within its effort."""
     joints = {j.name: j for j in robots.robot.model.joints}
     result = np.zeros((robots.robots, len(g.sensors), 1))
     for k, s in enumerate(g.sensors):
         on = [(i, a.gear) for i, a in enumerate(robots.forces.parts) if a.joint == _name(s) and a.at is None]
-        effort = joints[_name(s)].effort or np.inf
         force = sum((gear * robots.drive_forces[:, i] for i, gear in on), np.zeros(robots.robots))
         force = force + robots.drives_along_lengths(joints[_name(s)].v_slice.start)
-        result[:, k, 0] = np.clip(force, -effort, effort)
+        joint, model = joints[_name(s)], robots.robot.model
+        if joint.drive_compensates and model.carried:
+            force = force + robots.compensation[:, robots.robot.joints[joint.index].v_slice].sum(axis=1)
+        result[:, k, 0] = np.clip(force, *joint.efforts)
     return result
 
 

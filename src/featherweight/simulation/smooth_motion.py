@@ -180,10 +180,12 @@ def write_inputs(s: RobotStages) -> None:
 
 def write_given(s: RobotStages) -> None:
     """Write the forces of the user, and of drives at x and w, within the joints' efforts; S is that at x."""
-    p, most, d = s.point, s.joints.efforts, s.joints.drives
-    for i in range(len(p.given)):
-        p.given[i] = min(max(s.state.tau[i], -most[i]), most[i])
+    p, d, within = s.point, s.joints.drives, s.joints.within
+    write_tau(s)
+    write_bounds(s)
     if not s.state.given[0]:
+        for i in range(len(s.joints.compensating)):
+            p.given[i] += min(max(0.0, within[0, i]), within[1, i])
         return
     write_row_velocity(s, p.w)
     write_inputs(s)
@@ -195,7 +197,26 @@ def write_given(s: RobotStages) -> None:
     bound_forces(d, p.row_force)
     write_carried(s, p.carried)
     for i in range(len(p.given)):
-        p.given[i] += min(max(p.carried[i], -most[i]), most[i])
+        p.given[i] += min(max(p.carried[i], within[0, i]), within[1, i])
+
+
+def write_tau(s: RobotStages) -> None:
+    """Write the forces of the user, within the joints' efforts."""
+    efforts = s.joints.efforts
+    for i in range(len(s.point.given)):
+        s.point.given[i] = min(max(s.state.tau[i], efforts[0, i]), efforts[1, i])
+
+
+def write_bounds(s: RobotStages) -> None:
+    """Write the bounds at x of the forces of drives, beside the gravity compensation that counts as theirs and that
+    `add_springs` adds: clip(f + g) is g + clip(f) between bounds less g."""
+    j = s.joints
+    if len(j.compensating) == 0:
+        return
+    call_machine(s.calls.compensation)
+    for i in range(len(j.compensating)):
+        carried = j.compensating[i] * j.compensation[i]
+        j.within[0, i], j.within[1, i] = j.efforts[0, i] - carried, j.efforts[1, i] - carried
 
 
 def add_springs(s: RobotStages, ahead: float) -> None:
@@ -228,22 +249,23 @@ def write_load(s: RobotStages, ahead: float) -> None:
 
 def call_dynamics(s: RobotStages) -> None:
     """Write the acceleration at x and w under the load."""
-    if len(s.drag.body) > 0:
-        call_machine(s.calls.drag_velocity)
-        write_external(s)
-        add_drag(s.drag, s.touching.forces)
-        call_machine(s.calls.dynamics_external)
-        write_external(s)
-        return
-    call_machine(s.calls.dynamics_external if s.state.given[1] else s.calls.dynamics)
+    fluid = len(s.drag.body) > 0
+    if fluid:
+        write_body_forces(s)
+    call_machine(s.calls.dynamics_external if fluid or s.state.given[1] else s.calls.dynamics)
 
 
-def write_external(s: RobotStages) -> None:
-    """Write the forces of the user on bodies."""
+def write_body_forces(s: RobotStages) -> None:
+    """Write the forces of the user, and of a fluid at x and w, on bodies."""
     if s.state.given[1]:
         copy_rows(s.state.external, s.touching.forces)
     else:
         clear_rows(s.touching.forces)
+    if len(s.drag.body) > 0:
+        call_machine(s.calls.drag_velocity)
+        if len(s.drag.placement) > 0:
+            call_machine(s.calls.drag_placement)
+        add_drag(s.drag, s.touching.forces)
 
 
 def accelerate(s: RobotStages, ahead: float) -> None:
@@ -258,20 +280,22 @@ def accelerate_driven(s: RobotStages) -> None:
     write_rows(s)
     write_row_velocity(s, p.w)
     write_inputs(s)
+    write_bounds(s)
     begin_drives(j.drives, s.numbers.step, p.inputs, p.coordinates, p.row_velocity, p.S, j.driving)
     for k in range(MOST_ROUNDS):
         accelerate_held(s)
         write_row_velocity(s, p.acceleration)
-        if not judge_drives(j.drives, j.efforts, p.S, p.row_velocity, j.driving, k >= ROUNDS_OF_ALL):
+        if not judge_drives(j.drives, j.within, p.S, p.row_velocity, j.driving, k >= ROUNDS_OF_ALL):
             return
 
 
 def accelerate_held(s: RobotStages) -> None:
     """Write the acceleration at x and w with the drives as they are held now."""
-    p, most, work = s.point, s.joints.efforts, s.joints.driving
-    write_driven(s.joints.drives, most, p.S, work, s.inertias.base_armature, s.inertias.armature)
+    p, work = s.point, s.joints.driving
+    write_driven(s.joints.drives, s.joints.within, p.S, work, s.inertias.base_armature, s.inertias.armature)
+    write_tau(s)
     for i in range(len(p.given)):
-        p.given[i] = min(max(s.state.tau[i], -most[i]), most[i]) + work.total[i]
+        p.given[i] += work.total[i]
     copy(p.given, p.load)
     add_springs(s, s.numbers.step)
     call_dynamics(s)

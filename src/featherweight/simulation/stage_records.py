@@ -20,7 +20,7 @@ from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix
 from ..engine.loops.kernels import MachineCall
 from ..robot.tendons.lengths import Lengths
 from .adhesion import Adhesion
-from .drag import DragBoxes
+from .drag import DragParts
 from .drive_inputs import DriveLaws
 from .forces import Drives, Springs
 from .implicit_drives import DriveWork
@@ -160,7 +160,9 @@ class JointForces(NamedTuple):
     springs: Springs
     drives: Drives
     driving: DriveWork
-    efforts: Vector  # (nv,)
+    efforts: Matrix  # (2, nv) least and greatest
+    within: Matrix  # (2, nv) of drives, beside the gravity compensation that is theirs
+    compensating: Vector  # (nv,) 1 where compensation is a force of the drive and has bounds; (0,) where none is
     middle_armature: Vector  # (n,) by which "rk4" and "midpoint" meet damping and stiffness; (0,) where there are none
     curved: IntegerMatrix  # (k, 2) floating, spherical and planar joints: kind and first row
     laws: DriveLaws
@@ -234,6 +236,7 @@ class CallsOfRobot(NamedTuple):
     potential: MachineCall  # x -> energy of gravity and its compensation
     compensation: MachineCall  # x -> forces of gravity compensation
     drag_velocity: MachineCall  # x, w -> velocities of all bodies
+    drag_placement: MachineCall  # x -> places of all bodies, where there is wind
     length_placement: MachineCall  # x -> places of bodies with strings and frames
     length_jacobian: MachineCall  # x -> their Jacobians
     length_bias: MachineCall  # x, v, bent -> their accelerations
@@ -260,7 +263,7 @@ class RobotStages(NamedTuple):
     inertias: InertiaArguments
     loops: LoopArrays
     touching: TouchingRecord
-    drag: DragBoxes
+    drag: DragParts
     lengths: Lengths
     adhesion: Adhesion
     calls: CallsOfRobot

@@ -223,8 +223,7 @@ class StepRates:
         return [f"the effort of joint {j.name!r}" for j in self.robot.joints for _ in range(j.v_slice.stop - j.v_slice.start)]
 
     def _within_efforts(self, tau: Rated) -> Rated:
-        most = self.robot.effort_limit
-        return self._cut(tau, (-most, most), self._effort_names)
+        return self._cut(tau, self.robot.effort_bounds, self._effort_names)
 
     def _cut(self, x: Rated, bounds: tuple[Array, Array], names: list[str]) -> Rated:
         """A vector cut to bounds, with no rates where it is cut; notes what is at a bound."""

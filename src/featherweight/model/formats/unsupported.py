@@ -5,7 +5,9 @@ from __future__ import annotations
 from ..types import ModelError
 from .choices import REFUSE, REPORT
 
-LEFT_OUT = "not supported, and left out"  # in a report
+LEFT_OUT = "not supported, and left out"  # in a report, as below
+UNDRIVEN = "gravity compensation by drives (actuatorgravcomp) of a file without actuators, which acts"
+MESHES_IN_FLUID = "meshes with drag of their own (fluidshape), taken as their links' boxes"
 
 
 class Unsupported:

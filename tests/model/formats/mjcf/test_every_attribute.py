@@ -51,7 +51,7 @@ FORCES = (
 FORCES += 'site="s" tendon="two" jointinparent="b" cranksite="s"'
 SAMPLES = {
     "option": 'timestep=".01" integrator="RK4" gravity="1 0 0" density="1" viscosity="1" actuatorgroupdisable="0" '
-    'o_friction=".5 .5 .1 .1 .1" o_margin=".1" o_solref=".1 1" o_solimp=".5 .9 .01 .5 2"',
+    'wind="1 0 0" o_friction=".5 .5 .1 .1 .1" o_margin=".1" o_solref=".1 1" o_solimp=".5 .9 .01 .5 2"',
     "option/flag": 'gravity="disable" contact="disable" equality="disable" limit="disable" frictionloss="disable" '
     'constraint="disable" spring="disable" damper="disable" clampctrl="disable" actuation="disable" '
     'filterparent="disable" override="enable"',
@@ -59,11 +59,12 @@ SAMPLES = {
     "worldbody/body/inertial": f'{DEGREES} mass="2" diaginertia="1 1 1.2" fullinertia="1 1 1 .1 .1 .1"',
     "worldbody/body/joint": 'type="slide" pos="0 0 1" axis="1 0 0" range="-1 1" ref="10" armature="1" damping="2" '
     'frictionloss="3" stiffness="4" springref="5" springdamper="1 1" actuatorfrcrange="-1 1" springyield="1" margin=".1" '
-    f'{HOLDING} limited="true" actuatorfrclimited="true"',
+    f'{HOLDING} limited="true" actuatorfrclimited="true" actuatorgravcomp="true"',
     "worldbody/body/freejoint": "",
     "worldbody/body/geom": f'{DEGREES} type="box" size=".2" fromto="0 0 0 0 0 1" mesh="mesh" hfield="field" mass="3" '
     'density="3" shellinertia="true" rgba="1 0 0 1" group="4" contype="2" conaffinity="2" condim="6" friction=".1" '
-    f'margin=".1" priority="1" gap=".1" {SOFT} surfacevel="1 0 0" adhesion="1"',
+    f'margin=".1" priority="1" gap=".1" {SOFT} surfacevel="1 0 0" adhesion="1" '
+    'fluidshape="ellipsoid" fluidcoef="1 1 1 1 1"',
     "worldbody/body/site": f'{DEGREES} fromto="0 0 0 0 0 1"',
     "contact/pair": f'geom1="b" geom2="b" condim="1" friction=".5 .5" margin=".1" gap=".1" adhesion="1" {SOFT}',
     "contact/exclude": 'body1="c" body2="c"',
@@ -87,6 +88,8 @@ SAMPLES = {
 """For each element the attributes that change motion, with a value that is not the default."""
 
 CONTEXT: dict[tuple[str, str], dict[str, str]] = {
+    ("option", "wind"): {"option": 'density="1"'},
+    ("worldbody/body/geom", "fluidcoef"): {"worldbody/body/geom": 'fluidshape="ellipsoid"'},
     ("option", "o_.*"): {"option/flag": 'override="enable"'},
     ("option/flag", "limit|constraint"): {"worldbody/body/joint": 'limited="true" range="-1 1"'},
     ("option/flag", "frictionloss"): {"worldbody/body/joint": 'frictionloss="1"'},
@@ -167,9 +170,7 @@ OF_MUJOCOS_SOLVER = {
     "worldbody/body/geom": "solmix",
 }
 WITH_WHAT_IS_LISTED = {
-    "option": "magnetic wind",  # of magnetometers; in a fluid, which is listed
-    "worldbody/body/joint": "actuatorgravcomp",  # part of `gravcomp`
-    "worldbody/body/geom": "fluidcoef fluidshape",
+    "option": "magnetic",  # of magnetometers
     "actuator/general": "actdim ffrange velrange input",  # of states that users compute; of servos, tried below
     "actuator/(motor|position|velocity)": "refsite lengthrange",  # as of `general`
 }

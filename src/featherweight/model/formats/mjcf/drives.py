@@ -5,7 +5,6 @@ MuJoCo's numbers are its compiled ones. What <flag> disables is not there.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -41,6 +40,8 @@ class PassiveForces(NamedTuple):
     effort: float
     limit_softness: Softness
     friction_softness: Softness
+    effort_range: tuple[float, float] | None
+    drive_compensates: bool
 
 
 class MujocoForces:
@@ -65,15 +66,18 @@ class MujocoForces:
         for what, value in values:
             if value < 0.0:
                 raise ModelError(f"{self.source}: joint '{name}': the {what} is negative ({value:g}); correct it")
+        least, most = as_range(model.jnt_actfrcrange[j], model.jnt_actfrclimited[j])
         return PassiveForces(
             armature + self.rotors.get(j, 0.0),
             0.0 if self._off("DAMPER") else damping,
             0.0 if self._off("FRICTIONLOSS") else friction,
             stiffness,
             float(model.qpos_spring[model.jnt_qposadr[j]]) if scalar and stiffness else 0.0,
-            float(np.abs(model.jnt_actfrcrange[j]).max()) if model.jnt_actfrclimited[j] else math.inf,
+            max(-least, most),
             softness_of(model.jnt_solref[j], model.jnt_solimp[j]),
             softness_of(model.dof_solref[model.jnt_dofadr[j]], model.dof_solimp[model.jnt_dofadr[j]]),
+            (least, most) if least != -most else None,
+            bool(model.jnt_actgravcomp[j]),
         )
 
     def _off(self, what: str) -> bool:
@@ -224,7 +228,6 @@ class MujocoForces:
         zero = np.zeros(1)
         free = model.jnt_type[model.dof_jntid] == kinds.mjJNT_FREE
         rubbed = 0 if self._off("FRICTIONLOSS") else np.count_nonzero(model.dof_frictionloss[free]) // 6
-        uneven = model.jnt_actfrclimited.astype(bool) & (model.jnt_actfrcrange.sum(axis=1) != 0.0)
         for kind, number in (
             ("springs of free joints", np.count_nonzero((model.jnt_type == kinds.mjJNT_FREE) & _any(model.jnt_stiffness))),
             ("dry friction of free joints, taken along the body's axes", rubbed),
@@ -232,7 +235,6 @@ class MujocoForces:
             ("springs of higher order", np.count_nonzero(_any(getattr(model, "jnt_stiffnesspoly", zero)))),
             ("damping of higher order", np.count_nonzero(_any(getattr(model, "dof_dampingpoly", zero)))),
             ("damping of actuators of higher order", np.count_nonzero(_any(self._of_actuators("actuator_dampingpoly")))),
-            ("effort limits that differ by direction, read as the greater", np.count_nonzero(uneven)),
         ):
             if number:
                 yield kind, f"{number}"

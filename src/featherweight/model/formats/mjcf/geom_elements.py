@@ -84,6 +84,9 @@ class Geoms:
                 self.lost.add(f"the sizes of the shapes {{}}, which are zero ({THINNEST:g} m in the file)", s.name)
             element.set("size", written(*(max(x, THINNEST) for x in size)))
         place(element, at)
+        if s.fluid is not None:
+            element.set("fluidshape", "ellipsoid")
+            element.set("fluidcoef", written(*s.fluid[:5]))
         self._paint(element, s)
         self._touch(element, s)
         if any(s.surface_velocity):

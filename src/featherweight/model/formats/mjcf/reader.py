@@ -11,7 +11,7 @@ import math
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from ...types import (
     ModelError,
     Pose,
     Sensor,
+    Shape,
     Vector,
     as_vector,
     matmul,
@@ -40,7 +41,7 @@ from ...types import (
 from ..choices import FOLLOW, REFUSE, unused_integrator
 from ..robot_numbers import unlimited
 from ..robot_source import RobotSource
-from ..unsupported import Unsupported
+from ..unsupported import MESHES_IN_FLUID, UNDRIVEN, Unsupported
 from ..xml import Names, shortened
 from .camera_elements import read_cameras
 from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts
@@ -258,6 +259,7 @@ class _Elements:
                 *unused_of_contacts(self.mujoco, self.model, geoms),
                 *unused_of_limits_and_equalities(self.model),
                 *_unused(self.mujoco, self.model),
+                *self._unused_drag(shapes.shapes, geoms),
                 *unused_integrator(integrator),
                 *unused_of_keyframes(self.model, actuators),
             ),
@@ -313,8 +315,7 @@ class _Elements:
             self.read_joints[j] = (joint_name, joint.type)
             parent, placement = child, Pose()
         axes = as_rotation(model.body_iquat[i]) if self._fluid() or i in self.sensed else None
-        passive = not (disabled(self.mujoco, model.opt, "SPRING") and disabled(self.mujoco, model.opt, "DAMPER"))
-        self.bodies.append(Body(name, self._inertia(i), axes, float(model.body_gravcomp[i]) if passive else 0.0))
+        self.bodies.append(Body(name, self._inertia(i), axes, float(model.body_gravcomp[i]) if self._passive() else 0.0))
 
     def _joint(self, j: int, name: str, parent: str, child: str, placement: Pose) -> Joint:
         """MuJoCo turns or moves the body from where it lies at qpos0; a free joint's coordinates are its whole pose."""
@@ -347,9 +348,21 @@ class _Elements:
             **forces,
         )
 
+    def _passive(self) -> bool:
+        """Whether there are passive forces: MuJoCo has none at all without both springs and dampers."""
+        return not (disabled(self.mujoco, self.model.opt, "SPRING") and disabled(self.mujoco, self.model.opt, "DAMPER"))
+
     def _fluid(self) -> Fluid | None:
         density, viscosity = float(self.model.opt.density), float(self.model.opt.viscosity)
-        return Fluid(density, viscosity) if density or viscosity else None
+        there = (density or viscosity) and self._passive()
+        return Fluid(density, viscosity, as_vector(self.model.opt.wind)) if there else None
+
+    def _unused_drag(self, shapes: Iterable[Shape], geoms: Mapping[int, str]) -> Iterator[tuple[str, str]]:
+        model, read = self.model, {s.name for s in shapes if s.fluid is not None}
+        heavy = model.body_mass[model.geom_bodyid] > 0.0
+        others = [i for i in np.flatnonzero((model.geom_fluid[:, 0] != 0.0) & heavy) if geoms.get(int(i)) not in read]
+        if others and self._fluid():
+            yield MESHES_IN_FLUID, f"{len(others)}"
 
     def _inertia(self, i: int) -> Inertia:
         model, R = self.model, as_rotation(self.model.body_iquat[i])
@@ -376,23 +389,16 @@ class _Elements:
 
 
 def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
+    acting = len(model.actuator_trntype) and not disabled(mujoco, model.opt, "ACTUATION")
     ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
     plain = (
         ("lights", model.nlight),
         ("mocap bodies, held fixed", model.nmocap),
         ("swing limits of ball joints", np.count_nonzero(ball & (model.jnt_limited != 0))),
-        (
-            "gravity compensation by drives with limits (actuatorgravcomp), which do not cut it",
-            np.count_nonzero(model.jnt_actgravcomp & model.jnt_actfrclimited) if model.body_gravcomp.any() else 0,
-        ),
+        (UNDRIVEN, np.count_nonzero(model.jnt_actgravcomp) if model.body_gravcomp.any() and not acting else 0),
         ("bodies with forces of plugins", np.count_nonzero(model.body_plugin >= 0)),
         ("custom fields", model.nnumeric + model.ntext),
     )
     for kind, number in plain:
         if number:
             yield kind, f"{number}"
-    if model.opt.density or model.opt.viscosity:
-        if model.opt.wind.any():
-            yield "wind", " ".join(f"{x:g}" for x in model.opt.wind)
-        if shaped := np.count_nonzero(np.asarray(model.geom_fluid)[:, :1]):
-            yield "geoms with drag of their own (fluidshape), taken as their links' boxes", f"{shaped}"

@@ -18,7 +18,7 @@ import numpy as np
 
 from ....spatial.elementary import norm
 from ...contact_rules import TOUCHING_AS_MESHES
-from ...types import Color, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
+from ...types import Color, FluidCoefficients, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
 from ..geometry import Shapes, find_mesh, shapes_of_file
 from ..robot_source import RobotSource
 from ..xml import Names, require_regular
@@ -28,6 +28,7 @@ from .softness import softness_of
 
 UNPAINTED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default: a geom of this color has that of its material
 MESH_BYTES = 50_000_000  # of a file that gives a body its mass: MuJoCo reads it and makes its hull
+FITTED = {*ShapeType} - {ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD}  # that have an ellipsoid in a fluid
 SEEN_GROUPS = 3  # geoms of this group and above are for collision only, by MuJoCo's custom
 
 
@@ -250,6 +251,7 @@ def read_shapes(
             surface_velocity=_surface_velocity(velocities[i], as_pose(model.geom_pos[i], model.geom_quat[i]), form.placement),
             adhesion=float(adhesion[i, 0]),
             gap=float(model.geom_gap[i]),
+            fluid=_fluid(model.geom_fluid[i]) if form.type in FITTED else None,
         )
     found = shapes_of_file(shapes.values(), unused, source.folder, source.packages)
     return found, {i: shape.name for i, shape in shapes.items()}
@@ -263,6 +265,14 @@ def _surface_velocity(velocity: Any, geom: Pose, shape: Pose) -> tuple[float, ..
     R, p = np.array(at.R), np.array(at.p)
     angular = R @ velocity[3:]
     return tuple(map(float, (*(R @ velocity[:3] - np.cross(angular, p)), *angular)))
+
+
+def _fluid(numbers: Any) -> FluidCoefficients | None:
+    """Return the coefficients of a geom's ellipsoid, of MuJoCo's row: whether it has one, five of the file, and those that
+    MuJoCo integrates."""
+    blunt, slender, angular, kutta, magnus = map(float, numbers[1:6])
+    own = FluidCoefficients(blunt, slender, angular, kutta, magnus, as_vector(numbers[6:9]), as_vector(numbers[9:12]))
+    return own if numbers[0] else None
 
 
 class _Form(NamedTuple):

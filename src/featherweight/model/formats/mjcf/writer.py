@@ -92,6 +92,8 @@ def _option(root: Element, d: Contents, lost: Losses) -> Element:
     if d.fluid is not None:
         option.set("density", written(d.fluid.density))
         option.set("viscosity", written(d.fluid.viscosity))
+        if any(d.fluid.wind):
+            option.set("wind", written(*d.fluid.wind))
     return option
 
 
@@ -162,6 +164,8 @@ def _joint(body: Element, j: Joint, lost: Losses) -> None:
     for key, value in {"damping": j.damping, "frictionloss": j.friction}.items():
         if value:
             element.set(key, written(value))
+    if j.drive_compensates:
+        element.set("actuatorgravcomp", "true")
     if not free:
         for key, value in {"armature": j.armature, "stiffness": j.stiffness}.items():
             if value:
@@ -184,7 +188,9 @@ def _limits(element: Element, j: Joint, lost: Losses) -> None:
         element.set("range", written(j.lower, j.upper))
     elif j.lower == j.upper:
         lost.add("limits of the joints {}, of which the lower is the upper one", j.name)
-    if 0.0 < j.effort < math.inf:
+    if j.effort_range is not None and j.effort_range[0] < j.effort_range[1]:
+        element.set("actuatorfrcrange", written(*j.effort_range))
+    elif 0.0 < j.effort < math.inf:
         element.set("actuatorfrcrange", written(-j.effort, j.effort))
     elif j.effort == 0.0:
         lost.add("the efforts of the joints {}, which are zero", j.name)

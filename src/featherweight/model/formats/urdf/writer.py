@@ -64,6 +64,8 @@ def _lost(d: Contents) -> Iterator[str]:
         yield f"the actuators {listed(others)}, which act on tendons or at frames, or not linearly: save it as .xml"
     if names := [b.name for b in d.bodies if b.gravity_compensation]:
         yield f"the gravity compensation of the bodies {listed(names)}"
+    if names := [j.name for j in d.joints if j.effort_range is not None]:
+        yield f"the effort ranges of the joints {listed(names)}, of which the greater is in the file"
     if d.cameras:
         yield f"the cameras {listed([c.name for c in d.cameras])}"
     if d.fluid is not None:
