@@ -17,6 +17,7 @@ from .editing.acting import bodies_of
 from .model import Model
 from .types import (
     LARGEST,
+    NO_POLY,
     ROOT_JOINT,
     ROUNDING_RADIUS,
     SMALLEST_INERTIA,
@@ -42,6 +43,12 @@ ROUNDED = 0.01  # what moments of three digits, each rounded, may be apart from 
 def require_sound_numbers(d: Description) -> None:
     """Raise ModelError for the first number that is none, or negative where it must not be, or so large or small that what is
     computed of it overflows."""
+    for kind, elements in (("joint", d.joints), ("tendon", d.tendons)):
+        for x in elements:
+            for key in ("stiffness_poly", "damping_poly"):
+                if len(given := getattr(x, key)) != len(NO_POLY):
+                    problem = f"{key} has the two coefficients b, c; got {given}"
+                    raise ModelError(f"{d.source}: {kind} {x.name!r}: {problem}; give both, 0 where there is none")
     for element, numbers in _numbers(d):
         if not all(-LARGEST <= x <= LARGEST for x in numbers):  # also where it is no number
             worst = next(x for x in numbers if not -LARGEST <= x <= LARGEST)
@@ -199,7 +206,7 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational, b.gravity_compensation)
     for j in d.joints:
         limits = (x for x in (j.lower, j.upper, j.effort, j.velocity) if not math.isinf(x))
-        own = (j.armature, j.zero, j.damping, j.friction, j.stiffness, j.rest, *limits)
+        own = (j.armature, j.zero, j.damping, j.friction, j.stiffness, j.rest, *j.damping_poly, *j.stiffness_poly, *limits)
         yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, *own)
     for f in d.frames:
         yield f"frame {f.name!r}", _of_pose(f.placement)
@@ -211,7 +218,7 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         yield f"coupling {c.name!r}", (c.offset, *(x for _, coefficients in c.terms for x in coefficients))
     for t in d.tendons:
         finite = (x for x in (t.lower, t.upper, *t.rest, *t.force) if not math.isinf(x))
-        own = (t.stiffness, t.damping, t.friction, *(c for _, c in t.terms), *finite)
+        own = (t.stiffness, t.damping, t.friction, *t.stiffness_poly, *t.damping_poly, *(c for _, c in t.terms), *finite)
         yield f"tendon {t.name!r}", (*own, *(x for node in t.path for x in _of_node(node)))
     for s in d.shapes:
         yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size, s.margin)

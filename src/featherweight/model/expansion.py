@@ -271,7 +271,7 @@ class _Expansion:
                 len(self.moving), joint.name, joint.type, parent.body, joint.child, joint.axis,
                 slice(q, self.nq), slice(v, len(self.rows)), joint.lower, joint.upper, joint.armature,
                 joint.damping, joint.friction, joint.stiffness, joint.rest, joint.effort, joint.velocity,
-                joint.limit_softness, joint.friction_softness,
+                joint.limit_softness, joint.friction_softness, joint.damping_poly, joint.stiffness_poly,
             )
         )  # fmt: skip
 

@@ -12,6 +12,7 @@ from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softnes
 from .topology import Topology
 from .tree import Tree
 from .types import (
+    NO_POLY,
     Actuator,
     Camera,
     Configuration,
@@ -57,6 +58,8 @@ class MovingJoint:
     velocity: float = math.inf
     limit_softness: Softness = DEFAULT_SOFTNESS
     friction_softness: Softness = DEFAULT_SOFTNESS
+    damping_poly: tuple[float, float] = NO_POLY
+    stiffness_poly: tuple[float, float] = NO_POLY
 
     @property
     def independent(self) -> bool:

@@ -116,6 +116,10 @@ class Fluid(NamedTuple):
     viscosity: float = 0.0
 
 
+NO_POLY = (0.0, 0.0)
+"""Further coefficients of springs and dampers that are linear."""
+
+
 @dataclass(frozen=True, slots=True)
 class Joint:
     """A joint of the file.
@@ -123,6 +127,9 @@ class Joint:
     At zero the child's frame lies at `placement` in the parent's frame. `axis` is a unit vector in the child's frame
     (revolute, continuous, prismatic: along it; planar: normal to the plane). `anchor` is the point of the child's frame
     that a revolute or spherical joint turns about.
+
+    Springs and dampers are polynomials, as MJCF's. That of a spring of a spherical joint is one of the angle of its rotation,
+    that of a damper one of each component of its velocity.
     """
 
     name: str
@@ -144,6 +151,8 @@ class Joint:
     velocity: float = math.inf  # the greatest velocity [rad/s, m/s]; files write 0 for one that they do not know
     limit_softness: Softness = DEFAULT_SOFTNESS
     friction_softness: Softness = DEFAULT_SOFTNESS
+    damping_poly: tuple[float, float] = NO_POLY  # b, c of the force damping v + b |v| v + c v³ [N m s²/rad², N m s³/rad³, ...]
+    stiffness_poly: tuple[float, float] = NO_POLY  # b, c of stiffness x + b x² + c x³ for x from `rest` [N m/rad², ...]
 
 
 class LoopType(StrEnum):
@@ -304,6 +313,8 @@ class Tendon:
     )  # least and greatest force of all drives, before their gear, a common one
     limit_softness: Softness = DEFAULT_SOFTNESS
     friction_softness: Softness = DEFAULT_SOFTNESS
+    damping_poly: tuple[float, float] = NO_POLY  # as those of `Joint`
+    stiffness_poly: tuple[float, float] = NO_POLY
 
 
 class ActivationType(StrEnum):

@@ -43,11 +43,16 @@ def left_out_at_joints(
         driven = dependent  # whichever the string or the frame moves with
     beside = {name for cluster in clusters if not driven.isdisjoint(cluster) for name in cluster}
     found = {
-        SPRINGS_OF_SEVERAL: [j.name for j in several if j.stiffness and j.type is not JointType.SPHERICAL],
+        SPRINGS_OF_SEVERAL: [j.name for j in several if sprung(j) and j.type is not JointType.SPHERICAL],
         LIMITS_OF_SEVERAL: [j.name for j in several if _limited(j)],
         EFFORTS_OF_FOLLOWERS: [j.name for j in spanning if j.name in beside and 0.0 < j.effort < math.inf],
     }
     return {kind: tuple(names) for kind, names in found.items() if names}
+
+
+def sprung(j: MovingJoint) -> bool:
+    """Whether a joint has a spring."""
+    return j.stiffness != 0.0 or any(j.stiffness_poly)
 
 
 def _limited(j: MovingJoint) -> bool:

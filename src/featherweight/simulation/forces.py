@@ -25,6 +25,9 @@ Number = Any  # a float, an array of floats, or an expression that is traced
 Numbers = Any  # a sequence or array of such numbers
 
 
+NO_ROWS, NO_BENDS = np.zeros(0, np.int64), np.zeros((4, 0))
+
+
 class Springs(NamedTuple):
     """Damping and springs, by degree of freedom of all joints, and lengths."""
 
@@ -37,6 +40,12 @@ class Springs(NamedTuple):
     quaternion: Integers  # the place of the joint's quaternion in q, where a ball joint has a spring; -1 elsewhere
     axis: Integers  # and which component of its rotation vector the coordinate is
     turning: Integers  # the rows of such joints
+    bent: Integers = NO_ROWS  # (m,) rows of springs and dampers with further coefficients
+    bends: Matrix = NO_BENDS  # (4, m) those: b and c of `Joint.stiffness_poly` and of `Joint.damping_poly`
+    bent_joint: Integers = NO_ROWS  # (m,) the joint whose armature meets them in a semi-implicit step; `NO_ARMATURE` for none
+
+
+NO_ARMATURE = -1  # of lengths and of joints with several degrees of freedom: taken at the beginning of a step
 
 
 def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
@@ -54,6 +63,17 @@ def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
 def stretch_of_row(springs: Springs, r: int, x: float) -> float:
     """Return how far the coordinate of a row is from where its spring is at rest."""
     return x - min(max(x, springs.rest[r]), springs.rest[r] + springs.slack[r])  # type: ignore[no-any-return]
+
+
+def extent_of_row(springs: Springs, q: Vector, r: int) -> float:
+    """Return the argument of the polynomial of a row's spring: its stretch, or of ball joints the angle of the rotation."""
+    if springs.quaternion[r] < 0:
+        return stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
+    first, square = r - springs.axis[r], 0.0
+    for i in range(3):
+        x = coordinate_of_row(springs, q, first + i)
+        square += x * x
+    return sqrt(square)
 
 
 class Drives(NamedTuple):
@@ -106,9 +126,14 @@ def _numbered(names: Sequence[str]) -> Array:
     return np.array([order.index(name) for name in names], np.int64)
 
 
+def is_bent(x: Any) -> bool:
+    """Whether the spring or the damper of a joint or tendon has further coefficients."""
+    return any(x.stiffness_poly) or any(x.damping_poly)
+
+
 def acts(t: Tendon, actuators: Sequence[Actuator]) -> bool:
     """Whether forces act along a tendon."""
-    own = t.stiffness or t.damping or t.friction or np.isfinite([t.lower, t.upper]).any()
+    own = t.stiffness or t.damping or t.friction or np.isfinite([t.lower, t.upper]).any() or is_bent(t)
     return bool(own) or any(a.tendon == t.name for a in actuators)
 
 
@@ -136,6 +161,41 @@ def force_of_spring(springs: Springs, r: int, x: float, v: float, ahead: float) 
     rest = min(max(x, springs.rest[r]), springs.rest[r] + springs.slack[r])
     spring = springs.damping[r], springs.stiffness[r], rest
     return spring_force(spring, x, v, ahead * springs.ahead[r])  # type: ignore[no-any-return]
+
+
+def bent_spring_force(bend: Numbers, x: Number, extent: Number) -> Number:
+    """The force of a spring's further coefficients b, c at a stretch x: -x (b e + c e²); of numbers or arrays."""
+    return -x * (extent * (bend[0] + extent * bend[1]))
+
+
+def bent_damper_force(bend: Numbers, v: Number) -> Number:
+    """The force of a damper's further coefficients b, c: -v (b |v| + c v²); of numbers or arrays."""
+    speed = np.maximum(v, -v)
+    return -v * (speed * (bend[2] + speed * bend[3]))
+
+
+def bent_energy(bend: Numbers, x: Number, extent: Number) -> Number:
+    """The energy [J] of a spring's further coefficients, of a ball joint that of one component; of numbers or arrays."""
+    return x * x * (extent * (bend[0] / 3.0 + extent * (bend[1] / 4.0)))
+
+
+def add_bent_forces(springs: Springs, q: Vector, rates: Vector, ahead: float, row_force: Vector, armature: Vector) -> None:
+    """Add forces of further coefficients at coordinates q and velocities of rows.
+
+    A semi-implicit step meets their change over its length, `ahead`, to first order, by armature as it meets linear ones; no
+    slope makes what it adds with them negative.
+    """
+    for k in range(len(springs.bent)):
+        r, j = springs.bent[k], springs.bent_joint[k]
+        bend = springs.bends[0, k], springs.bends[1, k], springs.bends[2, k], springs.bends[3, k]
+        v, x = rates[r], stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
+        extent, speed = extent_of_row(springs, q, r), abs(v)
+        row_force[r] += bent_spring_force(bend, x, extent) + bent_damper_force(bend, v)
+        if ahead > 0.0 and j != NO_ARMATURE and len(armature) > 0:
+            stiffer = max(extent * (2.0 * bend[0] + 3.0 * extent * bend[1]), -springs.stiffness[r])
+            damped = max(speed * (2.0 * bend[2] + 3.0 * speed * bend[3]), -springs.damping[r])
+            row_force[r] -= ahead * v * stiffer
+            armature[j] += ahead * damped + ahead * ahead * stiffer
 
 
 def ordered_sum(x: Array) -> Array:
@@ -172,20 +232,27 @@ class ForcesAtJoints:
         self.damping, self.friction, self.effort = each["damping"], each["friction"], robot.row_maximum("effort")
         self.at = self._places()
         self._carry_springs(each)
-        quaternion, axis = self._of_balls(each["stiffness"])
-        self.stiffness, self.rest = np.where((self.at >= 0) | (quaternion >= 0), each["stiffness"], 0.0), each["rest"]
+        further = self._further(of_joints)
+        quaternion, axis = self._of_balls(each["stiffness"] + np.abs(further[:2]).sum(axis=0))
+        placed = (self.at >= 0) | (quaternion >= 0)
+        self.stiffness, self.rest = np.where(placed, each["stiffness"], 0.0), each["rest"]
+        further[:2, ~placed] = 0.0
+        bent = np.flatnonzero(further.any(axis=0))
         lower, upper = (
             np.concatenate([x, [getattr(t, name) for t in self.tendons], np.full(len(others), none)])
             for x, name, none in zip(robot.row_limits(), ("lower", "upper"), (-np.inf, np.inf), strict=True)
         )
-        self.lower, self.upper = np.where(self.at >= 0, lower, -np.inf), np.where(self.at >= 0, upper, np.inf)
+        limited = self.at >= 0
+        limited[[p.row for p in robot.proportions() if self._stays(p.row)]] = False  # the leaders have theirs
+        self.lower, self.upper = np.where(limited, lower, -np.inf), np.where(limited, upper, np.inf)
         softness = [[getattr(x, f"{k}_softness") for x in (*of_joints, *self.tendons)] for k in ("limit", "friction")]
         self.limit_softness, self.friction_softness = softness
         self.left_out = sorted({name for kind in OF_JOINTS for name in robot.left_out_at_joints.get(kind, ())})
-        self.smooth = bool(self.damping.any() or self.stiffness.any())
+        self.smooth = bool(self.damping.any() or self.stiffness.any() or len(bent))
         at, turning = np.maximum(self.at, 0), np.flatnonzero(quaternion >= 0)
         ahead = np.where(np.arange(self.rows) < self.joint_rows, 1.0, 0.0)
-        self.springs = Springs(self.damping, self.stiffness, self.rest, slack, ahead, at, quaternion, axis, turning)
+        bends = bent, further[:, bent].copy(), self._joints_with_armature()[bent]
+        self.springs = Springs(self.damping, self.stiffness, self.rest, slack, ahead, at, quaternion, axis, turning, *bends)
         self.turning_springs = len(turning) > 0
         self._sprung = np.flatnonzero(self.stiffness)
         self.drives = self._of_actuators()
@@ -196,11 +263,11 @@ class ForcesAtJoints:
         """Lengths of tendons, drives at frames, and joints that follow others not in proportion and have forces, if any."""
         robot = self.robot
         driven = {a.joint for a in self.actuators}
-        carried = {p.row for p in robot.proportions()}
+        carried = {p.row for p in robot.proportions() if not self._stays(p.row)}
         asked = {
             j.v_slice.start
             for j in robot.model.joints
-            if j.stiffness or np.isfinite([j.lower, j.upper]).any() or j.name in driven
+            if j.stiffness or any(j.stiffness_poly) or np.isfinite([j.lower, j.upper]).any() or j.name in driven
         }
         asked |= {p.leader for p in robot.proportions() if p.row in asked}
         followers = {f.row for f in robot.followers()} & asked - carried
@@ -209,6 +276,11 @@ class ForcesAtJoints:
         if not (self.tendons or forces or followers or held):
             return None
         return LengthFunctions(robot, length_table(robot, self.tendons, forces, followers))
+
+    def _stays(self, row: int) -> bool:
+        """Whether the spring of a joint that follows one other in proportion acts on its own coordinate: it has no sum with
+        the leader's that is a polynomial of the same kind."""
+        return any(any(j.stiffness_poly) for j in self.robot.model.joints if j.v_slice.start <= row < j.v_slice.stop)
 
     @property
     def rows(self) -> int:
@@ -261,6 +333,19 @@ class ForcesAtJoints:
             values += [float(getattr(t, name)) for t in self.tendons]
         return np.array([*values, *[0.0] * (self.rows - len(values))])
 
+    def _further(self, of_joints: Sequence[Any]) -> Array:
+        """Further coefficients (4, rows) of springs and dampers."""
+        values = [(*x.stiffness_poly, *x.damping_poly) for x in (*of_joints, *self.tendons)]
+        return np.array([*values, *[(0.0,) * 4] * (self.rows - len(values))]).reshape(-1, 4).T.copy()
+
+    def _joints_with_armature(self) -> Array:
+        """The place of each row's joint among those with armature (n,), where that is of one degree of freedom."""
+        joint = np.full(self.rows, NO_ARMATURE)
+        for k, j in enumerate(j for j in self.robot.model.joints if j.type is not JointType.FLOATING):
+            if j.type.nv == 1:
+                joint[j.v_slice.start] = k
+        return joint
+
     def _places(self) -> Array:
         """The place of the coordinate of each row, -1 where there is none."""
         if self.lengths is not None:
@@ -273,12 +358,12 @@ class ForcesAtJoints:
                 at[whole.v_slice.start] = j.q_slice.start
         return at
 
-    def _of_balls(self, stiffness: Array) -> tuple[Array, Array]:
+    def _of_balls(self, springs: Array) -> tuple[Array, Array]:
         """Return the places of quaternions of ball joints with springs, by rows (n,), and components of rotation vectors."""
-        quaternion, axis = np.full(len(stiffness), -1), np.zeros(len(stiffness), np.int64)
+        quaternion, axis = np.full(len(springs), -1), np.zeros(len(springs), np.int64)
         for whole, j in zip(self.robot.model.joints, self.robot.joints, strict=True):
             rows = whole.v_slice
-            if whole.type is JointType.SPHERICAL and j.q_slice.stop > j.q_slice.start and stiffness[rows.start] > 0.0:
+            if whole.type is JointType.SPHERICAL and j.q_slice.stop > j.q_slice.start and springs[rows.start] > 0.0:
                 quaternion[rows], axis[rows] = j.q_slice.start, np.arange(3)
         return quaternion, axis
 
@@ -287,7 +372,7 @@ class ForcesAtJoints:
         1/2 k s² (x - (r - o) / s)². Two springs on one coordinate are one, but for a constant energy."""
         k, rest = each["stiffness"], each["rest"]
         for row, leader, slope, offset in self.robot.proportions():
-            if k[row]:
+            if k[row] and not self._stays(row):
                 more = k[row] * slope * slope
                 rest[leader] = (k[leader] * rest[leader] + more * (rest[row] - offset) / slope) / (k[leader] + more)
                 k[leader] += more
@@ -373,15 +458,27 @@ class ForcesAtJoints:
         s, x = self.springs, self.coordinates_of_rows(q)
         rest = np.minimum(np.maximum(x, s.rest), s.rest + s.slack)
         force: Array = spring_force((s.damping, s.stiffness, rest), x, rates, ahead * s.ahead)
+        for r, bend in zip(s.bent, s.bends.T, strict=True):
+            spring = bent_spring_force(bend, (x - rest)[..., r], self._extents(x - rest, r))
+            force[..., r] += spring + bent_damper_force(bend, rates[..., r])
         return force if S is None else ordered_sum(np.swapaxes(S, -1, -2) * force[..., None, :])
 
-    def spring_energy(self, q: Array, stiffness: Array | None = None) -> Array:
-        """Energy (...) [J] of the springs at q (..., nq), with their own stiffness or another one (..., rows)."""
+    def _extents(self, stretched: Array, row: Any) -> Array:
+        """What `extent_of_row` gives (...) for the stretches (..., rows) of all rows."""
+        first, whole = int(row - self.springs.axis[row]), self.springs.quaternion[row] >= 0
+        return np.asarray(np.linalg.norm(stretched[..., first : first + 3], axis=-1) if whole else stretched[..., row])
+
+    def spring_energy(self, q: Array, stiffness: Array | None = None, bends: Array | None = None) -> Array:
+        """Energy (...) [J] of the springs at q (..., nq), with their own stiffness or another one (..., rows), and their own
+        further coefficients or others (..., 4, m)."""
         r, s = self._sprung, self.springs
         k = (self.stiffness if stiffness is None else stiffness)[..., r]
-        x = self.coordinates_of_rows(q)[..., r]
-        stretched = x - np.minimum(np.maximum(x, s.rest[r]), s.rest[r] + s.slack[r])
-        return ordered_sum(0.5 * k * stretched * stretched)
+        x = self.coordinates_of_rows(q)
+        stretched = x - np.minimum(np.maximum(x, s.rest), s.rest + s.slack)
+        energy = ordered_sum(0.5 * k * stretched[..., r] * stretched[..., r])
+        for row, bend in zip(s.bent, np.moveaxis(s.bends if bends is None else bends, -1, 0), strict=True):
+            energy = energy + bent_energy(bend.T, stretched[..., row], self._extents(stretched, row))
+        return energy
 
     def drive_inputs(self, x: Array, rates: Array, control: Array, activation: Array) -> Array:
         """Return inputs (robots, nu) of controls (robots, nu) at coordinates x and velocities (robots, rows) of all rows, by

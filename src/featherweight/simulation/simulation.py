@@ -150,6 +150,7 @@ class Simulation(StateOfRobots):
         passive = joints.passive and self.forces.smooth
         self._model = model = StepModel(robot, self.step_size, integrator, self.forces, passive, contact)
         by_name = isinstance(contact.delassus, str)
+        model.bent = model.bent and by_name
         if model.has_drives and not (model.driven and by_name):
             model.driven = False
             warn_of_explicit_drives(robot, "it is too large" if by_name else "delassus of ContactOptions is a function")
@@ -269,6 +270,9 @@ class Simulation(StateOfRobots):
             raise NotImplementedError("derivatives of a step with friction against spinning or rolling are not there")
         if self.forces.turning_springs and self._model.passive:
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} with springs of ball joints are not there")
+        if len(self.forces.springs.bent) and self._model.passive:
+            what = "springs or dampers that are not linear (stiffness_poly, damping_poly)"
+            raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not there")
         if not self.forces.plain:
             what = "tendons, forces at frames, activations or muscles"
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not there")

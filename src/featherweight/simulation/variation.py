@@ -35,6 +35,12 @@ def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armatur
     for name in ("damping", "stiffness"):
         if name in factor and passive:
             varied[name] = factor[name] * getattr(forces, name)
+    springs = forces.springs
+    if passive and len(springs.bent) and {"damping", "stiffness"} & set(factor):
+        varied["bends"] = np.tile(springs.bends, (robots, 1, 1))
+        for name, rows in (("stiffness", slice(0, 2)), ("damping", slice(2, 4))):
+            if name in factor:
+                varied["bends"][:, rows] *= factor[name][:, None, springs.bent]
     if "gains" in factor:
         drives = np.tile(forces.drives.values, (robots, 1, 1))
         drives[:, 1:5] *= factor["gains"][:, None]  # gain and bias

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...contact_rules import Softness
-from ...types import Actuator, Coupling, ModelError, as_vector
+from ...types import NO_POLY, Actuator, Coupling, ModelError, as_vector
 from ..unsupported import Unsupported
 from ..xml import Names
-from .levers import Lever, Tendons
+from .levers import Lever, Tendons, poly_of
 from .numbers import disabled, first_controls
 from .softness import softness_of
 from .tendon_elements import as_range
@@ -37,6 +37,8 @@ class PassiveForces(NamedTuple):
     effort: float
     limit_softness: Softness
     friction_softness: Softness
+    damping_poly: tuple[float, float]
+    stiffness_poly: tuple[float, float]
 
 
 class MujocoForces:
@@ -47,6 +49,7 @@ class MujocoForces:
         self.mujoco, self.model, self.source, self.tendons = mujoco, model, source, tendons
         self.rotors = self._reflected("actuator_armature")
         self.dampers = self._reflected("actuator_damping")
+        self.bent_dampers = [self._reflected("actuator_dampingpoly", k) for k in range(2)]
 
     def passive(self, j: int, name: str) -> PassiveForces:
         """Of joint number j. Raises ModelError for what differs between its coordinates, or is negative."""
@@ -54,6 +57,9 @@ class MujocoForces:
         scalar = int(model.jnt_type[j]) in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE)
         springs = int(model.jnt_type[j]) != kinds.mjJNT_FREE and not self._off("SPRING")
         stiffness = _first(model.jnt_stiffness[j]) if springs else 0.0
+        bent_spring = poly_of(model, "jnt_stiffnesspoly", j) if springs else NO_POLY
+        own, more = poly_of(model, "dof_dampingpoly", int(model.jnt_dofadr[j])), [x.get(j, 0.0) for x in self.bent_dampers]
+        bent_damper = (own[0] + more[0], own[1] + more[1])
         damping = self._same("dof_damping", "damping", j, name) + self.dampers.get(j, 0.0)
         friction = self._same("dof_frictionloss", "friction", j, name)
         armature = self._same("dof_armature", "armature", j, name)
@@ -66,10 +72,12 @@ class MujocoForces:
             0.0 if self._off("DAMPER") else damping,
             0.0 if self._off("FRICTIONLOSS") else friction,
             stiffness,
-            float(model.qpos_spring[model.jnt_qposadr[j]]) if scalar and stiffness else 0.0,
+            float(model.qpos_spring[model.jnt_qposadr[j]]) if scalar and (stiffness or any(bent_spring)) else 0.0,
             float(np.abs(model.jnt_actfrcrange[j]).max()) if model.jnt_actfrclimited[j] else math.inf,
             softness_of(model.jnt_solref[j], model.jnt_solimp[j]),
             softness_of(model.dof_solref[model.jnt_dofadr[j]], model.dof_solimp[model.jnt_dofadr[j]]),
+            NO_POLY if self._off("DAMPER") else bent_damper,
+            bent_spring,
         )
 
     def _off(self, what: str) -> bool:
@@ -87,17 +95,25 @@ class MujocoForces:
             raise ModelError(f"{self.source}: joint '{name}': {what} differs between its coordinates; {remedy}")
         return values[0]
 
-    def _reflected(self, field: str) -> dict[int, float]:
-        """Of actuators by joint: one with gear g adds g² times its own armature or damping."""
+    def _reflected(self, field: str, k: int | None = None) -> dict[int, float]:
+        """Of actuators by joint: one with gear g adds g² times its armature or damping, or further coefficient k of that."""
         values = self._of_actuators(field)
+        values = values[:, k] if k is not None and values.ndim > 1 else values
         reflected: dict[int, float] = {}
-        for a in np.flatnonzero(values):
-            if values[a] < 0.0:
-                name, what = self._name(int(a)), field.removeprefix("actuator_")
+        for a in map(int, np.flatnonzero(values)):
+            if values[a] < 0.0 and k is None:
+                name, what = self._name(a), field.removeprefix("actuator_")
                 raise ModelError(f"{self.source}: actuator '{name}': the {what} is negative ({float(values[a]):g}); correct it")
-            if lever := self._lever(int(a)):
+            if lever := self._lever(a) or (self._turned(a) if "damping" in field else None):
                 reflected[lever.joint] = reflected.get(lever.joint, 0.0) + lever.arm**2 * float(values[a])
         return reflected
+
+    def _turned(self, a: int) -> Lever | None:
+        """Return the ball or free joint of an actuator, whose dampers act on all of its velocities by the first gear."""
+        model, transmissions = self.model, self.mujoco.mjtTrn
+        if int(model.actuator_trntype[a]) not in (transmissions.mjTRN_JOINT, transmissions.mjTRN_JOINTINPARENT):
+            return None
+        return Lever(int(model.actuator_trnid[a, 0]), float(model.actuator_gear[a, 0]), 0.0)
 
     def refuse_armature_elsewhere(self, unsupported: Unsupported) -> None:
         for a in map(int, np.flatnonzero(self._of_actuators("actuator_armature"))):
@@ -215,9 +231,6 @@ class MujocoForces:
             ("springs of free joints", np.count_nonzero((model.jnt_type == kinds.mjJNT_FREE) & _any(model.jnt_stiffness))),
             ("dry friction of free joints, taken along the body's axes", rubbed),
             ("springs that yield", np.count_nonzero(getattr(model, "jnt_springyield", zero))),
-            ("springs of higher order", np.count_nonzero(_any(getattr(model, "jnt_stiffnesspoly", zero)))),
-            ("damping of higher order", np.count_nonzero(_any(getattr(model, "dof_dampingpoly", zero)))),
-            ("damping of actuators of higher order", np.count_nonzero(_any(self._of_actuators("actuator_dampingpoly")))),
             ("effort limits that differ by direction, read as the greater", np.count_nonzero(uneven)),
         ):
             if number:

@@ -175,13 +175,13 @@ def _check_finite(model: Any, source: str) -> None:
     fields = {
         "geom": ("geom_pos", "geom_quat", "geom_size", "geom_friction", "geom_margin"),
         "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),
-        "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness", "jnt_actfrcrange"),
+        "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness", "jnt_stiffnesspoly", "jnt_actfrcrange"),
         "pair": ("pair_friction", "pair_margin"),
         "site": ("site_pos", "site_quat"),
         "camera": ("cam_pos", "cam_quat", "cam_fovy", "cam_intrinsic", "cam_sensorsize"),
         "equality": ("eq_data",),
-        "tendon": ("tendon_length0",),
-        "actuator": ("actuator_armature", "actuator_gear", "actuator_gainprm", "actuator_biasprm"),
+        "tendon": ("tendon_length0", "tendon_stiffnesspoly", "tendon_dampingpoly"),
+        "actuator": ("actuator_armature", "actuator_gear", "actuator_gainprm", "actuator_biasprm", "actuator_dampingpoly"),
     }
     for kind, names in fields.items():
         for field in (name for name in names if hasattr(model, name)):  # MuJoCo 3.3 has fewer
@@ -191,7 +191,7 @@ def _check_finite(model: Any, source: str) -> None:
                 raise ModelError(f"{source}: {kind} '{name}': {problem}; give finite numbers")
     for field, first, what in (
         ("dof_armature", model.jnt_dofadr, "armature"),
-        ("dof_damping", model.jnt_dofadr, "damping"),
+        *((name, model.jnt_dofadr, "damping") for name in ("dof_damping", "dof_dampingpoly") if hasattr(model, name)),
         ("dof_frictionloss", model.jnt_dofadr, "frictionloss"),
         ("qpos0", model.jnt_qposadr, "ref, or the place of its body,"),
         ("qpos_spring", model.jnt_qposadr, "springref"),

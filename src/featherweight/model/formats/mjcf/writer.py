@@ -21,7 +21,7 @@ from .geom_elements import Geoms, place, soften
 from .inertial_elements import Inertials
 from .losses import Losses
 from .sensor_elements import write_sensors
-from .tendon_writer import DriveElements
+from .tendon_writer import DriveElements, write_coefficients
 
 INTEGRATORS = {"euler": "Euler", "rk4": "RK4", "implicit": "implicit", "implicitfast": "implicitfast"}
 KINDS = {JointType.FLOATING: "free", JointType.SPHERICAL: "ball", JointType.PRISMATIC: "slide"}  # others are hinges
@@ -159,16 +159,13 @@ def _joint(body: Element, j: Joint, lost: Losses) -> None:
         if j.zero:
             element.set("ref", written(j.zero))
         _limits(element, j, lost)
-    for key, value in {"damping": j.damping, "frictionloss": j.friction}.items():
-        if value:
-            element.set(key, written(value))
+    springs = j.stiffness, *j.stiffness_poly
+    write_coefficients(element, damping=(j.damping, *j.damping_poly), frictionloss=(j.friction,))
     if not free:
-        for key, value in {"armature": j.armature, "stiffness": j.stiffness}.items():
-            if value:
-                element.set(key, written(value))
-        if scalar and j.stiffness:
+        write_coefficients(element, armature=(j.armature,), stiffness=springs)
+        if scalar and any(springs):
             element.set("springref", written(j.rest))
-    elif j.armature or j.stiffness:
+    elif j.armature or any(springs):
         lost.add("armature and springs of the free joints {}", j.name)
     if not scalar and math.isfinite(min(j.upper, -j.lower, j.effort)):
         lost.add("limits and efforts of the joints {}, which have several degrees of freedom", j.name)
