@@ -141,7 +141,7 @@ class Joint:
     anchor: Vector = (0.0, 0.0, 0.0)
     armature: float = 0.0  # reflected rotor inertia, added to the diagonal of the mass matrix
     lower: float = -math.inf
-    upper: float = math.inf
+    upper: float = math.inf  # of a spherical joint: the greatest angle of its rotation from zero
     zero: float = 0.0  # the file's coordinate at which the child lies at `placement` (MJCF `ref`)
     damping: float = 0.0  # joint force per velocity [N m s/rad, N s/m]
     friction: float = 0.0  # the greatest force of dry friction [N m, N]

@@ -1,8 +1,9 @@
 """Forces at joints that a description has and no simulation here computes.
 
 A limit and a drive act on the coordinate of a joint with one degree of freedom, and so does a spring, or on the rotation vector
-of a ball joint. Joints that follow others have none in q: their springs, limits and drives act on the coordinate of the leader
-where they follow one in proportion, and otherwise on a length that the simulation computes.
+of a ball joint; an upper limit of a ball joint acts on its angle. Joints that follow others have none in q: their springs,
+limits and drives act on the coordinate of the leader where they follow one in proportion, and otherwise on a length that the
+simulation computes.
 """
 
 from __future__ import annotations
@@ -56,4 +57,5 @@ def sprung(j: MovingJoint) -> bool:
 
 
 def _limited(j: MovingJoint) -> bool:
-    return math.isfinite(j.lower) or math.isfinite(j.upper)
+    """Whether a joint with several degrees of freedom has a limit that no simulation knows."""
+    return math.isfinite(j.lower) or (math.isfinite(j.upper) and j.type is not JointType.SPHERICAL)

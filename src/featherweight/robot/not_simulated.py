@@ -34,7 +34,6 @@ CHANGING_MOTION = (
     "springs of free joints",
     "springs of tendons that yield",
     "springs that yield",
-    "swing limits of ball joints",
     CONVEYING,
     ADHESION,
     TWO_FRICTIONS,

@@ -16,8 +16,8 @@ from ..model.types import Actuator, JointType, Tendon
 from ..robot.left_out_at_joints import OF_JOINTS
 from ..robot.robot import Robot
 from ..robot.tendons.length_functions import LengthFunctions
+from ..robot.tendons.lengths import rotation_vector
 from ..robot.tendons.tendon_table import length_table
-from ..robot.tendons.wrapping import angle_of
 from .drive_inputs import DriveLaws, activations_of, curves_of, is_curved, write_drive_inputs
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -53,11 +53,7 @@ def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
     i = springs.quaternion[r]
     if i < 0:
         return q[springs.at[r]]  # type: ignore[no-any-return]
-    x, y, z, w = q[i], q[i + 1], q[i + 2], q[i + 3]
-    s, sign = sqrt(x * x + y * y + z * z), 1.0 if w >= 0.0 else -1.0
-    if s == 0.0:
-        return 0.0
-    return 2.0 * angle_of(s, sign * w) / s * sign * q[i + springs.axis[r]]  # type: ignore[no-any-return]
+    return rotation_vector(q, i)[springs.axis[r]]
 
 
 def stretch_of_row(springs: Springs, r: int, x: float) -> float:
@@ -206,15 +202,16 @@ def ordered_sum(x: Array) -> Array:
 class ForcesAtJoints:
     """What joints' own properties, tendons and drives do.
 
-    Forces act along the n rows (degrees of freedom) of all joints in `robot.model.joints`, and further rows, of tendons and of
-    drives at frames (`lengths`). S(q) (rows, nv), the velocities of all rows for those of the independent joints, carries them
-    to the latter: tau = Sᵀ of the rows' forces. A tree without tendons has no S. Coordinates are q, then those of joints that
-    follow others not in proportion, and lengths.
+    Forces act along the n rows (degrees of freedom) of all joints in `robot.model.joints`, and further rows (`lengths`), of
+    tendons, limited angles of ball joints, and drives at frames. S(q) (rows, nv), the velocities of all rows for those of the
+    independent joints, carries them to the latter: tau = Sᵀ of the rows' forces. A tree without lengths has no S. Coordinates
+    are q, then those of joints that follow others not in proportion, and lengths.
     """
 
     def __init__(self, robot: Robot, actuators: Sequence[Actuator], step: float = 0.0) -> None:
         self.robot, self.actuators = robot, tuple(actuators)
         self.tendons = tuple(t for t in robot.model.tendons if acts(t, self.actuators))
+        self.balls = tuple(j for j in robot.model.joints if j.type is JointType.SPHERICAL and j.upper < np.inf)
         self.joint_rows = len(robot.model.tree.parent)
         self.lengths = self._lengths()
         of_joints = [j for j in robot.model.joints for _ in range(j.type.nv)]
@@ -224,7 +221,8 @@ class ForcesAtJoints:
         self.held = np.concatenate([np.full(self.rows - len(owners), -1), _numbered(owners)])
         tied = [x.name for x in robot.model.held_lengths for side in (x.tie.first, x.tie.second) if side]
         others = [*at_frames, *tied, *owners]
-        self.names = [*(j.name for j in of_joints), *(t.name for t in self.tendons), *others]
+        limited: list[Any] = [*self.tendons, *self.balls]  # lengths
+        self.names = [*(x.name for x in (*of_joints, *limited)), *others]
         each: dict[str, Array] = {name: self._each(of_joints, name) for name in ("damping", "stiffness", "friction")}
         each["rest"], slack = self._each(of_joints, "rest"), np.zeros(self.rows)
         for r, t in enumerate(self.tendons, self.joint_rows):
@@ -239,13 +237,13 @@ class ForcesAtJoints:
         further[:2, ~placed] = 0.0
         bent = np.flatnonzero(further.any(axis=0))
         lower, upper = (
-            np.concatenate([x, [getattr(t, name) for t in self.tendons], np.full(len(others), none)])
+            np.concatenate([x, [getattr(t, name) for t in limited], np.full(len(others), none)])
             for x, name, none in zip(robot.row_limits(), ("lower", "upper"), (-np.inf, np.inf), strict=True)
         )
-        limited = self.at >= 0
-        limited[[p.row for p in robot.proportions() if self._stays(p.row)]] = False  # the leaders have theirs
-        self.lower, self.upper = np.where(limited, lower, -np.inf), np.where(limited, upper, np.inf)
-        softness = [[getattr(x, f"{k}_softness") for x in (*of_joints, *self.tendons)] for k in ("limit", "friction")]
+        own = self.at >= 0
+        own[[p.row for p in robot.proportions() if self._stays(p.row)]] = False  # the leaders have theirs
+        self.lower, self.upper = np.where(own, lower, -np.inf), np.where(own, upper, np.inf)
+        softness = [[getattr(x, f"{k}_softness") for x in (*of_joints, *limited)] for k in ("limit", "friction")]
         self.limit_softness, self.friction_softness = softness
         self.left_out = sorted({name for kind in OF_JOINTS for name in robot.left_out_at_joints.get(kind, ())})
         self.smooth = bool(self.damping.any() or self.stiffness.any() or len(bent))
@@ -260,7 +258,8 @@ class ForcesAtJoints:
         self.laws = DriveLaws(activations, curves, self.drives.row, self.drives.at)
 
     def _lengths(self) -> LengthFunctions | None:
-        """Lengths of tendons, drives at frames, and joints that follow others not in proportion and have forces, if any."""
+        """Lengths of tendons, limited angles of ball joints, drives at frames, and joints that follow others not in proportion
+        and have forces, if any."""
         robot = self.robot
         driven = {a.joint for a in self.actuators}
         carried = {p.row for p in robot.proportions() if not self._stays(p.row)}
@@ -273,9 +272,9 @@ class ForcesAtJoints:
         followers = {f.row for f in robot.followers()} & asked - carried
         forces = [a.at for a in self.actuators if a.at is not None]
         held = robot.model.held_loops or robot.model.held_couplings or robot.model.held_lengths
-        if not (self.tendons or forces or followers or held):
+        if not (self.tendons or self.balls or forces or followers or held):
             return None
-        return LengthFunctions(robot, length_table(robot, self.tendons, forces, followers))
+        return LengthFunctions(robot, length_table(robot, self.tendons, forces, followers, self.balls))
 
     def _stays(self, row: int) -> bool:
         """Whether the spring of a joint that follows one other in proportion acts on its own coordinate: it has no sum with
@@ -383,7 +382,7 @@ class ForcesAtJoints:
         leader's, by a longer lever."""
         row = {j.name: j.v_slice.start for j in reversed(self.robot.model.joints)}
         tendons = {t.name: r for r, t in enumerate(self.tendons, self.joint_rows)}
-        frames = itertools.count(self.joint_rows + len(self.tendons))
+        frames = itertools.count(self.joint_rows + len(self.tendons) + len(self.balls))
         leaders = {p.row: p for p in self.robot.proportions()}
         places, numbers = [], []
         for a in self.actuators:

@@ -3,6 +3,7 @@
     l = o + sum over terms of p(x)                 joints of a fixed tendon, or those that a joint follows
       + sum over branches of the length of the string / divisor                                    spatial tendons
       + w . (displacement of a frame from another)                                        drives at frames
+    or the angle of a ball joint's rotation from zero, whose moment arms are its axis          limits
 
 Each has a row of moment arms, dl/dt = S v, by which a force F along it is the joint forces Sᵀ F. The moment arms of a string
 are those of its straight parts: a part from point a on one body to point b on another, of direction u, lengthens by
@@ -22,7 +23,7 @@ from .wrapping import angle_of, wrap_around
 
 POINT, SPHERE, CYLINDER, PULLEY = range(4)
 IN_FRAME, IN_REFERENCE, IN_WORLD = range(3)
-NOTHING, WRENCH = range(2)  # what frames are for; the next three: components of the rotation from the reference
+BALL, NOTHING, WRENCH = range(-1, 2)  # what frames are for; the next three: components of the rotation from the reference
 SHORTEST = 1e-15  # [m] of a part that has a direction
 
 
@@ -69,7 +70,10 @@ def write_lengths(x: Lengths, coordinates: Vector, S: Matrix) -> None:
             row = S[x.row[i]]
             for j in range(len(row)):
                 row[j] = 0.0
-            value += add_terms(x, i, coordinates, S)
+            if x.frame[i, 1] == BALL:
+                value += add_angle(x, i, coordinates, S)
+            else:
+                value += add_terms(x, i, coordinates, S)
             value += add_string(x, i, row)
             if x.frame[i, 1] == WRENCH:
                 value += add_frame(x, i, row)
@@ -115,6 +119,30 @@ def slope_of(powers: Vector, q: float) -> float:
     for k in range(len(powers) - 1, -1, -1):
         value = value * q + (k + 1) * powers[k]
     return value
+
+
+def rotation_vector(q: Vector, i: int) -> Triple:
+    """Return the rotation vector of the quaternion (x, y, z, w) at a place of q, of the shorter way round."""
+    x, y, z, w = q[i], q[i + 1], q[i + 2], q[i + 3]
+    s, sign = sqrt(x * x + y * y + z * z), 1.0 if w >= 0.0 else -1.0
+    if s == 0.0:
+        return 0.0, 0.0, 0.0
+    scale = 2.0 * angle_of(s, sign * w) / s * sign
+    return scale * x, scale * y, scale * z
+
+
+def add_angle(x: Lengths, i: int, coordinates: Vector, S: Matrix) -> float:
+    """Add the moment arms of a ball joint's angle, whose first term has its quaternion and its first row; return the angle."""
+    t, row = x.terms[i], S[x.row[i]]
+    turn = rotation_vector(coordinates, x.term_at[t])
+    angle = length_of(turn)
+    if angle > 0.0:
+        axis = times(1.0 / angle, turn)
+        for k in range(3):
+            component, leader = axis[k], S[x.term_row[t] + k]
+            for j in range(len(row)):
+                row[j] += component * leader[j]
+    return angle
 
 
 # strings

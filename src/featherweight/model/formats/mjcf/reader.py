@@ -256,7 +256,7 @@ class _Elements:
                 *self.tendons.unused(),
                 *unused_of_contacts(self.mujoco, self.model, geoms),
                 *unused_of_limits_and_equalities(self.model),
-                *_unused(self.mujoco, self.model),
+                *_unused(self.model),
                 *unused_integrator(integrator),
                 *unused_of_keyframes(self.model, drives),
             ),
@@ -324,11 +324,12 @@ class _Elements:
                 self.unsupported.refuse(f"{self.source}: joint '{name}'", problem, remedy)
                 forces["armature"] = 0.0
             return Joint(name, JointType.FLOATING, parent, child, Pose(), **forces)
-        if kind == kinds.mjJNT_BALL:
-            return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, **forces)
-        x, y, z = as_vector(model.jnt_axis[j])
         limited = model.jnt_limited[j] and not disabled(self.mujoco, model.opt, "LIMIT")
         lower, upper = within(model.jnt_range[j], model.jnt_margin[j]) if limited else (-math.inf, math.inf)
+        if kind == kinds.mjJNT_BALL:
+            forces["upper"] = unlimited(upper)
+            return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, **forces)
+        x, y, z = as_vector(model.jnt_axis[j])
         hinge = kind == kinds.mjJNT_HINGE
         return Joint(
             name,
@@ -372,12 +373,10 @@ class _Elements:
 # --- what is not used
 
 
-def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
-    ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
+def _unused(model: Any) -> Iterator[tuple[str, str]]:
     plain = (
         ("lights", model.nlight),
         ("mocap bodies, held fixed", model.nmocap),
-        ("swing limits of ball joints", np.count_nonzero(ball & (model.jnt_limited != 0))),
         (
             "gravity compensation by drives with limits (actuatorgravcomp), which do not cut it",
             np.count_nonzero(model.jnt_actgravcomp & model.jnt_actfrclimited) if model.body_gravcomp.any() else 0,

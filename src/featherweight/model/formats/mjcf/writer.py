@@ -167,7 +167,10 @@ def _joint(body: Element, j: Joint, lost: Losses) -> None:
             element.set("springref", written(j.rest))
     elif j.armature or any(springs):
         lost.add("armature and springs of the free joints {}", j.name)
-    if not scalar and math.isfinite(min(j.upper, -j.lower, j.effort)):
+    ball = j.type is JointType.SPHERICAL
+    if ball and 0.0 < j.upper < math.inf:
+        element.set("range", written(0.0, j.upper))
+    if not scalar and (math.isfinite(min(-j.lower, j.effort)) or (not (ball and j.upper > 0.0) and math.isfinite(j.upper))):
         lost.add("limits and efforts of the joints {}, which have several degrees of freedom", j.name)
     soften(element, j.limit_softness, "limit")
     soften(element, j.friction_softness, "friction")
