@@ -129,7 +129,8 @@ class Joint:
     that a revolute or spherical joint turns about.
 
     Springs and dampers are polynomials, as MJCF's. That of a spring of a spherical joint is one of the angle of its rotation,
-    that of a damper one of each component of its velocity.
+    that of a damper one of each component of its velocity. Dry friction and dampers of a floating joint act along the axes of
+    its place in the parent, and about those of the child.
     """
 
     name: str

@@ -25,7 +25,6 @@ CHANGING_MOTION = (
     "actuators",
     "bodies with forces of plugins",
     "gravity compensation by drives with limits (actuatorgravcomp), which do not cut it",
-    "dry friction of free joints, taken along the body's axes",
     "effort limits of joints that a tendon drives together",
     "effort limits that differ by direction, read as the greater",
     "geoms with drag of their own (fluidshape), taken as their links' boxes",

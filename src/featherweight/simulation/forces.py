@@ -203,15 +203,16 @@ class ForcesAtJoints:
     """What joints' own properties, tendons and drives do.
 
     Forces act along the n rows (degrees of freedom) of all joints in `robot.model.joints`, and further rows (`lengths`), of
-    tendons, limited angles of ball joints, and drives at frames. S(q) (rows, nv), the velocities of all rows for those of the
-    independent joints, carries them to the latter: tau = Sᵀ of the rows' forces. A tree without lengths has no S. Coordinates
-    are q, then those of joints that follow others not in proportion, and lengths.
+    tendons, limited angles of ball joints, places of free joints, and drives at frames. S(q) (rows, nv), the velocities of all
+    rows for those of the independent joints, carries them to the latter: tau = Sᵀ of the rows' forces. A tree without lengths
+    has no S. Coordinates are q, then those of joints that follow others not in proportion, and lengths.
     """
 
     def __init__(self, robot: Robot, actuators: Sequence[Actuator], step: float = 0.0) -> None:
         self.robot, self.actuators = robot, tuple(actuators)
         self.tendons = tuple(t for t in robot.model.tendons if acts(t, self.actuators))
         self.balls = tuple(j for j in robot.model.joints if j.type is JointType.SPHERICAL and j.upper < np.inf)
+        self.free = tuple(j for j in robot.model.joints if j.type is JointType.FLOATING and (j.friction or any(j.damping_poly)))
         self.joint_rows = len(robot.model.tree.parent)
         self.lengths = self._lengths()
         of_joints = [j for j in robot.model.joints for _ in range(j.type.nv)]
@@ -222,28 +223,32 @@ class ForcesAtJoints:
         tied = [x.name for x in robot.model.held_lengths for side in (x.tie.first, x.tie.second) if side]
         others = [*at_frames, *tied, *owners]
         limited: list[Any] = [*self.tendons, *self.balls]  # lengths
-        self.names = [*(x.name for x in (*of_joints, *limited)), *others]
+        placed = [j for j in self.free for _ in range(3)]
+        self.names = [*(x.name for x in (*of_joints, *limited, *placed)), *others]
         each: dict[str, Array] = {name: self._each(of_joints, name) for name in ("damping", "stiffness", "friction")}
         each["rest"], slack = self._each(of_joints, "rest"), np.zeros(self.rows)
         for r, t in enumerate(self.tendons, self.joint_rows):
             each["rest"][r], slack[r] = t.rest[0], t.rest[1] - t.rest[0]
+        further = self._further(of_joints)
+        for rows, moving in self.rows_of_places():
+            for x in (each["friction"], further[2], further[3]):
+                x[rows], x[moving] = x[moving], 0.0
         self.damping, self.friction, self.effort = each["damping"], each["friction"], robot.row_maximum("effort")
         self.at = self._places()
         self._carry_springs(each)
-        further = self._further(of_joints)
         quaternion, axis = self._of_balls(each["stiffness"] + np.abs(further[:2]).sum(axis=0))
-        placed = (self.at >= 0) | (quaternion >= 0)
-        self.stiffness, self.rest = np.where(placed, each["stiffness"], 0.0), each["rest"]
-        further[:2, ~placed] = 0.0
+        measured = (self.at >= 0) | (quaternion >= 0)
+        self.stiffness, self.rest = np.where(measured, each["stiffness"], 0.0), each["rest"]
+        further[:2, ~measured] = 0.0
         bent = np.flatnonzero(further.any(axis=0))
         lower, upper = (
-            np.concatenate([x, [getattr(t, name) for t in limited], np.full(len(others), none)])
+            np.concatenate([x, [getattr(t, name) for t in limited], np.full(len(placed) + len(others), none)])
             for x, name, none in zip(robot.row_limits(), ("lower", "upper"), (-np.inf, np.inf), strict=True)
         )
         own = self.at >= 0
         own[[p.row for p in robot.proportions() if self._stays(p.row)]] = False  # the leaders have theirs
         self.lower, self.upper = np.where(own, lower, -np.inf), np.where(own, upper, np.inf)
-        softness = [[getattr(x, f"{k}_softness") for x in (*of_joints, *limited)] for k in ("limit", "friction")]
+        softness = [[getattr(x, f"{k}_softness") for x in (*of_joints, *limited, *placed)] for k in ("limit", "friction")]
         self.limit_softness, self.friction_softness = softness
         self.left_out = sorted({name for kind in OF_JOINTS for name in robot.left_out_at_joints.get(kind, ())})
         self.smooth = bool(self.damping.any() or self.stiffness.any() or len(bent))
@@ -258,8 +263,8 @@ class ForcesAtJoints:
         self.laws = DriveLaws(activations, curves, self.drives.row, self.drives.at)
 
     def _lengths(self) -> LengthFunctions | None:
-        """Lengths of tendons, limited angles of ball joints, drives at frames, and joints that follow others not in proportion
-        and have forces, if any."""
+        """Lengths of tendons, limited angles of ball joints, places of free joints with dry friction or dampers that are not
+        linear, drives at frames, and joints that follow others not in proportion and have forces, if any."""
         robot = self.robot
         driven = {a.joint for a in self.actuators}
         carried = {p.row for p in robot.proportions() if not self._stays(p.row)}
@@ -272,9 +277,9 @@ class ForcesAtJoints:
         followers = {f.row for f in robot.followers()} & asked - carried
         forces = [a.at for a in self.actuators if a.at is not None]
         held = robot.model.held_loops or robot.model.held_couplings or robot.model.held_lengths
-        if not (self.tendons or self.balls or forces or followers or held):
+        if not (self.tendons or self.balls or self.free or forces or followers or held):
             return None
-        return LengthFunctions(robot, length_table(robot, self.tendons, forces, followers, self.balls))
+        return LengthFunctions(robot, length_table(robot, self.tendons, forces, followers, self.balls, self.free))
 
     def _stays(self, row: int) -> bool:
         """Whether the spring of a joint that follows one other in proportion acts on its own coordinate: it has no sum with
@@ -324,6 +329,15 @@ class ForcesAtJoints:
                 if x.table.lengths.own[i]:
                     moves[row] |= moving[x.table.bodies_of(i)].any(axis=0)
         return {row: np.flatnonzero(moves[row]).tolist() for row in rows}
+
+    def rows_of_places(self) -> list[tuple[slice, slice]]:
+        """Return rows of the places of free joints, and the rows of the same joints along the axes of their bodies.
+
+        The forces of the latter that are not the same in all axes are those of the former.
+        """
+        first = self.joint_rows + len(self.tendons) + len(self.balls)
+        starts = [(first + 3 * k, j.v_slice.start) for k, j in enumerate(self.free)]
+        return [(slice(r, r + 3), slice(v, v + 3)) for r, v in starts]
 
     def _each(self, of_joints: Sequence[Any], name: str) -> Array:
         """A number of each row."""
@@ -382,7 +396,7 @@ class ForcesAtJoints:
         leader's, by a longer lever."""
         row = {j.name: j.v_slice.start for j in reversed(self.robot.model.joints)}
         tendons = {t.name: r for r, t in enumerate(self.tendons, self.joint_rows)}
-        frames = itertools.count(self.joint_rows + len(self.tendons) + len(self.balls))
+        frames = itertools.count(self.joint_rows + len(self.tendons) + len(self.balls) + 3 * len(self.free))
         leaders = {p.row: p for p in self.robot.proportions()}
         places, numbers = [], []
         for a in self.actuators:

@@ -274,7 +274,7 @@ class Simulation(StateOfRobots):
             what = "springs or dampers that are not linear (stiffness_poly, damping_poly)"
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not there")
         if not self.forces.plain:
-            what = "tendons, limits of ball joints, forces at frames, activations or muscles"
+            what = "tendons, limits of ball joints, dry friction of free joints, forces at frames, activations or muscles"
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not there")
         if self.robot.model.carried:
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} with gravity compensation are not there")

@@ -4,6 +4,7 @@
       + sum over branches of the length of the string / divisor                                    spatial tendons
       + w . (displacement of a frame from another)                                        drives at frames
     or the angle of a ball joint's rotation from zero, whose moment arms are its axis          limits
+    or a coordinate of a free joint's place, which moves along an axis of what carries it       dry friction, dampers
 
 Each has a row of moment arms, dl/dt = S v, by which a force F along it is the joint forces Sᵀ F. The moment arms of a string
 are those of its straight parts: a part from point a on one body to point b on another, of direction u, lengthens by
@@ -24,6 +25,7 @@ from .wrapping import angle_of, wrap_around
 POINT, SPHERE, CYLINDER, PULLEY = range(4)
 IN_FRAME, IN_REFERENCE, IN_WORLD = range(3)
 BALL, NOTHING, WRENCH = range(-1, 2)  # what frames are for; the next three: components of the rotation from the reference
+PLACE = -4  # and the next two: coordinates of a free joint's place
 SHORTEST = 1e-15  # [m] of a part that has a direction
 
 
@@ -72,6 +74,8 @@ def write_lengths(x: Lengths, coordinates: Vector, S: Matrix) -> None:
                 row[j] = 0.0
             if x.frame[i, 1] == BALL:
                 value += add_angle(x, i, coordinates, S)
+            elif x.frame[i, 1] < BALL:
+                value += add_place(x, i, x.frame[i, 1] - PLACE, coordinates, S)
             else:
                 value += add_terms(x, i, coordinates, S)
             value += add_string(x, i, row)
@@ -143,6 +147,22 @@ def add_angle(x: Lengths, i: int, coordinates: Vector, S: Matrix) -> float:
             for j in range(len(row)):
                 row[j] += component * leader[j]
     return angle
+
+
+def add_place(x: Lengths, i: int, k: int, coordinates: Vector, S: Matrix) -> float:
+    """Add the moment arms of coordinate k of a free joint's place; return it. Its first term has place and quaternion, and its
+    first row: that of a velocity in the body's axes, R(q)ᵀ times that of the place."""
+    t, row = x.terms[i], S[x.row[i]]
+    at, first = x.term_at[t], x.term_row[t]
+    u, w = (coordinates[at + 3], coordinates[at + 4], coordinates[at + 5]), coordinates[at + 6]
+    e = 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0
+    across = outer(u, e)
+    axis = along(along(e, -2.0 * w, across), 2.0, outer(u, across))
+    for m in range(3):
+        component, leader = axis[m], S[first + m]
+        for j in range(len(row)):
+            row[j] += component * leader[j]
+    return coordinates[at + k]  # type: ignore[no-any-return]
 
 
 # strings

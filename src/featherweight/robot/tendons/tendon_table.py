@@ -23,7 +23,7 @@ from ...model.types import (
     TendonWrap,
 )
 from ..system import System
-from .lengths import BALL, CYLINDER, IN_FRAME, IN_REFERENCE, IN_WORLD, NOTHING, POINT, PULLEY, SPHERE, Lengths
+from .lengths import BALL, CYLINDER, IN_FRAME, IN_REFERENCE, IN_WORLD, NOTHING, PLACE, POINT, PULLEY, SPHERE, Lengths
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -72,7 +72,7 @@ class _Part(NamedTuple):
     force: FrameForce | None = None
     whole: bool = False  # the force is felt by what carries both frames, too, as the ends of a loop lie apart
     turn: int = 0  # 1 to 3: in place of the force a component of the rotation, times the last number of its wrench
-    ball: bool = False  # the angle of a ball joint; its one term has its quaternion and its first row
+    kind: int = NOTHING  # `BALL` or a coordinate, `PLACE`, of a joint; its one term has its coordinates and its first row
 
 
 def length_table(
@@ -81,9 +81,10 @@ def length_table(
     forces: Sequence[FrameForce] = (),
     followers: Collection[int] = (),
     balls: Sequence[MovingJoint] = (),
+    free: Sequence[MovingJoint] = (),
 ) -> LengthTable:
-    """Return the lengths of rows of the tree that follow others (`followers`), of tendons, of ball joints' angles, of drives at
-    frames, and of equalities that springs and dampers hold.
+    """Return the lengths of rows of the tree that follow others (`followers`), of tendons, of ball joints' angles, of the
+    coordinates of free joints' places, of drives at frames, and of equalities that springs and dampers hold.
 
     Raises ValueError for joints, bodies and frames that the robot does not have.
     """
@@ -108,8 +109,8 @@ def length_table(
         parts.append(_Part(extra, True, 0.0, terms, tendon.path))
         extra += 1
     places = {j.name: j.q_slice.start for j in robot.joints}
-    for j in balls:
-        parts.append(_Part(extra, True, terms=[(places[j.name], j.v_slice.start, (0.0,))], ball=True))
+    for j, kind in [(j, BALL) for j in balls] + [(j, PLACE + k) for j in free for k in range(3)]:
+        parts.append(_Part(extra, True, terms=[(places[j.name], j.v_slice.start, (0.0,))], kind=kind))
         extra += 1
     for force in forces:
         parts.append(_Part(extra, True, force=force))
@@ -238,7 +239,7 @@ def _node(x: TendonPoint | TendonWrap | Pulley, number: Any) -> tuple[list[int],
 def _frame(robot: System, part: _Part, number: Any) -> tuple[list[int], list[float]]:
     force = part.force
     if force is None:
-        return [GROUND, BALL if part.ball else NOTHING, 0, GROUND, IN_FRAME, IN_FRAME], [*NO_FRAME]
+        return [GROUND, part.kind, 0, GROUND, IN_FRAME, IN_FRAME], [*NO_FRAME]
     own = robot.frame(force.frame)
     other = own if force.reference is None else robot.frame(force.reference)
     held = int(force.reference is not None)

@@ -224,12 +224,9 @@ class MujocoForces:
         if others:
             yield ACTUATORS, ", ".join(f"{count} {kind}" for kind, count in others.items())
         zero = np.zeros(1)
-        free = model.jnt_type[model.dof_jntid] == kinds.mjJNT_FREE
-        rubbed = 0 if self._off("FRICTIONLOSS") else np.count_nonzero(model.dof_frictionloss[free]) // 6
         uneven = model.jnt_actfrclimited.astype(bool) & (model.jnt_actfrcrange.sum(axis=1) != 0.0)
         for kind, number in (
             ("springs of free joints", np.count_nonzero((model.jnt_type == kinds.mjJNT_FREE) & _any(model.jnt_stiffness))),
-            ("dry friction of free joints, taken along the body's axes", rubbed),
             ("springs that yield", np.count_nonzero(getattr(model, "jnt_springyield", zero))),
             ("effort limits that differ by direction, read as the greater", np.count_nonzero(uneven)),
         ):
