@@ -1,7 +1,8 @@
-"""Dry friction and dampers of free joints along the axes of the world, beside MuJoCo."""
+"""Springs of free joints, and their dry friction and dampers along the axes of the world, beside MuJoCo."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from oracles.states import random_states
 
 mujoco = pytest.importorskip("mujoco", minversion="3.8")
 
-FLYING = """<mujoco><option timestep="0.001" {option} gravity="0 0 -.3"><flag contact="disable"/></option><worldbody>
-<body pos="0 0 1" euler="10 20 30"><joint name="f" type="free" {free}/>
+FLYING = """<mujoco><option timestep="0.001" {option} gravity="0 0 -.3"><flag contact="disable" energy="enable"/></option>
+<worldbody><body pos="0 0 1" euler="10 20 30"><joint name="f" type="free" {free}/>
 <geom type="box" size=".1 .2 .3" pos=".1 0 0" density="100"/>
 <body pos=".4 0 0"><joint name="b" axis="0 1 0" {hinge}/><geom type="capsule" size=".05" fromto="0 0 0 .4 0 0"/></body></body>
 <body pos="0 2 0"><joint name="g" type="free"/><geom size=".1"/></body></worldbody></mujoco>"""
 FRICTION = 'frictionloss=".3"'
 DAMPERS = 'damping=".1 .2 .3"'
+SPRINGS = 'stiffness="3 1 2"'
 
 
 def beside(free: str, option: str = "", hinge: str = "", **options: Any) -> tuple[fw.Robot, fw.MujocoOrder, Any]:
@@ -32,20 +34,27 @@ def beside(free: str, option: str = "", hinge: str = "", **options: Any) -> tupl
     return robot, fw.MujocoOrder(robot, model), mujoco.MjData(model)
 
 
-def test_forces_of_dampers_are_mujocos() -> None:
-    robot, order, data = beside(DAMPERS, execution="interpreted")
+def test_forces_and_energies_are_mujocos() -> None:
+    robot, order, data = beside(f"{DAMPERS} {SPRINGS}", execution="interpreted")
     forces, x = ForcesAtJoints(robot, ()), random_states(robot, 5)
     for q, v in zip(x.q, 3.0 * x.v, strict=True):
         data.qpos[:], data.qvel[:] = order.state(q, v)
         mujoco.mj_forward(data.model, data)
         S = np.array([order.state(q, e).qvel for e in np.eye(robot.nv)])
         np.testing.assert_allclose(forces.of_springs(q, v), S @ data.qfrc_passive, rtol=1e-12, atol=1e-12)
+        of_gravity = -float(data.model.body_mass @ data.xipos @ data.model.opt.gravity)
+        assert forces.spring_energy(q) == pytest.approx(data.energy[0] - of_gravity, abs=1e-11)
 
 
 @pytest.mark.parametrize(
     ("free", "option", "hinge", "left"),
-    [(FRICTION, "", FRICTION, 1e-10), (DAMPERS, 'integrator="RK4"', "", 1e-8)],
-    ids=["friction", "dampers"],
+    [
+        (FRICTION, "", FRICTION, 1e-10),
+        (DAMPERS, 'integrator="RK4"', "", 1e-8),
+        (SPRINGS, "", "", 1e-12),
+        (f"{SPRINGS} {DAMPERS}", 'integrator="RK4"', "", 1e-8),
+    ],
+    ids=["friction", "dampers", "springs", "both"],
 )
 def test_motion_is_mujocos(free: str, option: str, hinge: str, left: float) -> None:
     """To what solvers leave; turns by "rk4" are those of another rule of the same order. For one robot and for two at once."""
@@ -93,13 +102,52 @@ def test_dry_friction_holds_a_tilted_body_that_is_pushed_along_the_world() -> No
     assert np.abs(sim.v[:6]).max() > 1e-5
 
 
+@pytest.mark.parametrize(("integrator", "lost"), [("semi-implicit", 0.1), ("rk4", 1e-6), ("midpoint", 1e-9)])
+def test_the_energy_of_springs_counts(integrator: str, lost: float) -> None:
+    robot = beside(SPRINGS)[0]
+    x = random_states(robot, 1)
+    sim = fw.Simulation(robot, 1e-3, integrator, q=x.q[0], v=x.v[0])
+    energy = sim.energy()
+    sim.run(0.3)
+    assert sim.energy() == pytest.approx(energy, abs=lost)
+
+
 def test_files_carry_them(tmp_path: Path) -> None:
-    described = fw.read(FLYING.format(free=f"{FRICTION} {DAMPERS}", option="", hinge=""))
+    described = fw.read(FLYING.format(free=f"{FRICTION} {DAMPERS} {SPRINGS}", option="", hinge=""))
     described.save(tmp_path / "again.xml")
     for d in (described, fw.read(tmp_path / "again.xml")):
-        assert (d.joints[0].friction, d.joints[0].damping, d.joints[0].damping_poly) == (0.3, 0.1, (0.2, 0.3))
+        own = d.joints[0]
+        assert (own.friction, own.damping, own.damping_poly) == (0.3, 0.1, (0.2, 0.3))
+        assert (own.stiffness, own.stiffness_poly, own.rest_pose[:3]) == (3.0, (1.0, 2.0), (0.0, 0.0, 1.0))
+        assert own.rest_pose == pytest.approx(described.joints[0].rest_pose, abs=1e-15)
+    elsewhere = replace(described.joints[0], rest_pose=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
+    with pytest.warns(fw.ModelWarning, match="springs of the free joints f, which are at rest elsewhere"):
+        replace(described, joints=(elsewhere, *described.joints[1:])).save(tmp_path / "robot.xml")
+
+
+def test_springs_of_a_free_joint_on_a_frame_of_its_own() -> None:
+    """The displacement is along the axes of its place in the ground, wherever that is, as after the file is saved."""
+    body = fw.Body("b", fw.Inertia(1.0, (0.1, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
+    at = fw.Pose(((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)), (0.3, 0.2, 0.1))
+    rest = (0.1, 0.2, 0.3, 0.0, 0.6, 0.0, 0.8)
+    joint = fw.Joint("j", fw.JointType.FLOATING, None, "b", at, stiffness=5.0, damping_poly=(1.0, 2.0), rest_pose=rest)
+    robot = fw.build(fw.describe([body], [joint]), execution="interpreted")
+    forces, step = ForcesAtJoints(robot, ()), 1e-6
+    assert forces.spring_energy(np.array(rest)) == 0.0
+    q = random_states(robot, 1).q[0]
+    for k, e in enumerate(np.eye(6)):
+        there = [forces.spring_energy(robot.integrate(q, sign * step * e)) for sign in (1.0, -1.0)]
+        assert (there[1] - there[0]) / (2.0 * step) == pytest.approx(forces.of_springs(q, np.zeros(6))[k], rel=1e-7, abs=1e-7)
+
+
+def test_a_rest_pose_is_seven_numbers() -> None:
+    body = fw.Body("b", fw.Inertia(1.0, rotational=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0)))
+    joint = fw.Joint("j", fw.JointType.FLOATING, None, "b", stiffness=1.0, rest_pose=(0.0, 0.0, 1.0))
+    with pytest.raises(fw.ModelError, match="joint 'j': the rest pose of a floating joint is"):
+        fw.build(fw.describe([body], [joint]))
 
 
 def test_what_is_not_there_says_so() -> None:
-    with pytest.raises(NotImplementedError, match="dry friction of free joints"):
-        fw.Simulation(beside(FRICTION)[0]).derivatives()
+    for free, what in ((FRICTION, "dry friction of free joints"), (SPRINGS, "springs of ball joints or free ones")):
+        with pytest.raises(NotImplementedError, match=what):
+            fw.Simulation(beside(free)[0]).derivatives()

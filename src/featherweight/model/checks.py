@@ -63,6 +63,9 @@ def require_sound_numbers(d: Description) -> None:
         for key in NONNEGATIVE:
             if getattr(j, key) < 0.0:
                 raise ModelError(f"{d.source}: joint {j.name!r}: the {key} is negative ({getattr(j, key):g}); correct it")
+        if j.rest_pose and (len(j.rest_pose) != JointType.FLOATING.nq or not any(j.rest_pose[3:])):
+            problem = f"the rest pose of a floating joint is (x, y, z, qx, qy, qz, qw); got {j.rest_pose}"
+            raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; give these, or ()")
         if j.lower > j.upper:
             problem = f"the lower limit {j.lower:g} is above the upper limit {j.upper:g}"
             raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; exchange or correct them")
@@ -206,7 +209,18 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational, b.gravity_compensation)
     for j in d.joints:
         limits = (x for x in (j.lower, j.upper, j.effort, j.velocity) if not math.isinf(x))
-        own = (j.armature, j.zero, j.damping, j.friction, j.stiffness, j.rest, *j.damping_poly, *j.stiffness_poly, *limits)
+        own = (
+            j.armature,
+            j.zero,
+            j.damping,
+            j.friction,
+            j.stiffness,
+            j.rest,
+            *j.damping_poly,
+            *j.stiffness_poly,
+            *j.rest_pose,
+            *limits,
+        )
         yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, *own)
     for f in d.frames:
         yield f"frame {f.name!r}", _of_pose(f.placement)

@@ -60,6 +60,7 @@ class MovingJoint:
     friction_softness: Softness = DEFAULT_SOFTNESS
     damping_poly: tuple[float, float] = NO_POLY
     stiffness_poly: tuple[float, float] = NO_POLY
+    rest_pose: tuple[float, ...] = ()
 
     @property
     def independent(self) -> bool:

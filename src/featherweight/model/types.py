@@ -128,9 +128,10 @@ class Joint:
     (revolute, continuous, prismatic: along it; planar: normal to the plane). `anchor` is the point of the child's frame
     that a revolute or spherical joint turns about.
 
-    Springs and dampers are polynomials, as MJCF's. That of a spring of a spherical joint is one of the angle of its rotation,
-    that of a damper one of each component of its velocity. Dry friction and dampers of a floating joint act along the axes of
-    its place in the parent, and about those of the child.
+    Springs and dampers are polynomials, as MJCF's. That of a spring of a spherical joint is one of the angle of its rotation;
+    a floating joint has two of the same stiffness, one of its displacement, and one of that angle. That of a damper is one of
+    each component of its velocity. Dry friction and dampers of a floating joint act along the axes of its place in the parent,
+    and about those of the child.
     """
 
     name: str
@@ -154,6 +155,9 @@ class Joint:
     friction_softness: Softness = DEFAULT_SOFTNESS
     damping_poly: tuple[float, float] = NO_POLY  # b, c of the force damping v + b |v| v + c v³ [N m s²/rad², N m s³/rad³, ...]
     stiffness_poly: tuple[float, float] = NO_POLY  # b, c of stiffness x + b x² + c x³ for x from `rest` [N m/rad², ...]
+    rest_pose: tuple[
+        float, ...
+    ] = ()  # (x, y, z, qx, qy, qz, qw) at which the spring of a floating joint is at rest; or at zero
 
 
 class LoopType(StrEnum):

@@ -1,9 +1,9 @@
 """Forces at joints that a description has and no simulation here computes.
 
 A limit and a drive act on the coordinate of a joint with one degree of freedom, and so does a spring, or on the rotation vector
-of a ball joint; an upper limit of a ball joint acts on its angle. Joints that follow others have none in q: their springs,
-limits and drives act on the coordinate of the leader where they follow one in proportion, and otherwise on a length that the
-simulation computes.
+of a ball or free joint and the displacement of the latter; an upper limit of a ball joint acts on its angle. Joints that follow
+others have none in q: their springs, limits and drives act on the coordinate of the leader where they follow one in proportion,
+and otherwise on a length that the simulation computes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def left_out_at_joints(
         driven = dependent  # whichever the string or the frame moves with
     beside = {name for cluster in clusters if not driven.isdisjoint(cluster) for name in cluster}
     found = {
-        SPRINGS_OF_SEVERAL: [j.name for j in several if sprung(j) and j.type is not JointType.SPHERICAL],
+        SPRINGS_OF_SEVERAL: [j.name for j in several if sprung(j) and j.type is JointType.PLANAR],
         LIMITS_OF_SEVERAL: [j.name for j in several if _limited(j)],
         EFFORTS_OF_FOLLOWERS: [j.name for j in spanning if j.name in beside and 0.0 < j.effort < math.inf],
     }

@@ -30,7 +30,6 @@ CHANGING_MOTION = (
     "geoms with drag of their own (fluidshape), taken as their links' boxes",
     "wind",
     "limits of the drives' force along tendons, whose gears differ",
-    "springs of free joints",
     "springs of tendons that yield",
     "springs that yield",
     CONVEYING,

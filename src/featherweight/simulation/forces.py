@@ -13,7 +13,7 @@ import numpy as np
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledKernel
 from ..model.types import Actuator, JointType, Tendon
-from ..robot.left_out_at_joints import OF_JOINTS
+from ..robot.left_out_at_joints import OF_JOINTS, sprung
 from ..robot.robot import Robot
 from ..robot.tendons.length_functions import LengthFunctions
 from ..robot.tendons.lengths import rotation_vector
@@ -25,7 +25,7 @@ Number = Any  # a float, an array of floats, or an expression that is traced
 Numbers = Any  # a sequence or array of such numbers
 
 
-NO_ROWS, NO_BENDS = np.zeros(0, np.int64), np.zeros((4, 0))
+NO_ROWS, NO_BENDS, NO_TURNS = np.zeros(0, np.int64), np.zeros((4, 0)), np.zeros((0, 4))
 
 
 class Springs(NamedTuple):
@@ -37,14 +37,18 @@ class Springs(NamedTuple):
     slack: Vector  # how far beyond `rest` a spring is at rest, too
     ahead: Vector  # 1 where a semi-implicit step takes the spring at its end, 0 where at its beginning
     at: Integers  # the place of its coordinate, where there is a spring
-    quaternion: Integers  # the place of the joint's quaternion in q, where a ball joint has a spring; -1 elsewhere
-    axis: Integers  # and which component of its rotation vector the coordinate is
+    quaternion: Integers  # the place of the joint's quaternion in q, where a ball or free joint has a spring; -1 elsewhere
+    axis: Integers  # which component of a rotation vector, or of a free joint's displacement, the coordinate is; -1 of others
     turning: Integers  # the rows of such joints
     bent: Integers = NO_ROWS  # (m,) rows of springs and dampers with further coefficients
     bends: Matrix = NO_BENDS  # (4, m) those: b and c of `Joint.stiffness_poly` and of `Joint.damping_poly`
+    rest_turn: Matrix = (
+        NO_TURNS  # (n, 4) quaternions at which springs of rotations are at rest, or no rows where all are at zero
+    )
     bent_joint: Integers = NO_ROWS  # (m,) the joint whose armature meets them in a semi-implicit step; `NO_ARMATURE` for none
 
 
+TURNING = JointType.SPHERICAL, JointType.FLOATING
 NO_ARMATURE = -1  # of lengths and of joints with several degrees of freedom: taken at the beginning of a step
 
 
@@ -53,7 +57,21 @@ def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
     i = springs.quaternion[r]
     if i < 0:
         return q[springs.at[r]]  # type: ignore[no-any-return]
-    return rotation_vector(q, i)[springs.axis[r]]
+    if len(springs.rest_turn) == 0:
+        return rotation_vector(q, i)[springs.axis[r]]
+    return rotation_vector(turn_from(springs.rest_turn[r], q, i), 0)[springs.axis[r]]
+
+
+def turn_from(rest: Vector, q: Vector, i: int) -> tuple[float, float, float, float]:
+    """Return the quaternion (x, y, z, w) of the rotation from one at rest to the one at a place of q."""
+    a, b, c, d = rest[0], rest[1], rest[2], rest[3]
+    x, y, z, w = q[i], q[i + 1], q[i + 2], q[i + 3]
+    return (
+        d * x - w * a - (b * z - c * y),
+        d * y - w * b - (c * x - a * z),
+        d * z - w * c - (a * y - b * x),
+        d * w + a * x + b * y + c * z,
+    )
 
 
 def stretch_of_row(springs: Springs, r: int, x: float) -> float:
@@ -62,12 +80,13 @@ def stretch_of_row(springs: Springs, r: int, x: float) -> float:
 
 
 def extent_of_row(springs: Springs, q: Vector, r: int) -> float:
-    """Return the argument of the polynomial of a row's spring: its stretch, or of ball joints the angle of the rotation."""
-    if springs.quaternion[r] < 0:
+    """Return the argument of the polynomial of a row's spring: its stretch, or of ball and free joints the length of the
+    vector of three."""
+    if springs.axis[r] < 0:
         return stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
     first, square = r - springs.axis[r], 0.0
     for i in range(3):
-        x = coordinate_of_row(springs, q, first + i)
+        x = stretch_of_row(springs, first + i, coordinate_of_row(springs, q, first + i))
         square += x * x
     return sqrt(square)
 
@@ -212,7 +231,8 @@ class ForcesAtJoints:
         self.robot, self.actuators = robot, tuple(actuators)
         self.tendons = tuple(t for t in robot.model.tendons if acts(t, self.actuators))
         self.balls = tuple(j for j in robot.model.joints if j.type is JointType.SPHERICAL and j.upper < np.inf)
-        self.free = tuple(j for j in robot.model.joints if j.type is JointType.FLOATING and (j.friction or any(j.damping_poly)))
+        floating = [j for j in robot.model.joints if j.type is JointType.FLOATING]
+        self.free = tuple(j for j in floating if j.friction or any(j.damping_poly) or sprung(j))
         self.joint_rows = len(robot.model.tree.parent)
         self.lengths = self._lengths()
         of_joints = [j for j in robot.model.joints for _ in range(j.type.nv)]
@@ -230,9 +250,10 @@ class ForcesAtJoints:
         for r, t in enumerate(self.tendons, self.joint_rows):
             each["rest"][r], slack[r] = t.rest[0], t.rest[1] - t.rest[0]
         further = self._further(of_joints)
-        for rows, moving in self.rows_of_places():
-            for x in (each["friction"], further[2], further[3]):
+        for (rows, moving), j in zip(self.rows_of_places(), self.free, strict=True):
+            for x in (each["friction"], each["stiffness"], *further):
                 x[rows], x[moving] = x[moving], 0.0
+            each["rest"][rows] = j.rest_pose[:3] or 0.0
         self.damping, self.friction, self.effort = each["damping"], each["friction"], robot.row_maximum("effort")
         self.at = self._places()
         self._carry_springs(each)
@@ -254,7 +275,9 @@ class ForcesAtJoints:
         self.smooth = bool(self.damping.any() or self.stiffness.any() or len(bent))
         at, turning = np.maximum(self.at, 0), np.flatnonzero(quaternion >= 0)
         ahead = np.where(np.arange(self.rows) < self.joint_rows, 1.0, 0.0)
-        bends = bent, further[:, bent].copy(), self._joints_with_armature()[bent]
+        for j in self.free:
+            ahead[j.v_slice] = 0.0
+        bends = bent, further[:, bent].copy(), self._rest_turns(), self._joints_with_armature()[bent]
         self.springs = Springs(self.damping, self.stiffness, self.rest, slack, ahead, at, quaternion, axis, turning, *bends)
         self.turning_springs = len(turning) > 0
         self._sprung = np.flatnonzero(self.stiffness)
@@ -263,15 +286,15 @@ class ForcesAtJoints:
         self.laws = DriveLaws(activations, curves, self.drives.row, self.drives.at)
 
     def _lengths(self) -> LengthFunctions | None:
-        """Lengths of tendons, limited angles of ball joints, places of free joints with dry friction or dampers that are not
-        linear, drives at frames, and joints that follow others not in proportion and have forces, if any."""
+        """Lengths of tendons, limited angles of ball joints, places of free joints with springs, dry friction or dampers that
+        are not linear, drives at frames, and joints that follow others not in proportion and have forces, if any."""
         robot = self.robot
         driven = {a.joint for a in self.actuators}
         carried = {p.row for p in robot.proportions() if not self._stays(p.row)}
         asked = {
             j.v_slice.start
             for j in robot.model.joints
-            if j.stiffness or any(j.stiffness_poly) or np.isfinite([j.lower, j.upper]).any() or j.name in driven
+            if sprung(j) or np.isfinite([j.lower, j.upper]).any() or j.name in driven
         }
         asked |= {p.leader for p in robot.proportions() if p.row in asked}
         followers = {f.row for f in robot.followers()} & asked - carried
@@ -372,13 +395,23 @@ class ForcesAtJoints:
         return at
 
     def _of_balls(self, springs: Array) -> tuple[Array, Array]:
-        """Return the places of quaternions of ball joints with springs, by rows (n,), and components of rotation vectors."""
-        quaternion, axis = np.full(len(springs), -1), np.zeros(len(springs), np.int64)
+        """Return the places of quaternions of ball and free joints with springs, by rows (n,), and components of vectors."""
+        quaternion, axis = np.full(len(springs), -1), np.full(len(springs), -1)
         for whole, j in zip(self.robot.model.joints, self.robot.joints, strict=True):
-            rows = whole.v_slice
-            if whole.type is JointType.SPHERICAL and j.q_slice.stop > j.q_slice.start and springs[rows.start] > 0.0:
-                quaternion[rows], axis[rows] = j.q_slice.start, np.arange(3)
+            rows = slice(whole.v_slice.stop - 3, whole.v_slice.stop)
+            if whole.type in TURNING and j.q_slice.stop > j.q_slice.start and springs[rows.start] > 0.0:
+                quaternion[rows], axis[rows] = j.q_slice.stop - 4, np.arange(3)
+        for rows, _ in self.rows_of_places():
+            axis[rows] = np.arange(3)
         return quaternion, axis
+
+    def _rest_turns(self) -> Array:
+        """Return the quaternions (n, 4) at which springs of rotations are at rest, where any is elsewhere than at zero."""
+        turns = np.tile([0.0, 0.0, 0.0, 1.0], (self.rows, 1))
+        for j in self.free:
+            if j.rest_pose:
+                turns[j.v_slice] = np.array(j.rest_pose[3:]) / np.linalg.norm(j.rest_pose[3:])
+        return turns if (turns != (0.0, 0.0, 0.0, 1.0)).any() else NO_TURNS
 
     def _carry_springs(self, each: dict[str, Array]) -> None:
         """Put the springs of joints that follow one other in proportion on the leaders: 1/2 k (s x + o - r)² is there
@@ -478,7 +511,7 @@ class ForcesAtJoints:
 
     def _extents(self, stretched: Array, row: Any) -> Array:
         """What `extent_of_row` gives (...) for the stretches (..., rows) of all rows."""
-        first, whole = int(row - self.springs.axis[row]), self.springs.quaternion[row] >= 0
+        first, whole = int(row - self.springs.axis[row]), self.springs.axis[row] >= 0
         return np.asarray(np.linalg.norm(stretched[..., first : first + 3], axis=-1) if whole else stretched[..., row])
 
     def spring_energy(self, q: Array, stiffness: Array | None = None, bends: Array | None = None) -> Array:

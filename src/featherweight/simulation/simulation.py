@@ -269,7 +269,9 @@ class Simulation(StateOfRobots):
         if self._stage.settings.turning:
             raise NotImplementedError("derivatives of a step with friction against spinning or rolling are not there")
         if self.forces.turning_springs and self._model.passive:
-            raise NotImplementedError(f"derivatives of a step of {self.robot.name} with springs of ball joints are not there")
+            raise NotImplementedError(
+                f"derivatives of a step of {self.robot.name} with springs of ball joints or free ones are not there"
+            )
         if len(self.forces.springs.bent) and self._model.passive:
             what = "springs or dampers that are not linear (stiffness_poly, damping_poly)"
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not there")

@@ -79,6 +79,7 @@ def _lost(old: Joint, new: Joint) -> list[str]:
         "velocity",
         "damping_poly",
         "stiffness_poly",
+        "rest_pose",
     )
     neutral = Joint(old.name, old.type, old.parent, old.child)
     gone = [key for key in keys if getattr(old, key) not in (getattr(neutral, key), getattr(new, key))]

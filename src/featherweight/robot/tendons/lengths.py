@@ -14,7 +14,7 @@ u . (v_b - v_a).
 from __future__ import annotations
 
 from math import cos, sin, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -125,7 +125,7 @@ def slope_of(powers: Vector, q: float) -> float:
     return value
 
 
-def rotation_vector(q: Vector, i: int) -> Triple:
+def rotation_vector(q: Any, i: int) -> Triple:
     """Return the rotation vector of the quaternion (x, y, z, w) at a place of q, of the shorter way round."""
     x, y, z, w = q[i], q[i + 1], q[i + 2], q[i + 3]
     s, sign = sqrt(x * x + y * y + z * z), 1.0 if w >= 0.0 else -1.0

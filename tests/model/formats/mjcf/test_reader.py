@@ -282,7 +282,6 @@ def test_everything_without_use_is_listed(tmp_path: Path) -> None:
         "lights": "1",
         "mocap bodies, held fixed": "1",
         "mocap poses of keyframes": "1",
-        "springs of free joints": "1",
         "custom fields": "1",
     }
 

@@ -39,6 +39,7 @@ class PassiveForces(NamedTuple):
     friction_softness: Softness
     damping_poly: tuple[float, float]
     stiffness_poly: tuple[float, float]
+    rest_pose: tuple[float, ...]
 
 
 class MujocoForces:
@@ -55,7 +56,7 @@ class MujocoForces:
         """Of joint number j. Raises ModelError for what differs between its coordinates, or is negative."""
         model, kinds = self.model, self.mujoco.mjtJoint
         scalar = int(model.jnt_type[j]) in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE)
-        springs = int(model.jnt_type[j]) != kinds.mjJNT_FREE and not self._off("SPRING")
+        springs = not self._off("SPRING")
         stiffness = _first(model.jnt_stiffness[j]) if springs else 0.0
         bent_spring = poly_of(model, "jnt_stiffnesspoly", j) if springs else NO_POLY
         own, more = poly_of(model, "dof_dampingpoly", int(model.jnt_dofadr[j])), [x.get(j, 0.0) for x in self.bent_dampers]
@@ -78,7 +79,12 @@ class MujocoForces:
             softness_of(model.dof_solref[model.jnt_dofadr[j]], model.dof_solimp[model.jnt_dofadr[j]]),
             NO_POLY if self._off("DAMPER") else bent_damper,
             bent_spring,
+            self._rest_pose(j) if int(model.jnt_type[j]) == kinds.mjJNT_FREE and (stiffness or any(bent_spring)) else (),
         )
+
+    def _rest_pose(self, j: int) -> tuple[float, ...]:
+        x, y, z, w, a, b, c = (float(x) for x in self.model.qpos_spring[self.model.jnt_qposadr[j] :][:7])
+        return x, y, z, a, b, c, w
 
     def _off(self, what: str) -> bool:
         """MuJoCo before 3.4 has one flag for springs and dampers."""
@@ -219,14 +225,13 @@ class MujocoForces:
 
     def unused(self) -> Iterator[tuple[str, str]]:
         """What acts at joints and is not read."""
-        model, kinds = self.model, self.mujoco.mjtJoint
+        model = self.model
         others = Counter(filter(None, map(self._obstacle, range(len(model.actuator_trntype)))))
         if others:
             yield ACTUATORS, ", ".join(f"{count} {kind}" for kind, count in others.items())
         zero = np.zeros(1)
         uneven = model.jnt_actfrclimited.astype(bool) & (model.jnt_actfrcrange.sum(axis=1) != 0.0)
         for kind, number in (
-            ("springs of free joints", np.count_nonzero((model.jnt_type == kinds.mjJNT_FREE) & _any(model.jnt_stiffness))),
             ("springs that yield", np.count_nonzero(getattr(model, "jnt_springyield", zero))),
             ("effort limits that differ by direction, read as the greater", np.count_nonzero(uneven)),
         ):
@@ -245,11 +250,6 @@ def read_actuators(model: Any, joints: Sequence[str], couplings: Sequence[Coupli
 def _first(value: Any) -> float:
     """A number; of a polynomial, the lowest coefficient."""
     return float(np.ravel(value)[0])
-
-
-def _any(values: Any) -> Any:
-    """For each row whether it has an entry that is not zero."""
-    return np.asarray(values).reshape(len(values), -1).any(axis=1) if len(values) else np.zeros(0, dtype=bool)
 
 
 def _word(value: Any) -> str:

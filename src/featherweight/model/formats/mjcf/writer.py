@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from ...editing.joint_types import zero_position
+from ...editing.locking import joint_motion
 from ...editing.notes import warn
 from ...editing.references import supports
 from ...types import START, Camera, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
@@ -26,6 +27,7 @@ from .tendon_writer import DriveElements, write_coefficients
 INTEGRATORS = {"euler": "Euler", "rk4": "RK4", "implicit": "implicit", "implicitfast": "implicitfast"}
 KINDS = {JointType.FLOATING: "free", JointType.SPHERICAL: "ball", JointType.PRISMATIC: "slide"}  # others are hinges
 
+SAME = 1e-12  # of poses, but for rounding
 DEEPEST = 480  # bodies in bodies that MuJoCo's reader takes
 
 
@@ -162,11 +164,15 @@ def _joint(body: Element, j: Joint, lost: Losses) -> None:
     springs = j.stiffness, *j.stiffness_poly
     write_coefficients(element, damping=(j.damping, *j.damping_poly), frictionloss=(j.friction,))
     if not free:
-        write_coefficients(element, armature=(j.armature,), stiffness=springs)
-        if scalar and any(springs):
-            element.set("springref", written(j.rest))
-    elif j.armature or any(springs):
-        lost.add("armature and springs of the free joints {}", j.name)
+        write_coefficients(element, armature=(j.armature,))
+    elif j.armature:
+        lost.add("armature of the free joints {}", j.name)
+    if not free or _rests_where_it_starts(j):
+        write_coefficients(element, stiffness=springs)
+    elif any(springs):
+        lost.add("springs of the free joints {}, which are at rest elsewhere than where the file puts them", j.name)
+    if scalar and any(springs):
+        element.set("springref", written(j.rest))
     ball = j.type is JointType.SPHERICAL
     if ball and 0.0 < j.upper < math.inf:
         element.set("range", written(0.0, j.upper))
@@ -176,6 +182,13 @@ def _joint(body: Element, j: Joint, lost: Losses) -> None:
     soften(element, j.friction_softness, "friction")
     if 0.0 < j.velocity < math.inf:
         lost.add("velocity limits of the joints {}", j.name)
+
+
+def _rests_where_it_starts(j: Joint) -> bool:
+    """Whether the spring of a free joint is at rest where the file puts its body, as MuJoCo's are."""
+    T, start = joint_motion(j, j.rest_pose or zero_position(j.type)), j.placement
+    pairs = zip((*T.p, *(x for row in T.R for x in row)), (*start.p, *(x for row in start.R for x in row)), strict=True)
+    return all(abs(x - y) < SAME for x, y in pairs)
 
 
 def _limits(element: Element, j: Joint, lost: Losses) -> None:
