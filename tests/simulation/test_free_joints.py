@@ -120,6 +120,8 @@ def test_files_carry_them(tmp_path: Path) -> None:
         assert (own.friction, own.damping, own.damping_poly) == (0.3, 0.1, (0.2, 0.3))
         assert (own.stiffness, own.stiffness_poly, own.rest_pose[:3]) == (3.0, (1.0, 2.0), (0.0, 0.0, 1.0))
         assert own.rest_pose == pytest.approx(described.joints[0].rest_pose, abs=1e-15)
+    with pytest.warns(fw.ModelWarning, match="the poses at which springs of the floating joints f are at rest"):
+        described.save(tmp_path / "robot.urdf")
     elsewhere = replace(described.joints[0], rest_pose=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
     with pytest.warns(fw.ModelWarning, match="springs of the free joints f, which are at rest elsewhere"):
         replace(described, joints=(elsewhere, *described.joints[1:])).save(tmp_path / "robot.xml")
