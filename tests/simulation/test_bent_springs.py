@@ -47,10 +47,14 @@ COUPLED = [
     xml(more=FOLLOWERS.format("b", "a", ".1 .7 0 0 0") + TENDONS),
     xml(more=FOLLOWERS.format("a", "b", ".1 -.7 0 0 0")),
     xml(more=FOLLOWERS.format("a", "b", ".1 .7 .2 0 0") + TENDONS),
+    xml(more='<tendon><fixed stiffness="3" springlength=".5"><joint joint="a" coef="2"/></fixed></tendon>'),
+    xml(body=BODIES.replace('stiffness="5 -1 2"', 'stiffness="5"'), more=FOLLOWERS.format("a", "b", ".1 .7 0 0 0")),
 ]
 
 
-@pytest.mark.parametrize("text", [xml(), *COUPLED], ids=["tree", "in proportion", "in proportion, turned", "by a square"])
+@pytest.mark.parametrize(
+    "text", [xml(), *COUPLED], ids=["tree", "in proportion", "turned", "by a square", "tendon", "of a bent one"]
+)
 def test_forces_and_energies_are_mujocos(text: str) -> None:
     """At random states, to rounding; those of all joints mapped to the independent ones."""
     robot, order, data = beside(text, execution="interpreted")

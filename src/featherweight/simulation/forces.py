@@ -305,9 +305,10 @@ class ForcesAtJoints:
         return LengthFunctions(robot, length_table(robot, self.tendons, forces, followers, self.balls, self.free))
 
     def _stays(self, row: int) -> bool:
-        """Whether the spring of a joint that follows one other in proportion acts on its own coordinate: it has no sum with
-        the leader's that is a polynomial of the same kind."""
-        return any(any(j.stiffness_poly) for j in self.robot.model.joints if j.v_slice.start <= row < j.v_slice.stop)
+        """Whether the spring of a joint that follows one other in proportion acts on its own coordinate: where one of them is
+        not linear, their sum is no polynomial of the same kind."""
+        bent = {j.v_slice.start for j in self.robot.model.joints if any(j.stiffness_poly)}
+        return any(p.row == row and not bent.isdisjoint((row, p.leader)) for p in self.robot.proportions())
 
     @property
     def rows(self) -> int:

@@ -17,7 +17,7 @@ from ...types import NO_POLY, Actuator, Coupling, ModelError, as_vector
 from ..unsupported import Unsupported
 from ..xml import Names
 from .levers import Lever, Tendons, poly_of
-from .numbers import disabled, first_controls
+from .numbers import disabled, first_controls, gears_of
 from .softness import softness_of
 from .tendon_elements import as_range
 from .transmissions import DYNAMICS, TRANSMISSIONS, activation_of, muscle_of, transmission_of
@@ -119,7 +119,7 @@ class MujocoForces:
         model, transmissions = self.model, self.mujoco.mjtTrn
         if int(model.actuator_trntype[a]) not in (transmissions.mjTRN_JOINT, transmissions.mjTRN_JOINTINPARENT):
             return None
-        return Lever(int(model.actuator_trnid[a, 0]), float(model.actuator_gear[a, 0]), 0.0)
+        return Lever(int(model.actuator_trnid[a, 0]), float(gears_of(model)[a, 0]), 0.0)
 
     def refuse_armature_elsewhere(self, unsupported: Unsupported) -> None:
         for a in map(int, np.flatnonzero(self._of_actuators("actuator_armature"))):
@@ -150,7 +150,7 @@ class MujocoForces:
 
     def _lever(self, a: int) -> Lever | None:
         """The length of an actuator where it is that of one joint."""
-        model, kind, gear = self.model, self._transmission(a), float(self.model.actuator_gear[a, 0])
+        model, kind, gear = self.model, self._transmission(a), float(gears_of(self.model)[a, 0])
         if kind == "joint":
             return Lever(int(model.actuator_trnid[a, 0]), gear, 0.0)
         if kind == "tendon" and (lever := self.tendons.get(int(model.actuator_trnid[a, 0]))):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...types import NO_POLY, Coupling, Joint, ModelError
 from ..unsupported import Unsupported
-from .numbers import disabled
+from .numbers import disabled, gears_of
 from .softness import within
 from .tendons import fixed_tendon, length_by_one_joint
 
@@ -48,7 +48,7 @@ class Tendons:
         for t in range(model.ntendon):
             tendon = fixed_tendon(mujoco, model, t)
             found = None if tendon is None else length_by_one_joint(tendon, couplings)
-            if found is not None and not self._acts_alone(t):
+            if found is not None and not self._acts_alone(t, int(model.joint(found[0]).id)):
                 joint, arm, offset = found
                 self.levers[t] = Lever(int(model.joint(joint).id), arm, offset)
 
@@ -113,12 +113,14 @@ class Tendons:
         model = self.model
         values = np.atleast_2d(np.asarray(getattr(model, field, np.zeros((len(model.actuator_trntype), 2)))).T)
         on = (model.actuator_trntype == self.mujoco.mjtTrn.mjTRN_TENDON) & (model.actuator_trnid[:, 0] == t)
-        return (values * (on * model.actuator_gear[:, 0] ** 2)).sum(axis=1)
+        return (values * (on * gears_of(model)[:, 0] ** 2)).sum(axis=1)
 
-    def _acts_alone(self, t: int) -> bool:
-        """Whether a tendon does what no joint has words for: a spring that goes slack or is not linear, a bound of drives."""
-        slack = self._slack(t) and self._value("stiffness", t) != 0.0
-        return self.bounds_drives(t) or slack or any(any(poly) for poly in self.polys(t).values())
+    def _acts_alone(self, t: int, joint: int) -> bool:
+        """Whether a tendon of one joint does what that has no words for: a spring that goes slack, or is not linear, as the
+        joint's may be, or a bound of drives."""
+        beside = self._slack(t) or any(poly_of(self.model, "jnt_stiffnesspoly", joint))
+        alone = self._value("stiffness", t) != 0.0 and beside
+        return self.bounds_drives(t) or alone or any(any(poly) for poly in self.polys(t).values())
 
     def efforts_together(self) -> Iterator[str]:
         """Yield the joints with effort limits that drives move by tendons of joints that follow one other."""
@@ -139,7 +141,7 @@ class Tendons:
         """Whether the drives along a tendon have different gears."""
         model = self.model
         on = (model.actuator_trntype == self.mujoco.mjtTrn.mjTRN_TENDON) & (model.actuator_trnid[:, 0] == t)
-        return len({*model.actuator_gear[on, 0]}) > 1
+        return len({*gears_of(model)[on, 0]}) > 1
 
     def _value(self, what: str, t: int) -> float:
         flag = {"stiffness": "SPRING", "damping": "DAMPER", "frictionloss": "FRICTIONLOSS"}.get(what)
