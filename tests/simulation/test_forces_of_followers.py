@@ -172,10 +172,11 @@ def test_own_actuators_act_on_such_joints() -> None:
     assert tau[0] != 0.0
 
 
-def test_springs_of_free_joints_are_named() -> None:
-    text = '<mujoco><worldbody><body><joint name="j" type="free" stiffness="3"/><geom size=".1"/></body></worldbody></mujoco>'
+def test_efforts_that_differ_by_direction_are_named() -> None:
+    text = '<mujoco><worldbody><body><joint actuatorfrcrange="-1 2"/><geom size=".1"/></body></worldbody></mujoco>'
     robot = fw.load(text, execution="interpreted")
-    assert robot.report() == {"springs of free joints": "1"} == not_simulated(robot)
+    kind = "effort limits that differ by direction, read as the greater"
+    assert robot.report() == {kind: "1"} == not_simulated(robot)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_what_is_left_out(robot)

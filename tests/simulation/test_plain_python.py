@@ -228,10 +228,27 @@ def many_bodies(integrator: str, robots: int) -> fw.Simulation:
     return fw.Simulation(robot, H, integrator, q=q, v=speeds(robot, robots), spheres=spheres, ground=fw.Plane())
 
 
+@functools.cache
+def bent_arm() -> fw.Robot:
+    """A hinge and a slide with limits and dry friction, and with springs and dampers that are not linear."""
+    curves: dict[str, Any] = {"stiffness_poly": (2.0, 9.0), "damping_poly": (0.002, 0.0005), "stiffness": 3.0, "friction": 0.05}
+    link = fw.Inertia(0.5, (0.0, 0.0, -0.1), (0.003, 0.0, 0.0, 0.003, 0.0, 0.001))
+    joints = [
+        fw.Joint("hinge", HINGE, WORLD, "upper", axis=Y, lower=-0.2, **curves),
+        fw.Joint("slide", fw.JointType.PRISMATIC, "upper", "lower", fw.Pose(p=(0.0, 0.0, -0.2)), X, upper=0.1, **curves),
+    ]
+    return fw.build(fw.describe([fw.Body("upper", link), fw.Body("lower", link)], joints))
+
+
+def bent(integrator: str, robots: int) -> fw.Simulation:
+    robot = bent_arm()
+    return fw.Simulation(robot, H, integrator, q=np.zeros((robots, 2)), v=speeds(robot, robots, 2.0), actuators=fw.PD(5.0, 0.1))
+
+
 SCENES: dict[str, tuple[Scene, Inputs]] = {
     "points": (points, nothing), "pushed points": (points, forces), "pyramids": (pyramids, nothing), "balls": (balls, forces),
     "legs": (legs, forces), "drives": (driven, controls), "motors": (motors, controls), "loops": (linkage, controls),
-    "all joints": (all_joints, forces), "many bodies": (many_bodies, nothing),
+    "all joints": (all_joints, forces), "many bodies": (many_bodies, nothing), "bent springs": (bent, controls),
 }  # fmt: skip
 INTEGRATED = [pytest.param(name, i, id=f"{name}-{i}") for name in SCENES for i in INTEGRATORS]
 INTEGRATED += [

@@ -12,6 +12,7 @@ OF_JOINTS = {
     "stiffness": (0.5, 9.0), "springref": (-1.0, 1.0), "damping": (0.1, 2.0), "armature": (0.01, 0.5),
     "frictionloss": (0.1, 1.0),
 }  # fmt: skip
+BENT = ("stiffness", "damping")  # which may have further coefficients
 ACTUATORS = (
     "motor", "motor", "position", "velocity", "general", "damper", "intvelocity",
 )  # fmt: skip
@@ -23,7 +24,11 @@ def drawn_file(rng: Rng, several_controls: bool) -> str:
     kinds = [str(rng.choice(["hinge", "slide", "ball"], p=[0.6, 0.25, 0.15])) for _ in range(rng.integers(2, 6))]
     free = rng.random() < 0.3
     bodies = "".join(_body(k, kind, rng) for k, kind in enumerate(kinds))
-    trunk = f'<body><joint name="fly" type="free"{_some("damping", rng)}/><geom size=".1"/>{bodies}</body>' if free else bodies
+    trunk = (
+        f'<body><joint name="fly" type="free"{_some("damping", rng)}{_some("stiffness", rng)}/><geom size=".1"/>{bodies}</body>'
+        if free
+        else bodies
+    )
     scalars = [k for k, kind in enumerate(kinds) if kind != "ball"]
     balls = [k for k, kind in enumerate(kinds) if kind == "ball"]
     tendons = [_tendon(n, scalars, rng) for n in range(rng.integers(0, 3))] if scalars else []
@@ -40,7 +45,8 @@ def _number(rng: Rng, low: float, high: float) -> str:
 
 
 def _some(name: str, rng: Rng) -> str:
-    return f' {name}="{_number(rng, *OF_JOINTS[name])}"' if rng.random() < 0.4 else ""
+    bent = f" {_number(rng, 0.0, 1.0)} {_number(rng, 0.0, 1.0)}" if name in BENT and rng.random() < 0.3 else ""
+    return f' {name}="{_number(rng, *OF_JOINTS[name])}{bent}"' if rng.random() < 0.4 else ""
 
 
 def _body(k: int, kind: str, rng: Rng) -> str:
@@ -77,6 +83,7 @@ def _actuator(scalars: Sequence[int], balls: Sequence[int], tendons: int, severa
     limits = f' gear="{_number(rng, -3.0, 3.0)}"'
     limits += ' ctrlrange="-.5 .7"' if kind != "damper" and rng.random() < 0.5 else ""
     limits += ' forcerange="-2 3"' if rng.random() < 0.3 else ""
+    limits += _some("damping", rng) if several else ""
     on = on or f' joint="j{rng.choice(scalars)}"'
     return f"<{kind}{named}{on}{own}{limits}/>"
 

@@ -16,6 +16,7 @@ from ..model.editing.acting import acted_on
 from ..model.model import MovingBody, MovingJoint
 from ..model.types import WORLD, JointType, Shape
 from ..robot.closed import ClosedRobot
+from ..robot.left_out_at_joints import sprung
 from ..robot.robot import Robot
 from .measure import Timing
 
@@ -39,10 +40,10 @@ def joint_forces_table(robot: Robot) -> Table | None:
     """What acts in joints besides dynamics; None where nothing does. Columns that would be empty are left out."""
     columns: dict[str, Callable[[MovingJoint], str]] = {
         "armature": lambda j: _nonzero(j.armature),
-        "damping": lambda j: _nonzero(j.damping),
+        "damping": lambda j: _coefficients(j.damping, j.damping_poly),
         "dry friction": lambda j: _nonzero(j.friction),
-        "stiffness": lambda j: _nonzero(j.stiffness),
-        "at rest": lambda j: f"{j.rest:.4g}" if j.stiffness else "",
+        "stiffness": lambda j: _coefficients(j.stiffness, j.stiffness_poly),
+        "at rest": lambda j: f"{j.rest:.4g}" if sprung(j) else "",
         "greatest force": lambda j: f"{j.effort:.4g}" if math.isfinite(j.effort) else "",
     }
     table = plain_table("Joint forces", "In SI units, of rotation or translation.")
@@ -244,6 +245,10 @@ def _limits(joint: MovingJoint) -> str:
 
 def _interval(lower: float, upper: float) -> str:
     return "" if math.isinf(lower) and math.isinf(upper) else f"{lower:.4g} … {upper:.4g}"
+
+
+def _coefficients(first: float, others: tuple[float, ...]) -> str:
+    return ", ".join(f"{x:.4g}" for x in (first, *others)) if any(others) else _nonzero(first)
 
 
 def _nonzero(x: float) -> str:

@@ -28,10 +28,11 @@ TEMPLATE = Path(__file__).with_name("page.html")
 def web_page(robot: Robot, path: str | Path, step: float = STEP) -> Path:
     """Write a page that shows a robot in motion, in steps of `step` [s], and needs no server, network or script from elsewhere.
 
-    The robot starts at rest as its MJCF file has it, or at `neutral()`; its joints have their damping and springs, without
-    limits, friction or contact. A floating base is held by a spring until it is let go. The page's forward dynamics gives what
-    `robot.forward_dynamics` does, to rounding, with `step` times its damping added to each joint's armature. Bodies are drawn
-    by their plain shapes, and those that have only meshes by boxes of the same inertia. Returns the path.
+    The robot starts at rest as its MJCF file has it, or at `neutral()`; its joints have their damping and springs, by the first
+    coefficients, without limits, friction or contact. A floating base is held by a spring until it is let go. The page's
+    forward dynamics gives what `robot.forward_dynamics` does, to rounding, with `step` times its damping added to each joint's
+    armature. Bodies are drawn by their plain shapes, and those that have only meshes by boxes of the same inertia. Returns the
+    path.
 
     Raises TypeError for a robot with loops or couplings, ValueError for a step that is not positive and finite, and for a
     robot too large to be traced; OSError where the file cannot be written.

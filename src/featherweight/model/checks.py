@@ -20,6 +20,7 @@ from .model import Model
 from .servos import DriveInput
 from .types import (
     LARGEST,
+    NO_POLY,
     ROOT_JOINT,
     ROUNDING_RADIUS,
     SMALLEST_INERTIA,
@@ -48,6 +49,12 @@ ROUNDED = 0.01  # what moments of three digits, each rounded, may be apart from 
 def require_sound_numbers(d: Description) -> None:
     """Raise ModelError for the first number that is none, or negative where it must not be, or so large or small that what is
     computed of it overflows."""
+    for kind, elements in (("joint", d.joints), ("tendon", d.tendons)):
+        for x in elements:
+            for key in ("stiffness_poly", "damping_poly"):
+                if len(given := getattr(x, key)) != len(NO_POLY):
+                    problem = f"{key} has the two coefficients b, c; got {given}"
+                    raise ModelError(f"{d.source}: {kind} {x.name!r}: {problem}; give both, 0 where there is none")
     for element, numbers in _numbers(d):
         if not all(-LARGEST <= x <= LARGEST for x in numbers):  # also where it is no number
             worst = next(x for x in numbers if not -LARGEST <= x <= LARGEST)
@@ -68,6 +75,9 @@ def require_sound_numbers(d: Description) -> None:
             least, most = j.effort_range
             problem = f"the effort_range ({least:g}, {most:g}) is not one from less to more within the effort, {j.effort:g}"
             raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; correct it, and give effort= its greatest magnitude")
+        if j.rest_pose and (len(j.rest_pose) != JointType.FLOATING.nq or not any(j.rest_pose[3:])):
+            problem = f"the rest pose of a floating joint is (x, y, z, qx, qy, qz, qw); got {j.rest_pose}"
+            raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; give these, or ()")
         if j.lower > j.upper:
             problem = f"the lower limit {j.lower:g} is above the upper limit {j.upper:g}"
             raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; exchange or correct them")
@@ -262,7 +272,18 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational, b.gravity_compensation)
     for j in d.joints:
         limits = (x for x in (j.lower, j.upper, j.effort, j.velocity) if not math.isinf(x))
-        own = (j.armature, j.zero, j.damping, j.friction, j.stiffness, j.rest, *limits)
+        own = (
+            j.armature,
+            j.zero,
+            j.damping,
+            j.friction,
+            j.stiffness,
+            j.rest,
+            *j.damping_poly,
+            *j.stiffness_poly,
+            *j.rest_pose,
+            *limits,
+        )
         yield f"joint {j.name!r}", (*_of_pose(j.placement), *j.axis, *j.anchor, *own)
     for f in d.frames:
         yield f"frame {f.name!r}", _of_pose(f.placement)
@@ -274,7 +295,7 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         yield f"coupling {c.name!r}", (c.offset, *(x for _, coefficients in c.terms for x in coefficients))
     for t in d.tendons:
         finite = (x for x in (t.lower, t.upper, *t.rest, *t.force) if not math.isinf(x))
-        own = (t.stiffness, t.damping, t.friction, *(c for _, c in t.terms), *finite)
+        own = (t.stiffness, t.damping, t.friction, *t.stiffness_poly, *t.damping_poly, *(c for _, c in t.terms), *finite)
         yield f"tendon {t.name!r}", (*own, *(x for node in t.path for x in _of_node(node)))
     for s in d.shapes:
         fluid = () if s.fluid is None else (*s.fluid[:5], *s.fluid.added_mass, *s.fluid.added_inertia)

@@ -273,6 +273,7 @@ class _Expansion:
                 slice(q, self.nq), slice(v, len(self.rows)), joint.lower, joint.upper, joint.armature,
                 joint.damping, joint.friction, joint.stiffness, joint.rest, joint.effort, joint.velocity,
                 joint.limit_softness, joint.friction_softness, joint.effort_range, joint.drive_compensates,
+                joint.damping_poly, joint.stiffness_poly, joint.rest_pose,
             )
         )  # fmt: skip
 

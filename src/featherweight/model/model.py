@@ -12,6 +12,7 @@ from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softnes
 from .topology import Topology
 from .tree import Tree
 from .types import (
+    NO_POLY,
     Actuator,
     Camera,
     Configuration,
@@ -60,6 +61,9 @@ class MovingJoint:
     friction_softness: Softness = DEFAULT_SOFTNESS
     effort_range: tuple[float, float] | None = None
     drive_compensates: bool = False
+    damping_poly: tuple[float, float] = NO_POLY
+    stiffness_poly: tuple[float, float] = NO_POLY
+    rest_pose: tuple[float, ...] = ()
 
     @property
     def efforts(self) -> tuple[float, float]:

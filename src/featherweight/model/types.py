@@ -134,6 +134,10 @@ class FluidCoefficients(NamedTuple):
     added_inertia: Vector = (0.0, 0.0, 0.0)  # [m⁵]
 
 
+NO_POLY = (0.0, 0.0)
+"""Further coefficients of springs and dampers that are linear."""
+
+
 @dataclass(frozen=True, slots=True)
 class Joint:
     """A joint of the file.
@@ -141,6 +145,11 @@ class Joint:
     At zero the child's frame lies at `placement` in the parent's frame. `axis` is a unit vector in the child's frame
     (revolute, continuous, prismatic: along it; planar: normal to the plane). `anchor` is the point of the child's frame
     that a revolute or spherical joint turns about.
+
+    Springs and dampers are polynomials, as MJCF's. That of a spring of a spherical joint is one of the angle of its rotation;
+    a floating joint has two of the same stiffness, one of its displacement, and one of that angle. That of a damper is one of
+    each component of its velocity. Dry friction and dampers of a floating joint act along the axes of its place in the parent,
+    and about those of the child.
     """
 
     name: str
@@ -152,7 +161,7 @@ class Joint:
     anchor: Vector = (0.0, 0.0, 0.0)
     armature: float = 0.0  # reflected rotor inertia, added to the diagonal of the mass matrix
     lower: float = -math.inf
-    upper: float = math.inf
+    upper: float = math.inf  # of a spherical joint: the greatest angle of its rotation from zero
     zero: float = 0.0  # the file's coordinate at which the child lies at `placement` (MJCF `ref`)
     damping: float = 0.0  # joint force per velocity [N m s/rad, N s/m]
     friction: float = 0.0  # the greatest force of dry friction [N m, N]
@@ -164,6 +173,11 @@ class Joint:
     friction_softness: Softness = DEFAULT_SOFTNESS
     effort_range: tuple[float, float] | None = None  # least and greatest force of the drive, where these are not ±effort
     drive_compensates: bool = False  # whether the drive carries what gravity compensation carries, within its effort
+    damping_poly: tuple[float, float] = NO_POLY  # b, c of the force damping v + b |v| v + c v³ [N m s²/rad², N m s³/rad³, ...]
+    stiffness_poly: tuple[float, float] = NO_POLY  # b, c of stiffness x + b x² + c x³ for x from `rest` [N m/rad², ...]
+    rest_pose: tuple[
+        float, ...
+    ] = ()  # (x, y, z, qx, qy, qz, qw) at which the spring of a floating joint is at rest; or at zero
 
 
 class LoopType(StrEnum):
@@ -331,6 +345,8 @@ class Tendon:
     )  # least and greatest force of all drives, before their gear, a common one
     limit_softness: Softness = DEFAULT_SOFTNESS
     friction_softness: Softness = DEFAULT_SOFTNESS
+    damping_poly: tuple[float, float] = NO_POLY  # as those of `Joint`
+    stiffness_poly: tuple[float, float] = NO_POLY
 
 
 class ActivationType(StrEnum):

@@ -1,8 +1,9 @@
 """Forces at joints that a description has and no simulation here computes.
 
 A limit and a drive act on the coordinate of a joint with one degree of freedom, and so does a spring, or on the rotation vector
-of a ball joint. Joints that follow others have none in q: their springs, limits and drives act on the coordinate of the leader
-where they follow one in proportion, and otherwise on a length that the simulation computes.
+of a ball or free joint and the displacement of the latter; an upper limit of a ball joint acts on its angle. Joints that follow
+others have none in q: their springs, limits and drives act on the coordinate of the leader where they follow one in proportion,
+and otherwise on a length that the simulation computes.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def left_out_at_joints(
     together = {name for cluster in clusters if len(cluster) > 1 for name in cluster} if weights else set[str]()
     beside = {name for cluster in clusters if not driven.isdisjoint(cluster) for name in cluster}
     found = {
-        SPRINGS_OF_SEVERAL: [j.name for j in several if j.stiffness and j.type is not JointType.SPHERICAL],
+        SPRINGS_OF_SEVERAL: [j.name for j in several if sprung(j) and j.type is JointType.PLANAR],
         LIMITS_OF_SEVERAL: [j.name for j in several if _limited(j)],
         COMPENSATED_TOGETHER: [j.name for j in spanning if j.name in together and j.drive_compensates and _bounded(j)],
         EFFORTS_OF_FOLLOWERS: [j.name for j in spanning if j.name in beside and 0.0 < j.effort < math.inf],
@@ -59,5 +60,11 @@ def _bounded(j: MovingJoint) -> bool:
     return any(map(math.isfinite, j.efforts))
 
 
+def sprung(j: MovingJoint) -> bool:
+    """Whether a joint has a spring."""
+    return j.stiffness != 0.0 or any(j.stiffness_poly)
+
+
 def _limited(j: MovingJoint) -> bool:
-    return math.isfinite(j.lower) or math.isfinite(j.upper)
+    """Whether a joint with several degrees of freedom has a limit that no simulation knows."""
+    return math.isfinite(j.lower) or (math.isfinite(j.upper) and j.type is not JointType.SPHERICAL)

@@ -69,8 +69,12 @@ def _require_free_flight(simulation: StateOfRobots, given: Arrays) -> None:
         raise NotImplementedError(f"{name} is of robots whose forward_dynamics is traced, and this one's is not; {HERE}")
     if simulation._model.forces.turning_springs and simulation._model.passive:
         raise NotImplementedError(f"{name} has no springs of ball joints; {HERE}")
+    if len(simulation._model.forces.springs.bent) and simulation._model.passive:
+        raise NotImplementedError(f"{name} has no springs or dampers that are not linear; {HERE}")
     if simulation._model.forces.lengths is not None:
-        raise NotImplementedError(f"{name} has no tendons and no forces at frames; {HERE}")
+        raise NotImplementedError(
+            f"{name} has no tendons, limits of ball joints, dry friction of free joints or forces at frames; {HERE}"
+        )
     if robot.model.carried:
         raise NotImplementedError(f"{name} has no gravity compensation, and this robot has; {HERE}")
     if robot.model.drag:

@@ -70,7 +70,8 @@ def _accelerated(model: StepModel, ahead: float) -> list[Stage]:
     robot, s = model.robot, model.forces.springs
     numbers: Any = (numbers_of(x) for x in (s.damping, s.stiffness, s.rest, s.slack, s.ahead))
     places: Any = (tuple(map(int, x)) for x in (s.at, s.quaternion, s.axis, s.turning))
-    springs = Springs(*numbers, *places)
+    linear: Any = (), (), (), ()
+    springs = Springs(*numbers, *places, *linear)
     arrays = Input("q", (robot.nq,)), Input("v", (robot.nv,)), Input("tau", (robot.nv,))
     passive = KernelProgram("passive_forces", add_passive_forces, (springs, ahead), arrays, (Output("load", (robot.nv,)),))
     return [Stage(passive, ("q", "v", "tau"), ("load",), fused=False), Stage(program, ("q", "v", "load"), ("a",))]

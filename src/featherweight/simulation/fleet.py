@@ -68,6 +68,7 @@ class Fleet:
     def __init__(self, model: StepModel, contacts: ContactStage, touching: bool, threads: int | None, on_failure: str) -> None:
         self.model, self.contacts, self.threads, self.on_failure = model, contacts, threads, on_failure
         straight = model.integrator == "semi-implicit" and not model.forces.mapped and not model.driven and model.forces.plain
+        straight = straight and not len(model.forces.springs.bent)
         self.room = ROOM * (2 if contacts.settings.turning else 1)
         self._external = model.in_fluid or bool(model.forces.sticky)  # whether there may be forces on bodies
         alone = straight and not touching and not self._external
@@ -269,13 +270,17 @@ class Fleet:
 
     def energy(self, q: Array, v: Array) -> Array:
         """Return kinetic, potential and spring energy (robots,) [J], each robot's with its own inertias and stiffness."""
-        robot, forces = self.model.robot, self.model.forces
+        robot = self.model.robot
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
         total = total + self.with_own_inertias(robot.potential_energy, q)
         if self.model.passive:
-            stiffness = self.varied.stiffness
-            total = total + forces.spring_energy(q, stiffness if len(stiffness) else None)
+            total = total + self.spring_energy(q)
         return np.asarray(total)
+
+    def spring_energy(self, q: Array) -> Array:
+        """Return the energy (robots,) [J] of springs, each robot's with its own stiffness."""
+        own = (x if len(x) else None for x in (self.varied.stiffness, self.varied.bends))
+        return self.model.forces.spring_energy(q, *own)
 
     def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Any = slice(None)) -> Any:
         """Evaluate a function of the robot at arguments of some robots, each with its own inertias where they differ."""

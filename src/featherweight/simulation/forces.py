@@ -13,17 +13,20 @@ import numpy as np
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledKernel
 from ..model.types import Actuator, JointType, Tendon
-from ..robot.left_out_at_joints import OF_JOINTS
+from ..robot.left_out_at_joints import OF_JOINTS, sprung
 from ..robot.robot import Robot
 from ..robot.tendons.length_functions import LengthFunctions
+from ..robot.tendons.lengths import rotation_vector
 from ..robot.tendons.tendon_table import length_table
-from ..robot.tendons.wrapping import angle_of
 from .controllers import DrivesNow, parts_of
 from .drive_inputs import DriveLaws, is_curved, laws_of, write_drive_inputs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Number = Any  # a float, an array of floats, or an expression that is traced
 Numbers = Any  # a sequence or array of such numbers
+
+
+NO_ROWS, NO_BENDS, NO_TURNS = np.zeros(0, np.int64), np.zeros((4, 0)), np.zeros((0, 4))
 
 
 class Springs(NamedTuple):
@@ -35,9 +38,19 @@ class Springs(NamedTuple):
     slack: Vector  # how far beyond `rest` a spring is at rest, too
     ahead: Vector  # 1 where a semi-implicit step takes the spring at its end, 0 where at its beginning
     at: Integers  # the place of its coordinate, where there is a spring
-    quaternion: Integers  # the place of the joint's quaternion in q, where a ball joint has a spring; -1 elsewhere
-    axis: Integers  # and which component of its rotation vector the coordinate is
+    quaternion: Integers  # the place of the joint's quaternion in q, where a ball or free joint has a spring; -1 elsewhere
+    axis: Integers  # which component of a rotation vector, or of a free joint's displacement, the coordinate is; -1 of others
     turning: Integers  # the rows of such joints
+    bent: Integers = NO_ROWS  # (m,) rows of springs and dampers with further coefficients
+    bends: Matrix = NO_BENDS  # (4, m) those: b and c of `Joint.stiffness_poly` and of `Joint.damping_poly`
+    rest_turn: Matrix = (
+        NO_TURNS  # (n, 4) quaternions at which springs of rotations are at rest, or no rows where all are at zero
+    )
+    bent_joint: Integers = NO_ROWS  # (m,) the joint whose armature meets them in a semi-implicit step; `NO_ARMATURE` for none
+
+
+TURNING = JointType.SPHERICAL, JointType.FLOATING
+NO_ARMATURE = -1  # of lengths and of joints with several degrees of freedom: taken at the beginning of a step
 
 
 def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
@@ -45,16 +58,38 @@ def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
     i = springs.quaternion[r]
     if i < 0:
         return q[springs.at[r]]  # type: ignore[no-any-return]
+    if len(springs.rest_turn) == 0:
+        return rotation_vector(q, i)[springs.axis[r]]
+    return rotation_vector(turn_from(springs.rest_turn[r], q, i), 0)[springs.axis[r]]
+
+
+def turn_from(rest: Vector, q: Vector, i: int) -> tuple[float, float, float, float]:
+    """Return the quaternion (x, y, z, w) of the rotation from one at rest to the one at a place of q."""
+    a, b, c, d = rest[0], rest[1], rest[2], rest[3]
     x, y, z, w = q[i], q[i + 1], q[i + 2], q[i + 3]
-    s, sign = sqrt(x * x + y * y + z * z), 1.0 if w >= 0.0 else -1.0
-    if s == 0.0:
-        return 0.0
-    return 2.0 * angle_of(s, sign * w) / s * sign * q[i + springs.axis[r]]  # type: ignore[no-any-return]
+    return (
+        d * x - w * a - (b * z - c * y),
+        d * y - w * b - (c * x - a * z),
+        d * z - w * c - (a * y - b * x),
+        d * w + a * x + b * y + c * z,
+    )
 
 
 def stretch_of_row(springs: Springs, r: int, x: float) -> float:
     """Return how far the coordinate of a row is from where its spring is at rest."""
     return x - min(max(x, springs.rest[r]), springs.rest[r] + springs.slack[r])  # type: ignore[no-any-return]
+
+
+def extent_of_row(springs: Springs, q: Vector, r: int) -> float:
+    """Return the argument of the polynomial of a row's spring: its stretch, or of ball and free joints the length of the
+    vector of three."""
+    if springs.axis[r] < 0:
+        return stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
+    first, square = r - springs.axis[r], 0.0
+    for i in range(3):
+        x = stretch_of_row(springs, first + i, coordinate_of_row(springs, q, first + i))
+        square += x * x
+    return sqrt(square)
 
 
 class Drives(NamedTuple):
@@ -109,9 +144,14 @@ def _numbered(names: Sequence[str]) -> Array:
     return np.array([order.index(name) for name in names], np.int64)
 
 
+def is_bent(x: Any) -> bool:
+    """Whether the spring or the damper of a joint or tendon has further coefficients."""
+    return any(x.stiffness_poly) or any(x.damping_poly)
+
+
 def acts(t: Tendon, actuators: Sequence[Actuator]) -> bool:
     """Whether forces act along a tendon."""
-    own = t.stiffness or t.damping or t.friction or np.isfinite([t.lower, t.upper]).any()
+    own = t.stiffness or t.damping or t.friction or np.isfinite([t.lower, t.upper]).any() or is_bent(t)
     return bool(own) or any(a.tendon == t.name for a in actuators)
 
 
@@ -141,6 +181,41 @@ def force_of_spring(springs: Springs, r: int, x: float, v: float, ahead: float) 
     return spring_force(spring, x, v, ahead * springs.ahead[r])  # type: ignore[no-any-return]
 
 
+def bent_spring_force(bend: Numbers, x: Number, extent: Number) -> Number:
+    """The force of a spring's further coefficients b, c at a stretch x: -x (b e + c e²); of numbers or arrays."""
+    return -x * (extent * (bend[0] + extent * bend[1]))
+
+
+def bent_damper_force(bend: Numbers, v: Number) -> Number:
+    """The force of a damper's further coefficients b, c: -v (b |v| + c v²); of numbers or arrays."""
+    speed = np.maximum(v, -v)
+    return -v * (speed * (bend[2] + speed * bend[3]))
+
+
+def bent_energy(bend: Numbers, x: Number, extent: Number) -> Number:
+    """The energy [J] of a spring's further coefficients, of a ball joint that of one component; of numbers or arrays."""
+    return x * x * (extent * (bend[0] / 3.0 + extent * (bend[1] / 4.0)))
+
+
+def add_bent_forces(springs: Springs, q: Vector, rates: Vector, ahead: float, row_force: Vector, armature: Vector) -> None:
+    """Add forces of further coefficients at coordinates q and velocities of rows.
+
+    A semi-implicit step meets their change over its length, `ahead`, to first order, by armature as it meets linear ones; no
+    slope makes what it adds with them negative.
+    """
+    for k in range(len(springs.bent)):
+        r, j = springs.bent[k], springs.bent_joint[k]
+        bend = springs.bends[0, k], springs.bends[1, k], springs.bends[2, k], springs.bends[3, k]
+        v, x = rates[r], stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
+        extent, speed = extent_of_row(springs, q, r), abs(v)
+        row_force[r] += bent_spring_force(bend, x, extent) + bent_damper_force(bend, v)
+        if ahead > 0.0 and j != NO_ARMATURE and len(armature) > 0:
+            stiffer = max(extent * (2.0 * bend[0] + 3.0 * extent * bend[1]), -springs.stiffness[r])
+            damped = max(speed * (2.0 * bend[2] + 3.0 * speed * bend[3]), -springs.damping[r])
+            row_force[r] -= ahead * v * stiffer
+            armature[j] += ahead * damped + ahead * ahead * stiffer
+
+
 def ordered_sum(x: Array) -> Array:
     """Sums (...) over the last axis, term by term: the bits of a compiled loop, however many robots there are."""
     return np.asarray(np.cumsum(x, axis=-1)[..., -1]) if x.shape[-1] else np.zeros(x.shape[:-1])
@@ -149,16 +224,19 @@ def ordered_sum(x: Array) -> Array:
 class ForcesAtJoints:
     """What joints' own properties, tendons and drives do.
 
-    Forces act along the n rows (degrees of freedom) of all joints in `robot.model.joints`, and further rows, of tendons and of
-    drives at frames (`lengths`). S(q) (rows, nv), the velocities of all rows for those of the independent joints, carries them
-    to the latter: tau = Sᵀ of the rows' forces. A tree without tendons has no S. Coordinates are q, then those of joints that
-    follow others not in proportion, and lengths.
+    Forces act along the n rows (degrees of freedom) of all joints in `robot.model.joints`, and further rows (`lengths`), of
+    tendons, limited angles of ball joints, places of free joints, and drives at frames. S(q) (rows, nv), the velocities of all
+    rows for those of the independent joints, carries them to the latter: tau = Sᵀ of the rows' forces. A tree without lengths
+    has no S. Coordinates are q, then those of joints that follow others not in proportion, and lengths.
     """
 
     def __init__(self, robot: Robot, actuators: Sequence[Actuator], step: float = 0.0) -> None:
         self.robot, self.actuators = robot, tuple(actuators)
         self.parts = tuple(part for a in self.actuators for part in parts_of(a))  # what each drive of `drives` is
         self.tendons = tuple(t for t in robot.model.tendons if acts(t, self.actuators))
+        self.balls = tuple(j for j in robot.model.joints if j.type is JointType.SPHERICAL and j.upper < np.inf)
+        floating = [j for j in robot.model.joints if j.type is JointType.FLOATING]
+        self.free = tuple(j for j in floating if j.friction or any(j.damping_poly) or sprung(j))
         self.joint_rows = len(robot.model.tree.parent)
         self.lengths = self._lengths()
         of_joints = [j for j in robot.model.joints for _ in range(j.type.nv)]
@@ -168,51 +246,73 @@ class ForcesAtJoints:
         self.held = np.concatenate([np.full(self.rows - len(owners), -1), _numbered(owners)])
         tied = [x.name for x in robot.model.held_lengths for side in (x.tie.first, x.tie.second) if side]
         others = [*at_frames, *tied, *owners]
-        self.names = [*(j.name for j in of_joints), *(t.name for t in self.tendons), *others]
+        limited: list[Any] = [*self.tendons, *self.balls]  # lengths
+        placed = [j for j in self.free for _ in range(3)]
+        self.names = [*(x.name for x in (*of_joints, *limited, *placed)), *others]
         each: dict[str, Array] = {name: self._each(of_joints, name) for name in ("damping", "stiffness", "friction")}
         each["rest"], slack = self._each(of_joints, "rest"), np.zeros(self.rows)
         for r, t in enumerate(self.tendons, self.joint_rows):
             each["rest"][r], slack[r] = t.rest[0], t.rest[1] - t.rest[0]
+        further = self._further(of_joints)
+        for (rows, moving), j in zip(self.rows_of_places(), self.free, strict=True):
+            for x in (each["friction"], each["stiffness"], *further):
+                x[rows], x[moving] = x[moving], 0.0
+            each["rest"][rows] = j.rest_pose[:3] or 0.0
         self.damping, self.friction = each["damping"], each["friction"]
         self.at = self._places()
         self.compensating = self._compensating()
         self._carry_springs(each)
-        quaternion, axis = self._of_balls(each["stiffness"])
-        self.stiffness, self.rest = np.where((self.at >= 0) | (quaternion >= 0), each["stiffness"], 0.0), each["rest"]
+        quaternion, axis = self._of_balls(each["stiffness"] + np.abs(further[:2]).sum(axis=0))
+        measured = (self.at >= 0) | (quaternion >= 0)
+        self.stiffness, self.rest = np.where(measured, each["stiffness"], 0.0), each["rest"]
+        further[:2, ~measured] = 0.0
+        bent = np.flatnonzero(further.any(axis=0))
         lower, upper = (
-            np.concatenate([x, [getattr(t, name) for t in self.tendons], np.full(len(others), none)])
+            np.concatenate([x, [getattr(t, name) for t in limited], np.full(len(placed) + len(others), none)])
             for x, name, none in zip(robot.row_limits(), ("lower", "upper"), (-np.inf, np.inf), strict=True)
         )
-        self.lower, self.upper = np.where(self.at >= 0, lower, -np.inf), np.where(self.at >= 0, upper, np.inf)
-        softness = [[getattr(x, f"{k}_softness") for x in (*of_joints, *self.tendons)] for k in ("limit", "friction")]
+        own = self.at >= 0
+        own[[p.row for p in robot.proportions() if self._stays(p.row)]] = False  # the leaders have theirs
+        self.lower, self.upper = np.where(own, lower, -np.inf), np.where(own, upper, np.inf)
+        softness = [[getattr(x, f"{k}_softness") for x in (*of_joints, *limited, *placed)] for k in ("limit", "friction")]
         self.limit_softness, self.friction_softness = softness
         self.left_out = sorted({name for kind in OF_JOINTS for name in robot.left_out_at_joints.get(kind, ())})
-        self.smooth = bool(self.damping.any() or self.stiffness.any())
+        self.smooth = bool(self.damping.any() or self.stiffness.any() or len(bent))
         at, turning = np.maximum(self.at, 0), np.flatnonzero(quaternion >= 0)
         ahead = np.where(np.arange(self.rows) < self.joint_rows, 1.0, 0.0)
-        self.springs = Springs(self.damping, self.stiffness, self.rest, slack, ahead, at, quaternion, axis, turning)
+        for j in self.free:
+            ahead[j.v_slice] = 0.0
+        bends = bent, further[:, bent].copy(), self._rest_turns(), self._joints_with_armature()[bent]
+        self.springs = Springs(self.damping, self.stiffness, self.rest, slack, ahead, at, quaternion, axis, turning, *bends)
         self.turning_springs = len(turning) > 0
         self._sprung = np.flatnonzero(self.stiffness)
         self.drives = self._of_actuators()
         self.laws = laws_of(self.actuators, self.drives.values[0], self.drives.row, self.drives.at, step)
 
     def _lengths(self) -> LengthFunctions | None:
-        """Lengths of tendons, drives at frames, and joints that follow others not in proportion and have forces, if any."""
+        """Lengths of tendons, limited angles of ball joints, places of free joints with springs, dry friction or dampers that
+        are not linear, drives at frames, and joints that follow others not in proportion and have forces, if any."""
         robot = self.robot
         driven = {a.joint for a in self.actuators}
-        carried = {p.row for p in robot.proportions()}
+        carried = {p.row for p in robot.proportions() if not self._stays(p.row)}
         asked = {
             j.v_slice.start
             for j in robot.model.joints
-            if j.stiffness or np.isfinite([j.lower, j.upper]).any() or j.name in driven
+            if sprung(j) or np.isfinite([j.lower, j.upper]).any() or j.name in driven
         }
         asked |= {p.leader for p in robot.proportions() if p.row in asked}
         followers = {f.row for f in robot.followers()} & asked - carried
         forces = [a.at for a in self.parts if a.at is not None]
         held = robot.model.held_loops or robot.model.held_couplings or robot.model.held_lengths
-        if not (self.tendons or forces or followers or held):
+        if not (self.tendons or self.balls or self.free or forces or followers or held):
             return None
-        return LengthFunctions(robot, length_table(robot, self.tendons, forces, followers))
+        return LengthFunctions(robot, length_table(robot, self.tendons, forces, followers, self.balls, self.free))
+
+    def _stays(self, row: int) -> bool:
+        """Whether the spring of a joint that follows one other in proportion acts on its own coordinate: where one of them is
+        not linear, their sum is no polynomial of the same kind."""
+        bent = {j.v_slice.start for j in self.robot.model.joints if any(j.stiffness_poly)}
+        return any(p.row == row and not bent.isdisjoint((row, p.leader)) for p in self.robot.proportions())
 
     @property
     def rows(self) -> int:
@@ -259,6 +359,15 @@ class ForcesAtJoints:
                     moves[row] |= moving[x.table.bodies_of(i)].any(axis=0)
         return {row: np.flatnonzero(moves[row]).tolist() for row in rows}
 
+    def rows_of_places(self) -> list[tuple[slice, slice]]:
+        """Return rows of the places of free joints, and the rows of the same joints along the axes of their bodies.
+
+        The forces of the latter that are not the same in all axes are those of the former.
+        """
+        first = self.joint_rows + len(self.tendons) + len(self.balls)
+        starts = [(first + 3 * k, j.v_slice.start) for k, j in enumerate(self.free)]
+        return [(slice(r, r + 3), slice(v, v + 3)) for r, v in starts]
+
     def _each(self, of_joints: Sequence[Any], name: str) -> Array:
         """A number of each row."""
         values = [float(getattr(j, name)) for j in of_joints]
@@ -275,6 +384,19 @@ class ForcesAtJoints:
         own *= np.isfinite(robot.effort_bounds).any(axis=0)
         return own if robot.model.carried and own.any() else np.zeros(0)
 
+    def _further(self, of_joints: Sequence[Any]) -> Array:
+        """Further coefficients (4, rows) of springs and dampers."""
+        values = [(*x.stiffness_poly, *x.damping_poly) for x in (*of_joints, *self.tendons)]
+        return np.array([*values, *[(0.0,) * 4] * (self.rows - len(values))]).reshape(-1, 4).T.copy()
+
+    def _joints_with_armature(self) -> Array:
+        """The place of each row's joint among those with armature (n,), where that is of one degree of freedom."""
+        joint = np.full(self.rows, NO_ARMATURE)
+        for k, j in enumerate(j for j in self.robot.model.joints if j.type is not JointType.FLOATING):
+            if j.type.nv == 1:
+                joint[j.v_slice.start] = k
+        return joint
+
     def _places(self) -> Array:
         """The place of the coordinate of each row, -1 where there is none."""
         if self.lengths is not None:
@@ -287,21 +409,31 @@ class ForcesAtJoints:
                 at[whole.v_slice.start] = j.q_slice.start
         return at
 
-    def _of_balls(self, stiffness: Array) -> tuple[Array, Array]:
-        """Return the places of quaternions of ball joints with springs, by rows (n,), and components of rotation vectors."""
-        quaternion, axis = np.full(len(stiffness), -1), np.zeros(len(stiffness), np.int64)
+    def _of_balls(self, springs: Array) -> tuple[Array, Array]:
+        """Return the places of quaternions of ball and free joints with springs, by rows (n,), and components of vectors."""
+        quaternion, axis = np.full(len(springs), -1), np.full(len(springs), -1)
         for whole, j in zip(self.robot.model.joints, self.robot.joints, strict=True):
-            rows = whole.v_slice
-            if whole.type is JointType.SPHERICAL and j.q_slice.stop > j.q_slice.start and stiffness[rows.start] > 0.0:
-                quaternion[rows], axis[rows] = j.q_slice.start, np.arange(3)
+            rows = slice(whole.v_slice.stop - 3, whole.v_slice.stop)
+            if whole.type in TURNING and j.q_slice.stop > j.q_slice.start and springs[rows.start] > 0.0:
+                quaternion[rows], axis[rows] = j.q_slice.stop - 4, np.arange(3)
+        for rows, _ in self.rows_of_places():
+            axis[rows] = np.arange(3)
         return quaternion, axis
+
+    def _rest_turns(self) -> Array:
+        """Return the quaternions (n, 4) at which springs of rotations are at rest, where any is elsewhere than at zero."""
+        turns = np.tile([0.0, 0.0, 0.0, 1.0], (self.rows, 1))
+        for j in self.free:
+            if j.rest_pose:
+                turns[j.v_slice] = np.array(j.rest_pose[3:]) / np.linalg.norm(j.rest_pose[3:])
+        return turns if (turns != (0.0, 0.0, 0.0, 1.0)).any() else NO_TURNS
 
     def _carry_springs(self, each: dict[str, Array]) -> None:
         """Put the springs of joints that follow one other in proportion on the leaders: 1/2 k (s x + o - r)² is there
         1/2 k s² (x - (r - o) / s)². Two springs on one coordinate are one, but for a constant energy."""
         k, rest = each["stiffness"], each["rest"]
         for row, leader, slope, offset in self.robot.proportions():
-            if k[row]:
+            if k[row] and not self._stays(row):
                 more = k[row] * slope * slope
                 rest[leader] = (k[leader] * rest[leader] + more * (rest[row] - offset) / slope) / (k[leader] + more)
                 k[leader] += more
@@ -312,7 +444,7 @@ class ForcesAtJoints:
         leader's, by a longer lever."""
         row = {j.name: j.v_slice.start for j in reversed(self.robot.model.joints)}
         tendons = {t.name: r for r, t in enumerate(self.tendons, self.joint_rows)}
-        frames = itertools.count(self.joint_rows + len(self.tendons))
+        frames = itertools.count(self.joint_rows + len(self.tendons) + len(self.balls) + 3 * len(self.free))
         leaders = {p.row: p for p in self.robot.proportions()}
         places, numbers = [], []
         for a, whole in ((part, x) for x in self.actuators for part in parts_of(x)):
@@ -392,15 +524,27 @@ class ForcesAtJoints:
         s, x = self.springs, self.coordinates_of_rows(q)
         rest = np.minimum(np.maximum(x, s.rest), s.rest + s.slack)
         force: Array = spring_force((s.damping, s.stiffness, rest), x, rates, ahead * s.ahead)
+        for r, bend in zip(s.bent, s.bends.T, strict=True):
+            spring = bent_spring_force(bend, (x - rest)[..., r], self._extents(x - rest, r))
+            force[..., r] += spring + bent_damper_force(bend, rates[..., r])
         return force if S is None else ordered_sum(np.swapaxes(S, -1, -2) * force[..., None, :])
 
-    def spring_energy(self, q: Array, stiffness: Array | None = None) -> Array:
-        """Energy (...) [J] of the springs at q (..., nq), with their own stiffness or another one (..., rows)."""
+    def _extents(self, stretched: Array, row: Any) -> Array:
+        """What `extent_of_row` gives (...) for the stretches (..., rows) of all rows."""
+        first, whole = int(row - self.springs.axis[row]), self.springs.axis[row] >= 0
+        return np.asarray(np.linalg.norm(stretched[..., first : first + 3], axis=-1) if whole else stretched[..., row])
+
+    def spring_energy(self, q: Array, stiffness: Array | None = None, bends: Array | None = None) -> Array:
+        """Energy (...) [J] of the springs at q (..., nq), with their own stiffness or another one (..., rows), and their own
+        further coefficients or others (..., 4, m)."""
         r, s = self._sprung, self.springs
         k = (self.stiffness if stiffness is None else stiffness)[..., r]
-        x = self.coordinates_of_rows(q)[..., r]
-        stretched = x - np.minimum(np.maximum(x, s.rest[r]), s.rest[r] + s.slack[r])
-        return ordered_sum(0.5 * k * stretched * stretched)
+        x = self.coordinates_of_rows(q)
+        stretched = x - np.minimum(np.maximum(x, s.rest), s.rest + s.slack)
+        energy = ordered_sum(0.5 * k * stretched[..., r] * stretched[..., r])
+        for row, bend in zip(s.bent, np.moveaxis(s.bends if bends is None else bends, -1, 0), strict=True):
+            energy = energy + bent_energy(bend.T, stretched[..., row], self._extents(stretched, row))
+        return energy
 
     def drive_inputs(self, x: Array, rates: Array, control: Array, activation: Array) -> Array:
         """Return inputs (robots, drives) of controls (robots, nu) at coordinates x and velocities (robots, rows) of all rows,

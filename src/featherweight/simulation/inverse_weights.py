@@ -92,4 +92,8 @@ def weights_of_dofs(robot: Robot, forces: ForcesAtJoints, q: Array, inverse: Arr
         for part in (slice(first, first + 3), slice(first + 3, first + 6)):
             if j.type.nv >= part.stop - first:
                 weights[part] = weights[part].mean()
+    for r, j in enumerate(forces.balls, forces.joint_rows + len(forces.tendons)):
+        weights[r] = weights[j.v_slice.start]  # an angle of zero has no axis
+    for rows, moving in forces.rows_of_places():
+        weights[rows] = weights[moving]
     return np.asarray(weights)

@@ -82,7 +82,8 @@ class JointLimits:
         return np.minimum(self._low, x.min(axis=0)), np.maximum(self._high, x.max(axis=0))
 
     def _kind(self, k: int) -> str:
-        return "joint" if self._rows[k] < self._forces.joint_rows else "tendon"
+        tendon = 0 <= self._rows[k] - self._forces.joint_rows < len(self._forces.tendons)
+        return "tendon" if tendon else "joint"
 
     def _told_of(self, x: Array, those: Array) -> str:
         """The joints (..., k) at x, with their limits, of the first robot that has any."""

@@ -76,7 +76,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
     nq, nv, nu, rows, na = robot.nq, robot.nv, forces.nu, forces.rows, forces.na
     lengths = forces.lengths.table.lengths if forces.lengths else no_lengths(nv)
     count = len(lengths.at)
-    base = np.array(model.moving.armature if inertias or model.driven else ())
+    base = np.array(model.moving.armature if inertias or model.driven or model.bent else ())
     springs = forces.springs if model.passive else NO_SPRINGS
     return RobotStages(
         numbers=_numbers(model, contacts),
@@ -111,7 +111,7 @@ def stages_table(model: StepModel, contacts: ContactStage, stages: RobotStages, 
             continue
         if inertias and name in as_it_is:
             functions[name] = with_inertias(robot, call, stages.inertias.parameters, stages.inertias.own_armature)
-        elif name in OF_MASS and (inertias or model.driven):
+        elif name in OF_MASS and (inertias or model.driven or model.bent):
             functions[name] = with_inertias(model.moving, call, stages.inertias.parameters, stages.inertias.armature)
     errors: list[BaseException] = []
     calls = {name: _call(call, errors) for name, call in functions.items()}

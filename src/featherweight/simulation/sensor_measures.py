@@ -552,11 +552,10 @@ def shape_points(robots: SensedRobots, g: Group) -> Array:
 
 def potential_energy(robots: SensedRobots, g: Group) -> Array:
     """The energy of gravity and springs, bodies on the ground included."""
-    fleet, forces = robots.fleet, robots.forces
+    fleet = robots.fleet
     energy = np.asarray(fleet.with_own_inertias(robots.robot.potential_energy, fleet.q))
     if robots.model.passive:
-        stiffness = fleet.varied.stiffness
-        energy = energy + forces.spring_energy(fleet.q, stiffness if len(stiffness) else None)
+        energy = energy + fleet.spring_energy(fleet.q)
     still = sum(-float(np.dot(robots.gravity, tuple(p.inertia.moment))) for p in g.sensors[0].parts)
     return _of_all(robots, g, energy + still)
 

@@ -150,6 +150,7 @@ class Simulation(StateOfRobots):
         passive = joints.passive and self.forces.smooth
         self._model = model = StepModel(robot, self.step_size, integrator, self.forces, passive, contact)
         by_name = isinstance(contact.delassus, str)
+        model.bent = model.bent and by_name
         if model.has_drives and not (model.driven and by_name):
             model.driven = False
             warn_of_explicit_drives(robot, "it is too large" if by_name else "delassus of ContactOptions is a function")
@@ -275,9 +276,14 @@ class Simulation(StateOfRobots):
         if self._stage.settings.turning:
             raise NotImplementedError("derivatives of a step with friction against spinning or rolling are not there")
         if self.forces.turning_springs and self._model.passive:
-            raise NotImplementedError(f"derivatives of a step of {self.robot.name} with springs of ball joints are not there")
+            raise NotImplementedError(
+                f"derivatives of a step of {self.robot.name} with springs of ball joints or free ones are not there"
+            )
+        if len(self.forces.springs.bent) and self._model.passive:
+            what = "springs or dampers that are not linear (stiffness_poly, damping_poly)"
+            raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not there")
         if not self.forces.plain:
-            what = "tendons, forces at frames, activations or muscles"
+            what = "tendons, limits of ball joints, dry friction of free joints, forces at frames, activations or muscles"
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not there")
         if self.robot.model.carried:
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} with gravity compensation are not there")

@@ -38,10 +38,14 @@ from .forces import (
     ForcesAtJoints,
     Numbers,
     Springs,
+    add_bent_forces,
+    bent_energy,
+    bent_spring_force,
     bound_forces,
     coordinate_of_row,
     drive_armature,
     drive_force,
+    extent_of_row,
     force_of_spring,
     stretch_of_row,
 )
@@ -234,6 +238,7 @@ def add_springs(s: RobotStages, ahead: float) -> None:
     for k in range(len(springs.turning)):
         r = springs.turning[k]
         p.row_force[r] = force_of_spring(springs, r, coordinate_of_row(springs, p.x, r), p.row_velocity[r], ahead)
+    add_bent_forces(springs, p.coordinates, p.row_velocity, ahead, p.row_force, s.inertias.armature)
     write_carried(s, p.carried)
     for i in range(len(p.load)):
         p.load[i] += p.carried[i]
@@ -310,6 +315,10 @@ def spring_energy(springs: Springs, q: Vector) -> float:
     for r in range(len(springs.damping)):
         stretched = stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
         energy += 0.5 * springs.stiffness[r] * stretched * stretched
+    for k in range(len(springs.bent)):
+        r, bend = springs.bent[k], (springs.bends[0, k], springs.bends[1, k])
+        stretched = stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
+        energy += bent_energy(bend, stretched, extent_of_row(springs, q, r))
     return energy
 
 
@@ -607,6 +616,10 @@ def power_at_middle(s: RobotStages) -> float:
         power -= s.joints.compensation[i] * m.half[i]
     for r in range(len(springs.damping)):
         power += springs.stiffness[r] * stretch_of_row(springs, r, coordinate_of_row(springs, m.middle, r)) * p.row_velocity[r]
+    for k in range(len(springs.bent)):
+        r, bend = springs.bent[k], (springs.bends[0, k], springs.bends[1, k])
+        stretched = stretch_of_row(springs, r, coordinate_of_row(springs, m.middle, r))
+        power -= bent_spring_force(bend, stretched, extent_of_row(springs, m.middle, r)) * p.row_velocity[r]
     return power
 
 

@@ -170,11 +170,12 @@ class JointForces(NamedTuple):
 
 
 class InertiaArguments(NamedTuple):
-    """Inertias that functions of the robot take as arguments, where robots differ or drives add armature."""
+    """Inertias that functions of the robot take as arguments, where robots differ, or drives, springs or dampers that are not
+    linear add armature."""
 
     parameters: Matrix  # (bodies, 10), or no rows
     base_armature: Vector  # (k,) with what meets damping and springs at the step's end
-    armature: Vector  # (k,) with what meets drives too
+    armature: Vector  # (k,) with what meets drives, and springs and dampers that are not linear, too
     own_armature: Vector  # (k,)
 
 
@@ -336,6 +337,7 @@ class VariedArrays(NamedTuple):
     friction: Matrix  # (robots, candidates)
     damping: Matrix  # (robots, n)
     stiffness: Matrix
+    bends: Tensor  # (robots, 4, m)
     drives: Tensor  # (robots, 9, nu)
     lower: Matrix  # (robots, rows) of joint rows
     upper: Matrix
@@ -347,7 +349,7 @@ class VariedArrays(NamedTuple):
     @classmethod
     def none(cls) -> VariedArrays:
         """Return arrays without rows."""
-        rows: list[Any] = [np.zeros((0,) * (3 if name in ("drives", "parameters") else 2)) for name in cls._fields]
+        rows: list[Any] = [np.zeros((0,) * (3 if name in ("bends", "drives", "parameters") else 2)) for name in cls._fields]
         return cls(*rows)
 
 

@@ -13,7 +13,7 @@ from ..engine.waiting import Wait
 from ..model.expansion import CURVED
 from ..model.types import JointType
 from ..robot.robot import Robot
-from .forces import ForcesAtJoints
+from .forces import NO_ARMATURE, ForcesAtJoints
 from .implicit_drives import has_implicit_drives
 from .simulation_options import PART, ContactOptions
 from .smooth_motion import middle_armature, write_curved_rates
@@ -26,7 +26,8 @@ class StepModel:
 
     The armature of `moving` has the damping and stiffness that the step meets implicitly; `middle_armature` (n,) has them for
     "rk4" and "midpoint". `passive` says whether joints have damping and springs, `driven` whether the step takes drives at its
-    end. A falling body gains `least_energy` [J] in a step. `wait` is that for all code of the simulation.
+    end, `bent` whether it takes further coefficients of springs and dampers there. A falling body gains `least_energy` [J] in a
+    step. `wait` is that for all code of the simulation.
     """
 
     def __init__(
@@ -53,6 +54,8 @@ class StepModel:
             self.moving = robot.with_armature({name: own[name] + float(x) for name, x in first.items()})
         self.has_drives = integrator == "semi-implicit" and has_implicit_drives(forces, h)
         self.driven = self.has_drives and robot.forward_dynamics.execution == "traced"
+        bent = passive and integrator == "semi-implicit" and bool((forces.springs.bent_joint != NO_ARMATURE).any())
+        self.bent = bent and robot.forward_dynamics.execution == "traced"
         self.looped = robot.closed and bool(robot.loop_rows)  # type: ignore[attr-defined]  # couplings cannot open
         self.least_energy = robot.mass * float(np.dot(robot.gravity, robot.gravity)) * h * h
 

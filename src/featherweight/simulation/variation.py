@@ -21,7 +21,7 @@ def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armatur
     forces, contacts, robots = fleet.model.forces, fleet.contacts, len(fleet.q)
     n = len(forces.damping)
     sizes = {"friction": 1, "joint_friction": n, "damping": n, "stiffness": n, "gains": len(forces.actuators)}
-    factor = {name: _factors(name, x, robots, sizes[name], forces.joint_rows) for name, x in given.items() if x is not None}
+    factor = {name: _factors(name, x, robots, sizes[name], forces) for name, x in given.items() if x is not None}
     varied: dict[str, Array] = {}
     if "friction" in factor:
         varied["friction"] = factor["friction"] * contacts.model.friction
@@ -35,6 +35,12 @@ def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armatur
     for name in ("damping", "stiffness"):
         if name in factor and passive:
             varied[name] = factor[name] * getattr(forces, name)
+    springs = forces.springs
+    if passive and len(springs.bent) and {"damping", "stiffness"} & set(factor):
+        varied["bends"] = np.tile(springs.bends, (robots, 1, 1))
+        for name, rows in (("stiffness", slice(0, 2)), ("damping", slice(2, 4))):
+            if name in factor:
+                varied["bends"][:, rows] *= factor[name][:, None, springs.bent]
     if "gains" in factor:
         drives = np.tile(forces.drives.values, (robots, 1, 1))
         drives[:, 1:5] *= factor["gains"][:, None, forces.owner]  # gain and bias
@@ -47,10 +53,12 @@ def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armatur
     return {name: np.ascontiguousarray(x) for name, x in varied.items()}
 
 
-def _factors(name: str, x: Any, robots: int, size: int, joints: int) -> Array:
+def _factors(name: str, x: Any, robots: int, size: int, forces: Any) -> Array:
     x = numbers(name, x)
-    if name in ROWS and x.ndim == 2 and x.shape[1] < size:  # of joints alone: those of lengths stay
-        x = np.concatenate([x, np.ones((len(x), size - x.shape[1]))], axis=1) if x.shape[1] == joints else x
+    if name in ROWS and x.ndim == 2 and x.shape[1] == forces.joint_rows < size:  # of joints alone: those of lengths stay
+        x = np.concatenate([x, np.ones((len(x), size - x.shape[1]))], axis=1)
+        for rows, moving in forces.rows_of_places():
+            x[:, rows] = x[:, moving]
     if x.shape not in ((robots,), (robots, size)):
         raise ValueError(f"{name} must have shape ({robots},) or ({robots}, {size}), for as many robots; got {x.shape}")
     if not (np.isfinite(x).all() and (x >= 0.0).all()):

@@ -203,9 +203,11 @@ def test_control_is_not_limited_where_the_file_says_so(tmp_path: Path) -> None:
 def test_what_no_number_of_a_joint_can_say_is_listed(tmp_path: Path) -> None:
     joint = '<joint name="j" damping="1 2" stiffness="1 0 3" actuatorfrcrange="-1 2"/>'
     robot = load_description(mjcf(tmp_path, joint))
-    assert (robot.joints[0].damping, robot.joints[0].stiffness, robot.joints[0].effort) == (1.0, 1.0, 2.0)
-    assert robot.joints[0].effort_range == (-1.0, 2.0)
-    assert dict(robot.unused) == {"springs of higher order": "1", "damping of higher order": "1"}
+    own = robot.joints[0]
+    assert (own.damping, own.stiffness, own.effort) == (1.0, 1.0, 2.0)
+    assert (own.damping_poly, own.stiffness_poly) == ((2.0, 0.0), (0.0, 3.0))
+    assert own.effort_range == (-1.0, 2.0)
+    assert dict(robot.unused) == {}
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,21 @@ def _of_type(joint: Joint, kind: JointType, axis: Vector) -> Joint:
 
 def _lost(old: Joint, new: Joint) -> list[str]:
     """A joint with what was said of it and does not hold any more, in words; nothing if all does."""
-    keys = ("lower", "upper", "armature", "damping", "friction", "stiffness", "rest", "effort", "velocity", "effort_range")
+    keys = (
+        "lower",
+        "upper",
+        "armature",
+        "damping",
+        "friction",
+        "stiffness",
+        "rest",
+        "effort",
+        "velocity",
+        "damping_poly",
+        "stiffness_poly",
+        "rest_pose",
+        "effort_range",
+    )
     neutral = Joint(old.name, old.type, old.parent, old.child)
     gone = [key for key in keys if getattr(old, key) not in (getattr(neutral, key), getattr(new, key))]
     return [f"{old.name} ({', '.join(gone)})"] if gone else []

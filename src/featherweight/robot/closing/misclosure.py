@@ -341,7 +341,7 @@ class Misclosure:
     @cached_property
     def limits(self) -> tuple[Array, Array, Array, Array]:
         """Of joints with limits: lower and upper ones, their places in x, and in the rows that move."""
-        own = [c for c in self.coordinates if math.isfinite(c.lower) or math.isfinite(c.upper)]
+        own = [c for c in self.coordinates if c.type.nq == 1 and (math.isfinite(c.lower) or math.isfinite(c.upper))]
         return (
             np.array([c.lower for c in own]),
             np.array([c.upper for c in own]),

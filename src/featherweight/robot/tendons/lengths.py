@@ -3,6 +3,8 @@
     l = o + sum over terms of p(x)                 joints of a fixed tendon, or those that a joint follows
       + sum over branches of the length of the string / divisor                                    spatial tendons
       + w . (displacement of a frame from another)                                        drives at frames
+    or the angle of a ball joint's rotation from zero, whose moment arms are its axis          limits
+    or a coordinate of a free joint's place, which moves along an axis of what carries it       dry friction, dampers
 
 Each has a row of moment arms, dl/dt = S v, by which a force F along it is the joint forces Sᵀ F. The moment arms of a string
 are those of its straight parts: a part from point a on one body to point b on another, of direction u, lengthens by
@@ -12,7 +14,7 @@ u . (v_b - v_a).
 from __future__ import annotations
 
 from math import cos, sin, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +24,9 @@ from .wrapping import angle_of, wrap_around
 
 POINT, SPHERE, CYLINDER, PULLEY = range(4)
 IN_FRAME, IN_REFERENCE, IN_WORLD = range(3)
-NOTHING, WRENCH = range(2)  # what frames are for; the next three: components of the rotation from the reference
+BALL, NOTHING, WRENCH = range(-1, 2)  # what frames are for; the next three: components of the rotation from the reference
 CRANK = 5  # a slider on an axis of the reference, and a rod from it to the frame
+PLACE = -4  # and the next two: coordinates of a free joint's place
 SHORTEST = 1e-15  # [m] of a part that has a direction
 
 
@@ -70,7 +73,12 @@ def write_lengths(x: Lengths, coordinates: Vector, S: Matrix) -> None:
             row = S[x.row[i]]
             for j in range(len(row)):
                 row[j] = 0.0
-            value += add_terms(x, i, coordinates, S)
+            if x.frame[i, 1] == BALL:
+                value += add_angle(x, i, coordinates, S)
+            elif x.frame[i, 1] < BALL:
+                value += add_place(x, i, x.frame[i, 1] - PLACE, coordinates, S)
+            else:
+                value += add_terms(x, i, coordinates, S)
             value += add_string(x, i, row)
             if x.frame[i, 1] == WRENCH:
                 value += add_frame(x, i, row)
@@ -118,6 +126,46 @@ def slope_of(powers: Vector, q: float) -> float:
     for k in range(len(powers) - 1, -1, -1):
         value = value * q + (k + 1) * powers[k]
     return value
+
+
+def rotation_vector(q: Any, i: int) -> Triple:
+    """Return the rotation vector of the quaternion (x, y, z, w) at a place of q, of the shorter way round."""
+    x, y, z, w = q[i], q[i + 1], q[i + 2], q[i + 3]
+    s, sign = sqrt(x * x + y * y + z * z), 1.0 if w >= 0.0 else -1.0
+    if s == 0.0:
+        return 0.0, 0.0, 0.0
+    scale = 2.0 * angle_of(s, sign * w) / s * sign
+    return scale * x, scale * y, scale * z
+
+
+def add_angle(x: Lengths, i: int, coordinates: Vector, S: Matrix) -> float:
+    """Add the moment arms of a ball joint's angle, whose first term has its quaternion and its first row; return the angle."""
+    t, row = x.terms[i], S[x.row[i]]
+    turn = rotation_vector(coordinates, x.term_at[t])
+    angle = length_of(turn)
+    if angle > 0.0:
+        axis = times(1.0 / angle, turn)
+        for k in range(3):
+            component, leader = axis[k], S[x.term_row[t] + k]
+            for j in range(len(row)):
+                row[j] += component * leader[j]
+    return angle
+
+
+def add_place(x: Lengths, i: int, k: int, coordinates: Vector, S: Matrix) -> float:
+    """Add the moment arms of coordinate k of a free joint's place; return it. Its first term has place and quaternion, and its
+    first row: that of a velocity in the body's axes, R(q)ᵀ times that of the place."""
+    t, row = x.terms[i], S[x.row[i]]
+    at, first = x.term_at[t], x.term_row[t]
+    u, w = (coordinates[at + 3], coordinates[at + 4], coordinates[at + 5]), coordinates[at + 6]
+    e = 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0
+    across = outer(u, e)
+    axis = along(along(e, -2.0 * w, across), 2.0, outer(u, across))
+    for m in range(3):
+        component, leader = axis[m], S[first + m]
+        for j in range(len(row)):
+            row[j] += component * leader[j]
+    return coordinates[at + k]  # type: ignore[no-any-return]
 
 
 # strings

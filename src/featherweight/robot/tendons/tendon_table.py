@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...model.model import HeldLengths, HeldLoop
+from ...model.model import HeldLengths, HeldLoop, MovingJoint
 from ...model.types import (
     AnyFrame,
     Axes,
@@ -23,7 +23,21 @@ from ...model.types import (
     TendonWrap,
 )
 from ..system import System
-from .lengths import CRANK, CYLINDER, IN_FRAME, IN_REFERENCE, IN_WORLD, POINT, PULLEY, SPHERE, WRENCH, Lengths
+from .lengths import (
+    BALL,
+    CRANK,
+    CYLINDER,
+    IN_FRAME,
+    IN_REFERENCE,
+    IN_WORLD,
+    NOTHING,
+    PLACE,
+    POINT,
+    PULLEY,
+    SPHERE,
+    WRENCH,
+    Lengths,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -72,13 +86,19 @@ class _Part(NamedTuple):
     force: FrameForce | None = None
     whole: bool = False  # the force is felt by what carries both frames, too, as the ends of a loop lie apart
     turn: int = 0  # 1 to 3: in place of the force a component of the rotation, times the last number of its wrench; 4: a crank
+    kind: int = NOTHING  # `BALL` or a coordinate, `PLACE`, of a joint; its one term has its coordinates and its first row
 
 
 def length_table(
-    robot: System, tendons: Sequence[Tendon], forces: Sequence[FrameForce] = (), followers: Collection[int] = ()
+    robot: System,
+    tendons: Sequence[Tendon],
+    forces: Sequence[FrameForce] = (),
+    followers: Collection[int] = (),
+    balls: Sequence[MovingJoint] = (),
+    free: Sequence[MovingJoint] = (),
 ) -> LengthTable:
-    """Return the lengths of rows of the tree that follow others (`followers`), of tendons, of drives at frames, and of
-    equalities that springs and dampers hold.
+    """Return the lengths of rows of the tree that follow others (`followers`), of tendons, of ball joints' angles, of the
+    coordinates of free joints' places, of drives at frames, and of equalities that springs and dampers hold.
 
     Raises ValueError for joints, bodies and frames that the robot does not have.
     """
@@ -101,6 +121,10 @@ def length_table(
     for tendon in tendons:
         terms = [_term(tendon, name, c, first, at) for name, c in tendon.terms]
         parts.append(_Part(extra, True, 0.0, terms, tendon.path))
+        extra += 1
+    places = {j.name: j.q_slice.start for j in robot.joints}
+    for j, kind in [(j, BALL) for j in balls] + [(j, PLACE + k) for j in free for k in range(3)]:
+        parts.append(_Part(extra, True, terms=[(places[j.name], j.v_slice.start, (0.0,))], kind=kind))
         extra += 1
     for force in forces:
         parts.append(_Part(extra, True, force=force, turn=0 if force.rod is None else CRANK - WRENCH))
@@ -125,11 +149,11 @@ def length_table(
         parts.append(_Part(extra, True, -c.offset, terms))
         held.append(HeldRow(c))
         extra += 1
-    for x, places in zip(robot.model.held_lengths, ties, strict=True):
+    for x, sides_at in zip(robot.model.held_lengths, ties, strict=True):
         offset, *powers = _around(x.tie)
-        terms = [(places[0][0], places[0][1], (1.0,)), *((a, r, tuple(powers)) for a, r in places[1:])]
+        terms = [(sides_at[0][0], sides_at[0][1], (1.0,)), *((a, r, tuple(powers)) for a, r in sides_at[1:])]
         parts.append(_Part(extra, True, offset, terms))
-        held.append(HeldRow(x, rows=tuple(r for _, r in places)))
+        held.append(HeldRow(x, rows=tuple(r for _, r in sides_at)))
         extra += 1
     lengths, bodies = _arrays(robot, parts)
     return LengthTable(lengths, tuple(held), bodies, at, extra - rows)
@@ -229,7 +253,7 @@ def _node(x: TendonPoint | TendonWrap | Pulley, number: Any) -> tuple[list[int],
 def _frame(robot: System, part: _Part, number: Any) -> tuple[list[int], list[float]]:
     force = part.force
     if force is None:
-        return [GROUND, 0, 0, GROUND, IN_FRAME, IN_FRAME], [*NO_FRAME]
+        return [GROUND, part.kind, 0, GROUND, IN_FRAME, IN_FRAME], [*NO_FRAME]
     own = robot.frame(force.frame)
     other = own if force.reference is None else robot.frame(force.reference)
     held = int(force.reference is not None)

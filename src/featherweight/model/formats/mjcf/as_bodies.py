@@ -154,6 +154,9 @@ def _free_from_ground(d: D, lost: Losses) -> D:
             poses = {name: at @ joint_motion(j, x) for name, x in _coordinates_of(d, j).items()}
             d = _with_coordinates(d, j, {name: {j.name: (*T.p, *quaternion_of(T.R))} for name, T in poses.items()})
         free = replace(j, parent=None, placement=Pose(), anchor=(0.0, 0.0, 0.0))
+        if (at != Pose() or any(j.anchor)) and (j.stiffness or any(j.stiffness_poly)):
+            T = at @ joint_motion(j, j.rest_pose or zero_position(j.type))
+            free = replace(free, rest_pose=(*T.p, *quaternion_of(T.R)))
         d = replace(d, joints=tuple(free if x is j else x for x in d.joints))
     return d
 

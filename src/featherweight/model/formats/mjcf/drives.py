@@ -14,11 +14,11 @@ import numpy as np
 
 from ...contact_rules import Softness
 from ...servos import UNBOUNDED
-from ...types import Actuator, Coupling, ModelError, as_vector
+from ...types import NO_POLY, Actuator, Coupling, ModelError, as_vector
 from ..unsupported import Unsupported
 from ..xml import Names
-from .levers import Lever, Tendons
-from .numbers import disabled, first_controls
+from .levers import Lever, Tendons, poly_of
+from .numbers import disabled, first_controls, gears_of
 from .servo_elements import read_servo
 from .softness import softness_of
 from .tendon_elements import as_range
@@ -42,6 +42,9 @@ class PassiveForces(NamedTuple):
     friction_softness: Softness
     effort_range: tuple[float, float] | None
     drive_compensates: bool
+    damping_poly: tuple[float, float]
+    stiffness_poly: tuple[float, float]
+    rest_pose: tuple[float, ...]
 
 
 class MujocoForces:
@@ -52,13 +55,17 @@ class MujocoForces:
         self.mujoco, self.model, self.source, self.tendons = mujoco, model, source, tendons
         self.rotors = self._reflected("actuator_armature")
         self.dampers = self._reflected("actuator_damping")
+        self.bent_dampers = [self._reflected("actuator_dampingpoly", k) for k in range(2)]
 
     def passive(self, j: int, name: str) -> PassiveForces:
         """Of joint number j. Raises ModelError for what differs between its coordinates, or is negative."""
         model, kinds = self.model, self.mujoco.mjtJoint
         scalar = int(model.jnt_type[j]) in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE)
-        springs = int(model.jnt_type[j]) != kinds.mjJNT_FREE and not self._off("SPRING")
+        springs = not self._off("SPRING")
         stiffness = _first(model.jnt_stiffness[j]) if springs else 0.0
+        bent_spring = poly_of(model, "jnt_stiffnesspoly", j) if springs else NO_POLY
+        own, more = poly_of(model, "dof_dampingpoly", int(model.jnt_dofadr[j])), [x.get(j, 0.0) for x in self.bent_dampers]
+        bent_damper = (own[0] + more[0], own[1] + more[1])
         damping = self._same("dof_damping", "damping", j, name) + self.dampers.get(j, 0.0)
         friction = self._same("dof_frictionloss", "friction", j, name)
         armature = self._same("dof_armature", "armature", j, name)
@@ -72,13 +79,20 @@ class MujocoForces:
             0.0 if self._off("DAMPER") else damping,
             0.0 if self._off("FRICTIONLOSS") else friction,
             stiffness,
-            float(model.qpos_spring[model.jnt_qposadr[j]]) if scalar and stiffness else 0.0,
+            float(model.qpos_spring[model.jnt_qposadr[j]]) if scalar and (stiffness or any(bent_spring)) else 0.0,
             max(-least, most),
             softness_of(model.jnt_solref[j], model.jnt_solimp[j]),
             softness_of(model.dof_solref[model.jnt_dofadr[j]], model.dof_solimp[model.jnt_dofadr[j]]),
             (least, most) if least != -most else None,
             bool(model.jnt_actgravcomp[j]),
+            NO_POLY if self._off("DAMPER") else bent_damper,
+            bent_spring,
+            self._rest_pose(j) if int(model.jnt_type[j]) == kinds.mjJNT_FREE and (stiffness or any(bent_spring)) else (),
         )
+
+    def _rest_pose(self, j: int) -> tuple[float, ...]:
+        x, y, z, w, a, b, c = (float(x) for x in self.model.qpos_spring[self.model.jnt_qposadr[j] :][:7])
+        return x, y, z, a, b, c, w
 
     def _off(self, what: str) -> bool:
         """MuJoCo before 3.4 has one flag for springs and dampers."""
@@ -95,17 +109,25 @@ class MujocoForces:
             raise ModelError(f"{self.source}: joint '{name}': {what} differs between its coordinates; {remedy}")
         return values[0]
 
-    def _reflected(self, field: str) -> dict[int, float]:
-        """Of actuators by joint: one with gear g adds g² times its own armature or damping."""
+    def _reflected(self, field: str, k: int | None = None) -> dict[int, float]:
+        """Of actuators by joint: one with gear g adds g² times its armature or damping, or further coefficient k of that."""
         values = self._of_actuators(field)
+        values = values[:, k] if k is not None and values.ndim > 1 else values
         reflected: dict[int, float] = {}
-        for a in np.flatnonzero(values):
-            if values[a] < 0.0:
-                name, what = self._name(int(a)), field.removeprefix("actuator_")
+        for a in map(int, np.flatnonzero(values)):
+            if values[a] < 0.0 and k is None:
+                name, what = self._name(a), field.removeprefix("actuator_")
                 raise ModelError(f"{self.source}: actuator '{name}': the {what} is negative ({float(values[a]):g}); correct it")
-            if lever := self._lever(int(a)):
+            if lever := self._lever(a) or (self._turned(a) if "damping" in field else None):
                 reflected[lever.joint] = reflected.get(lever.joint, 0.0) + lever.arm**2 * float(values[a])
         return reflected
+
+    def _turned(self, a: int) -> Lever | None:
+        """Return the ball or free joint of an actuator, whose dampers act on all of its velocities by the first gear."""
+        model, transmissions = self.model, self.mujoco.mjtTrn
+        if int(model.actuator_trntype[a]) not in (transmissions.mjTRN_JOINT, transmissions.mjTRN_JOINTINPARENT):
+            return None
+        return Lever(int(model.actuator_trnid[a, 0]), float(gears_of(model)[a, 0]), 0.0)
 
     def refuse_armature_elsewhere(self, unsupported: Unsupported) -> None:
         for a in map(int, np.flatnonzero(self._of_actuators("actuator_armature"))):
@@ -136,7 +158,7 @@ class MujocoForces:
 
     def _lever(self, a: int) -> Lever | None:
         """The length of an actuator where it is that of one joint."""
-        model, kind, gear = self.model, self._transmission(a), float(self.model.actuator_gear[a, 0])
+        model, kind, gear = self.model, self._transmission(a), float(gears_of(self.model)[a, 0])
         if kind == "joint":
             return Lever(int(model.actuator_trnid[a, 0]), gear, 0.0)
         if kind == "tendon" and (lever := self.tendons.get(int(model.actuator_trnid[a, 0]))):
@@ -221,21 +243,12 @@ class MujocoForces:
 
     def unused(self) -> Iterator[tuple[str, str]]:
         """What acts at joints and is not read."""
-        model, kinds = self.model, self.mujoco.mjtJoint
+        model = self.model
         others = Counter(filter(None, map(self._obstacle, range(len(model.actuator_trntype)))))
         if others:
             yield ACTUATORS, ", ".join(f"{count} {kind}" for kind, count in others.items())
         zero = np.zeros(1)
-        free = model.jnt_type[model.dof_jntid] == kinds.mjJNT_FREE
-        rubbed = 0 if self._off("FRICTIONLOSS") else np.count_nonzero(model.dof_frictionloss[free]) // 6
-        for kind, number in (
-            ("springs of free joints", np.count_nonzero((model.jnt_type == kinds.mjJNT_FREE) & _any(model.jnt_stiffness))),
-            ("dry friction of free joints, taken along the body's axes", rubbed),
-            ("springs that yield", np.count_nonzero(getattr(model, "jnt_springyield", zero))),
-            ("springs of higher order", np.count_nonzero(_any(getattr(model, "jnt_stiffnesspoly", zero)))),
-            ("damping of higher order", np.count_nonzero(_any(getattr(model, "dof_dampingpoly", zero)))),
-            ("damping of actuators of higher order", np.count_nonzero(_any(self._of_actuators("actuator_dampingpoly")))),
-        ):
+        for kind, number in (("springs that yield", np.count_nonzero(getattr(model, "jnt_springyield", zero))),):
             if number:
                 yield kind, f"{number}"
 
@@ -251,11 +264,6 @@ def read_actuators(model: Any, joints: Sequence[str], couplings: Sequence[Coupli
 def _first(value: Any) -> float:
     """A number; of a polynomial, the lowest coefficient."""
     return float(np.ravel(value)[0])
-
-
-def _any(values: Any) -> Any:
-    """For each row whether it has an entry that is not zero."""
-    return np.asarray(values).reshape(len(values), -1).any(axis=1) if len(values) else np.zeros(0, dtype=bool)
 
 
 def _word(value: Any) -> str:

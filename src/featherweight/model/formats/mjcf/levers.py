@@ -8,22 +8,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...types import Coupling, Joint, ModelError
+from ...types import NO_POLY, Coupling, Joint, ModelError
 from ..unsupported import Unsupported
-from .numbers import disabled
+from .numbers import disabled, gears_of
 from .softness import within
 from .tendons import fixed_tendon, length_by_one_joint
 
 SCALARS = ("stiffness", "damping", "frictionloss", "armature")
 OF_LATER_VERSIONS = {
-    "springs of tendons that yield, or of higher order": ("tendon_springyield", "tendon_stiffnesspoly"),
-    "damping of tendons of higher order": ("tendon_dampingpoly",),
+    "springs of tendons that yield": ("tendon_springyield",),
 }
 """Fields of tendons that are not read, by what they are in a report; MuJoCo 3.3 does not have all of them."""
 
 
 EFFORTS = "effort limits of joints that a tendon drives together"
 BOUNDS = "limits of the drives' force along tendons, whose gears differ"
+
+
+def poly_of(model: Any, field: str, k: int) -> tuple[float, float]:
+    """Return the further coefficients of a spring or a damper, zero where MuJoCo's version has none."""
+    values = getattr(model, field, None)
+    return NO_POLY if values is None else (float(values[k, 0]), float(values[k, 1]))
 
 
 class Lever(NamedTuple):
@@ -43,7 +48,7 @@ class Tendons:
         for t in range(model.ntendon):
             tendon = fixed_tendon(mujoco, model, t)
             found = None if tendon is None else length_by_one_joint(tendon, couplings)
-            if found is not None and not self._acts_alone(t):
+            if found is not None and not self._acts_alone(t, int(model.joint(found[0]).id)):
                 joint, arm, offset = found
                 self.levers[t] = Lever(int(model.joint(joint).id), arm, offset)
 
@@ -90,9 +95,32 @@ class Tendons:
                 raise ModelError(f"{where}: the {what} is negative ({value:g}); correct it")
         return values
 
-    def _acts_alone(self, t: int) -> bool:
-        """Whether a tendon does what no joint has words for: a spring that goes slack, a bound of drives."""
-        return self.bounds_drives(t) or (self._value("stiffness", t) != 0.0 and self._slack(t))
+    def polys(self, t: int) -> dict[str, tuple[float, float]]:
+        """Return the further coefficients of stiffness and damping, the latter with those of the drives along it."""
+        spring, damper = (poly_of(self.model, f"tendon_{what}poly", t) for what in ("stiffness", "damping"))
+        more = self._of_drives(t, "actuator_dampingpoly")
+        return {
+            "stiffness_poly": NO_POLY if self.off("SPRING") else spring,
+            "damping_poly": NO_POLY if self.off("DAMPER") else (damper[0] + more[0], damper[1] + more[1]),
+        }
+
+    def damping_by_drives(self, t: int) -> float:
+        """Return the damping [N s/m, N m s/rad] that the drives along a tendon add to its own."""
+        return 0.0 if self.off("DAMPER") else float(self._of_drives(t, "actuator_damping")[0])
+
+    def _of_drives(self, t: int, field: str) -> Any:
+        """Sums of gear² times a number or the numbers of the drives along a tendon."""
+        model = self.model
+        values = np.atleast_2d(np.asarray(getattr(model, field, np.zeros((len(model.actuator_trntype), 2)))).T)
+        on = (model.actuator_trntype == self.mujoco.mjtTrn.mjTRN_TENDON) & (model.actuator_trnid[:, 0] == t)
+        return (values * (on * gears_of(model)[:, 0] ** 2)).sum(axis=1)
+
+    def _acts_alone(self, t: int, joint: int) -> bool:
+        """Whether a tendon of one joint does what that has no words for: a spring that goes slack, or is not linear, as the
+        joint's may be, or a bound of drives."""
+        beside = self._slack(t) or any(poly_of(self.model, "jnt_stiffnesspoly", joint))
+        alone = self._value("stiffness", t) != 0.0 and beside
+        return self.bounds_drives(t) or alone or any(any(poly) for poly in self.polys(t).values())
 
     def efforts_together(self) -> Iterator[str]:
         """Yield the joints with effort limits that drives move by tendons of joints that follow one other."""
@@ -113,14 +141,18 @@ class Tendons:
         """Whether the drives along a tendon have different gears."""
         model = self.model
         on = (model.actuator_trntype == self.mujoco.mjtTrn.mjTRN_TENDON) & (model.actuator_trnid[:, 0] == t)
-        return len({*model.actuator_gear[on, 0]}) > 1
+        return len({*gears_of(model)[on, 0]}) > 1
 
     def _value(self, what: str, t: int) -> float:
         flag = {"stiffness": "SPRING", "damping": "DAMPER", "frictionloss": "FRICTIONLOSS"}.get(what)
-        if flag and disabled(self.mujoco, self.model.opt, flag):
+        if flag and self.off(flag):
             return 0.0
         values = getattr(self.model, f"tendon_{what}", None)  # MuJoCo 3.3 has fewer; of a polynomial, the lowest coefficient
         return 0.0 if values is None else float(np.ravel(values[t])[0])
+
+    def off(self, what: str) -> bool:
+        """Whether the file disables springs, dampers or dry friction."""
+        return disabled(self.mujoco, self.model.opt, what)
 
     def _slack(self, t: int) -> bool:
         """Whether its spring does nothing over a range of lengths."""

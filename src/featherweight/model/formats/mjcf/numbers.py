@@ -57,6 +57,16 @@ def first_controls(model: Any) -> Any:
     return getattr(model, "actuator_ctrladr", np.arange(model.nu))
 
 
+def first_outputs(model: Any) -> Any:
+    """Return for each actuator the number of its first output, by which gears and ranges of lengths are indexed."""
+    return getattr(model, "actuator_outadr", np.arange(len(model.actuator_trntype)))
+
+
+def gears_of(model: Any) -> Any:
+    """Return the gears (actuators, 6) of the first output of each actuator."""
+    return model.actuator_gear[first_outputs(model)]
+
+
 CONSTRAINTS = ("CONTACT", "EQUALITY", "FRICTIONLOSS", "LIMIT")  # what the flag `constraint` turns off together
 
 

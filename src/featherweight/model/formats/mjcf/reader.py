@@ -176,13 +176,13 @@ def _check_finite(model: Any, source: str) -> None:
     fields = {
         "geom": ("geom_pos", "geom_quat", "geom_size", "geom_friction", "geom_margin"),
         "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),
-        "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness", "jnt_actfrcrange"),
+        "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness", "jnt_stiffnesspoly", "jnt_actfrcrange"),
         "pair": ("pair_friction", "pair_margin"),
         "site": ("site_pos", "site_quat"),
         "camera": ("cam_pos", "cam_quat", "cam_fovy", "cam_intrinsic", "cam_sensorsize"),
         "equality": ("eq_data",),
-        "tendon": ("tendon_length0",),
-        "actuator": ("actuator_armature", "actuator_gear", "actuator_gainprm", "actuator_biasprm"),
+        "tendon": ("tendon_length0", "tendon_stiffnesspoly", "tendon_dampingpoly"),
+        "actuator": ("actuator_armature", "actuator_gear", "actuator_gainprm", "actuator_biasprm", "actuator_dampingpoly"),
     }
     for kind, names in fields.items():
         for field in (name for name in names if hasattr(model, name)):  # MuJoCo 3.3 has fewer
@@ -192,7 +192,7 @@ def _check_finite(model: Any, source: str) -> None:
                 raise ModelError(f"{source}: {kind} '{name}': {problem}; give finite numbers")
     for field, first, what in (
         ("dof_armature", model.jnt_dofadr, "armature"),
-        ("dof_damping", model.jnt_dofadr, "damping"),
+        *((name, model.jnt_dofadr, "damping") for name in ("dof_damping", "dof_dampingpoly") if hasattr(model, name)),
         ("dof_frictionloss", model.jnt_dofadr, "frictionloss"),
         ("qpos0", model.jnt_qposadr, "ref, or the place of its body,"),
         ("qpos_spring", model.jnt_qposadr, "springref"),
@@ -328,11 +328,12 @@ class _Elements:
                 self.unsupported.refuse(f"{self.source}: joint '{name}'", problem, remedy)
                 forces["armature"] = 0.0
             return Joint(name, JointType.FLOATING, parent, child, Pose(), **forces)
-        if kind == kinds.mjJNT_BALL:
-            return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, **forces)
-        x, y, z = as_vector(model.jnt_axis[j])
         limited = model.jnt_limited[j] and not disabled(self.mujoco, model.opt, "LIMIT")
         lower, upper = within(model.jnt_range[j], model.jnt_margin[j]) if limited else (-math.inf, math.inf)
+        if kind == kinds.mjJNT_BALL:
+            forces["upper"] = unlimited(upper)
+            return Joint(name, JointType.SPHERICAL, parent, child, placement, anchor=anchor, **forces)
+        x, y, z = as_vector(model.jnt_axis[j])
         hinge = kind == kinds.mjJNT_HINGE
         return Joint(
             name,
@@ -390,11 +391,9 @@ class _Elements:
 
 def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
     acting = len(model.actuator_trntype) and not disabled(mujoco, model.opt, "ACTUATION")
-    ball = model.jnt_type == mujoco.mjtJoint.mjJNT_BALL
     plain = (
         ("lights", model.nlight),
         ("mocap bodies, held fixed", model.nmocap),
-        ("swing limits of ball joints", np.count_nonzero(ball & (model.jnt_limited != 0))),
         (UNDRIVEN, np.count_nonzero(model.jnt_actgravcomp) if model.body_gravcomp.any() and not acting else 0),
         ("bodies with forces of plugins", np.count_nonzero(model.body_plugin >= 0)),
         ("custom fields", model.nnumeric + model.ntext),

@@ -59,11 +59,12 @@ def _tendon(tendons: Tendons, t: int, name: str, joints: Mapping[int, str], bodi
         upper=unlimited(float(upper)),
         stiffness=values["stiffness"],
         rest=(first, last),
-        damping=values["damping"],
+        damping=values["damping"] + tendons.damping_by_drives(t),
         friction=values["frictionloss"],
         force=as_range(model.tendon_actfrcrange[t], True) if bounded else (-math.inf, math.inf),
         limit_softness=softness_of(model.tendon_solref_lim[t], model.tendon_solimp_lim[t]),
         friction_softness=softness_of(model.tendon_solref_fri[t], model.tendon_solimp_fri[t]),
+        **tendons.polys(t),
     )
 
 

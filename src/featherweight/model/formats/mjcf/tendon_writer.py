@@ -40,6 +40,15 @@ MUSCLE_RANGE = (0.75, 1.05)  # of lengths over the optimum, by which a file says
 AT_FRAMES = "the actuators {}, which act at frames in axes that MuJoCo's do not"
 
 
+def write_coefficients(element: Element, **values: tuple[float, ...]) -> None:
+    """Write attributes of one number or a polynomial's, but for zeros at the end."""
+    for key, numbers in values.items():
+        while numbers and numbers[-1] == 0.0:
+            numbers = numbers[:-1]
+        if numbers:
+            element.set(key, written(*numbers))
+
+
 class DriveElements:
     """Tendons and actuators, with the sites and geoms that they name; those that are there already serve again."""
 
@@ -75,10 +84,9 @@ class DriveElements:
             else:
                 side = {} if x.side is None else {"sidesite": self._point(t.name, x.side)}
                 SubElement(element, "geom", {"geom": self._wrap(t.name, x)} | side)
-        for key, value in {"stiffness": t.stiffness, "damping": t.damping, "frictionloss": t.friction}.items():
-            if value:
-                element.set(key, written(value))
-        if t.stiffness:
+        springs, dampers = (t.stiffness, *t.stiffness_poly), (t.damping, *t.damping_poly)
+        write_coefficients(element, stiffness=springs, damping=dampers, frictionloss=(t.friction,))
+        if any(springs):
             element.set("springlength", written(*t.rest))
         self._bound(element, "range", (t.lower, t.upper), "tendons", t.name)
         self._bound(element, "actuatorfrcrange", t.force, "tendons", t.name)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ...types import Activation, ActivationType, Axes, Frame, FrameForce, Muscle
 from .levers import Lever
-from .numbers import as_pose
+from .numbers import as_pose, first_outputs, gears_of
 from .tendon_elements import as_range, tendon_names
 
 TRANSMISSIONS = ("joint", "ball joint", "free joint", "tendon", "site", "body", "so3", "slidercrank")
@@ -43,15 +43,19 @@ def transmission_of(
     kinds, kind, k = mujoco.mjtTrn, int(model.actuator_trntype[a]), int(model.actuator_trnid[a, 0])
     if kind == kinds.mjTRN_TENDON:
         name = tendon_names(model)[k]
-        return Transmission(name, gear=float(model.actuator_gear[a, 0]), tendon=name)
-    f, g, h, x, y, z = (float(c) for c in model.actuator_gear[a])
+        return Transmission(name, gear=float(gears_of(model)[a, 0]), tendon=name)
+    f, g, h, x, y, z = (float(c) for c in gears_of(model)[a])
     if kind == kinds.mjTRN_BODY:
-        return Transmission(bodies[k], gear=float(model.actuator_gear[a, 0]), adhesion=bodies[k])
+        return Transmission(bodies[k], gear=float(gears_of(model)[a, 0]), adhesion=bodies[k])
     if kind == kinds.mjTRN_SLIDERCRANK:
         slider = int(model.actuator_trnid[a, 1])
-        pin, rod, along = _site(model, k, bodies), float(model.actuator_cranklength[a]), (0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+        pin, rod, along = (
+            _site(model, k, bodies),
+            float(model.actuator_cranklength[first_outputs(model)[a]]),
+            (0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
+        )
         crank = FrameForce(pin, along, _site(model, slider, bodies), Axes.REFERENCE, rod=rod)
-        return Transmission(pin.name, gear=float(model.actuator_gear[a, 0]), at=crank)
+        return Transmission(pin.name, gear=float(gears_of(model)[a, 0]), at=crank)
     turned = kind == getattr(kinds, "mjTRN_SO3", None)  # of later versions of MuJoCo
     reference = int(model.actuator_trnid[a, 1])
     if kind == kinds.mjTRN_SITE or (turned and reference >= 0):
@@ -107,7 +111,8 @@ def muscle_of(mujoco: Any, model: Any, a: int, offset: float) -> Muscle | None:
 
 def _muscle(model: Any, a: int, numbers: Any, offset: float) -> Muscle:
     low, high, force, scale, shortest, longest, fastest, passive, lengthening = (float(x) for x in numbers)
-    start, end = (float(x) for x in model.actuator_lengthrange[a])
-    peak = force if force >= 0.0 else scale / max(FORCE, float(model.actuator_acc0[a]))
+    output = int(first_outputs(model)[a])
+    start, end = (float(x) for x in model.actuator_lengthrange[output])
+    peak = force if force >= 0.0 else scale / max(FORCE, float(model.actuator_acc0[output]))
     optimum = max((end - start) / max(high - low, FORCE), FORCE)
     return Muscle(peak, optimum, start - low * optimum - offset, (shortest, longest), fastest, passive, lengthening)

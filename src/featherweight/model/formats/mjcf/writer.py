@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from ...editing.joint_types import zero_position
+from ...editing.locking import joint_motion
 from ...editing.notes import warn
 from ...editing.references import supports
 from ...types import START, Camera, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
@@ -21,11 +22,12 @@ from .geom_elements import Geoms, place, soften
 from .inertial_elements import Inertials
 from .losses import Losses
 from .sensor_elements import write_sensors
-from .tendon_writer import DriveElements
+from .tendon_writer import DriveElements, write_coefficients
 
 INTEGRATORS = {"euler": "Euler", "rk4": "RK4", "implicit": "implicit", "implicitfast": "implicitfast"}
 KINDS = {JointType.FLOATING: "free", JointType.SPHERICAL: "ball", JointType.PRISMATIC: "slide"}  # others are hinges
 
+SAME = 1e-12  # of poses, but for rounding
 DEEPEST = 480  # bodies in bodies that MuJoCo's reader takes
 
 
@@ -161,25 +163,36 @@ def _joint(body: Element, j: Joint, lost: Losses) -> None:
         if j.zero:
             element.set("ref", written(j.zero))
         _limits(element, j, lost)
-    for key, value in {"damping": j.damping, "frictionloss": j.friction}.items():
-        if value:
-            element.set(key, written(value))
     if j.drive_compensates:
         element.set("actuatorgravcomp", "true")
+    springs = j.stiffness, *j.stiffness_poly
+    write_coefficients(element, damping=(j.damping, *j.damping_poly), frictionloss=(j.friction,))
     if not free:
-        for key, value in {"armature": j.armature, "stiffness": j.stiffness}.items():
-            if value:
-                element.set(key, written(value))
-        if scalar and j.stiffness:
-            element.set("springref", written(j.rest))
-    elif j.armature or j.stiffness:
-        lost.add("armature and springs of the free joints {}", j.name)
-    if not scalar and math.isfinite(min(j.upper, -j.lower, j.effort)):
+        write_coefficients(element, armature=(j.armature,))
+    elif j.armature:
+        lost.add("armature of the free joints {}", j.name)
+    if not free or _rests_where_it_starts(j):
+        write_coefficients(element, stiffness=springs)
+    elif any(springs):
+        lost.add("springs of the free joints {}, which are at rest elsewhere than where the file puts them", j.name)
+    if scalar and any(springs):
+        element.set("springref", written(j.rest))
+    ball = j.type is JointType.SPHERICAL
+    if ball and 0.0 < j.upper < math.inf:
+        element.set("range", written(0.0, j.upper))
+    if not scalar and (math.isfinite(min(-j.lower, j.effort)) or (not (ball and j.upper > 0.0) and math.isfinite(j.upper))):
         lost.add("limits and efforts of the joints {}, which have several degrees of freedom", j.name)
     soften(element, j.limit_softness, "limit")
     soften(element, j.friction_softness, "friction")
     if 0.0 < j.velocity < math.inf:
         lost.add("velocity limits of the joints {}", j.name)
+
+
+def _rests_where_it_starts(j: Joint) -> bool:
+    """Whether the spring of a free joint is at rest where the file puts its body, as MuJoCo's are."""
+    T, start = joint_motion(j, j.rest_pose or zero_position(j.type)), j.placement
+    pairs = zip((*T.p, *(x for row in T.R for x in row)), (*start.p, *(x for row in start.R for x in row)), strict=True)
+    return all(abs(x - y) < SAME for x, y in pairs)
 
 
 def _limits(element: Element, j: Joint, lost: Losses) -> None:
