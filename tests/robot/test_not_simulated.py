@@ -49,6 +49,12 @@ def test_kinds_of_forces_are_told_and_no_others(tmp_path: Path) -> None:
     }  # tests/simulation/test_gravity_compensation.py
     elsewhere |= {"springs of joints with several degrees of freedom"}  # tests/simulation/test_forces_of_followers.py
     elsewhere |= {"bodies with forces of plugins", "limits of joints with several degrees of freedom"}
+    elsewhere |= {  # tests/model/formats/usd
+        "limits, forces and drives of joints that close loops",
+        "physics that is not used",
+        "restitution",
+        "static frictions that differ from dynamic ones, which count",
+    }
     assert found.keys() == {*CHANGING_MOTION} - unseen - of_followers - elsewhere
     assert found.items() <= robot.report().items()
     assert robot.report().keys() - found.keys() == {

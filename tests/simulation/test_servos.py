@@ -43,6 +43,8 @@ CASES = {
     'biasprm=".1 -3 -.1" actrange="-3 3"/>',
     "crank": '<position name="x" cranksite="pin" slidersite="rail" cranklength="0.9" gear="2" kp="20" kv="1"/>',
     "crank between bodies": '<motor name="x" cranksite="deck" slidersite="tip" cranklength="1.2" gear="-0.3"/>',
+    "crank behind others": '<orientation joint="ball" kp="1"/><motor name="x" cranksite="pin" slidersite="rail" '
+    'cranklength="0.8" gear="1.5"/>',
     "voltage": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" gear="3"/>',
     "no input": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" gear="3" input="none"/>',
     "inductance": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" inductance="0.01" saturation="0 0 40"/>',
