@@ -49,7 +49,7 @@ def transmission_of(
         return Transmission(bodies[k], gear=float(gears_of(model)[a, 0]), adhesion=bodies[k])
     if kind == kinds.mjTRN_SLIDERCRANK:
         slider = int(model.actuator_trnid[a, 1])
-        pin, rod = _site(model, k, bodies), float(model.actuator_cranklength[first_outputs(model)[a]])
+        pin, rod = _site(model, k, bodies), float(model.actuator_cranklength[a])
         crank = FrameForce(pin, (0.0, 0.0, 1.0, 0.0, 0.0, 0.0), _site(model, slider, bodies), Axes.REFERENCE, rod=rod)
         return Transmission(pin.name, gear=float(gears_of(model)[a, 0]), at=crank)
     turned = kind == getattr(kinds, "mjTRN_SO3", None)  # of later versions of MuJoCo
