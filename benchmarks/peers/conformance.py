@@ -225,7 +225,7 @@ class Side:
             self.sim = fw.Simulation(robot, self.model.opt.timestep, q="qpos0", **options)
             self.order = fw.MujocoOrder(robot, self.model)
         if conditions.bare:
-            strip(self.model, self.order.ctrl(np.ones(len(robot.actuators))) == 0.0)
+            strip(self.model, self.order.ctrl(np.ones(len(robot.controls))) == 0.0)
         self.data = mujoco.MjData(self.model)
         self.data.qpos[:] = self.qpos()
         self.controls = np.random.default_rng(conditions.seed)
@@ -353,11 +353,11 @@ def changed(model: Any, conditions: Conditions) -> Any:
 
 
 def strip(m: Any, lacking: Array) -> None:
-    """Take out of MuJoCo's model the actuators that we lack."""
-    if len(lacking) == len(m.actuator_gainprm):  # each has one control
-        m.actuator_gainprm[lacking], m.actuator_biasprm[lacking] = 0.0, 0.0
-        for kinds in (m.actuator_gaintype, m.actuator_biastype):
-            kinds[lacking] = 0
+    """Take out of MuJoCo's model the actuators whose controls we lack."""
+    gone = [a for a, u in enumerate(m.actuator_ctrladr) if m.actuator_ctrlnum[a] and lacking[u]]
+    m.actuator_gainprm[gone], m.actuator_biasprm[gone] = 0.0, 0.0
+    for kinds in (m.actuator_gaintype, m.actuator_biastype):
+        kinds[gone] = 0
 
 
 def joint_errors(m: Any, ours: Array, theirs: Array) -> Array:

@@ -54,6 +54,7 @@ def test_kinds_of_forces_are_told_and_no_others(tmp_path: Path) -> None:
         "physics that is not used",
         "restitution",
         "static frictions that differ from dynamic ones, which count",
+        "swing limits of ball joints",
     }
     assert found.keys() == {*CHANGING_MOTION} - unseen - of_followers - elsewhere
     assert found.items() <= robot.report().items()

@@ -33,6 +33,7 @@ CHANGING_MOTION = (
     "springs of tendons that yield",
     "springs that yield",
     "static frictions that differ from dynamic ones, which count",
+    "swing limits of ball joints",
     TWO_FRICTIONS,
     TOUCHING_LEFT_OUT,
     TOUCHING_AS_MESHES,
