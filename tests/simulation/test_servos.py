@@ -30,6 +30,8 @@ CASES = {
     'forcerange="-5 5"/>',
     "feedforward": '<pid name="x" joint="turn" input="pos ff" kp="3" kv="2"/>',
     "force alone": '<pid name="x" tendon="both" input="ff" kp="3" kv="2" ffrange="-.5 .2" gear="-1.5"/>',
+    "kept states": '<general name="x" joint="turn" gaintype="pid" dyntype="pid" gainprm="9" dynprm="0 2" biastype="affine" '
+    'biasprm="0 -3 -1" input="pos" actrange="-.05 .03"/>',
     "early": '<general name="x" joint="turn" gaintype="pid" dyntype="pid" gainprm="9" dynprm="0 0" biastype="affine" '
     'biasprm="0 -3 -1" input="pos" actearly="true"/>',
     "around a circle": '<pid name="x" joint="ball" kp="1" ki=".4" kv=".1" slewmax="4" gear="0.6 0.8 0"/>',
@@ -56,6 +58,16 @@ CASES = {
     "all": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" input="pos vel ff voltage" '
     'controller="3 2 .1 5 .02 2.5" inductance="0.01" thermal="2 .3 0 .04 20 25" saturation="1 0 50" cogging=".1 6 .3"/>',
 }
+DELAYED = {
+    how: f'<position name="x" joint="turn" kp="5" kv="1" delay="{time}" nsample="{n}" interp="{how.strip()}" ctrlrange="-1 1"/>'
+    for how, time, n in (
+        ("zoh", 0.006, 3),
+        ("linear", 0.0115, 8),
+        ("cubic", 0.0093, 12),
+        ("zoh ", 0.0005, 4),
+        ("linear ", 0.1, 5),
+    )
+} | {"filtered": '<general name="x" joint="turn" dyntype="filter" dynprm=".03" gainprm="3" delay=".005" nsample="9"/>'}
 BRISTLES = {
     "bristles": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" lugre="100 1 .1 .2 .05"/>',
     "bristles and all": CASES["all"].replace("/>", ' lugre="300 2 .1 .2 .05"/>'),
@@ -63,7 +75,7 @@ BRISTLES = {
 
 
 def pair(case: str, integrator: str = "RK4") -> tuple[fw.Robot, Any]:
-    text = MODEL.format(integrator=integrator, actuators=ORDINARY + (CASES | BRISTLES)[case])
+    text = MODEL.format(integrator=integrator, actuators=ORDINARY + (CASES | BRISTLES | DELAYED)[case])
     return fw.load(text), mujoco.MjModel.from_xml_string(text)
 
 
@@ -108,6 +120,34 @@ def test_forces_are_those_of_mujoco_at_any_state(case: str) -> None:
         mujoco.mj_step(model, data)
         np.testing.assert_allclose(sim.activation, data.act, atol=1e-11)
     assert seen > 0.01
+
+
+@pytest.mark.parametrize("case", DELAYED)
+def test_delayed_controls_are_those_of_mujoco(case: str, tmp_path: Any) -> None:
+    """Sensors tell the drives' forces in RK4 steps that do not move much: what is read within a step is that of its beginning
+    here, and that of its stages in MuJoCo."""
+    sensor = '<sensor><actuatorfrc actuator="x"/></sensor></mujoco>'
+    text = MODEL.format(integrator="RK4", actuators=ORDINARY + DELAYED[case]).replace("</mujoco>", sensor)
+    model, robot = mujoco.MjModel.from_xml_string(text), fw.load(text)
+    assert robot.report().keys() <= {"sites"}
+    data, order, rng = mujoco.MjData(model), fw.MujocoOrder(robot, model), np.random.default_rng(8)
+    sim = fw.Simulation(robot, 0.002, "rk4")
+    fleet = fw.Simulation(robot, 0.002, "rk4", q=np.tile(sim.q, (2, 1)))
+    for _ in range(40):
+        data.ctrl[:] = rng.normal(0.0, 1.0, model.nu)
+        data.qpos[:], data.qvel[:] = order.state(sim.q, sim.v)
+        data.act[:] = sim.activation
+        control = order.control(data.ctrl)
+        sim.step(control=control)
+        fleet.step(control=control)
+        mujoco.mj_step(model, data)
+        np.testing.assert_allclose(sim.sensors(), data.sensordata, atol=1e-11)
+        np.testing.assert_array_equal(fleet.q[1], sim.q)
+    fw.read(text).save(tmp_path / "saved.xml")
+    assert fw.load(tmp_path / "saved.xml").actuators == robot.actuators
+    sim.reset()
+    sim.step(control=np.ones(2))
+    assert sim.sensors()[0] == 0.0 or case == "filtered"
 
 
 @pytest.mark.parametrize("case", ["integral", "orientation", "quaternion", "integrated orientation", "bristles and all"])
@@ -182,6 +222,8 @@ VOLTAGE = fw.Servo((fw.DriveInput.VOLTAGE,))
         ({"joint": "j", "servo": fw.Servo(ranges=((0.0, 1.0),))}, "2 inputs and 1 ranges"),
         ({"joint": "j", "servo": fw.Servo(inputs=(fw.DriveInput.FORCE,), integral=1.0)}, "no position among its inputs"),
         ({"joint": "j", "servo": fw.Servo(inputs=(fw.DriveInput.VELOCITY, fw.DriveInput.POSITION))}, "in the order"),
+        ({"joint": "j", "servo": fw.Servo(), "delay": fw.ControlDelay(0.1, 2)}, "takes one control"),
+        ({"joint": "j", "delay": fw.ControlDelay(0.1, 0)}, "one sample or more"),
         ({"joint": "j", "servo": fw.Servo(integral=-1.0)}, "must not be negative"),
         ({"joint": "j", "servo": fw.Servo(), "slopes": (1.0, 0.0)}, "neither an activation"),
     ],
@@ -195,8 +237,6 @@ def test_actuators_that_make_no_sense_are_refused(fields: dict[str, Any], proble
 @pytest.mark.parametrize(
     ("actuator", "kind"),
     [
-        ('<general joint="turn" gaintype="pid" dyntype="pid" gainprm="2" biastype="affine" biasprm="0 -3 -1" actrange="-1 1" '
-         'input="pos"/>', "pid with an actrange"),
         ('<dcmotor joint="turn" resistance="2" motorconst=".4" input="vel" controller="0 0 1 3 0 0"/>', "slewmax of no"),
     ],
 )  # fmt: skip

@@ -220,6 +220,8 @@ def require_transmissions(d: Description) -> None:
 def _servo_problem(a: Actuator) -> str:
     """Describe the fault of an actuator's servo or motor, and its remedy; the text is empty where there is none."""
     servo, motor = a.servo, a.motor
+    if a.delay is not None and not (a.delay.samples >= 1 and 0.0 < a.delay.time < math.inf and len(a.controls) == 1):
+        return f"delay {tuple(a.delay)}: it takes one control, a positive time, and one sample or more; correct it"
     if a.orientation is not None and (a.at is None or a.at.reference is None or servo is not None):
         return "an orientation servo acts at a frame with a reference; give it at=FrameForce(...), and no other servo"
     if motor is not None and servo is None:

@@ -36,6 +36,7 @@ class Servo:
     integral_limit: float = math.inf  # beyond which z does not grow
     rate: float = math.inf  # greatest rate of the first input
     early: bool = False  # whether the force is that of z after the step
+    states: Range = UNBOUNDED  # that its states are kept in, without a motor
 
     def bounds(self, k: int) -> Range:
         """Return the least and greatest value of an input."""

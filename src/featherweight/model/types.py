@@ -392,6 +392,25 @@ class Muscle:
     at_rest: Muscle | None = None  # whose passive force it has, if that has other numbers
 
 
+class SampleInterpolation(StrEnum):
+    """Ways to read between samples, by MJCF's words."""
+
+    HOLD = "zoh"  # the sample before
+    LINEAR = "linear"
+    CUBIC = "cubic"  # Catmull and Rom's spline
+
+
+class ControlDelay(NamedTuple):
+    """A control acts as it was so long before, read from as many samples as are kept, one of each step's beginning.
+
+    They are zero at first. What is less than a step is one step.
+    """
+
+    time: float  # [s]
+    samples: int
+    interpolation: SampleInterpolation = SampleInterpolation.HOLD
+
+
 class Axes(StrEnum):
     """Axes of a force or a torque: those of its frame, of its reference, or of the world."""
 
@@ -447,6 +466,7 @@ class Actuator:
     servo: Servo | None = None
     motor: DCMotor | None = None
     orientation: OrientationServo | None = None
+    delay: ControlDelay | None = None  # of its control
 
     @property
     def controls(self) -> Mapping[str, Range]:
@@ -636,14 +656,6 @@ class ContactReduction(StrEnum):
     NETFORCE = "netforce"  # one with the wrench of all, in the axes of the world
 
 
-class SensorInterpolation(StrEnum):
-    """Readings between the samples of a sensor, by MJCF's words."""
-
-    HOLD = "zoh"  # the sample before
-    LINEAR = "linear"
-    CUBIC = "cubic"  # Catmull and Rom's spline
-
-
 class SensorSampling(NamedTuple):
     """Samples of a sensor, of which its readings are made: each reading is that of `delay` [s] before.
 
@@ -655,7 +667,7 @@ class SensorSampling(NamedTuple):
     delay: float = 0.0
     period: float = 0.0
     phase: float = 0.0
-    interpolation: SensorInterpolation = SensorInterpolation.HOLD
+    interpolation: SampleInterpolation = SampleInterpolation.HOLD
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,12 +186,12 @@ def held_states(a: Actuator, step: float) -> list[tuple[float, float, float]]:
     """Return least and greatest value of each state of a servo or motor, and the time by which its rate moves it in a step."""
     found = []
     for kind in states_of(a):
-        limit, time = inf, step
+        (low, high), time = a.servo.states if a.servo and a.motor is None else UNBOUNDED, step
         if kind == INTEGRAL and a.motor is not None and a.servo is not None:
-            limit = a.servo.integral_limit
+            low, high = -a.servo.integral_limit, a.servo.integral_limit
         if kind == CURRENT and a.motor is not None:
             time = _lag(a.motor, step)
-        found.append((-limit, limit, time))
+        found.append((low, high, time))
     return found
 
 

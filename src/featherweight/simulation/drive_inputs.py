@@ -35,6 +35,7 @@ from .controllers import (
     whole_turns,
     write_controllers,
 )
+from .sensor_history import ROUNDING, read_samples
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -69,6 +70,15 @@ class Curves(NamedTuple):
     values: Matrix
 
 
+class Delays(NamedTuple):
+    """Controls that act later, or none: sums of those of steps before, the last one first, which are states behind others."""
+
+    control: Integers  # (k,) its place
+    first: Integers  # (k,) the place of the first state
+    samples: Integers  # (k,)
+    weights: Matrix  # (k, greatest number)
+
+
 class DriveLaws(NamedTuple):
     """Laws of drives, and the rows and coordinates that they act on."""
 
@@ -76,6 +86,7 @@ class DriveLaws(NamedTuple):
     activations: Activations
     curves: Curves
     controllers: Controllers
+    delays: Delays
     row: Integers  # (drives,)
     at: Integers  # (drives,)
 
@@ -122,7 +133,29 @@ def laws_of(actuators: Sequence[Actuator], gears: Array, row: Array, at: Array, 
         np.array([x[1] for x in curved], np.int64),
         np.array([x[2] for x in curved], float).reshape(-1, 13),
     )
-    return DriveLaws(np.array(place, np.int64), activations, curves, controllers_of(actuators, step), row, at)
+    delays = delays_of(actuators, len(states), step)
+    return DriveLaws(np.array(place, np.int64), activations, curves, controllers_of(actuators, step), delays, row, at)
+
+
+def delays_of(actuators: Sequence[Actuator], states: int, step: float) -> Delays:
+    """Return the delays of controls for a step [s], whose states come behind so many others."""
+    found: list[tuple[int, int, int, list[float]]] = []
+    control = 0
+    for a in actuators:
+        if a.delay is not None:
+            n = a.delay.samples
+            times = -step * np.arange(n, 0, -1.0)[None]
+            read = read_samples(times, np.eye(n)[None], -a.delay.time, a.delay.interpolation, ROUNDING * step)[0]
+            found.append((control, states, n, read[::-1].tolist()))
+            states += n
+        control += len(a.controls)
+    most = max((n for _, _, n, _ in found), default=0)
+    return Delays(
+        np.array([x[0] for x in found], np.int64),
+        np.array([x[1] for x in found], np.int64),
+        np.array([x[2] for x in found], np.int64),
+        np.array([[*x[3], *[0.0] * (most - x[2])] for x in found], float).reshape(len(found), most),
+    )
 
 
 def _numbers(x: Activation, a: Actuator, step: float, first: bool) -> tuple[float, ...]:
@@ -142,9 +175,14 @@ def _curve(a: Actuator, gear: float) -> tuple[float, ...]:
 
 
 def write_drive_inputs(laws: DriveLaws, now: DrivesNow) -> None:
-    """Write what the linear laws of drives take, by the controls, and the rates of activations."""
+    """Write what the linear laws of drives take, by the controls, and the rates of activations; delayed controls change."""
     x, y = laws.activations, laws.curves
-    control, act, inputs = now.control, now.act, now.inputs
+    control, act, inputs, d = now.control, now.act, now.inputs, laws.delays
+    for i in range(len(d.control)):
+        total = 0.0
+        for n in range(d.samples[i]):
+            total += d.weights[i, n] * act[d.first[i] + n]
+        control[d.control[i]] = total
     for k in range(len(inputs)):
         inputs[k] = control[laws.control[k]] if laws.control[k] >= 0 else 0.0
     for j in range(len(x.drive)):
@@ -187,6 +225,16 @@ def next_activation(x: Activations, j: int, a: float, rate: float) -> float:
     """Return the activation after a step with this rate at its beginning."""
     following = a + x.values[j, 7] * rate
     return min(max(following, x.values[j, 3]), x.values[j, 4])  # type: ignore[no-any-return]
+
+
+def shift_delayed(laws: DriveLaws, before: Vector, control: Vector, act: Vector) -> None:
+    """Write the states of delays after a step with these controls."""
+    d = laws.delays
+    for i in range(len(d.control)):
+        first = d.first[i]
+        for n in range(d.samples[i] - 1, 0, -1):
+            act[first + n] = before[first + n - 1]
+        act[first] = control[d.control[i]]
 
 
 def reanchor(laws: DriveLaws, act: Vector, coordinates: Vector) -> None:

@@ -168,10 +168,10 @@ class Fleet:
                 taken=np.zeros(robots, np.int64), status=np.zeros(robots, np.int64), plan=np.ones(2, np.int64), kept_q=none,
                 kept_v=none, last_row=zeros(len(contacts.rows.joint)), report=zeros(7),
                 inexact=np.zeros(robots, np.int64), opened=zeros(), deepest=np.full(robots, model.deepest_start),
-                act=zeros(model.forces.na),
+                act=zeros(model.forces.states),
                 before_q=np.full((robots if self._remembers else 0, q.shape[1]), np.nan),
                 before_v=np.full((robots if self._remembers else 0, v.shape[1]), np.nan),
-                before_act=np.zeros((robots if self._remembers else 0, model.forces.na)),
+                before_act=np.zeros((robots if self._remembers else 0, model.forces.states)),
             ),
             FleetInputs(zeros(1, v.shape[1]), zeros(1, model.forces.nu), zeros(1, bodies, 6), np.zeros(2, bool)),
             FleetContacts(
@@ -260,8 +260,8 @@ class Fleet:
 
     @property
     def activation(self) -> Array:
-        """Activations of drives (robots, na)."""
-        return self._home.states.act
+        """Activations of drives (robots, na); behind them lie states of delays."""
+        return self._home.states.act[:, : self.model.forces.na]
 
     @property
     def v(self) -> Array:
@@ -310,7 +310,7 @@ class Fleet:
         return states.before_q, states.before_v
 
     def activation_before_last_step(self) -> Array:
-        """Return activations of drives (robots, na) before the last step."""
+        """Return activations of drives and states of delays (robots, states) before the last step."""
         return self._home.states.before_act
 
     def last_inputs(self) -> Inputs:

@@ -333,7 +333,7 @@ class ForcesAtJoints:
     def plain(self) -> bool:
         """Whether forces are those of joints with coordinates of their own, by linear laws: others have no derivatives."""
         curved = len(self.laws.curves.drive) or len(self.laws.controllers.drive)
-        return self.lengths is None and not self.na and not curved and not self.sticky
+        return self.lengths is None and not self.states and not curved and not self.sticky
 
     @property
     def sticky(self) -> list[int]:
@@ -344,6 +344,11 @@ class ForcesAtJoints:
     def na(self) -> int:
         """Number of activations."""
         return len(self.laws.activations.drive)
+
+    @property
+    def states(self) -> int:
+        """Number of activations, and of states of delays."""
+        return self.na + int(self.laws.delays.samples.sum())
 
     def moved_by(self, rows: Sequence[int]) -> dict[int, list[int]]:
         """For each of some rows of lengths the velocities that may change it."""
@@ -552,7 +557,7 @@ class ForcesAtJoints:
         if self.plain:
             return control
         inputs = np.zeros((len(control), len(self.parts)))
-        u, a, x, rates = (np.ascontiguousarray(y, np.float64) for y in (control, activation, x, rates))
+        u, a, x, rates = (np.array(y, np.float64, order="C") for y in (control, activation, x, rates))
         write_inputs_of_many(self.laws, u, a, x, rates, inputs, np.zeros(a.shape))
         return inputs
 
@@ -563,7 +568,7 @@ class ForcesAtJoints:
         (robots, 9, drives); activations are zero unless given."""
         S, batch = self.map(q), q.shape[:-1]
         rates = v if S is None else ordered_sum(S * v[..., None, :])
-        act = np.zeros((*batch, self.na)) if activation is None else activation
+        act = np.zeros((*batch, self.states)) if activation is None else activation
         q = self.all_coordinates(q)
         given = (q, rates, control, act)
         if any(x.shape[:-1] != batch for x in given):

@@ -73,7 +73,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
     """Return the stages of a robot, with room for so many contacts, and inertias of its own or without; no functions yet."""
     robot = model.robot
     forces = model.forces
-    nq, nv, nu, rows, na = robot.nq, robot.nv, forces.nu, forces.rows, forces.na
+    nq, nv, nu, rows, na = robot.nq, robot.nv, forces.nu, forces.rows, forces.states
     lengths = forces.lengths.table.lengths if forces.lengths else no_lengths(nv)
     count = len(lengths.at)
     base = np.array(model.moving.armature if inertias or model.driven or model.bent else ())
@@ -81,7 +81,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
     return RobotStages(
         numbers=_numbers(model, contacts),
         state=StateAndInputs.of_sizes(np.array(robot.neutral()), nv, nu, len(robot.bodies), na),
-        point=StagePoint.of_sizes(nq, nv, rows, count, len(forces.parts), na, _joint_map(forces)),
+        point=StagePoint.of_sizes(nq, nv, rows, count, (nu, len(forces.parts), na), _joint_map(forces)),
         step=StepArrays.of_sizes(nq, nv, na),
         rounds=RungeKuttaArrays.of_sizes(nv, na),
         midpoint=MidpointArrays.of_sizes(nq + count, nv),
@@ -214,8 +214,8 @@ def _numbers(model: StepModel, contacts: ContactStage) -> RobotNumbers:
 
 def _laws(forces: ForcesAtJoints) -> DriveLaws:
     x = forces.laws
-    activations, curves, controllers = (_copies(y) for y in (x.activations, x.curves, x.controllers))
-    return DriveLaws(x.control.copy(), activations, curves, controllers, x.row.copy(), x.at.copy())
+    activations, curves, controllers, delays = (_copies(y) for y in (x.activations, x.curves, x.controllers, x.delays))
+    return DriveLaws(x.control.copy(), activations, curves, controllers, delays, x.row.copy(), x.at.copy())
 
 
 def _joint_map(forces: ForcesAtJoints) -> Array:

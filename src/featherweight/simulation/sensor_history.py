@@ -14,7 +14,7 @@ import numpy as np
 
 from ..model.model import ModelSensor
 from ..model.model_sensors import OF_LAST_STEP
-from ..model.types import SensorInterpolation, SensorSampling
+from ..model.types import SampleInterpolation, SensorSampling
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ROUNDING = 1e-6  # of a step: what two times may differ by that are the same
@@ -65,32 +65,35 @@ class SampledSensor:
         return np.where((self.of_step & self.has_held)[:, None], self.held, now)
 
     def _at(self, time: float) -> Array:
-        """Return values (robots, dim) at a time, beyond all samples that of the nearest."""
-        times, n, robots = self.times, self.times.shape[1], np.arange(len(self.times))
-        after = (times < time - self.same).sum(axis=1)  # the first sample that is not before
-        high, low = np.minimum(after, n - 1), np.maximum(after - 1, 0)
-        exact = (after == n) | (after == 0) | (times[robots, high] <= time + self.same)
-        end, start = self.values[robots, high], self.values[robots, low]
-        how = self.sampling.interpolation
-        if how is SensorInterpolation.HOLD:
-            return np.asarray(np.where(exact[:, None], end, start))
-        span = np.where(exact, 1.0, times[robots, high] - times[robots, low])[:, None]
-        x = (time - times[robots, low])[:, None] / span
-        if how is SensorInterpolation.LINEAR:
-            return np.asarray(np.where(exact[:, None], end, start + x * (end - start)))
-        before, beyond = np.maximum(low - 1, 0), np.minimum(high + 1, n - 1)
-        slopes = [
-            np.where(there[:, None], (self.values[robots, b] - self.values[robots, a]) / self._span(a, b), 0.0)
-            for a, b, there in ((before, high, low > 0), (low, beyond, high < n - 1))
-        ]
-        cubes = (2.0 * x - 3.0) * x * x, x * (x - 1.0) ** 2, x * x * (x - 1.0)
-        between = start + cubes[0] * (start - end) + span * (cubes[1] * slopes[0] + cubes[2] * slopes[1])
-        return np.asarray(np.where(exact[:, None], end, between))
+        return read_samples(self.times, self.values, time, self.sampling.interpolation, self.same)
 
-    def _span(self, a: Array, b: Array) -> Array:
-        """Return the times (robots, 1) between samples, 1 where they are the same."""
-        robots = np.arange(len(self.times))
-        return np.asarray(np.where(a == b, 1.0, self.times[robots, b] - self.times[robots, a])[:, None])
+
+def read_samples(times: Array, values: Array, time: float, how: SampleInterpolation, same: float) -> Array:
+    """Return values (robots, dim) at a time of samples at times (robots, n), beyond all samples that of the nearest; times are
+    equal that differ by `same`."""
+    n, robots = times.shape[1], np.arange(len(times))
+
+    def span_of(a: Array, b: Array) -> Array:
+        return np.asarray(np.where(a == b, 1.0, times[robots, b] - times[robots, a])[:, None])
+
+    after = (times < time - same).sum(axis=1)  # the first sample that is not before
+    high, low = np.minimum(after, n - 1), np.maximum(after - 1, 0)
+    exact = (after == n) | (after == 0) | (times[robots, high] <= time + same)
+    end, start = values[robots, high], values[robots, low]
+    if how is SampleInterpolation.HOLD:
+        return np.asarray(np.where(exact[:, None], end, start))
+    span = np.where(exact, 1.0, times[robots, high] - times[robots, low])[:, None]
+    x = (time - times[robots, low])[:, None] / span
+    if how is SampleInterpolation.LINEAR:
+        return np.asarray(np.where(exact[:, None], end, start + x * (end - start)))
+    before, beyond = np.maximum(low - 1, 0), np.minimum(high + 1, n - 1)
+    slopes = [
+        np.where(there[:, None], (values[robots, b] - values[robots, a]) / span_of(a, b), 0.0)
+        for a, b, there in ((before, high, low > 0), (low, beyond, high < n - 1))
+    ]
+    cubes = (2.0 * x - 3.0) * x * x, x * (x - 1.0) ** 2, x * x * (x - 1.0)
+    between = start + cubes[0] * (start - end) + span * (cubes[1] * slopes[0] + cubes[2] * slopes[1])
+    return np.asarray(np.where(exact[:, None], end, between))
 
 
 class SensorHistory:

@@ -33,7 +33,7 @@ from ..model.tree import FLOATING, SPHERICAL
 from ..robot.tendons.lengths import write_lengths
 from .controllers import DrivesNow
 from .drag import add_drag
-from .drive_inputs import next_activation, reanchor, write_drive_inputs
+from .drive_inputs import next_activation, reanchor, shift_delayed, write_drive_inputs
 from .forces import (
     ForcesAtJoints,
     Numbers,
@@ -178,7 +178,8 @@ def write_rows(s: RobotStages) -> None:
 def write_inputs(s: RobotStages) -> None:
     """Write what drives make of the controls, and rates of activations, with velocities of rows as they are there."""
     p = s.point
-    now = DrivesNow(s.state.control, p.act, p.coordinates, p.row_velocity, p.inputs, p.act_rate)
+    copy(s.state.control, p.control)
+    now = DrivesNow(p.control, p.act, p.coordinates, p.row_velocity, p.inputs, p.act_rate)
     write_drive_inputs(s.joints.laws, now)
 
 
@@ -400,8 +401,9 @@ def integrate_smoothly(s: RobotStages) -> int:
 def write_next_activations(s: RobotStages) -> None:
     """Write the activations after the step, with the rates that are there."""
     p = s.point
-    for j in range(len(p.act)):
+    for j in range(len(s.joints.laws.activations.drive)):
         s.step.act[j] = next_activation(s.joints.laws.activations, j, s.state.act[j], p.act_rate[j])
+    shift_delayed(s.joints.laws, s.state.act, s.state.control, s.step.act)
     reanchor(s.joints.laws, s.step.act, p.coordinates)
 
 

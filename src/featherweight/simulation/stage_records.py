@@ -76,16 +76,18 @@ class StagePoint(NamedTuple):
     carried: Vector  # (nv,) forces of all joints as forces of independent ones
     increment: Vector  # (nv,) from q to x
     coordinates: Vector  # (nq + lengths,) x, and lengths there
+    control: Vector  # (nu,) as delays make it
     inputs: Vector  # (drives,) controls, or what activations, muscles and servos make of them
     act: Vector  # (na,) activations
     act_rate: Vector  # (na,)
 
     @classmethod
-    def of_sizes(cls, nq: int, nv: int, rows: int, lengths: int, drives: int, na: int, S: Matrix) -> StagePoint:
+    def of_sizes(cls, nq: int, nv: int, rows: int, lengths: int, drives: tuple[int, int, int], S: Matrix) -> StagePoint:
         """Return a point of zeros."""
         a, b, c, d, e, f = (np.zeros(nv) for _ in range(6))
         x = np.zeros(nq + lengths)
-        of_drives = np.zeros(drives), np.zeros(na), np.zeros(na)
+        (nu, count, na) = drives
+        of_drives = np.zeros(nu), np.zeros(count), np.zeros(na), np.zeros(na)
         return cls(x[:nq], a, b, c, d, S, np.zeros(rows), np.zeros(rows), e, f, x, *of_drives)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...contact_rules import Softness
 from ...servos import UNBOUNDED
-from ...types import NO_POLY, Actuator, Coupling, ModelError, as_vector
+from ...types import NO_POLY, Actuator, ControlDelay, Coupling, ModelError, SampleInterpolation, as_vector
 from ..unsupported import Unsupported
 from ..xml import Names
 from .levers import Lever, Tendons, poly_of
@@ -201,6 +201,9 @@ class MujocoForces:
             )
             if servo:
                 actuators[a] = replace(actuators[a], **servo)
+            if delay := float(self._of_actuators("actuator_delay")[a]):
+                samples, how = (int(x) for x in model.actuator_history[a])
+                actuators[a] = replace(actuators[a], delay=ControlDelay(delay, samples, tuple(SampleInterpolation)[how]))
         return actuators
 
     def _obstacle(self, a: int) -> str:
@@ -224,14 +227,12 @@ class MujocoForces:
         gain, bias = self._curves(a)
         if (gain, bias) not in ALIKE and {gain, bias} & {"muscle", *SERVOS}:
             return f"{gain} gain and {bias} bias"
-        if gain == "pid" and model.actuator_actlimited[a]:
-            return "pid with an actrange"
         lever = self._lever(a)
         if gain in SERVOS and lever is not None and lever.offset != 0.0:
             return f"{gain} on a tendon whose length has a constant part"
         if gain == "dcmotor" and model.actuator_dynprm[a, 7] > 0.0 and not model.actuator_ctrlspec[a] & 1:
             return "dcmotor with a slewmax of no position"
-        return "delayed" if np.any(getattr(model, "actuator_delay", np.zeros(a + 1))[a]) else ""
+        return ""
 
     def _curves(self, a: int) -> tuple[str, str]:
         """The words of the gain and of the bias."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement
 
-from ...types import WORLD, ContactReduction, Contents, Sensed, SensedKind, Sensor, SensorInterpolation, SensorKind
+from ...types import WORLD, ContactReduction, Contents, SampleInterpolation, Sensed, SensedKind, Sensor, SensorKind
 from ..urdf.numbers_written import written
 from .geom_elements import HALVES
 from .losses import Losses
@@ -98,7 +98,7 @@ def _choices(s: Sensor) -> dict[str, str]:
         given["reduce"] = str(s.reduction)
     if s.sampling is not None:
         given["nsample"] = str(s.sampling.samples)
-        if s.sampling.interpolation is not SensorInterpolation.HOLD:
+        if s.sampling.interpolation is not SampleInterpolation.HOLD:
             given["interp"] = str(s.sampling.interpolation)
         if s.sampling.delay:
             given["delay"] = written(s.sampling.delay)

@@ -13,11 +13,11 @@ from ...model_sensors import FIELDS, SIZES
 from ...types import (
     ContactReduction,
     JointType,
+    SampleInterpolation,
     Sensed,
     SensedKind,
     Sensor,
     SensorField,
-    SensorInterpolation,
     SensorKind,
     SensorSampling,
     SensorZone,
@@ -41,7 +41,7 @@ LIMITS = (K.JOINTLIMITPOS, K.JOINTLIMITVEL, K.JOINTLIMITFRC)
 OF_ACTUATORS = (K.ACTUATORPOS, K.ACTUATORVEL, K.ACTUATORFRC)
 OF_ACTING_TENDONS = (K.TENDONACTUATORFRC, K.TENDONLIMITPOS, K.TENDONLIMITVEL, K.TENDONLIMITFRC)
 SENSORS = "sensors"  # that are not computed, in a report
-REDUCTIONS, INTERPOLATIONS = tuple(ContactReduction), tuple(SensorInterpolation)  # in the order of MuJoCo's numbers
+REDUCTIONS, INTERPOLATIONS = tuple(ContactReduction), tuple(SampleInterpolation)  # in the order of MuJoCo's numbers
 
 
 def word(mujoco: Any, kind: int) -> str:

@@ -39,7 +39,8 @@ def read_servo(model: Any, a: int, kind: str, clipped: bool) -> dict[str, Any]:
     if kind == "pid":
         dynamic = dynamic if int(model.actuator_actnum[a]) else [0.0, 0.0]
         gains = -bias[1] + 0.0, -bias[2] + 0.0, gain[0], dynamic[0] or math.inf, dynamic[1] or math.inf
-        return LINEAR | {"servo": Servo(inputs, bounds, *gains, early)}
+        states = as_range(model.actuator_actrange[a], model.actuator_actlimited[a])
+        return LINEAR | {"servo": Servo(inputs, bounds, *gains, early, states)}
     R, K, warming, reference, kp, ki, kd, voltage = gain[:8]
     T, rate, resistance, capacitance, ambient, stiffness, damping, slew, limit = dynamic[:9]
     amplitude, poles, phase, coulomb, static, stribeck = bias[:6]

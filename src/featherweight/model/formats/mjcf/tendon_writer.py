@@ -143,6 +143,10 @@ class DriveElements:
             if x.early:
                 element.set("actearly", "true")
             self._bound(element, "actrange", x.range, "actuators", a.name)
+        if delay := a.delay:
+            element.set("delay", written(delay.time))
+            element.set("nsample", str(delay.samples))
+            element.set("interp", str(delay.interpolation))
         self._bound(element, "ctrlrange", a.control, "actuators", a.name)
         self._bound(element, "forcerange", a.force, "actuators", a.name)
         return True
@@ -185,6 +189,7 @@ class DriveElements:
         else:
             servo = a.servo or Servo()
             given = servo_attributes(servo, a.motor)
+            self._bound(element, "actrange", servo.states, "actuators", a.name)
             keys = ["ctrlrange"] * 4 if a.motor else [RANGES[x] for x in servo.inputs]
             if a.motor and len({*servo.ranges}) > 1:
                 self.lost.add("the ranges of the inputs of the motors {}, which differ", a.name)

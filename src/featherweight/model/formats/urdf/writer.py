@@ -84,7 +84,7 @@ def _lost(d: Contents) -> Iterator[str]:
 
 def is_plain(a: Actuator) -> bool:
     """Whether a drive acts on a joint by a linear law."""
-    return a.joint is not None and not (a.at or a.activation or a.muscle or a.servo or any(a.slopes))
+    return a.joint is not None and not (a.at or a.activation or a.muscle or a.servo or a.delay or any(a.slopes))
 
 
 def robot_element_of(d: Contents, folder: Path) -> Element:
