@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from .engine.function import CompiledFunction
 from .engine.operations import Operations
 from .engine.trace import Arithmetic, evaluate
-from .model import generators
 from .model.builder import describe
 from .model.contact_rules import ContactPair
 from .model.description import Description
@@ -68,6 +67,7 @@ from .version import __version__
 if TYPE_CHECKING:
     from . import identification, robots, se3
     from .exporting.library import export
+    from .model import generators
     from .robot.closed import ClosedRobot
     from .robot.inverse_kinematics.inverse_kinematics import InverseKinematics
     from .robot.inverse_kinematics.tasks import CenterOfMassTask, FrameTask, PostureTask
@@ -197,8 +197,9 @@ _LATER = {
 }
 """What only some programs need, and where it is; imported when it is asked for."""
 
-_MODULES = ("casadi", "environments", "gym", "identification", "jax", "robots", "se3", "torch")
-"""Parts to import by their names."""
+_MODULES = {name: f".{name}" for name in ("casadi", "environments", "gym", "identification", "jax", "robots", "se3", "torch")}
+_MODULES["generators"] = ".model.generators"
+"""Parts to import by their names, and where they are."""
 
 _EXTRAS = {"Window": ("viser", "trimesh")}
 """Packages without which a name cannot be imported: `from featherweight import *` then leaves it out."""
@@ -214,7 +215,7 @@ register("Simulation.render", f"{__name__}.viewer", "SimulationPictures")
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f".{name}", __name__)
+        return import_module(_MODULES[name], __name__)
     if name in _LATER:
         return getattr(import_module(_LATER[name], __name__), name)
     said = f"module {__name__!r} has no attribute {name!r}"

@@ -13,7 +13,6 @@ import os
 import re
 import stat
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -116,6 +115,8 @@ def write_file(name: str, data: bytes) -> None:
         return
     temporary = None
     try:
+        import tempfile  # slow to import, and needed where something is compiled
+
         handle, temporary = tempfile.mkstemp(dir=folder, suffix=UNFINISHED)  # which only the user may read and write
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..names import missing_attribute
-from .editing import adding, attaching, cutting, joint_types, locking, mirroring, renaming
+from . import editing
 from .formats.saving import save_description
 from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, Vector
 
@@ -44,15 +44,15 @@ class Description(Contents):
         Joints that couplings let follow are held with them. Loops stay, but for those in which nothing moves any more, which
         must be closed at these positions. Raises ModelError for positions that contradict couplings or leave loops open.
         """
-        return locking.locked(self, positions)
+        return editing.locking.locked(self, positions)
 
     def subtree(self, body: str) -> Description:
         """The body with all that it carries, its frame on that of the ground. Loops and couplings that are cut are dropped."""
-        return cutting.subtree(self, body)
+        return editing.cutting.subtree(self, body)
 
     def without(self, *bodies: str) -> Description:
         """Without these bodies and all that they carry. Loops and couplings that are cut are dropped."""
-        return cutting.without(self, bodies)
+        return editing.cutting.without(self, bodies)
 
     def attached(
         self, other: Description, frame: str | None = None, placement: Pose | None = None, prefix: str = ""
@@ -65,23 +65,23 @@ class Description(Contents):
         step and the integrator are the other's where this one has none, and so is the rule where this one has no shapes that
         touch. `unused` lists those of the other that differ. Raises ModelError where both have bodies, joints, ... of one name.
         """
-        return attaching.attached(self, other, frame, placement or Pose(), prefix)
+        return editing.attaching.attached(self, other, frame, placement or Pose(), prefix)
 
     def with_loop(self, loop: Loop) -> Description:
         """With one more loop, between bodies, frames or fixed joints."""
-        return adding.with_loop(self, loop)
+        return editing.adding.with_loop(self, loop)
 
     def with_coupling(self, coupling: Coupling) -> Description:
         """With one more joint that follows others."""
-        return adding.with_coupling(self, coupling)
+        return editing.adding.with_coupling(self, coupling)
 
     def with_closure(self, closure: Closure) -> Description:
         """With one more constraint of one's own."""
-        return adding.with_closure(self, closure)
+        return editing.adding.with_closure(self, closure)
 
     def with_payload(self, on: str, inertia: Inertia) -> Description:
         """With more mass on a body, in its frame; or on the body that carries a frame, in that frame. It is added exactly."""
-        return adding.with_payload(self, on, inertia)
+        return editing.adding.with_payload(self, on, inertia)
 
     def with_joint_type(self, joint: str | Sequence[str], kind: JointType | str, axis: Vector | None = None) -> Description:
         """With a joint of another type, where it is; `axis`, in the child's frame, is the one that it has unless given.
@@ -89,16 +89,18 @@ class Description(Contents):
         Three hinges in a row with nothing on the bodies between them, whose axes meet in a point, become one spherical joint
         with the name of the first. Limits go, and couplings, closures and actuators of coordinates that are no more.
         """
-        return joint_types.with_joint_type(self, (joint,) if isinstance(joint, str) else tuple(joint), JointType(kind), axis)
+        return editing.joint_types.with_joint_type(
+            self, (joint,) if isinstance(joint, str) else tuple(joint), JointType(kind), axis
+        )
 
     def renamed(self, names: Mapping[str, str]) -> Description:
         """With other names, {old: new}, of all bodies, joints, frames, ... that have them, and of what refers to them."""
-        return renaming.renamed(self, names)
+        return editing.renaming.renamed(self, names)
 
     def mirrored(self, axis: str) -> Description:
         """The image in the plane through the ground's origin across "x", "y" or "z", with the same names: the left arm of a
         right one. Coordinates of joints that have one stay as they are; those of the others are mirrored."""
-        return mirroring.mirrored(self, axis)
+        return editing.mirroring.mirrored(self, axis)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file in the format of its suffix: .urdf, with elements of this package's own for what URDF has no words for;

@@ -56,9 +56,7 @@ class Controllers(NamedTuple):
 
     drive: Integers  # (k,) the first drive whose input each writes
     kind: Integers  # (k,)
-    inputs: (
-        IntegerMatrix  # (k, 4) places of position, velocity, force and voltage among the controls, -1 for none; or a quaternion
-    )
+    inputs: IntegerMatrix  # (k, 4) places of position, velocity, force and voltage among the controls, -1: none; a quaternion
     states: IntegerMatrix  # (k, 5) places of states among the activations, -1 for none
     bounds: Matrix  # (k, 8) least and greatest value of each input
     values: Matrix  # (k, 13) step, gear, circle; kp, kv, ki, limit of z, rate, early; or kp, kv, torque, greatest norm
