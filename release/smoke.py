@@ -208,11 +208,8 @@ def casadi(folder: Path) -> None:
 
 def unisim(folder: Path) -> None:
     """Without PyTorch, which its tensors need."""
-    conform, backend = (
-        import_module("unisim").assert_backend_conformance,
-        import_module("featherweight.unisim").FeatherweightBackend,
-    )
-    conform(backend(arm(), 2, actuators=fw.PD(10.0)))
+    backend = import_module("featherweight.unisim").FeatherweightBackend
+    import_module("unisim").assert_backend_conformance(backend(arm(), 2, actuators=fw.PD(10.0)))
 
 
 def robots(folder: Path) -> None:
