@@ -38,7 +38,7 @@ from unisim.backend.base import (
 from unisim.scene import SceneCfg
 
 from .model.model import MovingJoint
-from .model.types import JointType
+from .model.types import JointType, controls_of
 from .robot.build import load
 from .robot.mujoco_order import MujocoOrder, RobotState
 from .robot.robot import Robot
@@ -97,6 +97,8 @@ class FeatherweightBackend(unisim.SimBackend):  # type: ignore[misc]  # its type
             _ = self.order.nu  # raises ValueError where MuJoCo's ctrl has other numbers
         self._default_qpos = self.order.state(start, np.zeros(self.robot.nv)).qpos
         self._joints: tuple[MovingJoint, ...] = tuple(self.robot.model.joints)
+        if several := [a.name for a in self.simulation.forces.actuators if len(a.controls) != 1]:
+            raise NotImplementedError(f"{self.robot.name}: actuator {several[0]!r} has not one control, as UniSim's have")
         self._ctrl = np.zeros((num_envs, self.num_actuators))
         self._begun = np.zeros(num_envs)  # [s] of the simulation's time
         self._readings, self._read_at = self.simulation.sensors(), self.simulation.revision
@@ -139,7 +141,7 @@ class FeatherweightBackend(unisim.SimBackend):  # type: ignore[misc]  # its type
 
     def get_actuator_ctrl_range(self) -> Array:
         """Return least and greatest controls (num_actuators, 2)."""
-        return np.array([a.control for a in self.simulation.forces.actuators]).reshape(-1, 2)
+        return np.array([*controls_of(self.simulation.forces.actuators).values()]).reshape(-1, 2)
 
     def get_actuator_names(self) -> tuple[str, ...]:
         """Return the names of actuators, in the order of controls."""
@@ -158,8 +160,12 @@ class FeatherweightBackend(unisim.SimBackend):  # type: ignore[misc]  # its type
 
     def get_actuator_gains(self) -> tuple[Array, Array]:
         """Return stiffness and damping (num_actuators,) of position servos."""
-        actuators = self.simulation.forces.actuators
-        return np.array([a.gain for a in actuators]), np.array([0.0 - a.bias[2] for a in actuators])
+        pairs = [
+            (a.servo.stiffness, a.servo.damping) if a.servo else (a.gain, 0.0 - a.bias[2])
+            for a in self.simulation.forces.actuators
+        ]
+        gains = np.array(pairs).reshape(-1, 2)
+        return gains[:, 0].copy(), gains[:, 1].copy()
 
     def get_joint_range(self, *, names: Sequence[str] | None = None) -> Array:
         """Return limits (n, 2) [rad or m] of all joints but free ones, or of some by name; infinite without limits."""
