@@ -91,6 +91,14 @@ def test_inspect_shows_what_acts_in_joints_and_leaves_out_what_is_nowhere(
     assert "shapes that may touch 1 plane, 1 capsule" in out
 
 
+def test_inspect_tells_servos_and_the_ranges_of_their_controls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "servos.xml"
+    path.write_text("""<mujoco><worldbody><body><joint name="j"/><geom size=".1"/></body></worldbody><actuator>
+      <pid name="servo" joint="j" kp="7" posrange="-1 2" velrange="-3 4"/></actuator></mujoco>""")
+    assert cli.main(["inspect", str(path)]) == 0
+    assert "servo j 1 servo -1 … 2; -3 … 4 Force" in squeezed(capsys.readouterr().out)
+
+
 @pytest.mark.parametrize("command", [c.name for c in app.registered_commands])
 def test_help_holds_every_word_of_every_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Also in brackets, such as units."""

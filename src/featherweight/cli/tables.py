@@ -14,7 +14,7 @@ from ..engine.function import CompiledFunction
 from ..engine.traced import NODE_BUDGET
 from ..model.editing.acting import acted_on
 from ..model.model import MovingBody, MovingJoint
-from ..model.types import WORLD, JointType, Shape
+from ..model.types import WORLD, Actuator, JointType, Shape
 from ..robot.closed import ClosedRobot
 from ..robot.left_out_at_joints import sprung
 from ..robot.robot import Robot
@@ -60,14 +60,20 @@ def actuators_table(robot: Robot) -> Table | None:
             a.name,
             acted_on(a),
             f"{a.gear:.4g}",
-            f"{a.gain:.4g}",
+            _law(a),
             ", ".join(f"{b:.4g}" for b in a.bias) if any(a.bias) else "",
-            _interval(*a.control),
+            "; ".join(filter(None, (_interval(*within) for within in a.controls.values()))),
             _interval(*a.force),
         ]
         for a in robot.actuators
     ]
     return _filled(table, headings, rows)
+
+
+def _law(a: Actuator) -> str:
+    """The gain of a drive, or what takes its place."""
+    others = {"motor": a.motor, "servo": a.servo, "orientation servo": a.orientation, "muscle": a.muscle}
+    return next((name for name, x in others.items() if x is not None), f"{a.gain:.4g}")
 
 
 def bodies_table(robot: Robot) -> Table:
