@@ -111,3 +111,41 @@ def test_derivatives_are_those_of_the_answers(seed: int) -> None:
             write_answer(problem, w + e, ahead, 0, work, False)
             write_answer(problem, w - e, behind, 0, work, False)
             np.testing.assert_allclose(-(ahead - behind) / 2e-6, G[:, j], atol=1e-5 * max(1.0, np.abs(G).max()))
+
+
+def test_islands_are_solved_as_each_alone() -> None:
+    """Two problems beside each other, with the rows of their contacts, their turning and their bounds one after the other."""
+    parts = [drawn(seed, k, bounded) for seed, k, bounded in ((5, 2, 2), (11, 3, 1))]
+    alone = []
+    for problem, work in parts:
+        f = np.zeros(len(problem.b))
+        solve_compiled(problem, f, 1e-12, work)
+        alone.append(f)
+    k = [len(p.mu) for p, _ in parts]
+    t = [p.turning for p, _ in parts]
+    m = sum(len(p.b) for p, _ in parts)
+    sizes = [(3 * a, 3 * b, len(p.b) - 3 * a - 3 * b) for a, b, (p, _) in zip(k, t, parts, strict=True)]
+    places: list[Array] = [np.zeros(0, int), np.zeros(0, int)]
+    at = 0
+    for group in range(3):
+        for i in range(2):
+            places[i] = np.concatenate([places[i], np.arange(at, at + sizes[i][group])])
+            at += sizes[i][group]
+    A, b, R = np.zeros((m, m)), np.zeros(m), np.zeros(m)
+    for rows, (p, _) in zip(places, parts, strict=True):
+        A[np.ix_(rows, rows)], b[rows], R[rows] = p.A, p.b, p.R
+    mu, lower, upper = (np.concatenate(x) for x in zip(*((p.mu, p.lower, p.upper) for p, _ in parts), strict=True))
+    bounds = np.zeros(m - 3 * sum(k)), np.zeros(m - 3 * sum(k))
+    for i, (p, _) in enumerate(parts):
+        own = places[i][3 * k[i] :] - 3 * sum(k)
+        bounds[0][own], bounds[1][own] = p.lower, p.upper
+    assert len(lower) == len(upper) == len(bounds[0])
+    work = turning_work(m)
+    work.turning[: sum(k)] = np.concatenate(
+        [np.where(w.turning[:n] >= 0, w.turning[:n] + shift, -1) for (_, w), n, shift in zip(parts, k, (0, t[0]), strict=True)]
+    )
+    work.friction[: sum(k)] = np.concatenate([w.friction[:n] for (_, w), n in zip(parts, k, strict=True)])
+    f = np.zeros(m)
+    solve_compiled(Problem(A, b, mu, *bounds, R=R, cones=CONES, turning=sum(t)), f, 1e-12, work)
+    for rows, own in zip(places, alone, strict=True):
+        np.testing.assert_allclose(f[rows], own, atol=1e-10)

@@ -41,68 +41,116 @@ class TurningWork(NamedTuple):
     scaled: Vector  # (6,)
     matrix: Vector
     reciprocal: Vector
+    step: Vector  # (m,) of the rows of one island
+    island: Integers  # (m,) which island each row is in
+    rows: Integers  # (m,) of one island
+    place: Integers  # (m,) of each row among those of its island
 
 
 def turning_work(size: int) -> TurningWork:
     """Return room for so many unknowns."""
     numbers, answer, scaled = np.empty(5 * size), np.empty((DIRECTIONS, DIRECTIONS)), np.empty(DIRECTIONS)
+    island, rows, place = np.empty((3, size), np.int64)
     return TurningWork(
-        np.full(size, -1), np.zeros((size, 2)), numbers, answer, scaled, np.empty(numbers_of_equations(size)), np.empty(size)
-    )
+        np.full(size, -1), np.zeros((size, 2)), numbers, answer, scaled, np.empty(numbers_of_equations(size)), np.empty(size),
+        np.empty(size), island, rows, place,
+    )  # fmt: skip
 
 
 def solve_turning(problem: Problem, impulses: Vector, tolerance: float, work: TurningWork) -> tuple[float, int]:
-    """Change impulses to the solution; return the residual [m/s] and the number of steps."""
+    """Change impulses to the solution; return the residual [m/s] and the number of steps, of the island with the greatest: rows
+    that A does not tie to one another are solved apart."""
+    worst, most = 0.0, 0
+    for island in range(find_islands(problem, work)):
+        count = 0
+        for i in range(len(impulses)):
+            if work.island[i] == island:
+                work.rows[count], work.place[i] = i, count
+                count += 1
+        residual, steps = solve_island(problem, impulses, tolerance, work.rows[:count], work)
+        worst, most = max(worst, residual), max(most, steps)
+    return worst, most
+
+
+def find_islands(problem: Problem, work: TurningWork) -> int:
+    """Write the island of each row; return their number. The rows of a contact are in one."""
+    m, k, count, waiting, owner = len(problem.b), len(problem.mu), 0, work.rows, work.place
+    for i in range(m):
+        work.island[i], owner[i] = -1, i // 3 if i < 3 * k else -1
+    for c in range(k):
+        for l in range(3, 6 if work.turning[c] >= 0 else 3):
+            owner[row_of(c, l, k, work.turning)] = c
+    for start in range(m):
+        if work.island[start] >= 0:
+            continue
+        work.island[start], waiting[0], size, done = count, start, 1, 0
+        while done < size:
+            row = waiting[done]
+            done += 1
+            for i in range(m):
+                if work.island[i] < 0 and (problem.A[row, i] != 0.0 or (owner[row] >= 0 and owner[i] == owner[row])):
+                    work.island[i], waiting[size] = count, i
+                    size += 1
+        count += 1
+    return count
+
+
+def solve_island(problem: Problem, impulses: Vector, tolerance: float, rows: Integers, work: TurningWork) -> tuple[float, int]:
+    """Change impulses of an island to the solution; return the residual [m/s] and the number of steps."""
     m = len(impulses)
     w, f, step, change, left = (
         work.numbers[:m], work.numbers[m : 2 * m], work.numbers[2 * m : 3 * m], work.numbers[3 * m : 4 * m],
         work.numbers[4 * m : 5 * m],
     )  # fmt: skip
-    write_velocities(problem, impulses, w)
-    for i in range(m):
+    write_velocities(problem, impulses, rows, w)
+    for i in rows:
         w[i] += problem.b[i]
     residual = np.inf
     for count in range(MOST_STEPS):
-        write_answers(problem, w, f, work)
-        for i in range(m):
+        write_answers(problem, w, rows, f, work)
+        for i in rows:
             left[i] = f[i] - impulses[i]
-        write_velocities(problem, left, change)
+        write_velocities(problem, left, rows, change)
         residual = 0.0
-        for i in range(m):
+        for i in rows:
             residual = max(residual, abs(change[i]))
         if not residual > tolerance or count == MOST_STEPS - 1:
             break
-        write_equations(problem, w, left, work)
-        solve_partly_symmetric(work.matrix, m, 0, work.reciprocal, step)
-        write_velocities(problem, step, change)
-        if not slope_at(problem, (impulses, w, step, change), 0.0, f, work) < 0.0:  # rounding
-            for i in range(m):
+        write_equations(problem, w, left, rows, work)
+        solve_partly_symmetric(work.matrix, len(rows), 0, work.reciprocal, work.step)
+        for i in rows:
+            step[i] = work.step[work.place[i]]
+        write_velocities(problem, step, rows, change)
+        if not slope_at(problem, (impulses, w, step, change), 0.0, rows, f, work) < 0.0:  # rounding
+            for i in rows:
                 step[i] = left[i]
-            write_velocities(problem, step, change)
-        length = length_of_step(problem, (impulses, w, step, change), f, work)
-        for i in range(m):
+            write_velocities(problem, step, rows, change)
+        length = length_of_step(problem, (impulses, w, step, change), rows, f, work)
+        for i in rows:
             impulses[i] += length * step[i]
             w[i] += length * change[i]
-    for i in range(m):
+    for i in rows:
         impulses[i] = f[i]
     return residual, count
 
 
-def length_of_step(problem: Problem, line: tuple[Vector, Vector, Vector, Vector], f: Vector, work: TurningWork) -> float:
+def length_of_step(
+    problem: Problem, line: tuple[Vector, Vector, Vector, Vector], rows: Integers, f: Vector, work: TurningWork
+) -> float:
     """Return where along a step the convex function is least; its slope grows along it."""
-    first = slope_at(problem, line, 0.0, f, work)
-    low, high, below, above = 0.0, 1.0, first, slope_at(problem, line, 1.0, f, work)
+    first = slope_at(problem, line, 0.0, rows, f, work)
+    low, high, below, above = 0.0, 1.0, first, slope_at(problem, line, 1.0, rows, f, work)
     for _ in range(MOST_TRIALS):
         if not above < 0.0:
             break
         low, below, high = high, above, 2.0 * high
-        above = slope_at(problem, line, high, f, work)
+        above = slope_at(problem, line, high, rows, f, work)
     middle = high
     for _ in range(MOST_TRIALS):
         if not above > -SLOPE * first:
             return middle
         middle = low + (high - low) * min(max(below / (below - above), 0.05), 0.95)
-        there = slope_at(problem, line, middle, f, work)
+        there = slope_at(problem, line, middle, rows, f, work)
         if abs(there) <= -SLOPE * first:
             return middle
         if there < 0.0:
@@ -112,36 +160,38 @@ def length_of_step(problem: Problem, line: tuple[Vector, Vector, Vector, Vector]
     return middle
 
 
-def slope_at(problem: Problem, line: tuple[Vector, Vector, Vector, Vector], t: float, f: Vector, work: TurningWork) -> float:
+def slope_at(
+    problem: Problem, line: tuple[Vector, Vector, Vector, Vector], t: float, rows: Integers, f: Vector, work: TurningWork
+) -> float:
     """Return the slope of the convex function along a step, of impulses, velocities, and their changes by the step."""
     impulses, w, step, change = line
     ahead, total = work.reciprocal, 0.0
-    for i in range(len(f)):
+    for i in rows:
         ahead[i] = w[i] + t * change[i]
-    write_answers(problem, ahead[: len(f)], f, work)
-    for i in range(len(f)):
+    write_answers(problem, ahead, rows, f, work)
+    for i in rows:
         total += change[i] * (impulses[i] + t * step[i] - f[i])
     return total
 
 
-def write_velocities(problem: Problem, f: Vector, w: Vector) -> None:
-    """Write A f, without compliance."""
-    for i in range(len(f)):
-        total = -problem.R[i] * f[i]
-        row = problem.A[i]
-        for j in range(len(f)):
+def write_velocities(problem: Problem, f: Vector, rows: Integers, w: Vector) -> None:
+    """Write A f, without compliance, of the rows of an island."""
+    for i in rows:
+        total, row = -problem.R[i] * f[i], problem.A[i]
+        for j in rows:
             total += row[j] * f[j]
         w[i] = total
 
 
-def write_answers(problem: Problem, w: Vector, f: Vector, work: TurningWork) -> None:
-    """Write the impulses f(w)."""
-    k, rows = len(problem.mu), 0
-    for c in range(k):
-        rows += 3 if work.turning[c] >= 0 else 0
-        write_answer(problem, w, f, c, work, False)
-    for i in range(3 * k + rows, len(f)):
-        f[i] = min(max(-w[i] / max(problem.R[i], LEAST), problem.lower[i - 3 * k]), problem.upper[i - 3 * k])
+def write_answers(problem: Problem, w: Vector, rows: Integers, f: Vector, work: TurningWork) -> None:
+    """Write the impulses f(w) of an island."""
+    k = len(problem.mu)
+    for i in rows:
+        if i < 3 * k:
+            if i % 3 == 0:
+                write_answer(problem, w, f, int(i) // 3, work, False)
+        elif i >= 3 * (k + problem.turning):
+            f[i] = min(max(-w[i] / max(problem.R[i], LEAST), problem.lower[i - 3 * k]), problem.upper[i - 3 * k])
 
 
 def row_of(c: int, l: int, k: int, turning: Integers) -> int:
@@ -199,33 +249,34 @@ def write_answer(problem: Problem, w: Vector, f: Vector, c: int, work: TurningWo
             G[i, j] = first * friction_of(problem, c, j, work) * (both / (R + along) + push / rubbing * second)
 
 
-def write_equations(problem: Problem, w: Vector, left: Vector, work: TurningWork) -> None:
-    """Write 1 + G A, and what is left as its right side."""
-    m, k, rows, matrix = len(left), len(problem.mu), 0, work.matrix
-    stride = stride_of(m)
-    for i in range(m):
-        for j in range(stride):
-            matrix[i * stride + j] = 0.0
-    for c in range(k):
-        rows += 3 if work.turning[c] >= 0 else 0
-        count = 6 if work.turning[c] >= 0 else 3
-        write_answer(problem, w, work.reciprocal, c, work, True)
-        for i in range(count):
-            at = row_of(c, i, k, work.turning) * stride
-            for j in range(count):
-                if work.answer[i, j] != 0.0:
-                    add_row(problem, row_of(c, j, k, work.turning), work.answer[i, j], at, matrix)
-    for i in range(3 * k + rows, m):
-        f = -w[i] / max(problem.R[i], LEAST)
-        if problem.lower[i - 3 * k] < f < problem.upper[i - 3 * k]:
-            add_row(problem, i, 1.0 / max(problem.R[i], LEAST), i * stride, matrix)
-    for i in range(m):
+def write_equations(problem: Problem, w: Vector, left: Vector, rows: Integers, work: TurningWork) -> None:
+    """Write 1 + G A of an island, and what is left as its right side."""
+    n, k, matrix = len(rows), len(problem.mu), work.matrix
+    stride = stride_of(n)
+    for i in range(n * stride):
+        matrix[i] = 0.0
+    for which in rows:
+        row = int(which)
+        if row < 3 * k and row % 3 == 0:
+            c = row // 3
+            count = 6 if work.turning[c] >= 0 else 3
+            write_answer(problem, w, work.reciprocal, c, work, True)
+            for i in range(count):
+                at = work.place[row_of(c, i, k, work.turning)] * stride
+                for j in range(count):
+                    if work.answer[i, j] != 0.0:
+                        add_row(problem, row_of(c, j, k, work.turning), work.answer[i, j], at, rows, work)
+        elif row >= 3 * (k + problem.turning):
+            f = -w[row] / max(problem.R[row], LEAST)
+            if problem.lower[row - 3 * k] < f < problem.upper[row - 3 * k]:
+                add_row(problem, row, 1.0 / max(problem.R[row], LEAST), work.place[row] * stride, rows, work)
+    for i in range(n):
         matrix[i * stride + i] += 1.0
-        matrix[i * stride + m] = left[i]
+        matrix[i * stride + n] = left[rows[i]]
 
 
-def add_row(problem: Problem, row: int, factor: float, at: int, matrix: Vector) -> None:
+def add_row(problem: Problem, row: int, factor: float, at: int, rows: Integers, work: TurningWork) -> None:
     """Add a row of A without compliance, times a factor, to the one that begins at a place of the equations."""
-    for j in range(len(problem.b)):
-        matrix[at + j] += factor * problem.A[row, j]
-    matrix[at + row] -= factor * problem.R[row]
+    for j in range(len(rows)):
+        work.matrix[at + j] += factor * problem.A[row, rows[j]]
+    work.matrix[at + work.place[row]] -= factor * problem.R[row]
