@@ -140,3 +140,14 @@ def end_velocity(sim: fw.Simulation, q: Array) -> Array:
             turned = complex(*sim.q[k + 2 : k + 4]) * complex(*q[k + 2 : k + 4]).conjugate() * complex(*u[s : s + 2])
             u[s : s + 2] = turned.real, turned.imag
     return u
+
+
+def require_alike_alone(robot: fw.Robot) -> None:
+    """The first and the last robot of nine in flight, at drawn velocities, have the bits of one alone."""
+    v = np.random.default_rng(1).standard_normal((9, robot.nv))
+    many = fw.Simulation(robot, q=np.tile(robot.start(), (9, 1)), v=v, shapes=False)
+    many.run(0.1)
+    for i in (0, 8):
+        alone = fw.Simulation(robot, v=v[i], shapes=False)
+        alone.run(0.1)
+        np.testing.assert_array_equal(many.v[i], alone.v)

@@ -13,6 +13,7 @@ import featherweight as fw
 from featherweight.simulation.derivatives import StepDerivatives
 from featherweight.simulation.drag import add_drag, drag_parts
 from simulation.plain_python import ROUNDED, plain_python, steps_by
+from simulation.scenes import require_alike_alone
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -73,14 +74,7 @@ def test_drag_and_forces_of_users_add_up() -> None:
 
 
 def test_robots_of_a_fleet_are_dragged_as_one_alone() -> None:
-    robot = fw.load(swimming())
-    v = np.random.default_rng(1).standard_normal((9, robot.nv))
-    many = fw.Simulation(robot, q=np.tile(robot.start(), (9, 1)), v=v, shapes=False)
-    many.run(0.1)
-    for i in (0, 8):
-        alone = fw.Simulation(robot, v=v[i], shapes=False)
-        alone.run(0.1)
-        np.testing.assert_array_equal(many.v[i], alone.v)
+    require_alike_alone(fw.load(swimming()))
 
 
 def test_a_swimmer_swims() -> None:
@@ -258,14 +252,7 @@ def test_a_ball_is_blown_away() -> None:
 
 
 def test_robots_of_a_fleet_fly_as_one_alone() -> None:
-    robot = fw.load(flying(WIND))
-    v = np.random.default_rng(1).standard_normal((9, robot.nv))
-    many = fw.Simulation(robot, q=np.tile(robot.start(), (9, 1)), v=v, shapes=False)
-    many.run(0.1)
-    for i in (0, 8):
-        alone = fw.Simulation(robot, v=v[i], shapes=False)
-        alone.run(0.1)
-        np.testing.assert_array_equal(many.v[i], alone.v)
+    require_alike_alone(fw.load(flying(WIND)))
 
 
 def test_saved_files_and_edits_keep_ellipsoids_and_wind(tmp_path: Path) -> None:

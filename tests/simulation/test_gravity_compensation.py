@@ -11,6 +11,7 @@ import pytest
 
 import featherweight as fw
 from simulation.plain_python import ROUNDED, plain_python, steps_by
+from simulation.scenes import require_alike_alone
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -114,14 +115,7 @@ def test_forces_of_couplings_and_drives_add_up_with_it(more: str) -> None:
 
 
 def test_robots_of_a_fleet_are_carried_as_one_alone() -> None:
-    robot = fw.load(text())
-    v = np.random.default_rng(1).standard_normal((9, robot.nv))
-    many = fw.Simulation(robot, q=np.tile(robot.start(), (9, 1)), v=v, shapes=False)
-    many.run(0.1)
-    for i in (0, 8):
-        alone = fw.Simulation(robot, v=v[i], shapes=False)
-        alone.run(0.1)
-        np.testing.assert_array_equal(many.v[i], alone.v)
+    require_alike_alone(fw.load(text()))
 
 
 def test_saved_files_and_edits_keep_it(tmp_path: Path) -> None:

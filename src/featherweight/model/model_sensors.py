@@ -111,7 +111,7 @@ class _ModelSensors:
             raise ModelError(f"{self.d.source}: sensor {s.name!r}: sampling {tuple(x)}: {told}; correct sampling=")
 
     def _dimension(self, s: Sensor) -> int:
-        """How many numbers a sensor has. Raises ModelError for data that its kind does not have."""
+        """Return the number of readings of a sensor. Raises ModelError for data that its kind does not have."""
         known = FIELDS.get(s.kind, ())
         if s.on and s.on.kind is SensedKind.ACTUATOR and any(a.orientation for a in self.d.actuators if a.name == s.on.name):
             problem = f"actuator {s.on.name!r} is an orientation servo, whose sensors are not computed; put it on its joint"

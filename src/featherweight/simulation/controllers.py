@@ -24,7 +24,7 @@ import numpy as np
 from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Vector
 from ..model.servos import UNBOUNDED, DCMotor, DriveInput, Servo
 from ..model.types import Actuator
-from ..robot.tendons.wrapping import angle_of
+from ..robot.tendons.lengths import rotation_vector, turn_from
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -322,24 +322,19 @@ def write_turning(x: Controllers, c: int, at: Integers, row: Integers, now: Driv
     """
     v, k, b = x.values[c], x.drive[c], x.bounds[c]
     coordinates, rates, control, inputs = now.coordinates, now.rates, now.control, now.inputs
-    pw, px, py, pz = quaternion_of(coordinates[at[k]], coordinates[at[k + 1]], coordinates[at[k + 2]])
+    present = quaternion_of(coordinates[at[k]], coordinates[at[k + 1]], coordinates[at[k + 2]])
     if x.kind[c] == QUATERNION:
         u = x.inputs[c]
         w, a, d, e = control[u[0]], control[u[1]], control[u[2]], control[u[3]]
         w, a, d, e = min(max(w, b[0]), b[1]), min(max(a, b[0]), b[1]), min(max(d, b[0]), b[1]), min(max(e, b[0]), b[1])
         size = sqrt(w * w + a * a + d * d + e * e)
-        w, a, d, e = (w / size, a / size, d / size, e / size) if size > TINY else (1.0, 0.0, 0.0, 0.0)
+        target = (a / size, d / size, e / size, w / size) if size > TINY else (0.0, 0.0, 0.0, 1.0)
     else:
         a, d, e = inputs[k], inputs[k + 1], inputs[k + 2]
-        w, a, d, e = quaternion_of(min(max(a, b[0]), b[1]), min(max(d, b[0]), b[1]), min(max(e, b[0]), b[1]))
-    cosine = pw * w + px * a + py * d + pz * e
-    sign = 1.0 if cosine >= 0.0 else -1.0
-    ex, ey, ez = pw * a - px * w - py * e + pz * d, pw * d - py * w - pz * a + px * e, pw * e - pz * w - px * d + py * a
-    sine = sqrt(ex * ex + ey * ey + ez * ez)
-    scale = sign * v[3] * (2.0 * angle_of(sine, sign * cosine) / sine if sine > TINY else 2.0)
-    inputs[k] = scale * ex + v[5] - v[4] * rates[row[k]]
-    inputs[k + 1] = scale * ey + v[5] - v[4] * rates[row[k + 1]]
-    inputs[k + 2] = scale * ez + v[5] - v[4] * rates[row[k + 2]]
+        target = quaternion_of(min(max(a, b[0]), b[1]), min(max(d, b[0]), b[1]), min(max(e, b[0]), b[1]))
+    error = rotation_vector(turn_from(present, target, 0), 0)
+    for i in range(3):
+        inputs[k + i] = v[3] * error[i] + v[5] - v[4] * rates[row[k + i]]
     norm = sqrt(inputs[k] * inputs[k] + inputs[k + 1] * inputs[k + 1] + inputs[k + 2] * inputs[k + 2])
     if norm > v[6]:
         for i in range(3):
@@ -347,7 +342,7 @@ def write_turning(x: Controllers, c: int, at: Integers, row: Integers, now: Driv
 
 
 def quaternion_of(x: float, y: float, z: float) -> tuple[float, float, float, float]:
-    """Return the quaternion (w, x, y, z) of a rotation vector."""
+    """Return the quaternion (x, y, z, w) of a rotation vector."""
     angle = sqrt(x * x + y * y + z * z)
     s = sin(0.5 * angle) / angle if angle > TINY else 0.5
-    return cos(0.5 * angle), s * x, s * y, s * z
+    return s * x, s * y, s * z, cos(0.5 * angle)

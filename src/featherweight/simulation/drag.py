@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..collision.triples import outer
 from ..engine.loops.array_types import Booleans, Integers, Matrix, Tensor, Vector
 from ..model.model import DragPart
 from ..model.types import Fluid, FluidCoefficients
@@ -154,16 +155,11 @@ def write_drag_of_ellipsoid(parts: DragParts, i: int) -> None:
     d = 2.0 / 3.0 * (r[0] + r[1] + r[2])
     linear = 3.0 * pi * d * mu + rho * speed * (drag[0] * seen + drag[1] * (drag[2] - seen))
     angular = pi * d * d * d * mu + rho * resistance
-    pushed, magnus, lifted = cross(momentum, w), cross(w, v), cross(cross(n, v), v)
-    tilted, spun = cross(momentum, v), cross(spin, w)
+    pushed, magnus, lifted = outer(momentum, w), outer(w, v), outer(outer(n, v), v)
+    tilted, spun = outer(momentum, v), outer(spin, w)
     for a in range(3):
         wrench[a] = rho * (pushed[a] + lift[1] * magnus[a] + kutta * lifted[a]) - linear * v[a]
         wrench[a + 3] = rho * (tilted[a] + spun[a]) - angular * w[a]
-
-
-def cross(a: tuple[float, float, float], b: tuple[float, float, float]) -> tuple[float, float, float]:
-    """Return the vector product."""
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
 def add_wrench(parts: DragParts, i: int, total: Vector) -> None:

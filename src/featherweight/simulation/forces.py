@@ -16,7 +16,7 @@ from ..model.types import Actuator, JointType, Tendon
 from ..robot.left_out_at_joints import OF_JOINTS, sprung
 from ..robot.robot import Robot
 from ..robot.tendons.length_functions import LengthFunctions
-from ..robot.tendons.lengths import rotation_vector
+from ..robot.tendons.lengths import rotation_vector, turn_from
 from ..robot.tendons.tendon_table import length_table
 from .controllers import DrivesNow, parts_of
 from .drive_inputs import DriveLaws, is_curved, laws_of, write_drive_inputs
@@ -61,18 +61,6 @@ def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
     if len(springs.rest_turn) == 0:
         return rotation_vector(q, i)[springs.axis[r]]
     return rotation_vector(turn_from(springs.rest_turn[r], q, i), 0)[springs.axis[r]]
-
-
-def turn_from(rest: Vector, q: Vector, i: int) -> tuple[float, float, float, float]:
-    """Return the quaternion (x, y, z, w) of the rotation from one at rest to the one at a place of q."""
-    a, b, c, d = rest[0], rest[1], rest[2], rest[3]
-    x, y, z, w = q[i], q[i + 1], q[i + 2], q[i + 3]
-    return (
-        d * x - w * a - (b * z - c * y),
-        d * y - w * b - (c * x - a * z),
-        d * z - w * c - (a * y - b * x),
-        d * w + a * x + b * y + c * z,
-    )
 
 
 def stretch_of_row(springs: Springs, r: int, x: float) -> float:
@@ -535,7 +523,7 @@ class ForcesAtJoints:
         return force if S is None else ordered_sum(np.swapaxes(S, -1, -2) * force[..., None, :])
 
     def _extents(self, stretched: Array, row: Any) -> Array:
-        """What `extent_of_row` gives (...) for the stretches (..., rows) of all rows."""
+        """Return `extent_of_row` (...) for the stretches (..., rows) of all rows."""
         first, whole = int(row - self.springs.axis[row]), self.springs.axis[row] >= 0
         return np.asarray(np.linalg.norm(stretched[..., first : first + 3], axis=-1) if whole else stretched[..., row])
 

@@ -138,6 +138,18 @@ def rotation_vector(q: Any, i: int) -> Triple:
     return scale * x, scale * y, scale * z
 
 
+def turn_from(rest: Any, q: Any, i: int) -> tuple[float, float, float, float]:
+    """Return the quaternion (x, y, z, w) of the rotation from one at rest to the one at a place of q."""
+    a, b, c, d = rest[0], rest[1], rest[2], rest[3]
+    x, y, z, w = q[i], q[i + 1], q[i + 2], q[i + 3]
+    return (
+        d * x - w * a - (b * z - c * y),
+        d * y - w * b - (c * x - a * z),
+        d * z - w * c - (a * y - b * x),
+        d * w + a * x + b * y + c * z,
+    )
+
+
 def add_angle(x: Lengths, i: int, coordinates: Vector, S: Matrix) -> float:
     """Add the moment arms of a ball joint's angle, whose first term has its quaternion and its first row; return the angle."""
     t, row = x.terms[i], S[x.row[i]]

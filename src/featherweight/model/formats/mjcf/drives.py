@@ -110,7 +110,7 @@ class MujocoForces:
         return values[0]
 
     def _reflected(self, field: str, k: int | None = None) -> dict[int, float]:
-        """Of actuators by joint: one with gear g adds g² times its armature or damping, or further coefficient k of that."""
+        """Return what actuators add by joint: with gear g, g² times their armature or damping, or its further coefficient k."""
         values = self._of_actuators(field)
         values = values[:, k] if k is not None and values.ndim > 1 else values
         reflected: dict[int, float] = {}

@@ -44,7 +44,7 @@ def _coordinates(
 
 
 def unused_of_keyframes(model: Any, actuators: Mapping[int, Actuator]) -> Iterator[tuple[str, str]]:
-    """What else keyframes hold, in words."""
+    """Yield in words what keyframes hold besides."""
     read = {int(first_controls(model)[a]) + i for a, x in actuators.items() for i in range(len(x.controls))}
     others = [u for u in range(model.nu) if u not in read]
     kinds = [
