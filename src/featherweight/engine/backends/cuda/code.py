@@ -1,4 +1,4 @@
-"""LLVM IR to code for devices: assembly text by LLVM, machine code by the device's driver, both kept on disk."""
+"""LLVM IR to code for devices: assembly text by LLVM, machine code by NVIDIA's linker, kept on disk."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
-import numpy as np
-
 from ... import cache
 from ...threads import processors, share_out
 from ..llvm.jit import emitted, host, parsed
-from .driver import Device, DeviceKernel
-from .target import AMD, NVIDIA
+from .driver import Device
+from .target import NVIDIA
 
 
 class PtxVersion(NamedTuple):
@@ -68,19 +66,6 @@ def assembly(ir: str, capability: tuple[int, int]) -> bytes:
         return emitted(machine, module, text=True)
 
 
-def amd_object(ir: str, cpu: str = "gfx942") -> bytes:
-    """An object file for AMD's processors, of which their linker (lld) makes what ROCm loads ("code object").
-
-    Nothing here links or runs it. It is known that LLVM makes machine code with a kernel, its descriptor, and no call of a
-    library; not what the barrier, the block's memory or the thread's own do there, nor how many registers serve best.
-    """
-    _initialize()
-    machine = llvm.Target.from_triple(AMD.triple).create_target_machine(cpu=cpu, opt=3)
-    with parsed(ir, machine) as module:
-        _inline(machine, module)
-        return emitted(machine, module)
-
-
 def _inline(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> None:
     """Put functions in their callers that are to be part of them: a call between functions takes and keeps registers."""
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0))
@@ -101,14 +86,14 @@ class KernelRow(NamedTuple):
 class Loaded(NamedTuple):
     """A kernel on a device, and how it is started."""
 
-    kernel: DeviceKernel
+    kernel: Any
     threads: int  # of a block
     shared_bytes: int
 
     def launch(self, device: Device, stream: int, count: int, words: Sequence[int]) -> None:
         """Begin with a thread for each of so many states or elements; parameters are words of eight bytes."""
         blocks = -(-count // self.threads)
-        device.launch(self.kernel, blocks, self.threads, self.shared_bytes, stream, np.array(words, np.int64).tobytes())
+        device.launch(self.kernel, blocks, self.threads, self.shared_bytes, stream, words)
 
     def row(self, device: Device) -> KernelRow:
         """It, as a word of each."""
@@ -124,10 +109,7 @@ class Candidate(NamedTuple):
     most_registers: int | None = None
 
     def loaded(self, device: Device, entry: str, cubin: bytes) -> Loaded:
-        kernel = device.load(cubin).kernel(entry)
-        if self.shared_bytes:
-            kernel.allow_shared(self.shared_bytes)
-        return Loaded(kernel, self.threads, self.shared_bytes)
+        return Loaded(device.load(cubin, entry, self.shared_bytes), self.threads, self.shared_bytes)
 
 
 Choice = tuple[int, bytes]  # the number of a candidate, and its machine code
