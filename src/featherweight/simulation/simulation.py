@@ -54,7 +54,7 @@ Controller = Callable[[float, Array, Array], Any]
 
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
-OF_THIS_PROCESS = ("_observers", "_pictures", "_repeated", "_probes")  # windows and other observers, pictures, code on devices
+OF_THIS_PROCESS = ("_observers", "_pictures", "_device_loops", "_probes")  # windows and other observers, pictures, code on devices
 
 
 class Simulation(StateOfRobots):

@@ -24,7 +24,7 @@ from featherweight.engine.function import CompiledFunction
 
 needs_fma = pytest.mark.skipif(not host().fma, reason="without fma in hardware this machine rounds otherwise than devices")
 ctypes.CDLL("libgcc_s.so.1", ctypes.RTLD_GLOBAL)  # rounds to float16 where the processor cannot
-PHASES = ("fw_bring", "fw_compute", "fw_take", "fw_copy_element")
+PHASES = ("fw_bring", "fw_prepare", "fw_compute", "fw_take", "fw_copy_element")
 
 
 def for_host(ir: str) -> str:
@@ -147,7 +147,7 @@ def seen(x: Any) -> np.ndarray[Any, np.dtype[Any]]:
 def install(monkeypatch: Any) -> HostDevice:
     """Have device 0 be this machine."""
     device = HostDevice()
-    monkeypatch.setattr(code, "assembly", lambda ir, capability: ir.encode())
+    monkeypatch.setattr(code, "assembly", lambda ir, capability, loops=False: ir.encode())
     for name in ("libraries.device", "device_array.device"):
         monkeypatch.setattr(f"featherweight.engine.backends.cuda.{name}", lambda ordinal=0: device)
     monkeypatch.setattr("featherweight.engine.backends.cuda.libraries.seen", view_of)

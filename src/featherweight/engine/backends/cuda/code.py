@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 from ... import cache
 from ...threads import processors, share_out
-from ..llvm.jit import emitted, host, parsed
+from ..llvm.jit import emitted, host, optimize_loops, parsed
 from .driver import Device
 from .target import NVIDIA
 
@@ -54,19 +54,19 @@ def processor(capability: tuple[int, int]) -> tuple[int, int]:
 LONG = 2_000_000  # bytes of IR from which on LLVM only translates: its search for accesses to pair takes longest then
 
 
-def assembly(ir: str, capability: tuple[int, int]) -> bytes:
-    """PTX of a module."""
+def assembly(ir: str, capability: tuple[int, int], loops: bool = False) -> bytes:
+    """PTX of a module; with `loops`, LLVM optimizes functions that have some."""
     _initialize()
     major, minor = made_for = processor(capability)
     machine = llvm.Target.from_triple(NVIDIA.triple).create_target_machine(
-        cpu=f"sm_{major}{minor}", features=f"+ptx{CAPABILITIES[made_for].version}", opt=3 if len(ir) < LONG else 0
+        cpu=f"sm_{major}{minor}", features=f"+ptx{CAPABILITIES[made_for].version}", opt=3 if len(ir) < LONG or loops else 0
     )
     with parsed(ir, machine) as module:
-        _inline(machine, module)
+        (optimize_loops if loops else _inline)(module, machine)
         return emitted(machine, module, text=True)
 
 
-def _inline(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> None:
+def _inline(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
     """Put functions in their callers that are to be part of them: a call between functions takes and keeps registers."""
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0))
     passes = llvm.create_new_module_pass_manager()
@@ -107,6 +107,7 @@ class Candidate(NamedTuple):
     threads: int
     shared_bytes: int = 0
     most_registers: int | None = None
+    loops: bool = False  # whether it has loops that LLVM is to optimize
 
     def loaded(self, device: Device, entry: str, cubin: bytes) -> Loaded:
         return Loaded(device.load(cubin, entry, self.shared_bytes), self.threads, self.shared_bytes)
@@ -151,7 +152,7 @@ class Kernels:
 
         def assemble_some(start: int, stop: int) -> None:
             for number, ir in waiting[start:stop]:
-                text = assembly(ir, self.device.capability)
+                text = assembly(ir, self.device.capability, self.candidates[number].loops)
                 done[number] = self.device.assemble(text, self.candidates[number].most_registers)
 
         share_out(assemble_some, len(waiting), min(processors(), len(waiting)))

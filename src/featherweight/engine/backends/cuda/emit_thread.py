@@ -18,8 +18,8 @@ from .target import OWN
 REGISTERS = {"float": 240, "double": 112}  # of 255 words: the assembler wants some for addresses and calls
 INLINED, OUTLINED = "#0", "#1"  # functions that become part of their callers, and those that do not
 SHORT = ", !llvm.loop !0"  # of loops that assemblers shall not unroll
-ATTRIBUTES = f"""attributes {INLINED} = {{ alwaysinline nounwind }}
-attributes {OUTLINED} = {{ noinline nounwind }}
+OF_FUNCTIONS = f"attributes {INLINED} = {{ alwaysinline nounwind }}\nattributes {OUTLINED} = {{ noinline nounwind }}"
+ATTRIBUTES = f"""{OF_FUNCTIONS}
 !0 = distinct !{{!0, !1}}
 !1 = !{{!"llvm.loop.unroll.disable"}}"""
 PART = 20_000  # nodes of a function: the assembler's time grows faster than linearly

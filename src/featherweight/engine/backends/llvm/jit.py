@@ -152,20 +152,25 @@ def compile_optimized(ir: str, machine: llvm.TargetMachine | None = None) -> byt
 
 
 def compile_loops(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
-    """Object code of kernels with loops, for this machine or another: few loops gain by vectors or by being written out.
+    """Object code of kernels with loops, for this machine or another."""
+    machine = machine or _machine()
+    with parsed(ir, machine) as module:
+        optimize_loops(module, machine)
+        return _joined([emitted(machine, module)])
+
+
+def optimize_loops(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    """Optimize kernels with loops, of which few gain by vectors or by being written out.
 
     Sums keep their order, so hardly any loop could be made of vectors; on steps of simulations, the further optimizations take
     three times as long and gain nothing that is measured.
     """
-    machine = machine or _machine()
-    with parsed(ir, machine) as module:
-        options = llvm.create_pipeline_tuning_options(speed_level=1)
-        options.inlining_threshold = 50
-        options.loop_vectorization = options.slp_vectorization = False
-        options.loop_interleaving = options.loop_unrolling = False
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
-        return _joined([emitted(machine, module)])
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options.inlining_threshold = 50
+    options.loop_vectorization = options.slp_vectorization = False
+    options.loop_interleaving = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
 
 
 @contextmanager
