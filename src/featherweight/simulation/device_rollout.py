@@ -118,7 +118,7 @@ class RolloutOnDevice:
                 scene.enabled[:] = self._enabled
             begin = 0
             while begin < states:
-                loop = _loop(self.simulation, fleet)
+                loop = loop_of(self.simulation, fleet)
                 count = min(states - begin, max(MOST_BYTES // loop.own_bytes, 1))
                 some = [(address + 8 * step * begin, step) for address, step in rows]
                 status, taken = self._launch_some(loop, fleet, (device, stream), count, some)
@@ -223,8 +223,9 @@ def _copy_of(fleet: Fleet, varied: VariedArrays) -> Fleet:
     return other
 
 
-def _loop(simulation: StateOfRobots, fleet: Fleet) -> DeviceLoop:
+def loop_of(simulation: StateOfRobots, fleet: Fleet | None = None) -> DeviceLoop:
     """Return the kernel for stages that are as those of a fleet are now; kept as long as they are so."""
+    fleet = fleet or simulation._fleet
     has_bodies = len(fleet.varied.parameters) > 0
     kept: dict[Any, DeviceLoop] = vars(simulation).setdefault("_device_loops", {})
     key = fleet.room, has_bodies, fleet.contacts.scene.enabled.tobytes()

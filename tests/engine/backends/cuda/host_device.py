@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
@@ -36,11 +37,19 @@ def for_host(ir: str) -> str:
     return ir
 
 
+def compiled(ir: str) -> bytes:
+    """Object code, which LLVM does not optimize: kernels of whole steps run a few times only."""
+    h = host()
+    target = llvm.Target.from_triple(h.triple)
+    machine = target.create_target_machine(cpu=h.cpu, features=h.features, opt=0, reloc="pic", codemodel="small")
+    return compile_object(ir, machine=machine)
+
+
 class HostKernel:
     def __init__(self, ir: str, shared_bytes: int) -> None:
         found = re.findall(r"@(\w+)\(i32 %thread", ir)
         self.phases = [p for p in PHASES if p in found]
-        self.object_code = load_object(compile_object(for_host(ir)), *self.phases)
+        self.object_code = load_object(compiled(for_host(ir)), *self.phases)
         self.most_shared = max(shared_bytes, 48 << 10)
 
 

@@ -21,6 +21,7 @@ from register_use import (
     version,
 )
 
+from engine.backends.cuda.ptx_text import assert_rounded_as_here
 from featherweight.engine.backends.cuda import copies
 from featherweight.engine.backends.cuda.code import CAPABILITIES, assembly
 from featherweight.engine.backends.cuda.kernel import KernelLayout, emit_module
@@ -31,9 +32,6 @@ from oracles.robots import example
 needs_assembler = pytest.mark.skipif(not version(), reason="without ptxas: pip install nvidia-cuda-nvcc")
 SOON = {"hyq": FUNCTIONS[:3], "g1_29dof": FUNCTIONS[1:2], "talos_reduced": FUNCTIONS[1:2], "mini_cheetah": FUNCTIONS[1:3]}
 """What is assembled soon, of large robots; the script compares the others, too."""
-ARITHMETIC = "add|sub|mul|mad|fma|div|rcp|sqrt|rsqrt|sin|cos|ex2|lg2|tanh"
-ROUNDED = re.compile(rf"^\s+(?:@%p\d+ )?((?:{ARITHMETIC})(?:\.\w+)*\.f(?:16|32|64))\b", re.M)
-"""Instructions on floating-point numbers whose results are rounded."""
 
 
 def ir(precision: str, keeps: bool = True) -> str:
@@ -46,12 +44,8 @@ def ir(precision: str, keeps: bool = True) -> str:
 @pytest.mark.parametrize("capability", CAPABILITIES)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_rounding_is_that_of_this_machine(precision: str, capability: tuple[int, int]) -> None:
-    """The assembler makes no two operations one, none is approximate, subnormal numbers are kept, and no library is called."""
     text = assembly(ir(precision), capability).decode()
-    rounded = ROUNDED.findall(text)
-    assert len(rounded) > 1000
-    assert {x for x in rounded if ".rn." not in x} == set()
-    assert not re.search(r"\.(approx|ftz|full|sat)\b|\.extern \.func", text)
+    assert_rounded_as_here(text, 1000)
     assert re.search(rf"^\.target sm_{capability[0]}{capability[1]}$", text, re.M)
     if version() and (precision == "double" or capability in ((7, 5), max(CAPABILITIES))):
         assembled(text.encode(), capability)

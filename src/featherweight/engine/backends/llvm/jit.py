@@ -81,10 +81,13 @@ def machine_for(triple: str, cpu: str) -> llvm.TargetMachine:
     return _machine_of(triple, cpu, "")
 
 
-def compile_object(*modules: str) -> bytes:
-    """Object code of modules whose instructions are in order already, and which call each other; compiled side by side."""
+def compile_object(*modules: str, machine: llvm.TargetMachine | None = None) -> bytes:
+    """Object code of modules whose instructions are in order already, and which call each other; compiled side by side.
+
+    It is for this machine, or, of one module, for another.
+    """
     if len(modules) == 1:
-        return _joined([_compiled(modules[0])])
+        return _joined([_compiled(modules[0], machine)])
     objects = [b""] * len(modules)
 
     def compile_some(start: int, stop: int) -> None:
@@ -95,8 +98,8 @@ def compile_object(*modules: str) -> bytes:
     return _joined(objects)
 
 
-def _compiled(ir: str) -> bytes:
-    machine = _machine()
+def _compiled(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
+    machine = machine or _machine()
     with parsed(ir, machine) as module:
         return emitted(machine, module)
 
