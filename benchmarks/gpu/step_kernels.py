@@ -4,13 +4,14 @@
 
 It needs ptxas and nvlink (pip install nvidia-cuda-nvcc) and Gymnasium's robots, and no device. Each robot takes minutes. The
 table is Markdown: registers and stack of a thread as nvlink counts them along the calls, the thread's own memory (arrays of the
-stages, of the largest size that they may have), and seconds of LLVM and of ptxas.
+stages, of the largest size that they may have), and seconds of processor time of LLVM and of ptxas.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import resource
 import subprocess
 import tempfile
 import time
@@ -64,11 +65,13 @@ def row(name: str) -> list[str]:
     assert spec is not None and spec.origin is not None
     simulation = fw.Simulation(fw.load(Path(spec.origin).parent / f"envs/mujoco/assets/{name}.xml"))
     loop = loop_of(simulation)
-    ir, begun = loop.module(), time.perf_counter()
-    ptx, translated = assembly(ir, CAPABILITY, loops=True), time.perf_counter()
-    use, done = linked(ptx), time.perf_counter()
+    ir, begun = loop.module(), time.process_time()
+    ptx = assembly(ir, CAPABILITY, loops=True)
+    translation, before = time.process_time() - begun, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    use = linked(ptx)
     sizes = (f"{bytes / 1000:.0f}" for bytes in (loop.own_bytes, len(ptx), use.code))
-    return [name, str(use.registers), str(use.stack), *sizes, f"{translated - begun:.0f}", f"{done - translated:.0f}"]
+    assembling = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    return [name, str(use.registers), str(use.stack), *sizes, f"{translation:.0f}", f"{assembling:.0f}"]
 
 
 def main() -> None:

@@ -251,7 +251,9 @@ def _require_that_devices_can(simulation: StateOfRobots) -> None:
     if robot.forward_dynamics.execution != "traced":
         raise NotImplementedError(f"{name} is of robots whose forward_dynamics is traced, and this one's is not; {HERE}")
     if simulation._stage.inertia.by_sets:
-        raise NotImplementedError(f"{name} has no Delassus matrices made for the bodies that touch, as this robot takes; {HERE}")
+        raise NotImplementedError(
+            f"{name} has no Delassus matrices made for the bodies that touch, as this robot takes; {HERE}"
+        )
     if simulation._on_failure != "raise":
         raise NotImplementedError(f"{name} stops where a robot fails: on_failure must be 'raise'; or {HERE}")
 

@@ -829,9 +829,7 @@ def assigned(statements: list[Any]) -> dict[int, None]:
     return found
 
 
-def write_module(
-    plan: Plan, fused: bool, fma: bool, checked: bool = False, dispatcher: str = ""
-) -> tuple[list[str], str]:
+def write_module(plan: Plan, fused: bool, fma: bool, checked: bool = False, dispatcher: str = "") -> tuple[list[str], str]:
     """The text of a plan's functions with what they need, and the name of the last of them, the kernel.
 
     Calls of machine code go to `void dispatcher(i64 number, ptr arguments)`, if it has a name, with numbers for addresses.

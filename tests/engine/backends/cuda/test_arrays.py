@@ -11,7 +11,8 @@ import pytest
 
 from engine.backends.cuda.host_device import Array
 from featherweight.engine.backends.cuda.arrays import DeviceArray, library_of, on_device
-from featherweight.engine.backends.cuda.device_array import CUDA, LEGACY, compact, seen
+from featherweight.engine.backends.cuda.device_array import CUDA, compact, seen
+from featherweight.engine.backends.cuda.driver import LEGACY
 from featherweight.engine.backends.cuda.libraries import OTHERS
 
 NO_DEVICE = -1  # of cuda-core, for memory of the host
@@ -96,9 +97,10 @@ def test_our_interface_tells_the_stream(stream: int | None, told: int | None) ->
 
 def test_our_array_is_not_copied_and_is_none_of_numpy() -> None:
     x = DeviceArray(0x1000, (3,), (8,), np.dtype(float), 0, host(3))
-    for asked in ({"copy": True}, {"dl_device": (1, 0)}):
+    wrong: list[dict[str, Any]] = [{"copy": True}, {"dl_device": (1, 0)}]
+    for asked in wrong:
         with pytest.raises(BufferError, match="an array on CUDA device 0 is handed on as it is, without a copy"):
-            x.__dlpack__(**asked)  # type: ignore[arg-type]
+            x.__dlpack__(**asked)
     with pytest.raises(TypeError, match="an array on CUDA device 0 is none of NumPy's: copy it here"):
         np.asarray(x)
     assert "owner" not in repr(x)

@@ -1,4 +1,4 @@
-"""Kernels with loops on a device, which is this machine here: own and shared arrays of threads, and calls of straight functions."""
+"""Kernels with loops on a device, which is this machine here: arrays of threads, and calls of straight functions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from engine.backends.cuda.host_device import HostDevice, needs_fma
 from engine.backends.cuda.ptx_text import assert_rounded_as_here
 from engine.kernels import swinging
 from featherweight.engine.backends.cuda.code import CAPABILITIES, assembly
-from featherweight.engine.backends.cuda.device_loop import DeviceLoop, NumberedCalls, Spans
+from featherweight.engine.backends.cuda.device_loop import DeviceLoop, NumberedCalls, MemorySpans
 from featherweight.engine.loops.array_types import Matrix, Vector
 from featherweight.engine.loops.kernels import CompiledLoop, Layout, MachineCall, Table, call_machine, machine_call
-
 
 pytestmark = needs_fma
 N = 5
@@ -126,7 +125,7 @@ def test_threads_share_what_their_tables_share() -> None:
 
 def test_spans_join_what_overlaps() -> None:
     x, other = np.arange(10.0), np.arange(4)
-    spans = Spans([x[2:6], x[5:9], other, np.zeros(0)])
+    spans = MemorySpans([x[2:6], x[5:9], other, np.zeros(0)])
     memory = np.zeros(spans.size, np.uint8)
     spans.put(memory)
     place = spans.place(x.ctypes.data + 8 * 7)

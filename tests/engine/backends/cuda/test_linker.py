@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,12 +18,12 @@ ELF, CUDA = b"\x7fELF", (190).to_bytes(2, "little")
 
 
 @pytest.fixture
-def core() -> Iterator[Any]:
+def core() -> Any:
     core = pytest.importorskip("cuda.core")
     pytest.importorskip("cuda.bindings.nvjitlink")
     if core.Linker.which_backend() != "nvJitLink":
         pytest.skip("without the library nvJitLink: pip install nvidia-nvjitlink")
-    yield core
+    return core
 
 
 @pytest.mark.parametrize("registers", [None, 64])

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
+
 from ... import cache
 from ...threads import processors, share_out
 from ..llvm.jit import emitted, host, optimize_loops, parsed

@@ -61,7 +61,7 @@ class DeviceCode(DeviceKernels):
                 loaded.launch(device, stream, states, _words(states, rows))
                 marks.append(device.mark(stream))
             device.synchronize(stream)
-            return statistics.median(b - a for a, b in pairwise(marks))
+            return float(statistics.median(b - a for a, b in pairwise(marks)))
 
         with self._lock:
             precision = PRECISIONS[dtype]

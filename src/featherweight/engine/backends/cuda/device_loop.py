@@ -26,7 +26,7 @@ GRAIN = 16  # bytes, at which arrays begin
 MOST_BYTES = 1 << 33  # of the threads of one launch; more threads take several
 
 
-class Spans:
+class MemorySpans:
     """The memory of some arrays, which may overlap, as it lies elsewhere: one after the other."""
 
     def __init__(self, arrays: Iterable[Array]) -> None:
@@ -90,16 +90,14 @@ class DeviceLoop(DeviceKernels):
     that are called, and `layout` is that of shared tables.
     """
 
-    def __init__(
-        self, function: Callable[..., int], content: Any, twin: Any, calls: NumberedCalls, layout: Layout
-    ) -> None:
+    def __init__(self, function: Callable[..., int], content: Any, twin: Any, calls: NumberedCalls, layout: Layout) -> None:
         super().__init__()
         self.function, self.calls = function, calls
         table = Table(content)
         self.layouts = table.layout, layout
         pairs = [(a, b.ctypes.data) for a, b in zip(arrays_of(content), arrays_of(twin), strict=True)]
-        self._shared = Spans(a for a, other in pairs if a.ctypes.data == other)
-        own = Spans([*(a for a, other in pairs if a.ctypes.data != other), *calls.arrays, *calls.pointers])
+        self._shared = MemorySpans(a for a, other in pairs if a.ctypes.data == other)
+        own = MemorySpans([*(a for a, other in pairs if a.ctypes.data != other), *calls.arrays, *calls.pointers])
         head = padded(8 * table.layout.words)
         self._template = np.zeros((head + own.size) // 8, np.int64)
         own.put(self._template.view(np.uint8)[head:])
@@ -108,10 +106,12 @@ class DeviceLoop(DeviceKernels):
         for word in [*table.layout.addresses(), *(w for x in calls.pointers for w in _words_of(x, own, head))]:
             address = int(self._template[word])
             place, other = own.place(address), self._shared.place(address)
-            self._template[word] = 0 if place is None and other is None else (other if place is None else head + place)
+            self._template[word] = 0  # of an empty array
             if place is not None:
+                self._template[word] = head + place
                 inner.append(word)
             elif other is not None:
+                self._template[word] = other
                 outer.append(word)
         self._inner, self._outer = np.array(inner, np.int64), np.array(outer, np.int64)
 
@@ -137,12 +137,12 @@ class DeviceLoop(DeviceKernels):
         return Kernels(device, ENTRY, [Candidate(self.module, THREADS, loops=True)], 1, "loop", self.identity)
 
     def run(self, device: Device, stream: int, content: Any, count: int, elsewhere: Sequence[tuple[Array, int]] = ()) -> None:
-        """Call the function for numbers from 0 to below count, and wait; the arrays of the shared `content` are then its results.
+        """Call the function for numbers from 0 to below count, and wait: the arrays of the shared `content` have its results.
 
         Those of `elsewhere` are only placeholders for memory at addresses on the device.
         """
         table, there = Table(content), {a.ctypes.data: address for a, address in elsewhere if a.nbytes}
-        spans = Spans(a for a in arrays_of(content) if a.ctypes.data not in there)
+        spans = MemorySpans(a for a in arrays_of(content) if a.ctypes.data not in there)
         ends = np.cumsum([padded(8 * table.layout.words), spans.size, self._shared.size, self._template.nbytes])
         sent = np.zeros(padded(int(ends[-1]) + self._inner.nbytes), np.uint8)
         memory = device.allocate(len(sent) + count * self._template.nbytes, stream)
@@ -171,7 +171,7 @@ class DeviceLoop(DeviceKernels):
         spans.take(results)
 
 
-def _words_of(array: Array, spans: Spans, head: int) -> range:
+def _words_of(array: Array, spans: MemorySpans, head: int) -> range:
     """The numbers of the words of an array of addresses."""
     if not array.size:
         return range(0)

@@ -23,7 +23,7 @@ from .target import OWN, SHARED, Target
 THREADS = 32  # of a block
 DISPATCHER = "fw.dispatch"
 PARAMETERS = ["i64 %states", "ptr %template", "i64 %words", "ptr %places", "i64 %addresses", "ptr %own", "ptr %shared_table"]
-"""How many threads there are; a thread's template and its words; where addresses are in it; memory of all threads; the table."""
+"""How many threads there are; a thread's template, its words, where it has addresses; the memory of all threads; the table."""
 
 
 def emit_loop_kernel(
@@ -84,7 +84,9 @@ def _dispatcher(count: int) -> Function:
 
 def _phase(name: str) -> tuple[Function, str, str]:
     """A function of one thread that returns where there are too many; the thread's number, and its own memory."""
-    f = Function("void", name, ["i32 %thread", "i32 %block", f"{pointer_type(SHARED)} %shared", *PARAMETERS], attributes=OUTLINED)
+    f = Function(
+        "void", name, ["i32 %thread", "i32 %block", f"{pointer_type(SHARED)} %shared", *PARAMETERS], attributes=OUTLINED
+    )
     thread, block = (f.cast("zext", "i32", x, "i64") for x in ("%thread", "%block"))
     number = f.add(f.mul(block, THREADS), thread)
     beyond, there = f.fresh("beyond"), f.fresh("there")

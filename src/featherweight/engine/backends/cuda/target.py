@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-GLOBAL, SHARED, CONSTANTS, OWN = 1, 3, 4, 5
-"""Address spaces, alike for all: the device's memory, that of a block of threads, what none writes, and that of a thread."""
+GLOBAL, SHARED, OWN = 1, 3, 5
+"""Address spaces: the device's memory, that of a block of threads, and that of a thread."""
 
 
 class Target(NamedTuple):
