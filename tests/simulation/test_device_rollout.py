@@ -89,10 +89,9 @@ def there(*arrays: Any) -> Any:
 def assert_alike(sim: fw.Simulation, q: Any, v: Any, **named: Any) -> None:
     """The same bits here, from NumPy's arrays there, and from arrays that are there."""
     expected = sim.rollout(q, v, **named)
-    on_device = {name: Array(x) if isinstance(x, np.ndarray) else x for name, x in named.items()}
-    for x, y, z in zip(
-        sim.rollout(q, v, device="cuda", **named), sim.rollout(*there(q, v), **on_device), expected, strict=True
-    ):
+    arrays: Any = {name: Array(x) if isinstance(x, np.ndarray) else x for name, x in named.items()}
+    results: Any = sim.rollout(q, v, device="cuda", **named), sim.rollout(*there(q, v), **arrays), expected
+    for x, y, z in zip(*results, strict=True):
         assert type(x) is np.ndarray and type(y) is DeviceArray and x.dtype == y.dtype == np.float64
         np.testing.assert_array_equal(x, z)
         np.testing.assert_array_equal(seen(y), z)

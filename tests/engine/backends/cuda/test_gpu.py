@@ -96,8 +96,9 @@ def test_pytorch() -> None:
             again = result + 0
     stream.synchronize()
     np.testing.assert_array_equal(again.cpu().numpy(), SWING(X, Y))
-    out = torch.zeros((1000, 10), dtype=torch.float64, device="cuda:0")[:, ::2]
-    assert SWING(x, y.flip(0), out=out) is out
+    out: Any = torch.zeros((1000, 10), dtype=torch.float64, device="cuda:0")[:, ::2]
+    filled: Any = SWING(x, y.flip(0), out=out)
+    assert filled is out
     np.testing.assert_array_equal(out.cpu().numpy(), SWING(X, Y[::-1]))
     with pytest.raises(TypeError, match="requires a gradient"):
         SWING(x.clone().requires_grad_(), y)
