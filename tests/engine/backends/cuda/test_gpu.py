@@ -12,6 +12,7 @@ import featherweight as fw
 from engine.kernels import swinging
 from featherweight.engine.backends.cuda.arrays import DeviceArray, library_of
 from featherweight.engine.backends.cuda.driver import Device, device
+from simulation.scenes import corners, free_bodies, solid_box
 
 
 def _there() -> bool:
@@ -52,11 +53,12 @@ def test_arrays_of_the_host_go_there_and_come_back() -> None:
 
 
 def test_simulations_with_contact() -> None:
-    robot = fw.build(fw.robots.mini_cheetah())
+    sides = (0.4, 0.3, 0.2)
+    robot = free_bodies(solid_box(2.0, sides))
+    simulation = fw.Simulation(robot, ground=fw.Plane(), spheres=corners("body0", sides))
     q = np.tile(robot.neutral(), (64, 1))
-    q[:, 2] = np.linspace(0.3, 0.5, 64)
-    simulation = fw.Simulation(robot, ground=True)
-    for there, here in zip(simulation.rollout(q, steps=50, device="cuda"), simulation.rollout(q, steps=50), strict=True):
+    q[:, 2] = np.linspace(0.11, 0.2, 64)
+    for there, here in zip(simulation.rollout(q, steps=200, device="cuda"), simulation.rollout(q, steps=200), strict=True):
         np.testing.assert_array_equal(there, here)
 
 
