@@ -2,9 +2,9 @@
 
     python benchmarks/gpu/prepare.py FOLDER [--python 3.12] [--peers mjx warp grid] [--robots FOLDER]
 
-Expected there: NumPy, llvmlite, cuda-bindings, PyTorch or CuPy; JAX for MJX, nvcc for GRiD; matplotlib for the chart. Files
-greater than `--most` MiB are cut into pieces, for machines that take only so much at a time: `cat NAME.0 NAME.1 ... > NAME`
-joins them.
+Expected there: NumPy, llvmlite, cuda-core, cuda-bindings, PyTorch or CuPy; JAX for MJX, nvcc for GRiD; matplotlib for a chart.
+Files greater than `--most` MiB are cut into pieces, for machines that take only so much at a time:
+`cat NAME.0 NAME.1 ... > NAME` joins them.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def target(function: CompiledFunction[Any], precision: str, many: bool) -> str:
 def device_target(function: CompiledFunction[Any], precision: str) -> str:
     """The name of what begins the kernel, of one state or many, on each of JAX's CUDA devices.
 
-    Kernels are loaded for all of these. Raises ImportError without cuda-bindings, RuntimeError without a device.
+    Kernels are loaded for all of these. Raises ImportError without cuda-core, RuntimeError without a device.
     """
     ordinals = sorted(device.local_hardware_id for device in jax.local_devices(backend="cuda"))
     code = function.device_code

@@ -1,130 +1,271 @@
-"""Rollouts on a device: one thread a robot, all steps in one launch, in free flight."""
+"""Rollouts on a device: one thread a robot, all steps in one launch, by the stages that take steps on this machine.
+
+The kernel computes in float64, with the bits of this machine. It has not run on a device.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.backends.cuda.repeated import RepeatedCode
-from ..engine.call_arrays import result_type
-from ..engine.devices import ComputingPlace, place_of
+from ..engine.backends.cuda.device_loop import MOST_BYTES, DeviceLoop, NumberedCalls
+from ..engine.backends.cuda.driver import Device
+from ..engine.devices import place_of
+from ..engine.loops.kernels import Layout, MachineCall
+from ..engine.program import CoreShape, Input, Output
 from .arguments import check_inputs, numbers
-from .device_steps import repeated_step
+from .failure import SimulationError
+from .fleet import Fleet, Inputs
+from .fleet_loop import keep, run
+from .robot_tables import calls_of_robot
+from .stage_records import CallsOfRobot, FleetArrays, FleetInputs, RobotStages, VariedArrays
 from .state_of_robots import StateOfRobots
+from .step_status import NO_ROOM, TAKEN
 
-Arrays = Mapping[str, Any]  # arguments of a rollout by name, None where they are not given
+Array = np.ndarray[Any, np.dtype[Any]]
+Rows = Sequence[tuple[int, int]]  # of arrays on a device: the address of the first row, and elements from row to row
+
 HERE = "roll out on this machine, with NumPy's arrays and without device="
+FLOAT = np.dtype(np.float64)
+INPUTS = ("tau", "control", "external_forces")  # in the order of `Inputs`
 
 
 def rolled_out(
-    simulation: StateOfRobots, arrays: Arrays, steps: int | None, every: int, device: str | None
+    simulation: StateOfRobots, arrays: Mapping[str, Any], steps: int | None, every: int, device: str | None
 ) -> tuple[Any, Any] | None:
-    """States of `Simulation.rollout` where its arrays are, or on the device that is named; None on this machine."""
+    """Return the states of `Simulation.rollout` where its arrays are, or on the device that is named; None on this machine."""
     given = {name: x for name, x in arrays.items() if x is not None}
     place = place_of("rollout", [(x, name) for name, x in given.items()], device)
     if place is None:
         return None
-    _require_free_flight(simulation, given)
+    _require_that_devices_can(simulation)
     if place.library is None:
-        given, dtype = _of_numpy(simulation, given)
+        v = given.get("v")
+        states = np.atleast_2d(numbers("q", given["q"])), None if v is None else np.atleast_2d(numbers("v", v))
+        given["q"], given["v"] = simulation._checked(*states)
+        given |= {name: numbers(name, given[name]) for name in INPUTS if name in given}
     else:
-        there = place.executable(_code(simulation).call((), 0, 1))  # any number of steps: arrays are looked at only
+        there = place.executable(RolloutOnDevice(simulation, {}, 0, 1))  # any number of steps: arrays are looked at only
         given = {name: there.array(x, f"rollout: {name}") for name, x in given.items()}
-        dtype = _dtype([x.dtype for x in given.values()], given)
         _check_states(simulation, given)
-    return _computed(simulation, place, given, steps, every, dtype)
-
-
-def _computed(
-    simulation: StateOfRobots, place: ComputingPlace, given: dict[str, Any], steps: int | None, every: int, dtype: np.dtype[Any]
-) -> tuple[Any, Any]:
-    robots = _robots(given["q"])
-    steps = check_inputs({"tau": (given.get("tau"), (simulation.robot.nv,))}, robots, steps)
+    sizes = dict(zip(INPUTS, _sizes(simulation), strict=True))
+    robots = int(given["q"].shape[0]) if given["q"].ndim > 1 else 1
+    steps = check_inputs({name: (given.get(name), sizes[name]) for name in INPUTS}, robots, steps)
     if steps == 0:
-        given.pop("tau", None)
-    call = _code(simulation).call(tuple(given), steps, every)
-    ordered = [given[x.name] for x in call.program.inputs]
-    q, v = place.executable(call).run(ordered, (robots,), dtype, None, None)
+        given = {name: x for name, x in given.items() if name not in INPUTS}
+    call = RolloutOnDevice(simulation, {name: x.shape for name, x in given.items()}, steps, every)
+    q, v = place.executable(call).run([given[x.name] for x in call.program.inputs], (robots,), FLOAT, None, None)
+    call.raise_failure(robots)
     return q, v
 
 
-def _code(simulation: StateOfRobots) -> RepeatedCode:
-    code: RepeatedCode | None = vars(simulation).get("_repeated")
-    if code is None:
-        code = vars(simulation)["_repeated"] = RepeatedCode(repeated_step(simulation._model))
-    return code
+def roll_out(one: RobotStages, many: FleetArrays, i: int) -> int:
+    """Keep the first state of robot i, and take its steps; 1 if it took all of them."""
+    keep(many, i, 0, many.states.q[i], many.states.v[i])
+    return run(one, many, i)
+
+
+class RolloutShapes(NamedTuple):
+    """The arrays of a rollout of one robot, as `Program` gives those of a function."""
+
+    name: str
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+
+    @property
+    def shapes(self) -> tuple[CoreShape, ...]:
+        return (*(x.shape for x in self.inputs), *(y.shape for y in self.outputs))
+
+
+class Failed(NamedTuple):
+    """A robot that did not take all steps, with what it was given."""
+
+    robot: int
+    step: int  # that was not taken
+    given: dict[str, Array]  # by the names of arguments
+
+
+class RolloutOnDevice:
+    """So many steps of robots, of which one state in `every` is a result: code that is launched for rows of robots.
+
+    `shapes` are those of the arguments that are given; the others are zero.
+    """
+
+    def __init__(self, simulation: StateOfRobots, shapes: Mapping[str, tuple[int, ...]], steps: int, every: int) -> None:
+        self.simulation, self.steps, self.every, self.kept = simulation, steps, every, 1 + steps // every
+        nq, nv = simulation.robot.nq, simulation.robot.nv
+        cores = {"q": (nq,), "v": (nv,)} | {n: (steps, *size) for n, size in zip(INPUTS, _sizes(simulation), strict=True)}
+        inputs = tuple(Input(name, cores[name]) for name in cores if name in shapes)
+        self.program = RolloutShapes("rollout", inputs, (Output("q", (self.kept, nq)), Output("v", (self.kept, nv))))
+        self.failed: Failed | None = None
+        self.done = 0  # robots that were launched
+
+    def launch(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Rows) -> None:
+        """Roll out robots, and wait for them. Each argument and result has an address, and elements from row to row."""
+        fleet = _copy_of(self.simulation._fleet, self.simulation._fleet.varied)
+        scene = fleet.contacts.scene
+        enabled = scene.enabled.copy()
+        try:
+            if fleet.contacts.touching.drawn.any():  # what overlaps on the first robot never touches, as on this machine
+                if self.done == 0:
+                    first = self._rows_of_robot(device, stream, rows, 0)
+                    fleet.reset(first["q"][None], first.get("v", np.zeros(self.simulation.robot.nv))[None])
+                    self._enabled = scene.enabled.copy()
+                scene.enabled[:] = self._enabled
+            begin = 0
+            while begin < states:
+                loop = loop_of(self.simulation, fleet)
+                count = min(states - begin, max(MOST_BYTES // loop.own_bytes, 1))
+                some = [(address + 8 * step * begin, step) for address, step in rows]
+                status, taken = self._launch_some(loop, fleet, (device, stream), count, some)
+                if (status == NO_ROOM).any():
+                    fleet.room *= 2
+                    continue
+                if (status != TAKEN).any():
+                    robot = int(np.where(status == TAKEN, self.steps, taken).argmin())
+                    if self.failed is None or taken[robot] < self.failed.step:
+                        given = self._rows_of_robot(device, stream, some, robot)
+                        self.failed = Failed(self.done + robot, int(taken[robot]), given)
+                begin += count
+                self.done += count
+        finally:
+            scene.enabled[:] = enabled
+
+    def _launch_some(
+        self, loop: DeviceLoop, fleet: Fleet, where: tuple[Device, int], count: int, rows: Rows
+    ) -> tuple[Array, Array]:
+        """Roll out robots whose stages are in memory together: their status, and how many steps each took."""
+        device, stream = where
+        robot, some = self.simulation.robot, slice(self.done, self.done + count)
+        part = _copy_of(fleet, VariedArrays(*(x[some] for x in fleet.varied)))
+        arrays = part._new_arrays(np.zeros((count, robot.nq)), np.zeros((count, robot.nv)))
+        given = dict(zip((x.name for x in self.program.inputs), rows, strict=False))
+        elsewhere: list[tuple[Array, int]] = []
+        taken_memory: list[Any] = []
+
+        def there(shape: tuple[int, ...], address: int) -> Array:
+            """A placeholder of an array on the device."""
+            elsewhere.append((np.empty(shape), address))
+            return elsewhere[-1][0]
+
+        def dense(name: str, core: tuple[int, ...], own: bool = False) -> Array:
+            """An argument, one row for each robot or one for all; in memory of its own where the caller's is not to change."""
+            (address, step), size = given[name], math.prod(core)
+            if not own and step in (0, size):
+                return there((count if step else 1, *core), address)
+            taken_memory.append(device.allocate(8 * count * size, stream))
+            goal = int(taken_memory[-1].handle)
+            pieces = [(0, 0, count)] if step == size else [(i, i * step, 1) for i in range(count)]
+            for i, before, robots in pieces:
+                device.copy(goal + 8 * i * size, address + 8 * before, 8 * robots * size, stream)
+            return there((count, *core), goal)
+
+        states = arrays.states._replace(
+            q=dense("q", (robot.nq,), own=True),
+            plan=np.array([self.steps, self.every]),
+            **{
+                f"kept_{y.name}": there((count, *y.shape), address)
+                for y, (address, _) in zip(self.program.outputs, rows[len(given) :], strict=True)
+            },
+        )
+        if "v" in given:
+            states = states._replace(v=dense("v", (robot.nv,), own=True))
+        inputs = dict(zip(("tau", "control", "external"), INPUTS, strict=True))
+        cores = dict(zip(INPUTS, _sizes(self.simulation), strict=True))
+        made: Any = {
+            field: dense(name, (self.steps, *cores[name])) if name in given else np.zeros((1, 1, *cores[name]))
+            for field, name in inputs.items()
+        }
+        flags = np.array(["control" in given, "external_forces" in given])
+        arrays = arrays._replace(states=states, inputs=FleetInputs(**made, given=flags))
+        loop.run(device, stream, arrays, count, elsewhere)
+        for memory in taken_memory:
+            memory.close()
+        return states.status, states.taken
+
+    def _rows_of_robot(self, device: Device, stream: int, rows: Rows, i: int) -> dict[str, Array]:
+        """Arguments of a robot, copied here."""
+        given = {x.name: np.empty(x.shape) for x in self.program.inputs}
+        for x, (address, step) in zip(given.values(), rows, strict=False):
+            device.copy(x.ctypes.data, address + 8 * i * step, x.nbytes, stream)
+        device.synchronize(stream)
+        return given
+
+    def raise_failure(self, robots: int) -> None:
+        """Raise SimulationError if a robot failed: this machine takes its steps again, which fail alike, for the words."""
+        if self.failed is None:
+            return
+        i, step, given = self.failed
+        fleet = _copy_of(self.simulation._fleet, VariedArrays(*(x[i : i + 1] for x in self.simulation._fleet.varied)))
+        fleet.reset(given["q"][None], given.get("v", np.zeros(self.simulation.robot.nv))[None])
+        inputs = Inputs(*(given[name][None, : step + 1] if name in given else None for name in INPUTS))
+        try:
+            fleet.run(step + 1, 0.0, inputs)
+        except SimulationError as error:
+            raise SimulationError(error.what, error.time, i, robots) from None
+        raise RuntimeError(f"robot {i} stops at step {step} on the device, and not on this machine")
+
+
+def _sizes(simulation: StateOfRobots) -> tuple[tuple[int, ...], ...]:
+    """The shapes of the inputs of one step."""
+    robot = simulation.robot
+    return (robot.nv,), (simulation._model.forces.nu,), (len(robot.bodies), 6)
+
+
+def _copy_of(fleet: Fleet, varied: VariedArrays) -> Fleet:
+    """Return a fleet with arrays of its own, for robots that differ so."""
+    other = copy.copy(fleet)
+    other.varied = varied
+    return other
+
+
+def loop_of(simulation: StateOfRobots, fleet: Fleet | None = None) -> DeviceLoop:
+    """Return the kernel for stages that are as those of a fleet are now; kept as long as they are so."""
+    fleet = fleet or simulation._fleet
+    has_bodies = len(fleet.varied.parameters) > 0
+    kept: dict[Any, DeviceLoop] = vars(simulation).setdefault("_device_loops", {})
+    key = fleet.room, has_bodies, fleet.contacts.scene.enabled.tobytes()
+    if key not in kept:
+        content, twin = fleet._new_stages(), fleet._new_stages()
+        calls = NumberedCalls()
+        functions = calls_of_robot(fleet.model, fleet.contacts, content, external=True)
+        made = {name: calls.call(*call) for name, call in functions.items()}
+        made["delassus_of_touching"] = MachineCall(0, np.zeros(0, np.int64))
+        content = content._replace(calls=CallsOfRobot(**made))
+        twin = twin._replace(calls=CallsOfRobot(*(x._replace(pointers=x.pointers.copy()) for x in content.calls)))
+        kept.clear()
+        kept[key] = DeviceLoop(roll_out, content, twin, calls, Layout(FleetArrays, fleet.arrays))
+    return kept[key]
 
 
 # what may be wrong
 
 
-def _require_free_flight(simulation: StateOfRobots, given: Arrays) -> None:
+def _require_that_devices_can(simulation: StateOfRobots) -> None:
     """Raise NotImplementedError for what the kernels do not have, with what to do."""
     robot, name = simulation.robot, f"{simulation.robot.name}: a rollout on a device"
-    if robot.closed:
-        raise NotImplementedError(f"{name} is of robots without loops and couplings; {HERE}")
     if robot.forward_dynamics.execution != "traced":
         raise NotImplementedError(f"{name} is of robots whose forward_dynamics is traced, and this one's is not; {HERE}")
-    if simulation._model.forces.turning_springs and simulation._model.passive:
-        raise NotImplementedError(f"{name} has no springs of ball joints; {HERE}")
-    if len(simulation._model.forces.springs.bent) and simulation._model.passive:
-        raise NotImplementedError(f"{name} has no springs or dampers that are not linear; {HERE}")
-    if simulation._model.forces.lengths is not None:
+    if simulation._stage.inertia.by_sets:
         raise NotImplementedError(
-            f"{name} has no tendons, limits of ball joints, dry friction of free joints or forces at frames; {HERE}"
+            f"{name} has no Delassus matrices made for the bodies that touch, as this robot takes; {HERE}"
         )
-    if robot.model.carried:
-        raise NotImplementedError(f"{name} has no gravity compensation, and this robot has; {HERE}")
-    if robot.model.drag:
-        raise NotImplementedError(f"{name} has no drag, and this robot is in a fluid; {HERE}")
-    if simulation._touching:
-        left_out = _leaving_out(simulation._stage)
-        raise NotImplementedError(f"{name} is in free flight; leave out what acts (Simulation(..., {left_out})), or {HERE}")
-    for argument in ("control", "external_forces"):
-        if argument in given:
-            raise NotImplementedError(f"{name} takes no {argument}; give joint forces tau, or {HERE}")
     if simulation._on_failure != "raise":
-        raise NotImplementedError(f"{name} looks for no failures: on_failure must be 'raise'; or {HERE}")
-    if any(map(len, simulation._fleet.varied)):
-        raise NotImplementedError(f"{name} is of robots alike; call vary() without arguments first, or {HERE}")
+        raise NotImplementedError(f"{name} stops where a robot fails: on_failure must be 'raise'; or {HERE}")
 
 
-def _leaving_out(contacts: Any) -> str:
-    """The arguments of a simulation without what changes velocities here."""
-    friction = contacts.rows.friction
-    fields = [name for name, acts in (("limits", ~friction), ("friction", friction)) if acts.any()]
-    joints = [f"joints=featherweight.JointOptions({', '.join(f'{name}=False' for name in fields)})"] if fields else []
-    return ", ".join([*(["shapes=False and no spheres"] if contacts.bodies else []), *joints])
-
-
-def _of_numpy(simulation: StateOfRobots, given: Arrays) -> tuple[dict[str, Any], np.dtype[Any]]:
-    """Arrays of a rollout, checked as on this machine, and the type that is computed with."""
-    dtype = _dtype([np.asarray(x).dtype for x in given.values()], given)
-    v = given.get("v")
-    q, v = simulation._checked(np.atleast_2d(numbers("q", given["q"])), None if v is None else np.atleast_2d(numbers("v", v)))
-    arrays = {"q": q, "v": v} | ({"tau": numbers("tau", given["tau"])} if "tau" in given else {})
-    return {name: x.astype(dtype) for name, x in arrays.items()}, dtype
-
-
-def _dtype(dtypes: list[np.dtype[Any]], given: Arrays) -> np.dtype[Any]:
-    """As of all functions: float32 if every argument is."""
-    for name, dtype in zip(given, dtypes, strict=True):
-        if dtype.kind not in "fiub":
-            raise TypeError(f"rollout: {name} must hold real numbers; got dtype {dtype}")
-    return result_type(dtypes)
-
-
-def _check_states(simulation: StateOfRobots, given: Arrays) -> None:
-    """Shapes of states on a device, whose numbers nobody reads."""
+def _check_states(simulation: StateOfRobots, given: Mapping[str, Any]) -> None:
+    """Check shapes of states on a device, whose numbers nobody reads."""
     q, v = given["q"], given.get("v")
     for name, x, n in (("q", q, simulation.robot.nq), ("v", v, simulation.robot.nv)):
         if x is not None and (x.ndim not in (1, 2) or x.shape[-1] != n or 0 in x.shape):
             raise ValueError(f"{name} must have shape (robots, {n}); got {x.shape}")
-    if v is not None and _robots(q) != _robots(v):
+    if v is not None and q.shape[:-1] != v.shape[:-1]:
         raise ValueError(f"q and v must be of as many robots; got shapes {q.shape} and {v.shape}")
-
-
-def _robots(x: Any) -> int:
-    return int(x.shape[0]) if x.ndim > 1 else 1
+    for name, x in given.items():
+        if x.dtype.kind not in "fiub":
+            raise TypeError(f"rollout: {name} must hold real numbers; got dtype {x.dtype}")

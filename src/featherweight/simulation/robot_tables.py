@@ -103,6 +103,16 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
 
 def stages_table(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> StagesTable:
     """Return new stages with the functions of the robot, and forces of the user on bodies or without."""
+    functions = calls_of_robot(model, contacts, stages, external)
+    errors: list[BaseException] = []
+    calls = {name: _call(call, errors) for name, call in functions.items()}
+    calls["delassus_of_touching"] = _delassus_of_touching(contacts, stages, errors)
+    made = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
+    return StagesTable(stages._replace(calls=made), calls, errors)
+
+
+def calls_of_robot(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> dict[str, Call]:
+    """Return calls of the robot's functions by name, for these stages; those that are never made have no function."""
     robot, inertias = model.robot, len(stages.inertias.parameters) > 0
     functions = _functions(model, stages, external) | _contact_functions(model, contacts, stages)
     as_it_is = (*OF_ENERGY, *OF_STAGES) if model.integrator == "rk4" else OF_ENERGY
@@ -113,11 +123,7 @@ def stages_table(model: StepModel, contacts: ContactStage, stages: RobotStages, 
             functions[name] = with_inertias(robot, call, stages.inertias.parameters, stages.inertias.own_armature)
         elif name in OF_MASS and (inertias or model.driven or model.bent):
             functions[name] = with_inertias(model.moving, call, stages.inertias.parameters, stages.inertias.armature)
-    errors: list[BaseException] = []
-    calls = {name: _call(call, errors) for name, call in functions.items()}
-    calls["delassus_of_touching"] = _delassus_of_touching(contacts, stages, errors)
-    made = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
-    return StagesTable(stages._replace(calls=made), calls, errors)
+    return functions
 
 
 def with_inertias(robot: Robot, call: Call, parameters: Array, armature: Array) -> Call:

@@ -54,7 +54,12 @@ Controller = Callable[[float, Array, Array], Any]
 
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
 ON_FAILURE = ("raise", "stop", "reset")
-OF_THIS_PROCESS = ("_observers", "_pictures", "_repeated", "_probes")  # windows and other observers, pictures, code on devices
+OF_THIS_PROCESS = (
+    "_observers",
+    "_pictures",
+    "_device_loops",
+    "_probes",
+)  # windows and other observers, pictures, code on devices
 
 
 class Simulation(StateOfRobots):
@@ -366,11 +371,11 @@ class Simulation(StateOfRobots):
         tau (robots or 1, steps, nv) and control (robots or 1, steps, nu) are given for each step; both may be left out, and
         `steps` then says how many there are. One state in `every` is returned, the first included.
 
-        Arrays on a GPU (PyTorch, CuPy, JAX, ...) are computed there, and NumPy's with `device="cuda"`, in float32 if all are:
-        one launch for all steps, one thread a robot, to rounding the states of this machine. States are arrays of the same
-        library. That is for free flight by "semi-implicit" and "rk4" under tau, else NotImplementedError says what to leave
-        out. The simulation's own state stays as it is. No step is refused: the energy guard does not look, arrays on a device
-        are not read before (quaternions are to be of unit length), and a state that is not finite stays so, and no other.
+        Arrays on a GPU (PyTorch, CuPy, JAX, ...) are computed there, and NumPy's with `device="cuda"`: one launch for all
+        steps, one thread a robot, contact included, in float64 with the bits of this machine. States are arrays of the same
+        library. The simulation's own state stays as it is. Arrays on a device are not read before (quaternions are to be of
+        unit length); the call waits for the device, to learn which robots failed. Robots whose functions are not traced, and
+        `on_failure` other than "raise", raise NotImplementedError. This has not run on a GPU (docs/gpu.md).
 
         Raises ValueError for arguments that make no sense, before anything moves, and SimulationError as `step` does.
         """

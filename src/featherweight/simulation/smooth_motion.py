@@ -15,8 +15,7 @@ are linear in v+, and belong to its matrix: with the armature L = h/2 d + h²/4 
 has the same solution, and contracts however stiff joints are. Broyden's method, with the steps kept (Kelley 1995, section 7.3),
 learns the rest: drives at their limits, velocity products, the curvature of potentials.
 
-Functions of the robot are called at a configuration x and velocity w within the step (`StagePoint`). Devices run the same
-kernels (`device_steps`).
+Functions of the robot are called at a configuration x and velocity w within the step (`StagePoint`).
 """
 
 from __future__ import annotations

@@ -49,6 +49,14 @@ class Layout:
             self._text = f"{self.kind.__module__}.{self.kind.__qualname__}({', '.join(inner)})"
         return self._text
 
+    def addresses(self) -> Iterator[int]:
+        """The words that are addresses of arrays."""
+        for _, inner, at in self.fields:
+            if isinstance(inner, Layout):
+                yield from (at + k for k in inner.addresses())
+            elif isinstance(inner, tuple):
+                yield at
+
     def classes(self) -> Iterator[type]:
         """The classes of the named tuple and of those within it."""
         yield self.kind
@@ -67,6 +75,11 @@ class Table:
         assert len(words) == self.layout.words
         self.address = int(self._words.ctypes.data)
         self.kept: Any = None  # what has to live as long
+
+    @property
+    def words(self) -> Array:
+        """A copy of its words, int64."""
+        return self._words.copy()
 
     def point(self, name: str, array: Array) -> None:
         """Let a field be another array of its kind, which must live as long as it is read."""
@@ -89,6 +102,15 @@ def number_name(x: Any) -> str | None:
     if isinstance(x, (int, np.integer)):
         return "int"
     return "float" if isinstance(x, (float, np.floating)) else None
+
+
+def arrays_of(content: Any) -> Iterator[Array]:
+    """The arrays of a named tuple, and of those within it."""
+    for x in content:
+        if isinstance(x, tuple):
+            yield from arrays_of(x)
+        elif isinstance(x, np.ndarray):
+            yield x
 
 
 def _words(content: Any) -> Iterator[int]:

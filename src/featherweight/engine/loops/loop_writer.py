@@ -141,8 +141,11 @@ class OpenLoop:
 class FunctionWriter:
     """Writes one function of a plan."""
 
-    def __init__(self, plan: FunctionPlan, names: dict[int, str], fused: bool, allocating: set[int], checked: bool) -> None:
+    def __init__(
+        self, plan: FunctionPlan, names: dict[int, str], fused: bool, allocating: set[int], checked: bool, dispatcher: str = ""
+    ) -> None:
         self.plan, self.names, self.fused_sums, self.allocating, self.checked = plan, names, fused, allocating, checked
+        self.dispatcher = dispatcher
         self.allocates = id(plan) in allocating
         self.releasing = loops_that_release(plan, allocating) if self.allocates else set()
         self.values: Values = {}
@@ -710,9 +713,12 @@ class FunctionWriter:
 
 
 def write_machine_call(w: FunctionWriter, arguments: list[Registers], where: int) -> Registers:
-    """`call_machine`: `int f(double **arguments)` at an address that is not 0."""
+    """`call_machine`: `int f(double **arguments)` at an address that is not 0, or what the dispatcher has for this number."""
     f = w.f
     (address,), (pointers, _) = arguments
+    if w.dispatcher:
+        f.call("void", f"@{w.dispatcher}", f"i64 {address}", f"ptr {pointers}")
+        return ()
     there, after = f.fresh("there"), f.fresh("after")
     f.branch(f.equal(address, 0), after, there)
     f.label(there)
@@ -823,11 +829,14 @@ def assigned(statements: list[Any]) -> dict[int, None]:
     return found
 
 
-def write_module(plan: Plan, fused: bool, fma: bool, checked: bool = False) -> tuple[list[str], str]:
-    """The text of a plan's functions with what they need, and the name of the last of them, the kernel."""
+def write_module(plan: Plan, fused: bool, fma: bool, checked: bool = False, dispatcher: str = "") -> tuple[list[str], str]:
+    """The text of a plan's functions with what they need, and the name of the last of them, the kernel.
+
+    Calls of machine code go to `void dispatcher(i64 number, ptr arguments)`, if it has a name, with numbers for addresses.
+    """
     names = {id(p): f'"{p.name}.{k}"' for k, p in enumerate(plan.functions)}
     allocating = that_allocate(plan)
-    writers = [FunctionWriter(p, names, fused, allocating, checked) for p in plan.functions]
+    writers = [FunctionWriter(p, names, fused, allocating, checked, dispatcher) for p in plan.functions]
     texts: list[str] = []
     declarations: dict[str, None] = {}
     for w in writers:

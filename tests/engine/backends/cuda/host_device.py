@@ -9,21 +9,23 @@ from __future__ import annotations
 import ctypes
 import itertools
 import re
-from collections import deque
-from contextlib import nullcontext
+import weakref
+from collections.abc import Sequence
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 from featherweight.engine.backends.cuda import code, device_code
+from featherweight.engine.backends.cuda.device_array import DeviceArray
 from featherweight.engine.backends.cuda.target import NVIDIA
 from featherweight.engine.backends.llvm.jit import compile_object, host, load_object
 from featherweight.engine.function import CompiledFunction
 
 needs_fma = pytest.mark.skipif(not host().fma, reason="without fma in hardware this machine rounds otherwise than devices")
 ctypes.CDLL("libgcc_s.so.1", ctypes.RTLD_GLOBAL)  # rounds to float16 where the processor cannot
-PHASES = ("fw_bring", "fw_compute", "fw_take", "fw_copy_element")
+PHASES = ("fw_bring", "fw_prepare", "fw_compute", "fw_take", "fw_copy_element")
 
 
 def for_host(ir: str) -> str:
@@ -35,49 +37,60 @@ def for_host(ir: str) -> str:
     return ir
 
 
-class HostKernel:
-    local_bytes, registers = 0, 0
+def compiled(ir: str) -> bytes:
+    """Object code, which LLVM does not optimize: kernels of whole steps run a few times only."""
+    h = host()
+    target = llvm.Target.from_triple(h.triple)
+    machine = target.create_target_machine(cpu=h.cpu, features=h.features, opt=0, reloc="pic", codemodel="small")
+    return compile_object(ir, machine=machine)
 
-    def __init__(self, ir: str) -> None:
+
+class HostKernel:
+    def __init__(self, ir: str, shared_bytes: int) -> None:
         found = re.findall(r"@(\w+)\(i32 %thread", ir)
         self.phases = [p for p in PHASES if p in found]
-        self.object_code = load_object(compile_object(for_host(ir)), *self.phases)
-        self.most_shared = 48 << 10
+        self.object_code = load_object(compiled(for_host(ir)), *self.phases)
+        self.most_shared = max(shared_bytes, 48 << 10)
 
-    def allow_shared(self, size: int) -> None:
-        self.most_shared = size
 
-    def kernel(self, name: str) -> HostKernel:
-        assert name in ("fw_kernel", "fw_copy")
-        return self
+class HostMemory:
+    """Memory of the device's at `handle`, filled with NaN; it goes when it is closed or nothing refers to it."""
+
+    def __init__(self, device: HostDevice, size: int) -> None:
+        room = (ctypes.c_uint8 * (size + 64))()
+        self.handle, self.size = -(-ctypes.addressof(room) // 64) * 64, size
+        device.memory[self.handle] = room
+        ctypes.memset(self.handle, 0xFF, size)
+        self.close = weakref.finalize(self, device.memory.pop, self.handle, None)
 
 
 class HostDevice:
     """What is used of `driver.Device`."""
 
-    ordinal, name, capability, driver_version, processors, shared_bytes = 0, "host", (9, 0), 12080, 132, 232448
+    ordinal, name, capability, driver_version, shared_bytes = 0, "host", (9, 0), 12080, 232448
 
     def __init__(self) -> None:
         self.memory: dict[int, Any] = {}
         self.launches: list[tuple[int, int, int]] = []
         self.streams = itertools.count(100)
         self.assembled = 0
-        self.current = nullcontext
         self.own_stream = 7
-        self._dropped: deque[int] = deque()
         self.asked: list[int] = []
 
     def assemble(self, ptx: bytes, most_registers: int | None = None) -> bytes:
         self.assembled += 1
         return ptx
 
-    def load(self, cubin: bytes) -> HostKernel:
-        return HostKernel(cubin.decode())
+    def load(self, cubin: bytes, entry: str, shared_bytes: int = 0) -> HostKernel:
+        assert entry in ("fw_kernel", "fw_copy")
+        return HostKernel(cubin.decode(), shared_bytes)
 
-    def launch(self, kernel: HostKernel, blocks: int, threads: int, shared_bytes: int, stream: int, arguments: bytes) -> None:
-        assert threads <= 1024 and 0 < blocks < 2**31 and shared_bytes <= kernel.most_shared and len(arguments) <= 4096
+    def launch(
+        self, kernel: HostKernel, blocks: int, threads: int, shared_bytes: int, stream: int, words: Sequence[int]
+    ) -> None:
+        assert threads <= 1024 and 0 < blocks < 2**31 and shared_bytes <= kernel.most_shared and len(words) <= 512
         self.launches.append((blocks, threads, stream))
-        words = [ctypes.c_int64(x) for x in np.frombuffer(arguments, np.int64)]
+        given = [ctypes.c_int64(x) for x in words]
         shared = (ctypes.c_uint8 * max(shared_bytes, 1))()
         begins = [] if kernel.phases == ["fw_copy_element"] else [ctypes.c_void_p(ctypes.addressof(shared))]
         for block in range(blocks):
@@ -85,22 +98,17 @@ class HostDevice:
             for phase in kernel.phases:
                 function = ctypes.CFUNCTYPE(None)(kernel.object_code.address(phase))
                 for thread in range(threads):
-                    function(ctypes.c_int32(thread), ctypes.c_int32(block), *begins, *words)
+                    function(ctypes.c_int32(thread), ctypes.c_int32(block), *begins, *given)
 
-    def allocate(self, size: int, stream: int) -> int:
+    def allocate(self, size: int, stream: int) -> HostMemory:
         self.asked.append(size)
-        room = (ctypes.c_uint8 * (size + 64))()
-        pointer = -(-ctypes.addressof(room) // 64) * 64
-        self.memory[pointer] = room
-        ctypes.memset(pointer, 0xFF, size)
-        return pointer
+        return HostMemory(self, size)
 
-    def free(self, pointer: int, stream: int) -> None:
-        del self.memory[pointer]
+    def pinned(self, size: int) -> HostMemory:
+        return HostMemory(HostDevice(), size)
 
-    def reclaim(self) -> None:
-        while self._dropped:
-            self.free(self._dropped.popleft(), 0)
+    def copy(self, goal: int, source: int, size: int, stream: int) -> None:
+        ctypes.memmove(goal, source, size)
 
     def stream(self) -> int:
         return next(self.streams)
@@ -108,33 +116,12 @@ class HostDevice:
     def follow(self, stream: int, before: int) -> None:
         pass
 
-    def synchronize(self, what: Any = None) -> None:
+    def synchronize(self, stream: int) -> None:
         pass
 
-    def event(self, timing: bool = False) -> list[float]:
-        return []
-
-    def record(self, event: list[float], stream: int) -> None:
-        """At the time that launches have taken until then, of as many milliseconds as their blocks have threads."""
-        event.append(sum(blocks * threads for blocks, threads, _ in self.launches))
-
-    def milliseconds(self, begin: list[float], end: list[float]) -> float:
-        return end[0] - begin[0]
-
-    def pinned(self, size: int) -> Any:
-        return Pinned(size)
-
-    def to_device(self, pointer: int, host_pointer: int, size: int, stream: int) -> None:
-        ctypes.memmove(pointer, host_pointer, size)
-
-    def to_host(self, host_pointer: int, pointer: int, size: int, stream: int) -> None:
-        ctypes.memmove(host_pointer, pointer, size)
-
-
-class Pinned:
-    def __init__(self, size: int) -> None:
-        self.array = np.empty(size, np.uint8)
-        self.pointer = self.array.ctypes.data
+    def mark(self, stream: int) -> float:
+        """The time that launches have taken until then: as many milliseconds as their blocks have threads."""
+        return float(sum(blocks * threads for blocks, threads, _ in self.launches))
 
 
 class Array:
@@ -153,6 +140,14 @@ class Array:
         return 2, 0
 
 
+def view_of(x: Any, stream: int, name: str) -> DeviceArray:
+    """Where elements lie, as cuda-core would tell for memory of a device."""
+    told = x.__cuda_array_interface__
+    strides = told["strides"] or np.empty(told["shape"], told["typestr"]).strides
+    pointer, read_only = told["data"]
+    return DeviceArray(pointer, told["shape"], strides, np.dtype(told["typestr"]), 0, x, not read_only)
+
+
 def seen(x: Any) -> np.ndarray[Any, np.dtype[Any]]:
     """What lies on the device."""
     return np.array(np.asarray(device_code._Shadow(x)))
@@ -161,9 +156,10 @@ def seen(x: Any) -> np.ndarray[Any, np.dtype[Any]]:
 def install(monkeypatch: Any) -> HostDevice:
     """Have device 0 be this machine."""
     device = HostDevice()
-    monkeypatch.setattr(code, "assembly", lambda ir, capability: ir.encode())
+    monkeypatch.setattr(code, "assembly", lambda ir, capability, loops=False: ir.encode())
     for name in ("libraries.device", "device_array.device"):
         monkeypatch.setattr(f"featherweight.engine.backends.cuda.{name}", lambda ordinal=0: device)
+    monkeypatch.setattr("featherweight.engine.backends.cuda.libraries.seen", view_of)
     monkeypatch.setattr("featherweight.engine.devices.device_of", lambda ordinal=0: device)
     return device
 

@@ -77,9 +77,9 @@ def test_the_shorter_code_is_taken_and_remembered(shortest: int, anew: Anew, mon
         made.append(ptx + b"\n" + b";" * 10**5 * (keeps == shortest))
         return made[-1]
 
-    def note(self: HostDevice, cubin: bytes) -> HostKernel:
+    def note(self: HostDevice, cubin: bytes, entry: str, shared_bytes: int = 0) -> HostKernel:
         loaded.append(cubin)
-        return load(self, cubin)
+        return load(self, cubin, entry, shared_bytes)
 
     monkeypatch.setattr(HostDevice, "assemble", assemble)
     monkeypatch.setattr(HostDevice, "load", note)
@@ -94,14 +94,14 @@ def test_tuning_keeps_what_is_quickest(anew: Anew, monkeypatch: pytest.MonkeyPat
     """Of 300 states there are 320 threads in blocks of 32, 384 in blocks of 128: a device is quick with few, or with many."""
     for sign, threads in ((1.0, 32), (-1.0, 128)):
         device, f = anew(name=f"quick with {threads}"), swinging(4)
-        monkeypatch.setattr(device, "milliseconds", lambda begin, end, sign=sign: sign * (end[0] - begin[0]))
+        mark = device.mark
+        monkeypatch.setattr(device, "mark", lambda stream, sign=sign, mark=mark: sign * mark(stream))
         f.tune(Array(X), Array(Y))
         assert device.assembled > TRIED
         for g in (f, swinging(4)):
             device.launches.clear()
             assert_same(g, X, Y)
             assert [n for _, n, _ in device.launches] == [threads]
-        device.reclaim()
         assert not device.memory
 
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import featherweight as fw
-from engine.backends.cuda.host_device import Array, HostDevice, assert_same, computed, needs_fma, seen
+from engine.backends.cuda.host_device import Array, HostDevice, HostMemory, assert_same, computed, needs_fma, seen
 from engine.kernels import SEVERAL, arguments, outs, swinging
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.program import Input, KernelProgram, Output
@@ -256,7 +256,7 @@ def test_memory_is_given_back_when_a_launch_fails(device: HostDevice, monkeypatc
 def test_memory_is_given_back_when_there_is_no_more(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     allocate = device.allocate
 
-    def fail(size: int, stream: int) -> int:
+    def fail(size: int, stream: int) -> HostMemory:
         if device.memory:
             raise MemoryError("no more")
         return allocate(size, stream)

@@ -1,9 +1,8 @@
-"""Code for devices: what NVIDIA's assembler says of it where that is installed, and objects for AMD's."""
+"""Code for devices: what NVIDIA's assembler says of it where that is installed."""
 
 from __future__ import annotations
 
 import re
-import struct
 
 import numpy as np
 import pytest
@@ -22,37 +21,31 @@ from register_use import (
     version,
 )
 
+from engine.backends.cuda.ptx_text import assert_rounded_as_here
 from featherweight.engine.backends.cuda import copies
-from featherweight.engine.backends.cuda.code import CAPABILITIES, amd_object, assembly
+from featherweight.engine.backends.cuda.code import CAPABILITIES, assembly
 from featherweight.engine.backends.cuda.kernel import KernelLayout, emit_module
-from featherweight.engine.backends.cuda.target import AMD, NVIDIA, Target
+from featherweight.engine.backends.cuda.target import NVIDIA
 from featherweight.engine.backends.llvm.ir import Type
 from oracles.robots import example
 
 needs_assembler = pytest.mark.skipif(not version(), reason="without ptxas: pip install nvidia-cuda-nvcc")
 SOON = {"hyq": FUNCTIONS[:3], "g1_29dof": FUNCTIONS[1:2], "talos_reduced": FUNCTIONS[1:2], "mini_cheetah": FUNCTIONS[1:3]}
 """What is assembled soon, of large robots; the script compares the others, too."""
-ARITHMETIC = "add|sub|mul|mad|fma|div|rcp|sqrt|rsqrt|sin|cos|ex2|lg2|tanh"
-ROUNDED = re.compile(rf"^\s+(?:@%p\d+ )?((?:{ARITHMETIC})(?:\.\w+)*\.f(?:16|32|64))\b", re.M)
-"""Instructions on floating-point numbers whose results are rounded."""
 
 
-def ir(precision: str, target: Target = NVIDIA, keeps: bool = True) -> str:
+def ir(precision: str, keeps: bool = True) -> str:
     """Of Panda's forward dynamics, all of whose arguments and results go through a block's memory."""
     f = example("panda").forward_dynamics
     layout = KernelLayout((True,) * len(f.program.shapes), keeps, 32)
-    return emit_module(f.trace, f.program.shapes, Type(precision, 1), layout, target)
+    return emit_module(f.trace, f.program.shapes, Type(precision, 1), layout, NVIDIA)
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_rounding_is_that_of_this_machine(precision: str, capability: tuple[int, int]) -> None:
-    """The assembler makes no two operations one, none is approximate, subnormal numbers are kept, and no library is called."""
     text = assembly(ir(precision), capability).decode()
-    rounded = ROUNDED.findall(text)
-    assert len(rounded) > 1000
-    assert {x for x in rounded if ".rn." not in x} == set()
-    assert not re.search(r"\.(approx|ftz|full|sat)\b|\.extern \.func", text)
+    assert_rounded_as_here(text, 1000)
     assert re.search(rf"^\.target sm_{capability[0]}{capability[1]}$", text, re.M)
     if version() and (precision == "double" or capability in ((7, 5), max(CAPABILITIES))):
         assembled(text.encode(), capability)
@@ -99,31 +92,3 @@ def test_more_stack_and_spills_are_seen() -> None:
     assert not Use(255, 142, 32, 252).worse_than(old)
     for worse in (Use(90, 144, 0, 200), Use(90, 100, 40, 200), Use(90, 100, 0, 256)):
         assert worse.worse_than(old)
-
-
-# AMD
-
-
-def symbols(elf: bytes) -> dict[str, int]:
-    """The named symbols of an object file of 64 bits, and the sections where they are defined, 0 for none."""
-    at, count = struct.unpack_from("<Q", elf, 40)[0], struct.unpack_from("<H", elf, 60)[0]
-    sections = [struct.unpack_from("<IIQQQQIIQQ", elf, at + 64 * k) for k in range(count)]
-    (table,) = (s for s in sections if s[1] == 2)  # SHT_SYMTAB
-    names = sections[table[6]][4]
-    found = {}
-    for k in range(table[5] // 24):
-        name, _, _, section, _, _ = struct.unpack_from("<IBBHQQ", elf, table[4] + 24 * k)
-        begin = names + name
-        found[elf[begin : elf.index(0, begin)].decode()] = section
-    return {name: section for name, section in found.items() if name}
-
-
-@pytest.mark.parametrize("cpu", ["gfx90a", "gfx942", "gfx1100"])
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_objects_for_amd_have_a_kernel_and_its_descriptor(precision: str, cpu: str) -> None:
-    elf = amd_object(ir(precision, AMD), cpu)
-    assert elf[:4] == b"\x7fELF"
-    assert struct.unpack_from("<H", elf, 18)[0] == 224  # EM_AMDGPU
-    defined = symbols(elf)
-    assert {"fw_kernel", "fw_kernel.kd"} <= set(defined)
-    assert [name for name, section in defined.items() if section == 0] == []

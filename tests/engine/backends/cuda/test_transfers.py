@@ -140,7 +140,7 @@ def test_threads_have_lanes_of_their_own() -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("call", ["allocate", "pinned", "to_device", "launch", "to_host", "synchronize"])
+@pytest.mark.parametrize("call", ["allocate", "pinned", "copy", "launch", "synchronize"])
 @pytest.mark.parametrize("allowed", [0, 1, 4])
 def test_nothing_is_left_when_a_call_fails(
     call: str, allowed: int, device: HostDevice, monkeypatch: pytest.MonkeyPatch

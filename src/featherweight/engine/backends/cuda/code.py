@@ -1,4 +1,4 @@
-"""LLVM IR to code for devices: assembly text by LLVM, machine code by the device's driver, both kept on disk."""
+"""LLVM IR to code for devices: assembly text by LLVM, machine code by NVIDIA's linker, kept on disk."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
-import numpy as np
 
 from ... import cache
 from ...threads import processors, share_out
-from ..llvm.jit import emitted, host, parsed
-from .driver import Device, DeviceKernel
-from .target import AMD, NVIDIA
+from ..llvm.jit import emitted, host, optimize_loops, parsed
+from .driver import Device
+from .target import NVIDIA
 
 
 class PtxVersion(NamedTuple):
@@ -56,32 +55,19 @@ def processor(capability: tuple[int, int]) -> tuple[int, int]:
 LONG = 2_000_000  # bytes of IR from which on LLVM only translates: its search for accesses to pair takes longest then
 
 
-def assembly(ir: str, capability: tuple[int, int]) -> bytes:
-    """PTX of a module."""
+def assembly(ir: str, capability: tuple[int, int], loops: bool = False) -> bytes:
+    """PTX of a module; with `loops`, LLVM optimizes functions that have some."""
     _initialize()
     major, minor = made_for = processor(capability)
     machine = llvm.Target.from_triple(NVIDIA.triple).create_target_machine(
-        cpu=f"sm_{major}{minor}", features=f"+ptx{CAPABILITIES[made_for].version}", opt=3 if len(ir) < LONG else 0
+        cpu=f"sm_{major}{minor}", features=f"+ptx{CAPABILITIES[made_for].version}", opt=3 if len(ir) < LONG or loops else 0
     )
     with parsed(ir, machine) as module:
-        _inline(machine, module)
+        (optimize_loops if loops else _inline)(module, machine)
         return emitted(machine, module, text=True)
 
 
-def amd_object(ir: str, cpu: str = "gfx942") -> bytes:
-    """An object file for AMD's processors, of which their linker (lld) makes what ROCm loads ("code object").
-
-    Nothing here links or runs it. It is known that LLVM makes machine code with a kernel, its descriptor, and no call of a
-    library; not what the barrier, the block's memory or the thread's own do there, nor how many registers serve best.
-    """
-    _initialize()
-    machine = llvm.Target.from_triple(AMD.triple).create_target_machine(cpu=cpu, opt=3)
-    with parsed(ir, machine) as module:
-        _inline(machine, module)
-        return emitted(machine, module)
-
-
-def _inline(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> None:
+def _inline(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
     """Put functions in their callers that are to be part of them: a call between functions takes and keeps registers."""
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0))
     passes = llvm.create_new_module_pass_manager()
@@ -101,14 +87,14 @@ class KernelRow(NamedTuple):
 class Loaded(NamedTuple):
     """A kernel on a device, and how it is started."""
 
-    kernel: DeviceKernel
+    kernel: Any
     threads: int  # of a block
     shared_bytes: int
 
     def launch(self, device: Device, stream: int, count: int, words: Sequence[int]) -> None:
         """Begin with a thread for each of so many states or elements; parameters are words of eight bytes."""
         blocks = -(-count // self.threads)
-        device.launch(self.kernel, blocks, self.threads, self.shared_bytes, stream, np.array(words, np.int64).tobytes())
+        device.launch(self.kernel, blocks, self.threads, self.shared_bytes, stream, words)
 
     def row(self, device: Device) -> KernelRow:
         """It, as a word of each."""
@@ -122,12 +108,10 @@ class Candidate(NamedTuple):
     threads: int
     shared_bytes: int = 0
     most_registers: int | None = None
+    loops: bool = False  # whether it has loops that LLVM is to optimize
 
     def loaded(self, device: Device, entry: str, cubin: bytes) -> Loaded:
-        kernel = device.load(cubin).kernel(entry)
-        if self.shared_bytes:
-            kernel.allow_shared(self.shared_bytes)
-        return Loaded(kernel, self.threads, self.shared_bytes)
+        return Loaded(device.load(cubin, entry, self.shared_bytes), self.threads, self.shared_bytes)
 
 
 Choice = tuple[int, bytes]  # the number of a candidate, and its machine code
@@ -169,7 +153,7 @@ class Kernels:
 
         def assemble_some(start: int, stop: int) -> None:
             for number, ir in waiting[start:stop]:
-                text = assembly(ir, self.device.capability)
+                text = assembly(ir, self.device.capability, self.candidates[number].loops)
                 done[number] = self.device.assemble(text, self.candidates[number].most_registers)
 
         share_out(assemble_some, len(waiting), min(processors(), len(waiting)))

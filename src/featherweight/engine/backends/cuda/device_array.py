@@ -1,16 +1,16 @@
-"""An array on a device, as it is told to other libraries and by them: where elements lie, which work on them is not done."""
+"""An array on a device: where its elements lie, and on which stream there may be work on them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from . import dlpack
-from .driver import device
+from .driver import LEGACY, core, device
 
-LEGACY = 1  # the stream that streams wait for by default, as interfaces write it: 0 says the same in most places
+CUDA, CUDA_MANAGED = 2, 13  # DLPack's numbers of kinds of devices
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class DeviceArray:
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return dlpack.CUDA, self.ordinal
+        return CUDA, self.ordinal
 
     def __dlpack__(
         self,
@@ -62,10 +62,41 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A capsule, whose user's `stream` (of the default streams where it is none; not at all where it is -1) waits."""
+        """Return a capsule; the user's `stream` waits (the default streams if it is None, none if it is -1)."""
         if copy or (dl_device is not None and tuple(map(int, dl_device)) != self.__dlpack_device__()):
             raise BufferError(f"an array on CUDA device {self.ordinal} is handed on as it is, without a copy")
         if self.stream is not None and stream != -1:
             device(self.ordinal).follow(stream or LEGACY, self.stream or LEGACY)
-        layout = dlpack.Strided(self.pointer, self.shape, self.strides, self.dtype, self.writable)
-        return dlpack.export(layout, self.__dlpack_device__(), self, (max_version or (0, 0)) >= (1, 0))
+        reach = sum(s * (n - 1) for s, n in zip(self.strides, self.shape, strict=True)) + self.dtype.itemsize
+        memory = core().Buffer.from_handle(self.pointer, reach, owner=self)
+        steps = tuple(s // self.dtype.itemsize for s in self.strides)
+        view = _views().from_buffer(memory, self.shape, steps, dtype=self.dtype, is_readonly=not self.writable)
+        return view.__dlpack__(max_version=max_version)
+
+
+def seen(x: Any, stream: int, name: str) -> DeviceArray:
+    """Return where an array of any library lies; what is begun on `stream` from now on finds its elements there.
+
+    Raises TypeError for what is no array of numbers that NumPy knows. `name` is of an argument, for errors.
+    """
+    try:
+        view = _views().from_any_interface(x, stream_ptr=stream)
+        dtype = np.dtype(view.dtype)
+    except (BufferError, TypeError, NotImplementedError) as error:
+        raise TypeError(f"{name} is no array that can be read here ({error}); give one of float32 or float64") from None
+    strides = compact(view.shape, dtype.itemsize) if view.strides is None else tuple(s * dtype.itemsize for s in view.strides)
+    return DeviceArray(view.ptr, tuple(view.shape), strides, dtype, view.device_id, view, not view.readonly)
+
+
+def _views() -> Any:
+    core()
+    return import_module("cuda.core.utils").StridedMemoryView
+
+
+def compact(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Return strides of rows one after the other, in bytes."""
+    strides = []
+    for n in reversed(shape):
+        strides.append(itemsize)
+        itemsize *= max(n, 1)
+    return tuple(reversed(strides))

@@ -19,7 +19,7 @@ from ..llvm.ir import Type
 from . import copies
 from .arrays import DeviceArray, Library, on_device
 from .code import Candidate, DeviceKernels, Kernels, Loaded
-from .dlpack import compact
+from .device_array import compact
 from .driver import Device
 from .emit_thread import PART
 from .kernel import ENTRY, KernelLayout, emit_module, padded
@@ -56,12 +56,12 @@ class DeviceCode(DeviceKernels):
         """The candidate that computes these states in the shortest time, from now on and in later processes."""
 
         def milliseconds(loaded: Loaded) -> float:
-            marks = [device.event(timing=True) for _ in range(RUNS + 1)]
-            for mark in marks:
+            marks = []
+            for _ in range(RUNS + 1):
                 loaded.launch(device, stream, states, _words(states, rows))
-                device.record(mark, stream)
-            device.synchronize(marks[-1])
-            return statistics.median(device.milliseconds(a, b) for a, b in pairwise(marks))
+                marks.append(device.mark(stream))
+            device.synchronize(stream)
+            return float(statistics.median(b - a for a, b in pairwise(marks)))
 
         with self._lock:
             precision = PRECISIONS[dtype]
@@ -186,17 +186,17 @@ class OnArrays(Generic[C]):
     @contextmanager
     def _scratch(self) -> Iterator[Callable[[tuple[int, ...], np.dtype[Any]], DeviceArray]]:
         """Arrays on the device, which go when what was begun meanwhile is done."""
-        taken: list[int] = []
+        taken: list[Any] = []
 
         def room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
             taken.append(self.device.allocate(math.prod(shape) * dtype.itemsize, self.stream))
-            return DeviceArray(taken[-1], shape, compact(shape, dtype.itemsize), dtype, self.device.ordinal)
+            return DeviceArray(int(taken[-1].handle), shape, compact(shape, dtype.itemsize), dtype, self.device.ordinal)
 
         try:
             yield room
         finally:
-            for pointer in taken:
-                self.device.free(pointer, self.stream)
+            for memory in taken:
+                memory.close()
 
     def _copy(self, source: DeviceArray, goal: DeviceArray) -> None:
         """Begin to copy elements, converted, where the source's axes broadcast to the goal's."""

@@ -18,21 +18,20 @@ from .target import OWN
 REGISTERS = {"float": 240, "double": 112}  # of 255 words: the assembler wants some for addresses and calls
 INLINED, OUTLINED = "#0", "#1"  # functions that become part of their callers, and those that do not
 SHORT = ", !llvm.loop !0"  # of loops that assemblers shall not unroll
-ATTRIBUTES = f"""attributes {INLINED} = {{ alwaysinline nounwind }}
-attributes {OUTLINED} = {{ noinline nounwind }}
+OF_FUNCTIONS = f"attributes {INLINED} = {{ alwaysinline nounwind }}\nattributes {OUTLINED} = {{ noinline nounwind }}"
+ATTRIBUTES = f"""{OF_FUNCTIONS}
 !0 = distinct !{{!0, !1}}
 !1 = !{{!"llvm.loop.unroll.disable"}}"""
 PART = 20_000  # nodes of a function: the assembler's time grows faster than linearly
 
 
 def emit_thread(
-    t: Trace, type: Type, sizes: Sequence[int], spaces: Sequence[int], keeps: bool, name: str = "fw.kernel", fma: bool = True
+    t: Trace, type: Type, sizes: Sequence[int], spaces: Sequence[int], keeps: bool, name: str = "fw.kernel"
 ) -> Kernel:
     """The IR of a whole trace for results of these sizes, one after the other.
 
     `spaces` say in which memory each argument and each result of the state lies. With `keeps`, registers are left to the
-    assembler; without, values go where `Registers` puts them. The workspace is in the thread's own memory. Without `fma`
-    nothing is fused, as NumPy rounds.
+    assembler; without, values go where `Registers` puts them. The workspace is in the thread's own memory.
     """
     bases = [*(f"in{k}" for k in range(len(t.inputs))), *(f"out{k}" for k in range(len(sizes)))]
     style = KernelStyle(
@@ -41,5 +40,5 @@ def emit_thread(
     )  # fmt: skip
     # In trace order values live for the shortest time, and other threads fill the waits.
     held = None if keeps else REGISTERS[type.precision]
-    options = PlanOptions(fma, PART, ordered=False, registers=held, few_zeros=FEW_ZEROS)
+    options = PlanOptions(True, PART, ordered=False, registers=held, few_zeros=FEW_ZEROS)
     return write_kernel(plan_trace(t, sizes, options), type, style)

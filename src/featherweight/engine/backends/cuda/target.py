@@ -1,11 +1,11 @@
-"""The machines that one thread a state is written for: NVIDIA's and AMD's processors, and this one, which tests run."""
+"""The machines that one thread a state is written for: NVIDIA's processors, and this one, which tests run."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-GLOBAL, SHARED, CONSTANTS, OWN = 1, 3, 4, 5
-"""Address spaces, alike for all: the device's memory, that of a block of threads, what none writes, and that of a thread."""
+GLOBAL, SHARED, OWN = 1, 3, 5
+"""Address spaces: the device's memory, that of a block of threads, and that of a thread."""
 
 
 class Target(NamedTuple):
@@ -31,24 +31,5 @@ NVIDIA = Target(
         "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
         "declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()",
         "declare void @llvm.nvvm.barrier0()",
-    ),
-)
-AMD = Target(
-    "amdgcn-amd-amdhsa",
-    "amdgpu_kernel",
-    5,
-    "call i32 @llvm.amdgcn.workitem.id.x()",
-    "call i32 @llvm.amdgcn.workgroup.id.x()",
-    "call void @fw_barrier()",
-    (
-        "declare i32 @llvm.amdgcn.workitem.id.x()",
-        "declare i32 @llvm.amdgcn.workgroup.id.x()",
-        "declare void @llvm.amdgcn.s.barrier()",
-        """define internal void @fw_barrier() alwaysinline {
-  fence syncscope("workgroup") release
-  call void @llvm.amdgcn.s.barrier()
-  fence syncscope("workgroup") acquire
-  ret void
-}""",
     ),
 )

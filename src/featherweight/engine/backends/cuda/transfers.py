@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..host_arrays import Array, HostArrays
 from ..interpreted import delivered
-from .driver import Device, PinnedBuffer
+from .driver import Device
 from .launchable import Launchable
 
 PIECE_BYTES = 16 << 20  # of arguments and results: long enough for the bus, short enough to begin soon
@@ -69,25 +70,21 @@ class OnHost(HostArrays):
 def _lane(code: Launchable, device: Device, dtype: np.dtype[Any], piece: int) -> Iterator[_Lane]:
     """A lane. Its stream and this machine's side of its memory, which take long to get, are kept for later calls."""
     size = sum(padded(piece * math.prod(shape) * dtype.itemsize) for shape in code.program.shapes)
-    idle: list[tuple[int, PinnedBuffer | None]] = vars(device).setdefault("idle_lanes", [])
-    buffer: PinnedBuffer | None
+    idle: list[tuple[int, Any]] = vars(device).setdefault("idle_lanes", [])
+    stream, memory = idle.pop() if idle else (device.stream(), None)
     try:
-        stream, buffer = idle.pop()
-    except IndexError:
-        stream, buffer = device.stream(), None
-    try:
-        if buffer is None or buffer.array.nbytes < size:
-            buffer = device.pinned(size)
+        if memory is None or memory.size < size:
+            memory = device.pinned(size)
         there = device.allocate(size, stream)
         try:
-            yield _Lane(code, device, dtype, stream, buffer, there)
+            yield _Lane(code, device, dtype, stream, memory, there)
         finally:
             try:
                 device.synchronize(stream)  # what is under way after an error uses both sides
             finally:
-                device.free(there, stream)
+                there.close()
     finally:
-        idle.append((stream, buffer if buffer is not None and buffer.array.nbytes <= KEPT_BYTES else None))
+        idle.append((stream, memory if memory is not None and memory.size <= KEPT_BYTES else None))
 
 
 def padded(size: int) -> int:
@@ -98,11 +95,10 @@ def padded(size: int) -> int:
 class _Lane:
     """Memory for a piece, on both sides, and the stream that it takes."""
 
-    def __init__(
-        self, code: Launchable, device: Device, dtype: np.dtype[Any], stream: int, buffer: PinnedBuffer, there: int
-    ) -> None:
+    def __init__(self, code: Launchable, device: Device, dtype: np.dtype[Any], stream: int, memory: Any, there: Any) -> None:
         self.code, self.device, self.dtype, self.stream = code, device, dtype, stream
-        self.buffer, self.there = buffer, there
+        self.pinned, self.here, self.there = memory, int(memory.handle), int(there.handle)
+        self.bytes = np.ctypeslib.as_array((ctypes.c_uint8 * memory.size).from_address(self.here))
         self.under_way: list[tuple[Array, Array]] = []  # where results arrive, and where they go
         self.used = 0  # bytes
 
@@ -112,25 +108,25 @@ class _Lane:
         self.used = 0
         for a, p in zip(rows, program.inputs, strict=True):
             taken = a[start:stop] if len(a) > 1 else a
-            here, offset = self._here(taken.shape)
+            here, offset = self._next(taken.shape)
             np.copyto(here, taken, casting="same_kind" if taken.dtype.kind == "f" else "unsafe")
-            self.device.to_device(self.there + offset, self.buffer.pointer + offset, here.nbytes, self.stream)
+            self.device.copy(self.there + offset, self.here + offset, here.nbytes, self.stream)
             words.append((self.there + offset, p.size if len(a) > 1 else 0))
         coming = []
         for result, r in zip(results, program.outputs, strict=True):
-            here, offset = self._here(result[start:stop].shape)
+            here, offset = self._next(result[start:stop].shape)
             words.append((self.there + offset, r.size))
             coming.append((here, offset))
         self.code.launch(self.device, self.stream, self.dtype, stop - start, words)
         for (here, offset), result in zip(coming, results, strict=True):
-            self.device.to_host(self.buffer.pointer + offset, self.there + offset, here.nbytes, self.stream)
+            self.device.copy(self.here + offset, self.there + offset, here.nbytes, self.stream)
             self.under_way.append((here, result[start:stop]))
 
-    def _here(self, shape: tuple[int, ...]) -> tuple[Array, int]:
+    def _next(self, shape: tuple[int, ...]) -> tuple[Array, int]:
         """This machine's side of the next argument or result, and the bytes before it on either side."""
         offset, size = self.used, math.prod(shape) * self.dtype.itemsize
         self.used += padded(size)
-        return self.buffer.array[offset : offset + size].view(self.dtype).reshape(shape), offset
+        return self.bytes[offset : offset + size].view(self.dtype).reshape(shape), offset
 
     def finish(self) -> None:
         """Wait for what is under way, and put it where it belongs."""

@@ -81,10 +81,13 @@ def machine_for(triple: str, cpu: str) -> llvm.TargetMachine:
     return _machine_of(triple, cpu, "")
 
 
-def compile_object(*modules: str) -> bytes:
-    """Object code of modules whose instructions are in order already, and which call each other; compiled side by side."""
+def compile_object(*modules: str, machine: llvm.TargetMachine | None = None) -> bytes:
+    """Object code of modules whose instructions are in order already, and which call each other; compiled side by side.
+
+    It is for this machine, or, of one module, for another.
+    """
     if len(modules) == 1:
-        return _joined([_compiled(modules[0])])
+        return _joined([_compiled(modules[0], machine)])
     objects = [b""] * len(modules)
 
     def compile_some(start: int, stop: int) -> None:
@@ -95,8 +98,8 @@ def compile_object(*modules: str) -> bytes:
     return _joined(objects)
 
 
-def _compiled(ir: str) -> bytes:
-    machine = _machine()
+def _compiled(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
+    machine = machine or _machine()
     with parsed(ir, machine) as module:
         return emitted(machine, module)
 
@@ -152,20 +155,25 @@ def compile_optimized(ir: str, machine: llvm.TargetMachine | None = None) -> byt
 
 
 def compile_loops(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
-    """Object code of kernels with loops, for this machine or another: few loops gain by vectors or by being written out.
+    """Object code of kernels with loops, for this machine or another."""
+    machine = machine or _machine()
+    with parsed(ir, machine) as module:
+        optimize_loops(module, machine)
+        return _joined([emitted(machine, module)])
+
+
+def optimize_loops(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    """Optimize kernels with loops, of which few gain by vectors or by being written out.
 
     Sums keep their order, so hardly any loop could be made of vectors; on steps of simulations, the further optimizations take
     three times as long and gain nothing that is measured.
     """
-    machine = machine or _machine()
-    with parsed(ir, machine) as module:
-        options = llvm.create_pipeline_tuning_options(speed_level=1)
-        options.inlining_threshold = 50
-        options.loop_vectorization = options.slp_vectorization = False
-        options.loop_interleaving = options.loop_unrolling = False
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
-        return _joined([emitted(machine, module)])
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options.inlining_threshold = 50
+    options.loop_vectorization = options.slp_vectorization = False
+    options.loop_interleaving = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
 
 
 @contextmanager

@@ -1,0 +1,180 @@
+"""A function of tables for many threads of a device: the tables' arrays there, and the kernel."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import sources
+from ...function import CompiledFunction
+from ...loops.kernel_tables import Layout, Table, arrays_of
+from ...loops.kernels import MachineCall
+from .code import Candidate, DeviceKernels, Kernels
+from .driver import Device
+from .kernel import ENTRY
+from .loop_kernel import THREADS, emit_loop_kernel
+from .target import NVIDIA
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+GRAIN = 16  # bytes, at which arrays begin
+MOST_BYTES = 1 << 33  # of the threads of one launch; more threads take several
+
+
+class MemorySpans:
+    """The memory of some arrays, which may overlap, as it lies elsewhere: one after the other."""
+
+    def __init__(self, arrays: Iterable[Array]) -> None:
+        self._arrays = [a for a in arrays if a.nbytes]  # which live as long
+        spans: list[tuple[int, int]] = []
+        for begin, end in sorted((a.ctypes.data, a.ctypes.data + a.nbytes) for a in self._arrays):
+            if spans and begin < spans[-1][1]:
+                spans[-1] = spans[-1][0], max(end, spans[-1][1])
+            else:
+                spans.append((begin, end))
+        self._begins, self._ends = [b for b, _ in spans], [e for _, e in spans]
+        self._places, self.size = [], 0
+        for begin, end in spans:
+            self._places.append(self.size)
+            self.size += padded(end - begin)
+
+    def place(self, address: int) -> int | None:
+        """Where an address of this machine is there; None if it is in none of the arrays."""
+        k = bisect_right(self._begins, address) - 1
+        return None if k < 0 or address >= self._ends[k] else self._places[k] + address - self._begins[k]
+
+    def put(self, memory: Array) -> None:
+        """Write the arrays' content to bytes that lie as it does there."""
+        for begin, end, place in zip(self._begins, self._ends, self._places, strict=True):
+            ctypes.memmove(memory.ctypes.data + place, begin, end - begin)
+
+    def take(self, memory: Array) -> None:
+        """Write such bytes to the arrays."""
+        for begin, end, place in zip(self._begins, self._ends, self._places, strict=True):
+            ctypes.memmove(begin, memory.ctypes.data + place, end - begin)
+
+
+def padded(size: int) -> int:
+    """The bytes that something takes where something else follows."""
+    return -(-size // GRAIN) * GRAIN
+
+
+class NumberedCalls:
+    """Straight functions that a loop calls on a device, by numbers, with the places of their arguments and results."""
+
+    def __init__(self) -> None:
+        self.functions: list[CompiledFunction] = []
+        self.pointers: list[Array] = []  # int64, for each function
+        self.arrays: list[Array] = []  # of all functions
+
+    def call(self, function: CompiledFunction | None, *arrays: Array) -> MachineCall:
+        """Return a call of a function, or of None. Raises ValueError for a function that is not traced."""
+        if function is None:
+            return MachineCall(0, np.zeros(0, np.int64))
+        function.device_code  # noqa: B018  # raises where there is none
+        self.functions.append(function)
+        self.arrays += arrays
+        self.pointers.append(np.array([a.ctypes.data for a in arrays], np.int64))
+        return MachineCall(len(self.functions), self.pointers[-1])
+
+
+class DeviceLoop(DeviceKernels):
+    """`function(own, shared, number)` as a kernel: `own` is a table of each thread's own, which begins as `content` is.
+
+    Arrays that are the same in `twin`, which was made as `content` was, are those of all threads. `calls` has the functions
+    that are called, and `layout` is that of shared tables.
+    """
+
+    def __init__(self, function: Callable[..., int], content: Any, twin: Any, calls: NumberedCalls, layout: Layout) -> None:
+        super().__init__()
+        self.function, self.calls = function, calls
+        table = Table(content)
+        self.layouts = table.layout, layout
+        pairs = [(a, b.ctypes.data) for a, b in zip(arrays_of(content), arrays_of(twin), strict=True)]
+        self._shared = MemorySpans(a for a, other in pairs if a.ctypes.data == other)
+        own = MemorySpans([*(a for a, other in pairs if a.ctypes.data != other), *calls.arrays, *calls.pointers])
+        head = padded(8 * table.layout.words)
+        self._template = np.zeros((head + own.size) // 8, np.int64)
+        own.put(self._template.view(np.uint8)[head:])
+        self._template[: table.layout.words] = table.words
+        inner, outer = [], []  # words that are addresses in the thread's own memory, and in that of all
+        for word in [*table.layout.addresses(), *(w for x in calls.pointers for w in _words_of(x, own, head))]:
+            address = int(self._template[word])
+            place, other = own.place(address), self._shared.place(address)
+            self._template[word] = 0  # of an empty array
+            if place is not None:
+                self._template[word] = head + place
+                inner.append(word)
+            elif other is not None:
+                self._template[word] = other
+                outer.append(word)
+        self._inner, self._outer = np.array(inner, np.int64), np.array(outer, np.int64)
+
+    @property
+    def own_bytes(self) -> int:
+        """The memory of a thread."""
+        return self._template.nbytes
+
+    @property
+    def identity(self) -> str:
+        """Hash of what the kernel follows from, but for the device and the engine."""
+        classes = tuple(c for layout in self.layouts for c in layout.classes())
+        called = [f.device_code.identity for f in self.calls.functions]
+        what = sources.digest(self.function, classes), [layout.text() for layout in self.layouts], called
+        return hashlib.sha256(repr(what).encode()).hexdigest()
+
+    def module(self) -> str:
+        """The kernel as LLVM IR."""
+        return emit_loop_kernel(self.function, self.layouts, self.calls.functions, NVIDIA)
+
+    def kernels(self, device: Device, precision: str) -> Kernels:
+        """The one way to write it."""
+        return Kernels(device, ENTRY, [Candidate(self.module, THREADS, loops=True)], 1, "loop", self.identity)
+
+    def run(self, device: Device, stream: int, content: Any, count: int, elsewhere: Sequence[tuple[Array, int]] = ()) -> None:
+        """Call the function for numbers from 0 to below count, and wait: the arrays of the shared `content` have its results.
+
+        Those of `elsewhere` are only placeholders for memory at addresses on the device.
+        """
+        table, there = Table(content), {a.ctypes.data: address for a, address in elsewhere if a.nbytes}
+        spans = MemorySpans(a for a in arrays_of(content) if a.ctypes.data not in there)
+        ends = np.cumsum([padded(8 * table.layout.words), spans.size, self._shared.size, self._template.nbytes])
+        sent = np.zeros(padded(int(ends[-1]) + self._inner.nbytes), np.uint8)
+        memory = device.allocate(len(sent) + count * self._template.nbytes, stream)
+        try:
+            base = int(memory.handle)
+            words = table.words
+            for word in table.layout.addresses():
+                address = int(words[word])
+                place = spans.place(address)
+                words[word] = there.get(address, 0 if place is None else base + int(ends[0]) + place)
+            template = self._template.copy()
+            template[self._outer] += base + int(ends[1])
+            sent[: words.nbytes] = words.view(np.uint8)
+            results = sent[ends[0] : ends[1]]
+            spans.put(results)
+            self._shared.put(sent[ends[1] : ends[2]])
+            sent[ends[2] : ends[3]] = template.view(np.uint8)
+            sent[ends[3] : ends[3] + self._inner.nbytes] = self._inner.view(np.uint8)
+            device.copy(base, sent.ctypes.data, len(sent), stream)
+            given = [count, base + int(ends[2]), len(template), base + int(ends[3]), len(self._inner), base + len(sent), base]
+            self.kernel(device, "double").launch(device, stream, count, given)
+            device.copy(results.ctypes.data, base + int(ends[0]), len(results), stream)
+            device.synchronize(stream)
+        finally:
+            memory.close()
+        spans.take(results)
+
+
+def _words_of(array: Array, spans: MemorySpans, head: int) -> range:
+    """The numbers of the words of an array of addresses."""
+    if not array.size:
+        return range(0)
+    place = spans.place(array.ctypes.data)
+    assert place is not None
+    return range((head + place) // 8, (head + place) // 8 + len(array))
