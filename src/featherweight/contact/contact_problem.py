@@ -230,7 +230,7 @@ class AssemblyWork(NamedTuple):
     rows_of_A: Vector  # (m nv,)
     split: RowFactorWork
     turning: Integers  # (k,) as in `Problem`
-    turning_friction: Matrix  # (k, 2)
+    turning_friction: Matrix  # (k, 3)
     pull: Vector  # (k,)
     conveyed: Vector  # (m,)
 
@@ -245,7 +245,7 @@ def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) ->
         factor_work(columns), np.empty(columns, np.int64), np.full(1, -1),
         row_factor_work(contacts + rows, sizes),
         np.empty(contacts, np.int64), np.empty(contacts + rows, np.int64), np.empty(m * sizes.columns),
-        row_factor_work(m, NO_BRANCHES), np.empty(contacts, np.int64), np.empty((contacts, 2)),
+        row_factor_work(m, NO_BRANCHES), np.empty(contacts, np.int64), np.empty((contacts, 3)),
         np.empty(contacts), np.zeros(m),
     )  # fmt: skip
 
@@ -343,11 +343,10 @@ def write_turning_law(
         while contacts.candidate[of] != c:
             of += 1
         work.turning[of] = t
-        for l in range(2):
-            work.turning_friction[of, l] = model.turning[c, l]
         normal = max(p.start[3 * of], 0.0)
         for l in range(3):
-            most, r = model.turning[c, min(l, 1)], 3 * k + i + l
+            most, r = model.turning[c, l], 3 * k + i + l
+            work.turning_friction[of, l] = most
             law.lower[i + l], law.upper[i + l] = -most * normal, most * normal
             law.distance[k + i + l], law.stiffness[k + i + l] = np.inf, 0.0
             law.bias[r], law.compliance[r] = p.approach[r], 0.0

@@ -376,7 +376,7 @@ def write_turning(k: int, turning: int, assembly: AssemblyWork, places: Integers
     """Write which of k contacts have edges or cones for turning, and their friction."""
     for c in range(k):
         places[c] = assembly.turning[c] if turning > 0 else -1
-        for l in range(2):
+        for l in range(3):
             friction[c, l] = assembly.turning_friction[c, l]
 
 

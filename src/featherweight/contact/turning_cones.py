@@ -35,7 +35,7 @@ class TurningWork(NamedTuple):
     """Room for problems with at most m unknowns, and the turning of their contacts."""
 
     turning: Integers  # (contacts,) which three rows behind those of contacts are a contact's turning, or -1
-    friction: Matrix  # (contacts, 2) [m] against spinning and rolling
+    friction: Matrix  # (contacts, 3) [m] against spinning, and rolling about both tangents
     numbers: Vector  # (5 m,)
     answer: Matrix  # (6, 6) G of a contact
     scaled: Vector  # (6,)
@@ -52,7 +52,7 @@ def turning_work(size: int) -> TurningWork:
     numbers, answer, scaled = np.empty(5 * size), np.empty((DIRECTIONS, DIRECTIONS)), np.empty(DIRECTIONS)
     island, rows, place = np.empty((3, size), np.int64)
     return TurningWork(
-        np.full(size, -1), np.zeros((size, 2)), numbers, answer, scaled, np.empty(numbers_of_equations(size)), np.empty(size),
+        np.full(size, -1), np.zeros((size, 3)), numbers, answer, scaled, np.empty(numbers_of_equations(size)), np.empty(size),
         np.empty(size), island, rows, place,
     )  # fmt: skip
 
@@ -203,7 +203,7 @@ def friction_of(problem: Problem, c: int, l: int, work: TurningWork) -> float:
     """Return the friction of a contact in a direction; 0 for none."""
     if l < 3:
         return problem.mu[c]  # type: ignore[no-any-return]
-    return work.friction[c, min(l - 3, 1)] if problem.mu[c] > 0.0 else 0.0
+    return work.friction[c, l - 3] if problem.mu[c] > 0.0 else 0.0
 
 
 def write_answer(problem: Problem, w: Vector, f: Vector, c: int, work: TurningWork, derivative: bool) -> None:

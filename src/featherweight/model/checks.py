@@ -303,7 +303,7 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         fluid = () if s.fluid is None else (*s.fluid[:5], *s.fluid.added_mass, *s.fluid.added_inertia)
         yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size, s.margin, *s.surface_velocity, s.adhesion, s.gap, *fluid)
     for pair in d.contact_pairs:
-        frictions = (x for x in (pair.friction, pair.second_friction) if x is not None)
+        frictions = (x for x in (pair.friction, pair.second_friction, pair.second_rolling) if x is not None)
         own = (pair.margin, pair.adhesion, pair.gap, *pair.turning_friction, *frictions)
         yield f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}", own
     for configuration in d.configurations:
