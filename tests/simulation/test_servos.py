@@ -54,6 +54,10 @@ CASES = {
     "controlled": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" input="pos vel ff" '
     'controller="3 2 .1 5 .02 0"/>',
     "driver": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" input="pos voltage" controller="3 0 .1 0 0 1.5"/>',
+    "velocity at a rate": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" input="vel ff" '
+    'controller="0 0 2 30 0 0"/>',
+    "force at a rate": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" input="ff voltage" '
+    'controller="1 0 .1 20 0 0"/>',
     "winding": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" thermal="2 .3 0 .04 20 25"/>',
     "all": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" input="pos vel ff voltage" '
     'controller="3 2 .1 5 .02 2.5" inductance="0.01" thermal="2 .3 0 .04 20 25" saturation="1 0 50" cogging=".1 6 .3"/>',
@@ -221,6 +225,8 @@ VOLTAGE = fw.Servo((fw.DriveInput.VOLTAGE,))
         ({"joint": "j", "servo": fw.Servo(), "motor": fw.DCMotor(1.0, 0.0)}, "constant is 0"),
         ({"joint": "j", "servo": fw.Servo(ranges=((0.0, 1.0),))}, "2 inputs and 1 ranges"),
         ({"joint": "j", "servo": fw.Servo(inputs=(fw.DriveInput.FORCE,), integral=1.0)}, "no position among its inputs"),
+        ({"joint": "j", "servo": fw.Servo(inputs=(fw.DriveInput.VELOCITY,), rate=1.0)}, "no position among its inputs"),
+        ({"joint": "j", "servo": dataclasses.replace(VOLTAGE, rate=1.0), "motor": fw.DCMotor(1.0, 1.0)}, "no position among"),
         ({"joint": "j", "servo": fw.Servo(inputs=(fw.DriveInput.VELOCITY, fw.DriveInput.POSITION))}, "in the order"),
         ({"joint": "j", "servo": fw.Servo(), "delay": fw.ControlDelay(0.1, 2)}, "takes one control"),
         ({"joint": "j", "delay": fw.ControlDelay(0.1, 0)}, "one sample or more"),
@@ -237,7 +243,7 @@ def test_actuators_that_make_no_sense_are_refused(fields: dict[str, Any], proble
 @pytest.mark.parametrize(
     ("actuator", "kind"),
     [
-        ('<dcmotor joint="turn" resistance="2" motorconst=".4" input="vel" controller="0 0 1 3 0 0"/>', "slewmax of no"),
+        ('<general joint="turn" biastype="user"/>', "user"),
     ],
 )  # fmt: skip
 def test_what_is_not_simulated_is_reported(actuator: str, kind: str) -> None:

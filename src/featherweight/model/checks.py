@@ -236,7 +236,8 @@ def _servo_problem(a: Actuator) -> str:
         )
     if list(servo.inputs) != [x for x in DriveInput if x in servo.inputs]:
         return f"the inputs of its servo are {', '.join(servo.inputs)}; give each once, in the order {', '.join(DriveInput)}"
-    if DriveInput.POSITION not in servo.inputs and (servo.integral or math.isfinite(servo.rate)):
+    limited = math.isfinite(servo.rate) and (motor is None or not {*servo.inputs} - {DriveInput.VOLTAGE})
+    if DriveInput.POSITION not in servo.inputs and (servo.integral or limited):
         return "its servo has an integral or a rate, and no position among its inputs; leave them out, or add the input"
     if min(servo.integral, servo.integral_limit, servo.rate) < 0.0:
         return "the integral gain, its limit and the rate of its servo must not be negative; correct them"
