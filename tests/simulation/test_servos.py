@@ -252,7 +252,7 @@ def test_what_is_not_simulated_is_reported(actuator: str, kind: str) -> None:
 
 
 def test_sensors_of_actuators_have_their_whole_force() -> None:
-    """Friction and cogging of a motor too. Sensors of orientation servos, which have three numbers, are reported."""
+    """Friction and cogging of a motor too."""
     sensors = """<sensor><actuatorfrc actuator="x"/><actuatorfrc actuator="plain"/><jointactuatorfrc joint="turn"/>
       <actuatorpos actuator="x"/><actuatorvel actuator="x"/></sensor></mujoco>"""
     actuators = BRISTLES["bristles and all"] + ORDINARY
@@ -267,6 +267,33 @@ def test_sensors_of_actuators_have_their_whole_force() -> None:
         sim.step(control=data.ctrl)
         mujoco.mj_step(model, data)
         np.testing.assert_allclose(sim.sensors()[:3], data.sensordata[:3], atol=1e-11)
-    turning = MODEL.format(integrator="RK4", actuators=CASES["orientation"])
-    robot = fw.load(turning.replace("</mujoco>", '<sensor><actuatorfrc actuator="x"/></sensor></mujoco>'))
-    assert robot.report()["sensors"] == "1 actuatorfrc"
+
+
+@pytest.mark.parametrize("case", ["orientation", "between bodies", "integrated orientation"])
+def test_sensors_of_orientation_servos_have_three_numbers(case: str, tmp_path: Any) -> None:
+    sensors = """<sensor><actuatorfrc actuator="plain"/><actuatorpos actuator="x"/><actuatorvel actuator="x"/>
+      <actuatorfrc actuator="x"/><actuatorpos actuator="plain"/></sensor></mujoco>"""
+    text = MODEL.format(integrator="RK4", actuators=ORDINARY + CASES[case]).replace("</mujoco>", sensors)
+    robot, model = fw.load(text), mujoco.MjModel.from_xml_string(text)
+    assert robot.report().keys() <= {"sites"}
+    data, order, rng = mujoco.MjData(model), fw.MujocoOrder(robot, model), np.random.default_rng(9)
+    sims = [fw.Simulation(robot, 0.002, "rk4", q=q) for q in (robot.start(), np.tile(robot.start(), (2, 1)))]
+    for _ in range(5):
+        data.ctrl[:] = rng.normal(0.0, 2.0, model.nu)
+        q, v = robot.random_configuration(rng), rng.standard_normal(robot.nv)
+        data.qpos[:], data.qvel[:] = order.state(q, v)
+        data.act[:] = rng.normal(0.0, 0.5, model.na)
+        act = data.act.copy()
+        mujoco.mj_step(model, data)
+        force = data.sensordata.copy()
+        mujoco.mj_forward(model, data)
+        force[1:7], force[10] = data.sensordata[1:7], data.sensordata[10]
+        for sim in sims:
+            sim.reset(q if sim is sims[0] else np.tile(q, (2, 1)), v if sim is sims[0] else np.tile(v, (2, 1)))
+            sim.activation = act if sim is sims[0] else np.tile(act, (2, 1))
+            sim.step(control=order.control(data.ctrl))
+        np.testing.assert_allclose(sims[0].sensors(), force, atol=1e-8)
+        np.testing.assert_array_equal(sims[1].sensors()[1], sims[0].sensors())
+    assert sims[0].sensors()["x_actuatorfrc"].shape == (3,)
+    fw.read(text).save(tmp_path / "saved.xml")
+    assert [s.dim for s in fw.load(tmp_path / "saved.xml").sensors] == [s.dim for s in robot.sensors]

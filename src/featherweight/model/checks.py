@@ -173,8 +173,6 @@ def require_transmissions(d: Description) -> None:
     types = {j.name: j.type for j in d.joints}
     bodies, tendons = {b.name for b in d.bodies} | {WORLD, None}, {t.name for t in d.tendons}
     frames = {f.name for f in d.frames} | {b.name for b in d.bodies}
-    limited = {t.name for t in d.tendons if any(map(math.isfinite, t.force))}
-    bounded = {a.tendon: a.gear for a in d.actuators if a.tendon in limited}
     for t in d.tendons:
         where = f"{d.source}: tendon {t.name!r}"
         if unknown := [name for name, _ in t.terms if types.get(name, JointType.FIXED).nq != 1]:
@@ -200,11 +198,6 @@ def require_transmissions(d: Description) -> None:
             raise ModelError(f"{where}: {problem}; correct the name")
         if problem := _servo_problem(a):
             raise ModelError(f"{where}: {problem}")
-        if a.tendon in bounded and bounded[a.tendon] != a.gear:
-            problem = (
-                f"tendon {a.tendon!r} bounds the force of its drives, whose gears differ ({bounded[a.tendon]:g}, {a.gear:g})"
-            )
-            raise ModelError(f"{where}: {problem}; give them the same gear")
         if a.tendon is not None and a.tendon not in tendons:
             raise ModelError(f"{where}: there is no tendon {a.tendon!r}{hint(a.tendon, tendons)}; correct the name")
         if a.joint is not None and a.at is None and types.get(a.joint, JointType.FIXED).nv != 1:
