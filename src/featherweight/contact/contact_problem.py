@@ -281,7 +281,7 @@ def assembled(
     active = work.active[:n]
     k = len(contacts.gap) - turning
     p = problem_in(work, settings.pyramid, k, n, turning)
-    p = p._replace(problem=p.problem._replace(cones=settings.cones, turning=turning))
+    p = p._replace(problem=p.problem._replace(cones=settings.cones, turning=turning, rounds=settings.rounds))
     rows, axes, gap, law, approach, before, start = p.rows, p.axes, work.gap[: k + n], p.law, p.approach, p.before, p.start
     for c in range(k + turning):
         if c < k:
@@ -364,7 +364,7 @@ def problem_of_rows(
     given, m, k, sliding = p.problem, len(p.approach), len(contacts.gap), len(p.law.friction)
     A, B, active = given.A, given.B, p.active[3 * (k - sliding) :]
     turning = k - sliding
-    takes_A = given.cones == PYRAMIDS or (given.cones == CONES and turning > 0)
+    takes_A = given.cones == PYRAMIDS or (given.cones == CONES and turning + given.rounds > 0)
     pairs = group_contacts(model, contacts, work.factor_rows)
     for c in range(k):
         work.pair[c] = work.factor_rows.group[c]

@@ -400,6 +400,9 @@ def resolve(
     elif turning > 0 and p.problem.cones == CONES:
         whole = work.solver.turning
         write_turning(len(p.law.friction), turning, workspace.assembly, whole.turning, whole.friction)
+    if p.problem.rounds > 0:
+        still = work.solver.still
+        write_turning(len(p.law.friction), turning, workspace.assembly, still.turning, still.friction)
     tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
     allowed = ACCEPTED * tolerance
     solution = Solution(work.f[: len(p.start)], np.inf, 0, 0)

@@ -167,6 +167,7 @@ class Simulation(StateOfRobots):
             pyramid=bool(contact.pyramid), in_step=integrator != "semi-implicit",
             law=law,
             cones=cones,
+            rounds=robot.model.noslip if cones != COULOMB else 0,
         )  # fmt: skip
         if self.forces.held_rows and law == RIGID:
             raise ValueError(
