@@ -182,3 +182,19 @@ def test_impacts_of_turning_contacts_have_room() -> None:
     beside = fw.Simulation(robot, v=VELOCITY, contact="rigid", integrator="rk4")
     beside.run(0.08)
     np.testing.assert_allclose(sim.q[7:], beside.q[7:], atol=1e-9)  # the ball; what corners of the box carry is not unique
+
+
+def test_torques_of_friction_are_kept_for_the_next_step_of_each_robot() -> None:
+    """Those of the ball hold it against a torque, and what rests takes no steps of the solver."""
+    robot = fw.load(text(6, "1 0.05 0.02", cone="elliptic"))
+    for q in (robot.start(), np.tile(robot.start(), (3, 1))):
+        sim = fw.Simulation(robot, q=q, contact="as in the file")
+        sim.run(0.6)
+        assert np.all(np.asarray(sim.solver["newton_steps"]) == 0)
+        torque = np.zeros((2, 6))
+        torque[1, 5] = 0.1
+        for _ in range(100):
+            sim.step(external_forces=torque)
+        assert sim._fleet is not None
+        turns = sim._fleet._home.contacts.turn.sum(axis=1)  # (robots, 3)
+        np.testing.assert_allclose(turns, np.tile([0.0, 0.0, -0.1 * sim.step_size], (len(turns), 1)), atol=1e-9)

@@ -208,6 +208,7 @@ def leave_out_redundant(t: TouchingRecord, gravity: float) -> int:
     t.counts[2] = count
     for c in range(count, len(contacts.gap)):
         clear(t.impulses.force[c])
+        clear(t.impulses.turn[c])
     return count
 
 

@@ -315,6 +315,7 @@ class FleetContacts(NamedTuple):
     bodies: Tensor  # (robots, room, 2) numbers of a and b, -1 for the world
     solved: Integers  # (robots,) contacts that were not left out of their patch
     force: Tensor  # (robots, room, 3) impulses
+    turn: Tensor  # (robots, room, 3) those of friction against spinning and rolling; (robots, room, 0) where there is none
     wrench: Tensor  # (robots, bodies, 6) impulses on bodies that may touch
 
 
