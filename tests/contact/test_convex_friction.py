@@ -74,9 +74,8 @@ def directions(p: Problem, turning: Array, friction: Array) -> tuple[Array, Arra
     for c, mu in enumerate(p.mu):
         bounded = [(3 * c + 1, mu), (3 * c + 2, mu)]
         if turning[c] >= 0:
-            spinning, rolling = friction[c]
             first = 3 * (k + turning[c])
-            bounded += [(first, spinning)] + [(first + 1, rolling), (first + 2, rolling)] * bool(rolling)
+            bounded += [(first + l, most) for l, most in enumerate(friction[c]) if most]
         for row, most in bounded:
             for part in (most, -most):
                 edge = np.zeros(m)
@@ -92,9 +91,9 @@ def directions(p: Problem, turning: Array, friction: Array) -> tuple[Array, Arra
 def with_turning(p: Problem, seed: int) -> tuple[Problem, Array, Array]:
     """The same problem, of which the rows of two contacts are the turning of the first ones."""
     rng, k = np.random.default_rng(seed), len(p.mu) - 2
-    friction = np.zeros((k, 2))
-    friction[:2] = rng.uniform(0.1, 0.5, (2, 2))
-    friction[1, 1] = 0.0
+    friction = np.zeros((k, 3))
+    friction[:2] = rng.uniform(0.1, 0.5, (2, 3))
+    friction[1, 1:] = 0.0
     lower = np.concatenate([np.zeros(6), p.lower])
     upper, turning = np.concatenate([lower[:6], p.upper]), np.array([0, 1, *(-1,) * (k - 2)])
     return p._replace(mu=p.mu[:k], lower=lower, upper=upper), turning, friction
@@ -105,7 +104,7 @@ def with_turning(p: Problem, seed: int) -> tuple[Problem, Array, Array]:
 def test_impulses_of_pyramids_are_those_of_their_edges(seed: int, turns: bool) -> None:
     """The minimum of the energy of the edges' impulses, by bounded least squares (Stark and Parker 1995)."""
     p = convex_problem(seed, PYRAMIDS)
-    turning, friction = np.full(len(p.mu), -1), np.zeros((len(p.mu), 2))
+    turning, friction = np.full(len(p.mu), -1), np.zeros((len(p.mu), 3))
     if turns:
         p, turning, friction = with_turning(p, seed)
     (E, yielding), rows = directions(p, turning, friction), 3

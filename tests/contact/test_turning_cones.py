@@ -30,14 +30,14 @@ def drawn(seed: int, k: int, bounded: int, spread: float = 0.5) -> tuple[Problem
     work = turning_work(m)
     work.turning[:k] = np.where(turns, np.cumsum(turns) - 1, -1)
     mu = rng.uniform(0.1, 1.5, k)
-    friction = rng.uniform(0.001, 0.3, (k, 2))
-    friction[rng.random(k) < 0.3, 1] = 0.0
+    friction = rng.uniform(0.001, 0.3, (k, 3))
+    friction[rng.random(k) < 0.3, 1:] = 0.0
     work.friction[:k] = friction
     R = rng.uniform(0.05, 0.5, m) * np.diag(A)
     for c in range(k):
         whole = R[3 * c + 1] * mu[c] ** 2
         for l in range(1, 6 if turns[c] else 3):
-            own = mu[c] if l < 3 else friction[c, min(l - 3, 1)]
+            own = mu[c] if l < 3 else friction[c, l - 3]
             R[row_of(c, l, k, work.turning)] = whole / own**2 if own > 0.0 else 0.0
     upper = rng.uniform(0.0, 2.0, m - 3 * k)
     problem = Problem(A + np.diag(R), 3.0 * rng.standard_normal(m), mu, -upper, upper, R=R, cones=CONES, turning=t)
@@ -48,7 +48,7 @@ def cone(problem: Problem, work: TurningWork, c: int, f: Array) -> float:
     """How far inside its cone a contact is."""
     k, total = len(problem.mu), 0.0
     for l in range(1, 6 if work.turning[c] >= 0 else 3):
-        own, x = problem.mu[c] if l < 3 else work.friction[c, min(l - 3, 1)], f[row_of(c, l, k, work.turning)]
+        own, x = problem.mu[c] if l < 3 else work.friction[c, l - 3], f[row_of(c, l, k, work.turning)]
         total += (x / own) ** 2 if own > 0.0 else 1e12 * x * x
     return float(f[3 * c] - np.sqrt(total))
 
@@ -60,7 +60,7 @@ def certificate(problem: Problem, work: TurningWork, f: Array) -> float:
     worst = 0.0
     for c in range(k):
         assert cone(problem, work, c, f) >= -1e-12 * abs(f[3 * c])
-        own = [problem.mu[c]] * 2 + ([work.friction[c, min(l, 1)] for l in range(3)] if work.turning[c] >= 0 else [])
+        own = [problem.mu[c]] * 2 + (work.friction[c].tolist() if work.turning[c] >= 0 else [])
         rows = [row_of(c, l, k, work.turning) for l in range(1 + len(own))]
         rubbing = np.sqrt(sum((mu * u[row]) ** 2 for mu, row in zip(own, rows[1:], strict=True)))
         worst = max(worst, rubbing - u[3 * c])

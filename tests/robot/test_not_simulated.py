@@ -21,8 +21,7 @@ EVERYTHING = f"""<mujoco><option density="1"/><asset><texture name="t" type="2d"
 </worldbody>
 <tendon><spatial stiffness="1"><site site="s"/><site site="r"/></spatial>
   <fixed actuatorfrcrange="-1 1"><joint joint="j" coef="1"/></fixed></tendon>
-<actuator><general joint="j" dyntype="user"/></actuator><sensor><jointpos joint="j"/><user dim="1"/></sensor>
-<contact><pair geom1="f" geom2="g" condim="6" friction="1 1 1 1 .5"/></contact></mujoco>"""
+<actuator><general joint="j" dyntype="user"/></actuator><sensor><jointpos joint="j"/><user dim="1"/></sensor></mujoco>"""
 SITES = '<site name="s"/><site name="r" pos="1 0 0"/>'
 
 
@@ -36,13 +35,13 @@ def test_kinds_of_forces_are_told_and_no_others(tmp_path: Path) -> None:
         "springs that yield",
         "springs of tendons that yield",
     }  # of later versions of MuJoCo
-    # tests/model/formats/mjcf/test_tendons.py
-    unseen |= {
-        "limits of the drives' force along tendons, whose gears differ",
-        "effort limits of joints that a tendon drives together",
-    }
-    of_followers = {kind for kind in CHANGING_MOTION if "follow" in kind}  # tests/simulation/test_forces_of_followers.py
-    elsewhere = {"primitives fitted to meshes, touching as those meshes"}  # tests/model/formats/mjcf/test_shapes.py
+    of_followers = {
+        kind for kind in CHANGING_MOTION if "follow" in kind or "beside" in kind
+    }  # tests/simulation/test_forces_of_followers.py
+    elsewhere = {
+        "contacts with two sliding or rolling frictions, read as the first"
+    }  # tests/model/formats/mjcf/test_contact_numbers.py
+    elsewhere |= {"primitives fitted to meshes, touching as those meshes"}  # tests/model/formats/mjcf/test_shapes.py
     elsewhere |= {"meshes with drag of their own (fluidshape), taken as their links' boxes"}  # tests/simulation/test_drag.py
     elsewhere |= {
         kind for kind in CHANGING_MOTION if "actuatorgravcomp" in kind

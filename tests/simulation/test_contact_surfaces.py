@@ -307,12 +307,13 @@ def test_numbers_of_surfaces_are_saved_renamed_and_mirrored(tmp_path: Path) -> N
     text = BELTS.format(cone="elliptic", dim=3).replace(
         "</worldbody>",
         """</worldbody><contact>
-    <pair geom1="floor" geom2="ball" adhesion="2" gap=".1" friction=".2 .6 .01 .001 .001"/></contact>""",
+    <pair geom1="floor" geom2="ball" adhesion="2" gap=".1" condim="6" friction=".2 .6 .01 .001 .002"/></contact>""",
     )
     text = text.replace('size=".1" mass="1"/>', 'size=".1" mass="1" adhesion=".5" gap=".2"/>')
     d = fw.read(text)
     pair = d.contact_pairs[0]
     assert (pair.adhesion, pair.gap, pair.friction, pair.second_friction) == (2.0, 0.1, 0.2, 0.6)
+    assert (pair.turning_friction, pair.second_rolling) == ((0.01, 0.001), 0.002)
     shapes = {s.name: s for s in d.shapes}
     assert (shapes["ball"].adhesion, shapes["ball"].gap) == (0.5, 0.2)
     assert shapes["cart"].surface_velocity == (-0.3, 0.1, 0.0, 0.0, 0.0, 0.4)

@@ -50,7 +50,7 @@ def test_shapes_touch_where_there_is_anything_to_touch(tmp_path: Path) -> None:
 
 
 def test_what_is_not_simulated_is_said_once(tmp_path: Path) -> None:
-    robot = ball(tmp_path, more='<contact><pair geom1="floor" geom2="skin" condim="6" friction="1 1 1 1 2"/></contact>')
+    robot = ball(tmp_path, more='<option o_friction="1 .5 1 1 1"><flag override="enable"/></option>')
     with pytest.warns(fw.ModelWarning, match="two sliding or rolling frictions") as told:
         fw.Simulation(robot)
     assert len(told) == 1

@@ -177,9 +177,44 @@ def test_springs_and_limits_of_such_joints_made_in_python_are_named() -> None:
     assert fw.build(d, execution="interpreted").report() == {f"springs{several}": "j", f"limits{several}": "j"}
 
 
-def test_efforts_beside_a_drive_of_a_follower_are_named() -> None:
-    """They are cut where forces of all drives are added up."""
-    text = IN_PROPORTION.replace('name="a" axis', 'name="a" actuatorfrcrange="-5 5" axis')
-    kind = "effort limits of joints that move together with one that is driven and follows"
-    assert not_simulated(fw.load(text, execution="interpreted")) == {kind: "a"}
-    assert not_simulated(fw.load(text.replace(DRIVES, ""), execution="interpreted")) == {}
+FREE = fw.JointOptions(limits=False)
+EFFORTS = {"a": "-5 5", "b": "-9 2", "c": "-.1 .4"}
+ALONG = """<tendon><fixed name="t"><joint joint="a" coef="1"/><joint joint="b" coef="-.6"/></fixed>
+<fixed name="u"><joint joint="c" coef="2"/><joint joint="b" coef=".4"/></fixed></tendon></mujoco>"""
+MORE = """<motor name="x" tendon="t" gear="3"/><motor name="y" tendon="u" gear="-2"/><motor name="z" joint="a" gear="4"/>
+</actuator>"""
+
+
+@pytest.mark.parametrize("bounded", ["a", "b", "bc", "abc"])
+@pytest.mark.parametrize("text", [IN_PROPORTION, BY_A_SQUARE], ids=["in proportion", "by a square"])
+def test_efforts_bound_the_drives_of_each_joint_as_in_mujoco(text: str, bounded: str) -> None:
+    """Those of joints that others follow, of followers, and of both, also where tendons drive them together; steps are so short
+    that both integrators move by the acceleration at their beginning."""
+    for name in bounded:
+        text = text.replace(f'<joint name="{name}"', f'<joint name="{name}" actuatorfrcrange="{EFFORTS[name]}"')
+    sensed = "".join(f'<jointactuatorfrc joint="{name}"/>' for name in "abc")
+    text = text.replace("</actuator>", MORE).replace("</mujoco>", f"<sensor>{sensed}</sensor>{ALONG}")
+    robot, model = fw.load(text), mujoco.MjModel.from_xml_string(text)
+    assert not_simulated(robot) == {}
+    order, data, h = fw.MujocoOrder(robot, model), mujoco.MjData(model), 1e-6
+    x = random_states(robot, 6)
+    with pytest.warns(fw.ModelWarning, match="configuration 'qpos0'"):  # the couplings put b and c elsewhere
+        sims = [fw.Simulation(robot, h, i, shapes=False, joints=FREE) for i in ("rk4", "semi-implicit")]
+    forces, cut = sims[0].forces, 0
+    for q, v in zip(x.q, x.v, strict=True):
+        u = 3.0 * np.resize(v, model.nu)
+        data.qpos[:], data.qvel[:] = order.state(q, v)
+        data.ctrl[:] = order.ctrl(u)
+        mujoco.mj_forward(model, data)
+        S = np.array([order.state(q, e).qvel for e in np.eye(len(v))])
+        tau = forces.of_drives(q, v, u)
+        np.testing.assert_allclose(tau, S @ data.qfrc_actuator, rtol=1e-11, atol=1e-11)
+        cut += sum(data.joint(k).qfrc_actuator[0] in map(float, EFFORTS[k].split()) for k in bounded)
+        expected = robot.forward_dynamics(q, v, forces.of_springs(q, v) + tau)
+        for sim in sims:
+            sim.reset(q, v)
+            sim.step(control=u)
+            rate = (sim.v - v) / h
+            np.testing.assert_allclose(rate[:1], expected[:1], rtol=1e-4, atol=1e-3)
+            np.testing.assert_allclose(sim.sensors(), data.sensordata, rtol=1e-3, atol=1e-3)
+    assert cut > 2

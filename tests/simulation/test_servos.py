@@ -54,6 +54,10 @@ CASES = {
     "controlled": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" input="pos vel ff" '
     'controller="3 2 .1 5 .02 0"/>',
     "driver": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" input="pos voltage" controller="3 0 .1 0 0 1.5"/>',
+    "velocity at a rate": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" input="vel ff" '
+    'controller="0 0 2 30 0 0"/>',
+    "force at a rate": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" input="ff voltage" '
+    'controller="1 0 .1 20 0 0"/>',
     "winding": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" thermal="2 .3 0 .04 20 25"/>',
     "all": '<dcmotor name="x" joint="turn" resistance="2" motorconst=".4" input="pos vel ff voltage" '
     'controller="3 2 .1 5 .02 2.5" inductance="0.01" thermal="2 .3 0 .04 20 25" saturation="1 0 50" cogging=".1 6 .3"/>',
@@ -221,6 +225,8 @@ VOLTAGE = fw.Servo((fw.DriveInput.VOLTAGE,))
         ({"joint": "j", "servo": fw.Servo(), "motor": fw.DCMotor(1.0, 0.0)}, "constant is 0"),
         ({"joint": "j", "servo": fw.Servo(ranges=((0.0, 1.0),))}, "2 inputs and 1 ranges"),
         ({"joint": "j", "servo": fw.Servo(inputs=(fw.DriveInput.FORCE,), integral=1.0)}, "no position among its inputs"),
+        ({"joint": "j", "servo": fw.Servo(inputs=(fw.DriveInput.VELOCITY,), rate=1.0)}, "no position among its inputs"),
+        ({"joint": "j", "servo": dataclasses.replace(VOLTAGE, rate=1.0), "motor": fw.DCMotor(1.0, 1.0)}, "no position among"),
         ({"joint": "j", "servo": fw.Servo(inputs=(fw.DriveInput.VELOCITY, fw.DriveInput.POSITION))}, "in the order"),
         ({"joint": "j", "servo": fw.Servo(), "delay": fw.ControlDelay(0.1, 2)}, "takes one control"),
         ({"joint": "j", "delay": fw.ControlDelay(0.1, 0)}, "one sample or more"),
@@ -237,7 +243,7 @@ def test_actuators_that_make_no_sense_are_refused(fields: dict[str, Any], proble
 @pytest.mark.parametrize(
     ("actuator", "kind"),
     [
-        ('<dcmotor joint="turn" resistance="2" motorconst=".4" input="vel" controller="0 0 1 3 0 0"/>', "slewmax of no"),
+        ('<general joint="turn" biastype="user"/>', "user"),
     ],
 )  # fmt: skip
 def test_what_is_not_simulated_is_reported(actuator: str, kind: str) -> None:
@@ -246,7 +252,7 @@ def test_what_is_not_simulated_is_reported(actuator: str, kind: str) -> None:
 
 
 def test_sensors_of_actuators_have_their_whole_force() -> None:
-    """Friction and cogging of a motor too. Sensors of orientation servos, which have three numbers, are reported."""
+    """Friction and cogging of a motor too."""
     sensors = """<sensor><actuatorfrc actuator="x"/><actuatorfrc actuator="plain"/><jointactuatorfrc joint="turn"/>
       <actuatorpos actuator="x"/><actuatorvel actuator="x"/></sensor></mujoco>"""
     actuators = BRISTLES["bristles and all"] + ORDINARY
@@ -261,6 +267,33 @@ def test_sensors_of_actuators_have_their_whole_force() -> None:
         sim.step(control=data.ctrl)
         mujoco.mj_step(model, data)
         np.testing.assert_allclose(sim.sensors()[:3], data.sensordata[:3], atol=1e-11)
-    turning = MODEL.format(integrator="RK4", actuators=CASES["orientation"])
-    robot = fw.load(turning.replace("</mujoco>", '<sensor><actuatorfrc actuator="x"/></sensor></mujoco>'))
-    assert robot.report()["sensors"] == "1 actuatorfrc"
+
+
+@pytest.mark.parametrize("case", ["orientation", "between bodies", "integrated orientation"])
+def test_sensors_of_orientation_servos_have_three_numbers(case: str, tmp_path: Any) -> None:
+    sensors = """<sensor><actuatorfrc actuator="plain"/><actuatorpos actuator="x"/><actuatorvel actuator="x"/>
+      <actuatorfrc actuator="x"/><actuatorpos actuator="plain"/></sensor></mujoco>"""
+    text = MODEL.format(integrator="RK4", actuators=ORDINARY + CASES[case]).replace("</mujoco>", sensors)
+    robot, model = fw.load(text), mujoco.MjModel.from_xml_string(text)
+    assert robot.report().keys() <= {"sites"}
+    data, order, rng = mujoco.MjData(model), fw.MujocoOrder(robot, model), np.random.default_rng(9)
+    sims = [fw.Simulation(robot, 0.002, "rk4", q=q) for q in (robot.start(), np.tile(robot.start(), (2, 1)))]
+    for _ in range(5):
+        data.ctrl[:] = rng.normal(0.0, 2.0, model.nu)
+        q, v = robot.random_configuration(rng), rng.standard_normal(robot.nv)
+        data.qpos[:], data.qvel[:] = order.state(q, v)
+        data.act[:] = rng.normal(0.0, 0.5, model.na)
+        act = data.act.copy()
+        mujoco.mj_step(model, data)
+        force = data.sensordata.copy()
+        mujoco.mj_forward(model, data)
+        force[1:7], force[10] = data.sensordata[1:7], data.sensordata[10]
+        for sim in sims:
+            sim.reset(q if sim is sims[0] else np.tile(q, (2, 1)), v if sim is sims[0] else np.tile(v, (2, 1)))
+            sim.activation = act if sim is sims[0] else np.tile(act, (2, 1))
+            sim.step(control=order.control(data.ctrl))
+        np.testing.assert_allclose(sims[0].sensors(), force, atol=1e-8)
+        np.testing.assert_array_equal(sims[1].sensors()[1], sims[0].sensors())
+    assert sims[0].sensors()["x_actuatorfrc"].shape == (3,)
+    fw.read(text).save(tmp_path / "saved.xml")
+    assert [s.dim for s in fw.load(tmp_path / "saved.xml").sensors] == [s.dim for s in robot.sensors]

@@ -32,7 +32,12 @@ def text(condim: int, friction: str = "1 0.02 0.005", cone: str = "pyramidal", o
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_pyramids_and_cones_with_turning_are_mujocos(condim: int, friction: str, option: str, cone: str) -> None:
     """A box that slides and turns, a ball that spins and rolls, to the tolerance of MuJoCo's solver."""
-    given = text(condim, friction, cone, option)
+    ours, theirs = beside_mujoco(text(condim, friction, cone, option))
+    np.testing.assert_allclose(ours, theirs, atol=1e-6 if cone == "pyramidal" else 1e-8)
+
+
+def beside_mujoco(given: str) -> tuple[Any, Any]:
+    """Return where 300 steps lead here and in MuJoCo."""
     model = mujoco.MjModel.from_xml_string(given)
     model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations, model.opt.ls_tolerance = 0.0, 300, 200, 1e-10
     data = mujoco.MjData(model)
@@ -42,7 +47,37 @@ def test_pyramids_and_cones_with_turning_are_mujocos(condim: int, friction: str,
     for _ in range(300):
         mujoco.mj_step(model, data)
         sim.step()
-    np.testing.assert_allclose(order.state(sim.q, sim.v).qpos, data.qpos, atol=1e-6 if cone == "pyramidal" else 1e-8)
+    return order.state(sim.q, sim.v).qpos, data.qpos
+
+
+PAIRS = """</worldbody><contact><pair geom1="floor" geom2="ball" condim="6" friction="{0}"/>
+<pair geom1="floor" geom2="box" condim="6" friction="{0}"/></contact>"""
+
+
+@pytest.mark.parametrize("friction", ["1 1 .02 .01 .002", ".5 .9 .02 .001 .03", ".5 .5 .02 .01 0"])
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_frictions_against_rolling_differ_by_direction_as_in_mujoco(cone: str, friction: str) -> None:
+    ours, theirs = beside_mujoco(text(3, cone=cone).replace("</worldbody>", PAIRS.format(friction)))
+    np.testing.assert_allclose(ours, theirs, atol=1e-7)
+
+
+@pytest.mark.parametrize(("condim", "friction"), [(3, "0 0 0"), (4, "1 0 0"), (6, "1 0.02 0"), (6, "0 0 0")])
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_frictions_of_zero_are_mujocos_least(cone: str, condim: int, friction: str) -> None:
+    """It raises them to 1e-5, and so contacts yield as those with as many directions of friction."""
+    ours, theirs = beside_mujoco(text(condim, friction, cone))
+    np.testing.assert_allclose(ours, theirs, atol=1e-7)
+
+
+def test_a_ball_rolls_farther_about_the_tangent_with_less_friction() -> None:
+    """MuJoCo's first tangent of a floor is y, and the second is -x: a ball that rolls along x turns about y."""
+    robot = fw.load(text(3).replace("</worldbody>", PAIRS.format("1 1 .02 .01 .002")))
+    for along, turning, rolling in ((6, 10, 0.01), (7, 9, 0.002)):
+        v = np.zeros(12)
+        v[along], v[turning] = 0.3, 3.0 if turning == 10 else -3.0
+        sim = fw.Simulation(robot, v=v, contact="rigid")
+        sim.run(0.2)
+        assert np.linalg.norm(sim.v[6:9]) == pytest.approx(0.3 - 0.2 * 5.0 / 7.0 * rolling * G / 0.1, rel=1e-2)
 
 
 @pytest.mark.parametrize("law", ["rigid", "compliant"])
@@ -97,19 +132,20 @@ def test_robots_of_a_fleet_turn_as_one_alone() -> None:
 def test_frictions_of_pairs_are_mixed_as_in_mujoco() -> None:
     """The greater of two, that of the geom of higher priority, or a pair's own; none below condim 4 and 6."""
 
-    def pairs(given: str) -> dict[frozenset[str], tuple[float, float]]:
+    def pairs(given: str) -> dict[frozenset[str], tuple[float, float, float]]:
         robot = fw.load(given)
         return {frozenset((robot.shapes[p.i].name, robot.shapes[p.j].name)): p.turning for p in touching_pairs(robot)}
 
     floor = frozenset(("floor", "ball"))
-    assert pairs(text(3))[floor] == (0.0, 0.0)
-    assert pairs(text(4))[floor] == (0.02, 0.0)
-    assert pairs(text(6))[floor] == (0.02, 0.005)
+    assert pairs(text(3))[floor] == (0.0, 0.0, 0.0)
+    assert pairs(text(4))[floor] == (0.02, 0.0, 0.0)
+    assert pairs(text(6))[floor] == (0.02, 0.005, 0.005)
     rough = text(6).replace('name="ball"', 'name="ball" friction="1 0.1 0.001"')
-    assert pairs(rough)[floor] == (0.1, 0.005)
-    assert pairs(rough.replace('name="ball"', 'name="ball" priority="1"'))[floor] == (0.1, 0.001)
+    assert pairs(rough)[floor] == (0.1, 0.005, 0.005)
+    assert pairs(rough.replace('name="ball"', 'name="ball" priority="1"'))[floor] == (0.1, 0.001, 0.001)
     own = '</worldbody><contact><pair geom1="floor" geom2="ball" condim="6" friction="1 1 0.3 0.2 0.2"/></contact>'
-    assert pairs(text(3).replace("</worldbody>", own))[floor] == (0.3, 0.2)
+    assert pairs(text(3).replace("</worldbody>", own))[floor] == (0.3, 0.2, 0.2)
+    assert pairs(text(3).replace("</worldbody>", own.replace("0.2 0.2", "0.2 0.1")))[floor] == (0.3, 0.2, 0.1)
 
 
 def test_a_robot_with_many_bodies_has_it_too() -> None:
@@ -146,3 +182,19 @@ def test_impacts_of_turning_contacts_have_room() -> None:
     beside = fw.Simulation(robot, v=VELOCITY, contact="rigid", integrator="rk4")
     beside.run(0.08)
     np.testing.assert_allclose(sim.q[7:], beside.q[7:], atol=1e-9)  # the ball; what corners of the box carry is not unique
+
+
+def test_torques_of_friction_are_kept_for_the_next_step_of_each_robot() -> None:
+    """Those of the ball hold it against a torque, and what rests takes no steps of the solver."""
+    robot = fw.load(text(6, "1 0.05 0.02", cone="elliptic"))
+    for q in (robot.start(), np.tile(robot.start(), (3, 1))):
+        sim = fw.Simulation(robot, q=q, contact="as in the file")
+        sim.run(0.6)
+        assert np.all(np.asarray(sim.solver["newton_steps"]) == 0)
+        torque = np.zeros((2, 6))
+        torque[1, 5] = 0.1
+        for _ in range(100):
+            sim.step(external_forces=torque)
+        assert sim._fleet is not None
+        turns = sim._fleet._home.contacts.turn.sum(axis=1)  # (robots, 3)
+        np.testing.assert_allclose(turns, np.tile([0.0, 0.0, -0.1 * sim.step_size], (len(turns), 1)), atol=1e-9)

@@ -20,7 +20,6 @@ EXACT = 1e-11  # of the forces: they are sums of some products of numbers of one
 PASSIVE = {SPRINGS_OF_SEVERAL}  # kinds that say that passive forces differ
 DRIVEN = {
     "actuators",
-    "effort limits of joints that a tendon drives together",
     "effort limits that differ by direction, read as the greater",
     EFFORTS_OF_FOLLOWERS,
 }
@@ -58,7 +57,7 @@ def _compare(robot: fw.Robot, model: Any, rng: np.random.Generator, text: str) -
     if PASSIVE.isdisjoint(named):
         pairs.append((forces.of_springs(q, v), S @ data.qfrc_passive))
     if DRIVEN.isdisjoint(named):
-        pairs.append((forces.limited(forces.of_drives(q, v, u)), S @ data.qfrc_actuator))
+        pairs.append((forces.of_drives(q, v, u), S @ data.qfrc_actuator))
     M = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, M)
     pairs.append((np.asarray(robot.mass_matrix(q)), S @ M @ S.T))

@@ -12,7 +12,7 @@ from .contact_settings import ContactSettings
 from .joint_rows import JointRows
 
 PRESSED = 1e-6  # of the pull of adhesion: less presses nothing together, and is rounding
-NO_TURNING = np.zeros((0, 2))
+NO_TURNING = np.zeros((0, 3))
 NO_SURFACES = np.zeros((0, 2, 6))
 NO_TANGENTS = np.zeros((0, 5))
 NO_ADHESION = np.zeros((0, 3))
@@ -31,7 +31,7 @@ class ContactModel(NamedTuple):
     nv: int  # degrees of freedom, the most that G can have as rank
     yielding: Matrix = NONE  # (candidates, 9) fields of `compliance.Yielding`, or none
     yielding_rows: Matrix = NONE  # (joint rows, 9)
-    turning: Matrix = NO_TURNING  # (candidates, 2) [m] friction against spinning and rolling, or none
+    turning: Matrix = NO_TURNING  # (candidates, 3) [m] friction against spinning, and rolling about both tangents, or none
     surfaces: Tensor = NO_SURFACES
     """(candidates, 2, 6) velocities of the surfaces a and b over their bodies, linear and angular, in the bodies' axes and at
     their origins (for the world, its own); or none."""

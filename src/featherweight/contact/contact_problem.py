@@ -86,6 +86,8 @@ class ContactImpulses(NamedTuple):
     kept: Integers  # (contacts,) the candidates in `last_force`, of which there are kept_count[0]
     kept_count: Integers  # (1,)
     next_row: Vector  # (joint rows,)
+    turn: Matrix  # (contacts, 3) [N m s] in the world, of friction against spinning and rolling
+    last_turn: Matrix  # (candidates, 3)
 
     @classmethod
     def of_sizes(cls, contacts: int, bodies: int, joints: int, candidates: int, rows: int) -> ContactImpulses:
@@ -96,7 +98,7 @@ class ContactImpulses(NamedTuple):
         kept, kept_count = np.zeros(contacts, np.int64), np.zeros(1, np.int64)
         return cls(
             np.zeros((contacts, 3)), wrench, joint, push, joint_push, impact, joint_impact, np.zeros((candidates, 3)), last_row,
-            kept, kept_count, next_row,
+            kept, kept_count, next_row, np.zeros((contacts, 3)), np.zeros((candidates, 3)),
         )  # fmt: skip
 
 
@@ -230,7 +232,7 @@ class AssemblyWork(NamedTuple):
     rows_of_A: Vector  # (m nv,)
     split: RowFactorWork
     turning: Integers  # (k,) as in `Problem`
-    turning_friction: Matrix  # (k, 2)
+    turning_friction: Matrix  # (k, 3)
     pull: Vector  # (k,)
     conveyed: Vector  # (m,)
 
@@ -245,7 +247,7 @@ def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) ->
         factor_work(columns), np.empty(columns, np.int64), np.full(1, -1),
         row_factor_work(contacts + rows, sizes),
         np.empty(contacts, np.int64), np.empty(contacts + rows, np.int64), np.empty(m * sizes.columns),
-        row_factor_work(m, NO_BRANCHES), np.empty(contacts, np.int64), np.empty((contacts, 2)),
+        row_factor_work(m, NO_BRANCHES), np.empty(contacts, np.int64), np.empty((contacts, 3)),
         np.empty(contacts), np.zeros(m),
     )  # fmt: skip
 
@@ -281,7 +283,7 @@ def assembled(
     active = work.active[:n]
     k = len(contacts.gap) - turning
     p = problem_in(work, settings.pyramid, k, n, turning)
-    p = p._replace(problem=p.problem._replace(cones=settings.cones, turning=turning))
+    p = p._replace(problem=p.problem._replace(cones=settings.cones, turning=turning, rounds=settings.rounds))
     rows, axes, gap, law, approach, before, start = p.rows, p.axes, work.gap[: k + n], p.law, p.approach, p.before, p.start
     for c in range(k + turning):
         if c < k:
@@ -293,9 +295,10 @@ def assembled(
         for i in range(3):
             at = 3 * c + i
             approach[at] = before[at] = start[at] = 0.0
-            for j in range(3 if c < k else 0):
-                start[at] += axes[c, i, j] * impulses.last_force[contacts.candidate[c], j]
-        for i in range(2 if elliptic else 0):
+            last = impulses.last_force if c < k else impulses.last_turn
+            for j in range(3):
+                start[at] += axes[c, i, j] * last[contacts.candidate[c], j]
+        for i in range(2 if elliptic and c < k else 0):
             part = model.tangents[contacts.candidate[c], i]
             start[3 * c + 1 + i] /= part * part
         for s in range(2):
@@ -343,11 +346,10 @@ def write_turning_law(
         while contacts.candidate[of] != c:
             of += 1
         work.turning[of] = t
-        for l in range(2):
-            work.turning_friction[of, l] = model.turning[c, l]
         normal = max(p.start[3 * of], 0.0)
         for l in range(3):
-            most, r = model.turning[c, min(l, 1)], 3 * k + i + l
+            most, r = model.turning[c, l], 3 * k + i + l
+            work.turning_friction[of, l] = most
             law.lower[i + l], law.upper[i + l] = -most * normal, most * normal
             law.distance[k + i + l], law.stiffness[k + i + l] = np.inf, 0.0
             law.bias[r], law.compliance[r] = p.approach[r], 0.0
@@ -365,7 +367,7 @@ def problem_of_rows(
     given, m, k, sliding = p.problem, len(p.approach), len(contacts.gap), len(p.law.friction)
     A, B, active = given.A, given.B, p.active[3 * (k - sliding) :]
     turning = k - sliding
-    takes_A = given.cones == PYRAMIDS or (given.cones == CONES and turning > 0)
+    takes_A = given.cones == PYRAMIDS or (given.cones == CONES and turning + given.rounds > 0)
     pairs = group_contacts(model, contacts, work.factor_rows)
     for c in range(k):
         work.pair[c] = work.factor_rows.group[c]
@@ -386,7 +388,7 @@ def problem_of_rows(
             if turning > 0:
                 B = with_rows_of_turning(B, sliding, turning, work.split)
         else:
-            write_contact_delassus(model, contacts, p.rows, active, delassus, work.half, A)
+            write_contact_delassus(model, contacts, p.rows, active, delassus, work.half, work.place, A)
     work.columns[0] = B.size if factored else -1
     if factored:
         A = as_matrix(work.A, 0, 0)
@@ -509,9 +511,9 @@ def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int, turning: int =
 
 def write_contact_delassus(
     model: ContactModel, contacts: ContactPoints, rows: Tensor4, active: Integers, delassus: BodyDelassus, room: Vector,
-    A: Matrix,
+    felt: Integers, A: Matrix,
 ) -> None:  # fmt: skip
-    """A = R G Rᵀ for contacts and joint rows; `room` is for three rows of R G."""
+    """A = R G Rᵀ for contacts and joint rows; `room` is for three rows of R G, and `felt` for a number of each body."""
     G, begin, width, joint_rows = delassus.G, delassus.begin, model.width, model.rows
     count, nr = len(contacts.gap), len(active)
     k = 3 * count
@@ -528,13 +530,15 @@ def write_contact_delassus(
             body = body_of(contacts, c, s)
             if body >= 0:
                 add_rows(G, begin[body], width[body], rows, c, s, half)
+        for body in range(len(width)):
+            felt[body] = 1 if is_felt(half, begin[body], width[body]) else 0
         for d in range(c, count):
             for i in range(3):
                 for j in range(3):
                     A[3 * c + i, 3 * d + j] = 0.0
             for s in range(2):
                 body = body_of(contacts, d, s)
-                if body >= 0:
+                if body >= 0 and felt[body] > 0:
                     add_block(rows, d, s, half, begin[body], width[body], A, 3 * c)
             for i in range(3):
                 for j in range(3):
@@ -559,6 +563,15 @@ def add_rows(G: Matrix, x: int, width: int, rows: Tensor4, c: int, s: int, total
             k, l, m = rows[c, s, i, y], rows[c, s, i, y + 1], rows[c, s, i, y + 2]
             for j in range(total.shape[1]):
                 total[i, j] += k * G[x + y, j] + l * G[x + y + 1, j] + m * G[x + y + 2, j]
+
+
+def is_felt(half: Matrix, x: int, width: int) -> bool:
+    """Whether three rows of R G have numbers at a body, whose rows begin at x."""
+    for i in range(3):
+        for j in range(x, x + width):
+            if half[i, j] != 0.0:
+                return True
+    return False
 
 
 def add_block(rows: Tensor4, d: int, s: int, half: Matrix, x: int, width: int, A: Matrix, row: int) -> None:

@@ -18,4 +18,5 @@ class ContactSettings(NamedTuple):
     law: int = 0  # the number of a law (see `laws`)
     cones: int = 0  # what friction is like, as in `Problem`
     turning: bool = False  # some contacts have friction against spinning or rolling
+    rounds: int = 0  # as in `Problem`
     patches: bool = True  # rigid contacts that others of their patch make redundant are left out

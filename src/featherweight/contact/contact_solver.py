@@ -243,9 +243,7 @@ def write_impulses(
         add_wrench(contacts, c, p.rows, struck, impulses.impact)
     parting = 0.0
     turning = len(contacts.gap) - k
-    for t in range(turning):
-        c, i = k + t, 3 * (k + t)
-        add_wrench(contacts, c, p.rows, (f[i], f[i + 1], f[i + 2]), impulses.wrench)
+    write_turns(contacts, p, f, turning, impulses)
     for i in range(3 * turning, len(p.active)):
         r = p.active[i]
         impulses.joint[rows.joint[r]] += rows.sign[r] * f[3 * k + i]
@@ -260,6 +258,20 @@ def write_impulses(
     if parting > 0.0:
         steps = write_push(model, contacts, p, f, impulses, work)
     return parting, steps
+
+
+def write_turns(contacts: ContactPoints, p: AssembledProblem, f: Vector, turning: int, impulses: ContactImpulses) -> None:
+    """Write impulses of friction against spinning and rolling, and add them to those on bodies."""
+    k, of = len(contacts.gap) - turning, 0
+    for c in range(k):
+        impulses.turn[c] = 0.0
+    for t in range(turning):
+        c, i = k + t, 3 * (k + t)
+        add_wrench(contacts, c, p.rows, (f[i], f[i + 1], f[i + 2]), impulses.wrench)
+        while contacts.candidate[of] != contacts.candidate[c]:
+            of += 1
+        for j in range(3):
+            impulses.turn[of, j] = p.axes[c, 0, j] * f[i] + p.axes[c, 1, j] * f[i + 1] + p.axes[c, 2, j] * f[i + 2]
 
 
 def add_wrench(contacts: ContactPoints, c: int, rows: Tensor4, f: tuple[float, float, float], wrench: Matrix) -> None:
@@ -376,7 +388,7 @@ def write_turning(k: int, turning: int, assembly: AssemblyWork, places: Integers
     """Write which of k contacts have edges or cones for turning, and their friction."""
     for c in range(k):
         places[c] = assembly.turning[c] if turning > 0 else -1
-        for l in range(2):
+        for l in range(3):
             friction[c, l] = assembly.turning_friction[c, l]
 
 
@@ -400,6 +412,9 @@ def resolve(
     elif turning > 0 and p.problem.cones == CONES:
         whole = work.solver.turning
         write_turning(len(p.law.friction), turning, workspace.assembly, whole.turning, whole.friction)
+    if p.problem.rounds > 0:
+        still = work.solver.still
+        write_turning(len(p.law.friction), turning, workspace.assembly, still.turning, still.friction)
     tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
     allowed = ACCEPTED * tolerance
     solution = Solution(work.f[: len(p.start)], np.inf, 0, 0)
@@ -448,15 +463,17 @@ def keep_impulses(impulses: ContactImpulses, candidates: Integers, count: int) -
     """Keep the impulses of one robot's step, at the first `count` of the candidates, for the next one to start from."""
     forget_forces(impulses)
     for c in range(count):
-        keep_force(impulses, candidates[c], impulses.force[c])
+        keep_force(impulses, candidates[c], impulses.force[c], impulses.turn[c])
     for r in range(len(impulses.last_row)):
         impulses.last_row[r] = impulses.next_row[r]
 
 
-def keep_force(impulses: ContactImpulses, candidate: int, force: Vector) -> None:
-    """Keep the impulse of a contact."""
+def keep_force(impulses: ContactImpulses, candidate: int, force: Vector, turn: Vector) -> None:
+    """Keep the impulses of a contact; `turn` has no numbers where no contact turns."""
     for j in range(3):
         impulses.last_force[candidate, j] = force[j]
+    for j in range(len(turn)):
+        impulses.last_turn[candidate, j] = turn[j]
     impulses.kept[impulses.kept_count[0]] = candidate
     impulses.kept_count[0] += 1
 
@@ -465,5 +482,5 @@ def forget_forces(impulses: ContactImpulses) -> None:
     """Set the impulses of contacts that were kept to zero."""
     for c in range(impulses.kept_count[0]):
         for j in range(3):
-            impulses.last_force[impulses.kept[c], j] = 0.0
+            impulses.last_force[impulses.kept[c], j] = impulses.last_turn[impulses.kept[c], j] = 0.0
     impulses.kept_count[0] = 0

@@ -34,14 +34,14 @@ class EdgeWork(NamedTuple):
     row: Integers  # (n,)
     other: Integers
     turning: Integers  # (n,) which three rows behind those of contacts are a contact's turning, or -1
-    turning_friction: Matrix  # (n, 2) [m] against spinning and rolling
+    turning_friction: Matrix  # (n, 3) [m] against spinning, and rolling about both tangents
 
 
 def edge_work(size: int) -> EdgeWork:
     """Room for so many unknowns."""
     b, lower, upper, impulses, part = np.empty((5, size))
     row, other = np.empty((2, size), np.int64)
-    turning, friction = np.full(size, -1), np.zeros((size, 2))
+    turning, friction = np.full(size, -1), np.zeros((size, 3))
     return EdgeWork(np.empty(size * size), b, lower, upper, impulses, part, row, other, turning, friction)
 
 
@@ -53,7 +53,7 @@ def list_edges(problem: Problem, work: EdgeWork) -> int:
             count = add_edges(work, count, 3 * c, 3 * c + 1 + l, problem.mu[c])
         t = work.turning[c]
         for l in range(3 if t >= 0 else 0):
-            most = work.turning_friction[c, min(l, 1)]
+            most = work.turning_friction[c, l]
             if most > 0.0:
                 count = add_edges(work, count, 3 * c, 3 * (k + t) + l, most)
     for i in range(3 * k + 3 * turnings(k, work), len(problem.b)):
@@ -80,8 +80,8 @@ def turnings(k: int, work: EdgeWork) -> int:
 def edges_of(c: int, work: EdgeWork) -> int:
     """The number of edges of a contact."""
     count = 4
-    if work.turning[c] >= 0:
-        count += (2 if work.turning_friction[c, 0] > 0.0 else 0) + (4 if work.turning_friction[c, 1] > 0.0 else 0)
+    for l in range(3 if work.turning[c] >= 0 else 0):
+        count += 2 if work.turning_friction[c, l] > 0.0 else 0
     return count
 
 

@@ -48,6 +48,7 @@ from .newton import (
     write_residual,
     write_rho,
 )
+from .no_slip import StillWork, hold_still, still_work, write_most
 from .row_factor import (
     NO_BRANCHES,
     FactorSizes,
@@ -96,6 +97,7 @@ class SolverWork(NamedTuple):
     islands: Islands
     edges: EdgeWork
     turning: TurningWork
+    still: StillWork
 
 
 def solver_work(size: int, branches: FactorSizes = NO_BRANCHES, edges: int = 0, turning: bool = False) -> SolverWork:
@@ -107,7 +109,9 @@ def solver_work(size: int, branches: FactorSizes = NO_BRANCHES, edges: int = 0, 
     islands = room_for_islands(size, branches)
     few = working_set(size)
     cones = turning_work(size if turning else 0)
-    return SolverWork(newton, interior, factor, rows, np.zeros(size), kept, best, few, islands, edge_work(edges), cones)
+    return SolverWork(
+        newton, interior, factor, rows, np.zeros(size), kept, best, few, islands, edge_work(edges), cones, still_work(size)
+    )
 
 
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
@@ -119,9 +123,9 @@ def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution
 
 def of_arrays(problem: Problem) -> Problem:
     """With arrays as compiled functions take them."""
-    A, b, mu, lower, upper, pyramid, B, R, pair, cones, turning = problem
+    A, b, mu, lower, upper, pyramid, B, R, pair, cones, turning, rounds = problem
     A, b, mu, lower, upper, R = (np.ascontiguousarray(x, float) for x in (A, b, mu, lower, upper, R))
-    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64), cones, turning)
+    return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64), cones, turning, rounds)
 
 
 def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> Solution:
@@ -135,6 +139,7 @@ def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork
         return solve_by_edges(problem, best, tolerance, work)
     if problem.cones == CONES and problem.turning > 0:
         residual, steps = solve_turning(problem, best, tolerance, work.turning)
+        hold_still(problem, best, False, work.still)
         return Solution(best, residual, steps, 0)
     project_all(problem, best, work.newton.equations.P)
     count = find_islands(problem.B, islands) if problem.factored else 1
@@ -152,6 +157,7 @@ def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork
         )
         if count > 1:
             give_back_island(problem, island, islands, best)
+    hold_still(problem, best, False, work.still)
     return Solution(best, worst, steps, inside)
 
 
@@ -162,6 +168,8 @@ def solve_by_edges(problem: Problem, best: Vector, tolerance: float, work: Solve
     part = problem_of_edges(problem, size, work.edges)
     solution = solve_connected(part, work.edges.impulses[:size], tolerance, work)
     write_impulses_of_edges(best, size, work.edges)
+    write_most(problem, size, work.edges, work.still.most)
+    hold_still(problem, best, True, work.still)
     return Solution(best, solution.residual, solution.newton_steps, solution.interior_steps)
 
 

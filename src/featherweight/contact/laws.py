@@ -57,6 +57,7 @@ class Problem(NamedTuple):
     pair: Integers = np.zeros(0, np.int64)  # (k,) numbers of the pairs of bodies that touch, or (0,) where nothing is known
     cones: int = 0  # COULOMB, or a convex problem: with CONES, or with PYRAMIDS by their edges
     turning: int = 0  # contacts with rows of their turning, which are in their cones
+    rounds: int = 0  # that take the slip out of friction, see `no_slip`
 
     @property
     def factored(self) -> bool:

@@ -28,6 +28,8 @@ from .laws import Problem
 MOST_STEPS, MOST_TRIALS = 60, 40
 SLOPE = 1e-3  # part of the first slope that a search along a step leaves
 LEAST = 1e-15  # [m/s per N s] compliance
+SMALL = 1e-3  # part of the diagonal of A: less compliance does not tell how far velocities are off
+INSIDE = 1.0 + 1e-12  # square of a cone's radius, with rounding
 DIRECTIONS = 6
 
 
@@ -35,7 +37,7 @@ class TurningWork(NamedTuple):
     """Room for problems with at most m unknowns, and the turning of their contacts."""
 
     turning: Integers  # (contacts,) which three rows behind those of contacts are a contact's turning, or -1
-    friction: Matrix  # (contacts, 2) [m] against spinning and rolling
+    friction: Matrix  # (contacts, 3) [m] against spinning, and rolling about both tangents
     numbers: Vector  # (5 m,)
     answer: Matrix  # (6, 6) G of a contact
     scaled: Vector  # (6,)
@@ -52,7 +54,7 @@ def turning_work(size: int) -> TurningWork:
     numbers, answer, scaled = np.empty(5 * size), np.empty((DIRECTIONS, DIRECTIONS)), np.empty(DIRECTIONS)
     island, rows, place = np.empty((3, size), np.int64)
     return TurningWork(
-        np.full(size, -1), np.zeros((size, 2)), numbers, answer, scaled, np.empty(numbers_of_equations(size)), np.empty(size),
+        np.full(size, -1), np.zeros((size, 3)), numbers, answer, scaled, np.empty(numbers_of_equations(size)), np.empty(size),
         np.empty(size), island, rows, place,
     )  # fmt: skip
 
@@ -110,6 +112,9 @@ def solve_island(problem: Problem, impulses: Vector, tolerance: float, rows: Int
         write_answers(problem, w, rows, f, work)
         for i in rows:
             left[i] = f[i] - impulses[i]
+        residual = misfit(problem, impulses, left, rows, work) if count == 0 else np.inf
+        if residual <= tolerance:
+            return residual, 0
         write_velocities(problem, left, rows, change)
         residual = 0.0
         for i in rows:
@@ -132,6 +137,26 @@ def solve_island(problem: Problem, impulses: Vector, tolerance: float, rows: Int
     for i in rows:
         impulses[i] = f[i]
     return residual, count
+
+
+def misfit(problem: Problem, impulses: Vector, left: Vector, rows: Integers, work: TurningWork) -> float:
+    """Return by how much [m/s] velocities miss those that ask for the impulses of an island, which are short of the answers by
+    what is left; infinite for impulses outside of their cones or bounds."""
+    k, worst = len(problem.mu), 0.0
+    for which in rows:
+        row = int(which)
+        worst = max(worst, abs(left[row]) * max(problem.R[row], SMALL * problem.A[row, row]))
+        if row < 3 * k and row % 3 == 0:
+            c, rubbing = row // 3, 0.0
+            for l in range(1, 6 if work.turning[c] >= 0 else 3):
+                mu, part = friction_of(problem, c, l, work), impulses[row_of(c, l, k, work.turning)]
+                rubbing += (part / mu) ** 2 if mu > 0.0 else np.inf if part != 0.0 else 0.0
+            if not (impulses[row] >= 0.0 and rubbing <= impulses[row] * impulses[row] * INSIDE):
+                return np.inf
+        bounded = row >= 3 * (k + problem.turning)
+        if bounded and not problem.lower[row - 3 * k] <= impulses[row] <= problem.upper[row - 3 * k]:
+            return np.inf
+    return worst
 
 
 def length_of_step(
@@ -203,7 +228,7 @@ def friction_of(problem: Problem, c: int, l: int, work: TurningWork) -> float:
     """Return the friction of a contact in a direction; 0 for none."""
     if l < 3:
         return problem.mu[c]  # type: ignore[no-any-return]
-    return work.friction[c, min(l - 3, 1)] if problem.mu[c] > 0.0 else 0.0
+    return work.friction[c, l - 3] if problem.mu[c] > 0.0 else 0.0
 
 
 def write_answer(problem: Problem, w: Vector, f: Vector, c: int, work: TurningWork, derivative: bool) -> None:

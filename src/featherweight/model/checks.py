@@ -173,8 +173,6 @@ def require_transmissions(d: Description) -> None:
     types = {j.name: j.type for j in d.joints}
     bodies, tendons = {b.name for b in d.bodies} | {WORLD, None}, {t.name for t in d.tendons}
     frames = {f.name for f in d.frames} | {b.name for b in d.bodies}
-    limited = {t.name for t in d.tendons if any(map(math.isfinite, t.force))}
-    bounded = {a.tendon: a.gear for a in d.actuators if a.tendon in limited}
     for t in d.tendons:
         where = f"{d.source}: tendon {t.name!r}"
         if unknown := [name for name, _ in t.terms if types.get(name, JointType.FIXED).nq != 1]:
@@ -200,11 +198,6 @@ def require_transmissions(d: Description) -> None:
             raise ModelError(f"{where}: {problem}; correct the name")
         if problem := _servo_problem(a):
             raise ModelError(f"{where}: {problem}")
-        if a.tendon in bounded and bounded[a.tendon] != a.gear:
-            problem = (
-                f"tendon {a.tendon!r} bounds the force of its drives, whose gears differ ({bounded[a.tendon]:g}, {a.gear:g})"
-            )
-            raise ModelError(f"{where}: {problem}; give them the same gear")
         if a.tendon is not None and a.tendon not in tendons:
             raise ModelError(f"{where}: there is no tendon {a.tendon!r}{hint(a.tendon, tendons)}; correct the name")
         if a.joint is not None and a.at is None and types.get(a.joint, JointType.FIXED).nv != 1:
@@ -236,7 +229,8 @@ def _servo_problem(a: Actuator) -> str:
         )
     if list(servo.inputs) != [x for x in DriveInput if x in servo.inputs]:
         return f"the inputs of its servo are {', '.join(servo.inputs)}; give each once, in the order {', '.join(DriveInput)}"
-    if DriveInput.POSITION not in servo.inputs and (servo.integral or math.isfinite(servo.rate)):
+    limited = math.isfinite(servo.rate) and (motor is None or not {*servo.inputs} - {DriveInput.VOLTAGE})
+    if DriveInput.POSITION not in servo.inputs and (servo.integral or limited):
         return "its servo has an integral or a rate, and no position among its inputs; leave them out, or add the input"
     if min(servo.integral, servo.integral_limit, servo.rate) < 0.0:
         return "the integral gain, its limit and the rate of its servo must not be negative; correct them"
@@ -303,7 +297,7 @@ def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
         fluid = () if s.fluid is None else (*s.fluid[:5], *s.fluid.added_mass, *s.fluid.added_inertia)
         yield f"shape {s.name!r}", (*_of_pose(s.placement), *s.size, s.margin, *s.surface_velocity, s.adhesion, s.gap, *fluid)
     for pair in d.contact_pairs:
-        frictions = (x for x in (pair.friction, pair.second_friction) if x is not None)
+        frictions = (x for x in (pair.friction, pair.second_friction, pair.second_rolling) if x is not None)
         own = (pair.margin, pair.adhesion, pair.gap, *pair.turning_friction, *frictions)
         yield f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}", own
     for configuration in d.configurations:

@@ -54,7 +54,8 @@ class ContactPair:
     """Two shapes, by their names, that touch whatever else keeps shapes apart; the numbers are as in `Shape`, for both.
 
     With a `second_friction`, `friction` acts along the first tangent of MuJoCo's contact frame, and this along the second: the
-    friction cone is elliptic.
+    friction cone is elliptic. A `second_rolling` [m] likewise acts against rolling about the second tangent, and that of
+    `turning_friction` about the first.
     """
 
     shapes: tuple[str, str]
@@ -66,3 +67,4 @@ class ContactPair:
     adhesion: float = 0.0
     gap: float = 0.0
     second_friction: float | None = None
+    second_rolling: float | None = None

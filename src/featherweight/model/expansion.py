@@ -212,6 +212,7 @@ class _Expansion:
             neighbours=self.d.neighbours,
             timestep=self.d.timestep,
             impratio=self.d.impratio,
+            noslip=self.d.noslip,
             cone=self.d.cone,
             fluid=self.d.fluid,
             drag=tuple(self._drag()),

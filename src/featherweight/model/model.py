@@ -215,6 +215,7 @@ class Model:
     timestep: float | None = None
     integrator: str | None = None
     impratio: float = 1.0
+    noslip: int = 0
     cone: str | None = None
     fluid: Fluid | None = None
     drag: tuple[DragPart, ...] = ()  # of links in a fluid

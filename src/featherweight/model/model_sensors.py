@@ -113,12 +113,11 @@ class _ModelSensors:
     def _dimension(self, s: Sensor) -> int:
         """Return the number of readings of a sensor. Raises ModelError for data that its kind does not have."""
         known = FIELDS.get(s.kind, ())
-        if s.on and s.on.kind is SensedKind.ACTUATOR and any(a.orientation for a in self.d.actuators if a.name == s.on.name):
-            problem = f"actuator {s.on.name!r} is an orientation servo, whose sensors are not computed; put it on its joint"
-            raise ModelError(f"{self.d.source}: sensor {s.name!r}: {problem}")
         if s.data != tuple(f for f in known if f in s.data):
             told = f"those of {s.kind} are {', '.join(known)}, in this order" if known else f"{s.kind} has no choice of data"
             raise ModelError(f"{self.d.source}: sensor {s.name!r}: data {', '.join(s.data)}: {told}; correct data=")
+        if s.on and s.on.kind is SensedKind.ACTUATOR and any(a.orientation for a in self.d.actuators if a.name == s.on.name):
+            return 3
         if not known:
             return DIMENSIONS[s.kind]
         size = sum(SIZES[f] for f in fields_of(s))

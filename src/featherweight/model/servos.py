@@ -24,8 +24,8 @@ class DriveInput(StrEnum):
 class Servo:
     """A controller of a drive of length l: kp (u_p - l) + kv (u_v - l') + u_f + ki z, with z' = u_p - l.
 
-    A set point that is not among the `inputs` is zero. States of the drive, in this order where they are there: the position
-    set point as `rate` limits it, and z.
+    A set point that is not among the `inputs` is zero. States of the drive, in this order where they are there: the first
+    input as `rate` limits it, and z.
     """
 
     inputs: tuple[DriveInput, ...] = (DriveInput.POSITION, DriveInput.VELOCITY)
@@ -34,7 +34,7 @@ class Servo:
     damping: float = 0.0  # kv
     integral: float = 0.0  # ki
     integral_limit: float = math.inf  # beyond which z does not grow
-    rate: float = math.inf  # greatest rate of the first input
+    rate: float = math.inf  # greatest rate of the first input, which is a position unless the servo controls a motor
     early: bool = False  # whether the force is that of z after the step
     states: Range = UNBOUNDED  # that its states are kept in, without a motor
 

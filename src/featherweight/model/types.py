@@ -339,10 +339,8 @@ class Tendon:
     rest: tuple[float, float] = (0.0, 0.0)  # lengths between which the spring is slack
     damping: float = 0.0  # [N s/m, N m s/rad]
     friction: float = 0.0  # the greatest force of dry friction [N, N m]
-    force: tuple[float, float] = (
-        -math.inf,
-        math.inf,
-    )  # least and greatest force of all drives, before their gear, a common one
+    force: tuple[float, float] = (-math.inf, math.inf)
+    """Least and greatest sum of the forces of all drives along it, before their limits and gears: beyond, all are scaled."""
     limit_softness: Softness = DEFAULT_SOFTNESS
     friction_softness: Softness = DEFAULT_SOFTNESS
     damping_poly: tuple[float, float] = NO_POLY  # as those of `Joint`
@@ -740,6 +738,7 @@ class Contents:
     timestep: float | None = None  # [s] of a simulation, as the file has it
     integrator: str | None = None  # and how it is to integrate, in the file's word: MJCF's "euler", "rk4", "implicit", ...
     impratio: float = 1.0  # MJCF's: impedance of friction over that of normal forces
+    noslip: int = 0  # MJCF's: rounds after the contact problem, in which friction does not yield
     cone: str | None = None  # MJCF's word for cones of friction
     fluid: Fluid | None = None
     cameras: tuple[Camera, ...] = ()

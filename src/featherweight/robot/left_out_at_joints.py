@@ -17,7 +17,7 @@ from ..model.types import Actuator, JointType, Tendon
 SPRINGS_OF_SEVERAL = "springs of joints with several degrees of freedom"  # in a report, as below
 LIMITS_OF_SEVERAL = "limits of joints with several degrees of freedom"
 LIMITS_WITHOUT_ROOM = "limits of joints that follow others and leave these no room"
-EFFORTS_OF_FOLLOWERS = "effort limits of joints that move together with one that is driven and follows"
+EFFORTS_OF_FOLLOWERS = "effort limits of joints that move together, beside drives along strings or at frames"
 COMPENSATED_TOGETHER = "gravity compensation by drives with limits (actuatorgravcomp), of joints that move together"
 OF_JOINTS = (SPRINGS_OF_SEVERAL, LIMITS_OF_SEVERAL, LIMITS_WITHOUT_ROOM)
 
@@ -33,18 +33,17 @@ def left_out_at_joints(
     """Names of joints and actuators by what of them is left out.
 
     `spanning` are the joints of the spanning tree and `joints` the same ones with their places in q and v; `clusters` are names
-    of joints that move together. Forces of drives are cut to efforts at independent joints, after those of all drives are
-    added up: where a joint that follows is driven, that is not what the efforts in its cluster mean. `weights` says whether
-    gravity compensation carries any.
+    of joints that move together. Forces along strings and at frames are known by the independent joints only: where such drives
+    may move a joint that follows, that is not what the efforts in its cluster mean. `weights` says whether gravity compensation
+    carries any.
     """
     several = [j for j in spanning if j.type.nq != 1]
     dependent = {j.name for j in joints if j.v_slice.stop == j.v_slice.start}
     drives = tuple(actuators)
     pulled = {a.tendon for a in drives}
     acted = [t for t in tendons if t.name in pulled]
-    driven = dependent & {*(a.joint for a in drives), *(joint for t in acted for joint, _ in t.terms)}
-    if any(t.path for t in acted) or any(a.at is not None for a in drives):
-        driven = dependent  # whichever the string or the frame moves with
+    unknown = any(t.path for t in acted) or any(a.at is not None for a in drives)
+    driven = dependent if unknown else set[str]()  # whichever the string or the frame moves with
     together = {name for cluster in clusters if len(cluster) > 1 for name in cluster} if weights else set[str]()
     beside = {name for cluster in clusters if not driven.isdisjoint(cluster) for name in cluster}
     found = {

@@ -23,11 +23,9 @@ from .system import System
 CHANGING_MOTION = (
     "actuators",
     "bodies with forces of plugins",
-    "effort limits of joints that a tendon drives together",
     "limits, forces and drives of joints that close loops",
     MESHES_IN_FLUID,
     UNDRIVEN,
-    "limits of the drives' force along tendons, whose gears differ",
     "physics that is not used",
     "restitution",
     "springs of tendons that yield",

@@ -204,13 +204,13 @@ def write_controllers(x: Controllers, at: Integers, row: Integers, now: DrivesNo
             write_turning(x, c, at, row, now)
             continue
         length, velocity = gear * now.coordinates[at[k]], gear * now.rates[row[k]]
-        position = set_point(x, c, now)
+        position, speed, force = set_points(x, c, now)
         z = integral_of(x, c, position - length, now)
         if x.kind[c] == SERVO:
             position -= whole_turns(position - length, x.values[c, 2])
-            now.inputs[k] = servo_force(x, c, now.control, (position, 0.0, 0.0, z))
+            now.inputs[k] = servo_force(x, c, (position, speed, force), (0.0, 0.0, z))
         else:
-            write_motor(x, c, (position, length, velocity, z), now)
+            write_motor(x, c, (position, speed, force), (length, velocity, z), now)
 
 
 def bounded_input(x: Controllers, c: int, i: int, control: Vector) -> float:
@@ -225,17 +225,29 @@ def whole_turns(x: float, circle: float) -> float:
     return circle * floor(x / circle + 0.5) if circle > 0.0 else 0.0
 
 
-def set_point(x: Controllers, c: int, now: DrivesNow) -> float:
-    """Return the position set point as its rate is limited; write the rate of that state."""
-    u, j = bounded_input(x, c, POSITION, now.control), x.states[c, SLEW]
-    if j < 0:
-        return u
-    h = x.values[c, 0]
+def set_points(x: Controllers, c: int, now: DrivesNow) -> tuple[float, float, float]:
+    """Return the set points of position and velocity, and the force that is added; the first of them that there is changes by
+    the servo's rate at most."""
+    position, speed = bounded_input(x, c, POSITION, now.control), bounded_input(x, c, VELOCITY, now.control)
+    force = bounded_input(x, c, FORCE, now.control)
+    if x.states[c, SLEW] >= 0:
+        if x.inputs[c, POSITION] >= 0:
+            position = slewed(x, c, position, now)
+        elif x.inputs[c, VELOCITY] >= 0:
+            speed = slewed(x, c, speed, now)
+        else:
+            force = slewed(x, c, force, now)
+    return position, speed, force
+
+
+def slewed(x: Controllers, c: int, u: float, now: DrivesNow) -> float:
+    """Return an input as its rate is limited; write the rate of that state."""
+    h, j = x.values[c, 0], x.states[c, SLEW]
     before, most = now.act[j], x.values[c, 7] * h
     u -= whole_turns(u - before, x.values[c, 2])
     u = min(max(u, before - most), before + most)
     now.act_rate[j] = (u - before) / h if h > 0.0 else 0.0
-    return u  # type: ignore[no-any-return]
+    return u
 
 
 def integral_of(x: Controllers, c: int, error: float, now: DrivesNow) -> float:
@@ -250,19 +262,20 @@ def integral_of(x: Controllers, c: int, error: float, now: DrivesNow) -> float:
     return z + h * error if x.values[c, 8] > 0.0 and x.kind[c] == SERVO else z  # type: ignore[no-any-return]
 
 
-def servo_force(x: Controllers, c: int, control: Vector, motion: tuple[float, float, float, float]) -> float:
-    """Return kp (u_p - l) + kv (u_v - l') + ki z + u_f, of u_p, l, l' and z."""
-    v, (position, length, velocity, z) = x.values[c], motion
-    along = v[3] * (position - length) + v[4] * (bounded_input(x, c, VELOCITY, control) - velocity)
-    return along + v[5] * z + bounded_input(x, c, FORCE, control)  # type: ignore[no-any-return]
+def servo_force(x: Controllers, c: int, u: tuple[float, float, float], motion: tuple[float, float, float]) -> float:
+    """Return kp (u_p - l) + kv (u_v - l') + ki z + u_f, of l, l' and z."""
+    v, (position, speed, force), (length, velocity, z) = x.values[c], u, motion
+    return v[3] * (position - length) + v[4] * (speed - velocity) + v[5] * z + force  # type: ignore[no-any-return]
 
 
-def write_motor(x: Controllers, c: int, motion: tuple[float, float, float, float], now: DrivesNow) -> None:
-    """Write the inputs of a motor's drives and the rates of its states, for u_p, l, l' and z."""
-    m, k, R, (_, length, velocity, _) = x.motor[c], x.drive[c], x.motor[c, 0], motion
+def write_motor(
+    x: Controllers, c: int, u: tuple[float, float, float], motion: tuple[float, float, float], now: DrivesNow
+) -> None:
+    """Write the inputs of a motor's drives and the rates of its states, for `set_points`, and l, l' and z."""
+    m, k, R, (length, velocity, _) = x.motor[c], x.drive[c], x.motor[c, 0], motion
     voltage, j = 0.0, x.states[c, TEMPERATURE]
     if m[5] > 0.0:
-        torque = servo_force(x, c, now.control, motion)
+        torque = servo_force(x, c, u, motion)
         voltage = min(max(R / m[1] * torque + m[1] * velocity, -m[4]), m[4])
     voltage += bounded_input(x, c, VOLTAGE, now.control)
     if j >= 0:

@@ -178,6 +178,7 @@ class Fleet:
                 counts=np.zeros(robots, np.int64), candidate=np.zeros((robots, self.room), np.int64),
                 point=zeros(self.room, 3), gap=zeros(self.room), normal=zeros(self.room, 3), bodies=zeros(self.room, 2),
                 solved=np.zeros(robots, np.int64), force=zeros(self.room, 3),
+                turn=zeros(self.room, 3 if contacts.settings.turning else 0),
                 wrench=zeros(len(contacts.bodies), 6),
             ),
             FleetFlight.of_sizes(robots if self._may_fly and robots >= LANES else 0, q.shape[1], v.shape[1]),
@@ -451,7 +452,8 @@ class Fleet:
             self._run_alone(steps, time)
             return
         states, contacts = a.states, a.contacts
-        kept = states.q, states.v, states.act, states.last_row, contacts.counts, contacts.candidate, contacts.force, self.failed
+        last = states.last_row, contacts.counts, contacts.candidate, contacts.force, contacts.turn
+        kept = states.q, states.v, states.act, *last, self.failed
         backup = [(x, x.copy()) for x in (*kept, states.before_q, states.before_v, states.before_act)]
         if self.on_failure != "stop":
             self.failed[:] = False

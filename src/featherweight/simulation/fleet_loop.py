@@ -117,7 +117,7 @@ def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
     clear_impulses(impulses)
     forget_forces(impulses)
     for c in range(contacts.counts[i]):
-        keep_force(impulses, contacts.candidate[i, c], contacts.force[i, c])
+        keep_force(impulses, contacts.candidate[i, c], contacts.force[i, c], contacts.turn[i, c])
     copy(many.states.last_row[i], impulses.last_row)
     one.touching.deepest[0] = many.states.deepest[i]
     if len(own.friction) > 0:
@@ -183,6 +183,8 @@ def store_contacts(one: RobotStages, many: FleetArrays, i: int) -> None:
         copy(t.contacts.normal[c], contacts.normal[i, c])
         contacts.bodies[i, c, 0], contacts.bodies[i, c, 1] = t.contacts.a[c], t.contacts.b[c]
         copy(t.impulses.force[c], contacts.force[i, c])
+        for j in range(contacts.turn.shape[2]):
+            contacts.turn[i, c, j] = t.impulses.turn[c, j]
     copy_rows(t.impulses.wrench, contacts.wrench[i])
 
 

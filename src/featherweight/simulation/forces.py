@@ -86,8 +86,32 @@ class Drives(NamedTuple):
     row: Integers  # (k,)
     at: Integers  # (k,)
     values: Matrix  # (9, k) gear, gain, bias (3), least and greatest control, least and greatest force
-    bounded: Integers  # (b,) rows of tendons that all drives together pull and push within bounds
-    bounds: Matrix  # (b, 2)
+    bound: Integers  # (k,) the number of the tendon whose bounds hold for the sum of the drives along it, -1 for none
+    bounds: Matrix  # (b, 2) those sums, of forces before their limits and gears
+
+
+class DriveRows(NamedTuple):
+    """How forces of drives come to the rows of joints, at each of which an effort bounds their sum."""
+
+    joints: int  # number of rows of joints, the first ones
+    row: Integers  # (nv,) of each independent velocity
+    length: Integers  # (m,) rows of tendons, in robots some joints of which follow others,
+    joint: Integers  # (m,) the row of a joint that is one of their terms,
+    arm: Vector  # (m,) and its coefficient
+    efforts: Matrix  # (2, joints) least and greatest sum
+
+
+def spread(x: DriveRows, S: Matrix, row_force: Vector) -> None:
+    """Carry forces along lengths to the rows of joints, by terms, or as the independent velocities change them."""
+    for k in range(len(x.length)):
+        row_force[x.joint[k]] += x.arm[k] * row_force[x.length[k]]
+    for k in range(len(x.length)):
+        row_force[x.length[k]] = 0.0
+    for r in range(x.joints, len(row_force)):
+        if row_force[r] != 0.0:
+            for i in range(len(x.row)):
+                row_force[x.row[i]] += S[r, i] * row_force[r]
+            row_force[r] = 0.0
 
 
 def drive_law(drive: Numbers, u: Number, x: Number, v: Number, ahead: float) -> Number:
@@ -105,16 +129,26 @@ def drive_force(drive: Numbers, u: Number, x: Number, v: Number) -> Number:
     return drive[0] * np.minimum(np.maximum(drive_law(drive, u, x, v, 0.0), drive[7]), drive[8])
 
 
+def write_row_forces(drives: Drives, control: Vector, x: Vector, rates: Vector, law: Vector, total: Vector) -> None:
+    """Add the forces of drives to those of rows, for controls, at coordinates x and velocities of all rows."""
+    values = drives.values
+    for k in range(len(drives.row)):
+        row, at = drives.row[k], drives.at[k]
+        drive = values[0, k], values[1, k], values[2, k], values[3, k], values[4, k], values[5, k], values[6, k], 0.0, 0.0
+        law[k] = drive_law(drive, control[k], x[at], rates[row], 0.0)
+    bound_laws(drives, law)
+    for k in range(len(drives.row)):
+        total[drives.row[k]] += values[0, k] * min(max(law[k], values[7, k]), values[8, k])
+
+
 @partial(CompiledKernel, fused=False)
 def add_drive_forces(
-    row: Integers, at: Integers, values: Tensor, q: Matrix, rates: Matrix, control: Matrix, total: Matrix
+    drives: Drives, values: Tensor, q: Matrix, rates: Matrix, control: Matrix, law: Vector, total: Matrix
 ) -> None:
     """Add forces of drives to total (robots, rows); their numbers are values (1 or robots, 9, drives)."""
     for i in range(len(q)):
-        x = values[i if len(values) > 1 else 0]
-        for k in range(len(row)):
-            drive = x[0, k], x[1, k], x[2, k], x[3, k], x[4, k], x[5, k], x[6, k], x[7, k], x[8, k]
-            total[i, row[k]] += drive_force(drive, control[i, k], q[i, at[k]], rates[i, row[k]])
+        own = drives._replace(values=values[i if len(values) > 1 else 0])
+        write_row_forces(own, control[i], q[i], rates[i], law, total[i])
 
 
 @partial(CompiledKernel, fused=False)
@@ -143,11 +177,16 @@ def acts(t: Tendon, actuators: Sequence[Actuator]) -> bool:
     return bool(own) or any(a.tendon == t.name for a in actuators)
 
 
-def bound_forces(drives: Drives, row_force: Vector) -> None:
-    """Bound the forces of all drives along each tendon."""
-    for k in range(len(drives.bounded)):
-        r = drives.bounded[k]
-        row_force[r] = min(max(row_force[r], drives.bounds[k, 0]), drives.bounds[k, 1])
+def bound_laws(drives: Drives, law: Vector) -> None:
+    """Scale the forces of drives before their limits and gears, so that their sum along a tendon is within its bounds."""
+    for b in range(len(drives.bounds)):
+        total = 0.0
+        for k in range(len(law)):
+            total += law[k] if drives.bound[k] == b else 0.0
+        within = min(max(total, drives.bounds[b, 0]), drives.bounds[b, 1])
+        for k in range(len(law)):
+            if drives.bound[k] == b and total != within and total != 0.0:
+                law[k] *= within / total
 
 
 def drive_armature(drive: Numbers, step: float) -> Number:
@@ -275,6 +314,7 @@ class ForcesAtJoints:
         self.turning_springs = len(turning) > 0
         self._sprung = np.flatnonzero(self.stiffness)
         self.drives = self._of_actuators()
+        self.drive_rows = self._drive_rows()
         self.laws = laws_of(self.actuators, self.drives.values[0], self.drives.row, self.drives.at, step)
 
     def _lengths(self) -> LengthFunctions | None:
@@ -297,9 +337,13 @@ class ForcesAtJoints:
         return LengthFunctions(robot, length_table(robot, self.tendons, forces, followers, self.balls, self.free))
 
     def _stays(self, row: int) -> bool:
-        """Whether the spring of a joint that follows one other in proportion acts on its own coordinate: where one of them is
-        not linear, their sum is no polynomial of the same kind."""
+        """Whether springs and drives of a joint that follows one other in proportion act on its own coordinate: where a spring
+        of the two is not linear, their sum is no polynomial of the same kind, and an effort bounds the drives of each alone."""
         bent = {j.v_slice.start for j in self.robot.model.joints if any(j.stiffness_poly)}
+        driven = {a.joint for a in self.actuators}
+        acted = any(j.v_slice.start == row and j.name in driven for j in self.robot.model.joints)
+        if acted:
+            bent |= {j.v_slice.start for j in self.robot.model.joints if np.isfinite(j.efforts).any()}
         return any(p.row == row and not bent.isdisjoint((row, p.leader)) for p in self.robot.proportions())
 
     @property
@@ -464,14 +508,32 @@ class ForcesAtJoints:
             control = a.control if not is_curved(whole) and a.activation is None else (-np.inf, np.inf)
             numbers.append((gear, *linear, *control, *a.force))
         rows, values = np.array(places, dtype=np.int64), np.array(numbers, dtype=float).reshape(len(numbers), 9).T.copy()
-        gears = {a.tendon: a.gear for a in self.actuators}
-        bounds = {
-            r: np.sort(gears.get(t.name, 1.0) * np.array(t.force))
-            for r, t in enumerate(self.tendons, self.joint_rows)
-            if np.isfinite(t.force).any()
-        }
+        bounds = {t.name: t.force for t in self.tendons if np.isfinite(t.force).any()}
+        numbers_of = {name: b for b, name in enumerate(bounds)}
+        bound = [
+            numbers_of.get(a.tendon or "", -1) if part == 0 else -1 for a in self.actuators for part in range(len(parts_of(a)))
+        ]
         bounded = np.array([*bounds.values()], float).reshape(-1, 2)
-        return Drives(rows, np.maximum(self.at[rows], 0), values, np.array([*bounds], np.int64), bounded)
+        return Drives(rows, np.maximum(self.at[rows], 0), values, np.array(bound, np.int64), bounded)
+
+    def _drive_rows(self) -> DriveRows:
+        robot = self.robot
+        own = [
+            range(whole.v_slice.start, whole.v_slice.stop)[: j.v_slice.stop - j.v_slice.start]
+            for whole, j in zip(robot.model.joints, robot.joints, strict=True)
+        ]
+        row = {j.name: j.v_slice.start for j in reversed(robot.model.joints)}
+        pulled = {a.tendon for a in self.actuators} if robot.closed else set()
+        terms = [
+            (r, row[name], arm)
+            for r, t in enumerate(self.tendons, self.joint_rows)
+            for name, arm in t.terms
+            if t.name in pulled and not t.path
+        ]
+        efforts = np.array([j.efforts for j in robot.model.joints for _ in range(j.type.nv)], float).reshape(-1, 2)
+        length, joint = (np.array([x[i] for x in terms], np.int64) for i in range(2))
+        arms = np.array([arm for _, _, arm in terms], float)
+        return DriveRows(self.joint_rows, np.array([*itertools.chain(*own)], np.int64), length, joint, arms, efforts.T.copy())
 
     @property
     def owner(self) -> Array:
@@ -552,8 +614,8 @@ class ForcesAtJoints:
     def of_drives(
         self, q: Array, v: Array, control: Array, values: Array | None = None, activation: Array | None = None
     ) -> Array:
-        """Joint forces (..., nv) of the actuators for controls (..., nu) and activations (..., na), by their numbers or others
-        (robots, 9, drives); activations are zero unless given."""
+        """Joint forces (..., nv) of the actuators within the joints' efforts, for controls (..., nu) and activations (..., na),
+        by their numbers or others (robots, 9, drives); activations are zero unless given."""
         S, batch = self.map(q), q.shape[:-1]
         rates = v if S is None else ordered_sum(S * v[..., None, :])
         act = np.zeros((*batch, self.states)) if activation is None else activation
@@ -568,10 +630,15 @@ class ForcesAtJoints:
         numbers = self.drives.values[None] if values is None else np.ascontiguousarray(values)
         u = self.drive_inputs(x, w, u, a)
         flat = of_rows.reshape(many, rates.shape[-1])
-        add_drive_forces(self.drives.row, self.drives.at, numbers, x, w, u, flat)
-        for force in flat:
-            bound_forces(self.drives, force)
-        return of_rows if S is None else ordered_sum(np.swapaxes(S, -1, -2) * of_rows[..., None, :])
+        add_drive_forces(self.drives, numbers, x, w, u, np.zeros(len(self.parts)), flat)
+        to, n = self.drive_rows, self.joint_rows
+        if S is not None:
+            for length, joint, arm in zip(to.length, to.joint, to.arm, strict=True):
+                of_rows[..., joint] += arm * of_rows[..., length]
+            of_rows[..., to.length] = 0.0
+            of_rows[..., to.row] += ordered_sum(np.swapaxes(S[..., n:, :], -1, -2) * of_rows[..., None, n:])
+        force = np.minimum(np.maximum(of_rows[..., :n], to.efforts[0]), to.efforts[1])
+        return force if S is None else ordered_sum(np.swapaxes(S[..., :n, :], -1, -2) * force[..., None, :])
 
     def limited(self, tau: Array) -> Array:
         """tau (..., nv) within the efforts of independent joints."""

@@ -24,7 +24,7 @@ import numpy as np
 from ..engine.loops.array_types import Integers, Matrix, Vector
 from ..model.types import JointType
 from ..robot.robot import Robot
-from .forces import Drives, ForcesAtJoints, bound_forces, drive_armature, drive_law
+from .forces import DriveRows, Drives, ForcesAtJoints, bound_laws, drive_armature, drive_law, spread
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -41,20 +41,22 @@ class DriveWork(NamedTuple):
     law: Vector  # (nu,) F at x + h v and v
     inertia: Vector  # (nu,) I
     side: Vector  # (nu,) -1, 0 or 1: at the least force, free, at the greatest one
-    stiff: Vector  # (nv,) whether any drive with an armature acts on an independent joint
-    held: Vector  # (nv,) -1, 0 or 1: at the effort
+    stiff: Vector  # (joint rows,) whether any drive with an armature acts there
+    held: Vector  # (joint rows,) -1, 0 or 1: at the effort
     row_force: Vector  # (n,) forces of all joints
     total: Vector  # (nv,) of independent ones
     alike: int  # rows of S, the first ones, that are those of the identity
+    rows: DriveRows
 
 
-def drive_work(robot: Robot, drives: Drives, n: int, alike: int) -> DriveWork:
-    """Return arrays for the drives of a robot with n rows, of which the first, `alike`, are independent velocities."""
+def drive_work(robot: Robot, forces: ForcesAtJoints) -> DriveWork:
+    """Return arrays for the drives of a robot."""
+    drives, n, joints = forces.drives, forces.rows, forces.joint_rows
     rows = [j.v_slice.start for j in robot.model.joints if j.type is not JointType.FLOATING]
     joint = np.array([rows.index(r) if r in rows else OF_LENGTH for r in drives.row], np.int64)
-    nu, nv = len(drives.row), robot.nv
-    law, inertia, side, stiff, held, row_force, total = (np.zeros(k) for k in (nu, nu, nu, nv, nv, n, nv))
-    return DriveWork(joint, law, inertia, side, stiff, held, row_force, total, alike)
+    nu = len(drives.row)
+    law, inertia, side, stiff, held, row_force, total = (np.zeros(k) for k in (nu, nu, nu, joints, joints, n, robot.nv))
+    return DriveWork(joint, law, inertia, side, stiff, held, row_force, total, forces.alike, forces.drive_rows)
 
 
 def has_implicit_drives(forces: ForcesAtJoints, step: float) -> bool:
@@ -63,8 +65,8 @@ def has_implicit_drives(forces: ForcesAtJoints, step: float) -> bool:
     return bool((drive_armature(forces.drives.values, step)[of_joints] > 0.0).any())
 
 
-def begin_drives(drives: Drives, step: float, control: Vector, x: Vector, rates: Vector, S: Matrix, work: DriveWork) -> None:
-    """Set all drives free, at coordinates x and velocities (n,) of all rows. S is that of `ForcesAtJoints`, or has no rows.
+def begin_drives(drives: Drives, step: float, control: Vector, x: Vector, rates: Vector, work: DriveWork) -> None:
+    """Set all drives free, at coordinates x and velocities (n,) of all rows.
 
     Drives on lengths are taken at the beginning of the step, since no joint's armature stands for them.
     """
@@ -79,22 +81,13 @@ def begin_drives(drives: Drives, step: float, control: Vector, x: Vector, rates:
         work.inertia[k] = drive_armature(drive, later)
         work.side[k] = 0.0
         if work.inertia[k] > 0.0:
-            if len(S) == 0 or row < work.alike:
-                work.stiff[row] = 1.0
-                continue
-            for i in range(S.shape[1]):
-                if S[row, i] != 0.0:
-                    work.stiff[i] = 1.0
+            work.stiff[row] = 1.0
+    bound_laws(drives, work.law)
 
 
-def is_free(drives: Drives, S: Matrix, work: DriveWork, k: int) -> bool:
-    """Whether a drive is within its limits, and no effort limit holds a joint that it acts on."""
-    free = work.inertia[k] > 0.0 and work.side[k] == 0.0
-    if len(S) == 0 or drives.row[k] < work.alike:
-        return bool(free and work.held[drives.row[k]] == 0.0)
-    for i in range(S.shape[1]):
-        free = free and (work.held[i] == 0.0 or S[drives.row[k], i] == 0.0)
-    return bool(free)
+def is_free(drives: Drives, work: DriveWork, k: int) -> bool:
+    """Whether a drive is within its limits, and no effort limit holds the joint that it acts on."""
+    return bool(work.inertia[k] > 0.0 and work.side[k] == 0.0 and work.held[drives.row[k]] == 0.0)
 
 
 def limited(drives: Drives, k: int, force: float) -> float:
@@ -116,27 +109,31 @@ def carry(S: Matrix, alike: int, row_force: Vector, total: Vector) -> None:
 
 
 def write_driven(drives: Drives, efforts: Matrix, S: Matrix, work: DriveWork, base: Vector, armature: Vector) -> None:
-    """Write joint forces `work.total` (nv,) of the drives as they are held, and the armature (k,), `base` without drives."""
+    """Write joint forces `work.total` (nv,) of the drives as they are held, and the armature (k,), `base` without drives.
+
+    S is that of `ForcesAtJoints`, or has no rows, and `efforts` (2, joint rows) bound the drives' sum at each row.
+    """
+    force = work.row_force
     for j in range(len(armature)):
         armature[j] = base[j]
     for r in range(len(work.row_force)):
         work.row_force[r] = 0.0
     for k in range(len(drives.row)):
-        force = drives.values[GEAR, k] * work.law[k]
+        own = drives.values[GEAR, k] * work.law[k]
         if work.side[k] != 0.0:
-            force = limited(drives, k, work.side[k] * np.inf)
+            own = limited(drives, k, work.side[k] * np.inf)
         elif work.inertia[k] == 0.0:
-            force = limited(drives, k, force)
-        work.row_force[drives.row[k]] += force
-        if is_free(drives, S, work, k):
+            own = limited(drives, k, own)
+        force[drives.row[k]] += own
+        if is_free(drives, work, k):
             armature[work.joint[k]] += work.inertia[k]
-    bound_forces(drives, work.row_force)
-    carry(S, work.alike, work.row_force, work.total)
-    for i in range(len(work.total)):
+    spread(work.rows, S, force)
+    for i in range(len(work.held)):
         if work.held[i] != 0.0:
-            work.total[i] = efforts[1, i] if work.held[i] > 0.0 else efforts[0, i]
+            force[i] = efforts[1, i] if work.held[i] > 0.0 else efforts[0, i]
         elif work.stiff[i] == 0.0:
-            work.total[i] = min(max(work.total[i], efforts[0, i]), efforts[1, i])
+            force[i] = min(max(force[i], efforts[0, i]), efforts[1, i])
+    carry(S, work.alike, force, work.total)
 
 
 def next_side(side: float, asked: float, allowed: float) -> float:
@@ -159,12 +156,11 @@ def judge_drives(drives: Drives, efforts: Matrix, S: Matrix, rates: Vector, work
                 work.side[k] = side
                 changed = True
         work.row_force[drives.row[k]] += force
-    bound_forces(drives, work.row_force)
-    carry(S, work.alike, work.row_force, work.total)
-    for i in range(len(work.total)):
-        held = 0.0
+    spread(work.rows, S, work.row_force)
+    for i in range(len(work.held)):
+        held, force = 0.0, work.row_force[i]
         if work.stiff[i] > 0.0:
-            held = next_side(work.held[i], work.total[i], min(max(work.total[i], efforts[0, i]), efforts[1, i]))
+            held = next_side(work.held[i], force, min(max(force, efforts[0, i]), efforts[1, i]))
         if held != work.held[i] and not (one and changed):
             work.held[i] = held
             changed = True

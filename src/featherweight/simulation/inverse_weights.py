@@ -35,7 +35,7 @@ def yielding_numbers(
             of_dofs[dof] = weight_of_held(robot, start, row, inverse, of_dofs)
         else:
             softness.append((forces.friction_softness if friction else forces.limit_softness)[dof])
-    edges = 4.0 + (touching.turning > 0.0) @ [2.0, 4.0]
+    edges = 4.0 + 2.0 * (touching.turning > 0.0).sum(axis=1)
     first = np.ones(len(weights))
     if len(touching.tangents):
         first = np.where(touching.tangents[:, 0] > 0.0, touching.tangents[:, 0], 1.0)

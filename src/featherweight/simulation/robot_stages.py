@@ -208,6 +208,7 @@ def leave_out_redundant(t: TouchingRecord, gravity: float) -> int:
     t.counts[2] = count
     for c in range(count, len(contacts.gap)):
         clear(t.impulses.force[c])
+        clear(t.impulses.turn[c])
     return count
 
 
@@ -232,7 +233,7 @@ def add_turning(t: TouchingRecord, count: int) -> int:
 def turns(t: TouchingRecord, c: int) -> bool:
     """Whether a contact has friction against spinning or rolling in this step."""
     candidate, gap = t.contacts.candidate[c], t.contacts.gap[c]
-    rubs = t.model.turning[candidate, 0] > 0.0 or t.model.turning[candidate, 1] > 0.0
+    rubs = greatest(t.model.turning[candidate]) > 0.0
     last = ordered_product(t.impulses.last_force[candidate], t.contacts.normal[c])
     pull = pull_of(t.model, candidate, gap, last)
     if pull > 0.0 and gap >= 0.0 and t.model.settings.law != RIGID:  # it does not touch

@@ -86,8 +86,8 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
         rounds=RungeKuttaArrays.of_sizes(nv, na),
         midpoint=MidpointArrays.of_sizes(nq + count, nv),
         joints=JointForces(
-            _copies(springs), _copies(forces.drives), drive_work(robot, forces.drives, rows, forces.alike),
-            np.array(robot.effort_bounds), np.array(robot.effort_bounds), model.forces.compensating.copy(),
+            _copies(springs), _copies(forces.drives), drive_work(robot, forces),
+            np.array(robot.effort_bounds), forces.drive_rows.efforts.copy(), model.forces.compensating.copy(),
             model.middle_armature.copy(), np.array(model.curved, np.int64).reshape(-1, 2), _laws(forces),
             np.zeros(nv if robot.model.carried else 0),
         ),

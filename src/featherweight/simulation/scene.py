@@ -106,6 +106,9 @@ class HeightField:
 Ground = Plane | HeightField
 
 
+LEAST_FRICTION = 1e-5  # of MuJoCo's contacts, whatever the file says
+
+
 class TouchingParts(NamedTuple):
     """What may touch, as a simulation is given it; `friction` and `restitution` where a surface has none of its own."""
 
@@ -119,6 +122,7 @@ class TouchingParts(NamedTuple):
     upper: Array
     joint_friction: bool
     file_axes: bool = False  # tangents of contacts are MuJoCo's, on which pyramids depend
+    least_friction: float = 0.0  # of contacts that are not frictionless
 
 
 def check_surface(what: str, friction: float | None, restitution: float | None) -> None:

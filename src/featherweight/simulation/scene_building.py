@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,14 +15,13 @@ from ..collision.shape_parts import KINDS, SampledHeights, joined_fields, joined
 from ..contact.contact_model import NO_SURFACES, NO_TANGENTS
 from ..model.contact_rules import DEFAULT_SOFTNESS, NeighbourRule, Softness
 from ..model.types import WORLD, JointType, Shape, ShapeType, frame_name
-from ..robot.collision.shape_pairs import touching_pairs
+from ..robot.collision.shape_pairs import TouchingPair, Turning, touching_pairs
 from ..robot.robot import Robot
-from .scene import ContactSphere, HeightField, Plane, TouchingParts, common_coefficient
+from .scene import LEAST_FRICTION, ContactSphere, HeightField, Plane, TouchingParts, common_coefficient
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 OVERLAP = 1e-3  # [m] at the beginning, from which on two shapes are taken for parts of one
-LEAST_FRICTION = 1e-5  # MuJoCo's
 ON_A_PLANE = {SPHERE: 1, CAPSULE: 2, BOX: 8, CYLINDER: 6, ELLIPSOID: 1, HULL: MOST_POINTS}  # candidates
 
 
@@ -37,7 +36,7 @@ class NumberedPair(NamedTuple):
     friction: float | None = None  # of their own
     margin: float = 0.0  # [m]
     softness: Softness = DEFAULT_SOFTNESS
-    turning: tuple[float, float] = (0.0, 0.0)  # [m] friction against spinning and rolling
+    turning: Turning = (0.0, 0.0, 0.0)
     adhesion: float = 0.0  # [N]
     gap: float = 0.0  # [m]
     second_friction: float | None = None
@@ -79,7 +78,7 @@ class TouchingScene(NamedTuple):
     restitution: Array  # (candidates,)
     sphere_count: int  # shapes numbered below it are the spheres that a simulation was given
     softness: Sequence[Softness]  # (candidates,)
-    turning: Array  # (candidates, 2) [m] friction against spinning and rolling
+    turning: Array  # (candidates, 3) [m] friction against spinning, and rolling about both tangents
     drawn: Array  # (pairs,) bool, of two shapes of one robot in a file without rules, which may be drawn in one another
     adhesion: Array  # (candidates,) [N]
     surfaces: Array  # (candidates, 2, 6), or none: velocities of both surfaces, see `ContactModel`
@@ -110,12 +109,7 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
             number[k] = len(things)
             things.append(part_of_shape(robot.shapes[k], robot.model.shape_links[k]))
         touching = touching_pairs(robot)
-        pairs += [
-            NumberedPair(
-                number[p.i], number[p.j], p.friction, p.margin, p.softness, p.turning, p.adhesion, p.gap, p.second_friction
-            )
-            for p in touching
-        ]  # fmt: skip
+        pairs += [numbered_pair(p, number, parts.least_friction) for p in touching]
         # a file's own rule says what touches; without one, shapes at joints may overlap
         ruled = robot.model.neighbours is not NeighbourRule.JOINED
         roots = roots_of_bodies(robot)
@@ -135,6 +129,14 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
     for k, part in number.items():
         shapes[part] = k
     return assembled_scene(things, pairs, parts, count, drawn, order)._replace(shapes=shapes)
+
+
+def numbered_pair(p: TouchingPair, number: Mapping[int, int], least: float) -> NumberedPair:
+    """Return a pair of shapes by the numbers of things, with `least` friction in all directions in which condim has any."""
+    sliding = p.friction if p.friction is None or p.condim == 1 else max(p.friction, least)
+    spinning, first, second = (max(x, least) if p.condim >= n else 0.0 for x, n in zip(p.turning, (4, 6, 6), strict=True))
+    turning = spinning, first, second
+    return NumberedPair(number[p.i], number[p.j], sliding, p.margin, p.softness, turning, p.adhesion, p.gap, p.second_friction)
 
 
 def roots_of_bodies(robot: Robot) -> dict[str | None, str | None]:
@@ -234,12 +236,12 @@ def assembled_scene(
     both = [(things[p.i], things[p.j]) for p in ordered]
     friction = [_friction(a, b, p, parts) for (a, b), p in zip(both, ordered, strict=True)]
     bounce = [common_coefficient(a.restitution, b.restitution, parts.restitution) for a, b in both]
-    along = parts.file_axes or any(p.second_friction is not None for p in ordered)
+    along = parts.file_axes or any(_has_directions(p) for p in ordered)
     names, links = [_pair_name(a, b) for a, b in both], [_links(a, b) for a, b in both]
     return TouchingScene(
         scene, bodies, [names[p] for p in owner], [links[p] for p in owner], owner,
         np.array(friction, float)[owner], np.array(bounce, float)[owner], spheres, [ordered[p].softness for p in owner],
-        np.array([p.turning for p in ordered], float).reshape(-1, 2)[owner],
+        np.array([p.turning for p in ordered], float).reshape(-1, 3)[owner],
         np.array(drawn, bool), np.array([p.adhesion for p in ordered], float)[owner],
         _surfaces(both)[owner] if any(t.surface.any() for t in things) else NO_SURFACES,
         _tangents(both, ordered, parts.file_axes)[owner] if along else NO_TANGENTS,
@@ -259,12 +261,17 @@ def _tangents(both: Sequence[tuple[ScenePart, ScenePart]], pairs: Sequence[Numbe
     """Return `ContactModel.tangents` of pairs: MuJoCo turns contacts of a capsule and a plane along the capsule."""
     rows = np.zeros((len(pairs), 5))
     for row, (a, b), p in zip(rows, both, pairs, strict=True):
-        if file_axes or p.second_friction is not None:
+        if file_axes or _has_directions(p):
             two = _two_frictions(p) if p.second_friction is not None else (1.0, 1.0)
             row[:2] = np.array(two) / max(two)
             if a.kind == CAPSULE and b.kind == PLANE:
                 row[2:] = a.placement[:3, 2]
     return rows
+
+
+def _has_directions(p: NumberedPair) -> bool:
+    """Whether friction differs by the direction in the plane of a contact."""
+    return p.second_friction is not None or p.turning[1] != p.turning[2]
 
 
 def _friction(a: ScenePart, b: ScenePart, p: NumberedPair, parts: TouchingParts) -> float:

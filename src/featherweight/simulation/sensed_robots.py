@@ -23,7 +23,7 @@ from ..robot.tendons.length_functions import LengthFunctions
 from ..robot.tendons.tendon_table import length_table
 from .contact_stage import ContactStage
 from .fleet import Fleet
-from .forces import ForcesAtJoints, drive_armature, drive_law
+from .forces import ForcesAtJoints, bound_laws, drive_armature, drive_law
 from .scene import Ground
 from .scene_building import ground_part
 from .step_model import StepModel
@@ -308,6 +308,8 @@ class SensedRobots:
             a, gear = _mapped(S, then.a), drive[0]
             armature = np.where(row < forces.joint_rows, drive_armature(drive, self.step), 0.0)
             force = force - np.divide(armature, gear, out=np.zeros_like(armature), where=gear != 0.0) * a[:, row]
+        for law in force:
+            bound_laws(forces.drives, law)
         return np.asarray(np.where(self.rested[:, None], 0.0, np.minimum(np.maximum(force, drive[7]), drive[8])))
 
     @cached_property
@@ -330,14 +332,16 @@ class SensedRobots:
         return np.asarray(np.where(self.rested[:, None], 0.0, carrying.gravity_force(self.then.q)))
 
     def drives_along_lengths(self, dof: int) -> Array:
-        """Forces (robots,) that drives along tendons and at frames have at a joint's row, of a robot without loops."""
-        forces = self.forces
+        """Forces (robots,) that drives along tendons and at frames have at a joint's row, of a robot without loops; with loops
+        those along tendons of joints' coordinates."""
+        forces, x = self.forces, self.forces.drive_rows
         chosen = np.flatnonzero(forces.drives.row >= forces.joint_rows)
         S = forces.map(self.then.q)
-        if S is None or self.robot.closed or not len(chosen):
+        if S is None or not len(chosen):
             return np.zeros(self.robots)
         rows, gears = forces.drives.row[chosen], forces.drives.values[0, chosen]
-        return np.asarray(np.einsum("rk,rk->r", gears * self.drive_forces[:, chosen], S[:, rows, dof]))
+        arms = S[:, rows, dof] if not self.robot.closed else (rows[:, None] == x.length) @ np.where(x.joint == dof, x.arm, 0.0)
+        return np.asarray((gears * self.drive_forces[:, chosen] * arms).sum(axis=1))
 
     @cached_property
     def external(self) -> Array:

@@ -17,6 +17,7 @@ from ..model.model_sensors import FIELDS, SIZES, fields_of
 from ..model.types import Actuator, Camera, ContactReduction, Sensed, SensedKind, SensorField, SensorKind
 from ..robot.collision.shape_queries import ShapeQueries
 from ..spatial.ordered import total
+from .controllers import parts_of
 from .sensed_robots import TINY, Group, PartInertias, SensedRobots, cross
 from .sensor_zones import is_inside, is_met
 
@@ -176,9 +177,11 @@ def _actuators(robots: SensedRobots, g: Group) -> tuple[list[int], Array]:
 
 
 def _transmission(robots: SensedRobots, g: Group, velocities: bool) -> Array:
-    """Lengths or velocities of actuators: the gear times those of the joint."""
+    """Lengths or velocities of actuators: the gear times those of the joint; of orientation servos one for each axis."""
     numbers, gear = _actuators(robots, g)
-    on = [_length_of(robots, robots.robot.actuators[k], velocities) for k in numbers]
+    chosen = [robots.robot.actuators[k] for k in numbers]
+    parts = [parts_of(a) if a.orientation else (a,) for a in chosen]
+    on = [np.concatenate([_length_of(robots, part, velocities) for part in one], axis=1) for one in parts]
     return np.asarray(gear * np.stack(on, axis=1))
 
 
@@ -212,12 +215,11 @@ def tendon_velocity(robots: SensedRobots, g: Group) -> Array:
 
 
 def tendon_actuator_force(robots: SensedRobots, g: Group) -> Array:
-    """The sum of forces of actuators along a tendon, before their gears, within its bounds."""
+    """The sum of forces of actuators along a tendon, before their gears."""
     result = np.zeros((robots.robots, len(g.sensors), 1))
     for k, s in enumerate(g.sensors):
         on = [i for i, a in enumerate(robots.forces.parts) if a.tendon == _name(s)]
-        force = sum((robots.drive_forces[:, i] for i in on), np.zeros(robots.robots))
-        result[:, k, 0] = np.clip(force, *robots.robot.tendons[_name(s)].force)
+        result[:, k, 0] = robots.drive_forces[:, on].sum(axis=1)
     return result
 
 
@@ -262,8 +264,9 @@ def actuator_force(robots: SensedRobots, g: Group) -> Array:
             f"{robots.robot.name}: sensor {g.sensors[0].name!r} measures an actuator of the file, and the simulation was given "
             "others; leave out actuators=, or put them into the description"
         )
-    drives = [np.flatnonzero(robots.forces.owner == k) for k in numbers]  # a motor has one for its friction
-    return np.stack([robots.drive_forces[:, i].sum(axis=1) for i in drives], axis=1)[..., None]
+    drives = [robots.drive_forces[:, robots.forces.owner == k] for k in numbers]  # a motor has one for its friction
+    turning = any(robots.robot.actuators[k].orientation for k in numbers)
+    return np.stack([force if turning else force.sum(axis=1, keepdims=True) for force in drives], axis=1)
 
 
 def joint_actuator_force(robots: SensedRobots, g: Group) -> Array:

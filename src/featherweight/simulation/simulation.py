@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..contact.contact_settings import ContactSettings
-from ..contact.laws import PYRAMIDS, RIGID
+from ..contact.laws import COULOMB, PYRAMIDS, RIGID
 from ..engine.backends.host_arrays import TYPES
 from ..model.position_drives import PD
 from ..model.types import Actuator
@@ -43,7 +43,7 @@ from .fleet import Fleet, Inputs
 from .forces import ForcesAtJoints
 from .joint_limits import JointLimits
 from .observers import Observer
-from .scene import ContactSphere, Ground, TouchingParts
+from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
 from .simulation_options import ContactOptions, JointOptions
 from .state_of_robots import StateOfRobots
 from .step_model import StepModel
@@ -164,6 +164,7 @@ class Simulation(StateOfRobots):
         parts = TouchingParts(
             spheres, pairs, ground, shapes, contact.friction, contact.restitution, limits.lower, limits.upper,
             joint_friction=joints.friction and bool(self.forces.friction.any()), file_axes=cones == PYRAMIDS,
+            least_friction=LEAST_FRICTION if cones != COULOMB else 0.0,
         )  # fmt: skip
         settings = ContactSettings(
             step=float(step), margin=float(contact.margin), slop=float(contact.slop),
@@ -171,6 +172,7 @@ class Simulation(StateOfRobots):
             pyramid=bool(contact.pyramid), in_step=integrator != "semi-implicit",
             law=law,
             cones=cones,
+            rounds=robot.model.noslip if cones != COULOMB else 0,
         )  # fmt: skip
         if self.forces.held_rows and law == RIGID:
             raise ValueError(

@@ -40,13 +40,13 @@ from .forces import (
     add_bent_forces,
     bent_energy,
     bent_spring_force,
-    bound_forces,
     coordinate_of_row,
     drive_armature,
-    drive_force,
     extent_of_row,
     force_of_spring,
+    spread,
     stretch_of_row,
+    write_row_forces,
 )
 from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
 from .stage_records import KEPT_STEPS, RobotStages
@@ -189,19 +189,19 @@ def write_given(s: RobotStages) -> None:
     write_bounds(s)
     if not s.state.given[0]:
         for i in range(len(s.joints.compensating)):
-            p.given[i] += min(max(0.0, within[0, i]), within[1, i])
+            r = s.joints.driving.rows.row[i]
+            p.given[i] += min(max(0.0, within[0, r]), within[1, r])
         return
     write_row_velocity(s, p.w)
     write_inputs(s)
     clear(p.row_force)
-    for k in range(len(d.row)):
-        x = d.values
-        drive = x[0, k], x[1, k], x[2, k], x[3, k], x[4, k], x[5, k], x[6, k], x[7, k], x[8, k]
-        p.row_force[d.row[k]] += drive_force(drive, p.inputs[k], p.coordinates[d.at[k]], p.row_velocity[d.row[k]])
-    bound_forces(d, p.row_force)
+    write_row_forces(d, p.inputs, p.coordinates, p.row_velocity, p.law, p.row_force)
+    spread(s.joints.driving.rows, p.S, p.row_force)
+    for r in range(within.shape[1]):
+        p.row_force[r] = min(max(p.row_force[r], within[0, r]), within[1, r])
     write_carried(s, p.carried)
     for i in range(len(p.given)):
-        p.given[i] += min(max(p.carried[i], within[0, i]), within[1, i])
+        p.given[i] += p.carried[i]
 
 
 def write_tau(s: RobotStages) -> None:
@@ -219,8 +219,8 @@ def write_bounds(s: RobotStages) -> None:
         return
     call_machine(s.calls.compensation)
     for i in range(len(j.compensating)):
-        carried = j.compensating[i] * j.compensation[i]
-        j.within[0, i], j.within[1, i] = j.efforts[0, i] - carried, j.efforts[1, i] - carried
+        r, carried = j.driving.rows.row[i], j.compensating[i] * j.compensation[i]
+        j.within[0, r], j.within[1, r] = j.efforts[0, i] - carried, j.efforts[1, i] - carried
 
 
 def add_springs(s: RobotStages, ahead: float) -> None:
@@ -286,7 +286,7 @@ def accelerate_driven(s: RobotStages) -> None:
     write_row_velocity(s, p.w)
     write_inputs(s)
     write_bounds(s)
-    begin_drives(j.drives, s.numbers.step, p.inputs, p.coordinates, p.row_velocity, p.S, j.driving)
+    begin_drives(j.drives, s.numbers.step, p.inputs, p.coordinates, p.row_velocity, j.driving)
     for k in range(MOST_ROUNDS):
         accelerate_held(s)
         write_row_velocity(s, p.acceleration)

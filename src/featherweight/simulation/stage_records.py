@@ -78,6 +78,7 @@ class StagePoint(NamedTuple):
     coordinates: Vector  # (nq + lengths,) x, and lengths there
     control: Vector  # (nu,) as delays make it
     inputs: Vector  # (drives,) controls, or what activations, muscles and servos make of them
+    law: Vector  # (drives,) forces before their limits and gears
     act: Vector  # (na,) activations
     act_rate: Vector  # (na,)
 
@@ -87,7 +88,7 @@ class StagePoint(NamedTuple):
         a, b, c, d, e, f = (np.zeros(nv) for _ in range(6))
         x = np.zeros(nq + lengths)
         (nu, count, na) = drives
-        of_drives = np.zeros(nu), np.zeros(count), np.zeros(na), np.zeros(na)
+        of_drives = np.zeros(nu), np.zeros(count), np.zeros(count), np.zeros(na), np.zeros(na)
         return cls(x[:nq], a, b, c, d, S, np.zeros(rows), np.zeros(rows), e, f, x, *of_drives)
 
 
@@ -314,6 +315,7 @@ class FleetContacts(NamedTuple):
     bodies: Tensor  # (robots, room, 2) numbers of a and b, -1 for the world
     solved: Integers  # (robots,) contacts that were not left out of their patch
     force: Tensor  # (robots, room, 3) impulses
+    turn: Tensor  # (robots, room, 3) those of friction against spinning and rolling; (robots, room, 0) where there is none
     wrench: Tensor  # (robots, bodies, 6) impulses on bodies that may touch
 
 

@@ -192,8 +192,9 @@ class StepRates:
         free = (work.inertia > 0.0) & (work.side == 0.0)
         rates = np.where(free[:, None], law.rates, np.where(work.inertia[:, None] > 0.0, 0.0, force.rates))
         carried = self._at_rows(joints, force._replace(rates=rates))
-        within, held = self._within_efforts(carried), work.held[:, None] != 0.0
-        return within._replace(rates=np.where(work.stiff[:, None] > 0.0, np.where(held, 0.0, carried.rates), within.rates))
+        within, row = self._within_efforts(carried), work.rows.row
+        held, stiff = work.held[row, None] != 0.0, work.stiff[row, None] > 0.0
+        return within._replace(rates=np.where(stiff, np.where(held, 0.0, carried.rates), within.rates))
 
     def _law(self, x: State, joints: JointMap, control: Rated, ahead: float) -> Rated:
         """The laws of drives (nu,), with controls within their ranges, before the limits of forces."""

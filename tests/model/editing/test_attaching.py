@@ -191,6 +191,7 @@ def everything(name: str, step: float, integrator: str, gravity: str) -> fw.Desc
         dependent=("k",),
         virtual=frozenset(["b"]),
         impratio=3.0,
+        noslip=4,
         fluid=Fluid(1000.0, 0.1),
     )
     empty = fw.describe([], [])
@@ -204,7 +205,7 @@ JOINED = (
 )  # fmt: skip
 MERGED = ("unused", "virtual", "configurations")
 OF_THE_FIRST = ("name", "source", "gravity")
-OF_THE_FIRST_THAT_HAS_ONE = ("timestep", "integrator", "neighbours", "cone", "impratio", "fluid")
+OF_THE_FIRST_THAT_HAS_ONE = ("timestep", "integrator", "neighbours", "cone", "impratio", "noslip", "fluid")
 
 
 def test_no_field_of_a_description_is_lost() -> None:

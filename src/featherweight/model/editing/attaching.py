@@ -46,6 +46,7 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
         neighbours=ruled.neighbours,
         cone=added.cone if d.cone is None else d.cone,
         impratio=added.impratio if d.cone is None else d.impratio,
+        noslip=added.noslip if d.cone is None else d.noslip,
         fluid=added.fluid if d.fluid is None else d.fluid,
     )
     unused += tuple(_overruled(alone, added, other.name))
@@ -86,6 +87,7 @@ def _overruled(d: Contents, added: Contents, name: str) -> Iterator[tuple[str, s
         ("integrator", d.integrator, added.integrator, added.integrator is not None),
         ("cones of friction", d.cone, added.cone, added.cone is not None),
         ("impratio", d.impratio, added.impratio, added.cone is not None),
+        ("noslip", d.noslip, added.noslip, added.cone is not None),
         ("fluid", d.fluid, added.fluid, added.fluid is not None),
         ("rule for contacts of neighbours", d.neighbours, added.neighbours, touching),
     ):

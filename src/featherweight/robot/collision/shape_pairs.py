@@ -11,6 +11,7 @@ from ...model.types import WORLD, JointType, Shape, ShapeType
 from ..system import System
 
 Names = tuple[str | None, str | None]
+Turning = tuple[float, float, float]  # [m] friction against spinning, and against rolling about the first and second tangent
 
 
 class CollisionPair(NamedTuple):
@@ -37,7 +38,7 @@ class TouchingPair(NamedTuple):
     condim: int  # 1 without friction, 3 with; 4 and 6 with friction against spinning and rolling, too
     from_file: bool  # the file names the pair
     softness: Softness
-    turning: tuple[float, float]  # [m] friction against spinning and rolling, zero where condim has none
+    turning: Turning  # zero where condim has none
     adhesion: float = 0.0  # [N] by which each contact pulls
     gap: float = 0.0  # [m] beyond the margin, across which it pulls
     second_friction: float | None = None  # along the second tangent, where it is another there
@@ -87,7 +88,7 @@ def _named_pairs(robot: System) -> dict[tuple[int, int], TouchingPair]:
             pair.condim,
             True,
             pair.softness,
-            _turning([pair.turning_friction], pair.condim),
+            _turning([pair.turning_friction], pair.condim, pair.second_rolling),
             pair.adhesion,
             pair.gap,
             pair.second_friction if pair.condim > 1 else None,
@@ -106,10 +107,11 @@ def _touching(i: int, j: int, a: Shape, b: Shape) -> TouchingPair:
     return TouchingPair(i, j, friction, a.margin + b.margin, condim, False, softness, turning, adhesion, gap)
 
 
-def _turning(of_shapes: Sequence[tuple[float, float]], condim: int) -> tuple[float, float]:
+def _turning(of_shapes: Sequence[tuple[float, float]], condim: int, second: float | None = None) -> Turning:
     """The greatest friction of shapes against spinning and rolling, where condim has it."""
     spinning, rolling = (max(x) for x in zip(*of_shapes, strict=True))
-    return (spinning if condim >= 4 else 0.0), (rolling if condim >= 6 else 0.0)
+    second = rolling if second is None else second
+    return (spinning if condim >= 4 else 0.0), (rolling if condim >= 6 else 0.0), (second if condim >= 6 else 0.0)
 
 
 def _effective(friction: float | None, condim: int) -> float | None:

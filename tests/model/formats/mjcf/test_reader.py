@@ -305,7 +305,6 @@ HOLDS = "softness of limits, dry friction and equality constraints (solref, soli
         ("equality", 'solref="0.1 1"', HOLDS),
         ("tendon", 'range="0 1" limited="true" solimplimit="0.5 0.95 0.001"', HOLDS),
         ("tendon", 'springyield="1" stiffness="1"', "springs of tendons that yield"),
-        ("pair", 'condim="6" friction="1 1 1 1 2"', "contacts with two sliding or rolling frictions, read as the first"),
     ],
 )
 def test_what_changes_motion_and_is_not_read_is_listed(tmp_path: Path, where: str, attribute: str, kind: str) -> None:

@@ -45,7 +45,7 @@ def _pairs(contact: Element, d: Contents, geoms: Geoms, lost: Losses) -> None:
         names = {f"geom{n}": geoms.names[k] for n, k in enumerate(ends, start=1)}
         sliding, (spinning, rolling) = 1.0 if pair.friction is None else pair.friction, pair.turning_friction
         second = sliding if pair.second_friction is None else pair.second_friction
-        friction = written(sliding, second, spinning, rolling, rolling)
+        friction = written(sliding, second, spinning, rolling, rolling if pair.second_rolling is None else pair.second_rolling)
         numbers = {"condim": str(pair.condim), "friction": friction, "margin": written(pair.margin)}
         numbers |= {key: written(x) for key, x in (("adhesion", pair.adhesion), ("gap", pair.gap)) if x}
         element = SubElement(contact, "pair", names | numbers)

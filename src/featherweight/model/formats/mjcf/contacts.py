@@ -54,7 +54,6 @@ def read_contact_pairs(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> tu
     pairs, over = [], overrides(mujoco, model)
     for k, (i, j) in enumerate(_pairs(model)):
         friction = over.frictions[0] if over else float(model.pair_friction[k, 0])
-        second = None if over or not _is_elliptic(model, k) else float(model.pair_friction[k, 1])
         margin = over.margin if over else float(model.pair_margin[k])
         if i in shapes and j in shapes:
             soft = over.softness if over else softness_of(model.pair_solref[k], model.pair_solimp[k])
@@ -64,8 +63,11 @@ def read_contact_pairs(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> tu
                 float(model.pair_gap[k]),
                 int(model.pair_dim[k]),
             )
-            names = shapes[i], shapes[j]
-            pairs.append(ContactPair(names, friction, condim, margin, soft, turning, adhesion, gap, second))
+            names, seconds = (
+                (shapes[i], shapes[j]),
+                (None, None) if over else (_second(model, k, 1, 3), _second(model, k, 4, 6)),
+            )
+            pairs.append(ContactPair(names, friction, condim, margin, soft, turning, adhesion, gap, *seconds))
     return tuple(pairs)
 
 
@@ -73,9 +75,10 @@ def _pairs(model: Any) -> Iterator[tuple[int, int]]:
     yield from zip(map(int, model.pair_geom1), map(int, model.pair_geom2), strict=True)
 
 
-def _is_elliptic(model: Any, k: int) -> bool:
-    """Whether a pair has two sliding frictions."""
-    return bool(model.pair_dim[k] > 1 and model.pair_friction[k, 0] != model.pair_friction[k, 1])
+def _second(model: Any, k: int, i: int, condim: int) -> float | None:
+    """Return friction i of a pair, which contacts from a condim on have, where it is not that of the direction before."""
+    before, own = map(float, model.pair_friction[k, i - 1 : i + 1])
+    return own if model.pair_dim[k] >= condim and own != before else None
 
 
 def values_of(model: Any, field: str) -> Any:
@@ -96,11 +99,11 @@ def unused_of_contacts(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> It
     touching = (model.geom_contype | model.geom_conaffinity).astype(bool)
     touching[list(in_pairs(model))] = True
     condim = np.concatenate([model.geom_condim[touching], model.pair_dim])
-    uneven = np.count_nonzero((model.pair_friction[:, 3] != model.pair_friction[:, 4]) & (model.pair_dim == 6))
+    uneven = 0
     softness = [(model.geom_solref[touching], model.geom_solimp[touching]), (model.pair_solref, model.pair_solimp)]
     if over := overrides(mujoco, model):
         rolling = model.opt.o_friction[3] != model.opt.o_friction[4]
-        uneven = np.count_nonzero(((over.frictions[0] != over.frictions[1]) & (condim > 1)) | (rolling & (condim == 6)))
+        uneven = int(np.sum(((over.frictions[0] != over.frictions[1]) & (condim > 1)) | (rolling & (condim == 6))))
         softness = [(model.opt.o_solref[None], model.opt.o_solimp[None])] if touching.any() else []
     soft = [np.count_nonzero(differ_from_default(solref, solimp)) for solref, solimp in softness]
     for kind, number in (

@@ -230,8 +230,6 @@ class MujocoForces:
         lever = self._lever(a)
         if gain in SERVOS and lever is not None and lever.offset != 0.0:
             return f"{gain} on a tendon whose length has a constant part"
-        if gain == "dcmotor" and model.actuator_dynprm[a, 7] > 0.0 and not model.actuator_ctrlspec[a] & 1:
-            return "dcmotor with a slewmax of no position"
         return ""
 
     def _curves(self, a: int) -> tuple[str, str]:

@@ -21,10 +21,6 @@ OF_LATER_VERSIONS = {
 """Fields of tendons that are not read, by what they are in a report; MuJoCo 3.3 does not have all of them."""
 
 
-EFFORTS = "effort limits of joints that a tendon drives together"
-BOUNDS = "limits of the drives' force along tendons, whose gears differ"
-
-
 def poly_of(model: Any, field: str, k: int) -> tuple[float, float]:
     """Return the further coefficients of a spring or a damper, zero where MuJoCo's version has none."""
     values = getattr(model, field, None)
@@ -117,31 +113,23 @@ class Tendons:
 
     def _acts_alone(self, t: int, joint: int) -> bool:
         """Whether a tendon of one joint does what that has no words for: a spring that goes slack, or is not linear, as the
-        joint's may be, or a bound of drives."""
+        joint's may be, or a bound of drives, or drives of joints that follow each other and have efforts of their own."""
         beside = self._slack(t) or any(poly_of(self.model, "jnt_stiffnesspoly", joint))
         alone = self._value("stiffness", t) != 0.0 and beside
-        return self.bounds_drives(t) or alone or any(any(poly) for poly in self.polys(t).values())
+        alone = alone or self.bounds_drives(t) or self._drives_bounded(t, joint)
+        return alone or any(any(poly) for poly in self.polys(t).values())
 
-    def efforts_together(self) -> Iterator[str]:
-        """Yield the joints with effort limits that drives move by tendons of joints that follow one other."""
+    def _drives_bounded(self, t: int, joint: int) -> bool:
+        """Whether drives act along a tendon of joints that follow a joint, any of which has an effort limit."""
         model = self.model
-        for a in np.flatnonzero(model.actuator_trntype == self.mujoco.mjtTrn.mjTRN_TENDON):
-            t = int(model.actuator_trnid[a, 0])
-            if t in self.levers:
-                rows = slice(int(model.tendon_adr[t]), int(model.tendon_adr[t] + model.tendon_num[t]))
-                together = {self.levers[t].joint, *map(int, model.wrap_objid[rows])}
-                if len(together) > 1:
-                    yield from (model.joint(j).name for j in sorted(together) if model.jnt_actfrclimited[j])
+        rows = slice(int(model.tendon_adr[t]), int(model.tendon_adr[t] + model.tendon_num[t]))
+        together = {joint, *map(int, model.wrap_objid[rows])}
+        on = (model.actuator_trntype == self.mujoco.mjtTrn.mjTRN_TENDON) & (model.actuator_trnid[:, 0] == t)
+        return bool(len(together) > 1 and on.any() and model.jnt_actfrclimited[[*together]].any())
 
     def bounds_drives(self, t: int) -> bool:
         """Whether the force of all drives along a tendon has bounds; MuJoCo 3.3 knows none."""
         return bool(getattr(self.model, "tendon_actfrclimited", np.zeros(t + 1))[t])
-
-    def gears_differ(self, t: int) -> bool:
-        """Whether the drives along a tendon have different gears."""
-        model = self.model
-        on = (model.actuator_trntype == self.mujoco.mjtTrn.mjTRN_TENDON) & (model.actuator_trnid[:, 0] == t)
-        return len({*gears_of(model)[on, 0]}) > 1
 
     def _value(self, what: str, t: int) -> float:
         flag = {"stiffness": "SPRING", "damping": "DAMPER", "frictionloss": "FRICTIONLOSS"}.get(what)
@@ -169,11 +157,6 @@ class Tendons:
     def unused(self) -> Iterator[tuple[str, str]]:
         """What tendons do that is not read."""
         model = self.model
-        if efforts := [*dict.fromkeys(self.efforts_together())]:
-            yield EFFORTS, ", ".join(efforts)
-        bounds = [t for t in range(model.ntendon) if self.bounds_drives(t) and self.gears_differ(t)]
-        if bounds:
-            yield BOUNDS, f"{len(bounds)}"
         for kind, fields in OF_LATER_VERSIONS.items():
             values = [np.atleast_2d(getattr(model, field, np.zeros((model.ntendon, 1))).T).T for field in fields]
             if count := sum(any(rows[t].any() for rows in values) for t in range(model.ntendon)):

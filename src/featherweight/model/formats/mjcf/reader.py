@@ -277,6 +277,7 @@ class _Elements:
             timestep=float(self.model.opt.timestep),
             integrator=integrator,
             impratio=float(self.model.opt.impratio),
+            noslip=int(self.model.opt.noslip_iterations),
             fluid=self._fluid(),
             cameras=cameras,
             cone=self.mujoco.mjtCone(self.model.opt.cone).name.removeprefix("mjCONE_").lower(),

@@ -38,7 +38,6 @@ UNLIKE = {  # the ends of MuJoCo's constants that are not the elements' names
 }
 ZONES = ("SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX")
 LIMITS = (K.JOINTLIMITPOS, K.JOINTLIMITVEL, K.JOINTLIMITFRC)
-OF_ACTUATORS = (K.ACTUATORPOS, K.ACTUATORVEL, K.ACTUATORFRC)
 OF_ACTING_TENDONS = (K.TENDONACTUATORFRC, K.TENDONLIMITPOS, K.TENDONLIMITVEL, K.TENDONLIMITFRC)
 SENSORS = "sensors"  # that are not computed, in a report
 REDUCTIONS, INTERPOLATIONS = tuple(ContactReduction), tuple(SampleInterpolation)  # in the order of MuJoCo's numbers
@@ -159,8 +158,6 @@ def _is_computed(mujoco: Any, model: Any, known: SensedNames, i: int, kind: Sens
     number = int(model.sensor_objid[i])
     if kind in OF_ACTING_TENDONS:
         return number not in known.levers
-    if kind in OF_ACTUATORS and int(model.sensor_dim[i]) > 1:  # those of orientation servos
-        return False
     if kind is K.ACTUATORPOS:  # lengths of tendons may have an offset
         lever = known.levers.get(int(model.actuator_trnid[number, 0]))
         tendon = int(model.actuator_trntype[number]) == int(mujoco.mjtTrn.mjTRN_TENDON)

@@ -50,7 +50,6 @@ def _tendon(tendons: Tendons, t: int, name: str, joints: Mapping[int, str], bodi
     limited = model.tendon_limited[t] and not disabled(tendons.mujoco, model.opt, "LIMIT")
     lower, upper = within(model.tendon_range[t], model.tendon_margin[t]) if limited else (-math.inf, math.inf)
     first, last = (float(x) for x in model.tendon_lengthspring[t])
-    bounded = tendons.bounds_drives(t) and not tendons.gears_differ(t)
     return Tendon(
         name,
         terms=tuple((joints[int(model.wrap_objid[w])], float(model.wrap_prm[w])) for w in rows) if fixed else (),
@@ -61,7 +60,7 @@ def _tendon(tendons: Tendons, t: int, name: str, joints: Mapping[int, str], bodi
         rest=(first, last),
         damping=values["damping"] + tendons.damping_by_drives(t),
         friction=values["frictionloss"],
-        force=as_range(model.tendon_actfrcrange[t], True) if bounded else (-math.inf, math.inf),
+        force=as_range(model.tendon_actfrcrange[t], True) if tendons.bounds_drives(t) else (-math.inf, math.inf),
         limit_softness=softness_of(model.tendon_solref_lim[t], model.tendon_solimp_lim[t]),
         friction_softness=softness_of(model.tendon_solref_fri[t], model.tendon_solimp_fri[t]),
         **tendons.polys(t),

@@ -91,6 +91,8 @@ def _option(root: Element, d: Contents, lost: Losses) -> Element:
         option.set("cone", d.cone)
     if d.impratio != 1.0:
         option.set("impratio", written(d.impratio))
+    if d.noslip:
+        option.set("noslip_iterations", f"{d.noslip}")
     if d.fluid is not None:
         option.set("density", written(d.fluid.density))
         option.set("viscosity", written(d.fluid.viscosity))

@@ -1,0 +1,160 @@
+"""Rounds that take the slip out of friction that yields, as MuJoCo's `noslip_iterations` do.
+
+With the matrix A without compliance R, and normal impulses as they are, each round changes dry friction and the friction of
+one contact after the other to the minimum of
+
+    f A f / 2 + b f        |f_i| <= most_i, or in a cone  sum over j of (f_j / mu_j)² <= f_n²
+
+over these impulses alone: Gauss and Seidel's method (chapter Computation of MuJoCo's documentation, section Algorithms). In
+pyramids each pair of opposite edges keeps its sum, which bounds its friction.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from ..engine.loops.array_types import Integers, Matrix, Vector
+from .edges import EdgeWork
+from .laws import Problem
+from .turning_cones import DIRECTIONS, row_of
+
+MOST_SHIFTS = 30  # of the multiplier of a cone
+EXACT = 1e-12  # of a cone's radius, and of the diagonal
+LEAST_NORMAL = 1e-15  # [N s]
+
+
+class StillWork(NamedTuple):
+    """Room for problems with at most m unknowns."""
+
+    turning: Integers  # (contacts,) and (contacts, 3) as in `TurningWork`
+    friction: Matrix
+    most: Vector  # (m,) of rows of pyramids
+    A: Matrix  # (5, 5) of the friction of one contact, in units of f_j / mu_j
+    factor: Matrix  # (5, 5)
+    b: Vector  # (5,)
+    y: Vector
+    slope: Vector
+    row: Integers  # (5,)
+    mu: Vector
+
+
+def still_work(size: int) -> StillWork:
+    """Return room for so many unknowns."""
+    n = DIRECTIONS - 1
+    A, factor = np.empty((2, n, n))
+    b, y, slope, mu = np.empty((4, n))
+    most = np.empty(size)
+    return StillWork(np.full(size, -1), np.zeros((size, 3)), most, A, factor, b, y, slope, np.empty(n, np.int64), mu)
+
+
+def write_most(problem: Problem, size: int, edges: EdgeWork, most: Vector) -> None:
+    """Write the greatest friction along each row by the impulses of its pair of edges; `size` edges and rows are listed."""
+    for x in range(size):
+        if edges.part[x] > 0.0:
+            most[edges.other[x]] = edges.part[x] * (edges.impulses[x] + edges.impulses[x + 1])
+
+
+def hold_still(problem: Problem, f: Vector, pyramids: bool, work: StillWork) -> None:
+    """Change friction of the impulses f by the problem's rounds."""
+    k = len(problem.mu)
+    first = 3 * (k + problem.turning)
+    for _ in range(problem.rounds):
+        for i in range(first, len(f)):
+            lower, upper = problem.lower[i - 3 * k], problem.upper[i - 3 * k]
+            if lower > -inf and upper < inf:
+                shift(problem, f, i, (lower, upper))
+        for c in range(k):
+            count = 6 if problem.turning > 0 and work.turning[c] >= 0 else 3
+            if pyramids:
+                for l in range(1, count):
+                    i = row_of(c, l, k, work.turning)
+                    if l < 3 or work.friction[c, l - 3] > 0.0:
+                        shift(problem, f, i, (-work.most[i], work.most[i]))
+            elif f[3 * c] < LEAST_NORMAL:
+                for l in range(1, count):
+                    f[row_of(c, l, k, work.turning)] = 0.0
+            else:
+                hold_in_cone(problem, f, c, count, work)
+
+
+def residual_of(problem: Problem, f: Vector, i: int) -> float:
+    """Return the velocity of a row without its compliance."""
+    total, row = problem.b[i] - problem.R[i] * f[i], problem.A[i]
+    for j in range(len(f)):
+        total += row[j] * f[j]
+    return total  # type: ignore[no-any-return]
+
+
+def shift(problem: Problem, f: Vector, i: int, bounds: tuple[float, float]) -> None:
+    """Change one impulse to the minimum within bounds."""
+    own = problem.A[i, i] - problem.R[i]
+    if own > 0.0:
+        f[i] = min(max(f[i] - residual_of(problem, f, i) / own, bounds[0]), bounds[1])
+
+
+def hold_in_cone(problem: Problem, f: Vector, c: int, count: int, work: StillWork) -> None:
+    """Change the friction of a contact to the minimum within its cone, of radius f_n in units of f_j / mu_j."""
+    k, n, x = len(problem.mu), 0, work
+    for l in range(1, count):
+        mu = problem.mu[c] if l < 3 else work.friction[c, l - 3]
+        if mu > 0.0:
+            x.row[n], x.mu[n] = row_of(c, l, k, work.turning), mu
+            n += 1
+    for i in range(n):
+        x.b[i] = x.mu[i] * residual_of(problem, f, x.row[i])
+        for j in range(n):
+            own = problem.R[x.row[i]] if i == j else 0.0
+            x.A[i, j] = x.mu[i] * x.mu[j] * (problem.A[x.row[i], x.row[j]] - own)
+    trace = 0.0
+    for i in range(n):
+        trace += x.A[i, i]
+        for j in range(n):
+            x.b[i] -= x.A[i, j] * f[x.row[j]] / x.mu[j]
+    if not trace > 0.0:
+        return
+    radius, multiplier = f[3 * c], EXACT * trace
+    length = solve_shifted(x, n, multiplier)
+    for _ in range(MOST_SHIFTS if length > radius else 0):  # Newton's method for 1 / |y| = 1 / radius, which is concave
+        if length <= radius * (1.0 + EXACT):
+            break
+        square = 0.0
+        for i in range(n):
+            x.slope[i] = x.y[i]
+        substitute(x.factor, n, x.slope)
+        for i in range(n):
+            square += x.y[i] * x.slope[i]
+        multiplier += (length / radius - 1.0) * length * length / square
+        length = solve_shifted(x, n, multiplier)
+    for i in range(n):
+        f[x.row[i]] = x.mu[i] * x.y[i] * min(1.0, radius / max(length, LEAST_NORMAL))
+
+
+def solve_shifted(x: StillWork, n: int, multiplier: float) -> float:
+    """Write y = -(A + multiplier)⁻¹ b and the Cholesky factor of that matrix; return the length of y."""
+    L, square = x.factor, 0.0
+    for i in range(n):
+        x.y[i] = -x.b[i]
+        for j in range(i + 1):
+            total = x.A[i, j] + (multiplier if i == j else 0.0)
+            for l in range(j):
+                total -= L[i, l] * L[j, l]
+            L[i, j] = total / L[j, j] if i != j else sqrt(max(total, multiplier * EXACT))
+    substitute(L, n, x.y)
+    for i in range(n):
+        square += x.y[i] * x.y[i]
+    return sqrt(square)
+
+
+def substitute(L: Matrix, n: int, y: Vector) -> None:
+    """Solve L Lᵀ y = y in place."""
+    for i in range(n):
+        for j in range(i):
+            y[i] -= L[i, j] * y[j]
+        y[i] /= L[i, i]
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            y[i] -= L[j, i] * y[j]
+        y[i] /= L[i, i]

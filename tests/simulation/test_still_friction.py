@@ -1,0 +1,58 @@
+"""Rounds after the contact problem in which friction does not yield (MJCF's noslip_iterations), beside MuJoCo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+
+mujoco = pytest.importorskip("mujoco")
+
+SCENE = """<mujoco><option timestep="0.002" cone="{cone}" noslip_iterations="{rounds}" noslip_tolerance="0" gravity="3 1 -9"/>
+<default><geom condim="{condim}" friction="{friction}"/></default><worldbody>
+<geom name="floor" type="plane" size="0 0 1"/>
+<body pos="0 0 0.1"><freejoint/><geom name="box" type="box" size=".1 .1 .1" mass="1"/></body>
+<body pos="1 0 0.1"><freejoint/><geom name="ball" type="sphere" size=".1" mass="2"/></body>
+<body pos="0 1 1"><joint name="dry" axis="0 1 0" frictionloss="3"/><geom size=".05" pos=".3 0 0" mass=".5" contype="0"/>
+<body pos=".3 0 0"><joint name="slide" type="slide" axis="1 0 0" frictionloss=".5" damping=".1"/>
+<geom size=".05" pos=".1 0 0" mass=".2" contype="0"/></body></body>
+</worldbody></mujoco>"""
+
+
+def beside_mujoco(text: str, steps: int, v: Any = None) -> tuple[Any, Any, float]:
+    """Return where steps lead here and in MuJoCo, and how fast the box slips at the end."""
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations, model.opt.ls_tolerance = 0.0, 300, 200, 1e-10
+    data, robot = mujoco.MjData(model), fw.load(text)
+    sim, order = fw.Simulation(robot, v=v, contact="as in the file"), fw.MujocoOrder(robot, model)
+    data.qpos[:], data.qvel[:] = order.state(sim.q, sim.v)
+    for _ in range(steps):
+        mujoco.mj_step(model, data)
+        sim.step()
+    return order.state(sim.q, sim.v).qpos, data.qpos, float(np.linalg.norm(sim.v[:2]))
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@pytest.mark.parametrize(("condim", "rounds"), [(3, 2), (3, 30), (6, 30)])
+def test_motion_is_that_of_mujoco(cone: str, condim: int, rounds: int) -> None:
+    """A box that slides, and rests, a ball that rolls, and joints with dry friction."""
+    v = np.zeros(14)
+    v[0], v[5], v[6], v[10] = 0.5, 2.0, 0.3, 3.0
+    text = SCENE.format(cone=cone, condim=condim, rounds=rounds, friction="0.6 0.02 0.005")
+    ours, theirs, _ = beside_mujoco(text, 250, v)
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_what_rests_on_a_slope_does_not_slip(cone: str) -> None:
+    slow, still = [beside_mujoco(SCENE.format(cone=cone, condim=3, rounds=n, friction="1 0 0"), 300)[2] for n in (0, 50)]
+    assert slow > 1e-4 and still < 1e-6
+
+
+def test_a_saved_file_has_the_rounds(tmp_path: Any) -> None:
+    description = fw.read(SCENE.format(cone="elliptic", condim=3, rounds=7, friction="1 0 0"))
+    description.save(tmp_path / "saved.xml")
+    assert fw.read(tmp_path / "saved.xml").noslip == description.noslip == 7
