@@ -103,6 +103,17 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
 
 def stages_table(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> StagesTable:
     """Return new stages with the functions of the robot, and forces of the user on bodies or without."""
+    errors: list[BaseException] = []
+    functions = functions_of_stages(model, contacts, stages, external)
+    calls = {name: _call(call, errors) for name, call in functions.items()}
+    calls["delassus_of_touching"] = _delassus_of_touching(contacts, stages, errors)
+    calls["impulses_alone"] = machine_call(None), None
+    made = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
+    return StagesTable(stages._replace(calls=made), calls, errors)
+
+
+def functions_of_stages(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> dict[str, Call]:
+    """Return the functions of the robot that stages call, with their arrays, by fields of `CallsOfRobot`; None for none."""
     robot, inertias = model.robot, len(stages.inertias.parameters) > 0
     functions = _functions(model, stages, external) | _contact_functions(model, contacts, stages)
     as_it_is = (*OF_ENERGY, *OF_STAGES) if model.integrator == "rk4" else OF_ENERGY
@@ -113,11 +124,7 @@ def stages_table(model: StepModel, contacts: ContactStage, stages: RobotStages, 
             functions[name] = with_inertias(robot, call, stages.inertias.parameters, stages.inertias.own_armature)
         elif name in OF_MASS and (inertias or model.driven or model.bent):
             functions[name] = with_inertias(model.moving, call, stages.inertias.parameters, stages.inertias.armature)
-    errors: list[BaseException] = []
-    calls = {name: _call(call, errors) for name, call in functions.items()}
-    calls["delassus_of_touching"] = _delassus_of_touching(contacts, stages, errors)
-    made = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
-    return StagesTable(stages._replace(calls=made), calls, errors)
+    return functions
 
 
 def with_inertias(robot: Robot, call: Call, parameters: Array, armature: Array) -> Call:
@@ -260,7 +267,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
             candidate=np.zeros(room, np.int64), a=np.zeros(room, np.int64), b=np.zeros(room, np.int64),
             point=np.zeros((room, 3)), normal=np.zeros((room, 3)), gap=np.zeros(room),
         ),
-        counts=np.zeros(3, np.int64),
+        counts=np.zeros(4, np.int64),
         kinematics=ContactKinematics(
             placement=np.zeros((bodies, 4, 4)), velocity=np.zeros((bodies, 6)), gap=np.zeros(rows), speed=np.zeros(rows),
             velocity_before=np.zeros((bodies, 6)), speed_before=np.zeros(rows),
