@@ -24,9 +24,9 @@ from .contact_arrays import ContactArrays
 from .contact_stage import ContactStage
 from .failure import SimulationError
 from .fleet_loop import ARRIVE, ATTEMPT, BEGIN_FLIGHT, JUDGE_FLIGHT, LOOK, RUN, STEP, WORK_ON_ROBOTS
-from .overlaps import overlaps, warn_of_overlaps
 from .fleet_vectors import STEPS as VECTOR_STEPS
 from .fleet_vectors import FleetVectors
+from .overlaps import overlaps, warn_of_overlaps
 from .robot_tables import StagesTable, new_stages, stages_table
 from .stage_records import (
     FleetArrays,
@@ -49,7 +49,8 @@ LANES = 8  # robots from which on free flight is computed side by side
 MOST_STEPS = 1000  # in one call
 FLOAT = np.dtype(np.float64)
 OF_ADDRESSES = (  # what `_bind` and `_compile` make
-    "vectors", "_run", "_run_prepared", "_step_prepared", "_alone", "_one_step", "_many", "_tables", "_tau", "_control", "arrays",
+    "vectors", "_run", "_run_prepared", "_step_prepared", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
+    "arrays",
 )  # fmt: skip
 
 
@@ -223,8 +224,8 @@ class Fleet:
             one = self._table()
         self._tables.append(one)
         if "vectors" not in vars(self):
-            self.vectors = FleetVectors(self.model, self.contacts, self._run, self._new_stages)
-        self.vectors.kind = self.room, self._external, [len(x) > 0 for x in self.varied]
+            self.vectors = FleetVectors(self.model, self.contacts, self._new_stages)
+        self.vectors.run, self.vectors.kind = self._run, (self.room, self._external, [len(x) > 0 for x in self.varied])
         arguments = one.address, self._many.address, 0, 1
         self._run_prepared, self._step_prepared = (PreparedCall(self._run, *arguments, work) for work in (RUN, STEP))
         self._alone, self._one_step = self._run_prepared.call, self._step_prepared.call
@@ -520,7 +521,8 @@ class Fleet:
             else:
                 begun = time_now()
                 taken = self._work(RUN, 0, len(states.q))
-                self.vectors.spend(time_now() - begun, len(states.q), self._many.layout)
+                if getattr(WORK_ON_ROBOTS, "fused", False):  # other loops round otherwise
+                    self.vectors.spend(time_now() - begun, len(states.q), self._many.layout)
             if taken == np.count_nonzero(states.active):
                 continue
             for i in np.flatnonzero(states.active & (states.taken < stop)):

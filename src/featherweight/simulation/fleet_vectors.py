@@ -31,11 +31,13 @@ WAITING, COMPILING, READY, NEVER = range(4)
 class FleetVectors:
     """What a fleet needs to take steps in vectors. They are compiled beside the fleet's first steps, which need no vectors.
 
-    `make` returns stages of one robot, as `robot_tables.new_stages` does. `kind` tells what tables of these depend on.
+    `make` returns stages of one robot, as `robot_tables.new_stages` does. `run` is the loop over robots, and `kind` tells what
+    tables of stages depend on.
     """
 
-    def __init__(self, model: StepModel, contacts: ContactStage, run: Any, make: Callable[[], RobotStages]) -> None:
-        self.model, self.contacts, self.run, self.make = model, contacts, run, make
+    def __init__(self, model: StepModel, contacts: ContactStage, make: Callable[[], RobotStages]) -> None:
+        self.model, self.contacts, self.make = model, contacts, make
+        self.run: Any = None
         self.kind: Kind = 0, False, []
         self.lanes = host().lanes("double")
         self.state = WAITING if self.lanes >= LEAST_LANES else NEVER
@@ -48,7 +50,7 @@ class FleetVectors:
 
     def spend(self, seconds: float, robots: int, layout: Layout) -> None:
         """Take note of the time of steps without vectors, and begin to compile where there are many of them."""
-        if self.state != WAITING or robots < 2 * self.lanes:
+        if self.state != WAITING or robots < 2 * self.lanes or not hasattr(self.run, "code"):
             return
         self.spent += seconds
         if self.spent >= PATIENCE:
@@ -86,9 +88,10 @@ class FleetVectors:
         return kind, woven_table(self.model, self.contacts, alone, self.run, external, varied)
 
     def take_steps(self, arrays: FleetArrays, many: int, threads: int | None) -> int:
-        """Take the steps of all robots of a fleet at an address, on as many threads as given; how many take all of them."""
-        robots, done = len(arrays.states.q), list[int]()
-        arrays.states.order[:] = np.argsort(arrays.contacts.counts, kind="stable")
+        """Take the steps of the active robots of a fleet, which is at an address; how many take all of them."""
+        active, done = np.flatnonzero(arrays.states.active), list[int]()
+        robots = len(active)
+        arrays.states.order[:robots] = active[np.argsort(arrays.contacts.counts[active], kind="stable")]
 
         def piece(i: int, j: int) -> None:
             kind, one = self._table()

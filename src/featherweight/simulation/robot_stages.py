@@ -299,7 +299,7 @@ def first_contacts(contacts: ContactPoints, k: int) -> ContactPoints:
 
 
 def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -> SolverReport:
-    """Find impulses by G of the bodies that may touch, and of joint rows where they count; or by M⁻¹ and J where that is cheaper."""
+    """Find impulses by G of the bodies that may touch, and of joint rows where they count; or by M⁻¹ and J, if cheaper."""
     way, inertia, dofs = call_delassus(s), s.touching.inertia, s.touching.dofs
     delassus = inertia.with_rows
     if way == OF_BODIES:

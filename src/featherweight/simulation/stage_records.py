@@ -207,7 +207,9 @@ class TouchingRecord(NamedTuple):
     pair_of: Integers  # (candidates,) the pair of each
     model: ContactModel
     contacts: ContactPoints
-    counts: Integers  # (4,) contacts, -1 where there was no room; whether joint rows count; contacts that are not redundant; status
+    counts: (
+        Integers  # (4,) contacts, -1 where there was no room; whether joint rows count; contacts that are not redundant; status
+    )
     kinematics: ContactKinematics
     impulses: ContactImpulses
     report: Vector  # (7,) numbers of `SolverReport`

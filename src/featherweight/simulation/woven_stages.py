@@ -18,34 +18,47 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 SHARED = (
     "numbers", "calls", "adhesion", "touching.scene", "touching.pair_of", "touching.bodies", "touching.dofs",
-    "touching.model.width", "touching.model.restitution", "touching.model.branch", "touching.model.joint_branch",
-    "touching.model.yielding", "touching.model.yielding_rows", "touching.model.turning", "touching.model.surfaces",
-    "touching.model.tangents", "touching.model.adhesion",
-    *(f"touching.model.rows.{x}" for x in ("joint", "dof", "at", "bound", "sign", "friction", "first", "holds")),
-    *(f"joints.springs.{x}" for x in ("rest", "slack", "ahead", "at", "quaternion", "axis", "turning", "bent", "rest_turn",
-                                      "bent_joint")),
-    *(f"joints.drives.{x}" for x in ("row", "at", "bounded", "bounds")), "joints.driving.joint",
-    "touching.workspace", "touching.patches", *(f"touching.inertia.{x}.{y}" for x in ("of_bodies", "with_rows", "of_sets",
-    "by_inverse") for y in ("begin", "work", "factors.E", "factors.branches")), "joints.efforts", "joints.compensating", "joints.curved", "joints.laws",
+    "touching.workspace", "touching.patches", "joints.driving.joint", "joints.efforts", "joints.compensating", "joints.curved",
+    "joints.laws",
+    *(
+        f"touching.model.{x}"
+        for x in (
+            "width", "restitution", "branch", "joint_branch", "yielding", "yielding_rows", "turning", "surfaces", "tangents",
+            "adhesion", "rows.joint", "rows.dof", "rows.at", "rows.bound", "rows.sign", "rows.friction", "rows.first",
+            "rows.holds",
+        )
+    ),
+    *(
+        f"touching.inertia.{x}.{y}"
+        for x in ("of_bodies", "with_rows", "of_sets", "by_inverse")
+        for y in ("begin", "work", "factors.E", "factors.branches")
+    ),
+    *(
+        f"joints.springs.{x}"
+        for x in ("rest", "slack", "ahead", "at", "quaternion", "axis", "turning", "bent", "rest_turn", "bent_joint")
+    ),
+    *(f"joints.drives.{x}" for x in ("row", "at", "bounded", "bounds")),
     *(f"drag.{x}" for x in ("body", "size", "center", "axes", "rounded", "drag", "lift", "turning", "added", "wind")),
     *(f"lengths.{x}" for x in ("at", "row", "own", "offset", "terms", "term_at", "term_row", "powers", "nodes", "node")),
 )  # fmt: skip
 """Records and arrays that no step writes, and those for impulses, which each robot has by itself."""
 
 READ = (
-    "state.q", "touching.contacts", "touching.counts", "touching.kinematics", "touching.impulses.last_force", "touching.impulses.last_row",
+    "state.q", "touching.contacts", "touching.counts", "touching.kinematics", "touching.impulses.last_force",
+    "touching.impulses.last_row",
 )  # fmt: skip
-WRITTEN = (
-    "touching.contacts", "touching.counts", "touching.report",
-    *(f"touching.impulses.{x}" for x in ("force", "wrench", "joint", "push", "joint_push", "impact", "joint_impact", "next_row")),
-)  # fmt: skip
+IMPULSES_FOUND = "force", "wrench", "joint", "push", "joint_push", "impact", "joint_impact", "next_row"
+WRITTEN = "touching.contacts", "touching.counts", "touching.report", *(f"touching.impulses.{x}" for x in IMPULSES_FOUND)
 """Records that one robot's impulses follow from, and those that tell of them."""
 
 OF_DRIVES = "state", "point", "step", "joints", "inertias", "touching.kinematics", "touching.forces", "loops", "lengths", "drag"
 """Further records, read and written, where drives may come to their limits by impulses, or lengths have rows."""
 
 OF_VARIED = "touching.model.friction", "touching.model.rows.lower", "touching.model.rows.upper"
-BEFORE = ("inverse_matrix",)  # calls before impulses are found; others have so many results that vectors gain nothing
+OF_MANY_RESULTS = "body_delassus", "delassus_with_rows", "jacobian"
+"""Calls that each robot makes by itself: with so many results, vectors gain nothing."""
+BEFORE = ("inverse_matrix",)
+"""Calls of all lanes before the impulses of each robot are found."""
 
 
 class _Weaver:
@@ -63,7 +76,9 @@ class _Weaver:
             return self.array(content)
         if isinstance(content, tuple):
             fields = content._fields  # type: ignore[attr-defined]
-            return type(content)(*(self.record(x, f"{path}.{name}".lstrip(".")) for name, x in zip(fields, content, strict=True)))
+            return type(content)(
+                *(self.record(x, f"{path}.{name}".lstrip(".")) for name, x in zip(fields, content, strict=True))
+            )
         return content
 
     def array(self, x: Array) -> Woven:
@@ -92,15 +107,13 @@ def woven_table(
     lanes, contents = len(alone), [x.content for x in alone]
     stages = woven_stages(contents[0], lanes)
     functions = functions_of_stages(model, contacts, stages, external)
-    for name in ("body_delassus", "delassus_with_rows", "jacobian"):
-        functions[name] = None, *functions[name][1:]
+    functions |= {name: (None, *functions[name][1:]) for name in OF_MANY_RESULTS}
     calls = {name: woven_call(function, lanes, *arrays) for name, (function, *arrays) in functions.items()}
     calls["delassus_of_touching"] = MachineCall(0, np.zeros(1, np.int64)), []
     further = OF_DRIVES if model.driven or model.forces.mapped else ()
     reads, writes = (list(_moves(stages, contents, "", names + further)) for names in (READ + OF_VARIED * varied, WRITTEN))
     own = [functions_of_stages(model, contacts, x, external) for x in contents]
-    for name in ("body_delassus", "delassus_with_rows", "jacobian"):
-        calls[name] = getattr(contents[0].calls, name), []  # which each robot calls by itself
+    calls |= {name: (getattr(contents[0].calls, name), []) for name in OF_MANY_RESULTS}
     for name in BEFORE:
         if functions[name][0] is not None:
             made = functions[name][-1], [x[name][-1] for x in own]
@@ -124,7 +137,11 @@ def lone_stages(model: StepModel, contacts: ContactStage, stages: RobotStages, e
     """Return the stages of one lane, whose Delassus matrix is there when they are called."""
     table = stages_table(model, contacts, stages, external)
     calls = table.content.calls
-    there = {name: getattr(calls, name)._replace(address=nothing().address("nothing")) for name in BEFORE if getattr(calls, name).address}
+    there = {
+        name: getattr(calls, name)._replace(address=nothing().address("nothing"))
+        for name in BEFORE
+        if getattr(calls, name).address
+    }
     return StagesTable(table.content._replace(calls=calls._replace(**there)), table.kept, table.errors)
 
 

@@ -14,16 +14,17 @@ from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
 from .kernel_tables import Layout, Table, Woven
 from .kernel_types import INT, TableType
-from .loop_writer import write_module, write_table_entry
 from .lane_writer import write_lanes
 from .lanes_apart import call_apart, nothing, then_unwoven
+from .loop_writer import write_module, write_table_entry
 from .machine_calls import MachineCall, call_machine, machine_call, woven_call
 from .planner import Planner
 from .views import LANES, as_matrix, lane, lanes, subtract_multiples, sum_of_products
 
 __all__ = [
     "LANES", "CompiledKernel", "CompiledLoop", "KernelError", "Layout", "MachineCall", "Table", "Woven", "as_matrix",
-    "call_apart", "call_machine", "compiled", "lane", "lanes", "machine_call", "nothing", "subtract_multiples", "sum_of_products", "then_unwoven", "woven_call",
+    "call_apart", "call_machine", "compiled", "lane", "lanes", "machine_call", "nothing", "subtract_multiples",
+    "sum_of_products", "then_unwoven", "woven_call",
 ]  # fmt: skip
 
 
@@ -34,9 +35,7 @@ class CompiledLoop:
     wait for that.
     """
 
-    def __init__(
-        self, function: Callable[..., int], numbers: int, fused: bool = True, what: str = "", lanes: int = 1
-    ) -> None:
+    def __init__(self, function: Callable[..., int], numbers: int, fused: bool = True, what: str = "", lanes: int = 1) -> None:
         self.function, self.numbers, self.fused, self.lanes = function, numbers, fused, lanes
         self.what = what or f"the kernel {function.__name__}"
         self._loaded: dict[str, Any] = {}
@@ -57,7 +56,9 @@ class CompiledLoop:
 
     def _load(self, text: str, layouts: list[Layout]) -> Any:
         classes = tuple(c for x in layouts for c in x.classes())
-        kernel = Specialization(self.function, self.fused, f"{text} {self.numbers} numbers", classes, self.what, is_checked() and self.lanes == 1)
+        kernel = Specialization(
+            self.function, self.fused, f"{text} {self.numbers} numbers", classes, self.what, is_checked() and self.lanes == 1
+        )
         facts, object_code = code_of(kernel, lambda: self._written(layouts, kernel.checked))
         code = load_object(object_code, "loop")
         words = [ctypes.c_int64] * (len(layouts) + self.numbers)

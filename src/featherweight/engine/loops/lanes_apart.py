@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import cache
-from ..backends.llvm.ir import Function
-from ..backends.llvm.ir import Type
+from ..backends.llvm.ir import Function, Type
 from ..backends.llvm.jit import Code, compile_optimized, host, load_object
 from ..backends.llvm.tiles import IntoLanes, OutOfLanes
 from .kernel_tables import Woven
@@ -24,9 +23,9 @@ BEFORE, KERNEL, FURTHER, COUNTS, TABLES = 0, 2, 3, 7, 11
 
 
 def call_apart(run: Any, further: Sequence[int], tables: Sequence[int], reads: Sequence[Move], writes: Sequence[Move]) -> Any:
-    """Return a call for lanes of `run(table, *further)`, four numbers after each lane's own table, and what has to live as long.
+    """Return a call of `run(table, *further)` for each lane's own table and four numbers, and what has to live as long.
 
-    Before it the arrays `reads` are copied to those of the lane, and after it `writes` are copied back, of lanes that take part.
+    First the arrays `reads` are copied to those of the lanes. In the end `writes` are copied back, of lanes that take part.
     """
     address = ctypes.cast(run, ctypes.c_void_p).value
     return _call([0, 0, address, *further], tables, reads, writes), [run, reads, writes]

@@ -13,9 +13,9 @@ Path = tuple[int, ...]  # blocks from the body of the function inwards, by `id`
 class Homes(NamedTuple):
     """Variables of a function, by number.
 
-    The home of a variable is the innermost block that has all that is done with it, so that nobody else sees what lanes leave in
-    it. It is no block of a loop where a round may read what an earlier one wrote. A variable that is set once, in its home and
-    before anything else, is *final*.
+    The home of a variable is the innermost block that has all that is done with it: nobody else sees what lanes leave in it. It
+    is no block of a loop where a round may read what an earlier one wrote. A variable that is set once, in its home and before
+    anything else, is *final*.
     """
 
     block: dict[int, int]  # the home of each, by `id`
