@@ -135,8 +135,13 @@ def rooms(width: int) -> tuple[Room, Rows]:
     room = Room(np.zeros(12), np.zeros((3, 3)), np.zeros(2, np.int64), common, np.zeros(13), np.zeros(1, bool))
     many = Rows(rng.random((ROWS, 12)), rng.normal(size=(ROWS, 3, 3)), rng.integers(0, 10, (ROWS, 2)), np.zeros((ROWS, 13)))
     if width > 1:
-        room = Room(*(x if name == "common" else Woven.of(x, width) for name, x in zip(Room._fields, room, strict=True)))
+        room = woven(room, width)._replace(common=common)
     return room, many
+
+
+def woven(room: Any, width: int) -> Any:
+    """Return a named tuple with its arrays woven."""
+    return type(room)(*(Woven.of(x, width) for x in room))
 
 
 def worked(function: Any, width: int, room: Any, many: Any) -> int:
@@ -149,8 +154,8 @@ def worked(function: Any, width: int, room: Any, many: Any) -> int:
 def test_a_lane_has_the_bits_of_one_row(width: int) -> None:
     one, rows = rooms(1)
     done = worked(work, 1, one, rows)
-    woven, in_lanes = rooms(width)
-    assert worked(work, width, woven, in_lanes) == done
+    room, in_lanes = rooms(width)
+    assert worked(work, width, room, in_lanes) == done
     np.testing.assert_array_equal(in_lanes.out, rows.out)
     assert (rows.out != 0.0).any(axis=0).all()
 
@@ -194,7 +199,7 @@ def test_arrays_of_all_kinds(width: int) -> None:
     alone, many = made(), made()
     room = Kinds(*(np.zeros(3, x.dtype) for x in alone))
     worked(convert, 1, room, alone)
-    worked(convert, width, Kinds(*(Woven.of(x, width) for x in room)), many)
+    worked(convert, width, woven(room, width), many)
     for a, b in zip(alone, many, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -228,7 +233,7 @@ def test_multiples_and_products_of_rows(width: int) -> None:
 
     alone, many, room = made(), made(), Sums(np.zeros(48), np.zeros(1))
     worked(add_up, 1, room, alone)
-    worked(add_up, width, Sums(*(Woven.of(x, width) for x in room)), many)
+    worked(add_up, width, woven(room, width), many)
     np.testing.assert_array_equal(alone.x, many.x)
     np.testing.assert_array_equal(alone.out, many.out)
 
@@ -267,11 +272,12 @@ def test_functions_are_called_for_the_lanes_that_take_part(width: int, apart: bo
     function = swinging(12)
     many = Rows(numbers.copy(), np.zeros((ROWS, 1, 1)), even, np.zeros((ROWS, 12)))
     x, y, out = (Woven.of(np.zeros(12), width) for _ in range(3))
+    room: Any = x, y, out
     call, kept = woven_call(function, width, x, y, out)
     if apart:
         own = [np.zeros(12) for _ in range(width)]
         call, kept = then_unwoven(call, kept, (out, own))
-    worked(call_in_some, width, Calls(call, x, y, out), many)
+    worked(call_in_some, width, Calls(call, *room), many)
     expected = np.where(even[:, :1] % 2 == 0, function(numbers, numbers), -1.0)
     np.testing.assert_array_equal(many.out, expected)
     if apart:
@@ -325,11 +331,11 @@ def test_lanes_one_after_the_other(width: int, size: int) -> None:
     alone = [Lone(np.zeros(size), np.zeros(1, np.int64), np.zeros(1, bool)) for _ in range(width)]
     tables = [Table(x) for x in alone]
     run = CompiledLoop(double, 4).for_tables(tables[0])
-    woven = [Woven.of(x, width) for x in alone[0]]
-    moves = [(w, [x[j] for x in alone]) for j, w in enumerate(woven)]
+    room = woven(alone[0], width)
+    moves = [(w, [x[j] for x in alone]) for j, w in enumerate(room)]
     call, _ = call_apart(run, (0, 0, 1, 0), [t.address for t in tables], moves[:2], [moves[0], moves[2]])
     many = Rows(numbers.copy(), np.zeros((ROWS, 1, 1)), k, np.zeros((ROWS, 1)))
-    worked(double_some, width, Together(call, *woven), many)
+    worked(double_some, width, Together(call, *room), many)
     even = k[:, 0] % 2 == 0
     np.testing.assert_array_equal(many.x, np.where(even[:, None], numbers * (2.0 + k[:, :1]), numbers))
     np.testing.assert_array_equal(many.out[:, 0], even)
@@ -378,6 +384,6 @@ def test_random_kernels(seed: int) -> None:
 
     alone, many, room = made(), made(), Sums(np.zeros(LENGTH), np.zeros(1))
     worked(run, 1, room, alone)
-    worked(run, 4, Sums(*(Woven.of(x, 4) for x in room)), many)
+    worked(run, 4, woven(room, 4), many)
     np.testing.assert_array_equal(alone.out, many.out, err_msg=source)
     np.testing.assert_array_equal(alone.x, many.x, err_msg=source)

@@ -38,7 +38,8 @@ class Woven:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of one lane's array."""
-        return self.array.shape[:-1]
+        *shape, _ = self.array.shape
+        return tuple(shape)
 
 
 def aligned(array: Array) -> Array:

@@ -187,13 +187,13 @@ class LaneWriter:
             self.set(v, values)
         self.blocks.pop()
         self.block(self.plan.body, False)
-        values = [f.load(kind, slot) for kind, slot in zip(self.kinds, self.results, strict=True)]
-        value = values[0] if values else ""
-        if len(values) > 1:
+        results = [f.load(kind, slot) for kind, slot in zip(self.kinds, self.results, strict=True)]
+        value = results[0] if results else ""
+        if len(results) > 1:
             value = "poison"
-            for k, (kind, x) in enumerate(zip(self.kinds, values, strict=True)):
+            for k, (kind, x) in enumerate(zip(self.kinds, results, strict=True)):
                 value = f.value(f"insertvalue {bundle(self.kinds)} {value}, {kind} {x}, {k}")
-        f.ret(bundle(self.kinds), value) if values else f.ret()
+        f.ret(bundle(self.kinds), value) if results else f.ret()
         f.fill_in(self.masks, self.mask_slots)
 
     # machine types and lanes
@@ -858,8 +858,8 @@ class LaneWriter:
         value = f.call(bundle(kinds), f"@{function.name}", *given)
         if len(kinds) < 2:
             return tuple(Register(value, v) for v in function.varies)
-        values = [f.value(f"extractvalue {bundle(kinds)} {value}, {k}") for k in range(len(kinds))]
-        return tuple(map(Register, values, function.varies))
+        members = [f.value(f"extractvalue {bundle(kinds)} {value}, {k}") for k in range(len(kinds))]
+        return tuple(Register(x, v) for x, v in zip(members, function.varies, strict=True))
 
     def special(self, x: Special) -> Registers:
         return SPECIAL[x.name](self, [self.registers(a) for a in x.arguments])
