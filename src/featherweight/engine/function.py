@@ -360,6 +360,10 @@ class CompiledFunction(Generic[R]):
         outputs = self.program.outputs
         return None if len(outputs) == 1 else result_class(self.name, tuple(r.name for r in outputs))
 
+    def woven_address(self, lanes: int) -> int | None:
+        """Address of `int f(double **arguments, mask *lanes)` for states that are woven, None where there is none."""
+        return self.machine_code.woven_address(lanes) if self.execution == "traced" else None
+
     @property
     def address(self) -> int | None:
         """Of the machine code `int f(double **arguments)` for one state, the results last, for callers that are compiled too

@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import perf_counter as time_now
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ from .contact_arrays import ContactArrays
 from .contact_stage import ContactStage
 from .failure import SimulationError
 from .fleet_loop import ARRIVE, ATTEMPT, BEGIN_FLIGHT, JUDGE_FLIGHT, LOOK, RUN, STEP, WORK_ON_ROBOTS
+from .fleet_vectors import STEPS as VECTOR_STEPS
+from .fleet_vectors import FleetVectors
 from .overlaps import overlaps, warn_of_overlaps
 from .robot_tables import StagesTable, new_stages, stages_table
 from .stage_records import (
@@ -46,7 +49,8 @@ LANES = 8  # robots from which on free flight is computed side by side
 MOST_STEPS = 1000  # in one call
 FLOAT = np.dtype(np.float64)
 OF_ADDRESSES = (  # what `_bind` and `_compile` make
-    "_run", "_run_prepared", "_step_prepared", "_alone", "_one_step", "_many", "_tables", "_tau", "_control", "arrays",
+    "vectors", "_run", "_run_prepared", "_step_prepared", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
+    "arrays",
 )  # fmt: skip
 
 
@@ -165,13 +169,14 @@ class Fleet:
         return FleetArrays(
             FleetStates(
                 q=np.array(q, order="C"), v=np.array(v, order="C"), active=np.ones(robots, bool),
-                taken=np.zeros(robots, np.int64), status=np.zeros(robots, np.int64), plan=np.ones(2, np.int64), kept_q=none,
+                taken=np.zeros(robots, np.int64), status=np.zeros(robots, np.int64), plan=np.ones(3, np.int64), kept_q=none,
                 kept_v=none, last_row=zeros(len(contacts.rows.joint)), report=zeros(7),
                 inexact=np.zeros(robots, np.int64), opened=zeros(), deepest=np.full(robots, model.deepest_start),
                 act=zeros(model.forces.states),
                 before_q=np.full((robots if self._remembers else 0, q.shape[1]), np.nan),
                 before_v=np.full((robots if self._remembers else 0, v.shape[1]), np.nan),
                 before_act=np.zeros((robots if self._remembers else 0, model.forces.states)),
+                order=np.arange(robots),
             ),
             FleetInputs(zeros(1, v.shape[1]), zeros(1, model.forces.nu), zeros(1, bodies, 6), np.zeros(2, bool)),
             FleetContacts(
@@ -219,6 +224,9 @@ class Fleet:
             self.model.wait.whole = WHOLE  # where the loop was there, functions of the robot are what takes time
             one = self._table()
         self._tables.append(one)
+        if "vectors" not in vars(self):
+            self.vectors = FleetVectors(self.model, self.contacts, self._new_stages)
+        self.vectors.run, self.vectors.kind = self._run, (self.room, self._external, [len(x) > 0 for x in self.varied])
         arguments = one.address, self._many.address, 0, 1
         self._run_prepared, self._step_prepared = (PreparedCall(self._run, *arguments, work) for work in (RUN, STEP))
         self._alone, self._one_step = self._run_prepared.call, self._step_prepared.call
@@ -437,7 +445,7 @@ class Fleet:
         try:
             self._run_all(steps, time)
         finally:
-            states.plan[:] = 1
+            states.plan[:2] = 1
             self._bind(self._home)
         return q, v
 
@@ -502,11 +510,22 @@ class Fleet:
         if self._flies:
             self._fly(steps, time)
             return
-        for stop in [*range(MOST_STEPS, steps, MOST_STEPS), steps]:
+        stop = 0
+        while stop < steps:
             states = self.arrays.states
+            in_vectors = self.vectors.ready(len(states.q))
+            states.plan[2] = stop
+            stop = min(stop + (VECTOR_STEPS if in_vectors else MOST_STEPS), steps)
             np.logical_not(self.failed, out=states.active)
             states.plan[0] = stop
-            if self._work(RUN, 0, len(states.q)) == np.count_nonzero(states.active):
+            if in_vectors:
+                taken = self.vectors.take_steps(self.arrays, self._many.address, self.threads)
+            else:
+                begun = time_now()
+                taken = self._work(RUN, 0, len(states.q))
+                if getattr(WORK_ON_ROBOTS, "fused", False):  # other loops round otherwise
+                    self.vectors.spend(time_now() - begun, len(states.q), self._many.layout)
+            if taken == np.count_nonzero(states.active):
                 continue
             for i in np.flatnonzero(states.active & (states.taken < stop)):
                 self._go_on(int(i), stop, time)

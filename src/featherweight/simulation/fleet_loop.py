@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from ..contact.contact_solver import forget_forces, keep_force
 from ..engine.loops.array_types import Tensor, Vector
-from ..engine.loops.kernels import CompiledLoop, call_machine
+from ..engine.loops.kernels import CompiledLoop, call_machine, lane, lanes
 from .energy_guard import SLOW
-from .robot_stages import all_finite, clear_impulses, find_touching, judge_end
+from .robot_stages import all_finite, clear_impulses, find_touching, judge_end, solve_for_impulses
 from .smooth_motion import be_at, clear, clear_rows, copy, copy_rows, greatest, write_load
 from .stage_records import FleetArrays, RobotStages
 from .step import take_step, try_step
 from .step_status import NO_NUMBER, NO_ROOM, NO_VELOCITY, TAKEN
 
-RUN, STEP, ATTEMPT, LOOK, BEGIN_FLIGHT, JUDGE_FLIGHT, ARRIVE = range(7)
+RUN, STEP, ATTEMPT, LOOK, BEGIN_FLIGHT, JUDGE_FLIGHT, ARRIVE, IMPULSES = range(8)
 
 
 def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, work: int) -> int:
     """Work on robots first to stop, by the stages of one; how many robots this succeeds for."""
     done = 0
+    if work == IMPULSES:
+        one.touching.counts[3] = solve_for_impulses(one)
+        return 1
     for i in range(first, stop):
         if not many.states.active[i]:
             continue
@@ -36,6 +39,39 @@ def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, w
         else:
             done += arrive_from_flight(many, i)
     return done
+
+
+def run_vectors(one: RobotStages, many: FleetArrays, first: int, stop: int) -> int:
+    """Take the steps of robots `order[first:stop]`, a vector of them at a time; how many took all."""
+    done, begin = 0, first
+    while begin < stop:
+        place = begin + lane()
+        taken = run_together(one, many, many.states.order[min(place, stop - 1)])  # lanes that are left take the last robot, too
+        done += taken if place < stop else 0
+        begin += lanes()
+    return done
+
+
+def run_together(one: RobotStages, many: FleetArrays, i: int) -> int:
+    """Take the steps of robot i, which has taken as many as all others; 1 if it took all of them, else it stays as it was."""
+    states = many.states
+    load_robot(one, many, i)
+    fine, inexact, first = True, 0, states.plan[2]
+    for k in range(first, states.plan[0]):
+        if k + 1 == states.plan[0]:
+            remember(many, i, one.state.q, one.state.v, one.state.act)
+        status = take_step_of(one, many, i, k)
+        fine = fine and status == TAKEN
+        inexact += 1 if one.touching.report[6] > 0.0 else 0
+        keep(many, i, k + 1, one.state.q, one.state.v)
+    if not fine:
+        return 0
+    if first < states.plan[0]:
+        store_contacts(one, many, i)
+    states.inexact[i] += inexact
+    states.taken[i], states.status[i] = states.plan[0], TAKEN
+    store_robot(one, many, i)
+    return 1
 
 
 def run(one: RobotStages, many: FleetArrays, i: int) -> int:
@@ -249,4 +285,7 @@ def arrive_from_flight(many: FleetArrays, i: int) -> int:
     return 1
 
 
+RUN_VECTORS = {
+    n: CompiledLoop(run_vectors, numbers=2, what="the time step of many robots in vectors", lanes=n) for n in (2, 4, 8)
+}
 WORK_ON_ROBOTS = CompiledLoop(work_on_robots, numbers=3, what="the time step of simulations, which all robots share")

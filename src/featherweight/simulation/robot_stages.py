@@ -11,8 +11,8 @@ from math import inf
 from ..collision.collision_scene import PLANE
 from ..collision.detection import ContactPoints, find_contacts
 from ..contact.contact_model import pull_of
-from ..contact.contact_problem import BodyDelassus, ContactImpulses
-from ..contact.contact_solver import keep_impulses, resolve
+from ..contact.contact_problem import ContactImpulses
+from ..contact.contact_solver import SolverReport, keep_impulses, resolve
 from ..contact.joint_rows import (
     BEYOND,
     any_active,
@@ -24,7 +24,7 @@ from ..contact.joint_rows import (
 from ..contact.laws import COULOMB, RETURN_SPEED, RIGID
 from ..contact.patches import reduce_patches
 from ..engine.loops.array_types import IntegerMatrix, Matrix, Vector
-from ..engine.loops.kernels import call_machine
+from ..engine.loops.kernels import call_machine, lanes
 from ..model.tree import FLOATING, PLANAR
 from ..robot.tendons.lengths import write_drift
 from .adhesion import add_adhesion
@@ -53,6 +53,7 @@ from .smooth_motion import (
 from .stage_records import RobotStages, TouchingRecord
 from .step_status import GAIN, LIMIT, NO_ROOM, NO_STATE, NO_VELOCITY, TAKEN, TOO_DEEP, TOO_FAST, UNSOLVED
 
+WITH_ROWS, OF_BODIES, OF_SETS, BY_INVERSE = range(4)  # Delassus matrices, as `ContactInertiaRecord` has them
 LEAST_GAP = 1e-14  # [m] rounding of where points are
 
 
@@ -172,23 +173,36 @@ def find_near(s: RobotStages) -> None:
     s.touching.counts[1] = 1 if any_active(rows, k.gap, k.speed, s.touching.model.settings) else 0
 
 
-def find_impulses_of_step(s: RobotStages) -> int:
-    """Find impulses that obey the contact law, with drives at their limits as those impulses leave them."""
-    t, k = s.touching, s.touching.kinematics
+def find_impulses(s: RobotStages) -> int:
+    """Find impulses that obey the contact law, with drives at their limits as those impulses leave them.
+
+    Robots in vectors find them one after the other: what touches differs, and so do the equations.
+    """
     write_unpushed_acceleration(s)
     if s.numbers.looks_back:
-        if len(t.bodies) > 0:
+        if len(s.touching.bodies) > 0:
             call_machine(s.calls.velocity_before)
         write_row_velocity(s, s.state.v)
-        write_row_speeds(t.model.rows, s.point.row_velocity, k.speed_before)
+        write_row_speeds(s.touching.model.rows, s.point.row_velocity, s.touching.kinematics.speed_before)
+    if lanes() > 1:
+        if not is_by_delassus(s):
+            call_machine(s.calls.inverse_matrix)
+        call_machine(s.calls.impulses_alone)
+        return s.touching.counts[3]  # type: ignore[no-any-return]
+    return solve_for_impulses(s)
+
+
+def solve_for_impulses(s: RobotStages) -> int:
+    """Find the impulses of one robot, of which all is there that comes before."""
+    t = s.touching
     sliding = leave_out_redundant(t, s.numbers.gravity)
     turning = add_turning(t, sliding) if t.model.settings.turning else 0
     contacts = first_contacts(t.contacts, sliding + turning)
-    done = resolve(t.model, contacts, k, delassus_of(s), t.impulses, t.workspace, turning)
+    done = resolve_by_delassus(s, contacts, turning)
     for _ in range(ROUNDS_OF_ALL):
         if not done.residual <= done.allowed or not drives_pass(s):
             break
-        done = resolve(t.model, contacts, k, delassus_of(s), t.impulses, t.workspace, turning)
+        done = resolve_by_delassus(s, contacts, turning)
     if turning > 0:
         take_turning_back(t, sliding, turning)
     report = t.report
@@ -285,26 +299,47 @@ def first_contacts(contacts: ContactPoints, k: int) -> ContactPoints:
     return ContactPoints(c.candidate[:k], c.a[:k], c.b[:k], c.point[:k], c.normal[:k], c.gap[:k])
 
 
-def delassus_of(s: RobotStages) -> BodyDelassus:
-    """Return G of the bodies that may touch, and of joint rows where they count; or M⁻¹ and J where that is cheaper."""
-    calls, inertia, near = s.calls, s.touching.inertia, s.touching.counts[1] > 0
+def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -> SolverReport:
+    """Find impulses by G of the bodies that may touch, and of joint rows where they count; or by M⁻¹ and J, if cheaper."""
+    way, inertia, dofs = call_delassus(s), s.touching.inertia, s.touching.dofs
+    delassus = inertia.with_rows
+    if way == OF_BODIES:
+        delassus = inertia.of_bodies
+    elif way == OF_SETS:
+        delassus = inertia.of_sets
+    elif way == BY_INVERSE:
+        delassus = inertia.by_inverse
+        if s.touching.counts[1] > 0 and s.numbers.joined:
+            for k in range(len(dofs)):
+                if dofs[k] >= s.joints.driving.alike:
+                    copy(s.point.S[dofs[k]], delassus.factors.E[k])
+    t = s.touching
+    return resolve(t.model, contacts, t.kinematics, delassus, t.impulses, t.workspace, turning)
+
+
+def is_by_delassus(s: RobotStages) -> bool:
+    """Whether impulses are found by a Delassus matrix; otherwise by M⁻¹ and J."""
+    calls, near = s.calls, s.touching.counts[1] > 0
+    if near:
+        return calls.delassus_with_rows.address != 0
+    return calls.body_delassus.address != 0 or calls.delassus_of_touching.address != 0
+
+
+def call_delassus(s: RobotStages) -> int:
+    """Write the Delassus matrix, or M⁻¹ and J; which of them."""
+    calls, near = s.calls, s.touching.counts[1] > 0
     if near and calls.delassus_with_rows.address != 0:
         call_machine(calls.delassus_with_rows)
-        return inertia.with_rows
+        return WITH_ROWS
     if not near and calls.body_delassus.address != 0:
         call_machine(calls.body_delassus)
-        return inertia.of_bodies
+        return OF_BODIES
     if not near and calls.delassus_of_touching.address != 0:
         call_machine(calls.delassus_of_touching)
-        return inertia.of_sets
-    if calls.jacobian.address != 0:
-        call_machine(calls.jacobian)
+        return OF_SETS
+    call_machine(calls.jacobian)
     call_machine(calls.inverse_matrix)
-    if near and s.numbers.joined:
-        for k in range(len(s.touching.dofs)):
-            if s.touching.dofs[k] >= s.joints.driving.alike:
-                copy(s.point.S[s.touching.dofs[k]], inertia.by_inverse.factors.E[k])
-    return inertia.by_inverse
+    return BY_INVERSE
 
 
 def write_unpushed_acceleration(s: RobotStages) -> None:

@@ -103,10 +103,11 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
 
 def stages_table(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> StagesTable:
     """Return new stages with the functions of the robot, and forces of the user on bodies or without."""
-    functions = calls_of_robot(model, contacts, stages, external)
     errors: list[BaseException] = []
+    functions = calls_of_robot(model, contacts, stages, external)
     calls = {name: _call(call, errors) for name, call in functions.items()}
     calls["delassus_of_touching"] = _delassus_of_touching(contacts, stages, errors)
+    calls["impulses_alone"] = machine_call(None), None
     made = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
     return StagesTable(stages._replace(calls=made), calls, errors)
 
@@ -266,7 +267,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
             candidate=np.zeros(room, np.int64), a=np.zeros(room, np.int64), b=np.zeros(room, np.int64),
             point=np.zeros((room, 3)), normal=np.zeros((room, 3)), gap=np.zeros(room),
         ),
-        counts=np.zeros(3, np.int64),
+        counts=np.zeros(4, np.int64),
         kinematics=ContactKinematics(
             placement=np.zeros((bodies, 4, 4)), velocity=np.zeros((bodies, 6)), gap=np.zeros(rows), speed=np.zeros(rows),
             velocity_before=np.zeros((bodies, 6)), speed_before=np.zeros(rows),

@@ -257,7 +257,10 @@ def call_dynamics(s: RobotStages) -> None:
     fluid = len(s.drag.body) > 0
     if fluid:
         write_body_forces(s)
-    call_machine(s.calls.dynamics_external if fluid or s.state.given[1] else s.calls.dynamics)
+    if fluid or s.state.given[1]:
+        call_machine(s.calls.dynamics_external)
+    else:
+        call_machine(s.calls.dynamics)
 
 
 def write_body_forces(s: RobotStages) -> None:

@@ -208,7 +208,9 @@ class TouchingRecord(NamedTuple):
     pair_of: Integers  # (candidates,) the pair of each
     model: ContactModel
     contacts: ContactPoints
-    counts: Integers  # (3,) contacts, -1 where there was no room; whether joint rows count; contacts that are not redundant
+    counts: (
+        Integers  # (4,) contacts, -1 where there was no room; whether joint rows count; contacts that are not redundant; status
+    )
     kinematics: ContactKinematics
     impulses: ContactImpulses
     report: Vector  # (7,) numbers of `SolverReport`
@@ -252,6 +254,7 @@ class CallsOfRobot(NamedTuple):
     delassus_of_touching: MachineCall  # of the bodies that touch
     jacobian: MachineCall  # of bodies that may touch
     inverse_matrix: MachineCall  # of the mass matrix
+    impulses_alone: MachineCall  # of robots in vectors: `find_impulses_of_step` of one after the other
 
 
 class RobotStages(NamedTuple):
@@ -281,7 +284,7 @@ class FleetStates(NamedTuple):
     active: Booleans  # (robots,) those that take steps
     taken: Integers  # (robots,) how many each took
     status: Integers  # (robots,) why the next step was not taken, as in `step`
-    plan: Integers  # (2,) how many steps are to be taken; of how many steps one state is kept
+    plan: Integers  # (3,) how many steps are to be taken; of how many steps one state is kept; how many robots in vectors took
     kept_q: Tensor  # (robots, kept, nq)
     kept_v: Tensor  # (robots, kept, nv)
     last_row: Matrix  # (robots, joint rows) impulses of the last step
@@ -293,6 +296,7 @@ class FleetStates(NamedTuple):
     before_v: Matrix  # (robots, nv)
     before_act: Matrix  # (robots, na)
     act: Matrix  # (robots, na) activations of drives
+    order: Integers  # (robots,) robots one after the other, as they are put into vectors
 
 
 class FleetInputs(NamedTuple):

@@ -12,7 +12,7 @@ from .robot_stages import (
     apply_impulses,
     arrive,
     detect,
-    find_impulses_of_step,
+    find_impulses,
     forget_impulses,
     is_touched,
     judge_end,
@@ -41,7 +41,7 @@ def try_step(s: RobotStages) -> int:
     if status != TAKEN:
         return status
     if is_touched(s):
-        status = find_impulses_of_step(s)
+        status = find_impulses(s)
         if status != TAKEN:
             return status
         if s.touching.report[4] > 0.0:

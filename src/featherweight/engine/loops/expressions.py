@@ -279,7 +279,7 @@ def part_of(p: Planned, array: Any, indices: tuple[Any, ...]) -> Any:
         return array
     if len(indices) == array.type.axes:
         p.fail(f"a range of an element of an {array.type}")
-    return ArrayView(ArrayType(array.type.dtype, array.type.axes - len(indices)), array, indices, p.place())
+    return ArrayView(array.type.part(len(indices)), array, indices, p.place())
 
 
 def _sliced(p: Planned, array: Any, node: ast.Slice) -> Any:

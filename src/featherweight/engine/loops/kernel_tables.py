@@ -13,6 +13,42 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
+LINE = 64  # bytes of a cache line
+
+
+class Woven:
+    """Arrays of some lanes as one: element by element, the numbers of all lanes side by side, on the last axis of `array`."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    @classmethod
+    def of(cls, array: Array, lanes: int) -> Woven:
+        """Return the same array for each lane, where vectors may be read."""
+        woven = aligned(np.repeat(array[..., None], lanes, axis=-1))
+        return cls(woven)
+
+    def __getitem__(self, key: Any) -> Woven:
+        """Return some of the first indices, for each lane."""
+        return Woven(self.array[key])
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one lane's array."""
+        *shape, _ = self.array.shape
+        return tuple(shape)
+
+
+def aligned(array: Array) -> Array:
+    """Return a copy that begins at a cache line, and behind whose end a line may be read."""
+    room = np.zeros(array.nbytes + 2 * LINE, np.uint8)
+    begin = -room.ctypes.data % LINE
+    copy = room[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 class Layout:
@@ -30,6 +66,8 @@ class Layout:
                 size = inner.words
             elif isinstance(x, np.ndarray):
                 inner, size = (x.dtype.name, x.ndim), 1 + x.ndim
+            elif isinstance(x, Woven):
+                inner, size = (x.array.dtype.name, len(x.shape), True), 1 + len(x.shape)
             else:
                 inner = number_name(x)
                 if inner is None and x is not None:
@@ -121,6 +159,9 @@ def _words(content: Any) -> Iterator[int]:
             if not x.flags.c_contiguous:
                 raise ValueError("arrays of a table must be C-contiguous")
             yield x.ctypes.data
+            yield from x.shape
+        elif isinstance(x, Woven):
+            yield x.array.ctypes.data
             yield from x.shape
         elif x is None:
             continue

@@ -28,9 +28,14 @@ class ArrayType(NamedTuple):
 
     dtype: Any  # NumPy's name of it, or a TupleType
     axes: int
+    woven: bool = False  # one array of each lane, element by element side by side
 
     def __str__(self) -> str:
-        return f"array of {self.dtype} with {self.axes} {'axis' if self.axes == 1 else 'axes'}"
+        return f"{'woven ' * self.woven}array of {self.dtype} with {self.axes} {'axis' if self.axes == 1 else 'axes'}"
+
+    def part(self, indices: int) -> ArrayType:
+        """The type of the part at so many leading indices."""
+        return self._replace(axes=self.axes - indices)
 
     @property
     def item(self) -> Any:

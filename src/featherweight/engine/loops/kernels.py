@@ -12,16 +12,19 @@ from .checked_kernels import Record, is_checked, raise_violation
 from .compiled_functions import CompiledKernel, compiled
 from .kernel_code import Facts, Specialization, code_of
 from .kernel_sources import KernelError
-from .kernel_tables import Layout, Table
+from .kernel_tables import Layout, Table, Woven
 from .kernel_types import INT, TableType
+from .lane_writer import write_lanes
+from .lanes_apart import call_apart, nothing, then_unwoven
 from .loop_writer import write_module, write_table_entry
-from .machine_calls import MachineCall, call_machine, machine_call
+from .machine_calls import MachineCall, call_machine, machine_call, woven_call
 from .planner import Planner
-from .views import LANES, as_matrix, subtract_multiples, sum_of_products
+from .views import LANES, as_matrix, lane, lanes, subtract_multiples, sum_of_products
 
 __all__ = [
-    "LANES", "CompiledKernel", "CompiledLoop", "KernelError", "Layout", "MachineCall", "Table", "as_matrix", "call_machine",
-    "compiled", "machine_call", "subtract_multiples", "sum_of_products",
+    "LANES", "CompiledKernel", "CompiledLoop", "KernelError", "Layout", "MachineCall", "Table", "Woven", "as_matrix",
+    "call_apart", "call_machine", "compiled", "lane", "lanes", "machine_call", "nothing", "subtract_multiples",
+    "sum_of_products", "then_unwoven", "woven_call",
 ]  # fmt: skip
 
 
@@ -32,8 +35,8 @@ class CompiledLoop:
     wait for that.
     """
 
-    def __init__(self, function: Callable[..., int], numbers: int, fused: bool = True, what: str = "") -> None:
-        self.function, self.numbers, self.fused = function, numbers, fused
+    def __init__(self, function: Callable[..., int], numbers: int, fused: bool = True, what: str = "", lanes: int = 1) -> None:
+        self.function, self.numbers, self.fused, self.lanes = function, numbers, fused, lanes
         self.what = what or f"the kernel {function.__name__}"
         self._loaded: dict[str, Any] = {}
         self._compiling = threading.Lock()
@@ -44,7 +47,7 @@ class CompiledLoop:
 
     def for_layouts(self, *layouts: Layout) -> Callable[..., int]:
         """The function for tables that will have these layouts."""
-        text = " ".join(x.text() for x in layouts)
+        text = " ".join(x.text() for x in layouts) + (f" in {self.lanes} lanes" if self.lanes > 1 else "")
         with self._compiling:  # it takes long: other threads wait for the first
             if text not in self._loaded:
                 self._loaded[text] = self._load(text, [*layouts])
@@ -53,7 +56,9 @@ class CompiledLoop:
 
     def _load(self, text: str, layouts: list[Layout]) -> Any:
         classes = tuple(c for x in layouts for c in x.classes())
-        kernel = Specialization(self.function, self.fused, f"{text} {self.numbers} numbers", classes, self.what, is_checked())
+        kernel = Specialization(
+            self.function, self.fused, f"{text} {self.numbers} numbers", classes, self.what, is_checked() and self.lanes == 1
+        )
         facts, object_code = code_of(kernel, lambda: self._written(layouts, kernel.checked))
         code = load_object(object_code, "loop")
         words = [ctypes.c_int64] * (len(layouts) + self.numbers)
@@ -63,11 +68,13 @@ class CompiledLoop:
 
     def _written(self, layouts: list[Layout], checked: bool) -> tuple[Facts, str]:
         """Facts and IR of the module for tables of these layouts. Raises KernelError."""
-        planner = Planner(self.fused and host().fma)
+        planner = Planner(self.fused and host().fma, lanes=self.lanes)
         types = (*(TableType(layout) for layout in layouts), *[INT] * self.numbers)
         kernel = planner.kernel(self.function, types)  # type: ignore[arg-type]
         if kernel.result != INT:
             raise KernelError(f"{self.function.__qualname__} returns {kernel.result}; a compiled loop returns a whole number")
+        if self.lanes > 1:
+            return {"places": []}, write_lanes(planner.plan, self.lanes, planner.fused, host().fma, "loop")
         lines, name = write_module(planner.plan, planner.fused, host().fma, checked)
         facts = {"places": planner.plan.places if checked else []}
         return facts, "\n".join([*lines, write_table_entry(planner.plan, name, "loop", checked)])

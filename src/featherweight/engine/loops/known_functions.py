@@ -131,18 +131,35 @@ def matrix(p: Planned, args: list[Any]) -> Any:
     if not isinstance(array.type, ArrayType) or array.type.axes != 1:
         p.fail(f"as_matrix of {array.type}; it needs an array with 1 axis")
     sizes = tuple(p.as_number(x, INT) for x in shape)
-    return Reshape(ArrayType(array.type.dtype, 2), array, sizes, p.place())
+    return Reshape(array.type._replace(axes=2), array, sizes, p.place())
 
 
 def multiples(p: Planned, args: list[Any]) -> Any:
     """`subtract_multiples`."""
     require(p, args, 6, 6, "subtract_multiples")
     array, *places, factors = args
-    if array.type != ArrayType("float64", 1):
+    if not is_vector(array.type):
         p.fail(f"subtract_multiples in {array.type}; it needs an array of float64 with 1 axis")
     numbers = [p.as_number(x, INT) for x in places]
     numbers += [p.as_number(x, FLOAT) for x in p.items(factors)]
     return Special(NONE, "subtract_multiples", (array, *numbers), p.place())
+
+
+def is_vector(type: Any) -> bool:
+    """Whether a type is that of arrays of float64 with one axis."""
+    return isinstance(type, ArrayType) and (type.dtype, type.axes) == ("float64", 1)
+
+
+def lane_number(p: Planned, args: list[Any]) -> Any:
+    """`lane`."""
+    require(p, args, 0, 0, "lane")
+    return Special(INT, "lane", (), p.place()) if p.specializer.lanes > 1 else Static(0)
+
+
+def lane_count(p: Planned, args: list[Any]) -> Any:
+    """`lanes`."""
+    require(p, args, 0, 0, "lanes")
+    return Static(p.specializer.lanes)
 
 
 def products(p: Planned, args: list[Any]) -> Any:
@@ -150,7 +167,7 @@ def products(p: Planned, args: list[Any]) -> Any:
     require(p, args, 5, 5, "sum_of_products")
     first, at, second, begin, length = args
     for array in (first, second):
-        if array.type != ArrayType("float64", 1):
+        if not is_vector(array.type):
             p.fail(f"sum_of_products of {array.type}; it needs arrays of float64 with 1 axis")
     numbers = [p.as_number(x, INT) for x in (at, begin, length)]
     return p.bound(Special(FLOAT, "sum_of_products", (first, second, *numbers), p.place()))
@@ -224,6 +241,6 @@ KNOWN_FUNCTIONS: dict[Any, Known] = {
     isinstance: is_instance, sin_and_cos: sine_and_cosine, operator.add: operation("+"), operator.sub: operation("-"),
     operator.mul: operation("*"), operator.truediv: operation("/"),
     views.as_matrix: matrix, views.subtract_multiples: multiples, views.sum_of_products: products,
-    call_machine: machine,
+    views.lane: lane_number, views.lanes: lane_count, call_machine: machine,
 }  # fmt: skip
 """What plans a call, by the function that is called."""

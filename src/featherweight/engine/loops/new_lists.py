@@ -144,7 +144,7 @@ def _begin_round(p: Planned, new: NewList, index: Any) -> None:
     elif array.type.axes == 1:
         p.assign(target.id, Load(array.type.item, array, (index,), p.place()))
     else:
-        p.assign(target.id, ArrayView(ArrayType(array.type.dtype, array.type.axes - 1), array, (index,), p.place()))
+        p.assign(target.id, ArrayView(array.type.part(1), array, (index,), p.place()))
 
 
 def _fill(p: Planned, new: NewList, array: Any, item: Type) -> None:
@@ -161,7 +161,7 @@ def _fill(p: Planned, new: NewList, array: Any, item: Type) -> None:
         index = p.variable("index", INT)
         _begin_round(p, new, Read(index))
         if new.inner is not None:
-            row = p.bound(ArrayView(ArrayType(array.type.dtype, array.type.axes - 1), array, (Read(index),), p.place()), "row")
+            row = p.bound(ArrayView(array.type.part(1), array, (Read(index),), p.place()), "row")
             _fill(p, new.inner, row, item)
         else:
             (value,) = _items(p, new.node)

@@ -32,6 +32,7 @@ class Specializer(Protocol):
 
     fused: bool
     wraps: bool
+    lanes: int
 
     def function(self, function: FunctionType, types: tuple[Type, ...], caller: Planned | None) -> FunctionPlan:
         """The plan of a function."""

@@ -21,11 +21,11 @@ class Planner:
     """Plans functions, and what they call.
 
     With `fused`, products in sums are rounded with them (see `arithmetic`). With `wraps`, indices that are negative count from
-    the end; without, only constants do.
+    the end; without, only constants do. `lanes` is how many robots are computed side by side.
     """
 
-    def __init__(self, fused: bool, wraps: bool = False) -> None:
-        self.fused, self.wraps = fused, wraps
+    def __init__(self, fused: bool, wraps: bool = False, lanes: int = 1) -> None:
+        self.fused, self.wraps, self.lanes = fused, wraps, lanes
         self.plan = Plan([], [("", 0)])
         self._known: dict[Any, FunctionPlan] = {}
         self._open: set[Any] = set()

@@ -166,7 +166,7 @@ def parts_of(p: Planned, value: Any, target: ast.Tuple) -> list[Any]:
         array = p.bound(value, "array")
         if array.type.axes == 1:
             return [p.bound(Load(array.type.item, array, (Constant(INT, k),), p.place())) for k in range(count)]
-        inner = ArrayType(array.type.dtype, array.type.axes - 1)
+        inner = array.type.part(1)
         return [p.bound(ArrayView(inner, array, (Constant(INT, k),), p.place())) for k in range(count)]
     if not isinstance(value.type, TupleType):
         p.fail(f"{value.type} for {count} targets; it must be a tuple or an array")
@@ -201,7 +201,7 @@ def write(p: Planned, found: ElementPlace, value: Any) -> None:
     array, value = found.array, p.solid(value)
     item_type = array.type.item
     if isinstance(value.type, ArrayType):
-        if found.indices or value.type != array.type:
+        if found.indices or value.type._replace(woven=array.type.woven) != array.type:
             p.fail(f"{value.type} written where {found.type()} is")
         p.statements.append(CopyArray(array, value, p.place()))
         return
@@ -394,7 +394,7 @@ def _rounds(p: Planned, node: ast.For, bounds: tuple[Any, Any, int], array: Any,
     if array is not None and array.type.axes == 1:
         value = Load(array.type.item, array, (value,), p.place())
     elif array is not None:
-        value = ArrayView(ArrayType(array.type.dtype, array.type.axes - 1), array, (value,), p.place())
+        value = ArrayView(array.type.part(1), array, (value,), p.place())
     assign(p, node.target, value)
     first, p.statements = p.statements, kept_statements
     loop, body = looped(p, node, head)

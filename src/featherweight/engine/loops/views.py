@@ -28,3 +28,13 @@ def sum_of_products(a: Any, at: int, b: Any, begin: int, length: int) -> float:
     while len(sums) > 1:
         sums = sums[: len(sums) // 2] + sums[len(sums) // 2 :]
     return float(sums[0])
+
+
+def lane() -> int:
+    """The number of the lane that executes the kernel; 0 where one robot is computed at a time."""
+    return 0
+
+
+def lanes() -> int:
+    """How many lanes execute the kernel side by side; 1 where one robot is computed at a time."""
+    return 1

@@ -22,7 +22,7 @@ from .gufunc import Gufunc
 from .ir import Type
 from .jit import Code, compile_object, host, load_object
 from .loop import emit_loop
-from .single import emit_single, emit_single_in_lanes
+from .single import emit_single, emit_single_in_lanes, emit_woven
 
 THREAD_GRAIN = 8_000_000  # operations that are worth another thread: some 200 µs, several times what it takes to wake
 LONGEST_CALL = 50_000_000  # operations of a call that is not cut: Python sees no signals meanwhile
@@ -45,6 +45,7 @@ class MachineCode(HostArrays):
         self._gufuncs: dict[str, Gufunc] = {}
         self._singles: dict[str, Code] = {}
         self._loops: dict[str, Code] = {}
+        self._woven: dict[int, Code] = {}  # by numbers of lanes
         self._publishing = threading.Lock()  # of an entry, or of code that it is to know
 
     def array(self, x: Any, what: str) -> Array:
@@ -96,6 +97,17 @@ class MachineCode(HostArrays):
     @property
     def address(self) -> int | None:  # type: ignore[override]
         return self._single("double").address("single")
+
+    def woven_address(self, lanes: int) -> int:
+        """The address of the function for the states of so many lanes (`single.emit_woven`)."""
+        if lanes not in self._woven:
+            type, sizes = Type("double", lanes), [r.size for r in self.program.outputs]
+            kept = cache.kept(
+                lambda: self._compiled("lanes", lambda: emit_woven(self._traced.trace, sizes, type, host().fma)),
+                "object", host(), self._traced.identity, "woven", lanes,
+            )  # fmt: skip
+            self._woven[lanes] = load_object(kept, "woven")
+        return self._woven[lanes].address("woven")
 
     # many
 

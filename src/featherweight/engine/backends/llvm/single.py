@@ -58,3 +58,43 @@ def _give_nan_without_memory(f: Function, room: str, results: Sequence[str], siz
             f.store(type.precision, Type(type.precision, 1).constant(math.nan), result.removeprefix("ptr "), i)
     f.ret("i32", "1")
     f.label("memory")
+
+
+def emit_woven(t: Trace, outputs: Sequence[int], type: Type, fma: bool) -> list[str]:
+    """Modules with `i32 @woven(ptr arguments, ptr lanes)`: the states of all lanes of arrays that are woven, index by index.
+
+    Results are written in the lanes that a mask of 64-bit words has. It returns 0; or 1, and no results, without memory.
+    """
+    kernel, inputs = emit_kernel(t, type, fma, outputs), len(t.inputs)
+    f = Function("i32", "woven", ["ptr %arguments", "ptr %lanes"], linkage="external")
+    pointers = [f"ptr {f.load('ptr', '%arguments', k)}" for k in range(inputs + len(outputs))]
+    size = type.bytes * (kernel.workspace + sum(outputs)) + 64
+    on_stack = size <= STACK_BYTES
+    room = f.slot("i8", size, 64) if on_stack else f.call("ptr", "@malloc", f"i64 {size}")
+    if not on_stack:
+        f.branch(f.equal(room, "null", "ptr"), "no.memory", "memory")
+        f.label("no.memory")
+        f.ret("i32", "1")
+        f.label("memory")
+    places = [f.aligned(room)]
+    for n in (kernel.workspace, *outputs[:-1]):
+        places.append(f.at(type.ir, places[-1], n))
+    masks, bits = f"<{type.lanes} x i64>", f"<{type.lanes} x i1>"
+    taking = f.value(f"icmp slt {masks} {f.load(masks, '%lanes')}, zeroinitializer")
+    all_lanes = f.value(f"icmp eq i{type.lanes} {f.value(f'bitcast {bits} {taking} to i{type.lanes}')}, -1")
+    with f.choice(all_lanes) as (all, some):
+        for way, results in ((all, pointers[inputs:]), (some, [f"ptr {x}" for x in places[1:]])):
+            with way:
+                for part in kernel.parts:
+                    f.call("void", f"@{part}", *pointers[:inputs], *results, f"ptr {places[0]}")
+                for n, result, made in zip(outputs, pointers[inputs:], results, strict=True):
+                    if made == result:
+                        continue
+                    with f.loop(n) as i:
+                        new, old = (f.load(type.ir, x.removeprefix("ptr "), i, type.bytes) for x in (made, result))
+                        chosen = f.select(taking, new, old, type.ir, bits)
+                        f.store(type.ir, chosen, result.removeprefix("ptr "), i, type.bytes)
+    if not on_stack:
+        f.call("void", "@free", f"ptr {room}")
+    f.ret("i32", "0")
+    return assemble(kernel, type, ["declare ptr @malloc(i64)", "declare void @free(ptr)"], [str(f)], fma)

@@ -1,0 +1,144 @@
+"""Work that vectors of robots do one robot after the other: arrays are unwoven, a kernel is called, and results are woven."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import cache
+from ..backends.llvm.ir import Function, Type
+from ..backends.llvm.jit import Code, compile_optimized, host, load_object
+from ..backends.llvm.tiles import IntoLanes, OutOfLanes
+from .kernel_tables import Woven
+from .machine_calls import MachineCall
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Move = tuple[Woven, Sequence[Array]]  # an array, and that of each robot by itself
+BEFORE, KERNEL, FURTHER, COUNTS, TABLES = 0, 2, 3, 7, 11
+"""Words: a call for all lanes, a kernel's address, its last arguments, how many moves of each kind, and tables."""
+
+
+def call_apart(run: Any, further: Sequence[int], tables: Sequence[int], reads: Sequence[Move], writes: Sequence[Move]) -> Any:
+    """Return a call of `run(table, *further)` for each lane's own table and four numbers, and what has to live as long.
+
+    First the arrays `reads` are copied to those of the lanes. In the end `writes` are copied back, of lanes that take part.
+    """
+    address = ctypes.cast(run, ctypes.c_void_p).value
+    return _call([0, 0, address, *further], tables, reads, writes), [run, reads, writes]
+
+
+def then_unwoven(call: MachineCall, kept: Any, result: Move) -> Any:
+    """Return a call for all lanes that copies a result to the arrays of each lane, and what has to live as long."""
+    words = [call.address, call.pointers.ctypes.data, 0, 0, 0, 0, 0]
+    return _call(words, [0] * len(result[1]), [result], []), [call, kept, result]
+
+
+def _call(words: list[Any], tables: Sequence[int], reads: Sequence[Move], writes: Sequence[Move]) -> MachineCall:
+    lanes, kinds = len(tables), []
+    for moves in (reads, writes):
+        some = [m for m in moves if m[0].array.size]
+        kinds += [[m for m in some if m[0].array.itemsize == size] for size in (8, 1)]
+    words = [*words, *map(len, kinds), *tables]
+    for woven, apart in (m for kind in kinds for m in kind):
+        words += [woven.array.ctypes.data, woven.array.size // lanes, *(a.ctypes.data for a in apart)]
+    return MachineCall(_mover(lanes).address("apart"), np.array(words, np.int64))
+
+
+@functools.cache
+def _mover(lanes: int) -> Code:
+    """`i32 apart(ptr words, ptr lanes)`."""
+    return load_object(cache.kept(lambda: compile_optimized(_written(lanes)), "apart", lanes, host()), "apart")
+
+
+def _written(lanes: int) -> str:
+    f = Function("i32", "apart", ["ptr %words", "ptr %lanes"], "external", "nounwind")
+    masks, bits = f"<{lanes} x i64>", f"<{lanes} x i1>"
+    taking = f.value(f"icmp slt {masks} {f.load(masks, '%lanes')}, zeroinitializer")
+    buffer = f.slot(masks, lanes, 64)
+    counts = [f.load("i64", "%words", COUNTS + k) for k in range(4)]
+    before, pointers = (f.load("i64", "%words", BEFORE + k) for k in (0, 1))
+    some, on = f.fresh("some"), f.fresh("on")
+    f.branch(f.equal(before, 0), on, some)
+    f.label(some)
+    first, arguments = (f.cast("inttoptr", "i64", x, "ptr") for x in (before, pointers))
+    f.call("i32", first, f"ptr {arguments}", "ptr %lanes")
+    f.jump(on)
+    f.label(on)
+    record = 2 + lanes
+    place: str = f.at("i64", "%words", TABLES + lanes)
+    for kind, count in zip(("i64", "i8"), counts[:2], strict=True):
+        with f.loop(count) as k:
+            _unweave(f, f.at("i64", place, f.mul(k, record)), kind, lanes)
+        place = f.at("i64", place, f.mul(count, record))
+    address, alone, done = f.load("i64", "%words", KERNEL), f.fresh("alone"), f.fresh("done")
+    f.branch(f.equal(address, 0), done, alone)
+    f.label(alone)
+    kernel = f.cast("inttoptr", "i64", address, "ptr")
+    further = [f"i64 {f.load('i64', '%words', FURTHER + k)}" for k in range(4)]
+    for lane in range(lanes):
+        there, after = f.fresh("there"), f.fresh("after")
+        f.branch(f.value(f"extractelement {bits} {taking}, i64 {lane}"), there, after)
+        f.label(there)
+        f.call("i64", kernel, f"i64 {f.load('i64', '%words', TABLES + lane)}", *further)
+        f.jump(after)
+        f.label(after)
+    for kind, count in zip(("i64", "i8"), counts[2:], strict=True):
+        with f.loop(count) as k:
+            _weave(f, f.at("i64", place, f.mul(k, record)), kind, lanes, taking, buffer)
+        place = f.at("i64", place, f.mul(count, record))
+    f.jump(done)
+    f.label(done)
+    f.ret("i32", "0")
+    return "\n".join([*f.declarations, str(f)])
+
+
+@functools.cache
+def nothing() -> Code:
+    """`i32 nothing(ptr)`, in place of what was called already."""
+    f = Function("i32", "nothing", ["ptr %arguments"], "external", "nounwind")
+    f.ret("i32", "0")
+    return load_object(cache.kept(lambda: compile_optimized(str(f)), "nothing", host()), "nothing")
+
+
+def _pointers(f: Function, record: str, lanes: int) -> list[str]:
+    return [f.cast("inttoptr", "i64", f.load("i64", record, k), "ptr") for k in (0, *range(2, 2 + lanes))]
+
+
+def _unweave(f: Function, record: str, kind: str, lanes: int) -> None:
+    """Copy a woven array to those of the lanes."""
+    wide, (woven, *apart) = f"<{lanes} x {kind}>", _pointers(f, record, lanes)
+    count = f.load("i64", record, 1)
+    with f.loop(tiled := _tiled(f, kind, count, lanes), step=lanes) as i:
+        places = [f.at(wide, woven, f.add(i, k)) for k in range(lanes)]
+        OutOfLanes(Type("double", lanes)).tile(f, [f.at("double", x, i) for x in apart], places)
+    with f.loop(count, tiled) as i:
+        vector = f.load(wide, f.at(wide, woven, i), align=1)
+        for lane, array in enumerate(apart):
+            f.store(kind, f.value(f"extractelement {wide} {vector}, i64 {lane}"), array, i)
+
+
+def _weave(f: Function, record: str, kind: str, lanes: int, taking: str, buffer: str) -> None:
+    """Copy the arrays of lanes that take part to a woven one."""
+    wide, bits, (woven, *apart) = f"<{lanes} x {kind}>", f"<{lanes} x i1>", _pointers(f, record, lanes)
+    count = f.load("i64", record, 1)
+    with f.loop(tiled := _tiled(f, kind, count, lanes), step=lanes) as i:
+        places = [f.at(wide, buffer, k) for k in range(lanes)]
+        IntoLanes(Type("double", lanes)).tile(f, [f.at("double", x, i) for x in apart], places)
+        for k, made in enumerate(places):
+            address = f.at(wide, woven, f.add(i, k))
+            f.store(wide, f.select(taking, f.load(wide, made), f.load(wide, address), wide, bits), address)
+    with f.loop(count, tiled) as i:
+        address, vector = f.at(wide, woven, i), "poison"
+        for lane, array in enumerate(apart):
+            vector = f.value(f"insertelement {wide} {vector}, {kind} {f.load(kind, array, i)}, i64 {lane}")
+        old = f.load(wide, address, align=1)
+        f.store(wide, f.select(taking, vector, old, wide, bits), address, align=1)
+
+
+def _tiled(f: Function, kind: str, count: str, lanes: int) -> str | int:
+    """How many elements are moved by tiles."""
+    return f.binary("and", "i64", count, -lanes) if kind == "i64" else "0"

@@ -1,0 +1,109 @@
+"""Where variables of a plan live: for writers that let lanes of vectors take different ways."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .kernel_types import Type
+from .plan import Assign, Break, Continue, For, FunctionPlan, If, Read, Return, Rounds, While
+
+Path = tuple[int, ...]  # blocks from the body of the function inwards, by `id`
+
+
+class Homes(NamedTuple):
+    """Variables of a function, by number.
+
+    The home of a variable is the innermost block that has all that is done with it: nobody else sees what lanes leave in it. It
+    is no block of a loop where a round may read what an earlier one wrote. A variable that is set once, in its home and before
+    anything else, is *final*.
+    """
+
+    block: dict[int, int]  # the home of each, by `id`
+    type: dict[int, Type]
+    final: set[int]
+
+
+def homes_of(plan: FunctionPlan) -> Homes:
+    """Return the homes of a function's variables."""
+    uses: dict[int, list[tuple[Path, bool]]] = {}  # paths, and whether the variable is set there
+    types: dict[int, Type] = {}
+    loops: set[int] = set()
+    counters: set[int] = set()
+
+    def use(variable: Any, path: Path, sets: bool) -> None:
+        uses.setdefault(variable.number, []).append((path, sets))
+        types[variable.number] = variable.type
+
+    def read(x: Any, path: Path) -> None:
+        if isinstance(x, Read):
+            use(x.variable, path, False)
+        elif isinstance(x, tuple) and not isinstance(x, FunctionPlan):
+            for y in x:
+                read(y, path)
+
+    def walk(statements: list[Any], path: Path) -> None:
+        path = (*path, id(statements))
+        for s in statements:
+            if isinstance(s, Assign):
+                read(s.value, path)
+                use(s.variable, path, True)
+            elif isinstance(s, If):
+                read(s.test, path)
+                walk(s.then, path)
+                walk(s.otherwise, path)
+            elif isinstance(s, For):
+                read((s.begin, s.end), path)
+                loops.add(id(s.body))
+                counters.add(s.counter.number)
+                use(s.counter, (*path, id(s.body)), True)
+                walk(s.body, path)
+            elif isinstance(s, While):
+                loops.update((id(s.head), id(s.body)))
+                walk(s.head, path)
+                read(s.test, path)
+                walk(s.body, path)
+            elif isinstance(s, Rounds):
+                for statements_of_round in s.rounds:
+                    walk(statements_of_round, path)
+            else:
+                read(s, path)
+
+    for v in plan.parameters:
+        use(v, (id(plan.body),), True)
+    walk(plan.body, ())
+    homes = {number: _home(found, loops) for number, found in uses.items()}
+    final = {number for number, found in uses.items() if found[0] == (homes[number], True) and sum(s for _, s in found) == 1}
+    return Homes({number: path[-1] for number, path in homes.items()}, types, final - counters)
+
+
+def _home(uses: list[tuple[Path, bool]], loops: set[int]) -> Path:
+    common = uses[0][0]
+    for path, _ in uses[1:]:
+        n = 0
+        while n < min(len(common), len(path)) and common[n] == path[n]:
+            n += 1
+        common = common[:n]
+    first, sets = uses[0]
+    while len(common) > 1 and common[-1] in loops and not (sets and first == common):
+        common = common[:-1]
+    return common
+
+
+def may_end(x: Any) -> bool:
+    """Whether a statement, or any of a list, may let lanes leave the block that it is in."""
+    if isinstance(x, list):
+        return any(map(may_end, x))
+    if isinstance(x, If):
+        return may_end(x.then) or may_end(x.otherwise)
+    return isinstance(x, (Return, Break, Continue)) or returns(x)
+
+
+def returns(x: Any) -> bool:
+    """Whether statements may end the function."""
+    if isinstance(x, list):
+        return any(map(returns, x))
+    if isinstance(x, If):
+        return returns(x.then) or returns(x.otherwise)
+    if isinstance(x, (For, While)):
+        return returns(x.body)
+    return isinstance(x, Return) or (isinstance(x, Rounds) and any(map(returns, x.rounds)))

@@ -1,0 +1,102 @@
+"""Robots of a fleet in the lanes of vectors: the same steps, with the same bits, several robots at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from ..engine.backends.llvm.jit import host
+from ..engine.cache_folder import log
+from ..engine.loops.kernels import Layout
+from ..engine.threads import processors, share_out
+from .contact_stage import ContactStage
+from .fleet_loop import RUN_VECTORS
+from .robot_tables import StagesTable
+from .stage_records import FleetArrays, RobotStages
+from .step_model import StepModel
+from .woven_stages import lone_stages, may_be_woven, woven_stages, woven_table
+
+LEAST_LANES = 4  # of vectors: with two, what is gained is lost again by what each robot does alone
+STEPS = 16  # in a call, after which robots are put into vectors anew, by what touches them
+PATIENCE = 1.0  # [s] of steps of one fleet, after which vectors are worth the time to compile for them
+Kind = tuple[int, bool, list[bool]]  # room for contacts, whether there are forces on bodies, and which numbers differ
+WAITING, COMPILING, READY, NEVER = range(4)
+
+
+class FleetVectors:
+    """What a fleet needs to take steps in vectors. They are compiled beside the fleet's first steps, which need no vectors.
+
+    `make` returns stages of one robot, as `robot_tables.new_stages` does. `run` is the loop over robots, and `kind` tells what
+    tables of stages depend on.
+    """
+
+    def __init__(self, model: StepModel, contacts: ContactStage, make: Callable[[], RobotStages]) -> None:
+        self.model, self.contacts, self.make = model, contacts, make
+        self.run: Any = None
+        self.kind: Kind = 0, False, []
+        self.lanes = host().lanes("double")
+        self.state = WAITING if self.lanes >= LEAST_LANES else NEVER
+        self.spent = 0.0  # [s] of steps without vectors
+        self.tables: deque[tuple[Kind, StagesTable]] = deque()
+
+    def ready(self, robots: int) -> bool:
+        """Whether so many robots may take steps in vectors now."""
+        return self.state == READY and robots >= 2 * self.lanes
+
+    def spend(self, seconds: float, robots: int, layout: Layout) -> None:
+        """Take note of the time of steps without vectors, and begin to compile where there are many of them."""
+        if self.state != WAITING or robots < 2 * self.lanes or not hasattr(self.run, "code"):
+            return
+        self.spent += seconds
+        if self.spent >= PATIENCE:
+            self.state = COMPILING
+            threading.Thread(target=self._prepare, args=(layout,), name="featherweight vectors", daemon=True).start()
+
+    def prepare(self, layout: Layout) -> bool:
+        """Compile for vectors, with fleets of a layout; whether that can be."""
+        stages = self.make()
+        if not may_be_woven(self.model, self.contacts, stages, self.kind[1]):
+            self.state = NEVER
+            return False
+        woven = Layout(RobotStages, woven_stages(stages, self.lanes))
+        self._compiled = RUN_VECTORS[self.lanes].for_layouts(woven, layout)
+        self.tables.append(self._table())
+        self.state = READY
+        return True
+
+    def _prepare(self, layout: Layout) -> None:
+        try:
+            self.prepare(layout)
+        except Exception as error:  # steps without vectors go on
+            self.state = NEVER
+            log.warning("featherweight: no vectors of robots %r: %s", self.model.robot.name, error)
+
+    def _table(self) -> tuple[Kind, StagesTable]:
+        """Return the stages for one thread, and their kind."""
+        kind, external = self.kind, self.kind[1]
+        with suppress(IndexError):
+            while (found := self.tables.pop())[0] != kind:
+                pass
+            return found
+        alone = [lone_stages(self.model, self.contacts, self.make(), external) for _ in range(self.lanes)]
+        varied = any(kind[2])
+        return kind, woven_table(self.model, self.contacts, alone, self.run, external, varied)
+
+    def take_steps(self, arrays: FleetArrays, many: int, threads: int | None) -> int:
+        """Take the steps of the active robots of a fleet, which is at an address; how many take all of them."""
+        active, done = np.flatnonzero(arrays.states.active), list[int]()
+        robots = len(active)
+        arrays.states.order[:robots] = active[np.argsort(arrays.contacts.counts[active], kind="stable")]
+
+        def piece(i: int, j: int) -> None:
+            kind, one = self._table()
+            done.append(self._compiled(one.address, many, i * self.lanes, min(j * self.lanes, robots)))
+            self.tables.append((kind, one))
+
+        share_out(piece, -(-robots // self.lanes), threads or processors())
+        return sum(done)

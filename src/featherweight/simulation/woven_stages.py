@@ -1,0 +1,153 @@
+"""The stages of several robots at once, one in each lane of vectors: arrays that robots share, and arrays that are woven."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..engine.loops.kernels import MachineCall, Woven, call_apart, nothing, then_unwoven, woven_call
+from .contact_stage import ContactStage
+from .fleet_loop import IMPULSES
+from .robot_tables import StagesTable, calls_of_robot, stages_table
+from .stage_records import CallsOfRobot, RobotStages
+from .step_model import StepModel
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SHARED = (
+    "numbers", "calls", "adhesion", "touching.scene", "touching.pair_of", "touching.bodies", "touching.dofs",
+    "touching.workspace", "touching.patches", "joints.driving.joint", "joints.efforts", "joints.compensating", "joints.curved",
+    "joints.laws",
+    *(
+        f"touching.model.{x}"
+        for x in (
+            "width", "restitution", "branch", "joint_branch", "yielding", "yielding_rows", "turning", "surfaces", "tangents",
+            "adhesion", "rows.joint", "rows.dof", "rows.at", "rows.bound", "rows.sign", "rows.friction", "rows.first",
+            "rows.holds",
+        )
+    ),
+    *(
+        f"touching.inertia.{x}.{y}"
+        for x in ("of_bodies", "with_rows", "of_sets", "by_inverse")
+        for y in ("begin", "work", "factors.E", "factors.branches")
+    ),
+    *(
+        f"joints.springs.{x}"
+        for x in ("rest", "slack", "ahead", "at", "quaternion", "axis", "turning", "bent", "rest_turn", "bent_joint")
+    ),
+    *(f"joints.drives.{x}" for x in ("row", "at", "bounded", "bounds")),
+    *(f"drag.{x}" for x in ("body", "size", "center", "axes", "rounded", "drag", "lift", "turning", "added", "wind")),
+    *(f"lengths.{x}" for x in ("at", "row", "own", "offset", "terms", "term_at", "term_row", "powers", "nodes", "node")),
+)  # fmt: skip
+"""Records and arrays that no step writes, and those for impulses, which each robot has by itself."""
+
+READ = (
+    "state.q", "touching.contacts", "touching.counts", "touching.kinematics", "touching.impulses.last_force",
+    "touching.impulses.last_row",
+)  # fmt: skip
+IMPULSES_FOUND = "force", "wrench", "joint", "push", "joint_push", "impact", "joint_impact", "next_row"
+WRITTEN = "touching.contacts", "touching.counts", "touching.report", *(f"touching.impulses.{x}" for x in IMPULSES_FOUND)
+"""Records that one robot's impulses follow from, and those that tell of them."""
+
+OF_DRIVES = "state", "point", "step", "joints", "inertias", "touching.kinematics", "touching.forces", "loops", "lengths", "drag"
+"""Further records, read and written, where drives may come to their limits by impulses, or lengths have rows."""
+
+OF_VARIED = "touching.model.friction", "touching.model.rows.lower", "touching.model.rows.upper"
+OF_MANY_RESULTS = "body_delassus", "delassus_with_rows", "jacobian"
+"""Calls that each robot makes by itself: with so many results, vectors gain nothing."""
+BEFORE = ("inverse_matrix",)
+"""Calls of all lanes before the impulses of each robot are found."""
+
+
+class _Weaver:
+    """Weaves arrays of one robot for some lanes; those that share memory share it afterwards."""
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.roots: dict[int, tuple[Array, Array]] = {}  # by id: arrays that own memory, and what they became
+
+    def record(self, content: Any, path: str) -> Any:
+        """Return a record with its arrays woven, but for those that are shared."""
+        if path in SHARED:
+            return content
+        if isinstance(content, np.ndarray):
+            return self.array(content)
+        if isinstance(content, tuple):
+            fields = content._fields  # type: ignore[attr-defined]
+            return type(content)(
+                *(self.record(x, f"{path}.{name}".lstrip(".")) for name, x in zip(fields, content, strict=True))
+            )
+        return content
+
+    def array(self, x: Array) -> Woven:
+        root = x
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        if id(root) not in self.roots:
+            self.roots[id(root)] = root, Woven.of(root.reshape(-1), self.lanes).array
+        woven = self.roots[id(root)][1]
+        begin = (x.ctypes.data - root.ctypes.data) // max(x.itemsize, 1) if x.size else 0
+        return Woven(woven[begin : begin + x.size].reshape(*x.shape, self.lanes))
+
+
+def woven_stages(content: RobotStages, lanes: int) -> RobotStages:
+    """Return the stages of so many robots, each as the given one."""
+    return _Weaver(lanes).record(content, "")  # type: ignore[no-any-return]
+
+
+def woven_table(
+    model: StepModel, contacts: ContactStage, alone: Sequence[StagesTable], run: Any, external: bool, varied: bool
+) -> StagesTable:
+    """Return the stages of robots in vectors, with the functions of the robot for all lanes.
+
+    Each lane has a table of its own for impulses, which `run`, the loop over robots, finds.
+    """
+    lanes, contents = len(alone), [x.content for x in alone]
+    stages = woven_stages(contents[0], lanes)
+    functions = calls_of_robot(model, contacts, stages, external)
+    functions |= {name: (None, *functions[name][1:]) for name in OF_MANY_RESULTS}
+    calls = {name: woven_call(function, lanes, *arrays) for name, (function, *arrays) in functions.items()}
+    calls["delassus_of_touching"] = MachineCall(0, np.zeros(1, np.int64)), []
+    further = OF_DRIVES if model.driven or model.forces.mapped else ()
+    reads, writes = (list(_moves(stages, contents, "", names + further)) for names in (READ + OF_VARIED * varied, WRITTEN))
+    own = [calls_of_robot(model, contacts, x, external) for x in contents]
+    calls |= {name: (getattr(contents[0].calls, name), []) for name in OF_MANY_RESULTS}
+    for name in BEFORE:
+        if functions[name][0] is not None:
+            made = functions[name][-1], [x[name][-1] for x in own]
+            calls[name] = then_unwoven(*calls[name], made)
+    tables = [x.address for x in alone]
+    calls["impulses_alone"] = call_apart(run, (0, 0, 1, IMPULSES), tables, reads, writes)
+    woven = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
+    return StagesTable(stages._replace(calls=woven), {"alone": alone, **calls}, [])
+
+
+def _moves(woven: Any, apart: list[Any], path: str, names: tuple[str, ...]) -> Iterator[tuple[Woven, list[Array]]]:
+    """Return arrays of some records of woven stages, with those of each robot by itself."""
+    if isinstance(woven, Woven) and any(f"{path}.".startswith(f"{name}.") for name in names):
+        yield woven, apart
+    elif isinstance(woven, tuple):
+        for k, name in enumerate(woven._fields):  # type: ignore[attr-defined]
+            yield from _moves(woven[k], [x[k] for x in apart], f"{path}.{name}".lstrip("."), names)
+
+
+def lone_stages(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> StagesTable:
+    """Return the stages of one lane, whose Delassus matrix is there when they are called."""
+    table = stages_table(model, contacts, stages, external)
+    calls = table.content.calls
+    there = {
+        name: getattr(calls, name)._replace(address=nothing().address("nothing"))
+        for name in BEFORE
+        if getattr(calls, name).address
+    }
+    return StagesTable(table.content._replace(calls=calls._replace(**there)), table.kept, table.errors)
+
+
+def may_be_woven(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> bool:
+    """Whether all functions of the robot are straight machine code, which vectors of robots execute."""
+    if contacts.inertia.by_sets and contacts.inertia.contacts:
+        return False
+    functions = calls_of_robot(model, contacts, stages, external)
+    return all(call[0] is None or call[0].execution == "traced" for call in functions.values())

@@ -1,0 +1,144 @@
+"""Robots of a fleet in the lanes of vectors: each takes the steps that it takes without vectors, to the last bit."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+import featherweight as fw
+from featherweight.engine.backends.llvm.jit import host
+from featherweight.identification import random_parameters
+from featherweight.simulation import fleet_vectors
+from featherweight.simulation.fleet_vectors import NEVER, READY
+from simulation.scenes import corners, free_bodies, pendulum, solid_box
+
+pytestmark = [
+    pytest.mark.skipif(host().lanes("double") < fleet_vectors.LEAST_LANES, reason="vectors of this processor are short"),
+    pytest.mark.filterwarnings("ignore:.*its own configuration is beyond joint limits"),
+]
+ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
+ROBOTS = 19  # some vectors, and three robots
+SIDES = (0.4, 0.3, 0.2)
+
+
+def with_state(sim: fw.Simulation, state: int) -> fw.Simulation:
+    """Let a simulation take steps in vectors from the first one on, or never."""
+    fleet = sim._fleet
+    fleet._begin()
+    if state == READY:
+        assert fleet.vectors.prepare(fleet._many.layout)
+    fleet.vectors.state = state
+    return sim
+
+
+def require_equal(make: Any, steps: int, **inputs: Any) -> fw.Simulation:
+    """Compare fleets that `make` makes, with vectors and without."""
+    alone, together = with_state(make(), NEVER), with_state(make(), READY)
+    for sim in (alone, together):
+        sim.run(steps * sim.step_size, every=steps, **inputs)
+    np.testing.assert_array_equal(together.q, alone.q)
+    np.testing.assert_array_equal(together.v, alone.v)
+    ours, theirs = together.contacts_of_many(slice(None)), alone.contacts_of_many(slice(None))
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(together.failed, alone.failed)
+    return together
+
+
+def boxes(**options: Any) -> fw.Simulation:
+    """Boxes above the ground, turned, from various heights."""
+    robot = free_bodies(solid_box(2.0, SIDES))
+    q = robot.random_configuration(np.random.default_rng(0), size=ROBOTS)
+    q[:, :3] = 0.0
+    q[:, 2] = 0.4 + 0.05 * np.arange(ROBOTS)
+    return fw.Simulation(robot, 1e-3, q=q, spheres=corners("body0", SIDES), ground=fw.Plane(), **options)
+
+
+@pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
+def test_boxes_that_fall(integrator: str) -> None:
+    sim = require_equal(lambda: boxes(integrator=integrator), 400)
+    counts = np.bincount(sim.contacts_of_many(slice(None)).robot, minlength=ROBOTS)
+    assert len({*counts}) > 2, "all robots have as many contacts"
+
+
+@pytest.mark.parametrize("name", ["hopper", "half_cheetah"])
+@pytest.mark.parametrize("contact", ["rigid", "as in the file"])
+def test_robots_of_gymnasium(name: str, contact: str) -> None:
+    robot = fw.load(ASSETS / f"{name}.xml")
+    rng = np.random.default_rng(1)
+    start = robot.integrate(np.tile(fw.Simulation(robot, 0.004).q, (ROBOTS, 1)), 0.05 * rng.normal(size=(ROBOTS, robot.nv)))
+    controls = rng.uniform(-1.0, 1.0, (ROBOTS, 40, len(robot.controls)))
+
+    def make() -> fw.Simulation:
+        return fw.Simulation(robot, 0.004, q=start, shapes=True, contact=contact)
+
+    alone, together = with_state(make(), NEVER), with_state(make(), READY)
+    ours, theirs = (x.rollout(start, np.zeros((ROBOTS, robot.nv)), control=controls) for x in (together, alone))
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_robots_that_differ() -> None:
+    """Friction and inertias of each robot, and forces on its body, go into the vectors."""
+    rng = np.random.default_rng(2)
+    push = rng.normal(size=(ROBOTS, 1, 6))
+    parameters = random_parameters(boxes().robot, ROBOTS, mass=(0.5, 2.0), rng=0)
+
+    def make() -> fw.Simulation:
+        sim = boxes()
+        sim.vary(friction=np.linspace(0.1, 1.0, ROBOTS), parameters=parameters)
+        return sim
+
+    alone, together = with_state(make(), NEVER), with_state(make(), READY)
+    for _ in range(300):
+        for sim in (alone, together):
+            sim.step(external_forces=push[:, 0][:, None])
+    np.testing.assert_array_equal(together.q, alone.q)
+    assert len(alone.contacts_of_many(slice(None)).robot) >= 6
+
+
+def test_limits_friction_and_drives() -> None:
+    robot = pendulum(lower=-0.5, upper=0.4, friction=0.05)
+    drive = fw.Actuator("drive", "pivot", gain=80.0, bias=(0.0, -80.0, -2.0), force=(-3.0, 3.0))
+    q = np.linspace(-0.4, 0.3, ROBOTS)[:, None]
+
+    def make() -> fw.Simulation:
+        return fw.Simulation(robot, 2e-3, q=q, v=np.linspace(3.0, -3.0, ROBOTS)[:, None], actuators=[drive])
+
+    require_equal(make, 200, control=np.linspace(-1.0, 1.0, ROBOTS)[:, None])
+
+
+@pytest.mark.parametrize("on_failure", ["stop", "reset"])
+def test_robots_that_fail(on_failure: str) -> None:
+    """Some fail within a vector, and the others go on."""
+    speeds = np.where(np.arange(ROBOTS) % 5 == 2, 1e6, 0.0)
+
+    def make() -> fw.Simulation:
+        sim = boxes(on_failure=on_failure)
+        v = np.zeros((ROBOTS, 6))
+        v[:, 0] = speeds
+        sim.reset(sim.q, v)
+        return sim
+
+    sim = require_equal(make, 60)
+    assert sim.failed.any() and not sim.failed.all()
+
+
+def test_vectors_are_compiled_beside_long_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_vectors, "PATIENCE", 0.0)
+    sim, alone = boxes(), with_state(boxes(), NEVER)
+    sim.step()
+    alone.step()
+    for thread in threading.enumerate():
+        if thread.name == "featherweight vectors":
+            thread.join()
+    assert sim._fleet.vectors.state == READY
+    for _ in range(300):
+        sim.step()
+        alone.step()
+    np.testing.assert_array_equal(sim.q, alone.q)
