@@ -15,7 +15,9 @@ from .. import straight_steps as steps
 from ..straight_plan import PlanOptions, PlanPart, StraightPlan, plan_trace
 from ..straight_steps import Operand
 from .ir import Function, Type, Vector, pointer_type
+from .jit import host
 from .trig import sincos_name
+from .x86_assembly import assembled, write_assembly
 
 FEW_ZEROS = 32  # outputs that are written one by one
 PART = 1400  # nodes a function; its code should fit the first-level instruction cache
@@ -48,9 +50,10 @@ class KernelStyle:
     spaces: Mapping[str, int] = field(default_factory=dict)  # address spaces of arrays
     space: int = 0  # of the others
     rooms_in_workspace: bool = False  # behind its slots, and not on the stack
+    assembly: bool = False  # whether parts are written in this processor's assembly, if that is known
 
 
-HOST = KernelStyle()
+HOST = KernelStyle(assembly=True)
 
 
 def emit_kernel(
@@ -94,6 +97,7 @@ class _KernelWriter:
         self.scalar, self.vector = type, Type(type.precision, type.lanes * plan.lanes)
         self.types = (self.scalar, self.vector)  # of steps that are not wide, and of those that are
         self.kinds = [(type.ir, type.bytes) for type in self.types]
+        self.assembly = style.assembly and host().assembly and self.vector.bytes == host().vector_bytes
         self.sincos_lanes: set[int] = set()
         self.spaces = {array: style.spaces.get(array, style.space) for array in plan.arrays}
         self.arguments = [
@@ -122,6 +126,10 @@ class _KernelWriter:
         self.pointers = {array: f"%{array}" for array in self.spaces}
         self.names: dict[int, str] = {}  # of values
         self.pairs: dict[Operand, str] = {}  # sines and cosines of values
+        assembly = assembled(part.steps, list(self.spaces), self.types) if self.assembly and part.numbered else None
+        if assembly:
+            write_assembly(self.f, list(self.spaces), assembly)
+            return self.f
         table = self.table
         for step in part.steps:
             table[type(step)](step)
