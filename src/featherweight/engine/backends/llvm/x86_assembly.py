@@ -40,12 +40,10 @@ class OutOfRegisters(Exception):
     """A part holds more values than there are registers."""
 
 
-class _Place(NamedTuple):
-    """An operand: its text, its register if it is in one, and whether nobody reads that register after this."""
+Place = tuple[str, int, bool]
+"""An operand: its text, its register or `IN_MEMORY`, and whether this is the last time that the register is read."""
 
-    text: str
-    register: int | None = None
-    last: bool = False
+IN_MEMORY = -1
 
 
 class _Memory(NamedTuple):
@@ -100,7 +98,8 @@ class _AssemblyWriter:
         scalar, vector = types
         self.wide = max(t.bytes for t in types) == 64
         self.registers = 32 if self.wide else 16
-        self.names = [f"%{'xmm' if t.lanes == 1 else 'zmm' if t.bytes == 64 else 'ymm'}" for t in types]
+        kinds = ["xmm" if t.lanes == 1 else "zmm" if self.wide else "ymm" for t in types]
+        self.names = [[f"%{kind}{k}" for k in range(self.registers)] for kind in kinds]
         self.item = "d" if scalar.precision == "double" else "s"
         self.suffixes = [("s" if t.lanes == 1 else "p") + self.item for t in types]
         self.move = [f"vmov{'' if t.lanes == 1 else 'u'}{suffix}" for t, suffix in zip(types, self.suffixes, strict=True)]
@@ -108,7 +107,9 @@ class _AssemblyWriter:
         self.free = list(range(self.registers))
         self.places: dict[int, int | _Memory | _Negative] = {}  # of values: registers, or what else
         self.left: dict[int, int] = {}  # times that a value will be read
-        self.rooms, self.room_bytes = self._laid_out(part)
+        last = len(arrays) - 1
+        self.at = {array: (-BIAS * (k == last), f"(${k})") for k, array in enumerate(arrays)}  # where arrays and rooms begin
+        self.room_bytes = self._lay_out_rooms(part)
         self.constants, self.offsets = bytearray(), dict[bytes, int]()
         self.lines: list[str] = []
 
@@ -119,21 +120,18 @@ class _AssemblyWriter:
 
     # memory
 
-    def _laid_out(self, part: Sequence[Step]) -> tuple[dict[str, int], int]:
-        """Where rooms lie, those first that are used most, and the bytes of all."""
+    def _lay_out_rooms(self, part: Sequence[Step]) -> int:
+        """Find places for rooms, those first that are used most; return the bytes of all."""
         size = max((self.types[s.wide].bytes for s in part if type(s) is steps.RoomStep), default=0)
         rooms = [s.room for s in part if type(s) is steps.RoomStep]
         used = Counter(s.array for s in part if type(s) in (steps.LoadStep, steps.StoreStep))
         rooms.sort(key=lambda room: -used[room])
-        return {room: k * size for k, room in enumerate(rooms)}, len(rooms) * size
+        self.at |= {room: (k * size - BIAS, f"(${len(self.arrays)})") for k, room in enumerate(rooms)}
+        return len(rooms) * size
 
     def _address(self, array: str, element: int, wide: bool) -> str:
-        at = self.rooms.get(array)
-        if at is not None:
-            return f"{at - BIAS}(${len(self.arrays)})"
-        last = len(self.arrays) - 1
-        at = element * self.types[wide].bytes
-        return f"{at - BIAS}(${last})" if array == self.arrays[last] else f"{at}(${self.arrays.index(array)})"
+        begin, base = self.at[array]
+        return f"{begin + element * self.types[wide].bytes}{base}"
 
     def _constant(self, values: Sequence[float], kind: str = "") -> str:
         """The address of numbers of the item's type, or of another of `struct`."""
@@ -147,55 +145,55 @@ class _AssemblyWriter:
 
     # operands
 
-    def _new(self, wide: bool) -> _Place:
+    def _new(self, wide: bool) -> Place:
         """A register that is free."""
         if not self.free:
             raise OutOfRegisters
         register = heappop(self.free)
-        return _Place(f"{self.names[wide]}{register}", register, True)
+        return self.names[wide][register], register, True
 
-    def _let_go(self, *operands: _Place) -> None:
+    def _let_go(self, *operands: Place) -> None:
         """Registers that are read no more are free."""
-        for register in {x.register for x in operands if x.last}:
-            heappush(self.free, register)  # type: ignore[arg-type]  # only registers are read for the last time
+        for _, register, last in operands:
+            if last:
+                heappush(self.free, register)
 
-    def _define(self, value: int, place: _Place, reads: int) -> None:
+    def _define(self, value: int, register: int, reads: int) -> None:
         """The value is in a register, and read so many times."""
-        assert place.register is not None
-        self.places[value], self.left[value] = place.register, reads
+        self.places[value], self.left[value] = register, reads
         if not reads:
-            heappush(self.free, place.register)
+            heappush(self.free, register)
 
-    def _read(self, x: Operand, wide: bool) -> _Place:
+    def _read(self, x: Operand, wide: bool) -> Place:
         """An operand that an instruction reads."""
         if not isinstance(x, int):
-            return _Place(self._constant(x if isinstance(x, tuple) else (x,) * self.types[wide].lanes))
+            return self._constant(x if isinstance(x, tuple) else (x,) * self.types[wide].lanes), IN_MEMORY, False
         place = self.places[x]
         if isinstance(place, _Negative):
             return self._negated(place.of, wide)
-        self.left[x] -= 1
         if isinstance(place, _Memory):
-            return _Place(place.text)
-        return _Place(f"{self.names[wide]}{place}", place, self.left[x] == 0)
+            return place.text, IN_MEMORY, False
+        self.left[x] -= 1
+        return self.names[wide][place], place, self.left[x] == 0
 
-    def _loaded(self, x: _Place, wide: bool) -> _Place:
+    def _loaded(self, x: Place, wide: bool) -> Place:
         """An operand in a register."""
-        if x.register is not None:
+        if x[1] != IN_MEMORY:
             return x
         loaded = self._new(wide)
-        self.lines.append(f"{self.move[wide]} {x.text}, {loaded.text}")
+        self.lines.append(f"{self.move[wide]} {x[0]}, {loaded[0]}")
         return loaded
 
-    def _negated(self, x: Operand, wide: bool) -> _Place:
+    def _negated(self, x: Operand, wide: bool) -> Place:
         """The negative of an operand, in a register."""
         source = self._loaded(self._read(x, wide), wide)
         signs = self._constant((-0.0,) * max(self.types[wide].lanes, 16 // self.types[wide].item_bytes))
         self._let_go(source)
         result = self._new(wide)
-        self.lines.append(f"vxorp{self.item} {signs}, {source.text}, {result.text}")
+        self.lines.append(f"vxorp{self.item} {signs}, {source[0]}, {result[0]}")
         return result
 
-    def _factor(self, x: Operand, wide: bool) -> tuple[_Place, bool]:
+    def _factor(self, x: Operand, wide: bool) -> tuple[Place, bool]:
         """An operand of a fused product, and whether it is the negative of that which is meant."""
         if isinstance(x, int):
             place = self.places[x]
@@ -208,13 +206,13 @@ class _AssemblyWriter:
     def _load(self, s: steps.LoadStep, reads: int) -> None:
         address = self._address(s.array, s.element, s.wide)
         if reads == 1:
-            self.places[s.value], self.left[s.value] = _Memory(address), 1
+            self.places[s.value] = _Memory(address)
         else:
-            self._define(s.value, self._loaded(_Place(address), s.wide), reads)
+            self._define(s.value, self._loaded((address, IN_MEMORY, False), s.wide)[1], reads)
 
     def _store(self, s: steps.StoreStep, _: int) -> None:
         source = self._loaded(self._read(s.operand, s.wide), s.wide)
-        self.lines.append(f"{self.move[s.wide]} {source.text}, {self._address(s.array, s.element, s.wide)}")
+        self.lines.append(f"{self.move[s.wide]} {source[0]}, {self._address(s.array, s.element, s.wide)}")
         self._let_go(source)
 
     def _room(self, _s: steps.RoomStep, _: int) -> None:
@@ -223,54 +221,54 @@ class _AssemblyWriter:
     def _operation(self, s: steps.OperationStep, reads: int) -> None:
         wide, suffix = s.wide, self.suffixes[s.wide]
         operands = [self._read(x, wide) for x in s.operands]
-        if s.op in (ADD, MUL) and operands[0].register is None:
+        if s.op in (ADD, MUL) and operands[0][1] == IN_MEMORY:
             operands.reverse()
-        first = self._loaded(operands[0], wide)
+        first = operands[0] = self._loaded(operands[0], wide)
+        text = first[0]
         if len(operands) == 2:
-            text = f"{operands[1].text}, {first.text}"
-        else:
-            text = f"{first.text}, {first.text}" if self.types[wide].lanes == 1 else first.text
-        self._let_go(first, *operands[1:])
+            text = f"{operands[1][0]}, {text}"
+        elif self.types[wide].lanes == 1:
+            text = f"{text}, {text}"
+        self._let_go(*operands)
         result = self._new(wide)
-        self.lines.append(f"{INSTRUCTIONS[s.op]}{suffix} {text}, {result.text}")
-        self._define(s.value, result, reads)
+        self.lines.append(f"{INSTRUCTIONS[s.op]}{suffix} {text}, {result[0]}")
+        self._define(s.value, result[1], reads)
 
     def _fma(self, s: steps.FmaStep, reads: int) -> None:
         """a b + c by the form that overwrites an operand that is read no more: the addend (231), or a factor (213, 132)."""
         wide = s.wide
-        (a, minus_a), (b, minus_b), (c, minus_c) = (self._factor(x, wide) for x in (s.a, s.b, s.c))
-        done = {x.register for x in (a, b, c) if x.last}  # an operand may be there twice
-        a, b, c = (x._replace(last=x.register in done) for x in (a, b, c))
-        if not (a.last or b.last or c.last):
-            if c.register is None:
+        a, minus_a = self._factor(s.a, wide)
+        b, minus_b = self._factor(s.b, wide)
+        c, minus_c = self._factor(s.c, wide)
+        if a[1] == IN_MEMORY:
+            a, b = b, a
+        if not (a[2] or b[2] or c[2]):
+            if c[1] == IN_MEMORY:
                 c = self._loaded(c, wide)
-            elif a.register is None:
-                a = self._loaded(a, wide)
-            elif b.register is None:
+            elif b[1] == IN_MEMORY:
                 b = self._loaded(b, wide)
             else:
-                c, addend = self._new(wide), c
-                self.lines.append(f"vmovap{self.item} {addend.text}, {c.text}")
-        if a.register is None:
-            a, b = b, a
-        if c.last:
-            x = self._loaded(a, wide)
-            form, target, operands = "231", c, (b, x)
+                addend, c = c, self._new(wide)
+                self.lines.append(f"vmovap{self.item} {addend[0]}, {c[0]}")
+        if c[2]:
+            a = self._loaded(a, wide)
+            self._let_go(a, b)
+            form, first, second, target = "231", b, a, c
         else:
-            target, x = (a, b) if a.last else (b, a)
-            if x.register is None and c.register is None:
-                x = self._loaded(x, wide)
-            form, operands = ("132", (x, c)) if x.register is None else ("213", (c, x))
-        name = f"{FUSED[minus_a != minus_b, minus_c]}{form}{self.suffixes[wide]}"
-        self.lines.append(f"{name} {operands[0].text}, {operands[1].text}, {target.text}")
-        self._let_go(*(y._replace(last=y.last and y.register != target.register) for y in (a, b, c, x)))
-        self._define(s.value, target, reads)
+            target, other = (a, b) if a[2] else (b, a)
+            if other[1] == c[1] == IN_MEMORY:
+                other = self._loaded(other, wide)
+            self._let_go(other)
+            form, first, second = ("132", other, c) if other[1] == IN_MEMORY else ("213", c, other)
+        name = FUSED[minus_a != minus_b, minus_c]
+        self.lines.append(f"{name}{form}{self.suffixes[wide]} {first[0]}, {second[0]}, {target[0]}")
+        self._define(s.value, target[1], reads)
 
     def _negate(self, s: steps.NegateStep, reads: int) -> None:
         if reads == 1:  # a fused product may do it
             self.places[s.value] = _Negative(s.operand)
         else:
-            self._define(s.value, self._negated(s.operand, s.wide), reads)
+            self._define(s.value, self._negated(s.operand, s.wide)[1], reads)
 
     # lanes
 
@@ -278,50 +276,53 @@ class _AssemblyWriter:
         scalar = self._read(s.scalar, False)
         self._let_go(scalar)
         result = self._new(True)
-        self.lines.append(f"vbroadcasts{self.item} {scalar.text}, {result.text}")
-        self._define(s.value, result, reads)
+        self.lines.append(f"vbroadcasts{self.item} {scalar[0]}, {result[0]}")
+        self._define(s.value, result[1], reads)
 
     def _insert(self, s: steps.InsertStep, reads: int) -> None:
-        scalar = self._read(s.scalar, False)
-        old = self._loaded(self._read((0.0,) * self.types[True].lanes if s.vector is None else s.vector, True), True)
+        item, scalar = self.item, self._read(s.scalar, False)
+        vector = (0.0,) * self.types[True].lanes if s.vector is None else s.vector
+        old = self._loaded(self._read(vector, True), True)
         result = self._new(True)
         if self.wide:
-            self.lines.append(f"vmovap{self.item} {old.text}, {result.text}")
+            self.lines.append(f"vmovap{item} {old[0]}, {result[0]}")
             self._mask(1 << s.lane)
-            self.lines.append(f"vbroadcasts{self.item} {scalar.text}, {result.text} {{%k1}}")
+            self.lines.append(f"vbroadcasts{item} {scalar[0]}, {result[0]} {{%k1}}")
         else:
-            self.lines.append(f"vbroadcasts{self.item} {scalar.text}, {result.text}")
-            self.lines.append(f"vblendp{self.item} $${1 << s.lane}, {result.text}, {old.text}, {result.text}")
+            self.lines.append(f"vbroadcasts{item} {scalar[0]}, {result[0]}")
+            self.lines.append(f"vblendp{item} $${1 << s.lane}, {result[0]}, {old[0]}, {result[0]}")
         self._let_go(scalar, old)
-        self._define(s.value, result, reads)
+        self._define(s.value, result[1], reads)
 
     def _store_lanes(self, s: steps.StoreLanesStep, _: int) -> None:
         source = self._loaded(self._read(s.operand, True), True)
         type, count, address = self.types[True], len(s.lanes), self._address(s.array, s.element, False)
-        picked = source if s.lanes == tuple(range(count)) else self._permuted(source, [*s.lanes, *range(count, type.lanes)])
+        in_order = s.lanes == tuple(range(count))
+        picked = source if in_order else self._permuted(source, [*s.lanes, *range(count, type.lanes)])
         name = {16: "%xmm", 32: "%ymm", 64: "%zmm"}.get(count * type.item_bytes)
         if count == 1:
-            self.lines.append(f"vmovs{self.item} %xmm{picked.register}, {address}")
+            self.lines.append(f"vmovs{self.item} %xmm{picked[1]}, {address}")
         elif name:
-            self.lines.append(f"vmovup{self.item} {name}{picked.register}, {address}")
+            self.lines.append(f"vmovup{self.item} {name}{picked[1]}, {address}")
         elif self.wide:
             self._mask((1 << count) - 1)
-            self.lines.append(f"vmovup{self.item} {picked.text}, {address} {{%k1}}")
+            self.lines.append(f"vmovup{self.item} {picked[0]}, {address} {{%k1}}")
         else:
-            mask = self._loaded(_Place(self._integers([-1] * count + [0] * (type.lanes - count))), True)
-            self.lines.append(f"vmaskmovp{self.item} {picked.text}, {mask.text}, {address}")
+            chosen = self._integers([-1] * count + [0] * (type.lanes - count))
+            mask = self._loaded((chosen, IN_MEMORY, False), True)
+            self.lines.append(f"vmaskmovp{self.item} {picked[0]}, {mask[0]}, {address}")
             self._let_go(mask)
-        self._let_go(source, picked)
+        self._let_go(*{source, picked})
 
-    def _permuted(self, source: _Place, lanes: Sequence[int]) -> _Place:
+    def _permuted(self, source: Place, lanes: Sequence[int]) -> Place:
         """A vector of these lanes of another."""
         if self.types[True].lanes == 4:
             result = self._new(True)
             picks = sum(lane << 2 * k for k, lane in enumerate(lanes))
-            self.lines.append(f"vpermpd $${picks}, {source.text}, {result.text}")
+            self.lines.append(f"vpermpd $${picks}, {source[0]}, {result[0]}")
         else:
-            result = self._loaded(_Place(self._integers(lanes)), True)
-            self.lines.append(f"vpermp{self.item} {source.text}, {result.text}, {result.text}")
+            result = self._loaded((self._integers(lanes), IN_MEMORY, False), True)
+            self.lines.append(f"vpermp{self.item} {source[0]}, {result[0]}, {result[0]}")
         return result
 
     def _integers(self, values: Sequence[int]) -> str:
@@ -353,20 +354,24 @@ def _reads(part: Sequence[Step]) -> list[int]:
     for s in reversed(part):
         kind = type(s)
         reads.append(0 if kind in _WITHOUT_VALUE else counts.pop(s.value, 0))  # type: ignore[union-attr]
-        if kind in _OPERANDS:
-            for x in _OPERANDS[kind](s):
-                if type(x) is int:
-                    counts[x] = counts.get(x, 0) + 1
+        for x in _operands(s, kind):
+            if type(x) is int:
+                counts[x] = counts.get(x, 0) + 1
     return reads[::-1]
 
 
 _WITHOUT_VALUE = {steps.StoreStep, steps.StoreLanesStep, steps.RoomStep}
-_OPERANDS: dict[type, Callable[[Any], Sequence[Any]]] = {
-    steps.FmaStep: lambda s: (s.a, s.b, s.c),
-    steps.OperationStep: lambda s: s.operands,
-    steps.StoreStep: lambda s: (s.operand,),
-    steps.StoreLanesStep: lambda s: (s.operand,),
-    steps.NegateStep: lambda s: (s.operand,),
-    steps.SpreadStep: lambda s: (s.scalar,),
-    steps.InsertStep: lambda s: (s.scalar, s.vector),
-}
+
+
+def _operands(s: Any, kind: type[Step]) -> Sequence[Any]:
+    """What a step reads."""
+    if kind is steps.FmaStep:
+        return s.a, s.b, s.c
+    if kind is steps.OperationStep:
+        operands: tuple[Operand, ...] = s.operands
+        return operands
+    if kind in (steps.StoreStep, steps.StoreLanesStep, steps.NegateStep):
+        return (s.operand,)
+    if kind is steps.SpreadStep:
+        return (s.scalar,)
+    return (s.scalar, s.vector) if kind is steps.InsertStep else ()
