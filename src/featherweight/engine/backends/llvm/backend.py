@@ -87,7 +87,7 @@ class MachineCode(HostArrays):
 
     def _emit_single(self, precision: str) -> list[str]:
         lanes, fma = host().lanes(precision), host().fma
-        in_lanes = self.program.in_lanes(lanes)
+        in_lanes = self._traced.in_lanes(lanes)
         if in_lanes:
             return emit_single_in_lanes(in_lanes, Type(precision, lanes), fma)
         sizes = [r.size for r in self.program.outputs]
