@@ -22,6 +22,7 @@ from ..straight_steps import Operand, Step
 from .ir import Function, Type
 
 BIAS = 128
+SPARE = 2  # registers that an instruction takes, beside those of values
 MOST_ARRAYS = 11  # that general registers point to, beside the rooms and the constants
 INSTRUCTIONS = {ADD: "vadd", SUB: "vsub", MUL: "vmul", DIV: "vdiv", SQRT: "vsqrt"}
 FUSED = {(False, False): "vfmadd", (True, False): "vfnmadd", (False, True): "vfmsub", (True, True): "vfnmsub"}
@@ -47,7 +48,7 @@ IN_MEMORY = -1
 
 
 class _Memory(NamedTuple):
-    """Where a value lies that is read once."""
+    """Where a value lies that instructions read from memory."""
 
     text: str
 
@@ -95,7 +96,7 @@ class _AssemblyWriter:
 
     def __init__(self, part: Sequence[Step], arrays: Sequence[str], types: tuple[Type, Type]) -> None:
         self.arrays, self.types = arrays, types
-        scalar, vector = types
+        scalar, _ = types
         self.wide = max(t.bytes for t in types) == 64
         self.registers = 32 if self.wide else 16
         kinds = ["xmm" if t.lanes == 1 else "zmm" if self.wide else "ymm" for t in types]
@@ -205,7 +206,7 @@ class _AssemblyWriter:
 
     def _load(self, s: steps.LoadStep, reads: int) -> None:
         address = self._address(s.array, s.element, s.wide)
-        if reads == 1:
+        if reads == 1 or len(self.free) <= SPARE:  # a plan leaves in memory what its part is going to read
             self.places[s.value] = _Memory(address)
         else:
             self._define(s.value, self._loaded((address, IN_MEMORY, False), s.wide)[1], reads)
