@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import llvmlite.binding as llvm
+
 from featherweight.engine import derivative_program, lane_trace, traced
 from featherweight.engine.backends.llvm import backend, emit, jit, lanes
 
@@ -20,7 +22,7 @@ STAGES: dict[str, list[tuple[Any, str]]] = {  # and where the engine looks for t
     "differentiate": [(derivative_program, "forward"), (derivative_program, "lane_trace"), (lane_trace, "forward")],
     "plan": [(emit, "plan_trace"), (lanes, "plan_lanes")],
     "write": [(backend, "emit_loop"), (backend, "emit_single"), (backend, "emit_single_in_lanes")],
-    "parse": [(jit.llvm, "parse_assembly")],
+    "parse": [(llvm, "parse_assembly")],
     "generate code": [(jit, "emitted")],
     "link": [(backend, "load_object")],
 }

@@ -39,7 +39,7 @@ class Processor:
     def __init__(self, assembly: Assembly, memory: Sequence[np.ndarray[Any, Any]], item: Any) -> None:
         self.item, self.size = np.dtype(item), np.dtype(item).itemsize
         self.memory = memory
-        self.vectors = [np.full(64 // self.size, np.nan, item) for _ in range(assembly.registers)]
+        self.vectors = [np.full(64 // self.size, np.nan, item) for _ in range(32)]
         self.mask = 0
         for line in assembly.text.split("\n"):
             name, _, operands = line.partition(" ")

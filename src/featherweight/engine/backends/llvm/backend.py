@@ -15,7 +15,7 @@ from ... import cache
 from ...program import Program
 from ...threads import processors, share_out
 from ...traced import Traced
-from ...waiting import tell_if_long, told
+from ...waiting import told
 from ..host_arrays import Array, HostArrays
 from .calls import PRECISIONS, Entry, callable_by_entry
 from .gufunc import Gufunc
@@ -148,9 +148,7 @@ class MachineCode(HostArrays):
 
     def _compiled(self, states: str, emit: Callable[[], list[str]]) -> bytes:
         with told(f"{self.program.title} for {states}"):
-            modules = emit()
-            tell_if_long()
-            return compile_object(*modules)
+            return compile_object(*emit())
 
     def code(self, precision: str, many: bool) -> Code:
         """For callers that are compiled too: with "single" for one state, or "loop" for many, as NumPy calls it."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ...operations import COS, OPERATIONS, SIN
 from ...trace import Trace
+from ...waiting import tell_if_long
 from .. import straight_steps as steps
 from ..straight_plan import PlanOptions, PlanPart, StraightPlan, plan_trace
 from ..straight_steps import Operand
@@ -21,7 +22,7 @@ from .x86_assembly import assembled, write_assembly
 
 FEW_ZEROS = 32  # outputs that are written one by one
 PART = 1400  # nodes a function; its code should fit the first-level instruction cache
-SHORT_PART, LONG = 500, 40_000  # and in code of so many nodes: LLVM's time, and not much else, depends on it
+SHORT_PART, LONG = 500, 40_000  # and in code of so many nodes: quicker for batches, and for LLVM
 SPARE = 4  # registers for what an instruction loads, and for addresses in memory that LLVM finds
 
 
@@ -81,6 +82,7 @@ def registers(vector_bytes: int) -> int:
 
 def write_kernel(plan: StraightPlan, type: Type, style: KernelStyle = HOST) -> Kernel:
     """The IR of a plan, whose scalars are of this type."""
+    tell_if_long()
     writer = _KernelWriter(plan, type, style)
     functions = [writer.function(part) for part in plan.parts]
     declarations = dict.fromkeys(d for f in functions for d in f.declarations)

@@ -32,7 +32,7 @@ class Assembly(NamedTuple):
     """A part in assembly. Its operands $0, $1, ... are the arrays, then its rooms, then its constants."""
 
     text: str
-    registers: int  # that the processor has for vectors
+    registers: tuple[str, ...]  # that it changes
     rooms: int  # bytes
     constants: bytes
 
@@ -81,11 +81,10 @@ def write_assembly(f: Function, arrays: Sequence[str], a: Assembly) -> None:
     operands.append(f.at("i8", table, BIAS) if a.constants else "null")
     if a.constants:
         words = "".join(f"\\{byte:02X}" for byte in a.constants)
-        f.data.append(f'{table} = internal constant [{len(a.constants)} x i8] c"{words}", align 64')
+        f.tables.append(f'{table} = internal constant [{len(a.constants)} x i8] c"{words}", align 64')
     short = 3  # registers of the first eight make instructions shorter
     constraints = ["r"] * (len(operands) - short) + ["R"] * short
-    constraints += [f"~{{{'ymm' if a.registers == 16 else 'zmm'}{k}}}" for k in range(a.registers)]
-    constraints += ["~{k1}"] * (a.registers == 32) + ["~{memory}"]
+    constraints += [f"~{{{name}}}" for name in (*a.registers, "memory")]
     text = a.text.replace("\n", "\\0A")
     f.line(f'call void asm sideeffect "{text}", "{",".join(constraints)}"({", ".join(f"ptr {x}" for x in operands)})')
     f.ret()
@@ -117,15 +116,16 @@ class _AssemblyWriter:
     def written(self, part: Sequence[Step]) -> Assembly:
         for step, reads in zip(part, self.reads, strict=True):
             _WRITTEN[type(step)](self, step, reads)
-        return Assembly("\n".join(self.lines), self.registers, self.room_bytes, bytes(self.constants))
+        changed = [name[1:] for name in self.names[any(getattr(step, "wide", True) for step in part)]]
+        return Assembly("\n".join(self.lines), (*changed, *["k1"] * self.wide), self.room_bytes, bytes(self.constants))
 
     # memory
 
     def _lay_out_rooms(self, part: Sequence[Step]) -> int:
         """Find places for rooms, those first that are used most; return the bytes of all."""
-        size = max((self.types[s.wide].bytes for s in part if type(s) is steps.RoomStep), default=0)
-        rooms = [s.room for s in part if type(s) is steps.RoomStep]
-        used = Counter(s.array for s in part if type(s) in (steps.LoadStep, steps.StoreStep))
+        rooms = [s.room for s in part if isinstance(s, steps.RoomStep)]
+        size = max((self.types[s.wide].bytes for s in part if isinstance(s, steps.RoomStep)), default=0)
+        used = Counter(s.array for s in part if isinstance(s, steps.LoadStep | steps.StoreStep))
         rooms.sort(key=lambda room: -used[room])
         self.at |= {room: (k * size - BIAS, f"(${len(self.arrays)})") for k, room in enumerate(rooms)}
         return len(rooms) * size
