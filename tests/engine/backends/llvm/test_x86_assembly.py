@@ -58,7 +58,7 @@ class Processor:
         value = self.result(name, sources, target, bytes // self.size)
         lanes = np.arange(len(value))
         if name.startswith("vmaskmov"):
-            masked, self.mask = True, sum(1 << k for k in lanes if self.integers(sources[1], len(value))[k])
+            masked, self.mask = True, sum(1 << k for k, x in enumerate(self.integers(sources[1], len(value))) if x)
         chosen = (self.mask >> lanes & 1).astype(bool) if masked else np.ones(len(value), bool)
         if target.startswith("%"):
             register = self.vectors[int(target[4:])]
@@ -237,11 +237,11 @@ def test_assembler_knows_the_instructions(robot: fw.Robot, precision: str, bytes
 
 def test_what_llvm_is_to_write() -> None:
     types = Type("double", 4), Type("double", 4)
-    angle = [steps.LoadStep(0, "in0", 0, False, False), steps.SincosStep(0)]
+    angle: list[steps.Step] = [steps.LoadStep(0, "in0", 0, False, False), steps.SincosStep(0)]
     assert assembled(angle, ["in0", "out0", "ws"], types) is None
     assert assembled(angle[:1], ["in0", "out0", "ws"], types) is not None
     assert assembled(angle[:1], [f"in{k}" for k in range(12)], types) is None
-    sums = [steps.OperationStep(k, ADD, (1.0, 2.0), False) for k in range(17)]
-    stores = [steps.StoreStep("out0", k, k, False) for k in range(17)]
+    sums: list[steps.Step] = [steps.OperationStep(k, ADD, (1.0, 2.0), False) for k in range(17)]
+    stores: list[steps.Step] = [steps.StoreStep("out0", k, k, False) for k in range(17)]
     assert assembled([*sums, *stores], ["in0", "out0", "ws"], types) is None
     assert assembled([*sums[:16], *stores[:16]], ["in0", "out0", "ws"], types) is not None
