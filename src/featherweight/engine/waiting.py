@@ -1,10 +1,11 @@
 """What users are told while they wait for code to be compiled: records of the logger "featherweight".
 
-A compilation makes traces and plans first; writing them down and LLVM then take about as long, and twice as long where LLVM
-generates all code. So the time of the first part, on this machine and under its load, tells how long the user will wait. If that is more than `PATIENCE`, a WARNING says what is compiled:
-Python shows warnings on standard error where a program has not set up logging. Without it the program looks as if it hangs, and
-it happens once for each function on a machine. An INFO record with the time follows a compilation that took longer than `LONG`.
-Compilations within another one, as of all that a simulation needs, are told as that one.
+A compilation makes traces and plans first. To write them down and to make machine code then takes about as long; it takes
+longer where LLVM generates all code. So the time of the first part, on this machine and under its load, tells how long the
+user will wait. If that is more than `PATIENCE`, a WARNING says what is compiled: Python shows warnings on standard error where
+a program has not set up logging. Without it the program looks as if it hangs, and it happens once for each function on a
+machine. An INFO record with the time follows a compilation that took longer than `LONG`. Compilations within another one, as of
+all that a simulation needs, are told as that one.
 """
 
 from __future__ import annotations
