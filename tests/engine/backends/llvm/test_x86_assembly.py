@@ -17,7 +17,7 @@ from featherweight.engine.backends.llvm.ir import Type
 from featherweight.engine.backends.llvm.jit import emitted, host, machine_for, parsed
 from featherweight.engine.backends.llvm.loop import emit_loop
 from featherweight.engine.backends.llvm.single import emit_single, emit_single_in_lanes
-from featherweight.engine.backends.llvm.x86_assembly import BIAS, Assembly, assembled
+from featherweight.engine.backends.llvm.x86_assembly import BIAS, AssemblyPart, assembled
 from featherweight.engine.backends.straight_plan import StraightPlan, plan_lanes, plan_trace
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.operations import ADD, OPERATIONS
@@ -36,7 +36,7 @@ def robot() -> fw.Robot:
 class Processor:
     """What the instructions do that the writer knows, one after the other, on arrays by the numbers of pointers."""
 
-    def __init__(self, assembly: Assembly, memory: Sequence[np.ndarray[Any, Any]], item: Any) -> None:
+    def __init__(self, assembly: AssemblyPart, memory: Sequence[np.ndarray[Any, Any]], item: Any) -> None:
         self.item, self.size = np.dtype(item), np.dtype(item).itemsize
         self.memory = memory
         self.vectors = [np.full(64 // self.size, np.nan, item) for _ in range(32)]

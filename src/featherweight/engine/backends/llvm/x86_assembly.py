@@ -28,7 +28,7 @@ INSTRUCTIONS = {ADD: "vadd", SUB: "vsub", MUL: "vmul", DIV: "vdiv", SQRT: "vsqrt
 FUSED = {(False, False): "vfmadd", (True, False): "vfnmadd", (False, True): "vfmsub", (True, True): "vfnmsub"}
 
 
-class Assembly(NamedTuple):
+class AssemblyPart(NamedTuple):
     """A part in assembly. Its operands $0, $1, ... are the arrays, then its rooms, then its constants."""
 
     text: str
@@ -47,7 +47,7 @@ Place = tuple[str, int, bool]
 IN_MEMORY = -1
 
 
-class _Memory(NamedTuple):
+class _InMemory(NamedTuple):
     """Where a value lies that instructions read from memory."""
 
     text: str
@@ -59,7 +59,7 @@ class _Negative(NamedTuple):
     of: Operand
 
 
-def assembled(part: Sequence[Step], arrays: Sequence[str], types: tuple[Type, Type]) -> Assembly | None:
+def assembled(part: Sequence[Step], arrays: Sequence[str], types: tuple[Type, Type]) -> AssemblyPart | None:
     """The steps of a part for the machine types of scalars and vectors, of which one has the processor's vectors.
 
     None for a part that LLVM's code generator is to write: one with calls, or with too many arrays or values.
@@ -72,7 +72,7 @@ def assembled(part: Sequence[Step], arrays: Sequence[str], types: tuple[Type, Ty
         return None
 
 
-def write_assembly(f: Function, arrays: Sequence[str], a: Assembly) -> None:
+def write_assembly(f: Function, arrays: Sequence[str], a: AssemblyPart) -> None:
     """The body of a function that consists of assembly; LLVM saves and names registers as the system wants it."""
     operands = [f"%{name}" for name in arrays]
     operands[-1] = f.at("i8", operands[-1], BIAS)
@@ -105,7 +105,7 @@ class _AssemblyWriter:
         self.move = [f"vmov{'' if t.lanes == 1 else 'u'}{suffix}" for t, suffix in zip(types, self.suffixes, strict=True)]
         self.reads = _reads(part)
         self.free = list(range(self.registers))
-        self.places: dict[int, int | _Memory | _Negative] = {}  # of values: registers, or what else
+        self.places: dict[int, int | _InMemory | _Negative] = {}  # of values: registers, or what else
         self.left: dict[int, int] = {}  # times that a value will be read
         last = len(arrays) - 1
         self.at = {array: (-BIAS * (k == last), f"(${k})") for k, array in enumerate(arrays)}  # where arrays and rooms begin
@@ -113,11 +113,11 @@ class _AssemblyWriter:
         self.constants, self.offsets = bytearray(), dict[bytes, int]()
         self.lines: list[str] = []
 
-    def written(self, part: Sequence[Step]) -> Assembly:
+    def written(self, part: Sequence[Step]) -> AssemblyPart:
         for step, reads in zip(part, self.reads, strict=True):
             _WRITTEN[type(step)](self, step, reads)
         changed = [name[1:] for name in self.names[any(getattr(step, "wide", True) for step in part)]]
-        return Assembly("\n".join(self.lines), (*changed, *["k1"] * self.wide), self.room_bytes, bytes(self.constants))
+        return AssemblyPart("\n".join(self.lines), (*changed, *["k1"] * self.wide), self.room_bytes, bytes(self.constants))
 
     # memory
 
@@ -172,7 +172,7 @@ class _AssemblyWriter:
         place = self.places[x]
         if isinstance(place, _Negative):
             return self._negated(place.of, wide)
-        if isinstance(place, _Memory):
+        if isinstance(place, _InMemory):
             return place.text, IN_MEMORY, False
         self.left[x] -= 1
         return self.names[wide][place], place, self.left[x] == 0
@@ -207,7 +207,7 @@ class _AssemblyWriter:
     def _load(self, s: steps.LoadStep, reads: int) -> None:
         address = self._address(s.array, s.element, s.wide)
         if reads == 1 or len(self.free) <= SPARE:  # a plan leaves in memory what its part is going to read
-            self.places[s.value] = _Memory(address)
+            self.places[s.value] = _InMemory(address)
         else:
             self._define(s.value, self._loaded((address, IN_MEMORY, False), s.wide)[1], reads)
 
