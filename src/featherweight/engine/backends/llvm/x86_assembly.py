@@ -96,9 +96,9 @@ class _AssemblyWriter:
     def __init__(self, part: Sequence[Step], arrays: Sequence[str], types: tuple[Type, Type]) -> None:
         self.arrays, self.types = arrays, types
         scalar, _ = types
-        self.wide = max(t.bytes for t in types) == 64
-        self.registers = 32 if self.wide else 16
-        kinds = ["xmm" if t.lanes == 1 else "zmm" if self.wide else "ymm" for t in types]
+        self.has_masks = max(t.bytes for t in types) == 64
+        self.registers = 32 if self.has_masks else 16
+        kinds = ["xmm" if t.lanes == 1 else "zmm" if self.has_masks else "ymm" for t in types]
         self.names = [[f"%{kind}{k}" for k in range(self.registers)] for kind in kinds]
         self.item = "d" if scalar.precision == "double" else "s"
         self.suffixes = [("s" if t.lanes == 1 else "p") + self.item for t in types]
@@ -117,7 +117,7 @@ class _AssemblyWriter:
         for step, reads in zip(part, self.reads, strict=True):
             _WRITTEN[type(step)](self, step, reads)
         changed = [name[1:] for name in self.names[any(getattr(step, "wide", True) for step in part)]]
-        return AssemblyPart("\n".join(self.lines), (*changed, *["k1"] * self.wide), self.room_bytes, bytes(self.constants))
+        return AssemblyPart("\n".join(self.lines), (*changed, *["k1"] * self.has_masks), self.room_bytes, bytes(self.constants))
 
     # memory
 
@@ -285,7 +285,7 @@ class _AssemblyWriter:
         vector = (0.0,) * self.types[True].lanes if s.vector is None else s.vector
         old = self._loaded(self._read(vector, True), True)
         result = self._new(True)
-        if self.wide:
+        if self.has_masks:
             self.lines.append(f"vmovap{item} {old[0]}, {result[0]}")
             self._mask(1 << s.lane)
             self.lines.append(f"vbroadcasts{item} {scalar[0]}, {result[0]} {{%k1}}")
@@ -305,7 +305,7 @@ class _AssemblyWriter:
             self.lines.append(f"vmovs{self.item} %xmm{picked[1]}, {address}")
         elif name:
             self.lines.append(f"vmovup{self.item} {name}{picked[1]}, {address}")
-        elif self.wide:
+        elif self.has_masks:
             self._mask((1 << count) - 1)
             self.lines.append(f"vmovup{self.item} {picked[0]}, {address} {{%k1}}")
         else:
