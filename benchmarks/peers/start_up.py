@@ -1,8 +1,9 @@
-"""How long a user waits: import, compiling, a second process, large trees.
+"""How long a user waits: import, compiling, a second process, large trees; and where a compilation spends its time.
 
     python benchmarks/peers/start_up.py
 
-Each line is the median of several fresh processes, or of several compilations into an empty cache.
+Each line is the median of several fresh processes, or of several compilations into an empty cache. The second table has the
+processor time of the first calls of Talos's functions, with an empty cache, by stages: for one state, and then for a batch.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from compile_stages import STAGES, Stages
 from measure import FILES, ROBOTS, fresh_process, machine, markdown, median_times
 
 import featherweight
@@ -60,6 +63,34 @@ def cold(function: CompiledFunction[Any], batch: bool, times: int = 5) -> float:
     return statistics.median(spent)
 
 
+FEET = ("left_sole_link", "right_sole_link")
+LARGE: dict[str, Callable[[featherweight.Robot], CompiledFunction[Any]]] = {
+    "forward dynamics": lambda robot: robot.forward_dynamics,
+    "its derivatives": lambda robot: robot.forward_dynamics_derivatives,
+    "with two feet in contact": lambda robot: (
+        robot.operational_space([featherweight.BilateralContact(foot) for foot in FEET]).forward_dynamics_derivatives
+    ),
+}
+
+
+def by_stages(name: str) -> list[list[str]]:
+    """Rows of the table of stages for a function, from its name on: first for one state, then for a batch."""
+    os.environ["FEATHERWEIGHT_CACHE"] = tempfile.mkdtemp(prefix="featherweight-")
+    robot = featherweight.load(TALOS, "floating", mimic="independent")
+    robot.gravity_force(robot.neutral())  # what all functions share is ready
+    function, rows = None, []
+    for states in ("one state", "batch"):
+        stages, begun = Stages(), time.process_time()
+        with stages.measured():
+            function = function or LARGE[name](robot)
+            state = [robot.neutral() if x.name == "q" else np.zeros(x.shape) for x in function.program.inputs]
+            function(*(state if states == "one state" else [np.tile(x, (16, 1)) for x in state]))
+        whole = time.process_time() - begun
+        others = whole - stages.spent.total()
+        rows.append([f"{name}, {states}", *(f"{x:.2f}" for x in (*(stages.spent[s] for s in STAGES), others, whole))])
+    return rows
+
+
 def rolled_per_body(n: int) -> float:
     """Time per body of forward dynamics of a random chain, one thread [s]."""
     robot = featherweight.build(chain(n), execution="rolled")
@@ -84,7 +115,9 @@ def main() -> None:
     ]
     for n in (100, 300, 1000, 3000):
         rows.append([f"rolled, chain of {n}: time per body", f"{1e9 * rolled_per_body(n):.0f} ns", "140 ns at 1000"])
-    print(markdown(["what", "median", "goal"], rows))
+    print(markdown(["what", "median", "goal"], rows) + "\n")
+    stages = [row for name in LARGE for row in by_stages(name)]
+    print(markdown(["talos_reduced, processor s", *STAGES, "others", "whole"], stages))
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ def test_short_ones_are_not_told(caplog: pytest.LogCaptureFixture) -> None:
     assert records(caplog) == []
 
 
-@pytest.mark.parametrize(("before", "said"), [(0.5, []), (2.0, ["about 6 s"]), (14.0, ["about 40 s"])])
+@pytest.mark.parametrize(("before", "said"), [(0.5, []), (2.0, ["about 5 s"]), (14.0, ["about 40 s"])])
 def test_the_time_is_that_of_the_parts_that_are_done(
     before: float, said: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -17,6 +17,7 @@ from .derivative_program import units
 from .differentiation import is_zero
 from .lane_trace import LaneTrace
 from .program import Input, Output, Program, WrappedProgram
+from .trace import Trace
 
 Scalar = Any
 
@@ -42,8 +43,8 @@ class AmbientProgram(WrappedProgram):
     def flat(self, *inputs: list[Scalar]) -> list[Scalar]:
         return self.program.flat(*inputs)
 
-    def in_lanes(self, lanes: int) -> LaneTrace | None:
-        return self.program.in_lanes(lanes)
+    def in_lanes(self, lanes: int, own: Trace | None = None) -> LaneTrace | None:
+        return self.program.in_lanes(lanes, own)
 
 
 @dataclass(frozen=True)

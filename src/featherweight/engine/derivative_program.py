@@ -20,6 +20,7 @@ from .program import Input, Output, Program, WrappedProgram, nested, split
 from .trace import Trace, outputs_of, trace, values_of
 
 Scalar = Any
+WASTE_OF_RATES = 1.1  # nodes for each operation of a Jacobian: forward differentiation makes few rates that are not needed
 FEWEST = 0.5  # directions for each lane, from which on lanes are worth while
 
 
@@ -110,6 +111,9 @@ class JacobianProgram(DerivedProgram):
     def identity(self) -> tuple[Any, ...]:
         return *super().identity(), self.by, tuple(x.name for x in self.program.inputs)
 
+    def nodes_for(self, operations: int) -> int:
+        return round(WASTE_OF_RATES * operations) + len(self._trace.graph)  # values of the program, too
+
     def derived(self, given: Sequence[list[Any]], x: dict[int, Scalar], by_name: dict[str, list[Any]]) -> list[Any]:
         seeds = seeded(self.program.inputs, given, self.by)
         return self._matrices(self._along(outputs_of(self._trace, x), forward(self._trace, x, seeds)))
@@ -126,7 +130,7 @@ class JacobianProgram(DerivedProgram):
             first += size
         return results
 
-    def in_lanes(self, lanes: int) -> LaneTrace | None:
+    def in_lanes(self, lanes: int, own: Trace | None = None) -> LaneTrace | None:
         columns = [math.prod(x.tangent) for x in self._differentiated]
         if sum(columns) < FEWEST * lanes or any(y.along for y in self.program.outputs):
             return None
@@ -232,10 +236,10 @@ class OneInLanes(WrappedProgram):
     def flat(self, *inputs: list[Any]) -> list[Any]:
         return self.program.flat(*inputs)
 
-    def in_lanes(self, lanes: int) -> LaneTrace | None:
-        own = self.one.in_lanes(lanes)
-        whole = trace(self.flat, [x.size for x in self.inputs])
-        return own if own and len(own.trace.live) < len(whole.live) else None
+    def in_lanes(self, lanes: int, own: Trace | None = None) -> LaneTrace | None:
+        in_lanes = self.one.in_lanes(lanes)
+        whole = own or trace(self.flat, [x.size for x in self.inputs])
+        return in_lanes if in_lanes and len(in_lanes.trace.live) < len(whole.live) else None
 
 
 def _moved(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .operations import CONSTANT, INPUT, OPERATIONS
+from .operations import CONSTANT, INPUT, OPERATIONS, Operation
 from .trace import Trace
 
 Scalar = Any
@@ -36,10 +36,7 @@ def forward(t: Trace, x: dict[int, Scalar], seeds: Sequence[Sequence[Rates]]) ->
             moving = [rates.get(j, none) for j in operands]
             if not any(moving):
                 continue
-            values, rate = [x[j] for j in operands], OPERATIONS[op].rate
-            directions = dict.fromkeys(d for m in moving for d in m)
-            along = ((d, rate(*values, x[i], *(m.get(d, 0.0) for m in moving))) for d in directions)
-            own = {d: y for d, y in along if not is_zero(y)}
+            own = _rates(OPERATIONS[op], [x[j] for j in operands], x[i], moving)
         if own:
             rates[i] = own
     results = []
@@ -47,6 +44,19 @@ def forward(t: Trace, x: dict[int, Scalar], seeds: Sequence[Sequence[Rates]]) ->
         own = rates.get(y[0], none) if isinstance(y, tuple) else none
         results.append({d: -r for d, r in own.items()} if isinstance(y, tuple) and y[1] else own)
     return results
+
+
+def _rates(operation: Operation, values: Sequence[Scalar], result: Scalar, moving: Sequence[Rates]) -> Rates:
+    """The rates of the result of an operation, from those of its operands. Most directions reach one operand of two."""
+    rate = operation.rate
+    if operation.alone is None:
+        directions = dict.fromkeys(d for m in moving for d in m)
+        found = {d: rate(*values, result, *(m.get(d, 0.0) for m in moving)) for d in directions}
+    else:
+        (a, b), (da, db), (by_a, by_b) = values, moving, operation.alone
+        found = {d: rate(a, b, result, y, db[d]) if d in db else by_a(a, b, y) for d, y in da.items()}
+        found |= {d: by_b(a, b, y) for d, y in db.items() if d not in da}
+    return {d: y for d, y in found.items() if not is_zero(y)}
 
 
 def backward(t: Trace, x: dict[int, Scalar], weights: Sequence[Scalar]) -> list[list[Scalar]]:

@@ -373,7 +373,6 @@ class CompiledFunction(Generic[R]):
 
 
 DIVISION = 8  # multiplications that a division or a root takes the time of
-WASTE = 3  # times the operations of another candidate, that nodes of a trace may be: some turn out not to be needed
 
 
 def cost(o: Operations) -> int:
@@ -391,7 +390,7 @@ def cheapest(candidates: dict[str, CompiledFunction[R]]) -> CompiledFunction[R]:
     costs: dict[str, int] = {}
     with told(f"{candidates[first].program.title} (comparing {len(candidates)} algorithms)"):
         for name, f in candidates.items():
-            budget = WASTE * min(costs.values()) if costs else NODE_BUDGET  # nodes: one for each operation, and more
+            budget = f.program.nodes_for(min(costs.values())) if costs else NODE_BUDGET
             if f._asked != "rolled" and f._traced.within(budget):
                 costs[name] = cost(f.operations)
     return one_of(candidates, min(costs, key=costs.__getitem__) if costs else first)

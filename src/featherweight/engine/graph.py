@@ -13,6 +13,8 @@ import math
 from .operations import ADD, CONSTANT, COS, DIV, INPUT, MUL, OPERATIONS, SIN, SQRT, SUB
 
 Number = int | float
+ARITIES = [operation.arity for operation in OPERATIONS]
+SUMS = [k in (ADD, SUB) for k in range(len(OPERATIONS))]
 
 
 class BudgetExceeded(Exception):
@@ -33,10 +35,8 @@ class Graph:
         self._known: dict[tuple[int, float, int], int] = {}
 
     def node(self, op: int, a: float, b: int = 0) -> int:
-        key = (op, a, b)
-        i = self._known.get(key)
-        if i is None:
-            i = self._known[key] = len(self.op)
+        i = self._known.setdefault((op, a, b), len(self.op))
+        if i == len(self.op):
             if i >= self.budget:
                 raise BudgetExceeded(f"more than {self.budget} operations")
             self.op.append(op)
@@ -49,8 +49,10 @@ class Graph:
 
     def operands(self, i: int) -> tuple[int, ...]:
         """The nodes that node i computes from."""
-        arity = OPERATIONS[self.op[i]].arity
-        return (int(self.a[i]), self.b[i])[:arity]
+        arity = ARITIES[self.op[i]]
+        if arity == 2:
+            return self.a[i], self.b[i]  # type: ignore[return-value]  # it is a constant's value that is no integer
+        return (int(self.a[i]),) if arity else ()
 
     def __len__(self) -> int:
         return len(self.op)
@@ -71,21 +73,21 @@ class Expression:
 
     def __add__(self, other: Expression | Number) -> Expression | float:
         g = self.graph
-        if not isinstance(other, Expression):
-            if other == 0.0:
-                return self
-            return _sum(g, self.node, self.negative, g.node(CONSTANT, abs(float(other))), other < 0.0)
-        return _sum(g, self.node, self.negative, other.node, other.negative)
+        if isinstance(other, Expression):
+            return _sum(g, self.node, self.negative, other.node, other.negative)
+        if other == 0.0:
+            return self
+        return _sum(g, self.node, self.negative, g.node(CONSTANT, abs(float(other))), other < 0.0)
 
     __radd__ = __add__
 
     def __sub__(self, other: Expression | Number) -> Expression | float:
         g = self.graph
-        if not isinstance(other, Expression):
-            if other == 0.0:
-                return self
-            return _sum(g, self.node, self.negative, g.node(CONSTANT, abs(float(other))), other > 0.0)
-        return _sum(g, self.node, self.negative, other.node, not other.negative)
+        if isinstance(other, Expression):
+            return _sum(g, self.node, self.negative, other.node, not other.negative)
+        if other == 0.0:
+            return self
+        return _sum(g, self.node, self.negative, g.node(CONSTANT, abs(float(other))), other > 0.0)
 
     def __rsub__(self, other: Number) -> Expression | float:
         return -self + other
@@ -153,8 +155,10 @@ def _sum(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expression |
         a, minus_a, b, minus_b = b, minus_b, a, minus_a
     if a == b and minus_a != minus_b:
         return 0.0
-    left = _cancelled(g, a, minus_a, b, minus_b)
-    if left is None:
+    left = None
+    if SUMS[g.op[b]]:
+        left = _cancelled(g, a, minus_a, b, minus_b)
+    if left is None and SUMS[g.op[a]]:
         left = _cancelled(g, b, minus_b, a, minus_a)
     if left is not None:
         return left
@@ -162,15 +166,12 @@ def _sum(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expression |
 
 
 def _cancelled(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expression | None:
-    """What is left of (±a) + (±b) where b is a sum or difference in which a goes out, as in x + (y - x)."""
-    if g.op[b] not in (ADD, SUB):
-        return None
-    first, second = g.operands(b)
+    """What is left of (±a) + (±b) where b is a sum or difference, if a goes out in it, as in x + (y - x)."""
     minus_second = minus_b != (g.op[b] == SUB)
-    if first == a and minus_b != minus_a:
-        return Expression(g, second, minus_second)
-    if second == a and minus_second != minus_a:
-        return Expression(g, first, minus_b)
+    if g.a[b] == a and minus_b != minus_a:
+        return Expression(g, g.b[b], minus_second)
+    if g.b[b] == a and minus_second != minus_a:
+        return Expression(g, int(g.a[b]), minus_b)
     return None
 
 

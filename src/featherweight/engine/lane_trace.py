@@ -7,7 +7,8 @@ group reaches is not there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,13 +67,16 @@ def lane_trace(
     g = Graph()
     given = [[g.input(k, i) for i in range(n)] for k, n in enumerate(t.inputs)]
     rates = seeds(given)
-    groups = groups_of_directions(*_reached(t, rates, sum(columns)), lanes)
+    reached = _reached(t, rates)
+    groups = groups_of_directions(*_sets(reached, sum(columns)), lanes)
     vectors = _Seeds(g, len(t.inputs), groups, lanes)
     x = values_of(t, given)
     moving = [[vectors.of(own) for own in scalars] for scalars in rates]
     results = []
-    for k in range(len(groups)):
-        results.append(forward(t, x, [[{k: own[k]} if k in own else {} for own in scalars] for scalars in moving]))
+    for k, group in enumerate(groups):
+        mask = sum(1 << d for d in group)
+        on_the_way = t._replace(live=tuple(i for i in t.live if reached[i] & mask))
+        results.append(forward(on_the_way, x, [[{k: own[k]} if k in own else {} for own in scalars] for scalars in moving]))
     outputs: list[Scalar] = []
     for of_groups in zip(*results, strict=True):
         for k, row in enumerate(of_groups):
@@ -127,11 +131,10 @@ def _pieces(group: Sequence[int], columns: Sequence[int]) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def _reached(t: Trace, seeds: Sequence[Sequence[Rates]], count: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Which sets of nodes each direction reaches (directions, sets), and how many nodes are in each set."""
+def _reached(t: Trace, seeds: Sequence[Sequence[Rates]]) -> dict[int, int]:
+    """The directions that reach each node, as bits of a number."""
     g = t.graph
     masks: dict[int, int] = {}
-    weights: dict[int, int] = {}
     for i in t.live:
         if g.op[i] == INPUT:
             mask = sum(1 << d for d in seeds[int(g.a[i])][g.b[i]])
@@ -140,7 +143,12 @@ def _reached(t: Trace, seeds: Sequence[Sequence[Rates]], count: int) -> tuple[np
             for j in g.operands(i):
                 mask |= masks[j]
         masks[i] = mask
-        weights[mask] = weights.get(mask, 0) + 1
+    return masks
+
+
+def _sets(masks: Mapping[int, int], count: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Which sets of nodes each direction reaches (directions, sets), and how many nodes are in each set."""
+    weights = Counter(masks.values())
     reach = np.array([[mask >> d & 1 for mask in weights] for d in range(count)], bool)
     return reach, np.array(list(weights.values()))
 

@@ -24,6 +24,8 @@ class Operation(NamedTuple):
     counted: str  # the field of `Operations` that it counts in; none if it is empty
     instruction: str = ""  # of LLVM on two operands, or the name of an intrinsic function on one
     latency: int = 0  # cycles; nearly twice the processors' own, which measured best
+    # of two operands, for each: what `rate` is where the other's is zero, from the operands and its rate; None: found by `rate`
+    alone: tuple[Callable[[Scalar, Scalar, Scalar], Scalar], ...] | None = None
 
 
 def _none(*operands: Scalar) -> Scalar:
@@ -66,14 +68,18 @@ def _rate_of_cos(x: Scalar, y: Scalar, dx: Scalar) -> Scalar:
     return 0.0 - _sin(x) * dx
 
 
+ALONE_IN_SUM = (lambda a, b, da: da), (lambda a, b, db: db)
+ALONE_IN_DIFFERENCE = (lambda a, b, da: da), (lambda a, b, db: -db)
+ALONE_IN_PRODUCT = (lambda a, b, da: da * b), (lambda a, b, db: a * db)
+
 INPUT, CONSTANT, ADD, SUB, MUL, DIV, SQRT, SIN, COS = range(9)
 
 OPERATIONS = (  # by the numbers above
     Operation("input", 0, _none, _none, ""),
     Operation("constant", 0, _none, _none, ""),
-    Operation("add", 2, operator.add, _rate_of_sum, "add", "fadd", 4),
-    Operation("sub", 2, operator.sub, _rate_of_difference, "add", "fsub", 4),
-    Operation("mul", 2, operator.mul, _rate_of_product, "mul", "fmul", 7),
+    Operation("add", 2, operator.add, _rate_of_sum, "add", "fadd", 4, ALONE_IN_SUM),
+    Operation("sub", 2, operator.sub, _rate_of_difference, "add", "fsub", 4, ALONE_IN_DIFFERENCE),
+    Operation("mul", 2, operator.mul, _rate_of_product, "mul", "fmul", 7, ALONE_IN_PRODUCT),
     Operation("div", 2, operator.truediv, _rate_of_quotient, "div", "fdiv", 26),
     Operation("sqrt", 1, sqrt, _rate_of_sqrt, "sqrt", "sqrt", 36),
     Operation("sin", 1, _sin, _rate_of_sin, "trig", "", 54),

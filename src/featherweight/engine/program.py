@@ -14,12 +14,14 @@ from .sources import digest
 
 if TYPE_CHECKING:
     from .lane_trace import LaneTrace
+    from .trace import Trace
 
 P = TypeVar("P", bound="Program")
 S = TypeVar("S", bound="SeveralPrograms")
 W = TypeVar("W", bound="WrappedProgram")
 CoreShape = tuple[int, ...]  # of an array, without batch axes
 
+WASTE = 3  # nodes for each operation that is needed
 COLUMN_BLOCK = 8  # parts of the columns of a matrix begin with multiples of this
 
 
@@ -109,9 +111,16 @@ class Program(ABC):
         """Whether it consists of kernels alone, whose loops may stay loops."""
         return True
 
-    def in_lanes(self, lanes: int) -> LaneTrace | None:
-        """How one state is computed in vectors of so many lanes, where that is quicker than scalar by scalar."""
+    def in_lanes(self, lanes: int, own: Trace | None = None) -> LaneTrace | None:
+        """How one state is computed in vectors of so many lanes, where that is quicker than scalar by scalar.
+
+        `own` is the trace of this program, if it has been made.
+        """
         return None
+
+    def nodes_for(self, operations: int) -> int:
+        """The most nodes of a trace that takes no more operations, as far as one can tell: some turn out not to be needed."""
+        return WASTE * operations
 
     @abstractmethod
     def identity(self) -> tuple[Any, ...]:

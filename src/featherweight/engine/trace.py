@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -43,7 +44,7 @@ def live_nodes(g: Graph, outputs: Iterable[int]) -> tuple[int, ...]:
         if alive[i]:
             for j in g.operands(i):
                 alive[j] = 1
-    return tuple(i for i in range(len(g)) if alive[i])
+    return tuple(itertools.compress(range(len(g)), alive))
 
 
 def count(t: Trace) -> Operations:

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import cache
 from .graph import BudgetExceeded
+from .lane_trace import LaneTrace
 from .operations import Operations
 from .program import Program
 from .trace import Trace, count, trace
@@ -38,6 +39,10 @@ class Traced:
             made = trace(self.program.flat, [a.size for a in self.program.inputs], budget)
             tell_if_long()
             return made
+
+    def in_lanes(self, lanes: int) -> LaneTrace | None:
+        """How one state is computed in vectors of so many lanes, where that is quicker than scalar by scalar."""
+        return self.program.in_lanes(lanes, vars(self).get("trace"))
 
     @cached_property
     def operations(self) -> Operations:

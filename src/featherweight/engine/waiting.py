@@ -1,10 +1,11 @@
 """What users are told while they wait for code to be compiled: records of the logger "featherweight".
 
-A compilation makes traces and their IR first, and LLVM then takes about twice as long. So the time of the first part, on this
-machine and under its load, tells how long the user will wait. If that is more than `PATIENCE`, a WARNING says what is compiled:
-Python shows warnings on standard error where a program has not set up logging. Without it the program looks as if it hangs, and
-it happens once for each function on a machine. An INFO record with the time follows a compilation that took longer than `LONG`.
-Compilations within another one, as of all that a simulation needs, are told as that one.
+A compilation makes traces and plans first. To write them down and to make machine code then takes about as long; it takes
+longer where LLVM generates all code. So the time of the first part, on this machine and under its load, tells how long the
+user will wait. If that is more than `PATIENCE`, a WARNING says what is compiled: Python shows warnings on standard error where
+a program has not set up logging. Without it the program looks as if it hangs, and it happens once for each function on a
+machine. An INFO record with the time follows a compilation that took longer than `LONG`. Compilations within another one, as of
+all that a simulation needs, are told as that one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, Self
 from .cache_folder import log
 
 LONG, PATIENCE = 1.0, 2.0  # [s]: of what is told when it is done, and before
-WHOLE = 3.0  # times as long as what comes before LLVM: 1.7 to 4.5 were measured
+WHOLE = 2.5  # times as long as traces and plans: 1.7 to 2.5 were measured with parts in assembly, up to 6 without
 
 
 class Wait:
@@ -74,7 +75,7 @@ def told(what: str, how_long: str = "") -> Iterator[None]:
 
 
 def tell_if_long() -> None:
-    """Tell what is compiled, if it will take long: to be called before LLVM begins, and between traces."""
+    """Tell what is compiled, if it will take long: to be called before plans are written, and between traces."""
     wait = _now.wait
     if wait is None or wait.said:
         return

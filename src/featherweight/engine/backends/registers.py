@@ -24,16 +24,25 @@ class Registers:
         self._readers: dict[int, list[int]] = {}  # of each node, the next one last
         for k in range(len(reads) - 1, -1, -1):
             for i in reads[k]:
-                self._readers.setdefault(i, []).append(k)
+                readers = self._readers.get(i)
+                if readers is None:
+                    self._readers[i] = [k]
+                else:
+                    readers.append(k)
+        self._next = {i: readers[-1] for i, readers in self._readers.items()}
 
     def read(self, k: int, nodes: Iterable[int]) -> list[int]:
         """The k-th has been computed: let go of those of the nodes that none after it reads, and say which."""
         done = []
         for i in nodes:
+            if self._next.get(i, 0) > k:
+                continue
             readers = self._readers.get(i)
             while readers and readers[-1] <= k:
                 readers.pop()
-            if not readers:
+            if readers:
+                self._next[i] = readers[-1]
+            else:
                 self.values.pop(i, None)
                 self.spread.pop(i, None)
                 done.append(i)
@@ -43,7 +52,7 @@ class Registers:
         """Let go of what is read last, while there is too much; give the nodes that are held no more, with their values."""
         gone = []
         while len(self.values) + len(self.spread) > self.most:
-            i = max((*self.spread, *self.values), key=lambda i: self._readers[i][-1])
+            i = max((*self.spread, *self.values), key=self._next.__getitem__)
             if self.spread.pop(i, None) is None:
                 gone.append((i, self.values.pop(i)))
         return gone

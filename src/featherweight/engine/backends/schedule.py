@@ -7,38 +7,41 @@ waits of one limb with work of the next, while staying as near to trace order, h
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
 
 
 def schedule(nodes: Sequence[int], reads: Mapping[int, Sequence[int]], latencies: Sequence[int]) -> list[int]:
     """Order `nodes`, given in an order that respects `reads` (the operands of a node), to hide the cycles that each takes."""
+    count = len(nodes)
     place = {i: k for k, i in enumerate(nodes)}
     readers: list[list[int]] = [[] for _ in nodes]
-    waiting = [0] * len(nodes)  # operands not yet started
+    waiting = [0] * count  # operands not yet started
     for k, i in enumerate(nodes):
         for j in reads[i]:
-            if j in place:
-                readers[place[j]].append(k)
+            p = place.get(j)
+            if p is not None:
+                readers[p].append(k)
                 waiting[k] += 1
     ready = [k for k, n in enumerate(waiting) if n == 0]
     pending: list[int] = []  # the cycle in which the operands are there, times the number of nodes, plus the place
-    available = [0] * len(nodes)
+    available = [0] * count
     order: list[int] = []
     cycle = 0
     while ready or pending:
-        while pending and pending[0] // len(nodes) <= cycle:
-            heapq.heappush(ready, heapq.heappop(pending) % len(nodes))
+        while pending and pending[0] < (cycle + 1) * count:
+            heappush(ready, heappop(pending) % count)
         if not ready:
-            cycle = pending[0] // len(nodes)
+            cycle = pending[0] // count
             continue
-        k = heapq.heappop(ready)
+        k = heappop(ready)
         order.append(nodes[k])
         finished = cycle + latencies[k]
         for r in readers[k]:
             waiting[r] -= 1
-            available[r] = max(available[r], finished)
+            if available[r] < finished:
+                available[r] = finished
             if waiting[r] == 0:
-                heapq.heappush(pending, available[r] * len(nodes) + r)
+                heappush(pending, available[r] * count + r)
         cycle += 1
     return order

@@ -15,7 +15,7 @@ from ... import cache
 from ...program import Program
 from ...threads import processors, share_out
 from ...traced import Traced
-from ...waiting import tell_if_long, told
+from ...waiting import told
 from ..host_arrays import Array, HostArrays
 from .calls import PRECISIONS, Entry, callable_by_entry
 from .gufunc import Gufunc
@@ -88,7 +88,7 @@ class MachineCode(HostArrays):
 
     def _emit_single(self, precision: str) -> list[str]:
         lanes, fma = host().lanes(precision), host().fma
-        in_lanes = self.program.in_lanes(lanes)
+        in_lanes = self._traced.in_lanes(lanes)
         if in_lanes:
             return emit_single_in_lanes(in_lanes, Type(precision, lanes), fma)
         sizes = [r.size for r in self.program.outputs]
@@ -160,9 +160,7 @@ class MachineCode(HostArrays):
 
     def _compiled(self, states: str, emit: Callable[[], list[str]]) -> bytes:
         with told(f"{self.program.title} for {states}"):
-            modules = emit()
-            tell_if_long()
-            return compile_object(*modules)
+            return compile_object(*emit())
 
     def code(self, precision: str, many: bool) -> Code:
         """For callers that are compiled too: with "single" for one state, or "loop" for many, as NumPy calls it."""

@@ -11,15 +11,18 @@ from typing import Any, NamedTuple
 
 from ...operations import COS, OPERATIONS, SIN
 from ...trace import Trace
+from ...waiting import tell_if_long
 from .. import straight_steps as steps
 from ..straight_plan import PlanOptions, PlanPart, StraightPlan, plan_trace
 from ..straight_steps import Operand
 from .ir import Function, Type, Vector, pointer_type
+from .jit import host
 from .trig import sincos_name
+from .x86_assembly import assembled, write_assembly
 
 FEW_ZEROS = 32  # outputs that are written one by one
 PART = 1400  # nodes a function; its code should fit the first-level instruction cache
-SHORT_PART, LONG = 500, 40_000  # and in code of so many nodes: LLVM's time, and not much else, depends on it
+SHORT_PART, LONG = 500, 40_000  # and in code of so many nodes: quicker for batches, and for LLVM
 SPARE = 4  # registers for what an instruction loads, and for addresses in memory that LLVM finds
 
 
@@ -48,9 +51,10 @@ class KernelStyle:
     spaces: Mapping[str, int] = field(default_factory=dict)  # address spaces of arrays
     space: int = 0  # of the others
     rooms_in_workspace: bool = False  # behind its slots, and not on the stack
+    assembly: bool = False  # whether parts are written in this processor's assembly, if that is known
 
 
-HOST = KernelStyle()
+HOST = KernelStyle(assembly=True)
 
 
 def emit_kernel(
@@ -78,6 +82,7 @@ def registers(vector_bytes: int) -> int:
 
 def write_kernel(plan: StraightPlan, type: Type, style: KernelStyle = HOST) -> Kernel:
     """The IR of a plan, whose scalars are of this type."""
+    tell_if_long()
     writer = _KernelWriter(plan, type, style)
     functions = [writer.function(part) for part in plan.parts]
     declarations = dict.fromkeys(d for f in functions for d in f.declarations)
@@ -94,6 +99,7 @@ class _KernelWriter:
         self.scalar, self.vector = type, Type(type.precision, type.lanes * plan.lanes)
         self.types = (self.scalar, self.vector)  # of steps that are not wide, and of those that are
         self.kinds = [(type.ir, type.bytes) for type in self.types]
+        self.assembly = style.assembly and host().assembly and self.vector.bytes == host().vector_bytes
         self.sincos_lanes: set[int] = set()
         self.spaces = {array: style.spaces.get(array, style.space) for array in plan.arrays}
         self.arguments = [
@@ -122,6 +128,10 @@ class _KernelWriter:
         self.pointers = {array: f"%{array}" for array in self.spaces}
         self.names: dict[int, str] = {}  # of values
         self.pairs: dict[Operand, str] = {}  # sines and cosines of values
+        assembly = assembled(part.steps, list(self.spaces), self.types) if self.assembly and part.numbered else None
+        if assembly:
+            write_assembly(self.f, list(self.spaces), assembly)
+            return self.f
         table = self.table
         for step in part.steps:
             table[type(step)](step)

@@ -93,11 +93,12 @@ class Function:
         self._lines: list[str] = []
         self._count = 0
         self.declarations: dict[str, None] = {}  # what its module must have; a set that keeps the order
+        self.tables: list[str] = []  # of its own, which its module has, too
         self.block = "start"  # the block that is being written
         self.label("start")
 
     def __str__(self) -> str:
-        return "\n".join([self._head, *self._lines, "}"])
+        return "\n".join([self._head, *self._lines, "}", *self.tables])
 
     def line(self, text: str) -> None:
         self._lines.append("  " + text)

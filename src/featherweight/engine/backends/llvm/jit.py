@@ -43,6 +43,7 @@ class Host(NamedTuple):
     llvm: str
     vector_bytes: int
     fma: bool
+    assembly: bool  # whether `x86_assembly` knows its instructions
 
     def lanes(self, precision: str) -> int:
         """States that one vector holds."""
@@ -54,13 +55,16 @@ def host() -> Host:
     """The machine that this process runs on."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
     features = llvm.get_host_cpu_features()
     triple = llvm.get_process_triple()
     intel = triple.startswith(("x86_64", "i686", "amd64"))
     wide = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
     version = f"{llvmlite.__version__} LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
     fma = not intel or bool(features.get("fma"))
-    return Host(triple, llvm.get_host_cpu_name(), features.flatten(), version, wide, fma)
+    needed = {64: ("avx512f", "avx512vl", "avx512dq"), 32: ("avx2", "fma")}.get(wide, ())
+    assembly = triple.startswith(("x86_64", "amd64")) and bool(needed) and all(features.get(name) for name in needed)
+    return Host(triple, llvm.get_host_cpu_name(), features.flatten(), version, wide, fma, assembly)
 
 
 def _machine() -> llvm.TargetMachine:

@@ -49,7 +49,7 @@ def emit_loop(t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool) -> l
     movers: list[Mover] = [*inputs, *outputs]
     loop = _Loop(kernel, results, inputs, outputs, type)
     functions = [_fetch(), *(f for m in movers for f in m.functions())]
-    functions += [*(s.function() for s in loop.streams.values()), loop.written()]
+    functions += [*(s.function() for s in loop.streams.values()), loop.part_on_all(), loop.written()]
     declarations = [*DECLARATIONS, *(d for f in functions for d in f.declarations), *(t for m in movers for t in m.tables)]
     return assemble(kernel, type, declarations, [str(f) for f in functions], fma)
 
@@ -150,11 +150,14 @@ class _Loop:
             blocks = f.least(self._blocks(f.sub(self.states, state)), self.most)
             ahead = self._rows_after(state, blocks)
             for k, part in enumerate(parts):  # a part over all blocks before the next part, so that its code is fetched once
+                if 0 < k < len(parts) - 1:
+                    self._run_on_all(part, blocks, ahead, k)
+                    continue
                 with f.rounds(blocks) as block:
                     if k == 0:
                         self._move_rows(self.inputs, state, block)
-                    self._run(part, block)
-                    self._fetch_share(ahead, f.add(f.mul(blocks, k), block))
+                    self._run(f, f"@{part}", self.arrays, block)
+                    self._fetch_share(f, ahead, f.add(f.mul(blocks, k), block))
                     if k == len(parts) - 1:
                         self._move_rows(self.outputs, state, block)
         if self.streams:
@@ -222,8 +225,28 @@ class _Loop:
         """Where a block's lanes lie."""
         return self.f.at(self.type.precision, self.arrays[array], self.f.mul(block, self.vectors[array] * self.type.lanes))
 
-    def _run(self, part: str, block: str) -> None:
-        self.f.call("void", f"@{part}", *[f"ptr {self._lanes(a, block)}" for a in range(len(self.arrays))])
+    def _run(self, f: Function, part: str, arrays: Sequence[str], block: str) -> None:
+        """Call a part for the lanes of a block, which lie in arrays."""
+        sizes = (size * self.type.lanes for size in self.vectors)
+        places = [f.at(self.type.precision, array, f.mul(block, size)) for array, size in zip(arrays, sizes, strict=True)]
+        f.call("void", part, *[f"ptr {place}" for place in places])
+
+    def part_on_all(self) -> Function:
+        """A function that runs a part on all blocks: one for all parts, since LLVM works long on a loop for each."""
+        arrays = [f"%array{k}" for k in range(len(self.vectors))]
+        ahead = [(f"%from{k}", f"%share{k}") for k in range(len(self.inputs) + len(self.outputs))]
+        pointers = [f"ptr {x}" for x in (*arrays, *(begin for begin, _ in ahead))]
+        f = Function("void", "fw.all", ["ptr %part", "i64 %blocks", "i64 %number", *pointers, *(f"i64 {x}" for _, x in ahead)])
+        with f.rounds("%blocks") as block:
+            self._run(f, "%part", arrays, block)
+            self._fetch_share(f, ahead, f.add(f.mul("%blocks", "%number"), block))
+        f.ret()
+        return f
+
+    def _run_on_all(self, part: str, blocks: str, ahead: Sequence[tuple[str, str]], number: int) -> None:
+        pointers = [f"ptr {x}" for x in (*self.arrays, *(begin for begin, _ in ahead))]
+        shares = [f"i64 {share}" for _, share in ahead]
+        self.f.call("void", "@fw.all", f"ptr @{part}", f"i64 {blocks}", f"i64 {number}", *pointers, *shares)
 
     def _move_rows(self, moved: Sequence[_Argument], state: str, block: str) -> None:
         """A block's rows of arguments into lanes, or of results out of them: W rows at once, or element by element."""
@@ -277,10 +300,10 @@ class _Loop:
             shares.append((f.at("i8", a.first, f.mul(row, a.step)), f.div(bytes, calls)))
         return shares
 
-    def _fetch_share(self, ahead: Sequence[tuple[str, str]], call: str) -> None:
+    def _fetch_share(self, f: Function, ahead: Sequence[tuple[str, str]], call: str) -> None:
         """Ask for what falls to a call, of so many."""
         for begin, share in ahead:
-            self.f.call("void", "@fw.fetch", f"ptr {self.f.at('i8', begin, self.f.mul(share, call))}", f"i64 {share}")
+            f.call("void", "@fw.fetch", f"ptr {f.at('i8', begin, f.mul(share, call))}", f"i64 {share}")
 
 
 def _fetch() -> Function:

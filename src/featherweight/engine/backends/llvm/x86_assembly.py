@@ -1,0 +1,378 @@
+"""Parts of a plan as x86-64 assembly: LLVM's assembler takes a fifteenth of the time of its code generator.
+
+The plan says which values registers hold, and when. What is left is to name the registers, to let an instruction read from
+memory what nobody else reads, and to choose the form of a fused product that overwrites a value which is read no more.
+
+Code that is longer than the first-level cache runs as fast as it is fetched, so instructions are short: registers with low
+numbers come first, and what is used most lies within the reach of a displacement of one byte. The last three operands point
+`BIAS` bytes into their memory for that.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+from ...operations import ADD, DIV, MUL, SQRT, SUB
+from .. import straight_steps as steps
+from ..straight_steps import Operand, Step
+from .ir import Function, Type
+
+BIAS = 128
+SPARE = 2  # registers that an instruction takes, beside those of values
+MOST_ARRAYS = 11  # that general registers point to, beside the rooms and the constants
+INSTRUCTIONS = {ADD: "vadd", SUB: "vsub", MUL: "vmul", DIV: "vdiv", SQRT: "vsqrt"}
+FUSED = {(False, False): "vfmadd", (True, False): "vfnmadd", (False, True): "vfmsub", (True, True): "vfnmsub"}
+
+
+class AssemblyPart(NamedTuple):
+    """A part in assembly. Its operands $0, $1, ... are the arrays, then its rooms, then its constants."""
+
+    text: str
+    registers: tuple[str, ...]  # that it changes
+    rooms: int  # bytes
+    constants: bytes
+
+
+class OutOfRegisters(Exception):
+    """A part holds more values than there are registers."""
+
+
+Place = tuple[str, int, bool]
+"""An operand: its text, its register or `IN_MEMORY`, and whether this is the last time that the register is read."""
+
+IN_MEMORY = -1
+
+
+class _InMemory(NamedTuple):
+    """Where a value lies that instructions read from memory."""
+
+    text: str
+
+
+class _Negative(NamedTuple):
+    """A value that is the negative of another, and read once."""
+
+    of: Operand
+
+
+def assembled(part: Sequence[Step], arrays: Sequence[str], types: tuple[Type, Type]) -> AssemblyPart | None:
+    """The steps of a part for the machine types of scalars and vectors, of which one has the processor's vectors.
+
+    None for a part that LLVM's code generator is to write: one with calls, or with too many arrays or values.
+    """
+    if len(arrays) > MOST_ARRAYS or not all(type(s) in _WRITTEN for s in part):
+        return None
+    try:
+        return _AssemblyWriter(part, arrays, types).written(part)
+    except OutOfRegisters:
+        return None
+
+
+def write_assembly(f: Function, arrays: Sequence[str], a: AssemblyPart) -> None:
+    """The body of a function that consists of assembly; LLVM saves and names registers as the system wants it."""
+    operands = [f"%{name}" for name in arrays]
+    operands[-1] = f.at("i8", operands[-1], BIAS)
+    operands.append(f.at("i8", f.slot("i8", a.rooms, 64), BIAS) if a.rooms else "null")
+    table = f"@{f.name}.constants"
+    operands.append(f.at("i8", table, BIAS) if a.constants else "null")
+    if a.constants:
+        words = "".join(f"\\{byte:02X}" for byte in a.constants)
+        f.tables.append(f'{table} = internal constant [{len(a.constants)} x i8] c"{words}", align 64')
+    short = 3  # registers of the first eight make instructions shorter
+    constraints = ["r"] * (len(operands) - short) + ["R"] * short
+    constraints += [f"~{{{name}}}" for name in (*a.registers, "memory")]
+    text = a.text.replace("\n", "\\0A")
+    f.line(f'call void asm sideeffect "{text}", "{",".join(constraints)}"({", ".join(f"ptr {x}" for x in operands)})')
+    f.ret()
+
+
+class _AssemblyWriter:
+    """Writes down steps, each by a method that the table has."""
+
+    def __init__(self, part: Sequence[Step], arrays: Sequence[str], types: tuple[Type, Type]) -> None:
+        self.arrays, self.types = arrays, types
+        scalar, _ = types
+        self.has_masks = max(t.bytes for t in types) == 64
+        self.registers = 32 if self.has_masks else 16
+        kinds = ["xmm" if t.lanes == 1 else "zmm" if self.has_masks else "ymm" for t in types]
+        self.names = [[f"%{kind}{k}" for k in range(self.registers)] for kind in kinds]
+        self.item = "d" if scalar.precision == "double" else "s"
+        self.suffixes = [("s" if t.lanes == 1 else "p") + self.item for t in types]
+        self.move = [f"vmov{'' if t.lanes == 1 else 'u'}{suffix}" for t, suffix in zip(types, self.suffixes, strict=True)]
+        self.reads = _reads(part)
+        self.free = list(range(self.registers))
+        self.places: dict[int, int | _InMemory | _Negative] = {}  # of values: registers, or what else
+        self.left: dict[int, int] = {}  # times that a value will be read
+        last = len(arrays) - 1
+        self.at = {array: (-BIAS * (k == last), f"(${k})") for k, array in enumerate(arrays)}  # where arrays and rooms begin
+        self.room_bytes = self._lay_out_rooms(part)
+        self.constants, self.offsets = bytearray(), dict[bytes, int]()
+        self.lines: list[str] = []
+
+    def written(self, part: Sequence[Step]) -> AssemblyPart:
+        for step, reads in zip(part, self.reads, strict=True):
+            _WRITTEN[type(step)](self, step, reads)
+        changed = [name[1:] for name in self.names[any(getattr(step, "wide", True) for step in part)]]
+        return AssemblyPart("\n".join(self.lines), (*changed, *["k1"] * self.has_masks), self.room_bytes, bytes(self.constants))
+
+    # memory
+
+    def _lay_out_rooms(self, part: Sequence[Step]) -> int:
+        """Find places for rooms, those first that are used most; return the bytes of all."""
+        rooms = [s.room for s in part if isinstance(s, steps.RoomStep)]
+        size = max((self.types[s.wide].bytes for s in part if isinstance(s, steps.RoomStep)), default=0)
+        used = Counter(s.array for s in part if isinstance(s, steps.LoadStep | steps.StoreStep))
+        rooms.sort(key=lambda room: -used[room])
+        self.at |= {room: (k * size - BIAS, f"(${len(self.arrays)})") for k, room in enumerate(rooms)}
+        return len(rooms) * size
+
+    def _address(self, array: str, element: int, wide: bool) -> str:
+        begin, base = self.at[array]
+        return f"{begin + element * self.types[wide].bytes}{base}"
+
+    def _constant(self, values: Sequence[float], kind: str = "") -> str:
+        """The address of numbers of the item's type, or of another of `struct`."""
+        data = struct.pack(f"<{len(values)}{kind or {'d': 'd', 's': 'f'}[self.item]}", *values)
+        at = self.offsets.get(data)
+        if at is None:
+            self.constants += bytes(-len(self.constants) % len(data))
+            at = self.offsets[data] = len(self.constants)
+            self.constants += data
+        return f"{at - BIAS}(${len(self.arrays) + 1})"
+
+    # operands
+
+    def _new(self, wide: bool) -> Place:
+        """A register that is free."""
+        if not self.free:
+            raise OutOfRegisters
+        register = heappop(self.free)
+        return self.names[wide][register], register, True
+
+    def _let_go(self, *operands: Place) -> None:
+        """Registers that are read no more are free."""
+        for _, register, last in operands:
+            if last:
+                heappush(self.free, register)
+
+    def _define(self, value: int, register: int, reads: int) -> None:
+        """The value is in a register, and read so many times."""
+        self.places[value], self.left[value] = register, reads
+        if not reads:
+            heappush(self.free, register)
+
+    def _read(self, x: Operand, wide: bool) -> Place:
+        """An operand that an instruction reads."""
+        if not isinstance(x, int):
+            return self._constant(x if isinstance(x, tuple) else (x,) * self.types[wide].lanes), IN_MEMORY, False
+        place = self.places[x]
+        if isinstance(place, _Negative):
+            return self._negated(place.of, wide)
+        if isinstance(place, _InMemory):
+            return place.text, IN_MEMORY, False
+        self.left[x] -= 1
+        return self.names[wide][place], place, self.left[x] == 0
+
+    def _loaded(self, x: Place, wide: bool) -> Place:
+        """An operand in a register."""
+        if x[1] != IN_MEMORY:
+            return x
+        loaded = self._new(wide)
+        self.lines.append(f"{self.move[wide]} {x[0]}, {loaded[0]}")
+        return loaded
+
+    def _negated(self, x: Operand, wide: bool) -> Place:
+        """The negative of an operand, in a register."""
+        source = self._loaded(self._read(x, wide), wide)
+        signs = self._constant((-0.0,) * max(self.types[wide].lanes, 16 // self.types[wide].item_bytes))
+        self._let_go(source)
+        result = self._new(wide)
+        self.lines.append(f"vxorp{self.item} {signs}, {source[0]}, {result[0]}")
+        return result
+
+    def _factor(self, x: Operand, wide: bool) -> tuple[Place, bool]:
+        """An operand of a fused product, and whether it is the negative of that which is meant."""
+        if isinstance(x, int):
+            place = self.places[x]
+            if isinstance(place, _Negative):
+                return self._read(place.of, wide), True
+        return self._read(x, wide), False
+
+    # steps
+
+    def _load(self, s: steps.LoadStep, reads: int) -> None:
+        address = self._address(s.array, s.element, s.wide)
+        if reads == 1 or len(self.free) <= SPARE:  # a plan leaves in memory what its part is going to read
+            self.places[s.value] = _InMemory(address)
+        else:
+            self._define(s.value, self._loaded((address, IN_MEMORY, False), s.wide)[1], reads)
+
+    def _store(self, s: steps.StoreStep, _: int) -> None:
+        source = self._loaded(self._read(s.operand, s.wide), s.wide)
+        self.lines.append(f"{self.move[s.wide]} {source[0]}, {self._address(s.array, s.element, s.wide)}")
+        self._let_go(source)
+
+    def _room(self, _s: steps.RoomStep, _: int) -> None:
+        """Rooms are laid out before."""
+
+    def _operation(self, s: steps.OperationStep, reads: int) -> None:
+        wide, suffix = s.wide, self.suffixes[s.wide]
+        operands = [self._read(x, wide) for x in s.operands]
+        if s.op in (ADD, MUL) and operands[0][1] == IN_MEMORY:
+            operands.reverse()
+        first = operands[0] = self._loaded(operands[0], wide)
+        text = first[0]
+        if len(operands) == 2:
+            text = f"{operands[1][0]}, {text}"
+        elif self.types[wide].lanes == 1:
+            text = f"{text}, {text}"
+        self._let_go(*operands)
+        result = self._new(wide)
+        self.lines.append(f"{INSTRUCTIONS[s.op]}{suffix} {text}, {result[0]}")
+        self._define(s.value, result[1], reads)
+
+    def _fma(self, s: steps.FmaStep, reads: int) -> None:
+        """a b + c by the form that overwrites an operand that is read no more: the addend (231), or a factor (213, 132)."""
+        wide = s.wide
+        a, minus_a = self._factor(s.a, wide)
+        b, minus_b = self._factor(s.b, wide)
+        c, minus_c = self._factor(s.c, wide)
+        if a[1] == IN_MEMORY:
+            a, b = b, a
+        if not (a[2] or b[2] or c[2]):
+            if c[1] == IN_MEMORY:
+                c = self._loaded(c, wide)
+            elif b[1] == IN_MEMORY:
+                b = self._loaded(b, wide)
+            else:
+                addend, c = c, self._new(wide)
+                self.lines.append(f"vmovap{self.item} {addend[0]}, {c[0]}")
+        if c[2]:
+            a = self._loaded(a, wide)
+            self._let_go(a, b)
+            form, first, second, target = "231", b, a, c
+        else:
+            target, other = (a, b) if a[2] else (b, a)
+            if other[1] == c[1] == IN_MEMORY:
+                other = self._loaded(other, wide)
+            self._let_go(other)
+            form, first, second = ("132", other, c) if other[1] == IN_MEMORY else ("213", c, other)
+        name = FUSED[minus_a != minus_b, minus_c]
+        self.lines.append(f"{name}{form}{self.suffixes[wide]} {first[0]}, {second[0]}, {target[0]}")
+        self._define(s.value, target[1], reads)
+
+    def _negate(self, s: steps.NegateStep, reads: int) -> None:
+        if reads == 1:  # a fused product may do it
+            self.places[s.value] = _Negative(s.operand)
+        else:
+            self._define(s.value, self._negated(s.operand, s.wide)[1], reads)
+
+    # lanes
+
+    def _spread(self, s: steps.SpreadStep, reads: int) -> None:
+        scalar = self._read(s.scalar, False)
+        self._let_go(scalar)
+        result = self._new(True)
+        self.lines.append(f"vbroadcasts{self.item} {scalar[0]}, {result[0]}")
+        self._define(s.value, result[1], reads)
+
+    def _insert(self, s: steps.InsertStep, reads: int) -> None:
+        item, scalar = self.item, self._read(s.scalar, False)
+        vector = (0.0,) * self.types[True].lanes if s.vector is None else s.vector
+        old = self._loaded(self._read(vector, True), True)
+        result = self._new(True)
+        if self.has_masks:
+            self.lines.append(f"vmovap{item} {old[0]}, {result[0]}")
+            self._mask(1 << s.lane)
+            self.lines.append(f"vbroadcasts{item} {scalar[0]}, {result[0]} {{%k1}}")
+        else:
+            self.lines.append(f"vbroadcasts{item} {scalar[0]}, {result[0]}")
+            self.lines.append(f"vblendp{item} $${1 << s.lane}, {result[0]}, {old[0]}, {result[0]}")
+        self._let_go(scalar, old)
+        self._define(s.value, result[1], reads)
+
+    def _store_lanes(self, s: steps.StoreLanesStep, _: int) -> None:
+        source = self._loaded(self._read(s.operand, True), True)
+        type, count, address = self.types[True], len(s.lanes), self._address(s.array, s.element, False)
+        in_order = s.lanes == tuple(range(count))
+        picked = source if in_order else self._permuted(source, [*s.lanes, *range(count, type.lanes)])
+        name = {16: "%xmm", 32: "%ymm", 64: "%zmm"}.get(count * type.item_bytes)
+        if count == 1:
+            self.lines.append(f"vmovs{self.item} %xmm{picked[1]}, {address}")
+        elif name:
+            self.lines.append(f"vmovup{self.item} {name}{picked[1]}, {address}")
+        elif self.has_masks:
+            self._mask((1 << count) - 1)
+            self.lines.append(f"vmovup{self.item} {picked[0]}, {address} {{%k1}}")
+        else:
+            chosen = self._integers([-1] * count + [0] * (type.lanes - count))
+            mask = self._loaded((chosen, IN_MEMORY, False), True)
+            self.lines.append(f"vmaskmovp{self.item} {picked[0]}, {mask[0]}, {address}")
+            self._let_go(mask)
+        self._let_go(*{source, picked})
+
+    def _permuted(self, source: Place, lanes: Sequence[int]) -> Place:
+        """A vector of these lanes of another."""
+        if self.types[True].lanes == 4:
+            result = self._new(True)
+            picks = sum(lane << 2 * k for k, lane in enumerate(lanes))
+            self.lines.append(f"vpermpd $${picks}, {source[0]}, {result[0]}")
+        else:
+            result = self._loaded((self._integers(lanes), IN_MEMORY, False), True)
+            self.lines.append(f"vpermp{self.item} {source[0]}, {result[0]}, {result[0]}")
+        return result
+
+    def _integers(self, values: Sequence[int]) -> str:
+        """The address of integers as large as the item."""
+        return self._constant(values, {"d": "q", "s": "i"}[self.item])
+
+    def _mask(self, bits: int) -> None:
+        """The first mask register has these bits, one for each lane."""
+        self.lines.append(f"kmovw {self._constant([bits], 'H')}, %k1")
+
+
+_WRITTEN: dict[type, Callable[[Any, Any, int], None]] = {
+    steps.LoadStep: _AssemblyWriter._load,
+    steps.StoreStep: _AssemblyWriter._store,
+    steps.StoreLanesStep: _AssemblyWriter._store_lanes,
+    steps.OperationStep: _AssemblyWriter._operation,
+    steps.FmaStep: _AssemblyWriter._fma,
+    steps.NegateStep: _AssemblyWriter._negate,
+    steps.SpreadStep: _AssemblyWriter._spread,
+    steps.InsertStep: _AssemblyWriter._insert,
+    steps.RoomStep: _AssemblyWriter._room,
+}
+
+
+def _reads(part: Sequence[Step]) -> list[int]:
+    """For each step, how often the value that it gives is read until a step gives it again."""
+    counts: dict[int, int] = {}
+    reads = []
+    for s in reversed(part):
+        kind = type(s)
+        reads.append(0 if kind in _WITHOUT_VALUE else counts.pop(s.value, 0))  # type: ignore[union-attr]
+        for x in _operands(s, kind):
+            if type(x) is int:
+                counts[x] = counts.get(x, 0) + 1
+    return reads[::-1]
+
+
+_WITHOUT_VALUE = {steps.StoreStep, steps.StoreLanesStep, steps.RoomStep}
+
+
+def _operands(s: Any, kind: type[Step]) -> Sequence[Any]:
+    """What a step reads."""
+    if kind is steps.FmaStep:
+        return s.a, s.b, s.c
+    if kind is steps.OperationStep:
+        operands: tuple[Operand, ...] = s.operands
+        return operands
+    if kind in (steps.StoreStep, steps.StoreLanesStep, steps.NegateStep):
+        return (s.operand,)
+    if kind is steps.SpreadStep:
+        return (s.scalar,)
+    return (s.scalar, s.vector) if kind is steps.InsertStep else ()
