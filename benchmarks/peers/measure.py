@@ -15,6 +15,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
+from featherweight.engine.backends.llvm.emit import registers
 from featherweight.engine.backends.llvm.jit import Code, compile_object, host, load_object
 
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix/share/example-robot-data/robots"
@@ -56,8 +57,11 @@ def median_times(calls: Sequence[Callable[[], Any]], seconds: float = 1.0, round
 
 
 def peak_flops() -> Callable[[], float]:
-    """A function that measures the rate of independent vector multiply-adds on one core [1/s], two operations each."""
-    lanes, chains, n = host().lanes("double"), 16, 20_000
+    """A function that measures the rate of independent vector multiply-adds on one core [1/s], two operations each.
+
+    There are as many as registers hold: one more, and loads and stores are what is measured.
+    """
+    lanes, chains, n = host().lanes("double"), registers(host().vector_bytes), 20_000
     V = f"<{lanes} x double>"
     body = [f"%a{k} = phi {V} [ %x, %entry ], [ %b{k}, %loop ]" for k in range(chains)]
     body += [f"%b{k} = call {V} @llvm.fma.v{lanes}f64({V} %a{k}, {V} %x, {V} %x)" for k in range(chains)]

@@ -234,7 +234,7 @@ def loop_of(simulation: StateOfRobots, fleet: Fleet | None = None) -> DeviceLoop
         calls = NumberedCalls()
         functions = calls_of_robot(fleet.model, fleet.contacts, content, external=True)
         made = {name: calls.call(*call) for name, call in functions.items()}
-        made["delassus_of_touching"] = MachineCall(0, np.zeros(0, np.int64))
+        made["delassus_of_touching"] = made["impulses_alone"] = MachineCall(0, np.zeros(0, np.int64))
         content = content._replace(calls=CallsOfRobot(**made))
         twin = twin._replace(calls=CallsOfRobot(*(x._replace(pointers=x.pointers.copy()) for x in content.calls)))
         kept.clear()

@@ -13,9 +13,9 @@ import featherweight as fw
 from featherweight.engine.backends import straight_steps as steps
 from featherweight.engine.backends.llvm.emit import host_options
 from featherweight.engine.backends.llvm.ir import Type
-from featherweight.engine.backends.straight_plan import PlanOptions, StraightPlan, plan_lanes, plan_trace
+from featherweight.engine.backends.straight_plan import PlanOptions, StraightPlan, fused_products, plan_lanes, plan_trace
 from featherweight.engine.operations import ADD, COS, MUL, OPERATIONS, SIN, SQRT
-from featherweight.engine.trace import Trace, evaluate, trace
+from featherweight.engine.trace import Trace, evaluate, live_nodes, trace
 from featherweight.model.generators import random_tree
 from featherweight.spatial import sincos, sqrt
 
@@ -230,16 +230,49 @@ def test_a_trace_without_results_has_a_part() -> None:
         PlanOptions(fma=False, part=70),
         PlanOptions(fma=True, part=50, registers=6, lanes=4, few_zeros=3),
         host_options(Type("double", 1), fma=True, group=8),
+        PlanOptions(fma=True, part=50, registers=6, rereads=True),
     ],
 )
 def test_plans_compute_what_traces_do(options: PlanOptions) -> None:
     robot = fw.build(random_tree(4, seed=4), execution="traced")
     rng = np.random.default_rng(0)
     arguments = [robot.random_configuration(rng).tolist(), *rng.standard_normal((2, robot.nv)).tolist()]
-    for f, given in ((robot.forward_dynamics, arguments), (robot.mass_matrix, arguments[:1])):
+    placement = robot.frame_placement(robot.frames[-1].name)  # sines and cosines are among the results
+    for f, given in ((robot.forward_dynamics, arguments), (robot.mass_matrix, arguments[:1]), (placement, arguments[:1])):
         sizes = [y.size for y in f.program.outputs]
         results = computed(plan_trace(f.trace, sizes, options), given, sizes)
         np.testing.assert_allclose(results, evaluate(f.trace, given), rtol=1e-10, atol=1e-10)
+
+
+def test_values_that_are_results_are_read_where_they_lie() -> None:
+    """A sine of an argument is a result that is written at the end, and so read from the workspace."""
+
+    def function(x: list[Any]) -> list[Any]:
+        s, _ = sincos(x[0])
+        y = s * x[1]
+        return [s, y, sqrt(y + x[2])]
+
+    t = traced(function, 3)
+    plan = plan_trace(t, [3], PlanOptions(fma=True, part=1, rereads=True))
+    assert {(s.array, s.element) for s in of_kind(plan, steps.LoadStep)} >= {("out0", 1), ("ws", 0)}
+    assert not {("out0", 0)} & {(s.array, s.element) for s in of_kind(plan, steps.LoadStep)}
+    given = [[0.3, 2.0, 1.0]]
+    np.testing.assert_allclose(computed(plan, given, [3]), evaluate(t, given), rtol=1e-15, atol=0)
+
+
+def test_fusing_of_a_larger_trace_holds_for_its_parts() -> None:
+    """A product of which two sums are is not fused, also where a part has one of the sums only."""
+
+    def function(x: list[Any]) -> list[Any]:
+        return [x[0] * x[1] + x[2], x[0] * x[1] + x[3]]
+
+    t = traced(function, 4)
+    whole = fused_products(t, {i: t.graph.operands(i) for i in t.live})
+    part = t._replace(outputs=t.outputs[:1])
+    part = part._replace(live=live_nodes(t.graph, [i for i, _ in part.outputs]))  # type: ignore[misc]
+    options = PlanOptions(fma=True, part=10, ordered=False)
+    assert of_kind(plan_trace(part, [1], options, whole), steps.FmaStep) == []
+    assert len(of_kind(plan_trace(part, [1], options), steps.FmaStep)) == 1
 
 
 def test_a_plan_is_the_same_each_time() -> None:

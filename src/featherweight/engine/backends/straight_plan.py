@@ -80,13 +80,17 @@ class PlanOptions:
     ordered: bool = True  # whether to fill waits for results with other work; else nodes stay in trace order
     registers: int | None = None  # values that are held at once; others go to memory. None: the compiler decides
     lanes: int = 1  # angles of which sines are computed together
+    rereads: bool = False  # whether values that are results, too, are read from there
     few_zeros: int = 1 << 62  # results that are zero are written one by one, if there are no more of them
 
 
-def plan_trace(t: Trace, sizes: Sequence[int], options: PlanOptions) -> StraightPlan:
-    """The plan of a trace. Results go to arrays of the given sizes, one after the other."""
+def plan_trace(t: Trace, sizes: Sequence[int], options: PlanOptions, fused: Mapping[int, int] | None = None) -> StraightPlan:
+    """The plan of a trace. Results go to arrays of the given sizes, one after the other.
+
+    `fused` are the products in sums of a larger trace, of which this is a part.
+    """
     places = [[_ResultPlace(k, element)] for k, size in enumerate(sizes) for element in range(size)]
-    return _plan(_Arrangement(t, options, places), len(t.inputs), sizes)
+    return _plan(_Arrangement(t, options, places, fused), len(t.inputs), sizes)
 
 
 def plan_lanes(t: LaneTrace, options: PlanOptions) -> StraightPlan:
@@ -100,7 +104,26 @@ def plan_lanes(t: LaneTrace, options: PlanOptions) -> StraightPlan:
         for pieces in t.pieces
     ]
     sizes = [rows * columns for rows in t.rows for columns in t.columns]
-    return _plan(_Arrangement(t.trace, options, places, seeds, t.vectors), last, sizes)
+    return _plan(_Arrangement(t.trace, options, places, None, seeds, t.vectors), last, sizes)
+
+
+def fused_products(t: Trace, operands: Mapping[int, Sequence[int]]) -> dict[int, int]:
+    """For each sum that takes a product nobody else uses: that product."""
+    op, uses, fused = t.graph.op, _uses(t, operands), dict[int, int]()
+    for i in t.live:
+        if op[i] in (ADD, SUB):
+            for j in reversed(operands[i]):
+                if op[j] == MUL and uses[j] == 1:
+                    fused[i] = j
+                    break
+    return fused
+
+
+def _uses(t: Trace, operands: Mapping[int, Sequence[int]]) -> Counter[int]:
+    """How often each node is an operand or an output."""
+    uses = Counter(chain.from_iterable(operands.values()))
+    uses.update(x[0] for x in t.outputs if isinstance(x, tuple))
+    return uses
 
 
 class _ResultPlace(NamedTuple):
@@ -128,6 +151,7 @@ class _Arrangement:
         t: Trace,
         options: PlanOptions,
         places: Sequence[Sequence[_ResultPlace]],
+        fused: Mapping[int, int] | None = None,
         seeds: Mapping[int, tuple[Scalar, ...]] = MappingProxyType({}),
         vectors: Iterable[int] = (),
     ) -> None:
@@ -145,9 +169,10 @@ class _Arrangement:
         for i, seed in self.seeds.items():
             if not operands[i]:
                 self.constants[i] = tuple(float(x) for x in seed if not isinstance(x, tuple))
-        uses = Counter(chain.from_iterable(operands.values()))
-        uses.update(x[0] for x in t.outputs if isinstance(x, tuple))
-        self.fused = self._fused(uses) if options.fma else {}  # node of a sum -> the product fused into it
+        if fused is None:
+            fused = fused_products(t, operands) if options.fma else {}
+        self.fused = {i: j for i, j in fused.items() if i in operands}  # node of a sum -> the product fused into it
+        uses = _uses(t, operands)
         self.turns = self._turns()
         turned = [i for i in t.live if op[i] in (SIN, COS) and operands[i][0] in self.turns]
         uses.subtract(operands[i][0] for i in turned)
@@ -159,8 +184,19 @@ class _Arrangement:
         part = options.part if len(nodes) < options.long else options.part_of_long
         self.parts = [nodes[k : k + part] for k in range(0, len(nodes), part)]
         self.part_of = {i: k for k, own in enumerate(self.parts) for i in own}
+        self.home = self._homes() if options.rereads else {}  # nodes of parts that are read where they are results
         self.slot: dict[int, int] = {}
         self.workspace = self._place(turned)
+
+    def _homes(self) -> dict[int, tuple[str, int]]:
+        """Where nodes lie as results, if they do so with their own sign."""
+        homes = {}
+        for i in self.part_of:
+            for k, negative in self.results.get(i, ()):
+                if not negative:
+                    [place, *_] = self.places[k]
+                    homes[i] = f"out{place.array}", place.element
+        return homes
 
     def _turns(self) -> dict[int, None]:
         """The inputs, and inputs with a constant added, whose sine or cosine is wanted, in order."""
@@ -172,17 +208,6 @@ class _Arrangement:
 
         angles = (operands[i][0] for i in self.trace.live if op[i] in (SIN, COS))
         return dict.fromkeys(angle for angle in angles if early(angle))
-
-    def _fused(self, uses: Mapping[int, int]) -> dict[int, int]:
-        """For each sum that takes a product nobody else uses: that product."""
-        op, fused = self.op, dict[int, int]()
-        for i in self.trace.live:
-            if op[i] in (ADD, SUB):
-                for j in reversed(self.operands[i]):
-                    if op[j] == MUL and uses[j] == 1:
-                        fused[i] = j
-                        break
-        return fused
 
     def _reads(self, i: int) -> tuple[int, ...]:
         product = self.fused.get(i)
@@ -210,7 +235,7 @@ class _Arrangement:
         for part, nodes in enumerate(self.parts):
             for i in nodes:
                 end = last.get(i, part)
-                if end > part and (i in self.vectors) == wide:
+                if end > part and (i in self.vectors) == wide and i not in self.home:
                     if not free:
                         free.append(size)
                         size += 1
@@ -342,6 +367,8 @@ class _PartSteps:
             return self.rooms[i], 0
         if i in a.slot:
             return "ws", a.slot[i]
+        if i in a.home:
+            return a.home[i]
         return f"in{int(a.trace.graph.a[i])}", a.trace.graph.b[i]
 
     def _operand(self, i: int, wide: bool) -> Operand:
@@ -383,7 +410,7 @@ class _PartSteps:
                 self.free_rooms[j in a.vectors].append(self.rooms.pop(j))
         for j, number in self.held.let_go():
             self.known.add(j)
-            if j in a.part_of and j not in a.slot and j not in self.rooms:
+            if j in a.part_of and j not in a.slot and j not in a.home and j not in self.rooms:
                 wide = j in a.vectors
                 if not self.free_rooms[wide]:
                     self.free_rooms[wide].append(f"room{next(self.room_numbers)}")

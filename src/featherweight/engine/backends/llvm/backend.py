@@ -17,6 +17,7 @@ from ...threads import processors, share_out
 from ...traced import Traced
 from ...waiting import told
 from ..host_arrays import Array, HostArrays
+from ..result_memory import LARGE, RESULTS
 from .calls import PRECISIONS, Entry, callable_by_entry
 from .gufunc import Gufunc
 from .ir import Type
@@ -130,8 +131,13 @@ class MachineCode(HostArrays):
         if parts > 1 or states * self._work > LONGEST_CALL:
             apart = [a.copy() if any(_reaches_into_other_rows(a, o) for o in out or ()) else a for a in arrays]
             return self._in_pieces(gufunc, apart, batch, dtype, out, parts)
+        if out is None and states * self._bytes >= LARGE:
+            out = self._new_results(batch, dtype)
         results = gufunc(*arrays, out=None if out is None else tuple(out))
         return results if len(self.program.outputs) > 1 else (results,)
+
+    def _new_results(self, batch: tuple[int, ...], dtype: Any) -> list[Array]:
+        return [RESULTS.empty(batch + r.shape, np.dtype(dtype)) for r in self.program.outputs]
 
     def _without_ufunc(
         self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None
@@ -183,7 +189,7 @@ class MachineCode(HostArrays):
             code = self._loop(precision)
             gufunc = Gufunc(self.program, code, PRECISIONS[precision])
             if entry := self._entry(precision):
-                entry.computes_many(code, (2 * THREAD_GRAIN - 1) // max(self._work, 1))
+                entry.computes_many(code, min((2 * THREAD_GRAIN - 1) // max(self._work, 1), (LARGE - 1) // max(self._bytes, 1)))
             self._gufuncs[precision] = gufunc
         return gufunc
 
@@ -193,6 +199,11 @@ class MachineCode(HostArrays):
         o = self._traced.operations
         return o.flops + 20 * (o.div + o.sqrt + o.trig)
 
+    @cached_property
+    def _bytes(self) -> int:
+        """Of the largest result of one state, in double precision."""
+        return 8 * max(r.size for r in self.program.outputs)
+
     def _shares(self, states: int, threads: int | None) -> int:
         """Threads that share a batch."""
         return max(1, min(processors() if threads is None else threads, states * self._work // THREAD_GRAIN, states))
@@ -201,7 +212,7 @@ class MachineCode(HostArrays):
         self, gufunc: Gufunc, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Any, parts: int
     ) -> Sequence[Array]:
         """Cut the longest batch axis; its pieces do not overlap, so neither do the threads' writes."""
-        results = [np.empty(batch + r.shape, dtype) for r in self.program.outputs] if out is None else out
+        results = self._new_results(batch, dtype) if out is None else out
         axis = max(range(len(batch)), key=lambda k: batch[k])
         shapes = [batch + p.shape for p in self.program.inputs]
         full = [a if a.shape == s else np.broadcast_to(a, s) for a, s in zip(arrays, shapes, strict=True)]

@@ -58,21 +58,28 @@ HOST = KernelStyle(assembly=True)
 
 
 def emit_kernel(
-    t: Trace, type: Type, fma: bool, sizes: Sequence[int] = (), group: int = 1, style: KernelStyle = HOST
+    t: Trace,
+    type: Type,
+    fma: bool,
+    sizes: Sequence[int] = (),
+    group: int = 1,
+    style: KernelStyle = HOST,
+    fused: Mapping[int, int] | None = None,
 ) -> Kernel:
-    """The IR of a whole trace; without `fma` in hardware nothing is fused.
+    """The IR of a whole trace; without `fma` in hardware nothing is fused, and otherwise what `plan_trace` is given or finds.
 
     Outputs go to arrays of the given sizes, one after the other, or all to one. A scalar kernel computes the sines and cosines
     of its inputs `group` at a time.
     """
     options = host_options(type, fma, group)
-    return write_kernel(plan_trace(t, sizes or (len(t.outputs),), options), type, style)
+    return write_kernel(plan_trace(t, sizes or (len(t.outputs),), options, fused), type, style)
 
 
 def host_options(type: Type, fma: bool, group: int) -> PlanOptions:
     """For processors, whose vectors have as many bytes as values of the type, or `group` of them."""
     held, lanes = registers(type.item_bytes * max(type.lanes, group)), group if type.lanes == 1 else 1
-    return PlanOptions(fma, PART, LONG, SHORT_PART, registers=held, lanes=lanes, few_zeros=FEW_ZEROS)
+    rereads = type.lanes > 1  # results of batches lie in lanes, near at hand
+    return PlanOptions(fma, PART, LONG, SHORT_PART, registers=held, lanes=lanes, rereads=rereads, few_zeros=FEW_ZEROS)
 
 
 def registers(vector_bytes: int) -> int:

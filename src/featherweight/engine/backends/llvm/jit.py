@@ -43,7 +43,7 @@ class Host(NamedTuple):
     llvm: str
     vector_bytes: int
     fma: bool
-    assembly: bool  # whether `x86_assembly` knows its instructions
+    assembly: bool  # whether parts of traces are written by `x86_assembly`
 
     def lanes(self, precision: str) -> int:
         """States that one vector holds."""
@@ -62,8 +62,7 @@ def host() -> Host:
     wide = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
     version = f"{llvmlite.__version__} LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
     fma = not intel or bool(features.get("fma"))
-    needed = {64: ("avx512f", "avx512vl", "avx512dq"), 32: ("avx2", "fma")}.get(wide, ())
-    assembly = triple.startswith(("x86_64", "amd64")) and bool(needed) and all(features.get(name) for name in needed)
+    assembly = triple.startswith("x86_64") and "linux" in triple and wide == 32 and fma  # wider ones have not run anywhere yet
     return Host(triple, llvm.get_host_cpu_name(), features.flatten(), version, wide, fma, assembly)
 
 

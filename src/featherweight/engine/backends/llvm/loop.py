@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from dataclasses import replace
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from ...operations import INPUT
 from ...program import CoreShape
-from ...trace import Trace
-from .emit import Kernel, emit_kernel
+from ...trace import Trace, live_nodes
+from ..repeated_columns import Loop, Rolled, Value, roll
+from ..straight_plan import fused_products
+from .emit import HOST, Kernel, emit_kernel
 from .ir import CACHE_LINE, Function, Type
 from .tiles import Mover, Stream, into_lanes, out_of_lanes
 from .trig import sincos_ir, sincos_name
@@ -43,35 +47,54 @@ def emit_loop(t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool) -> l
     `shapes` are the core shapes of the inputs and the outputs. Where there is no memory for the workspace, the number at `data`
     becomes larger by one, and there are no results.
     """
-    results = Results.of(t)
-    kernel = emit_kernel(t._replace(outputs=results.values), type, fma)
+    fused = fused_products(t, {i: t.graph.operands(i) for i in t.live}) if fma else {}
+    rolled = roll(t, _columns(shapes[len(t.inputs) :]), fused)
+    results = Results.of(t, rolled)
+    kernels = [emit_kernel(results.straight(t), type, fma, fused=fused)]
+    for k, columns in enumerate(rolled.loops):
+        kernels.append(emit_kernel(columns.body, type, fma, style=replace(HOST, name=f"fw.column{k}"), fused=columns.fused))
     inputs, outputs = _inputs(t, shapes, type), _outputs(results, shapes[len(t.inputs) :], type, len(t.inputs))
     movers: list[Mover] = [*inputs, *outputs]
-    loop = _Loop(kernel, results, inputs, outputs, type)
+    loop = _Loop(kernels, results, inputs, outputs, type)
     functions = [_fetch(), *(f for m in movers for f in m.functions())]
     functions += [*(s.function() for s in loop.streams.values()), loop.part_on_all(), loop.written()]
     declarations = [*DECLARATIONS, *(d for f in functions for d in f.declarations), *(t for m in movers for t in m.tables)]
-    return assemble(kernel, type, declarations, [str(f) for f in functions], fma)
+    return assemble(kernels, type, declarations, [str(f) for f in functions], fma)
 
 
-def assemble(kernel: Kernel, type: Type, declarations: Sequence[str], functions: Sequence[str], fma: bool) -> list[str]:
-    """Modules of a kernel, the functions around it, and the sines and cosines that it calls: all but parts of the kernel is in
+def _columns(shapes: Sequence[CoreShape]) -> list[range]:
+    """The elements of each column of all results that have columns, numbered one result after the other."""
+    columns, begin = [], 0
+    for shape in shapes:
+        end = begin + math.prod(shape)
+        if len(shape) > 1:
+            columns += [range(begin + k, end, shape[-1]) for k in range(shape[-1])]
+        begin = end
+    return columns
+
+
+def assemble(
+    kernels: Sequence[Kernel], type: Type, declarations: Sequence[str], functions: Sequence[str], fma: bool
+) -> list[str]:
+    """Modules of kernels, the functions around them, and the sines and cosines that they call: all but parts of kernels is in
     the first."""
     texts = list(functions)
-    declared = dict.fromkeys([*kernel.declarations, *declarations])
+    of_kernels = [d for kernel in kernels for d in kernel.declarations]
+    declared = dict.fromkeys([*of_kernels, *declarations])
     called: list[str] = []  # from all modules
-    for width in kernel.sincos_lanes:
+    widths = sorted({width for kernel in kernels for width in kernel.sincos_lanes})
+    for width in widths:
         sincos, wide = sincos_ir(type.precision, width, fma), Type(type.precision, width)
         declared |= dict.fromkeys(sincos.declarations)
         texts.append(sincos.definition)
         called.append(f"declare {{ {wide.ir}, {wide.ir} }} @{sincos_name(wide)}({wide.ir})")
-    widest = max(type.lanes, *kernel.sincos_lanes, 1)
+    widest = max(type.lanes, *widths, 1)
     attributes = f'noinline nounwind "frame-pointer"="all" "prefer-vector-width"="{8 * widest * type.item_bytes}"'
-    shares = _shares(kernel.definitions)
+    shares = _shares([part for kernel in kernels for part in kernel.definitions])
     elsewhere = [part.partition(" {")[0].replace("define hidden", "declare") for share in shares[1:] for part in share]
     elsewhere = [re.sub(r"%\w+|#0", "", head) for head in elsewhere]
     first = [*declared, *elsewhere, *shares[0], *texts]
-    others = [[*kernel.declarations, *called, *share] for share in shares[1:]]
+    others = [[*dict.fromkeys(of_kernels), *called, *share] for share in shares[1:]]
     return ["\n".join([*lines, f"attributes #0 = {{ {attributes} }}"]) for lines in (first, *others)]
 
 
@@ -81,20 +104,57 @@ def _shares(definitions: Sequence[str]) -> list[list[str]]:
     return [list(definitions[k * len(definitions) // count : (k + 1) * len(definitions) // count]) for k in range(count)]
 
 
-class Results(NamedTuple):
-    """The different values of all outputs, and which of them each element is."""
+class PlacedLoop(NamedTuple):
+    """A loop over columns, and the first slots of its inputs and its results, which are one column after the other."""
 
-    values: tuple[tuple[int, bool] | float, ...]  # what the kernel computes
+    loop: Loop
+    inputs: int
+    results: int
+
+
+class Results(NamedTuple):
+    """The different values of all outputs, which of them each element is, and what loops over columns read.
+
+    Slots are those of `values`, of the results of loops, and of constants.
+    """
+
+    values: tuple[Value, ...]  # what straight code computes: elements, what loops share, and what each of their columns reads
     constants: tuple[float, ...]  # what is written once
-    slots: tuple[int, ...]  # for each element an index of `values` and `constants`, one after the other
+    slots: tuple[int, ...]  # of each element, one output after the other
+    shared: int  # the first slot of what loops share
+    loops: tuple[PlacedLoop, ...]
+    first_constant: int  # its slot
 
     @classmethod
-    def of(cls, t: Trace) -> Results:
-        computed = dict.fromkeys(x for x in t.outputs if isinstance(x, tuple))
+    def of(cls, t: Trace, rolled: Rolled) -> Results:
+        looped = {k for loop in rolled.loops for column in loop.results for k in column}
+        computed = dict.fromkeys(x for k, x in enumerate(t.outputs) if isinstance(x, tuple) and k not in looped)
+        values: list[Value] = [*computed, *((i, False) for i in rolled.shared)]
+        first_inputs = []
+        for loop in rolled.loops:
+            first_inputs.append(len(values))
+            values += [x for column in loop.inputs for x in column]
+        slot_of: dict[int, int] = {}  # of elements that loops compute
+        loops, end = [], len(values)
+        for loop, inputs in zip(rolled.loops, first_inputs, strict=True):
+            loops.append(PlacedLoop(loop, inputs, end))
+            elements = [k for column in loop.results for k in column]
+            slot_of |= zip(elements, range(end, end + len(elements)), strict=True)
+            end += len(elements)
         constants = {repr(x): x for x in t.outputs if not isinstance(x, tuple)}  # by text: -0.0 is not 0.0
-        place: dict[Any, int] = {x: k for k, x in enumerate([*computed, *constants])}
-        slots = tuple(place[x if isinstance(x, tuple) else repr(x)] for x in t.outputs)
-        return cls(tuple(computed), tuple(constants.values()), slots)
+        place: dict[Any, int] = {x: k for k, x in enumerate(computed)} | {x: k for k, x in enumerate(constants, end)}
+        slots = [slot_of[k] if k in slot_of else place[x if isinstance(x, tuple) else repr(x)] for k, x in enumerate(t.outputs)]
+        return cls(tuple(values), tuple(constants.values()), tuple(slots), len(computed), tuple(loops), end)
+
+    @property
+    def size(self) -> int:
+        """All slots."""
+        return self.first_constant + len(self.constants)
+
+    def straight(self, t: Trace) -> Trace:
+        """What is computed before loops."""
+        live = live_nodes(t.graph, (x[0] for x in self.values if isinstance(x, tuple)))
+        return t._replace(outputs=self.values, live=live)
 
 
 def _inputs(t: Trace, shapes: Sequence[CoreShape], type: Type) -> list[Mover]:
@@ -110,7 +170,7 @@ def _outputs(results: Results, shapes: Sequence[CoreShape], type: Type, first: i
     """Movers of the rows of each output, whose tags are numbers from `first` on."""
     ends = pairwise(accumulate(map(math.prod, shapes), initial=0))
     slots = [results.slots[begin:end] for begin, end in ends]
-    constants = dict(enumerate(results.constants, len(results.values)))
+    constants = dict(enumerate(results.constants, results.first_constant))
     pairs = enumerate(zip(shapes, slots, strict=True))
     return [out_of_lanes(type, shape, str(first + k), x, constants) for k, (shape, x) in pairs]
 
@@ -131,11 +191,13 @@ class _Argument(NamedTuple):
 class _Loop:
     """`void @loop(ptr args, ptr dims, ptr steps, ptr data)` under construction."""
 
-    def __init__(self, kernel: Kernel, results: Results, inputs: Sequence[Mover], outputs: Sequence[Mover], type: Type) -> None:
-        self.kernel, self.results, self.type = kernel, results, type
+    def __init__(
+        self, kernels: Sequence[Kernel], results: Results, inputs: Sequence[Mover], outputs: Sequence[Mover], type: Type
+    ) -> None:
+        self.kernels, self.results, self.type = kernels, results, type
         self.streams = {m.tag: Stream(type, m.size, m.tag) for m in outputs if m.row_bytes >= STREAMED_ROW}
         # vectors of a block in each array of lanes: of an input, of all outputs, and of the kernel's workspace
-        self.vectors = [*(m.size for m in inputs), len(results.values) + len(results.constants), kernel.workspace]
+        self.vectors = [*(m.size for m in inputs), results.size, max(kernel.workspace for kernel in kernels)]
         self.f = f = Function("void", "loop", ["ptr %args", "ptr %dims", "ptr %steps", "ptr %data"], linkage="external")
         self.states = f.load("i64", "%dims")
         arguments = self._arguments([*inputs, *outputs], len(inputs))
@@ -143,22 +205,23 @@ class _Loop:
 
     def written(self) -> Function:
         """Some blocks of W states at a time: rows into lanes, the parts of the kernel, rows out of lanes."""
-        f, parts = self.f, self.kernel.parts
+        f, parts = self.f, self.kernels[0].parts
         heap = self._make_room()
+        stages = self._stages()
         self._write_constants()
         with f.loop(self.states, step=f.mul(self.most, self.type.lanes)) as state:
             blocks = f.least(self._blocks(f.sub(self.states, state)), self.most)
-            ahead = self._rows_after(state, blocks)
-            for k, part in enumerate(parts):  # a part over all blocks before the next part, so that its code is fetched once
-                if 0 < k < len(parts) - 1:
-                    self._run_on_all(part, blocks, ahead, k)
+            ahead = self._rows_after(state, blocks, len(stages))
+            for k, run in enumerate(stages):  # one over all blocks before the next one, so that its code is fetched once
+                if 0 < k < len(parts) and k < len(stages) - 1:
+                    self._run_on_all(parts[k], blocks, ahead, k)
                     continue
                 with f.rounds(blocks) as block:
                     if k == 0:
                         self._move_rows(self.inputs, state, block)
-                    self._run(f, f"@{part}", self.arrays, block)
+                    run(block)
                     self._fetch_share(f, ahead, f.add(f.mul(blocks, k), block))
-                    if k == len(parts) - 1:
+                    if k == len(stages) - 1:
                         self._move_rows(self.outputs, state, block)
         if self.streams:
             f.line("fence seq_cst")  # what went past the caches is there before the call returns
@@ -211,7 +274,7 @@ class _Loop:
 
     def _write_constants(self) -> None:
         """The constants among the results, to all blocks."""
-        f, first = self.f, len(self.results.values)
+        f, first = self.f, self.results.first_constant
         if not self.results.constants:
             return
         with f.loop(self.most) as block:
@@ -248,6 +311,24 @@ class _Loop:
         shares = [f"i64 {share}" for _, share in ahead]
         self.f.call("void", "@fw.all", f"ptr @{part}", f"i64 {blocks}", f"i64 {number}", *pointers, *shares)
 
+    def _stages(self) -> list[Callable[[str], None]]:
+        """What runs the parts of straight code on a block, and then each loop over columns."""
+        straight, *bodies = self.kernels
+        stages = [partial(self._run, self.f, f"@{part}", self.arrays) for part in straight.parts]
+        return [*stages, *(partial(self._run_loop, b, x) for b, x in zip(bodies, self.results.loops, strict=True))]
+
+    def _run_loop(self, body: Kernel, placed: PlacedLoop, block: str) -> None:
+        """One column after the other, each by the parts of the body."""
+        f, loop, n = self.f, placed.loop, len(self.inputs)
+        arguments = [self._lanes(a, block) for a in range(n)]
+        values, workspace = self._lanes(n, block), self._lanes(n + 1, block)
+        shared = f.at(self.type.ir, values, self.results.shared)
+        with f.rounds(len(loop.inputs)) as column:
+            inputs = f.at(self.type.ir, values, f.add(f.mul(column, len(loop.inputs[0])), placed.inputs))
+            results = f.at(self.type.ir, values, f.add(f.mul(column, len(loop.results[0])), placed.results))
+            for part in body.parts:
+                f.call("void", f"@{part}", *[f"ptr {x}" for x in (*arguments, shared, inputs, results, workspace)])
+
     def _move_rows(self, moved: Sequence[_Argument], state: str, block: str) -> None:
         """A block's rows of arguments into lanes, or of results out of them: W rows at once, or element by element."""
         f, W = self.f, self.type.lanes
@@ -280,13 +361,13 @@ class _Loop:
 
     # memory that the next blocks want
 
-    def _rows_after(self, state: str, blocks: str) -> list[tuple[str, str]]:
-        """Where the rows after those of this group of blocks lie, and how many bytes of them each call of a part asks for.
+    def _rows_after(self, state: str, blocks: str, stages: int) -> list[tuple[str, str]]:
+        """Where the rows after those of this group of blocks lie, and how many bytes of them each run of a stage asks for.
 
         None, where rows are not adjacent, or where all of them are near at hand anyway.
         """
         f = self.f
-        calls, rows = f.mul(blocks, len(self.kernel.parts)), f.mul(blocks, self.type.lanes)
+        calls, rows = f.mul(blocks, stages), f.mul(blocks, self.type.lanes)
         row = f.add(state, rows)
         left = f.sub(self.states, row)
         arguments = [*self.inputs, *self.outputs]

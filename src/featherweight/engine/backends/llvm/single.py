@@ -46,7 +46,7 @@ def _module(kernel: Kernel, inputs: int, outputs: Sequence[int], type: Type, fma
     if not on_stack:
         f.call("void", "@free", f"ptr {room}")
     f.ret("i32", "0")
-    return assemble(kernel, type, ["declare ptr @malloc(i64)", "declare void @free(ptr)"], [str(f)], fma)
+    return assemble([kernel], type, ["declare ptr @malloc(i64)", "declare void @free(ptr)"], [str(f)], fma)
 
 
 def _give_nan_without_memory(f: Function, room: str, results: Sequence[str], sizes: Sequence[int], type: Type) -> None:
@@ -97,4 +97,4 @@ def emit_woven(t: Trace, outputs: Sequence[int], type: Type, fma: bool) -> list[
     if not on_stack:
         f.call("void", "@free", f"ptr {room}")
     f.ret("i32", "0")
-    return assemble(kernel, type, ["declare ptr @malloc(i64)", "declare void @free(ptr)"], [str(f)], fma)
+    return assemble([kernel], type, ["declare ptr @malloc(i64)", "declare void @free(ptr)"], [str(f)], fma)

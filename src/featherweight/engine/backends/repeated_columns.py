@@ -1,0 +1,227 @@
+"""Columns of results that the same operations compute from other numbers: loops that tracing has unrolled, found again.
+
+The columns of M^-1 B that belong to the joints of one limb are an example: all of them read the same factors of M, and each
+reads a column of B. The code of a loop over columns stays in the first-level caches, with the factors; straight code does not.
+
+A node belongs to a column if no other result depends on it. Columns are compared from their results down:
+
+    inside    nodes at one place are inside the loop if they belong to their columns and have equal operations. Nodes that are
+              equal but for their sign are, too: the sign goes on to an operand.
+    shared    places where all columns have the same node
+    inputs    all other places: code before the loop computes them for each column
+
+Every node that is not an input keeps its operation, and its product where one is fused, so the results do not change. Only a
+zero may have the other sign.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ..graph import Graph
+from ..operations import ADD, CONSTANT, COS, INPUT, MUL, SIN, SQRT, SUB
+from ..trace import Trace, live_nodes
+
+Value = tuple[int, bool] | float  # a node, and whether its negative is meant; or a number
+Place = tuple[tuple[int, ...], tuple[bool, ...]]  # the node of each column, and whether its sign is not that of the first's
+
+FEWEST_NODES = 200  # of a column
+MOST_INPUTS = 0.3  # of a loop, for each operation inside
+FUSED = -1  # stands for the operation of a sum with a product in it
+NOT_INSIDE = {INPUT, CONSTANT, SQRT, SIN, COS}  # functions of one operand are rare in columns, and not all are odd
+
+
+class Loop(NamedTuple):
+    """A loop over columns.
+
+    The body is the trace of one column, with two more arguments: the values that loops share, and the column's inputs.
+    """
+
+    body: Trace
+    fused: dict[int, int]  # of the body, as `straight_plan.fused_products`
+    inputs: tuple[tuple[Value, ...], ...]  # of each column
+    results: tuple[tuple[int, ...], ...]  # of each column: which outputs of the whole trace the body's outputs are
+
+
+class Rolled(NamedTuple):
+    """The loops in a trace, and the nodes that their bodies share."""
+
+    shared: tuple[int, ...]
+    loops: tuple[Loop, ...]
+
+
+def roll(t: Trace, columns: Sequence[Sequence[int]], fused: Mapping[int, int]) -> Rolled:
+    """Find the loops among columns. A column is given by its outputs of the trace, row by row."""
+    if not columns:
+        return Rolled((), ())
+    found = _Columns(t, columns, fused)
+    shared: dict[int, int] = {}
+    loops = [loop for group in found.groups() if (loop := found.loop(group, shared)) is not None]
+    return Rolled(tuple(shared), tuple(loops))
+
+
+class _Columns:
+    """The nodes of a trace by the columns that they belong to."""
+
+    def __init__(self, t: Trace, columns: Sequence[Sequence[int]], fused: Mapping[int, int]) -> None:
+        self.trace, self.columns, self.fused = t, columns, fused
+        self.op = t.graph.op
+        self.reads = {i: t.graph.operands(i) for i in t.live}
+        self.owner = self._owners()
+
+    def _owners(self) -> dict[int, int]:
+        """The column to which each node belongs; -1 for nodes of several columns, or of none."""
+        owner: dict[int, int] = {}
+        column_of = {k: c for c, outputs in enumerate(self.columns) for k in outputs}
+        for k, x in enumerate(self.trace.outputs):
+            if isinstance(x, tuple):
+                column = column_of.get(k, -1)
+                owner[x[0]] = column if owner.get(x[0], column) == column else -1
+        for i in reversed(self.trace.live):
+            column = owner[i]
+            for j in self.reads[i]:
+                owner[j] = column if owner.get(j, column) == column else -1
+        return owner
+
+    def groups(self) -> Iterable[list[int]]:
+        """Columns that may be one loop: their results are constant in the same rows, and sums with the same factors."""
+        sizes = Counter(self.owner.values())
+        groups: dict[tuple[float | tuple[int, ...], ...], list[int]] = {}
+        for c, outputs in enumerate(self.columns):
+            if sizes[c] >= FEWEST_NODES:
+                values = [self.trace.outputs[k] for k in outputs]
+                factors = tuple(self._factors(x[0], c) if isinstance(x, tuple) else x for x in values)
+                groups.setdefault(factors, []).append(c)
+        return [group for group in groups.values() if len(group) > 1]
+
+    def _factors(self, i: int, column: int) -> tuple[int, ...]:
+        """The nodes of other columns by which nodes of this column are multiplied in a sum of products."""
+        factors: list[int] = []
+        while i in self.fused and self.owner[i] == column:
+            (added, _), (factor, _), (own, _) = self._terms(i, False, column)
+            if self.owner[factor] == column or self.owner[own] != column:
+                break
+            factors.append(factor)
+            i = added
+        return tuple(factors)
+
+    def loop(self, group: Sequence[int], shared: dict[int, int]) -> Loop | None:
+        """Return the loop over these columns, if they have enough in common; `shared` gets what its body shares with others."""
+        outputs = self.trace.outputs
+        rows = [row for row in zip(*(self.columns[c] for c in group), strict=True) if isinstance(outputs[row[0]], tuple)]
+        places = [_place([x for k in row if isinstance(x := outputs[k], tuple)]) for row in rows]
+        inside, inputs = self._compared(group, places)
+        if len(inputs) > MOST_INPUTS * len(inside):
+            return None
+        body = _Body(self, shared, inside, inputs)
+        first = [x for row in rows if isinstance(x := outputs[row[0]], tuple)]
+        return Loop(
+            body.traced([(body.value(place), negative) for place, (_, negative) in zip(places, first, strict=True)]),
+            body.fused,
+            tuple(tuple((nodes[k], negative[k]) for nodes, negative in inputs) for k in range(len(group))),
+            tuple(zip(*rows, strict=True)),
+        )
+
+    def _compared(self, group: Sequence[int], results: Iterable[Place]) -> tuple[dict[Place, list[Place]], dict[Place, int]]:
+        """The places inside the loop, each with the places of its operands, and the inputs, numbered."""
+        inside: dict[Place, list[Place]] = {}
+        inputs: dict[Place, int] = {}
+        waiting = list(results)
+        while waiting:
+            place = waiting.pop()
+            if place in inside or place in inputs or _is_shared(place):
+                continue
+            operands = self._operands(place, group)
+            if operands is None:
+                inputs[place] = len(inputs)
+            else:
+                inside[place] = operands
+                waiting += operands
+        return inside, inputs
+
+    def _operands(self, place: Place, group: Sequence[int]) -> list[Place] | None:
+        """The places of the operands; None for what is not inside."""
+        nodes, negative = place
+        kind = self._kind(nodes[0])
+        if kind in NOT_INSIDE or any(self.owner[i] != c or self._kind(i) != kind for i, c in zip(nodes, group, strict=True)):
+            return None
+        terms = [self._terms(i, minus, c) for i, minus, c in zip(nodes, negative, group, strict=True)]
+        return [_place(same) for same in zip(*terms, strict=True)]
+
+    def _kind(self, i: int) -> int:
+        """An operation; sums and differences are alike, and differ from those with a product in them."""
+        op = self.op[i]
+        return FUSED if i in self.fused else ADD if op == SUB else op
+
+    def _terms(self, i: int, negative: bool, column: int) -> list[tuple[int, bool]]:
+        """The operands of a node, or of its negative, with their signs. A product in a sum comes last, as its factors; else
+        what belongs to the column does."""
+        op, reads = self.op[i], self.reads[i]
+        if op in (ADD, SUB):
+            terms = [(reads[0], negative), (reads[1], negative != (op == SUB))]
+            product = self.fused.get(i)
+            if product is None:
+                return sorted(terms, key=lambda term: self.owner[term[0]] == column)
+            added, (_, minus) = sorted(terms, key=lambda term: term[0] == product)
+            return [added, *self._terms(product, minus, column)]
+        nodes = sorted(reads, key=lambda j: self.owner[j] == column) if op == MUL else reads
+        return [*((j, False) for j in nodes[:-1]), (nodes[-1], negative)]
+
+
+def _place(values: Sequence[tuple[int, bool]]) -> Place:
+    return tuple(x[0] for x in values), tuple(x[1] != values[0][1] for x in values)
+
+
+def _is_shared(place: Place) -> bool:
+    nodes, negative = place
+    return nodes.count(nodes[0]) == len(nodes) and not any(negative)
+
+
+class _Body:
+    """The trace of the first column of a group, under construction."""
+
+    def __init__(
+        self, columns: _Columns, shared: dict[int, int], inside: Mapping[Place, Sequence[Place]], inputs: Mapping[Place, int]
+    ) -> None:
+        self.columns, self.shared, self.inputs = columns, shared, inputs
+        self.arguments = columns.trace.inputs
+        self.graph = Graph()
+        self.fused: dict[int, int] = {}
+        self._node: dict[Place, int] = {}
+        for place in sorted(inside, key=lambda place: place[0][0]):  # operands come first, as in the whole trace
+            self._node[place] = self._operation(place[0][0], inside[place])
+
+    def value(self, place: Place) -> int:
+        """The node of a place: inside, an input, or shared."""
+        if place in self._node:
+            return self._node[place]
+        whole, i = self.columns.trace.graph, place[0][0]
+        if place in self.inputs:
+            return self.graph.node(INPUT, len(self.arguments) + 1, self.inputs[place])
+        if whole.op[i] in (INPUT, CONSTANT):
+            return self.graph.node(whole.op[i], whole.a[i], whole.b[i])
+        return self.graph.node(INPUT, len(self.arguments), self.shared.setdefault(i, len(self.shared)))
+
+    def _operation(self, i: int, operands: Sequence[Place]) -> int:
+        """The node that does here what node i of the first column does."""
+        g, whole, product = self.graph, self.columns.trace.graph, self.columns.fused.get(i)
+        values = [(place[0][0], self.value(place)) for place in operands]
+        if product is not None:
+            added, *factors = values
+            values = [added, (product, g.node(MUL, *_in_order(whole.operands(product), factors)))]
+        node = g.node(whole.op[i], *_in_order(whole.operands(i), values))
+        if product is not None:
+            self.fused[node] = values[1][1]
+        return node
+
+    def traced(self, outputs: Sequence[tuple[int, bool]]) -> Trace:
+        sizes = *self.arguments, len(self.shared), len(self.inputs)
+        return Trace(self.graph, sizes, tuple(outputs), live_nodes(self.graph, (i for i, _ in outputs)))
+
+
+def _in_order(operands: Sequence[int], values: Iterable[tuple[int, int]]) -> list[int]:
+    """The values of operands, of pairs of an operand and its value in any order."""
+    left = list(values)
+    return [left.pop(next(k for k, (i, _) in enumerate(left) if i == operand))[1] for operand in operands]
