@@ -23,6 +23,7 @@ class Settings:
     trace: float = 0.95  # lambda
     clip: float = 0.2  # c
     rate: float = 3e-4  # of Adam, falling to zero
+    entropy: float = 0.0  # reward for it
     greatest_gradient: float = 0.5
     hidden: tuple = (64, 64)
 
@@ -184,6 +185,6 @@ class PPO:
         free = np.where(A > 0.0, ratio < 1.0 + s.clip, ratio > 1.0 - s.clip)  # where the clipped ratio is not the lesser
         log_p_bar = (-(ratio * A * free) / count).astype(np.float32)[:, None]
         mean_bar, log_sigma_bar = log_p_bar * z / np.exp(log_sigma), (log_p_bar * (z * z - 1.0)).sum(axis=0)
-        self.policy.descend(self.policy.pullback(mean_bar, log_sigma_bar), rate, s.greatest_gradient)
+        self.policy.descend(self.policy.pullback(mean_bar, log_sigma_bar - s.entropy), rate, s.greatest_gradient)
         v_bar = (self.value(x)[:, 0] - R) / count
         self.value.descend(self.value.pullback(v_bar.astype(np.float32)[:, None]), rate, s.greatest_gradient)

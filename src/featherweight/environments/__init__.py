@@ -18,17 +18,18 @@ except ModuleNotFoundError as error:
         raise
     raise ImportError(f"environments need Gymnasium: {install_command('learning')}") from error
 
+from .compiled_task import CompiledTask
 from .floating_tasks import Ant, Humanoid
 from .own_robots import RobotTask
 from .planar_tasks import HalfCheetah, Hopper, Walker2d
 from .single_environment import RobotEnv
 from .snapshot import Snapshot
-from .task import ForwardTask, Task, UprightTask
+from .task import SnapshotTask, Task
 from .vector_environment import TASKS, RobotVectorEnv
 
 __all__ = [
-    "TASKS", "Ant", "ForwardTask", "HalfCheetah", "Hopper", "Humanoid", "RobotEnv", "RobotTask", "RobotVectorEnv", "Snapshot",
-    "Task", "UprightTask", "Walker2d",
+    "TASKS", "Ant", "CompiledTask", "HalfCheetah", "Hopper", "Humanoid", "RobotEnv", "RobotTask", "RobotVectorEnv", "Snapshot",
+    "SnapshotTask", "Task", "Walker2d",
 ]  # fmt: skip
 
 for _name in TASKS:
