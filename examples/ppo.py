@@ -8,6 +8,7 @@ Networks this small gain nothing from frameworks: a pass over a thousand rows ta
 """
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -26,6 +27,7 @@ class Settings:
     entropy: float = 0.0  # reward for it
     greatest_gradient: float = 0.5
     hidden: tuple = (64, 64)
+    sigma: float = 1.0  # of actions, at first, in units of their range
 
 
 class Network:
@@ -102,6 +104,7 @@ class PPO:
         self.rng = np.random.default_rng(seed)
         seen, acts = envs.single_observation_space.shape[0], envs.single_action_space.shape[0]
         self.policy = Network((seen, *self.settings.hidden, acts), self.rng, 0.01, extra=acts)  # and log sigma
+        self.policy.extra[:] = np.log(self.settings.sigma)
         self.value = Network((seen, *self.settings.hidden, 1), self.rng, 1.0)
         self.seen, self.earned = Scale(seen), Scale(1)
         self.progress = Progress()
@@ -170,15 +173,20 @@ class PPO:
             account[ended] = 0
 
     def _update(self, batch, rate):
+        """Policy and value learn side by side: neither waits for the other."""
         s, rows = self.settings, len(batch[0])
-        for _ in range(s.epochs):
-            order = self.rng.permutation(rows)
-            for k in range(0, rows, s.minibatch):
-                x, a, log_p, A, R = (y[order[k : k + s.minibatch]] for y in batch)
-                self._descend(x, a, log_p, (A - A.mean()) / (A.std() + 1e-8), R, rate)
+        orders = [self.rng.permutation(rows) for _ in range(s.epochs)]
+        parts = [order[k : k + s.minibatch] for order in orders for k in range(0, rows, s.minibatch)]
+        with ThreadPoolExecutor(1) as other:
+            valued = other.submit(lambda: [self._descend_value(batch, part, rate) for part in parts])
+            for part in parts:
+                self._descend_policy(batch, part, rate)
+            valued.result()
 
-    def _descend(self, x, a, log_p, A, R, rate):
-        s, count = self.settings, len(x)
+    def _descend_policy(self, batch, part, rate):
+        s, count = self.settings, len(part)
+        x, a, log_p, A = (y[part] for y in batch[:4])
+        A = (A - A.mean()) / (A.std() + 1e-8)
         log_sigma = self.policy.extra
         z = (a - self.policy(x)) / np.exp(log_sigma)
         ratio = np.exp(-0.5 * (z * z).sum(-1) - log_sigma.sum() - log_p)
@@ -186,5 +194,8 @@ class PPO:
         log_p_bar = (-(ratio * A * free) / count).astype(np.float32)[:, None]
         mean_bar, log_sigma_bar = log_p_bar * z / np.exp(log_sigma), (log_p_bar * (z * z - 1.0)).sum(axis=0)
         self.policy.descend(self.policy.pullback(mean_bar, log_sigma_bar - s.entropy), rate, s.greatest_gradient)
-        v_bar = (self.value(x)[:, 0] - R) / count
-        self.value.descend(self.value.pullback(v_bar.astype(np.float32)[:, None]), rate, s.greatest_gradient)
+
+    def _descend_value(self, batch, part, rate):
+        x, R = batch[0][part], batch[4][part]
+        v_bar = (self.value(x)[:, 0] - R) / len(part)
+        self.value.descend(self.value.pullback(v_bar.astype(np.float32)[:, None]), rate, self.settings.greatest_gradient)

@@ -52,6 +52,7 @@ MIRRORED = (  # same name, same role
     ("model.formats.usd", "model.formats.urdf"),
     ("model.formats.usd", "model.formats.mjcf"),
     ("model.formats.usd", "model.formats.sdf"),
+    ("jax", "torch"),
 )
 OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_replace"}
 CALLED_BY_KEYWORDS = {*featherweight.__all__, "RobotVectorEnv"}  # public functions, and the constructors of public classes
