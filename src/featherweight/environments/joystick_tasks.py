@@ -37,7 +37,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 LEGS = ("FR", "FL", "RR", "RL")
 DRIVEN = ("hip", "thigh", "calf")  # joints of a leg
 SOLE = 0.02  # [m] radius of feet
-WAIT = 5.0  # [s] for the next command, on average
 SOFT = 0.95  # of limits
 DRAWN_AT_FIRST = 16
 
@@ -63,6 +62,7 @@ class Go1Joystick(CompiledTask):
     noise_level: float = 1.0
     commands: tuple[float, float, float] = (1.5, 0.8, 1.2)
     command_probabilities: tuple[float, float, float] = (0.9, 0.25, 0.5)
+    command_wait: float = 5.0  # [s] on average; with infinity commands stay
     reward_weights: Mapping[str, float] = field(default_factory=dict)
     dry_friction: bool = True
 
@@ -113,7 +113,9 @@ class Go1Joystick(CompiledTask):
         if unknown := [name for name in self.reward_weights if name not in JoystickWeights._fields]:
             raise ValueError(f"reward_weights: there is no term {unknown[0]!r}; terms are {', '.join(JoystickWeights._fields)}")
         dt = self.frame_skip * robots.links.timestep
-        numbers = self.numbers._replace(dt=dt, action_scale=float(self.action_scale), change=1.0 - math.exp(-dt / WAIT))
+        numbers = self.numbers._replace(
+            dt=dt, action_scale=float(self.action_scale), change=1.0 - math.exp(-dt / self.command_wait)
+        )
         weights = self.weights._replace(**{name: float(x) for name, x in self.reward_weights.items()})
         noise = JoystickNoise(*(self.noise_level * x for x in self.noise))
         fastest, moving = np.array(self.commands, float), np.array(self.command_probabilities, float)

@@ -16,6 +16,7 @@ from .compiled_episodes import CompiledEpisodes
 from .compiled_task import CompiledTask
 from .floating_tasks import Ant, Humanoid
 from .joystick_tasks import Go1Joystick
+from .joystick_text import COMMANDS
 from .moved import Moved
 from .parallel_robots import EVERY, ParallelRobots
 from .planar_tasks import HalfCheetah, Hopper, Walker2d
@@ -197,6 +198,17 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
             info[name] = values = np.zeros(self.num_envs, x.dtype)
             values[which], info[f"_{name}"] = x, has.copy()
         return info
+
+
+def joystick_commands(envs: RobotVectorEnv) -> Array:
+    """Return the commands (robots, 3) of a joystick task, to be read and written: forward, sideways [m/s] and turn [rad/s].
+
+    Observations and rewards have a new command from the next step on. Raises TypeError for environments with another task.
+    """
+    if not isinstance(envs.task, Go1Joystick) or not isinstance(envs.episodes, CompiledEpisodes):
+        raise TypeError(f"commands are those of a joystick task; got environments with {type(envs.task).__name__}")
+    first = len(envs.robots.links.robot.controls)
+    return envs.episodes.arrays.memory[:, first : first + COMMANDS]
 
 
 def episodes_of(task: Task, robots: ParallelRobots) -> CompiledEpisodes | SnapshotEpisodes:

@@ -1,4 +1,4 @@
-"""A step of a simulation as a function of arrays, for libraries that differentiate: state and inputs in, the state after it out.
+"""A step of a simulation as a function of arrays, for libraries that differentiate.
 
 A contact remembers nothing here: a step begins as if its robots had just been put where they are.
 """
@@ -93,7 +93,9 @@ class StepFunction:
 
     def _rows(self, *arrays: Array) -> tuple[tuple[int, ...], list[Array]]:
         """Leading axes, and the arrays with one in place of them. Raises ValueError for wrong shapes."""
-        named = zip((*self.sizes, "q_bar", "v_bar"), (*self.sizes.values(), *list(self.sizes.values())[:2]), arrays, strict=False)
+        named = zip(
+            (*self.sizes, "q_bar", "v_bar"), (*self.sizes.values(), *list(self.sizes.values())[:2]), arrays, strict=False
+        )
         batch = np.shape(arrays[0])[:-1]
         for name, size, x in named:
             if np.shape(x) != (*batch, size):
