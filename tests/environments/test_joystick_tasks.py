@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
+import featherweight as fw
 from featherweight.engine.loops.array_types import Integers, Vector
 from featherweight.engine.loops.kernels import compiled
 from featherweight.environments import RobotVectorEnv
@@ -17,6 +18,7 @@ from featherweight.environments.compiled_episodes import CompiledEpisodes
 from featherweight.environments.drawn_numbers import drawn_number, falling_exponential
 from featherweight.environments.joystick_text import JoystickWeights
 from featherweight.environments.reset_noise import ResetNoise
+from featherweight.environments.varied_robots import moved
 
 JOINTS, FEET = 12, 4
 LEGS = ("FR", "FL", "RR", "RL")
@@ -27,7 +29,7 @@ def joystick(robots: int, **how: Any) -> RobotVectorEnv:
 
 
 def walked(envs: RobotVectorEnv, steps: int, spread: float = 0.4) -> list[Any]:
-    rng, found = np.random.default_rng(1), [envs.reset(seed=3)[0]]
+    rng, found = np.random.default_rng(1), list[Any]([envs.reset(seed=3)[0]])
     for _ in range(steps):
         actions = rng.uniform(-spread, spread, envs.action_space.shape)
         found.append(envs.step(actions))
@@ -147,6 +149,57 @@ def test_commands_change_after_five_seconds_on_average() -> None:
     changed = (np.diff(c, axis=0) != 0.0).any(axis=-1).mean()
     expected = (1.0 - math.exp(-0.02 / 5.0)) * (1.0 - 0.5**3)  # all three components may stay
     assert changed == pytest.approx(expected, rel=0.35)  # 70 events: three standard errors
+
+
+def test_robots_that_differ_are_drawn_by_their_seeds() -> None:
+    """Masses, centres and friction within their bounds, and the same robot alone; what they see is of their states."""
+    envs = joystick(6, randomized=True, dry_friction=False)
+    envs.reset(seed=3)
+    sim, first = envs.simulation, envs.step(np.zeros((6, 12)))[0]
+    parameters, friction = sim.varied("parameters"), sim.varied("friction")
+    assert parameters is not None and friction is not None
+    nominal = np.array(sim.robot.inertial_parameters)
+    factor = parameters[:, 1:, 0] / nominal[1:, 0]
+    assert (factor >= 0.9).all() and (factor <= 1.1).all() and np.ptp(factor) > 0.1
+    np.testing.assert_allclose(parameters[:, 1:], factor[:, :, None] * nominal[1:], rtol=1e-12)
+    trunk = parameters[:, 0]
+    assert (np.abs(trunk[:, 0] - nominal[0, 0]) <= 1.0 + 0.1 * nominal[0, 0]).all()
+    centers = trunk[:, 1:4] / trunk[:, :1] - nominal[0, 1:4] / nominal[0, 0]
+    assert (np.abs(centers) <= 0.05).all() and np.ptp(centers, axis=0).min() > 0.02
+    assert fw.identification.inconsistent_bodies(sim.robot, parameters.reshape(6, -1)[0]) == {}
+    assert (friction >= 0.4).all() and (friction <= 1.0).all() and np.ptp(friction) > 0.2
+    alone = joystick(1, randomized=True, dry_friction=False)
+    alone.reset(seed=5)
+    own = alone.simulation.varied("parameters")
+    assert own is not None
+    np.testing.assert_array_equal(own[0], parameters[2])
+    np.testing.assert_array_equal(alone.step(np.zeros((1, 12)))[0][0], first[2])
+
+
+def test_loads_and_shifts_keep_the_inertia_about_the_centre() -> None:
+    """Against the parallel axis theorem by a body that is described there."""
+    about_center = (0.5, 0.1, 0.05, 0.6, -0.02, 0.7)
+    inertia = fw.Inertia(2.0, (0.1, -0.2, 0.3), about_center)
+    shift, load = np.array([[0.03, 0.04, -0.05]]), np.array([0.7])
+
+    def parameters(x: fw.Inertia) -> Any:
+        joint = fw.Joint("free", fw.JointType.FLOATING, "world", "body")
+        return np.array(fw.build(fw.describe([fw.Body("body", x)], [joint])).inertial_parameters)
+
+    other = fw.Inertia(2.7, (0.13, -0.16, 0.25), about_center)
+    np.testing.assert_allclose(moved(parameters(inertia), shift, load), parameters(other), rtol=1e-12, atol=1e-15)
+
+
+def test_on_rough_ground_robots_begin_above_it_and_bear_on_it() -> None:
+    envs = joystick(8, roughness=0.05, dry_friction=False)
+    envs.reset(seed=0)
+    begun = envs.simulation.q[:, :3]
+    assert np.ptp(begun[:, 0]) > 4.0 and (begun[:, 2] >= 0.29).all() and np.ptp(begun[:, 2]) > 1e-3
+    for _ in range(60):
+        envs.step(np.zeros((8, 12)))
+    _, candidates, points, forces = envs.simulation.contacts_of_many(np.arange(8))
+    assert len(candidates) > 8 and forces[:, 2].sum() > 0.0
+    assert points[:, 2].max() <= 0.06 and np.ptp(points[:, 2]) > 5e-3
 
 
 @compiled

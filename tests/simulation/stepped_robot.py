@@ -13,7 +13,7 @@ from simulation.scenes import FREE, HINGE
 INERTIA = fw.Inertia(2.0, (0.05, 0.02, 0.01), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
 
 
-def landing(robots: int = 3) -> tuple[fw.Simulation, tuple[Any, ...]]:
+def landing(robots: int = 3) -> tuple[fw.Simulation, tuple[Any, Any, Any, Any]]:
     """A simulation, and states and inputs of robots: the first flies, the others' feet strike the ground and slide or stick."""
     bodies = [fw.Body("trunk", INERTIA), fw.Body("leg", INERTIA)]
     joints = [fw.Joint("root", FREE, WORLD, "trunk"), fw.Joint("hip", HINGE, "trunk", "leg", axis=(0.0, 1.0, 0.0))]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..model.position_drives import PD
 from ..model.types import Joint, JointType, ShapeType
 from ..robot.build import read
 from ..robots.example_files import example
+from ..simulation import Simulation
 from .compiled_task import CompiledTask, called
 from .episode_loop import Now
 from .joystick_text import (
@@ -27,10 +29,11 @@ from .joystick_text import (
     JoystickWeights,
     LeggedRobot,
 )
-from .own_robots import furnished
+from .own_robots import FLOOR, furnished
 from .parallel_robots import ParallelRobots
 from .reset_noise import ResetNoise
 from .snapshot import Links
+from .varied_robots import randomize, rough_heights
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -39,6 +42,8 @@ DRIVEN = ("hip", "thigh", "calf")  # joints of a leg
 SOLE = 0.02  # [m] radius of feet
 SOFT = 0.95  # of limits
 DRAWN_AT_FIRST = 16
+GROUND, PLACES = 10.0, 8.0  # [m] half the length of rough ground, and of where robots begin on it
+REACH = 0.5  # [m] around a place that must be below the feet
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,10 @@ class Go1Joystick(CompiledTask):
     velocities of the inertial unit in its axes, the way down there, joints beside the pose, their velocities; then the action
     before and the command. `reward_weights` replaces weights of the reward by name, `noise_level` scales the noise of
     observations. Only feet touch the floor. Without `dry_friction` in the joints steps take half the time.
+
+    If `randomized`, robots differ from one another: by friction of the ground, dry friction and armature of joints, masses of
+    all bodies, and mass and centre of mass of the trunk; `reset` of all draws them anew. With `roughness` the ground has random
+    heights up to it, within 10 m; robots begin anywhere within 8 m.
 
     The robot is `featherweight.example("go1")`, with armature, damping and dry friction of joints as in the Playground's file;
     its masses are those of its own file.
@@ -65,6 +74,8 @@ class Go1Joystick(CompiledTask):
     command_wait: float = 5.0  # [s] on average; with infinity commands stay
     reward_weights: Mapping[str, float] = field(default_factory=dict)
     dry_friction: bool = True
+    randomized: bool = False
+    roughness: float = 0.0  # [m]
 
     told: ClassVar[tuple[str, ...]] = (
         "command_x", "command_y", "command_turn", "forward_velocity", "sideways_velocity", "turn_velocity",
@@ -85,14 +96,25 @@ class Go1Joystick(CompiledTask):
 
     def read(self) -> Description:
         """The robot on its floor; raises ImportError without the package of example robots."""
-        return go1(self.timestep, self.numbers.stiffness, self.dry_friction)
+        d = go1(self.timestep, self.numbers.stiffness, self.dry_friction)
+        return d if self.roughness == 0.0 else on_rough_ground(d, self._heights)
+
+    @cached_property
+    def _heights(self) -> Array:
+        return rough_heights(self.roughness, 2.0 * GROUND)
+
+    def vary(self, simulation: Simulation, noise: ResetNoise) -> None:
+        if self.randomized:
+            randomize(simulation, noise)
 
     def beginning(self, qpos: Array, nv: int, noise: ResetNoise, which: Array) -> tuple[Array, Array]:
         """Standing within half a metre, in any heading, at a velocity of up to 0.5 m/s and rad/s in each direction."""
         noise.begin(which)
         u = self.reset_noise_scale * (2.0 * noise.uniform(which, 0, 9) - 1.0)
         q, v = np.tile(qpos, (len(which), 1)), np.zeros((len(which), nv))
-        q[:, :2] += 0.5 * u[:, :2]
+        q[:, :2] += (0.5 if self.roughness == 0.0 else PLACES) * u[:, :2]
+        if self.roughness > 0.0:
+            q[:, 2] += highest(self._heights, q[:, :2])
         half = 0.5 * math.pi * u[:, 2]
         q[:, 3], q[:, 6] = np.cos(half), np.sin(half)
         v[:, :6] = 0.5 * u[:, 3:]
@@ -155,6 +177,23 @@ def go1(timestep: float, stiffness: float, dry_friction: bool) -> Description:
     for leg in LEGS:
         home |= {f"{leg}_hip_joint": 0.1 if leg[1] == "R" else -0.1, f"{leg}_thigh_joint": 0.9, f"{leg}_calf_joint": -1.8}
     return furnished(d, True, True, home, PD(stiffness, 0.0))
+
+
+def on_rough_ground(d: Description, heights: Array) -> Description:
+    """The robot on ground of some heights in place of its floor."""
+    floor = next(s for s in d.shapes if s.name == FLOOR)
+    ground = replace(floor, type=ShapeType.HEIGHTFIELD, size=(2.0 * GROUND, 2.0 * GROUND, 0.1), heights=heights)
+    return replace(d, shapes=(*(s for s in d.shapes if s.name != FLOOR), ground))
+
+
+def highest(heights: Array, places: Array) -> Array:
+    """The greatest heights (k,) around places (k, 2)."""
+    x = np.linspace(-GROUND, GROUND, len(heights))
+    found = []
+    for place in places:
+        rows, columns = (np.abs(x - c) <= REACH for c in place)
+        found.append(heights[rows][:, columns].max())
+    return np.array(found)
 
 
 def _as_driven(j: Joint, dry_friction: bool) -> Joint:

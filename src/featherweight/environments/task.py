@@ -11,6 +11,7 @@ import numpy as np
 
 from ..model.description import Description
 from ..robot.build import read
+from ..simulation import Simulation
 from .reset_noise import ResetNoise
 from .snapshot import Links, Snapshot
 
@@ -50,6 +51,9 @@ class Task:
         if self.normal_velocities:
             return qpos + positions, scale * noise.normal(which, nq, nv)
         return qpos + positions, scale * (2.0 * noise.uniform(which, nq, nv) - 1.0)
+
+    def vary(self, simulation: Simulation, noise: ResetNoise) -> None:
+        """Let robots differ from one another, when all begin anew: they are alike unless a task says otherwise."""
 
     def action_bounds(self, links: Links) -> tuple[Array, Array]:
         """The least and the greatest actions (actions,): the ranges of controls."""

@@ -109,6 +109,9 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         """
         which = np.flatnonzero(self._mask(options))
         self._seed(seed, which)
+        if len(which) == self.num_envs:
+            assert self._noise is not None
+            self.task.vary(self.simulation, self._noise)
         info = self._begin(which)
         return self.episodes.observe(), info
 

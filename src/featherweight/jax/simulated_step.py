@@ -35,16 +35,16 @@ def stepping(function: Any) -> Callable[..., ArrayState]:
         results: tuple[jax.Array, ...] = jax.pure_callback(in_python, tuple(shapes), *args, vmap_method="broadcast_all")
         return results
 
-    @jax.custom_vjp
-    def step(q: jax.Array, v: jax.Array, tau: jax.Array, control: jax.Array) -> tuple[jax.Array, ...]:
+    def primal(q: jax.Array, v: jax.Array, tau: jax.Array, control: jax.Array) -> tuple[jax.Array, ...]:
         return called(function, ("q", "v"), (q, v, tau, control))
 
     def forward(*args: jax.Array) -> Any:
-        return step(*args), args
+        return primal(*args), args
 
     def backward(args: Any, bars: Any) -> Any:
         return called(function.pullback, ("q", "v", "tau", "control"), (*args, *bars))
 
+    step: Any = jax.custom_vjp(primal)
     step.defvjp(forward, backward)
 
     def stepped(q: Any, v: Any, tau: Any = None, control: Any = None) -> ArrayState:

@@ -43,7 +43,7 @@ class SimulatedStep:
         return f"<featherweight.torch {self.function.name}>"
 
 
-class _Step(torch.autograd.Function):
+class _Step(torch.autograd.Function):  # type: ignore[misc]
     """The step, and its derivative by `backward` and `torch.func`."""
 
     @staticmethod
@@ -64,7 +64,7 @@ class _Step(torch.autograd.Function):
         return _Step.apply(function, *_in_front(info, axes[1:], args)), (0, 0)
 
 
-class _Pullback(torch.autograd.Function):
+class _Pullback(torch.autograd.Function):  # type: ignore[misc]
     """The product with the transposed derivative, which has no derivative itself."""
 
     @staticmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,9 +27,9 @@ def test_values_and_gradients_are_those_of_the_step_function() -> None:
     sim, given = landing()
     ours, function, rng = step(sim), sim.step_function(), np.random.default_rng(0)
     bars = rng.standard_normal((3, 8)), rng.standard_normal((3, 7))
-    expected, gradients = function(*given), function.pullback(*given, *bars)
+    expected, gradients = function(*given), function.pullback(*given, bars[0], bars[1])
 
-    def total(*args: object) -> object:
+    def total(*args: Any) -> Any:
         after = ours(*args)
         return (after.q * bars[0]).sum() + (after.v * bars[1]).sum()
 
@@ -45,8 +46,8 @@ def test_gradients_go_through_a_landing() -> None:
     sim, (q, v, _, control) = landing()
     ours = step(sim)
 
-    def landed(u: object) -> object:
-        def once(state: object, _: object) -> object:
+    def landed(u: Any) -> Any:
+        def once(state: Any, _: Any) -> Any:
             return tuple(ours(*state, control=u)), None
 
         (_, after), _ = jax.lax.scan(once, (jnp.asarray(q[2]), jnp.asarray(v[2])), None, length=20)

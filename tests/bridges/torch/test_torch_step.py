@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ def test_values_and_gradients_are_those_of_the_step_function() -> None:
     sim, given = landing()
     ours, function, rng = step(sim), sim.step_function(), np.random.default_rng(0)
     bars = rng.standard_normal((3, 8)), rng.standard_normal((3, 7))
-    expected, gradients = function(*given), function.pullback(*given, *bars)
+    expected, gradients = function(*given), function.pullback(*given, bars[0], bars[1])
     tensors = [torch.tensor(x, requires_grad=True) for x in given]
     q_bar, v_bar = map(torch.tensor, bars)
     for apply in (ours, torch.func.vmap(ours)):
@@ -36,7 +38,7 @@ def test_gradients_go_through_a_landing() -> None:
     sim, (q, v, _, control) = landing()
     ours = step(sim)
 
-    def landed(u: object) -> object:
+    def landed(u: Any) -> Any:
         state = torch.tensor(q[2]), torch.tensor(v[2])
         for _ in range(20):
             state = ours(*state, control=u)
