@@ -24,7 +24,7 @@ class Settings:
     trace: float = 0.95  # lambda
     clip: float = 0.2  # c
     rate: float = 3e-4  # of Adam, falling to zero
-    entropy: float = 0.0  # reward for it
+    entropy: float = 0.0  # reward for it in the first half: then actions become less random
     greatest_gradient: float = 0.5
     hidden: tuple = (64, 64)
     sigma: float = 1.0  # of actions, at first, in units of their range
@@ -126,7 +126,7 @@ class PPO:
         self._ended = []
         for k in range(updates):
             o, batch = self._collect(o)
-            self._update(batch, s.rate * (1.0 - k / updates))
+            self._update(batch, s.rate * (1.0 - k / updates), s.entropy * (2 * k < updates))
             p, ended = self.progress, self._ended[-100:]
             p.steps.append((k + 1) * s.steps * n)
             p.seconds.append(time.perf_counter() - begun)
@@ -172,7 +172,7 @@ class PPO:
         for account in (self._return, self._length, self._discounted):
             account[ended] = 0
 
-    def _update(self, batch, rate):
+    def _update(self, batch, rate, entropy):
         """Policy and value learn side by side: neither waits for the other."""
         s, rows = self.settings, len(batch[0])
         orders = [self.rng.permutation(rows) for _ in range(s.epochs)]
@@ -180,10 +180,10 @@ class PPO:
         with ThreadPoolExecutor(1) as other:
             valued = other.submit(lambda: [self._descend_value(batch, part, rate) for part in parts])
             for part in parts:
-                self._descend_policy(batch, part, rate)
+                self._descend_policy(batch, part, rate, entropy)
             valued.result()
 
-    def _descend_policy(self, batch, part, rate):
+    def _descend_policy(self, batch, part, rate, entropy):
         s, count = self.settings, len(part)
         x, a, log_p, A = (y[part] for y in batch[:4])
         A = (A - A.mean()) / (A.std() + 1e-8)
@@ -193,7 +193,7 @@ class PPO:
         free = np.where(A > 0.0, ratio < 1.0 + s.clip, ratio > 1.0 - s.clip)  # where the clipped ratio is not the lesser
         log_p_bar = (-(ratio * A * free) / count).astype(np.float32)[:, None]
         mean_bar, log_sigma_bar = log_p_bar * z / np.exp(log_sigma), (log_p_bar * (z * z - 1.0)).sum(axis=0)
-        self.policy.descend(self.policy.pullback(mean_bar, log_sigma_bar - s.entropy), rate, s.greatest_gradient)
+        self.policy.descend(self.policy.pullback(mean_bar, log_sigma_bar - entropy), rate, s.greatest_gradient)
 
     def _descend_value(self, batch, part, rate):
         x, R = batch[0][part], batch[4][part]

@@ -74,7 +74,7 @@ def main():
     output = output_folder(__doc__)
     ppo, progress = learn()
     commands, velocities, motion, fallen, envs = walk(ppo)
-    settled = np.arange(len(commands)) % 50 >= 25  # half a second after each whole one
+    settled = np.arange(len(commands)) % 50 >= min(25, len(commands) // 2)  # half a second after each whole one
     off = np.abs(velocities - commands[:, None])[settled].mean(axis=(0, 1))
     print(f"Along the way {fallen.sum()} of {len(fallen)} fall; ", end="")
     print(f"velocities are off by {off[0]:.2f} m/s forward, {off[1]:.2f} m/s sideways and {off[2]:.2f} rad/s on average.")
