@@ -32,7 +32,7 @@ SETTINGS = Settings(
     greatest_gradient=1.0,
     hidden=(128, 128),
 )
-WAY = ((3.0, (1.0, 0.0, 0.0)), (3.0, (0.6, 0.0, 0.9)), (2.5, (0.0, 0.4, 0.0)), (1.5, (0.0, 0.0, 0.0)))  # seconds, command
+WAY = ((3.0, (0.7, 0.0, 0.0)), (3.0, (0.5, 0.0, 0.6)), (2.0, (0.0, 0.3, 0.0)), (1.0, (0.0, 0.0, 0.0)))  # seconds, command
 
 
 def learn(robots=ROBOTS, steps=STEPS, settings=SETTINGS, seed=0, told=print, **how):
@@ -59,7 +59,7 @@ def walk(ppo, robots=32, way=WAY):
     return np.array(commands), np.array(velocities), np.array(motion), fallen, envs
 
 
-def film(path, robot, motion, dt, rate=12.5, size=(360, 240)):
+def film(path, robot, motion, dt, rate=10.0, size=(288, 192)):
     """The motion, the camera beside the robot."""
     from featherweight.viewer import OffscreenScene, save_film
 
