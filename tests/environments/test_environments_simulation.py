@@ -151,6 +151,15 @@ def test_feet_on_the_floor_carry_the_robot() -> None:
         _ = envs.robots.snapshot().cfrc_ext
 
 
+def test_beginnings_do_not_depend_on_what_was_before() -> None:
+    """Nothing of controls, contacts or rewards of an episode is seen in the next."""
+    used, fresh = (RobotVectorEnv("Humanoid", 2, autoreset_mode="Disabled") for _ in range(2))
+    used.reset(seed=1)
+    for _ in range(8):
+        used.step(np.full((2, 17), 0.4))
+    np.testing.assert_array_equal(used.reset(seed=4)[0], fresh.reset(seed=4)[0])
+
+
 @dataclass(frozen=True)
 class StandStill(SnapshotTask):
     """A task of one's own."""

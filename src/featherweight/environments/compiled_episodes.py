@@ -60,6 +60,7 @@ class CompiledEpisodes:
         task, links, a = self.task, self.robots.links, self.arrays
         qpos, qvel = task.beginning(links.home, links.robot.nv, noise, which)
         self.robots.begin(which, qpos, qvel)
+        a.control[which] = 0.0
         a.drawn[which, 0], a.drawn[which, 1] = noise.keys(which), task.drawn_at_first
         self._work_on(which, BEGIN)
         told = a.told[which]
