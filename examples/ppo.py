@@ -112,9 +112,12 @@ class PPO:
     def normalized(self, o):
         return np.clip((o - self.seen.mean) / np.sqrt(self.seen.variance + 1e-8), -10.0, 10.0).astype(np.float32)
 
-    def act(self, observations):
-        """The mean actions for observations (..., numbers), as when all is learned."""
-        return np.clip(self.policy(self.normalized(observations)), -1.0, 1.0) * self.envs.single_action_space.high
+    def act(self, observations, rng=None):
+        """The mean actions for observations (..., numbers), or with a random generator such as it learned with."""
+        a = self.policy(self.normalized(observations))
+        if rng is not None:
+            a = a + np.exp(self.policy.extra) * rng.standard_normal(a.shape)
+        return np.clip(a, -1.0, 1.0) * self.envs.single_action_space.high
 
     def learn(self, steps, told=print):
         """Takes at least so many steps of environments. Actions are in units of their range."""

@@ -43,20 +43,20 @@ def learn(robots=ROBOTS, steps=STEPS, settings=SETTINGS, seed=0, told=print, **h
 
 
 def walk(ppo, robots=32, way=WAY):
-    """Along commands without random actions: those (times, 3), velocities (times, robots, 3), the first's motion (times, nq),
-    which robots have fallen, and the environments."""
+    """Along commands, with actions as random as in the end: those (times, 3), velocities (times, robots, 3), the motion
+    (times, nq) of one that has not fallen if any, which have, and the environments."""
     envs = gymnasium.make_vec(GO1, num_envs=robots, autoreset_mode="Disabled", command_wait=np.inf, **EASIER)
-    o, _ = envs.reset(seed=1)
+    rng, (o, _) = np.random.default_rng(1), envs.reset(seed=1)
     commands, velocities, motion, fallen = [], [], [], np.zeros(robots, bool)
     for seconds, command in way:
         joystick_commands(envs)[:] = command
         for _ in range(round(seconds / envs.dt)):
-            o, _, terminated, _, info = envs.step(ppo.act(o))
+            o, _, terminated, _, info = envs.step(ppo.act(o, rng))
             fallen |= terminated
             commands.append(command)
             velocities.append(np.stack([info[f"{name}_velocity"] for name in ("forward", "sideways", "turn")], axis=-1))
-            motion.append(envs.simulation.q[0])
-    return np.array(commands), np.array(velocities), np.array(motion), fallen, envs
+            motion.append(envs.simulation.q)
+    return np.array(commands), np.array(velocities), np.array(motion)[:, fallen.argmin()], fallen, envs
 
 
 def film(path, robot, motion, dt, rate=10.0, size=(288, 192)):

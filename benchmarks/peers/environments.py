@@ -6,8 +6,8 @@ All take random actions, of the same task with the same steps of time, in double
 it. A step of the environment is 4 or 5 of the simulation (`frame_skip`). Contacts are rigid here and soft in MuJoCo.
 Gymnasium's own run one after the other ("sync") or in a process each ("async", for 64 robots at most). EnvPool runs MuJoCo in
 threads of its own, by an interpreter that has it (`--envpool venv/bin/python`; it need have nothing else). Rates are medians of
-rounds in turns. With `--alone` they are environments by themselves (`gymnasium.make`), by processor time, for which other programs
-matter less.
+rounds in turns. With `--alone` they are environments by themselves (`gymnasium.make`), by processor time, for
+which other programs matter less.
 
 Published for EnvPool, MuJoCo's Ant-v3, in frames, of which a step is 5 (its README, https://pypi.org/project/envpool/):
 66,622 a second in step and 105,126 asynchronously on a laptop of 12 processors, 3,134,287 on 256 of a DGX-A100; "for-loop" and
