@@ -1,6 +1,6 @@
 """Draws the pictures of the pages anew: `make pictures`, or `python docs/pictures.py [PICTURE ...]` for some.
 
-Pictures of examples have their names. The one that takes half an hour is drawn only if it is named.
+Pictures of examples have their names. Those that take many minutes are drawn only if they are named.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MADE_BY = {
 }
 FOLDERS = {"algorithms": ALGORITHMS, "papers": PAPERS}
 ENVIRONMENTS = {"reach_with_casadi": "casadi", "learn_through_dynamics": "torch", "reachable_workspace": "dask"}
-LONG = {"learn_to_hop.png"}
+LONG = {"learn_to_hop.png", "train_go1.gif", "train_go1.png"}
 
 
 def pictures() -> list[str]:

@@ -267,6 +267,25 @@ def picture_of_hopping(path, progress, ends, radii, dt):
     save(figure, path)
 
 
+def picture_of_walking(path, progress, commands, velocities, dt):
+    """How a quadruped learned, and the velocities (times, robots, 3) of many that follow commands (times, 3)."""
+    figure = Figure(figsize=(11.0, 5.2), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=(1.0, 1.5))
+    returns = left.subplots()
+    returns.plot(np.array(progress.steps) / 1e6, progress.returns, color=BLUE, lw=1.6)
+    minutes = progress.seconds[-1] / 60.0
+    returns.set(title="Return of episodes", xlabel=f"million steps of all robots, in {minutes:.1f} minutes", ylim=(0.0, None))
+    times, names = dt * np.arange(1, len(commands) + 1), ("forward [m/s]", "sideways [m/s]", "turn [rad/s]")
+    for k, (ax, name) in enumerate(zip(right.subplots(3, 1, sharex=True), names, strict=True)):
+        low, high = np.percentile(velocities[:, :, k], (10, 90), axis=1)
+        ax.fill_between(times, low, high, color=BLUE, alpha=0.25, lw=0.0)
+        ax.plot(times, velocities[:, :, k].mean(axis=1), color=BLUE, lw=1.2)
+        ax.plot(times, commands[:, k], color=RED, lw=1.4)
+        ax.set(ylabel=name)
+    ax.set(xlabel="time [s]; commands red, the mean of all robots and their inner 80 % blue")
+    save(figure, path)
+
+
 def draw_hops(ax, ends, radii, dt, every=0.08, columns=22):
     """From the side, as they are along the way."""
     stride = max(1, round(every / dt))

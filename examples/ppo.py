@@ -8,6 +8,7 @@ Networks this small gain nothing from frameworks: a pass over a thousand rows ta
 """
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -23,8 +24,10 @@ class Settings:
     trace: float = 0.95  # lambda
     clip: float = 0.2  # c
     rate: float = 3e-4  # of Adam, falling to zero
+    entropy: float = 0.0  # reward for it in the first half: then actions become less random
     greatest_gradient: float = 0.5
     hidden: tuple = (64, 64)
+    sigma: float = 1.0  # of actions, at first, in units of their range
 
 
 class Network:
@@ -101,6 +104,7 @@ class PPO:
         self.rng = np.random.default_rng(seed)
         seen, acts = envs.single_observation_space.shape[0], envs.single_action_space.shape[0]
         self.policy = Network((seen, *self.settings.hidden, acts), self.rng, 0.01, extra=acts)  # and log sigma
+        self.policy.extra[:] = np.log(self.settings.sigma)
         self.value = Network((seen, *self.settings.hidden, 1), self.rng, 1.0)
         self.seen, self.earned = Scale(seen), Scale(1)
         self.progress = Progress()
@@ -108,9 +112,12 @@ class PPO:
     def normalized(self, o):
         return np.clip((o - self.seen.mean) / np.sqrt(self.seen.variance + 1e-8), -10.0, 10.0).astype(np.float32)
 
-    def act(self, observations):
-        """The mean actions for observations (..., numbers), as when all is learned."""
-        return np.clip(self.policy(self.normalized(observations)), -1.0, 1.0) * self.envs.single_action_space.high
+    def act(self, observations, rng=None):
+        """The mean actions for observations (..., numbers), or with a random generator such as it learned with."""
+        a = self.policy(self.normalized(observations))
+        if rng is not None:
+            a = a + np.exp(self.policy.extra) * rng.standard_normal(a.shape)
+        return np.clip(a, -1.0, 1.0) * self.envs.single_action_space.high
 
     def learn(self, steps, told=print):
         """Takes at least so many steps of environments. Actions are in units of their range."""
@@ -122,7 +129,7 @@ class PPO:
         self._ended = []
         for k in range(updates):
             o, batch = self._collect(o)
-            self._update(batch, s.rate * (1.0 - k / updates))
+            self._update(batch, s.rate * (1.0 - k / updates), s.entropy * (2 * k < updates))
             p, ended = self.progress, self._ended[-100:]
             p.steps.append((k + 1) * s.steps * n)
             p.seconds.append(time.perf_counter() - begun)
@@ -168,22 +175,30 @@ class PPO:
         for account in (self._return, self._length, self._discounted):
             account[ended] = 0
 
-    def _update(self, batch, rate):
+    def _update(self, batch, rate, entropy):
+        """Policy and value learn side by side: neither waits for the other."""
         s, rows = self.settings, len(batch[0])
-        for _ in range(s.epochs):
-            order = self.rng.permutation(rows)
-            for k in range(0, rows, s.minibatch):
-                x, a, log_p, A, R = (y[order[k : k + s.minibatch]] for y in batch)
-                self._descend(x, a, log_p, (A - A.mean()) / (A.std() + 1e-8), R, rate)
+        orders = [self.rng.permutation(rows) for _ in range(s.epochs)]
+        parts = [order[k : k + s.minibatch] for order in orders for k in range(0, rows, s.minibatch)]
+        with ThreadPoolExecutor(1) as other:
+            valued = other.submit(lambda: [self._descend_value(batch, part, rate) for part in parts])
+            for part in parts:
+                self._descend_policy(batch, part, rate, entropy)
+            valued.result()
 
-    def _descend(self, x, a, log_p, A, R, rate):
-        s, count = self.settings, len(x)
+    def _descend_policy(self, batch, part, rate, entropy):
+        s, count = self.settings, len(part)
+        x, a, log_p, A = (y[part] for y in batch[:4])
+        A = (A - A.mean()) / (A.std() + 1e-8)
         log_sigma = self.policy.extra
         z = (a - self.policy(x)) / np.exp(log_sigma)
         ratio = np.exp(-0.5 * (z * z).sum(-1) - log_sigma.sum() - log_p)
         free = np.where(A > 0.0, ratio < 1.0 + s.clip, ratio > 1.0 - s.clip)  # where the clipped ratio is not the lesser
         log_p_bar = (-(ratio * A * free) / count).astype(np.float32)[:, None]
         mean_bar, log_sigma_bar = log_p_bar * z / np.exp(log_sigma), (log_p_bar * (z * z - 1.0)).sum(axis=0)
-        self.policy.descend(self.policy.pullback(mean_bar, log_sigma_bar), rate, s.greatest_gradient)
-        v_bar = (self.value(x)[:, 0] - R) / count
-        self.value.descend(self.value.pullback(v_bar.astype(np.float32)[:, None]), rate, s.greatest_gradient)
+        self.policy.descend(self.policy.pullback(mean_bar, log_sigma_bar - entropy), rate, s.greatest_gradient)
+
+    def _descend_value(self, batch, part, rate):
+        x, R = batch[0][part], batch[4][part]
+        v_bar = (self.value(x)[:, 0] - R) / len(part)
+        self.value.descend(self.value.pullback(v_bar.astype(np.float32)[:, None]), rate, self.settings.greatest_gradient)

@@ -35,7 +35,7 @@ BELOW = {  # what each package may import
     "casadi": {"exporting", "engine", "extras"},
     "viewer": {"simulation", "contact", "collision", "robot", *BELOW_ROBOT},
     "simulation": {"contact", "collision", "providers", "robot", *BELOW_ROBOT},
-    "environments": {"simulation", "contact", "collision", "robot", *BELOW_ROBOT},
+    "environments": {"simulation", "contact", "collision", "robot", "robots", *BELOW_ROBOT},
     "cli": {"exporting", "simulation", "viewer", "robot", "robots", "version", *BELOW_ROBOT},
     "jax": {"engine", "extras"},
     "gym": {"environments", "simulation", "robot", *BELOW_ROBOT},
@@ -52,6 +52,7 @@ MIRRORED = (  # same name, same role
     ("model.formats.usd", "model.formats.urdf"),
     ("model.formats.usd", "model.formats.mjcf"),
     ("model.formats.usd", "model.formats.sdf"),
+    ("jax", "torch"),
 )
 OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_replace"}
 CALLED_BY_KEYWORDS = {*featherweight.__all__, "RobotVectorEnv"}  # public functions, and the constructors of public classes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("gymnasium")
 
 import learn_to_hop
+import train_go1
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
@@ -98,3 +100,25 @@ def test_the_hopper_of_the_simulation_learns_a_little(tmp_path: Path, monkeypatc
     monkeypatch.setattr("sys.argv", ["learn_to_hop.py", "--output", str(tmp_path)])
     learn_to_hop.main()
     assert (tmp_path / "learn_to_hop.png").stat().st_size > 10_000
+
+
+def test_a_quadruped_learns_to_the_same_bits_on_any_number_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A little: the run of the example takes minutes. Its picture is drawn."""
+    learned = [
+        train_go1.learn(robots=32, steps=2 * 32 * 16, settings=replace(train_go1.SETTINGS, minibatch=128), told=None, threads=k)
+        for k in (1, 2)
+    ]
+    (ppo, progress), (other, _) = learned
+    np.testing.assert_array_equal(ppo.policy.vector, other.policy.vector)
+    np.testing.assert_array_equal(ppo.seen.mean, other.seen.mean)
+    assert progress.steps == [512, 1024]
+    way = ((0.1, (0.5, 0.0, 0.0)), (0.06, (0.0, 0.0, 0.5)))
+    commands, velocities, motion, fallen, envs = train_go1.walk(ppo, robots=3, way=way)
+    assert commands[:, 0].tolist() == [0.5] * 5 + [0.0] * 3 and velocities.shape == (8, 3, 3) and not fallen.any()
+    assert motion.shape == (8, 19)
+    monkeypatch.setattr(train_go1, "learn", lambda: (ppo, progress))
+    monkeypatch.setattr(train_go1, "walk", lambda ppo: (commands, velocities, motion, fallen, envs))
+    monkeypatch.setattr(train_go1, "film", lambda *drawn: None)
+    monkeypatch.setattr("sys.argv", ["train_go1.py", "--output", str(tmp_path)])
+    train_go1.main()
+    assert (tmp_path / "train_go1.png").stat().st_size > 10_000

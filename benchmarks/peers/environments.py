@@ -1,12 +1,13 @@
 """Environment steps a second of Gymnasium's walking robots: these beside Gymnasium's own on MuJoCo, and EnvPool's.
 
-    python benchmarks/peers/environments.py [Hopper Ant] [--robots 1 64 1024] [--envpool PYTHON] [--seconds 1]
+    python benchmarks/peers/environments.py [Hopper Ant] [--robots 1 64 1024] [--envpool PYTHON] [--seconds 1] [--alone]
 
 All take random actions, of the same task with the same steps of time, in double precision; episodes begin anew as each does
 it. A step of the environment is 4 or 5 of the simulation (`frame_skip`). Contacts are rigid here and soft in MuJoCo.
 Gymnasium's own run one after the other ("sync") or in a process each ("async", for 64 robots at most). EnvPool runs MuJoCo in
 threads of its own, by an interpreter that has it (`--envpool venv/bin/python`; it need have nothing else). Rates are medians of
-rounds in turns.
+rounds in turns. With `--alone` they are environments by themselves (`gymnasium.make`), by processor time, for
+which other programs matter less.
 
 Published for EnvPool, MuJoCo's Ant-v3, in frames, of which a step is 5 (its README, https://pypi.org/project/envpool/):
 66,622 a second in step and 105,126 asynchronously on a laptop of 12 processors, 3,134,287 on 256 of a DGX-A100; "for-loop" and
@@ -69,6 +70,26 @@ def stepping(open_until: ExitStack, envs: Any) -> Run:
     return run
 
 
+def stepping_alone(open_until: ExitStack, env: Any) -> Run:
+    """Steps of one environment with random actions, and what begins its episodes anew: steps a second of processor time."""
+    open_until.callback(env.close)
+    rng, space = np.random.default_rng(0), env.action_space
+    actions = rng.uniform(space.low, space.high, (64, *space.shape)).astype(np.float32)
+
+    def run(seconds: float) -> float:
+        env.reset(seed=0)
+        begun, steps = time.process_time(), 0
+        while steps == 0 or time.process_time() - begun < seconds:
+            _, _, terminated, truncated, _ = env.step(actions[steps % 64])
+            if terminated or truncated:
+                env.reset()
+            steps += 1
+        return steps / (time.process_time() - begun)
+
+    run(0.0)
+    return run
+
+
 def stepping_envpool(open_until: ExitStack, python: str, name: str, robots: int) -> Run:
     """The same in a process of that interpreter, while it is asked to."""
     command = [python, "-c", ENVPOOL, f"{name}-v5", str(robots)]
@@ -105,14 +126,30 @@ def rates(runs: dict[str, Run], seconds: float, rounds: int = 5) -> dict[str, fl
     return {name: statistics.median(s) for name, s in samples.items()}
 
 
+def alone(tasks: list[str], seconds: float) -> str:
+    """A table of times of a step, and their ratio."""
+    rows = []
+    for name in tasks:
+        with ExitStack() as open_until:
+            made = {"ours": f"featherweight/{name}-v0", "theirs": f"{name}-v5"}
+            found = rates({who: stepping_alone(open_until, gymnasium.make(id)) for who, id in made.items()}, seconds, rounds=7)
+        times = {who: 1e6 / rate for who, rate in found.items()}
+        rows.append([name, *(f"{x:.0f}" for x in times.values()), f"{times['ours'] / times['theirs']:.2f}"])
+    return markdown(["one environment, µs a step", "featherweight", "Gymnasium", "ratio"], rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", default=["Hopper", "Ant"], help="of Ant, HalfCheetah, Hopper, Humanoid, Walker2d")
     parser.add_argument("--robots", type=int, nargs="+", default=[1, 64, 1024])
     parser.add_argument("--seconds", type=float, default=1.0, help="of each round of each")
     parser.add_argument("--envpool", help="an interpreter that has EnvPool")
+    parser.add_argument("--alone", action="store_true", help="environments by themselves, beside Gymnasium's own")
     options = parser.parse_args()
     print(machine(), "\n")
+    if options.alone:
+        print(alone(options.tasks, options.seconds))
+        return
     rows = []
     for name in options.tasks:
         for robots in options.robots:

@@ -10,16 +10,13 @@ import gymnasium
 import numpy as np
 import pytest
 
-from featherweight.environments import TASKS, Snapshot, Task
-from featherweight.environments.contact_forces import Forces
-from featherweight.environments.snapshot import Links
-from featherweight.robot.build import build
-from featherweight.simulation.contact_arrays import ContactArrays
+from featherweight.environments import TASKS, CompiledTask, RobotVectorEnv
+from featherweight.environments.compiled_episodes import CompiledEpisodes
 
 mujoco = pytest.importorskip("mujoco")
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:ant. its own configuration")
 
-NAMES = list(TASKS)
+NAMES = ["Ant", "HalfCheetah", "Hopper", "Humanoid", "Walker2d"]
 ROUNDING: dict[str, Any] = dict(rtol=1e-10, atol=1e-10)  # of the same numbers, found in another order
 
 
@@ -27,11 +24,12 @@ class Pair:
     """A task, and Gymnasium's environment of the same name."""
 
     def __init__(self, name: str) -> None:
-        self.task: Task = TASKS[name]()  # type: ignore[call-arg]
+        task = TASKS[name]()  # type: ignore[call-arg]
+        assert isinstance(task, CompiledTask)
+        self.task = task
         self.theirs: Any = gymnasium.make(f"{name}-v5").unwrapped
         self.spec = gymnasium.spec(f"{name}-v5")
-        description = self.task.read()
-        self.links = Links(description, build(description))
+        self.links = Run(self.task, 1).links
 
     def states(self, count: int, seed: int, spread: float = 0.3) -> tuple[Any, Any]:
         """qpos and qvel around the beginning; free joints turn far."""
@@ -43,29 +41,32 @@ class Pair:
             qpos[:, 3:7] /= np.linalg.norm(qpos[:, 3:7], axis=1, keepdims=True)
         return qpos, 3.0 * rng.standard_normal((count, model.nv))
 
-    def snapshot(self, qpos: Any, qvel: Any, forces: Forces | None = None, control: Any = None) -> Snapshot:
-        nothing = np.zeros((len(qpos), 0, 3))
-        none = forces_of(np.zeros(len(qpos), int), np.zeros((0, 2), int), nothing, nothing)
-        control = np.zeros((len(qpos), self.theirs.model.nu)) if control is None else control
-        return Snapshot(self.links, *self.links.order.back(qpos, qvel), none if forces is None else forces, control)
 
-    def forces(self) -> Forces:
-        """Those of theirs now; at contacts on the second body, and their opposites on the first, but for the world."""
-        model, data = self.theirs.model, self.theirs.data
-        links, points, forces = [], [], []
+class Run:
+    """Robots with a task that are put where tests want them, whatever their limits."""
+
+    def __init__(self, task: CompiledTask, count: int) -> None:
+        envs = RobotVectorEnv(task, count)
+        envs.reset(seed=0)
+        assert isinstance(envs.episodes, CompiledEpisodes)
+        self.episodes, self.robots, self.links = envs.episodes, envs.robots, envs.robots.links
+        self.arrays = envs.simulation.fleet_arrays
+
+    def put(self, qpos: Any, qvel: Any, control: Any = 0.0) -> None:
+        self.arrays.states.q[:], self.arrays.states.v[:] = self.links.order.back(qpos, qvel)
+        self.episodes.arrays.control[:] = control
+
+    def feel(self, env: Any) -> None:
+        """The contact forces of theirs now: on the second body, and their opposites on the first, but for the world."""
+        model, data, felt = env.model, env.data, self.arrays.contacts
+        felt.counts[:] = data.ncon
+        pairs = np.array([[model.geom_bodyid[g] - 1 for g in (c.geom2, c.geom1)] for c in data.contact], np.int64)
+        self.robots.touching_links[: len(pairs)] = pairs
         for i in range(data.ncon):
             contact, wrench = data.contact[i], np.zeros(6)
             mujoco.mj_contactForce(model, data, i, wrench)
-            links.append([model.geom_bodyid[geom] - 1 for geom in (contact.geom2, contact.geom1)])
-            points.append(contact.pos.copy())
-            forces.append(contact.frame.reshape(3, 3).T @ wrench[:3])
-        return forces_of(np.array([data.ncon]), np.array(links, np.int64), np.array([points]), np.array([forces]))
-
-
-def forces_of(counts: Any, links: Any, points: Any, forces: Any) -> Forces:
-    """Forces of contacts whose candidates are numbered one after the other: impulses in a second."""
-    candidates = np.tile(np.arange(len(links)), (len(counts), 1))
-    return Forces(ContactArrays(counts, candidates, points, forces), links, 1.0)
+            felt.candidate[:, i], felt.point[:, i] = i, contact.pos
+            felt.force[:, i] = self.links.timestep * contact.frame.reshape(3, 3).T @ wrench[:3]
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -101,8 +102,9 @@ def test_observations_are_theirs(pair: Pair) -> None:
         pair.theirs.data.ctrl[:] = u
         pair.theirs.set_state(q, v)
         seen.append(pair.theirs._get_obs())
-    now = pair.snapshot(qpos, qvel, control=control)
-    np.testing.assert_allclose(pair.task.observation(now), seen, **ROUNDING)
+    run = Run(pair.task, 5)
+    run.put(qpos, qvel, control)
+    np.testing.assert_allclose(run.episodes.observe(), seen, **ROUNDING)
 
 
 def test_what_is_left_out_or_put_in_is_as_theirs(pair: Pair) -> None:
@@ -111,8 +113,9 @@ def test_what_is_left_out_or_put_in_is_as_theirs(pair: Pair) -> None:
     theirs: Any = gymnasium.make(pair.spec, **flags).unwrapped
     qpos, qvel = pair.states(1, seed=6)
     theirs.set_state(qpos[0], qvel[0])
-    own = replace(pair.task, **flags)
-    np.testing.assert_allclose(own.observation(pair.snapshot(qpos, qvel))[0], theirs._get_obs(), **ROUNDING)
+    run = Run(replace(pair.task, **flags), 1)
+    run.put(qpos, qvel)
+    np.testing.assert_allclose(run.episodes.observe()[0], theirs._get_obs(), **ROUNDING)
 
 
 def test_contact_forces_are_theirs(pair: Pair) -> None:
@@ -131,11 +134,16 @@ def test_contact_forces_are_theirs(pair: Pair) -> None:
     mujoco.mj_forward(env.model, env.data)
     mujoco.mj_rnePostConstraint(env.model, env.data)
     assert env.data.ncon > 0 and np.abs(env.data.cfrc_ext).max() > 1.0
-    now = pair.snapshot(env.data.qpos[None].copy(), env.data.qvel[None].copy(), pair.forces(), env.data.ctrl[None].copy())
+    run = Run(pair.task, 1)
+    run.episodes.act(env.data.ctrl[None])
+    run.put(env.data.qpos[None], env.data.qvel[None], env.data.ctrl)
+    run.feel(env)
+    now = run.robots.snapshot(forces=True)
     np.testing.assert_allclose(now.cfrc_ext[0], env.data.cfrc_ext[1:], rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(pair.task.observation(now)[0], env._get_obs(), rtol=1e-8, atol=1e-8)
-    if hasattr(pair.task, "contact_cost"):
-        cost = pair.task.contact_cost(now)[0]
+    moved = run.episodes.arrive(np.zeros(1, bool))
+    np.testing.assert_allclose(moved.observation[0], env._get_obs(), rtol=1e-8, atol=1e-8)
+    if "reward_contact" in pair.task.terms:
+        cost = -moved.told["reward_contact"][0]
         assert cost == pytest.approx(env.contact_cost, rel=1e-8) and cost > 0.0
 
 
@@ -143,10 +151,13 @@ def test_rewards_and_ends_are_theirs(pair: Pair) -> None:
     """Between states of which some are healthy."""
     env, task = pair.theirs, pair.task
     start, stop = pair.states(40, seed=3, spread=0.15), pair.states(40, seed=4, spread=0.15)
-    stop[0][30:, pair.task.travelled] -= 0.5  # fallen
+    stop[0][30:, travelled(pair)] -= 0.5  # fallen
     actions = np.random.default_rng(5).uniform(-1.0, 1.0, (40, env.model.nu))
-    terms = task.rewards(before := pair.snapshot(*start), after := pair.snapshot(*stop), actions)
-    ends, told = task.terminated(after), {**task.whereabouts(after), **task.motion(before, after)}
+    run = Run(task, 40)
+    run.put(*start)
+    run.episodes.act(actions)
+    run.put(*stop)
+    _, rewards, ends, told = run.episodes.arrive(np.zeros(40, bool))
     for i, action in enumerate(actions):
         env.set_state(start[0][i], start[1][i])
         x0 = place(pair)
@@ -154,8 +165,8 @@ def test_rewards_and_ends_are_theirs(pair: Pair) -> None:
         env.data.ctrl[:], env.data.cfrc_ext[:] = action, 0.0
         velocity = (place(pair) - x0) / env.dt
         reward, parts = env._get_rew(velocity[0], action)
-        assert {name: x[i] for name, x in terms.items()} == pytest.approx(parts, rel=1e-9, abs=1e-9)
-        assert sum(x[i] for x in terms.values()) == pytest.approx(reward, rel=1e-9, abs=1e-9)
+        assert {name: told[name][i] for name in task.terms} == pytest.approx(parts, rel=1e-9, abs=1e-9)
+        assert rewards[i] == pytest.approx(reward, rel=1e-9, abs=1e-9)
         assert ends[i] == (hasattr(env, "is_healthy") and not env.is_healthy)
         reset = {name: x for name, x in env._get_reset_info().items() if not name.startswith("tendon")}
         assert {name: told[name][i] for name in reset} == pytest.approx(reset, rel=1e-9)
@@ -163,10 +174,15 @@ def test_rewards_and_ends_are_theirs(pair: Pair) -> None:
     assert not hasattr(env, "is_healthy") or 0 < ends.sum() < 40
 
 
+def travelled(pair: Pair) -> int:
+    """Coordinates of the place on the ground."""
+    return 1 if pair.theirs.model.nq == pair.theirs.model.nv else 2
+
+
 def place(pair: Pair) -> Any:
     """What their environment calls its place, at a state that was just set."""
     env = pair.theirs
-    if pair.task.travelled == 1:
+    if travelled(pair) == 1:
         return env.data.qpos[:1].copy()
     if type(env).__name__ == "AntEnv":
         return env.data.body("torso").xpos[:2].copy()

@@ -4,7 +4,8 @@
     envs = gymnasium.make_vec("featherweight/Ant-v0", num_envs=256)
 
 Ant, HalfCheetah, Hopper, Humanoid and Walker2d are those of Gymnasium's version 5 (observations, rewards, how episodes begin
-and end, and arguments) on `featherweight.Simulation`, where contacts are rigid.
+and end, and arguments) on `featherweight.Simulation`, where contacts are rigid. Go1Joystick is a quadruped that follows a
+joystick, by the rewards of MuJoCo Playground.
 """
 
 from __future__ import annotations
@@ -18,17 +19,19 @@ except ModuleNotFoundError as error:
         raise
     raise ImportError(f"environments need Gymnasium: {install_command('learning')}") from error
 
+from .compiled_task import CompiledTask
 from .floating_tasks import Ant, Humanoid
+from .joystick_tasks import Go1Joystick
 from .own_robots import RobotTask
 from .planar_tasks import HalfCheetah, Hopper, Walker2d
 from .single_environment import RobotEnv
 from .snapshot import Snapshot
-from .task import ForwardTask, Task, UprightTask
-from .vector_environment import TASKS, RobotVectorEnv
+from .task import SnapshotTask, Task
+from .vector_environment import TASKS, RobotVectorEnv, joystick_commands
 
 __all__ = [
-    "TASKS", "Ant", "ForwardTask", "HalfCheetah", "Hopper", "Humanoid", "RobotEnv", "RobotTask", "RobotVectorEnv", "Snapshot",
-    "Task", "UprightTask", "Walker2d",
+    "TASKS", "Ant", "CompiledTask", "Go1Joystick", "HalfCheetah", "Hopper", "Humanoid", "RobotEnv", "RobotTask",
+    "RobotVectorEnv", "Snapshot", "SnapshotTask", "Task", "Walker2d", "joystick_commands",
 ]  # fmt: skip
 
 for _name in TASKS:

@@ -41,16 +41,31 @@ def add_wrenches(
 ) -> None:
     """Add forces on the first links of contacts, and the opposite ones on the second, to total (robots, links, 6)."""
     for i in range(len(counts)):
-        for k in range(counts[i]):
-            x, y, z = point[i, k, 0] - centers[i, 0], point[i, k, 1] - centers[i, 1], point[i, k, 2] - centers[i, 2]
-            for side in range(2):
-                link, way = links[candidate[i, k], side], 1.0 - 2.0 * side
-                if link < 0:
-                    continue
-                fx, fy, fz = way * (impulse[i, k, 0] / step), way * (impulse[i, k, 1] / step), way * (impulse[i, k, 2] / step)
-                total[i, link, 0] += y * fz - z * fy
-                total[i, link, 1] += z * fx - x * fz
-                total[i, link, 2] += x * fy - y * fx
-                total[i, link, 3] += fx
-                total[i, link, 4] += fy
-                total[i, link, 5] += fz
+        center = centers[i, 0], centers[i, 1], centers[i, 2]
+        add_wrenches_of(counts[i], candidate[i], point[i], impulse[i], links, step, center, total[i])
+
+
+def add_wrenches_of(
+    count: int,
+    candidate: Integers,
+    point: Matrix,
+    impulse: Matrix,
+    links: IntegerMatrix,
+    step: float,
+    center: tuple[float, float, float],
+    total: Matrix,
+) -> None:
+    """Add forces of contacts of one robot to total (links, 6), torques about a centre first."""
+    for k in range(count):
+        x, y, z = point[k, 0] - center[0], point[k, 1] - center[1], point[k, 2] - center[2]
+        for side in range(2):
+            link, way = links[candidate[k], side], 1.0 - 2.0 * side
+            if link < 0:
+                continue
+            fx, fy, fz = way * (impulse[k, 0] / step), way * (impulse[k, 1] / step), way * (impulse[k, 2] / step)
+            total[link, 0] += y * fz - z * fy
+            total[link, 1] += z * fx - x * fz
+            total[link, 2] += x * fy - y * fx
+            total[link, 3] += fx
+            total[link, 4] += fy
+            total[link, 5] += fz

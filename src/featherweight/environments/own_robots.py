@@ -13,14 +13,14 @@ from ..model.description import Description
 from ..model.position_drives import DRIVEN, PD
 from ..model.types import ROOT_JOINT, WORLD, Actuator, Configuration, Joint, JointType, Shape, ShapeType
 from .snapshot import HOME, Snapshot
-from .task import Task, Terms
+from .task import SnapshotTask, Terms
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FLOOR = "floor"
 
 
 @dataclass(frozen=True)
-class RobotTask(Task):
+class RobotTask(SnapshotTask):
     """A task by functions of `Snapshot`s, for a robot of one's own.
 
     `reward(before, after, action)` (robots,) is that of a step, actions are (robots, nu). `ends(now)` (robots,) bool, none
@@ -36,7 +36,7 @@ class RobotTask(Task):
     observe: Callable[[Snapshot], Array] | None = None
 
     def observation(self, now: Snapshot) -> Array:
-        return np.concatenate([now.qpos, now.qvel], axis=-1) if self.observe is None else np.asarray(self.observe(now), float)
+        return super().observation(now) if self.observe is None else np.asarray(self.observe(now), float)
 
     def rewards(self, before: Snapshot, after: Snapshot, action: Array) -> Terms:
         return {
@@ -45,12 +45,6 @@ class RobotTask(Task):
 
     def terminated(self, now: Snapshot) -> Array:
         return super().terminated(now) if self.ends is None else np.asarray(self.ends(now), bool)
-
-    def whereabouts(self, now: Snapshot) -> Terms:
-        return {}
-
-    def motion(self, before: Snapshot, after: Snapshot) -> Terms:
-        return {}
 
 
 def furnished(

@@ -36,7 +36,7 @@ class ParallelRobots:
 
     def __init__(self, description: Description, robots: int, integrator: str | None, threads: int | None) -> None:
         robot = build(description)
-        self.links = Links(description, robot)
+        self.links, self.threads = Links(description, robot), threads
         home = home_of(robot)
         self.simulation = Simulation(
             robot, None, integrator, q=np.tile(home, (robots, 1)), on_failure="stop", threads=threads,
@@ -47,7 +47,7 @@ class ParallelRobots:
             self._lift(home, root)
         self._require_clear(description)
         self.control = np.zeros((robots, len(robot.controls)))
-        self._touching_links = self._numbers_of_touching_links()
+        self.touching_links = self._numbers_of_touching_links()
 
     def _lift(self, home: Array, root: MovingJoint) -> None:
         """Put robots on what they are in: the root moves up, from `home`."""
@@ -96,7 +96,7 @@ class ParallelRobots:
         contacts = self.simulation.contact_arrays
         if which is not EVERY:
             contacts = contacts.of(which)
-        return Forces(contacts, self._touching_links, self.simulation.step_size)
+        return Forces(contacts, self.touching_links, self.simulation.step_size)
 
     def _numbers_of_touching_links(self) -> Array:
         """Those of `Simulation.touching_links` (n, 2), by their places among all links, -1 for the world."""

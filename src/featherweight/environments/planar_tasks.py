@@ -3,48 +3,168 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .snapshot import Snapshot
-from .task import ForwardTask, Terms, UprightTask, cut, inside, kept
+from ..engine.loops.array_types import Vector
+from ..simulation.smooth_motion import copy
+from ..simulation.stage_records import FleetArrays
+from .compiled_task import CompiledTask
+from .episode_loop import Now
+from .parallel_robots import ParallelRobots
+from .snapshot import Links
+from .task_sums import cut, squares, total
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FASTEST_SEEN = 10.0  # [m/s, rad/s] velocities beyond are cut in observations
 
 
+class PlanarText(NamedTuple):
+    """The text of robots in a plane; it remembers where a robot was before the steps."""
+
+    forward_weight: float
+    control_weight: float
+    healthy_reward: float
+    may_fall: bool  # episodes end where a robot is not healthy, and there is a reward for being so
+    ends: bool
+    low: Vector  # (m,) bounds of the first numbers of (qpos, qvel) behind x within which it is healthy
+    high: Vector
+    first_seen: int
+    fastest_seen: float
+    height: float  # at home
+    dt: float  # [s] of a step of the environment
+
+    def begin(self, now: Now) -> None:
+        """Nothing to remember yet."""
+
+    def act(self, now: Now) -> None:
+        """Actions are controls."""
+        copy(now.action, now.control)
+        now.memory[0] = now.qpos[0]
+
+    def measure(self, now: Now, fleet: FleetArrays, i: int) -> None:
+        """All is in qpos and qvel."""
+
+    def observe(self, now: Now, seen: Vector) -> None:
+        """Positions and velocities."""
+        k = 0
+        for x in now.qpos[self.first_seen :]:
+            seen[k] = x
+            k += 1
+        for x in now.qvel:
+            seen[k] = cut(x, -self.fastest_seen, self.fastest_seen)
+            k += 1
+
+    def healthy(self, now: Now) -> bool:
+        """Whether it is."""
+        n = len(now.qpos) - 1
+        for k in range(len(self.low)):
+            x = now.qpos[k + 1] if k < n else now.qvel[k - n]
+            if not (self.low[k] < x and x < self.high[k]):
+                return False
+        return True
+
+    def velocity(self, now: Now) -> float:
+        """Its mean velocity along x in the steps."""
+        return float((now.qpos[0] - now.memory[0]) / self.dt)
+
+    def reward(self, now: Now, terms: Vector) -> None:
+        """Forward, cost of controls, and survival."""
+        terms[0] = self.forward_weight * self.velocity(now)
+        terms[1] = -self.control_weight * squares(now.action)
+        if self.may_fall:
+            terms[2] = self.healthy_reward if self.healthy(now) else 0.0
+
+    def total(self, terms: Vector) -> float:
+        """Their sum."""
+        return total(terms)
+
+    def tell(self, now: Now, told: Vector) -> None:
+        """Where it is, and how fast it got there."""
+        told[0] = now.qpos[0]
+        if self.may_fall:
+            told[1] = now.qpos[1] - self.height
+        told[len(told) - 1] = self.velocity(now)
+
+    def ended(self, now: Now) -> bool:
+        """Whether it has fallen."""
+        return self.ends and not self.healthy(now)
+
+    def remember(self, now: Now) -> None:
+        """Nothing."""
+
+
 @dataclass(frozen=True)
-class Walker2d(UprightTask, ForwardTask):
+class PlanarTask(CompiledTask):
+    """With a reward for the velocity along x, and a cost of controls."""
+
+    forward_reward_weight: float = 1.0
+    ctrl_cost_weight: float = 0.1
+    exclude_current_positions_from_observation: bool = True
+
+    told: ClassVar[tuple[str, ...]] = ("x_position", "x_velocity")
+    places: ClassVar[int] = 1
+    terms: ClassVar[tuple[str, ...]] = ("reward_forward", "reward_ctrl")
+
+    def seen(self, links: Links) -> int:
+        return len(links.home) + links.robot.nv - int(self.exclude_current_positions_from_observation)
+
+    def memory(self, links: Links) -> int:
+        return 1
+
+    def text(self, robots: ParallelRobots, now: Now) -> PlanarText:
+        low, high = self._bounds(len(now.qpos) + len(now.qvel) - 1)
+        return PlanarText(
+            float(self.forward_reward_weight), float(self.ctrl_cost_weight), 0.0, False, False, low, high,
+            int(self.exclude_current_positions_from_observation), np.inf, float(robots.links.home[1]),
+            self.frame_skip * robots.links.timestep,
+        )  # fmt: skip
+
+    def _bounds(self, count: int) -> tuple[Array, Array]:
+        """Bounds (m,) of the first of `count` numbers, those of (qpos, qvel) behind x."""
+        return np.zeros(0), np.zeros(0)
+
+
+@dataclass(frozen=True)
+class HalfCheetah(PlanarTask):
+    """Forward, as fast as it can."""
+
+    xml_file: str = "half_cheetah.xml"
+    frame_skip: int = 5
+    reset_noise_scale: float = 0.1
+
+    normal_velocities: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Walker2d(PlanarTask):
     """Two legs: forward, without falling."""
 
     xml_file: str = "walker2d_v5.xml"
     frame_skip: int = 4
     reset_noise_scale: float = 5e-3
     ctrl_cost_weight: float = 1e-3
+    healthy_reward: float = 1.0
+    terminate_when_unhealthy: bool = True
     healthy_z_range: tuple[float, float] = (0.8, 2.0)
     healthy_angle_range: tuple[float, float] = (-1.0, 1.0)
 
-    def observation(self, now: Snapshot) -> Array:
-        return np.concatenate([self.positions_seen(now), cut(now.qvel, -FASTEST_SEEN, FASTEST_SEEN)], axis=-1)
+    told: ClassVar[tuple[str, ...]] = ("x_position", "z_distance_from_origin", "x_velocity")
+    places: ClassVar[int] = 2
+    terms: ClassVar[tuple[str, ...]] = ("reward_forward", "reward_ctrl", "reward_survive")
 
-    def rewards(self, before: Snapshot, after: Snapshot, action: Array) -> Terms:
-        return {**super().rewards(before, after, action), "reward_survive": self.survival(after)}
+    def text(self, robots: ParallelRobots, now: Now) -> PlanarText:
+        return super().text(robots, now)._replace(
+            healthy_reward=float(self.healthy_reward), may_fall=True, ends=bool(self.terminate_when_unhealthy),
+            fastest_seen=FASTEST_SEEN,
+        )  # fmt: skip
 
-    @cached_property
-    def _upright(self) -> tuple[Array, Array]:
-        """Bounds (2,) of height and angle."""
-        low, high = np.array([self.healthy_z_range, self.healthy_angle_range], float).T
+    def _bounds(self, count: int) -> tuple[Array, Array]:
+        """Bounds of height and angle."""
+        low, high = np.array([self.healthy_z_range, self.healthy_angle_range], float).T.copy()
         return low, high
-
-    @kept
-    def healthy(self, now: Snapshot) -> Array:
-        return inside(now.qpos[:, 1:3], *self._upright)
-
-    def whereabouts(self, now: Snapshot) -> Terms:
-        return {"x_position": now.qpos[:, 0], "z_distance_from_origin": now.qpos[:, 1] - now.links.home[1]}
 
 
 @dataclass(frozen=True)
@@ -57,31 +177,9 @@ class Hopper(Walker2d):
     healthy_angle_range: tuple[float, float] = (-0.2, 0.2)
 
     def _bounds(self, count: int) -> tuple[Array, Array]:
-        """Bounds (count,) of height, angle, and the coordinates and velocities that follow."""
-        if count not in self._of_states:
-            low, high = (np.full(count, x, float) for x in self.healthy_state_range)
-            low[0], high[0] = -np.inf, np.inf
-            low[:2], high[:2] = np.maximum(low[:2], self._upright[0]), np.minimum(high[:2], self._upright[1])
-            self._of_states[count] = low, high
-        return self._of_states[count]
-
-    @cached_property
-    def _of_states(self) -> dict[int, tuple[Array, Array]]:
-        """Bounds by their number."""
-        return {}
-
-    @kept
-    def healthy(self, now: Snapshot) -> Array:
-        state = np.concatenate([now.qpos, now.qvel], axis=-1)[:, 1:]
-        return inside(state, *self._bounds(state.shape[1]))
-
-
-@dataclass(frozen=True)
-class HalfCheetah(ForwardTask):
-    """Forward, as fast as it can."""
-
-    xml_file: str = "half_cheetah.xml"
-    frame_skip: int = 5
-    reset_noise_scale: float = 0.1
-
-    normal_velocities: ClassVar[bool] = True
+        """Bounds of height, angle, and the coordinates and velocities that follow."""
+        low, high = (np.full(count, x, float) for x in self.healthy_state_range)
+        low[0], high[0] = -np.inf, np.inf
+        least, most = super()._bounds(count)
+        low[:2], high[:2] = np.maximum(low[:2], least), np.minimum(high[:2], most)
+        return low, high

@@ -41,11 +41,18 @@ class ResetNoise:
         """The next episode of environments (k,)."""
         self._episodes[which] += np.uint64(1)
 
+    def keys(self, which: Array) -> Array:
+        """Keys (k,) of the present episodes, int64: `drawn_number` makes random numbers of one."""
+        return self._keys(which).view(np.int64)
+
+    def _keys(self, which: Array) -> Array:
+        keys: Array = mixed(mixed(self._seeds[which] + GOLDEN) + self._episodes[which] * GOLDEN)
+        return keys
+
     def uniform(self, which: Array, first: int, columns: int) -> Array:
         """Numbers (k, columns) of the present episodes, at least 0 and below 1: those from the `first` on."""
-        key = mixed(mixed(self._seeds[which] + GOLDEN) + self._episodes[which] * GOLDEN)
         places = np.arange(first + 1, first + columns + 1, dtype=np.uint64) * GOLDEN
-        numbers: Array = (mixed(key[:, None] + places) >> np.uint64(11)) * 2.0**-53
+        numbers: Array = (mixed(self._keys(which)[:, None] + places) >> np.uint64(11)) * 2.0**-53
         return numbers
 
     def normal(self, which: Array, first: int, columns: int) -> Array:

@@ -45,9 +45,9 @@ class RobotEnv(Env[Array, Array]):
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Observation, reward, whether the episode has terminated, False, and `info`."""
-        now, reward, terminated, told = self.vector.advance(np.asarray(action)[None])
+        observation, reward, terminated, told = self.vector.advance(np.asarray(action)[None])
         info = {name: x[0] for name, x in told.items()}
-        return self.vector.observation(now)[0], float(reward[0]), bool(terminated[0]), False, info
+        return observation[0], float(reward[0]), bool(terminated[0]), False, info
 
     def render(self) -> Array | None:
         """The robot as it is, in `render_mode` "rgb_array"."""

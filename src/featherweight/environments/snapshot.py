@@ -54,7 +54,17 @@ class Links:
         self.robot, self.order = robot, QposQvel.in_own_order(robot)
         self.home = self.order.qpos(home_of(robot))  # (nq,)
         self.actuators = ForcesAtJoints(robot, robot.actuators)
+        self.called: dict[int, CompiledFunction[Any]] = {}  # by address: those that compiled tasks call, which live as long
         self._inertia = {body.name: body.inertia for body in description.bodies}
+
+    def require_own_inertias(self, varied: bool) -> None:
+        """Raise NotImplementedError where bodies have other inertias than the file gives its links."""
+        if varied:
+            raise NotImplementedError(
+                "cinert and cvel are of links of the file, and vary(parameters=) gives inertias to bodies, which several links "
+                "may share: leave them out (include_cinert_in_observation=False, include_cvel_in_observation=False), or the "
+                "parameters"
+            )
 
     @cached_property
     def about_center_of_mass(self) -> CompiledFunction:
@@ -124,12 +134,7 @@ class Snapshot:
 
     @once
     def _about_center_of_mass(self) -> Any:
-        if self._varied("parameters") is not None:
-            raise NotImplementedError(
-                "cinert and cvel are of links of the file, and vary(parameters=) gives inertias to bodies, which several links "
-                "may share: leave them out (include_cinert_in_observation=False, include_cvel_in_observation=False), or the "
-                "parameters"
-            )
+        self.links.require_own_inertias(self._varied("parameters") is not None)
         return self.links.about_center_of_mass(self.q, self.v)
 
     @property

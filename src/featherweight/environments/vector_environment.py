@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box
@@ -12,27 +12,23 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ..simulation import Simulation
+from .compiled_episodes import CompiledEpisodes
+from .compiled_task import CompiledTask
 from .floating_tasks import Ant, Humanoid
+from .joystick_tasks import Go1Joystick
+from .joystick_text import COMMANDS
+from .moved import Moved
 from .parallel_robots import EVERY, ParallelRobots
 from .planar_tasks import HalfCheetah, Hopper, Walker2d
 from .reset_noise import ResetNoise
-from .snapshot import Snapshot
-from .task import Task, Terms
+from .snapshot_episodes import SnapshotEpisodes
+from .task import SnapshotTask, Task, Terms
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Step = tuple[Array, Array, Array, Array, dict[str, Any]]
 
 RENDER_MODES = ["rgb_array"]
-TASKS: dict[str, type[Task]] = {task.__name__: task for task in (Ant, HalfCheetah, Hopper, Humanoid, Walker2d)}
-
-
-class Moved(NamedTuple):
-    """What came of a step of all robots, whatever their episodes."""
-
-    now: Snapshot
-    reward: Array  # (robots,)
-    terminated: Array  # (robots,)
-    told: Terms  # what `info` tells
+TASKS: dict[str, type[Task]] = {task.__name__: task for task in (Ant, Go1Joystick, HalfCheetah, Hopper, Humanoid, Walker2d)}
 
 
 class RobotVectorEnv(VectorEnv[Array, Array, Array]):
@@ -81,14 +77,13 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
             "render_fps": round(1.0 / self.dt),
             "autoreset_mode": self.autoreset_mode,
         }
-        seen = self.task.observation(self._now()).shape[1]
+        self.episodes = episodes_of(self.task, self.robots)
+        seen = self.episodes.observe().shape[1]
         self.single_observation_space = Box(-np.inf, np.inf, (seen,), np.float64)
-        low, high = np.array([*self.robots.links.robot.controls.values()], np.float32).reshape(-1, 2).T
-        self.single_action_space = Box(low, high, dtype=np.float32)
+        self.single_action_space = Box(*self.task.action_bounds(self.robots.links), dtype=np.float32)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._noise: ResetNoise | None = None
-        self._last: tuple[Snapshot, int] | None = None  # of the last step, and the simulation's revision then
         self._elapsed = np.zeros(num_envs, np.int64)
         self._ended = np.zeros(num_envs, bool)
 
@@ -114,8 +109,11 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         """
         which = np.flatnonzero(self._mask(options))
         self._seed(seed, which)
+        if len(which) == self.num_envs:
+            assert self._noise is not None
+            self.task.vary(self.simulation, self._noise)
         info = self._begin(which)
-        return self.task.observation(self._now()), info
+        return self.episodes.observe(), info
 
     def _mask(self, options: dict[str, Any] | None) -> Array:
         if options is None or "reset_mask" not in options:
@@ -145,17 +143,12 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         """Put robots at qpos (num_envs, nq) and qvel (num_envs, nv), in MuJoCo's order. Episodes go on."""
         self.robots.begin(np.arange(self.num_envs), np.asarray(qpos, float), np.asarray(qvel, float))
 
-    def _now(self, which: Array | slice = EVERY) -> Snapshot:
-        """Robots as the task asks to see them."""
-        return self.robots.snapshot(which, self.task.asks_for_forces)
-
     def _begin(self, which: Array) -> dict[str, Any]:
         """The next episodes of environments (k,), and what `info` tells of them."""
         assert self._noise is not None
-        links = self.robots.links
-        self.robots.begin(which, *self.task.beginning(links.home, links.robot.nv, self._noise, which))
+        told = self.episodes.begin(which, self._noise)
         self._elapsed[which], self._ended[which] = 0, False
-        return self._info(self.task.whereabouts(self.robots.snapshot(which)), which)
+        return self._info(told, which)
 
     # steps
 
@@ -164,7 +157,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
 
         Raises ValueError for actions of the wrong shape or not finite. Actuators cut actions to their range; costs do not.
         """
-        now, reward, terminated, told = self.advance(actions)
+        observation, reward, terminated, told = self.advance(actions)
         self._elapsed += 1
         truncated = self._elapsed >= (self.max_episode_steps or np.inf)
         between = None
@@ -173,7 +166,6 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
             reward, terminated, truncated = np.where(between, 0.0, reward), terminated & going_on, truncated & going_on
         self._ended = terminated | truncated
         beginning = self._ended if self.autoreset_mode is AutoresetMode.SAME_STEP and self._ended.any() else between
-        observation = self.observation(now)
         if beginning is None:
             return observation, reward, terminated, truncated, self._info(told)
         return observation, reward, terminated, truncated, self._with_resets(observation, told, beginning.copy())
@@ -185,35 +177,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
             raise ValueError(f"actions must be finite numbers of shape {self.action_space.shape}; got {actions!r}")
         if self._noise is None:
             raise ValueError("call reset() before step()")
-        task, before = self.task, self._before()
-        failed = self.robots.advance(actions, task.frame_skip)
-        after = self._now()
-        self._last = after, self.simulation.revision
-        terms = task.rewards(before, after, actions)
-        told = {**task.whereabouts(after), **task.motion(before, after), **terms, "simulation_failed": failed}
-        return Moved(after, self._sum(terms), task.terminated(after) | failed, told)
-
-    def _sum(self, terms: Terms) -> Array:
-        """The rewards (num_envs,) that are the sums of terms."""
-        parts = iter(terms.values())
-        total = np.array(next(parts, 0.0), np.float64)
-        for x in parts:
-            total = total + x
-        return total if total.shape == (self.num_envs,) else np.broadcast_to(total, self.num_envs).copy()
-
-    def _before(self) -> Snapshot:
-        """Robots before a step: as the last step left them, unless something has changed meanwhile."""
-        if self._last is not None and self._last[1] == self.simulation.revision:
-            return self._last[0].as_before()
-        return self.robots.snapshot()
-
-    def observation(self, now: Snapshot) -> Array:
-        """What the task observes (num_envs, ...), in memory that no snapshot shares."""
-        seen = self.task.observation(now)
-        shared = seen.base is not None
-        for x in now.__dict__.values():
-            shared = shared or x is seen
-        return seen.copy() if shared else seen
+        return self.episodes.advance(actions)
 
     def _with_resets(self, observation: Array, told: Terms, beginning: Array) -> dict[str, Any]:
         """Begin the next episodes where they are to begin now, and put what they begin with into observations; `info`."""
@@ -225,7 +189,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
             info |= {"final_info": final, "_final_info": beginning.copy()}
         for name, x in self._begin(which).items():
             info[name] = np.where(beginning, x, info[name])
-        observation[which] = self.task.observation(self._now(which))
+        observation[which] = self.episodes.observe(which)
         return info
 
     def _info(self, terms: Terms, which: Array | slice = EVERY) -> dict[str, Any]:
@@ -237,6 +201,26 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
             info[name] = values = np.zeros(self.num_envs, x.dtype)
             values[which], info[f"_{name}"] = x, has.copy()
         return info
+
+
+def joystick_commands(envs: RobotVectorEnv) -> Array:
+    """Return the commands (robots, 3) of a joystick task, to be read and written: forward, sideways [m/s] and turn [rad/s].
+
+    Observations and rewards have a new command from the next step on. Raises TypeError for environments with another task.
+    """
+    if not isinstance(envs.task, Go1Joystick) or not isinstance(envs.episodes, CompiledEpisodes):
+        raise TypeError(f"commands are those of a joystick task; got environments with {type(envs.task).__name__}")
+    first = len(envs.robots.links.robot.controls)
+    return envs.episodes.arrays.memory[:, first : first + COMMANDS]
+
+
+def episodes_of(task: Task, robots: ParallelRobots) -> CompiledEpisodes | SnapshotEpisodes:
+    """What runs the task. Raises TypeError for a task that is of neither kind."""
+    if isinstance(task, CompiledTask):
+        return CompiledEpisodes(task, robots)
+    if isinstance(task, SnapshotTask):
+        return SnapshotEpisodes(task, robots)
+    raise TypeError(f"task must be a SnapshotTask, a RobotTask or a CompiledTask; got {type(task).__name__}")
 
 
 def the_task(task: str | Task, parameters: dict[str, Any]) -> Task:

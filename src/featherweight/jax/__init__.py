@@ -28,8 +28,29 @@ from ..engine.call_arrays import batch_axes, bound
 from ..engine.function import CompiledFunction
 from ..engine.result_class import result_class
 from .primitive import call
+from .simulated_step import ArrayState, stepping
 
-__all__ = ["wrap"]
+__all__ = ["step", "wrap"]
+
+
+def step(simulation: Any) -> Callable[..., ArrayState]:
+    """Return the step of a `Simulation` as a function of JAX's arrays, with gradients through contact.
+
+        step = featherweight.jax.step(simulation)
+        q, v = step(q, v, tau=tau, control=control)
+
+    q (..., nq), v (..., nv), tau (..., nv) and control (..., nu) broadcast; tau and control are zero unless given. The
+    simulation stays as it is: its robot, step size, ground and contact model are taken, not its state. `jit`, `vmap`, `grad`,
+    `vjp`, `jacrev` and `lax.scan` go through; there is no forward differentiation (`jvp`, `jacfwd`), and no second derivative.
+    XLA calls Python for it, once for all robots of a batch; the derivative is that of `Simulation.derivatives`, which works on
+    one robot after the other.
+
+    Gradients by configurations are tangent to their manifold, as those of `wrap`. Raises TypeError for what is no simulation,
+    and for wrong shapes ValueError; a step that cannot be taken ends the computation with the words of `SimulationError`.
+    """
+    if not hasattr(simulation, "step_function"):
+        raise TypeError(f"step takes a featherweight.Simulation; got {simulation!r}")
+    return stepping(simulation.step_function())
 
 
 def wrap(function: CompiledFunction[Any]) -> Callable[..., Any]:

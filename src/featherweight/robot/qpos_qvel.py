@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix
+from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Vector
 from ..engine.loops.kernels import CompiledKernel
 from ..model.types import JointType
 from .system import System
@@ -33,6 +33,14 @@ class JointPlace(NamedTuple):
     qvel: slice
 
 
+class OrderArrays(NamedTuple):
+    """Where each number of qpos and qvel is in q and v, and free joints (k, 3) as `turn` takes them."""
+
+    from_q: Integers  # (nq,)
+    from_v: Integers  # (nv,)
+    floating: IntegerMatrix
+
+
 class QposQvel:
     """Makes qpos and qvel of states q (..., nq), v (..., nv), in the same shapes, and these of those, as arrays of their own.
 
@@ -40,6 +48,7 @@ class QposQvel:
     """
 
     def __init__(self, nq: int, nv: int, places: Iterable[JointPlace]) -> None:
+        self._nq, self._nv = nq, nv
         from_q, from_v = np.arange(nq), np.arange(nv)
         self._quaternions: list[slice] = []
         floating: list[tuple[int, int, int]] = []
@@ -62,6 +71,14 @@ class QposQvel:
         """For joints in the robot's order."""
         same = (JointPlace(j.type, j.q_slice, j.v_slice, j.q_slice, j.v_slice) for j in robot.joints)
         return cls(robot.nq, robot.nv, same)
+
+    def arrays(self) -> OrderArrays:
+        """Return the order as kernels take it."""
+        from_q, from_v = self._from_q, self._from_v
+        q = np.arange(self._nq) if from_q is None else from_q
+        return OrderArrays(
+            q.astype(np.int64), (np.arange(self._nv) if from_v is None else from_v).astype(np.int64), self._floating
+        )
 
     def qpos(self, q: Array) -> Array:
         return in_order(q, self._from_q)
@@ -115,12 +132,30 @@ def turn(q: Matrix, given: Matrix, places: IntegerMatrix, way: float, result: Ma
     A place is where a quaternion begins, where its vector does, and where this goes in result (rows, n).
     """
     for i in range(len(q)):
-        for k in range(len(places)):
-            rotation, start, to = places[k, 0], places[k, 1], places[k, 2]
-            a, b, c = way * q[i, rotation], way * q[i, rotation + 1], way * q[i, rotation + 2]
-            w = q[i, rotation + 3]
-            x, y, z = given[i, start], given[i, start + 1], given[i, start + 2]
-            tx, ty, tz = 2.0 * (b * z - c * y), 2.0 * (c * x - a * z), 2.0 * (a * y - b * x)
-            result[i, to] = x + w * tx + (b * tz - c * ty)
-            result[i, to + 1] = y + w * ty + (c * tx - a * tz)
-            result[i, to + 2] = z + w * tz + (a * ty - b * tx)
+        turn_one(q[i], given[i], places, way, result[i])
+
+
+def turn_one(q: Vector, given: Vector, places: IntegerMatrix, way: float, result: Vector) -> None:
+    """Turn vectors of one state, as `turn` does."""
+    for k in range(len(places)):
+        rotation, start, to = places[k, 0], places[k, 1], places[k, 2]
+        a, b, c = way * q[rotation], way * q[rotation + 1], way * q[rotation + 2]
+        w = q[rotation + 3]
+        x, y, z = given[start], given[start + 1], given[start + 2]
+        tx, ty, tz = 2.0 * (b * z - c * y), 2.0 * (c * x - a * z), 2.0 * (a * y - b * x)
+        result[to] = x + w * tx + (b * tz - c * ty)
+        result[to + 1] = y + w * ty + (c * tx - a * tz)
+        result[to + 2] = z + w * tz + (a * ty - b * tx)
+
+
+def write_qpos(order: OrderArrays, q: Vector, qpos: Vector) -> None:
+    """Write qpos of one state."""
+    for k in range(len(qpos)):
+        qpos[k] = q[order.from_q[k]]
+
+
+def write_qvel(order: OrderArrays, q: Vector, v: Vector, qvel: Vector) -> None:
+    """Write qvel of one state."""
+    for k in range(len(qvel)):
+        qvel[k] = v[order.from_v[k]]
+    turn_one(q, v, order.floating, 1.0, qvel)

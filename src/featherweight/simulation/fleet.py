@@ -263,6 +263,11 @@ class Fleet:
             raise NotImplementedError(f"{what} for robots that differ from one another (vary) are not there")
 
     @property
+    def home(self) -> FleetArrays:
+        """The arrays of all robots."""
+        return self._home
+
+    @property
     def q(self) -> Array:
         """Configurations (robots, nq)."""
         return self._home.states.q

@@ -22,6 +22,7 @@ from .sensed_robots import Probes, SensedRobots
 from .sensor_history import SensorHistory
 from .sensor_measures import add_noise, clip, measured
 from .sensor_readings import SensorReadings
+from .stage_records import FleetArrays
 from .step_model import StepModel
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -95,6 +96,12 @@ class Observations:
         Impulses are as they were solved for: zero at contacts inside of a patch (see `contacts`).
         """
         return self._fleet.contact_arrays()
+
+    @property
+    def fleet_arrays(self) -> FleetArrays:
+        """States, inputs and contacts of all robots where they lie, for compiled kernels; other arrays take their place when
+        robots begin anew together, or need room for more contacts."""
+        return self._fleet.home
 
     @cached_property
     def touching_links(self) -> list[tuple[str | None, str | None]]:

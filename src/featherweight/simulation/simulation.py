@@ -46,6 +46,7 @@ from .observers import Observer
 from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
 from .simulation_options import ContactOptions, JointOptions
 from .state_of_robots import StateOfRobots
+from .step_function import StepFunction
 from .step_model import StepModel
 from .variation import varied_arrays
 
@@ -298,6 +299,16 @@ class Simulation(StateOfRobots):
             raise NotImplementedError(f"derivatives of a step of {self.robot.name} in a fluid are not there")
         many = step_derivatives(self._fleet, self._inputs(tau, control, None), self.time)
         return many[0] if self._single else of_all_robots(many)
+
+    def step_function(self) -> StepFunction:
+        """Return a step of a copy of this simulation as a function of state and inputs, for libraries that differentiate.
+
+        `featherweight.torch.step` and `featherweight.jax.step` make functions of tensors and arrays of it.
+        """
+        copied = copy.deepcopy(self)
+        copied._on_failure = copied._fleet.on_failure = "raise"
+        copied.reset(copied.q, copied.v)
+        return StepFunction(copied)
 
     def _count(self, steps: int) -> None:
         self.steps += steps

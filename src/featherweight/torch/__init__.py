@@ -35,6 +35,7 @@ from ..engine.function import CompiledFunction
 from ..engine.program import Input, Output
 from ..engine.result_class import result_class
 from ..engine.threads import processors
+from .simulated_step import SimulatedStep
 from .straight import straight_entry
 
 NAMESPACE = "featherweight"
@@ -58,6 +59,25 @@ def wrap(function: CompiledFunction[Any]) -> Wrapped:
     if not isinstance(function, CompiledFunction):
         raise TypeError(f"wrap takes a compiled function, as robot.forward_dynamics; got {function!r}")
     return Wrapped(function)
+
+
+def step(simulation: Any) -> SimulatedStep:
+    """Return the step of a `Simulation` as a function of tensors, with gradients through contact.
+
+        step = featherweight.torch.step(simulation)
+        q, v = step(q, v, tau=tau, control=control)
+
+    q (..., nq), v (..., nv), tau (..., nv) and control (..., nu) broadcast; tau and control are zero unless given. The
+    simulation stays as it is: its robot, step size, ground and contact model are taken, not its state. `backward` and
+    `torch.func` (grad, vjp, jacrev, vmap) go through; there is no forward differentiation and no second derivative. The
+    derivative is that of `Simulation.derivatives`, which works on one robot after the other.
+
+    Gradients by configurations are tangent to their manifold, as those of `wrap`. Raises TypeError for what is no simulation.
+    Calls raise as `Simulation.step` and `Simulation.derivatives` do.
+    """
+    if not hasattr(simulation, "step_function"):
+        raise TypeError(f"step takes a featherweight.Simulation; got {simulation!r}")
+    return SimulatedStep(simulation.step_function())
 
 
 class Wrapped:

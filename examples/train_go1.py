@@ -1,0 +1,86 @@
+"""A quadruped learns to follow a joystick, by trial and error on many robots at once.
+
+    python examples/train_go1.py [--output output]       pip install 'featherweight[learning,demo,render,robots]'
+
+Unitree's Go1 with the task of MuJoCo Playground (`featherweight.environments.Go1Joystick`), and PPO (ppo.py) on NumPy alone.
+Three things are easier here than there: commands are up to 1 m/s, joints have no dry friction, and low feet cost a quarter. The
+same seed gives the same bits on any number of threads. The picture is train_go1.png, the film train_go1.gif.
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # sums of matrix products depend on it; threads move robots instead
+
+import gymnasium
+import numpy as np
+from pictures import output_folder, picture_of_walking
+from ppo import PPO, Settings
+
+from featherweight.environments import joystick_commands
+
+GO1 = "featherweight.environments:featherweight/Go1Joystick-v0"
+ROBOTS, STEPS = 512, 2_000_000
+EASIER = {"commands": (1.0, 0.4, 1.0), "dry_friction": False, "reward_weights": {"feet_clearance": -0.5}}
+SETTINGS = Settings(
+    steps=16,
+    epochs=5,
+    minibatch=1024,
+    discount=0.97,
+    rate=1e-3,
+    entropy=0.01,
+    sigma=0.6,
+    greatest_gradient=1.0,
+    hidden=(128, 128),
+)
+WAY = ((3.0, (0.7, 0.0, 0.0)), (3.0, (0.5, 0.0, 0.6)), (2.0, (0.0, 0.3, 0.0)), (1.0, (0.0, 0.0, 0.0)))  # seconds, command
+
+
+def learn(robots=ROBOTS, steps=STEPS, settings=SETTINGS, seed=0, told=print, **how):
+    """What has learned, and its progress."""
+    envs = gymnasium.make_vec(GO1, num_envs=robots, autoreset_mode="SameStep", **EASIER, **how)
+    ppo = PPO(envs, settings, seed)
+    return ppo, ppo.learn(steps, told)
+
+
+def walk(ppo, robots=32, way=WAY):
+    """Along commands, with actions as random as in the end: those (times, 3), velocities (times, robots, 3), the motion
+    (times, nq) of one that has not fallen if any, which have, and the environments."""
+    envs = gymnasium.make_vec(GO1, num_envs=robots, autoreset_mode="Disabled", command_wait=np.inf, **EASIER)
+    rng, (o, _) = np.random.default_rng(1), envs.reset(seed=1)
+    commands, velocities, motion, fallen = [], [], [], np.zeros(robots, bool)
+    for seconds, command in way:
+        joystick_commands(envs)[:] = command
+        for _ in range(round(seconds / envs.dt)):
+            o, _, terminated, _, info = envs.step(ppo.act(o, rng))
+            fallen |= terminated
+            commands.append(command)
+            velocities.append(np.stack([info[f"{name}_velocity"] for name in ("forward", "sideways", "turn")], axis=-1))
+            motion.append(envs.simulation.q)
+    return np.array(commands), np.array(velocities), np.array(motion)[:, fallen.argmin()], fallen, envs
+
+
+def film(path, robot, motion, dt, rate=10.0, size=(288, 192)):
+    """The motion, the camera beside the robot."""
+    from featherweight.viewer import OffscreenScene, save_film
+
+    scene, frames = OffscreenScene(robot, size, q=motion[0]), []
+    for q in motion[:: max(1, round(1.0 / (rate * dt)))]:
+        scene.look((q[0] + 0.9, q[1] - 1.3, 0.8), (q[0], q[1], 0.2))
+        frames.append(scene.frame(q))
+    save_film(path, frames, rate)
+
+
+def main():
+    output = output_folder(__doc__)
+    ppo, progress = learn()
+    commands, velocities, motion, fallen, envs = walk(ppo)
+    settled = np.arange(len(commands)) % 50 >= min(25, len(commands) // 2)  # half a second after each whole one
+    off = np.abs(velocities - commands[:, None])[settled].mean(axis=(0, 1))
+    print(f"Along the way {fallen.sum()} of {len(fallen)} fall; ", end="")
+    print(f"velocities are off by {off[0]:.2f} m/s forward, {off[1]:.2f} m/s sideways and {off[2]:.2f} rad/s on average.")
+    picture_of_walking(output / "train_go1.png", progress, commands, velocities, envs.dt)
+    film(output / "train_go1.gif", envs.simulation.robot, motion, envs.dt)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""Episodes of tasks whose texts are compiled: arrays of all robots, and calls of the loop over them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine.loops.kernels import Table
+from ..engine.loops.prepared_calls import PreparedCall
+from ..engine.threads import processors, share_out
+from ..simulation.stage_records import FleetArrays
+from .compiled_task import CompiledTask
+from .episode_loop import ACT, ARRIVE, BEGIN, OBSERVE, WORK_ON_EPISODES, Episode, Episodes, Now
+from .moved import Moved
+from .parallel_robots import EVERY, ParallelRobots
+from .reset_noise import ResetNoise
+from .task import Terms
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FEW = 16  # robots that one thread works on
+GRAIN = 8
+OF_ADDRESSES = "_bound", "_act", "_arrive", "_run", "_ones", "_calls"
+
+
+class _Bound(NamedTuple):
+    """What calls of the loop were prepared for."""
+
+    fleet: FleetArrays
+    many: Table
+    robots: Table
+
+
+class CompiledEpisodes:
+    """Episodes of many robots with a `CompiledTask`."""
+
+    def __init__(self, task: CompiledTask, robots: ParallelRobots) -> None:
+        self.task, self.robots = task, robots
+        self._size = len(robots.simulation.q)
+        one = self._episode()
+        n, now = self._size, one.now
+        self.arrays = Episodes(
+            which=np.zeros(n, np.int64), action=np.zeros((n, len(now.action))), control=np.zeros((n, len(now.control))),
+            memory=np.zeros((n, len(now.memory))), drawn=np.zeros((n, 2), np.int64),
+            seen=np.zeros((n, task.seen(robots.links))), terms=np.zeros((n, len(task.terms))), reward=np.zeros(n),
+            told=np.zeros((n, len(task.told))), ended=np.zeros(n, bool),
+        )  # fmt: skip
+        self._bound: _Bound | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but addresses."""
+        return {name: x for name, x in vars(self).items() if name not in OF_ADDRESSES} | {"_bound": None}
+
+    def begin(self, which: Array, noise: ResetNoise) -> Terms:
+        """Begin the next episodes of robots (k,); what `info` tells of them."""
+        task, links, a = self.task, self.robots.links, self.arrays
+        qpos, qvel = task.beginning(links.home, links.robot.nv, noise, which)
+        self.robots.begin(which, qpos, qvel)
+        a.control[which] = 0.0
+        a.drawn[which, 0], a.drawn[which, 1] = noise.keys(which), task.drawn_at_first
+        self._work_on(which, BEGIN)
+        told = a.told[which]
+        return {name: told[:, k] for k, name in enumerate(task.told[: task.places])}
+
+    def observe(self, which: Array | slice = EVERY) -> Array:
+        """Observations (k, numbers) of robots as they are."""
+        numbers = np.arange(self._size)[which]
+        self._work_on(numbers, OBSERVE)
+        return self.arrays.seen[numbers]
+
+    def advance(self, action: Array) -> Moved:
+        """Take a step of the environment under actions (robots, actions)."""
+        self.act(action)
+        return self.arrive(self.robots.advance(self.arrays.control, self.task.frame_skip))
+
+    def act(self, action: Array) -> None:
+        """Find the controls (robots, nu) for actions (robots, actions)."""
+        self.arrays.action[...] = action
+        self._prepare()
+        self._act()
+
+    def arrive(self, failed: Array) -> Moved:
+        """Find what comes of the step, in which some robots (robots,) failed."""
+        self._prepare()
+        self._arrive()
+        a, task = self.arrays, self.task
+        info = dict(zip((*task.told, *task.terms), (*a.told.T.copy(), *a.terms.T.copy()), strict=True))
+        info["simulation_failed"] = failed
+        return Moved(a.seen.copy(), a.reward.copy(), a.ended | failed, info)
+
+    def _work_on(self, which: Array, work: int) -> None:
+        """Work on robots (k,)."""
+        self._prepare()
+        self.arrays.which[: len(which)] = which
+        self._share(work, len(which))
+
+    # calls of the loop
+
+    def _prepare(self) -> None:
+        """Be ready to work on the arrays that the simulation has now."""
+        fleet = self.robots.simulation.fleet_arrays
+        if self._bound is not None and self._bound.fleet is fleet:
+            return
+        bound = self._bound = _Bound(fleet, Table(self.arrays), Table(fleet))
+        one = Table(self._episode())
+        self._ones = deque([one])
+        self._run = WORK_ON_EPISODES.for_tables(one, bound.many, bound.robots)
+        self._calls: list[PreparedCall] = []
+        self._act, self._arrive = self._whole(ACT), self._whole(ARRIVE)
+
+    def _whole(self, work: int) -> Callable[[], Any]:
+        """Return the call that works on all robots."""
+        if self._size > FEW:
+            return partial(self._share, work, self._size)
+        assert self._bound is not None
+        addresses = self._ones[0].address, self._bound.many.address, self._bound.robots.address
+        prepared = PreparedCall(self._run, *addresses, 0, self._size, work)
+        self._calls.append(prepared)  # whose memory the call reads
+        return prepared.call
+
+    def _share(self, work: int, count: int) -> None:
+        """Work on the first `count` robots, or of `which`, on as many threads as that is worth."""
+        assert self._bound is not None
+        many, robots = self._bound.many.address, self._bound.robots.address
+
+        def piece(first: int, stop: int) -> None:
+            try:
+                one = self._ones.pop()
+            except IndexError:
+                one = Table(self._episode())
+            self._run(one.address, many, robots, first, stop, work)
+            self._ones.append(one)
+
+        share_out(piece, count, 1 if count <= FEW else self.robots.threads or processors(), GRAIN)
+
+    def _episode(self) -> Episode:
+        """Return what one thread needs."""
+        robots, task = self.robots, self.task
+        links, varied = robots.links, robots.simulation.fleet_arrays.varied
+        robot, own = links.robot, len(varied.parameters) > 0
+        actions = len(task.action_bounds(links)[0])
+        now = Now(
+            np.array(links.home), np.zeros(robot.nv), np.array(links.home), np.zeros(robot.nv), np.zeros(actions),
+            np.zeros(len(robot.controls)), np.zeros(task.memory(links)), np.zeros(2, np.int64),
+            np.zeros((len(robot.bodies) if own else 0, 10)), np.zeros(varied.own_armature.shape[1] if own else 0),
+        )  # fmt: skip
+        return Episode(task.text(robots, now), now, links.order.arrays())

@@ -1,0 +1,109 @@
+"""Episodes of many robots, one robot after the other in compiled code: controls, observations, rewards and ends.
+
+The text of a task is a named tuple of its numbers, of work arrays and of calls of the robot's functions, with these methods:
+
+    begin(now)                 an episode begins: write what the task remembers
+    act(now)                   before the steps: write controls from the action, note what rewards need
+    measure(now, fleet, i)     find what the methods below share, also where an episode begins; i is the robot's number
+    observe(now, seen)         write the observation
+    reward(now, terms)         write the terms of the reward
+    total(terms)               return the reward
+    tell(now, told)            write what `info` tells, first what it tells of beginnings, too
+    ended(now)                 return whether the episode terminates
+    remember(now)              the last of a step: what the next one needs
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Vector
+from ..engine.loops.kernels import CompiledLoop
+from ..robot.qpos_qvel import OrderArrays, write_qpos, write_qvel
+from ..simulation.smooth_motion import clear, copy, copy_rows
+from ..simulation.stage_records import FleetArrays
+
+ACT, ARRIVE, BEGIN, OBSERVE = range(4)
+
+
+class Now(NamedTuple):
+    """One robot of an environment, as texts of tasks see it."""
+
+    q: Vector  # (nq,)
+    v: Vector  # (nv,)
+    qpos: Vector  # (nq,) in MuJoCo's order
+    qvel: Vector  # (nv,) in MuJoCo's order and frames
+    action: Vector  # (actions,)
+    control: Vector  # (nu,)
+    memory: Vector  # what the task remembers from step to step
+    drawn: Integers  # (2,) key of the episode's random numbers, and the place of the next one
+    parameters: Matrix  # (bodies, 10) inertial parameters, or no rows where robots are alike
+    armature: Vector  # (k,) or (0,)
+
+
+class Episode(NamedTuple):
+    """What one thread needs."""
+
+    task: Any
+    now: Now
+    order: OrderArrays
+
+
+class Episodes(NamedTuple):
+    """Arrays with a row for each robot."""
+
+    which: Integers  # robots that begin, or are observed
+    action: Matrix
+    control: Matrix
+    memory: Matrix
+    drawn: IntegerMatrix
+    seen: Matrix
+    terms: Matrix
+    reward: Vector
+    told: Matrix
+    ended: Booleans
+
+
+def work_on_episodes(one: Episode, many: Episodes, fleet: FleetArrays, first: int, stop: int, work: int) -> int:
+    """Work on robots first to stop, or on those that `which` names there."""
+    for k in range(first, stop):
+        i = many.which[k] if work >= BEGIN else k
+        load(one, many, fleet, i)
+        if work == ACT:
+            one.task.act(one.now)
+            copy(one.now.control, many.control[i])
+        else:
+            if work == BEGIN:
+                clear(one.now.memory)
+                one.task.begin(one.now)
+            one.task.measure(one.now, fleet, i)
+            one.task.observe(one.now, many.seen[i])
+            one.task.tell(one.now, many.told[i])
+            if work == ARRIVE:
+                one.task.reward(one.now, many.terms[i])
+                many.reward[i] = one.task.total(many.terms[i])
+                many.ended[i] = one.task.ended(one.now)
+                one.task.remember(one.now)
+        if work != OBSERVE:
+            copy(one.now.memory, many.memory[i])
+            many.drawn[i, 1] = one.now.drawn[1]
+    return 0
+
+
+def load(one: Episode, many: Episodes, fleet: FleetArrays, i: int) -> None:
+    """Show robot i."""
+    now = one.now
+    copy(fleet.states.q[i], now.q)
+    copy(fleet.states.v[i], now.v)
+    write_qpos(one.order, now.q, now.qpos)
+    write_qvel(one.order, now.q, now.v, now.qvel)
+    copy(many.action[i], now.action)
+    copy(many.control[i], now.control)
+    copy(many.memory[i], now.memory)
+    now.drawn[0], now.drawn[1] = many.drawn[i, 0], many.drawn[i, 1]
+    if len(now.parameters) > 0:
+        copy_rows(fleet.varied.parameters[i], now.parameters)
+        copy(fleet.varied.own_armature[i], now.armature)
+
+
+WORK_ON_EPISODES = CompiledLoop(work_on_episodes, numbers=3, what="observations and rewards of an environment")

@@ -1,0 +1,203 @@
+"""Joystick locomotion of Unitree's Go1, with the numbers of MuJoCo Playground's "Go1JoystickFlatTerrain".
+
+`joystick_text` has the formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..model.description import Description
+from ..model.position_drives import PD
+from ..model.types import Joint, JointType, ShapeType
+from ..robot.build import read
+from ..robots.example_files import example
+from ..simulation import Simulation
+from .compiled_task import CompiledTask, called
+from .episode_loop import Now
+from .joystick_text import (
+    COMMANDS,
+    JoystickNoise,
+    JoystickNumbers,
+    JoystickText,
+    JoystickWeights,
+    LeggedRobot,
+)
+from .own_robots import FLOOR, furnished
+from .parallel_robots import ParallelRobots
+from .reset_noise import ResetNoise
+from .snapshot import Links
+from .varied_robots import randomize, rough_heights
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+LEGS = ("FR", "FL", "RR", "RL")
+DRIVEN = ("hip", "thigh", "calf")  # joints of a leg
+SOLE = 0.02  # [m] radius of feet
+SOFT = 0.95  # of limits
+DRAWN_AT_FIRST = 16
+GROUND, PLACES = 10.0, 8.0  # [m] half the length of rough ground, and of where robots begin on it
+REACH = 0.5  # [m] around a place that must be below the feet
+
+
+@dataclass(frozen=True)
+class Go1Joystick(CompiledTask):
+    """Go1 follows commanded velocities: forward, sideways and about the vertical.
+
+    Actions are targets of the joints' drives, in units of `action_scale` beside the pose at home. Observations are noisy: the
+    velocities of the inertial unit in its axes, the way down there, joints beside the pose, their velocities; then the action
+    before and the command. `reward_weights` replaces weights of the reward by name, `noise_level` scales the noise of
+    observations. Only feet touch the floor. Without `dry_friction` in the joints steps take half the time.
+
+    If `randomized`, robots differ from one another: by friction of the ground, dry friction and armature of joints, masses of
+    all bodies, and mass and centre of mass of the trunk; `reset` of all draws them anew. With `roughness` the ground has random
+    heights up to it, within 10 m; robots begin anywhere within 8 m.
+
+    The robot is `featherweight.example("go1")`, with armature, damping and dry friction of joints as in the Playground's file;
+    its masses are those of its own file.
+    """
+
+    xml_file: Any = None
+    frame_skip: int = 5
+    reset_noise_scale: float = 1.0  # of places, headings and velocities at the beginning
+    timestep: float = 0.004
+    action_scale: float = 0.5
+    noise_level: float = 1.0
+    commands: tuple[float, float, float] = (1.5, 0.8, 1.2)
+    command_probabilities: tuple[float, float, float] = (0.9, 0.25, 0.5)
+    command_wait: float = 5.0  # [s] on average; with infinity commands stay
+    reward_weights: Mapping[str, float] = field(default_factory=dict)
+    dry_friction: bool = True
+    randomized: bool = False
+    roughness: float = 0.0  # [m]
+
+    told: ClassVar[tuple[str, ...]] = (
+        "command_x", "command_y", "command_turn", "forward_velocity", "sideways_velocity", "turn_velocity",
+    )  # fmt: skip
+    places: ClassVar[int] = 6
+    terms: ClassVar[tuple[str, ...]] = tuple(f"reward_{name}" for name in JoystickWeights._fields)
+    drawn_at_first: ClassVar[int] = DRAWN_AT_FIRST
+
+    weights: ClassVar[JoystickWeights] = JoystickWeights(
+        tracking_lin_vel=1.0, tracking_ang_vel=0.5, lin_vel_z=-0.5, ang_vel_xy=-0.05, orientation=-5.0, dof_pos_limits=-1.0,
+        pose=0.5, termination=-1.0, stand_still=-1.0, torques=-2e-4, action_rate=-0.01, energy=-1e-3, feet_clearance=-2.0,
+        feet_height=-0.2, feet_slip=-0.1, feet_air_time=0.1,
+    )  # fmt: skip
+    noise: ClassVar[JoystickNoise] = JoystickNoise(linvel=0.1, gyro=0.2, gravity=0.05, joint_pos=0.03, joint_vel=1.5)
+    numbers: ClassVar[JoystickNumbers] = JoystickNumbers(
+        dt=0.02, action_scale=0.5, sigma=0.25, foot_height=0.1, stiffness=35.0, change=0.0
+    )
+
+    def read(self) -> Description:
+        """The robot on its floor; raises ImportError without the package of example robots."""
+        d = go1(self.timestep, self.numbers.stiffness, self.dry_friction)
+        return d if self.roughness == 0.0 else on_rough_ground(d, self._heights)
+
+    @cached_property
+    def _heights(self) -> Array:
+        return rough_heights(self.roughness, 2.0 * GROUND)
+
+    def vary(self, simulation: Simulation, noise: ResetNoise) -> None:
+        if self.randomized:
+            randomize(simulation, noise)
+
+    def beginning(self, qpos: Array, nv: int, noise: ResetNoise, which: Array) -> tuple[Array, Array]:
+        """Standing within half a metre, in any heading, at a velocity of up to 0.5 m/s and rad/s in each direction."""
+        noise.begin(which)
+        u = self.reset_noise_scale * (2.0 * noise.uniform(which, 0, 9) - 1.0)
+        q, v = np.tile(qpos, (len(which), 1)), np.zeros((len(which), nv))
+        q[:, :2] += (0.5 if self.roughness == 0.0 else PLACES) * u[:, :2]
+        if self.roughness > 0.0:
+            q[:, 2] += highest(self._heights, q[:, :2])
+        half = 0.5 * math.pi * u[:, 2]
+        q[:, 3], q[:, 6] = np.cos(half), np.sin(half)
+        v[:, :6] = 0.5 * u[:, 3:]
+        return q, v
+
+    def action_bounds(self, links: Links) -> tuple[Array, Array]:
+        count = len(links.robot.controls)
+        return np.full(count, -1.0, np.float32), np.full(count, 1.0, np.float32)
+
+    def seen(self, links: Links) -> int:
+        return 9 + 3 * len(links.robot.controls) + COMMANDS
+
+    def memory(self, links: Links) -> int:
+        return len(links.robot.controls) + COMMANDS + 3 * len(LEGS)
+
+    def text(self, robots: ParallelRobots, now: Now) -> JoystickText:
+        """Raises ValueError for weights of terms that are none."""
+        if unknown := [name for name in self.reward_weights if name not in JoystickWeights._fields]:
+            raise ValueError(f"reward_weights: there is no term {unknown[0]!r}; terms are {', '.join(JoystickWeights._fields)}")
+        dt = self.frame_skip * robots.links.timestep
+        numbers = self.numbers._replace(
+            dt=dt, action_scale=float(self.action_scale), change=1.0 - math.exp(-dt / self.command_wait)
+        )
+        weights = self.weights._replace(**{name: float(x) for name, x in self.reward_weights.items()})
+        noise = JoystickNoise(*(self.noise_level * x for x in self.noise))
+        fastest, moving = np.array(self.commands, float), np.array(self.command_probabilities, float)
+        return JoystickText(numbers, weights, noise, fastest, moving, self._legged(robots, now))
+
+    def _legged(self, robots: ParallelRobots, now: Now) -> LeggedRobot:
+        links, robot = robots.links, robots.links.robot
+        feet = [f"{leg}_foot" for leg in LEGS]
+        number = {links.names.index(foot): k for k, foot in enumerate(feet)}
+        n = len(robot.controls)
+        placement, velocity = np.zeros((len(feet), 4, 4)), np.zeros((len(feet), 6))
+        unit = next(frame.placement for frame in robot.frames if frame.name == "imu_link")
+        low, high = np.array([*robot.controls.values()], float).T
+        return LeggedRobot(
+            pose=links.home[-n:].copy(), pose_weight=np.tile([1.0, 1.0, 0.1], len(LEGS)),
+            soft=SOFT * np.array([robot.lower[-n:], robot.upper[-n:]]), control_range=np.array([low, high]),
+            efforts=np.ascontiguousarray(np.array(robot.effort_bounds)[:, -n:]), unit=np.array(unit.p, float),
+            height=np.full(len(feet), 0.0),
+            foot_of=np.array([number.get(int(a), -1) for a, _ in robots.touching_links], np.int64),
+            local=np.zeros((3, 3)), world=np.zeros((2, 3)), placement=placement, velocity=velocity, touches=np.zeros(len(feet)),
+            force=np.zeros(n), find_feet=called(links, robot.frame_placement(feet), now, placement),
+            find_velocities=called(links, robot.frame_velocity(feet), now, velocity),
+        )  # fmt: skip
+
+
+def go1(timestep: float, stiffness: float, dry_friction: bool) -> Description:
+    """Go1 on a floor that only its feet touch, at home, with position drives."""
+    d = read(example("go1"))
+    feet = tuple(
+        replace(s, friction=0.6, contype=0, conaffinity=1)
+        for s in d.shapes
+        if s.type is ShapeType.SPHERE and s.size[0] == SOLE and not s.visual
+    )
+    drawn = tuple(s for s in d.shapes if s.visual)
+    d = replace(d, shapes=(*feet, *drawn), joints=tuple(_as_driven(j, dry_friction) for j in d.joints), timestep=timestep)
+    home: dict[str, Any] = {"root_joint": [0.0, 0.0, 0.29, 0.0, 0.0, 0.0, 1.0]}
+    for leg in LEGS:
+        home |= {f"{leg}_hip_joint": 0.1 if leg[1] == "R" else -0.1, f"{leg}_thigh_joint": 0.9, f"{leg}_calf_joint": -1.8}
+    return furnished(d, True, True, home, PD(stiffness, 0.0))
+
+
+def on_rough_ground(d: Description, heights: Array) -> Description:
+    """The robot on ground of some heights in place of its floor."""
+    floor = next(s for s in d.shapes if s.name == FLOOR)
+    ground = replace(floor, type=ShapeType.HEIGHTFIELD, size=(2.0 * GROUND, 2.0 * GROUND, 0.1), heights=heights)
+    return replace(d, shapes=(*(s for s in d.shapes if s.name != FLOOR), ground))
+
+
+def highest(heights: Array, places: Array) -> Array:
+    """The greatest heights (k,) around places (k, 2)."""
+    x = np.linspace(-GROUND, GROUND, len(heights))
+    found = []
+    for place in places:
+        rows, columns = (np.abs(x - c) <= REACH for c in place)
+        found.append(heights[rows][:, columns].max())
+    return np.array(found)
+
+
+def _as_driven(j: Joint, dry_friction: bool) -> Joint:
+    if j.type is not JointType.REVOLUTE:
+        return j
+    friction = 1.0 if "calf" in j.name else 0.3
+    return replace(j, armature=0.005, damping=0.5, friction=friction * dry_friction)

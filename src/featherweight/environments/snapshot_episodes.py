@@ -1,0 +1,66 @@
+"""Episodes of tasks by functions of snapshots: NumPy over all robots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .moved import Moved
+from .parallel_robots import EVERY, ParallelRobots
+from .reset_noise import ResetNoise
+from .snapshot import Snapshot
+from .task import SnapshotTask, Terms
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class SnapshotEpisodes:
+    """Episodes of many robots with a `SnapshotTask`."""
+
+    def __init__(self, task: SnapshotTask, robots: ParallelRobots) -> None:
+        self.task, self.robots = task, robots
+        self._last: tuple[Snapshot, int] | None = None  # of the last step, and the simulation's revision then
+
+    def begin(self, which: Array, noise: ResetNoise) -> Terms:
+        """Begin the next episodes of robots (k,); what `info` tells of them."""
+        links = self.robots.links
+        self.robots.begin(which, *self.task.beginning(links.home, links.robot.nv, noise, which))
+        return self.task.whereabouts(self.robots.snapshot(which))
+
+    def observe(self, which: Array | slice = EVERY) -> Array:
+        """Observations (k, ...) of robots as they are."""
+        return self._observation(self.robots.snapshot(which, self.task.asks_for_forces))
+
+    def advance(self, action: Array) -> Moved:
+        """Take a step of the environment under actions (robots, actions)."""
+        task, before = self.task, self._before()
+        failed = self.robots.advance(action, task.frame_skip)
+        after = self.robots.snapshot(forces=task.asks_for_forces)
+        self._last = after, self.robots.simulation.revision
+        terms = task.rewards(before, after, action)
+        told = {**task.whereabouts(after), **task.motion(before, after), **terms, "simulation_failed": failed}
+        return Moved(self._observation(after), _sum(terms, len(failed)), task.terminated(after) | failed, told)
+
+    def _before(self) -> Snapshot:
+        """Robots before a step: as the last step left them, unless something has changed meanwhile."""
+        if self._last is not None and self._last[1] == self.robots.simulation.revision:
+            return self._last[0].as_before()
+        return self.robots.snapshot()
+
+    def _observation(self, now: Snapshot) -> Array:
+        """What the task observes, in memory that no snapshot shares."""
+        seen = self.task.observation(now)
+        shared = seen.base is not None
+        for x in now.__dict__.values():
+            shared = shared or x is seen
+        return seen.copy() if shared else seen
+
+
+def _sum(terms: Terms, robots: int) -> Array:
+    """The rewards (robots,) that are the sums of terms."""
+    parts = iter(terms.values())
+    total = np.array(next(parts, 0.0), np.float64)
+    for x in parts:
+        total = total + x
+    return total if total.shape == (robots,) else np.broadcast_to(total, robots).copy()

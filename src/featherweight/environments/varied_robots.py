@@ -1,0 +1,70 @@
+"""Robots that differ, drawn as MuJoCo Playground randomizes its quadruped and its humanoid; and rough ground."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..simulation import Simulation
+from .reset_noise import ResetNoise
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FIRST = 10**6  # place of the random numbers of what differs, beyond those of episodes
+FRICTION, SURFACE = (0.4, 1.0), 0.6  # coefficients that are drawn, and that of the file
+DRY_FRICTION, ARMATURE, MASS = (0.9, 1.1), (1.0, 1.05), (0.9, 1.1)  # factors
+CENTER, LOAD = 0.05, 1.0  # [m] by which the trunk's centre of mass moves in each direction, [kg] on it
+SPACING = 0.25  # [m] of points of rough ground
+GROUND_SEED = 2025
+
+
+def randomize(simulation: Simulation, noise: ResetNoise) -> None:
+    """Draw, for each robot, friction of the ground and of joints, armature, masses, and the trunk's mass and centre.
+
+    The first body is the trunk, behind a free joint.
+    """
+    robot, robots = simulation.robot, len(simulation.q)
+    nominal, joints = np.array(robot.inertial_parameters), robot.nv - 6
+    u = noise.uniform(np.arange(robots), FIRST, 5 + 2 * joints + len(nominal))
+    friction, load, center, rest = u[:, 0], u[:, 1], u[:, 2:5], u[:, 5:]
+    parameters = between(MASS, rest[:, 2 * joints :])[:, :, None] * nominal
+    parameters[:, 0] = moved(parameters[:, 0], CENTER * (2.0 * center - 1.0), LOAD * (2.0 * load - 1.0))
+    rubbing = np.ones((robots, robot.nv))
+    rubbing[:, 6:] = between(DRY_FRICTION, rest[:, :joints])
+    simulation.vary(
+        parameters=parameters, armature=between(ARMATURE, rest[:, joints : 2 * joints]) * robot.armature,
+        friction=between(FRICTION, friction) / SURFACE, joint_friction=rubbing,
+    )  # fmt: skip
+
+
+def between(bounds: tuple[float, float], u: Array) -> Array:
+    """Return numbers between bounds for numbers u between 0 and 1."""
+    numbers: Array = bounds[0] + (bounds[1] - bounds[0]) * u
+    return numbers
+
+
+def moved(parameters: Array, shift: Array, load: Array) -> Array:
+    """Return inertial parameters (robots, 10) of bodies whose centres of mass move by shift (robots, 3), with a load at them.
+
+    The rotational inertia about the centre of mass stays.
+    """
+    mass, moment = parameters[:, 0], parameters[:, 1:4]
+    center = moment / mass[:, None]
+    inertia = parameters[:, 4:] - about(mass, center)
+    heavier, there = mass + load, center + shift
+    return np.column_stack([heavier, heavier[:, None] * there, inertia + about(heavier, there)])
+
+
+def about(mass: Array, c: Array) -> Array:
+    """Return (xx, xy, yy, xz, yz, zz) of masses at points c about the origin."""
+    x, y, z = c.T
+    parts: Array = mass[:, None] * np.column_stack([y * y + z * z, -x * y, x * x + z * z, -x * z, -y * z, x * x + y * y])
+    return parts
+
+
+def rough_heights(height: float, length: float) -> Array:
+    """Return random heights (n, n) [m], 0 to `height`, of points over a square: the same at each call."""
+    n = round(length / SPACING) + 1
+    noise = ResetNoise([GROUND_SEED])
+    return height * noise.uniform(np.zeros(1, int), 0, n * n).reshape(n, n)

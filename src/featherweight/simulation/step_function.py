@@ -1,0 +1,118 @@
+"""A step of a simulation as a function of arrays, for libraries that differentiate.
+
+A contact remembers nothing here: a step begins as if its robots had just been put where they are.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..algorithms import integration
+from ..engine.function import CompiledFunction
+from ..engine.program import Output
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class SteppedState(NamedTuple):
+    """The state after a step."""
+
+    q: Any  # (..., nq)
+    v: Any  # (..., nv)
+
+
+class StepGradients(NamedTuple):
+    """Cotangents of the arguments of a step."""
+
+    q: Array  # (..., nq) tangent to the manifold of configurations
+    v: Array  # (..., nv)
+    tau: Array  # (..., nv)
+    control: Array  # (..., nu)
+
+
+class StepFunction:
+    """The step of a simulation that nobody else moves; `Simulation.step_function` makes one of a copy.
+
+    `step(q, v, tau, control)` gives the state after it. Arguments are arrays of float64, all with the same leading axes;
+    `sizes` has their last ones. `pullback` multiplies by the transposed derivative. Calls from several threads take turns.
+    """
+
+    def __init__(self, simulation: Any) -> None:
+        self._simulation, robot = simulation, simulation.robot
+        self.name = f"step of {robot.name}"
+        self.sizes = {"q": robot.nq, "v": robot.nv, "tau": robot.nv, "control": len(robot.controls)}
+        self._rate: CompiledFunction[Any] = robot.bind(
+            "configuration_rate", integration.write_configuration_rate, ("q", "v"), (Output("rate", (robot.nq,)),)
+        )
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the lock."""
+        return {name: x for name, x in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
+
+    def __call__(self, q: Array, v: Array, tau: Array, control: Array) -> SteppedState:
+        """Return the state after a step. Raises as `Simulation.step` does."""
+        batch, (q, v, tau, control) = self._rows(q, v, tau, control)
+        if not len(q):
+            return SteppedState(q.reshape(*batch, q.shape[1]), v.reshape(*batch, v.shape[1]))
+        with self._lock:
+            sim = self._put(q, v)
+            sim.step(tau, control if control.shape[1] else None)
+            return SteppedState(np.array(sim.q).reshape(*batch, q.shape[1]), np.array(sim.v).reshape(*batch, v.shape[1]))
+
+    def pullback(self, q: Array, v: Array, tau: Array, control: Array, q_bar: Array, v_bar: Array) -> StepGradients:
+        """Return cotangents of the arguments, from those of the state after the step; those of q are projected on tangents.
+
+        Raises as `Simulation.derivatives` does.
+        """
+        batch, (q, v, tau, control, q_bar, v_bar) = self._rows(q, v, tau, control, q_bar, v_bar)
+        if not len(q):
+            return StepGradients(*(x.reshape(*batch, x.shape[1]) for x in (q, v, tau, control)))
+        given = control if control.shape[1] else None
+        with self._lock:
+            D = self._put(q, v).derivatives(tau, given)
+            self._simulation.step(tau, given)
+            after = self._simulation.q
+        start, end = self._rates(q), self._rates(after)
+        above = np.concatenate([np.einsum("nij,ni->nj", end, q_bar), v_bar], axis=1)
+        below = np.einsum("nij,ni->nj", D.A, above)
+        nv = v.shape[1]
+        along = np.linalg.solve(np.einsum("nki,nkj->nij", start, start), below[:, :nv, None])
+        found = (
+            (start @ along)[..., 0], below[:, nv:], np.einsum("nij,ni->nj", D.B, above),
+            np.einsum("nij,ni->nj", D.B_control, above) if given is not None else control,
+        )  # fmt: skip
+        return StepGradients(*(x.reshape(*batch, x.shape[1]) for x in found))
+
+    def _rows(self, *arrays: Array) -> tuple[tuple[int, ...], list[Array]]:
+        """Leading axes, and the arrays with one in place of them. Raises ValueError for wrong shapes."""
+        named = zip(
+            (*self.sizes, "q_bar", "v_bar"), (*self.sizes.values(), *list(self.sizes.values())[:2]), arrays, strict=False
+        )
+        batch = np.shape(arrays[0])[:-1]
+        for name, size, x in named:
+            if np.shape(x) != (*batch, size):
+                raise ValueError(f"{self.name}: {name} must have shape {(*batch, size)}; got {np.shape(x)}")
+        rows = int(np.prod(batch))
+        return batch, [np.array(x, np.float64, order="C").reshape(rows, np.shape(x)[-1]) for x in arrays]
+
+    def _put(self, q: Array, v: Array) -> Any:
+        """Put robots there, as they begin."""
+        sim = self._simulation
+        if sim.q.shape == q.shape:
+            sim.reset(q, v, which=np.arange(len(q)))
+        else:
+            sim.reset(q, v)
+        return sim
+
+    def _rates(self, q: Array) -> Array:
+        """R (n, nq, nv): configurations change by R v along velocities v."""
+        columns: Array = self._rate(q[:, None], np.eye(self.sizes["v"]))
+        return np.swapaxes(columns, 1, 2)

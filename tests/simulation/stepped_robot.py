@@ -1,0 +1,34 @@
+"""A robot that lands on a foot while it turns, to step and to differentiate: a free trunk, a driven leg, a sphere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import featherweight as fw
+from featherweight.model.types import WORLD, Actuator
+from simulation.scenes import FREE, HINGE
+
+INERTIA = fw.Inertia(2.0, (0.05, 0.02, 0.01), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
+
+
+def landing(robots: int = 3) -> tuple[fw.Simulation, tuple[Any, Any, Any, Any]]:
+    """A simulation, and states and inputs of robots: the first flies, the others' feet strike the ground and slide or stick."""
+    bodies = [fw.Body("trunk", INERTIA), fw.Body("leg", INERTIA)]
+    joints = [fw.Joint("root", FREE, WORLD, "trunk"), fw.Joint("hip", HINGE, "trunk", "leg", axis=(0.0, 1.0, 0.0))]
+    description = fw.describe(bodies, joints, name="lander", actuators=[Actuator("hip", "hip", gain=1.0, control=(-9.0, 9.0))])
+    foot = fw.ContactSphere("leg", 0.05, (0.0, 0.1, -0.4))
+    contact = fw.ContactOptions(tolerance=1e-13, friction=0.4)
+    rng = np.random.default_rng(4)
+    q = np.zeros((robots, 8))
+    q[:, 6], q[:, 7] = 1.0, 0.2
+    v = rng.standard_normal((robots, 7)) * 0.5
+    robot = fw.build(description)
+    center = robot.frame_placement(fw.Frame("foot", "leg", fw.Pose(p=(0.0, 0.1, -0.4))))(q)[:, 2, 3]
+    q[:, 2] = 0.05 - center + 0.0005
+    q[0, 2] += 0.3
+    v[1:, 2] = -1.0
+    v[1, 0] = 3.0
+    sim = fw.Simulation(robot, 1e-3, q=q[0], spheres=[foot], ground=True, contact=contact)
+    return sim, (q, v, 0.1 * rng.standard_normal((robots, 7)), rng.standard_normal((robots, 1)))
