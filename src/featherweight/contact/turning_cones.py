@@ -47,15 +47,16 @@ class TurningWork(NamedTuple):
     island: Integers  # (m,) which island each row is in
     rows: Integers  # (m,) of one island
     place: Integers  # (m,) of each row among those of its island
+    rest: Integers  # (m,) rows that are in no island yet
 
 
 def turning_work(size: int) -> TurningWork:
     """Return room for so many unknowns."""
     numbers, answer, scaled = np.empty(5 * size), np.empty((DIRECTIONS, DIRECTIONS)), np.empty(DIRECTIONS)
-    island, rows, place = np.empty((3, size), np.int64)
+    island, rows, place, rest = np.empty((4, size), np.int64)
     return TurningWork(
         np.full(size, -1), np.zeros((size, 3)), numbers, answer, scaled, np.empty(numbers_of_equations(size)), np.empty(size),
-        np.empty(size), island, rows, place,
+        np.empty(size), island, rows, place, rest,
     )  # fmt: skip
 
 
@@ -76,23 +77,28 @@ def solve_turning(problem: Problem, impulses: Vector, tolerance: float, work: Tu
 
 def find_islands(problem: Problem, work: TurningWork) -> int:
     """Write the island of each row; return their number. The rows of a contact are in one."""
-    m, k, count, waiting, owner = len(problem.b), len(problem.mu), 0, work.rows, work.place
+    m, k, count, waiting, owner, rest = len(problem.b), len(problem.mu), 0, work.rows, work.place, work.rest
     for i in range(m):
-        work.island[i], owner[i] = -1, i // 3 if i < 3 * k else -1
+        rest[i], owner[i] = i, i // 3 if i < 3 * k else -1
     for c in range(k):
         for l in range(3, 6 if work.turning[c] >= 0 else 3):
             owner[row_of(c, l, k, work.turning)] = c
-    for start in range(m):
-        if work.island[start] >= 0:
-            continue
-        work.island[start], waiting[0], size, done = count, start, 1, 0
+    left = m
+    while left > 0:
+        left -= 1
+        waiting[0], size, done = rest[left], 1, 0
         while done < size:
-            row = waiting[done]
+            row, at = waiting[done], 0
+            work.island[row] = count
             done += 1
-            for i in range(m):
-                if work.island[i] < 0 and (problem.A[row, i] != 0.0 or (owner[row] >= 0 and owner[i] == owner[row])):
-                    work.island[i], waiting[size] = count, i
+            while at < left:
+                i = rest[at]
+                if problem.A[row, i] != 0.0 or (owner[row] >= 0 and owner[i] == owner[row]):
+                    left -= 1
+                    rest[at], waiting[size] = rest[left], i
                     size += 1
+                else:
+                    at += 1
         count += 1
     return count
 
