@@ -209,7 +209,7 @@ class TouchingRecord(NamedTuple):
     model: ContactModel
     contacts: ContactPoints
     counts: (
-        Integers  # (4,) contacts, -1 where there was no room; whether joint rows count; contacts that are not redundant; status
+        Integers  # (4,) contacts, -1 without room for all; whether joint rows count; contacts that count; status of impulses
     )
     kinematics: ContactKinematics
     impulses: ContactImpulses
@@ -254,7 +254,7 @@ class CallsOfRobot(NamedTuple):
     delassus_of_touching: MachineCall  # of the bodies that touch
     jacobian: MachineCall  # of bodies that may touch
     inverse_matrix: MachineCall  # of the mass matrix
-    impulses_alone: MachineCall  # of robots in vectors: `find_impulses_of_step` of one after the other
+    impulses_alone: MachineCall  # of robots in vectors: `solve_for_impulses` of one after the other
 
 
 class RobotStages(NamedTuple):
@@ -284,7 +284,7 @@ class FleetStates(NamedTuple):
     active: Booleans  # (robots,) those that take steps
     taken: Integers  # (robots,) how many each took
     status: Integers  # (robots,) why the next step was not taken, as in `step`
-    plan: Integers  # (3,) how many steps are to be taken; of how many steps one state is kept; how many robots in vectors took
+    plan: Integers  # (3,) how many steps are to be taken; of how many one state is kept; how many were taken
     kept_q: Tensor  # (robots, kept, nq)
     kept_v: Tensor  # (robots, kept, nv)
     last_row: Matrix  # (robots, joint rows) impulses of the last step

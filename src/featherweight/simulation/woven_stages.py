@@ -45,9 +45,9 @@ SHARED = (
 
 READ = (
     "state.q", "touching.contacts", "touching.counts", "touching.kinematics", "touching.impulses.last_force",
-    "touching.impulses.last_row",
+    "touching.impulses.last_turn", "touching.impulses.last_row",
 )  # fmt: skip
-IMPULSES_FOUND = "force", "wrench", "joint", "push", "joint_push", "impact", "joint_impact", "next_row"
+IMPULSES_FOUND = "force", "turn", "wrench", "joint", "push", "joint_push", "impact", "joint_impact", "next_row"
 WRITTEN = "touching.contacts", "touching.counts", "touching.report", *(f"touching.impulses.{x}" for x in IMPULSES_FOUND)
 """Records that one robot's impulses follow from, and those that tell of them."""
 
