@@ -33,7 +33,7 @@ FUSED = -1  # stands for the operation of a sum with a product in it
 NOT_INSIDE = {INPUT, CONSTANT, SQRT, SIN, COS}  # functions of one operand are rare in columns, and not all are odd
 
 
-class Loop(NamedTuple):
+class ColumnLoop(NamedTuple):
     """A loop over columns.
 
     The body is the trace of one column, with two more arguments: the values that loops share, and the column's inputs.
@@ -49,7 +49,7 @@ class Rolled(NamedTuple):
     """The loops in a trace, and the nodes that their bodies share."""
 
     shared: tuple[int, ...]
-    loops: tuple[Loop, ...]
+    loops: tuple[ColumnLoop, ...]
 
 
 def roll(t: Trace, columns: Sequence[Sequence[int]], fused: Mapping[int, int]) -> Rolled:
@@ -107,7 +107,7 @@ class _Columns:
             i = added
         return tuple(factors)
 
-    def loop(self, group: Sequence[int], shared: dict[int, int]) -> Loop | None:
+    def loop(self, group: Sequence[int], shared: dict[int, int]) -> ColumnLoop | None:
         """Return the loop over these columns, if they have enough in common; `shared` gets what its body shares with others."""
         outputs = self.trace.outputs
         rows = [row for row in zip(*(self.columns[c] for c in group), strict=True) if isinstance(outputs[row[0]], tuple)]
@@ -117,7 +117,7 @@ class _Columns:
             return None
         body = _Body(self, shared, inside, inputs)
         first = [x for row in rows if isinstance(x := outputs[row[0]], tuple)]
-        return Loop(
+        return ColumnLoop(
             body.traced([(body.value(place), negative) for place, (_, negative) in zip(places, first, strict=True)]),
             body.fused,
             tuple(tuple((nodes[k], negative[k]) for nodes, negative in inputs) for k in range(len(group))),

@@ -123,7 +123,7 @@ class _Again(Exception):
     """More varies than was known, and a function is called with it."""
 
 
-class OpenLoop(NamedTuple):
+class LaneLoop(NamedTuple):
     """A loop that is being written: itself, its place among the blocks, and the lanes that left it, or its round."""
 
     statement: Any
@@ -177,7 +177,7 @@ class LaneWriter:
         self.values: dict[int, Registers] = {}  # of final variables
         self.results = [f.slot(kind, align=64) for kind in self.kinds]
         self.live_slot = f.slot(self.vector("i1"), align=64)
-        self.loops: list[OpenLoop] = []
+        self.loops: list[LaneLoop] = []
         self.blocks: list[tuple[int, bool]] = []  # that are open, and whether lanes may be out of them
         self.masks = f.reserve()  # room for slots of loops
         self.mask_slots: list[str] = []
@@ -566,9 +566,9 @@ class LaneWriter:
         f.label(done)
         self.close(loop, outside)
 
-    def open(self, s: Any) -> tuple[OpenLoop, str]:
+    def open(self, s: Any) -> tuple[LaneLoop, str]:
         """Begin a loop: it, and room for the lanes that end it by its test."""
-        loop = OpenLoop(s, len(self.blocks), self.mask_slot(), self.mask_slot())
+        loop = LaneLoop(s, len(self.blocks), self.mask_slot(), self.mask_slot())
         outside = self.mask_slot()
         for slot in (loop.left, loop.skipped, outside):
             self.f.store(self.vector("i1"), "zeroinitializer", slot)
@@ -587,7 +587,7 @@ class LaneWriter:
             f.branch(self.any(on), body, done)
         f.label(body)
 
-    def round(self, loop: OpenLoop, statements: list[Any], varies: bool) -> None:
+    def round(self, loop: LaneLoop, statements: list[Any], varies: bool) -> None:
         """One round of a loop."""
         self.loops.append(loop)
         self.block(statements, varies)
@@ -596,7 +596,7 @@ class LaneWriter:
         self.live = self.either(self.live, self.f.load(kind, loop.skipped))
         self.f.store(kind, "zeroinitializer", loop.skipped)
 
-    def close(self, loop: OpenLoop, outside: str) -> None:
+    def close(self, loop: LaneLoop, outside: str) -> None:
         """Go on behind a loop with all lanes that are there."""
         kind = self.vector("i1")
         self.live = self.either(self.either(self.live, self.f.load(kind, outside)), self.f.load(kind, loop.left))

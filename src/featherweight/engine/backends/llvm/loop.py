@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ...operations import INPUT
 from ...program import CoreShape
 from ...trace import Trace, live_nodes
-from ..repeated_columns import Loop, Rolled, Value, roll
+from ..repeated_columns import ColumnLoop, Rolled, Value, roll
 from ..straight_plan import fused_products
 from .emit import HOST, Kernel, emit_kernel
 from .ir import CACHE_LINE, Function, Type
@@ -107,7 +107,7 @@ def _shares(definitions: Sequence[str]) -> list[list[str]]:
 class PlacedLoop(NamedTuple):
     """A loop over columns, and the first slots of its inputs and its results, which are one column after the other."""
 
-    loop: Loop
+    loop: ColumnLoop
     inputs: int
     results: int
 
