@@ -6,6 +6,9 @@ and goes on moving on the ground. Or without controls, from where it came to res
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import mujoco
@@ -17,6 +20,7 @@ from simulation_models import FRAME_SKIP, gymnasium_in_mujoco, gymnasium_simulat
 
 import featherweight as fw
 from featherweight.engine.threads import processors
+from featherweight.simulation.fleet_vectors import PATIENCE, THREAD
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -97,6 +101,7 @@ def many(name: str, robots: int, steps: int, rounds: int) -> Row:
     states = mujoco_states(m, sim.robot, q, v)
     made, nothing = np.empty((robots, steps, states.shape[1])), np.empty((robots, steps, m.nsensordata))
     datas = [mujoco.MjData(m) for _ in range(processors())]
+    compile_vectors(lambda: sim.rollout(q, v, control=controls, every=steps))
     with mujoco.rollout.Rollout(nthread=len(datas)) as runner:
         a, b = alternating(
             (
@@ -107,6 +112,16 @@ def many(name: str, robots: int, steps: int, rounds: int) -> Row:
         )
     each = 1e6 / (robots * steps)
     return Row(f"{robots} × {name}, random controls", "rollout", each * a, each * b, 3.0, warned(*datas))
+
+
+def compile_vectors(run: Callable[[], object]) -> None:
+    """Take steps of a fleet until the code for robots in lanes is there, which is compiled beside them."""
+    begun = time.perf_counter()
+    while time.perf_counter() - begun < 1.5 * PATIENCE:
+        run()
+    for thread in threading.enumerate():
+        if thread.name == THREAD:
+            thread.join()
 
 
 def states_of_many(sim: fw.Simulation, m: Any, robots: int, steps: int) -> tuple[Array, Array]:

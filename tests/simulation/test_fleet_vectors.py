@@ -135,7 +135,7 @@ def test_vectors_are_compiled_beside_long_work(monkeypatch: pytest.MonkeyPatch) 
     sim.step()
     alone.step()
     for thread in threading.enumerate():
-        if thread.name == "featherweight vectors":
+        if thread.name == fleet_vectors.THREAD:
             thread.join()
     assert sim._fleet.vectors.state == READY
     for _ in range(300):

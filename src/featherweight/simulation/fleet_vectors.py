@@ -25,6 +25,7 @@ LEAST_LANES = 4  # of vectors: with two, what is gained is lost again by what ea
 STEPS = 16  # in a call, after which robots are put into vectors anew, by what touches them
 PATIENCE = 1.0  # [s] of steps of one fleet, after which vectors are worth the time to compile for them
 Kind = tuple[int, bool, list[bool]]  # room for contacts, whether there are forces on bodies, and which numbers differ
+THREAD = "featherweight vectors"  # which compiles for them
 WAITING, COMPILING, READY, NEVER = range(4)
 
 
@@ -55,7 +56,7 @@ class FleetVectors:
         self.spent += seconds
         if self.spent >= PATIENCE:
             self.state = COMPILING
-            threading.Thread(target=self._prepare, args=(layout,), name="featherweight vectors", daemon=True).start()
+            threading.Thread(target=self._prepare, args=(layout,), name=THREAD, daemon=True).start()
 
     def prepare(self, layout: Layout) -> bool:
         """Compile for vectors, with fleets of a layout; whether that can be."""

@@ -862,7 +862,7 @@ class LaneWriter:
         return tuple(Register(x, v) for x, v in zip(members, function.varies, strict=True))
 
     def special(self, x: Special) -> Registers:
-        return SPECIAL[x.name](self, [self.registers(a) for a in x.arguments])
+        return SPECIAL[x.name](self, x, [self.registers(a) for a in x.arguments])
 
 
 def name_of_test(operator: str, type: Number) -> str:
@@ -873,7 +873,7 @@ def name_of_test(operator: str, type: Number) -> str:
     return f"icmp {test if operator in ('==', '!=') else 's' + test}"
 
 
-def write_machine_call(w: LaneWriter, arguments: list[Registers]) -> Registers:
+def write_machine_call(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
     """`call_machine`: `int f(double **arguments, mask *lanes)` at an address that is not 0."""
     f = w.f
     (address,), (pointers, *_) = arguments
@@ -888,27 +888,27 @@ def write_machine_call(w: LaneWriter, arguments: list[Registers]) -> Registers:
     return ()
 
 
-def write_multiples(w: LaneWriter, arguments: list[Registers]) -> Registers:
+def write_multiples(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
     """`subtract_multiples`."""
-    type = ArrayType("float64", 1, True)
+    type = x.arguments[0].type
     (data, at, _), (target,), (source,), (stride,), (length,), *factors = arguments
     with w.each(length) as j:
         place = w.added(w.added(at, target), j)
         total, start = w.get(type, data, place), w.added(at, source)
-        for (x,) in factors:
+        for (factor,) in factors:
             row = w.get(type, data, w.added(start, j))
             if w.module.fused:
-                total = w.intrinsic("fma", w.negated(x), row, total)
+                total = w.intrinsic("fma", w.negated(factor), row, total)
             else:
-                total = w.binary("fsub", "double", total, w.binary("fmul", "double", x, row))
+                total = w.binary("fsub", "double", total, w.binary("fmul", "double", factor, row))
             start = w.added(start, stride)
         w.put(type, data, place, total)
     return ()
 
 
-def write_products(w: LaneWriter, arguments: list[Registers]) -> Registers:
+def write_products(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
     """`sum_of_products`, by as many sums as that for one robot has."""
-    f, type, kind = w.f, ArrayType("float64", 1, True), w.vector("double")
+    f, (first_type, second_type), kind = w.f, (a.type for a in x.arguments[:2]), w.vector("double")
     (a, a_at, _), (b, b_at, _), (at,), (begin,), (length,) = arguments
     slots = []
     for _ in range(LANES):
@@ -921,12 +921,12 @@ def write_products(w: LaneWriter, arguments: list[Registers]) -> Registers:
         bits = w.bits(w.live) if length.varies else ""
         for k, slot in enumerate(slots):
             index = w.added(j, Register(str(k)))
-            x, y = w.get(type, a, w.added(first, index)), w.get(type, b, w.added(second, index))
+            left, right = w.get(first_type, a, w.added(first, index)), w.get(second_type, b, w.added(second, index))
             old = Register(f.load(kind, slot), True)
             if w.module.fused:
-                total = w.intrinsic("fma", x, y, old)
+                total = w.intrinsic("fma", left, right, old)
             else:
-                total = w.binary("fadd", "double", old, w.binary("fmul", "double", x, y))
+                total = w.binary("fadd", "double", old, w.binary("fmul", "double", left, right))
             f.store(kind, w.blended(bits, total.text, old.text, "double") if bits else total.text, slot)
     sums = [Register(f.load(kind, slot), True) for slot in slots]
     while len(sums) > 1:
@@ -935,9 +935,9 @@ def write_products(w: LaneWriter, arguments: list[Registers]) -> Registers:
     return (sums[0],)
 
 
-SPECIAL: dict[str, Callable[[LaneWriter, list[Registers]], Registers]] = {
+SPECIAL: dict[str, Callable[[LaneWriter, Special, list[Registers]], Registers]] = {
     "call_machine": write_machine_call, "subtract_multiples": write_multiples, "sum_of_products": write_products,
-    "lane": lambda w, _: (Register(w.numbers(1), True),),
+    "lane": lambda w, *_: (Register(w.numbers(1), True),),
 }  # fmt: skip
 W = LaneWriter
 STATEMENTS: dict[type, Callable[[LaneWriter, Any], None]] = {
