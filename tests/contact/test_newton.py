@@ -484,7 +484,10 @@ def test_paths_solve_problems_on_which_whole_steps_cycle(name: str, seed: int) -
 @pytest.mark.parametrize("name", ["patch", "random rank", "dry friction", "squeezed"])
 @pytest.mark.parametrize("seed", range(4))
 def test_paths_keep_the_best_impulses_that_they_meet(seed: int, name: str, factored: bool) -> None:
-    """The residual is that of the impulses, and never grows with the number of steps; also where there is no solution."""
+    """The residual is that of the impulses, and above the tolerance it never grows with the number of steps.
+
+    So it is where there is no solution, too. Below the tolerance rounding decides which step is the last.
+    """
     p = of_arrays(drawn(name, seed))
     if factored:
         p = of_arrays(with_factor_of(p, np.linalg.cholesky(p.A + 1e-9 * np.trace(p.A) * np.eye(len(p.b)))))
@@ -498,5 +501,5 @@ def test_paths_keep_the_best_impulses_that_they_meet(seed: int, name: str, facto
         assert left == pytest.approx(natural_residual(p, f), rel=1e-6, abs=1e-3 * tolerance + rounding)
         if most == 0:
             np.testing.assert_array_equal(f, start)
-        assert left <= last * (1.0 + 1e-6)
+        assert left <= max(last * (1.0 + 1e-6), tolerance)
         last = left
