@@ -292,7 +292,7 @@ class Ant(FloatingTask):
 
     normal_velocities: ClassVar[bool] = True
 
-    def text(self, robots: ParallelRobots, now: Now) -> AntText:
+    def text(self, robots: ParallelRobots, now: Now) -> Any:
         least, most = self.contact_force_range
         felt = self._felt(robots, now)
         return AntText(self._weights(robots.links), felt, float(least), float(most), bool(self.include_cfrc_ext_in_observation))
@@ -320,7 +320,7 @@ class Humanoid(FloatingTask):
         of_joints = (links.robot.nv - 6) * int(self.include_qfrc_actuator_in_observation)
         return super().seen(links) + of_links * len(links.names) + of_joints
 
-    def text(self, robots: ParallelRobots, now: Now) -> HumanoidText:
+    def text(self, robots: ParallelRobots, now: Now) -> Any:
         """Raises NotImplementedError for links that are seen where bodies have inertias of their own."""
         links, (least, most) = robots.links, self.contact_cost_range
         count, sees = len(links.names), self.include_cinert_in_observation or self.include_cvel_in_observation

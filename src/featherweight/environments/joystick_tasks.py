@@ -46,6 +46,9 @@ GROUND, PLACES = 10.0, 8.0  # [m] half the length of rough ground, and of where 
 REACH = 0.5  # [m] around a place that must be below the feet
 
 
+TERMS = tuple(f"reward_{name}" for name in JoystickWeights._fields)
+
+
 @dataclass(frozen=True)
 class Go1Joystick(CompiledTask):
     """Go1 follows commanded velocities: forward, sideways and about the vertical.
@@ -81,7 +84,7 @@ class Go1Joystick(CompiledTask):
         "command_x", "command_y", "command_turn", "forward_velocity", "sideways_velocity", "turn_velocity",
     )  # fmt: skip
     places: ClassVar[int] = 6
-    terms: ClassVar[tuple[str, ...]] = tuple(f"reward_{name}" for name in JoystickWeights._fields)
+    terms: ClassVar[tuple[str, ...]] = TERMS
     drawn_at_first: ClassVar[int] = DRAWN_AT_FIRST
 
     weights: ClassVar[JoystickWeights] = JoystickWeights(
@@ -130,7 +133,7 @@ class Go1Joystick(CompiledTask):
     def memory(self, links: Links) -> int:
         return len(links.robot.controls) + COMMANDS + 3 * len(LEGS)
 
-    def text(self, robots: ParallelRobots, now: Now) -> JoystickText:
+    def text(self, robots: ParallelRobots, now: Now) -> Any:
         """Raises ValueError for weights of terms that are none."""
         if unknown := [name for name in self.reward_weights if name not in JoystickWeights._fields]:
             raise ValueError(f"reward_weights: there is no term {unknown[0]!r}; terms are {', '.join(JoystickWeights._fields)}")

@@ -114,7 +114,7 @@ class PlanarTask(CompiledTask):
     def memory(self, links: Links) -> int:
         return 1
 
-    def text(self, robots: ParallelRobots, now: Now) -> PlanarText:
+    def text(self, robots: ParallelRobots, now: Now) -> Any:
         low, high = self._bounds(len(now.qpos) + len(now.qvel) - 1)
         return PlanarText(
             float(self.forward_reward_weight), float(self.ctrl_cost_weight), 0.0, False, False, low, high,
@@ -155,7 +155,7 @@ class Walker2d(PlanarTask):
     places: ClassVar[int] = 2
     terms: ClassVar[tuple[str, ...]] = ("reward_forward", "reward_ctrl", "reward_survive")
 
-    def text(self, robots: ParallelRobots, now: Now) -> PlanarText:
+    def text(self, robots: ParallelRobots, now: Now) -> Any:
         return super().text(robots, now)._replace(
             healthy_reward=float(self.healthy_reward), may_fall=True, ends=bool(self.terminate_when_unhealthy),
             fastest_seen=FASTEST_SEEN,

@@ -98,7 +98,7 @@ class Observations:
         return self._fleet.contact_arrays()
 
     @property
-    def fleet_arrays(self) -> FleetArrays:
+    def _fleet_arrays(self) -> FleetArrays:
         """States, inputs and contacts of all robots where they lie, for compiled kernels; other arrays take their place when
         robots begin anew together, or need room for more contacts."""
         return self._fleet.home
