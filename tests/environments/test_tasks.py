@@ -50,7 +50,7 @@ class Run:
         envs.reset(seed=0)
         assert isinstance(envs.episodes, CompiledEpisodes)
         self.episodes, self.robots, self.links = envs.episodes, envs.robots, envs.robots.links
-        self.arrays = envs.simulation._fleet_arrays
+        self.arrays = envs.simulation.fleet_arrays
 
     def put(self, qpos: Any, qvel: Any, control: Any = 0.0) -> None:
         self.arrays.states.q[:], self.arrays.states.v[:] = self.links.order.back(qpos, qvel)

@@ -102,7 +102,7 @@ class CompiledEpisodes:
 
     def _prepare(self) -> None:
         """Be ready to work on the arrays that the simulation has now."""
-        fleet = self.robots.simulation._fleet_arrays
+        fleet = self.robots.simulation.fleet_arrays
         if self._bound is not None and self._bound.fleet is fleet:
             return
         bound = self._bound = _Bound(fleet, Table(self.arrays), Table(fleet))
@@ -140,7 +140,7 @@ class CompiledEpisodes:
     def _episode(self) -> Episode:
         """Return what one thread needs."""
         robots, task = self.robots, self.task
-        links, varied = robots.links, robots.simulation._fleet_arrays.varied
+        links, varied = robots.links, robots.simulation.fleet_arrays.varied
         robot, own = links.robot, len(varied.parameters) > 0
         actions = len(task.action_bounds(links)[0])
         now = Now(

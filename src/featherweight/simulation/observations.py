@@ -22,7 +22,6 @@ from .sensed_robots import Probes, SensedRobots
 from .sensor_history import SensorHistory
 from .sensor_measures import add_noise, clip, measured
 from .sensor_readings import SensorReadings
-from .stage_records import FleetArrays
 from .step_model import StepModel
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -98,7 +97,7 @@ class Observations:
         return self._fleet.contact_arrays()
 
     @property
-    def _fleet_arrays(self) -> FleetArrays:
+    def fleet_arrays(self) -> Any:
         """States, inputs and contacts of all robots where they lie, for compiled kernels; other arrays take their place when
         robots begin anew together, or need room for more contacts."""
         return self._fleet.home
