@@ -147,7 +147,7 @@ def _reached(t: Trace, seeds: Sequence[Sequence[Rates]]) -> dict[int, int]:
 
 
 def _sets(masks: Mapping[int, int], count: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Which sets of nodes each direction reaches (directions, sets), and how many nodes are in each set."""
+    """Return the sets of nodes that each direction reaches (directions, sets), and the size of each set."""
     weights = Counter(masks.values())
     reach = np.array([[mask >> d & 1 for mask in weights] for d in range(count)], bool)
     return reach, np.array(list(weights.values()))

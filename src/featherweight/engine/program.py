@@ -112,7 +112,7 @@ class Program(ABC):
         return True
 
     def in_lanes(self, lanes: int, own: Trace | None = None) -> LaneTrace | None:
-        """How one state is computed in vectors of so many lanes, where that is quicker than scalar by scalar.
+        """Return a trace of one state in vectors of so many lanes, where that is quicker than scalar by scalar.
 
         `own` is the trace of this program, if it has been made.
         """

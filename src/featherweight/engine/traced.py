@@ -41,7 +41,7 @@ class Traced:
             return made
 
     def in_lanes(self, lanes: int) -> LaneTrace | None:
-        """How one state is computed in vectors of so many lanes, where that is quicker than scalar by scalar."""
+        """Return a trace of one state in vectors of so many lanes, where that is quicker than scalar by scalar."""
         return self.program.in_lanes(lanes, vars(self).get("trace"))
 
     @cached_property

@@ -19,7 +19,7 @@ from .fleet_loop import RUN_VECTORS
 from .robot_tables import StagesTable
 from .stage_records import FleetArrays, RobotStages
 from .step_model import StepModel
-from .woven_stages import lone_stages, may_be_woven, woven_stages, woven_table
+from .woven_stages import lone_stages, may_be_woven, woven_table
 
 LEAST_LANES = 4  # of vectors: with two, what is gained is lost again by what each robot does alone
 STEPS = 16  # in a call, after which robots are put into vectors anew, by what touches them
@@ -60,13 +60,12 @@ class FleetVectors:
 
     def prepare(self, layout: Layout) -> bool:
         """Compile for vectors, with fleets of a layout; whether that can be."""
-        stages = self.make()
-        if not may_be_woven(self.model, self.contacts, stages, self.kind[1]):
+        if not may_be_woven(self.model, self.contacts, self.make(), self.kind[1]):
             self.state = NEVER
             return False
-        woven = Layout(RobotStages, woven_stages(stages, self.lanes))
-        self._compiled = RUN_VECTORS[self.lanes].for_layouts(woven, layout)
-        self.tables.append(self._table())
+        made = self._table()
+        self._compiled = RUN_VECTORS[self.lanes].for_layouts(made[1].layout, layout)
+        self.tables.append(made)
         self.state = READY
         return True
 

@@ -185,7 +185,7 @@ def find_impulses(s: RobotStages) -> int:
         write_row_velocity(s, s.state.v)
         write_row_speeds(s.touching.model.rows, s.point.row_velocity, s.touching.kinematics.speed_before)
     if lanes() > 1:
-        if not is_by_delassus(s):
+        if way_to_impulses(s) == BY_INVERSE:
             call_machine(s.calls.inverse_matrix)
         call_machine(s.calls.impulses_alone)
         return s.touching.counts[3]  # type: ignore[no-any-return]
@@ -301,13 +301,19 @@ def first_contacts(contacts: ContactPoints, k: int) -> ContactPoints:
 
 def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -> SolverReport:
     """Find impulses by G of the bodies that may touch, and of joint rows where they count; or by M⁻¹ and J, if cheaper."""
-    way, inertia, dofs = call_delassus(s), s.touching.inertia, s.touching.dofs
+    way, calls, inertia, dofs = way_to_impulses(s), s.calls, s.touching.inertia, s.touching.dofs
     delassus = inertia.with_rows
-    if way == OF_BODIES:
+    if way == WITH_ROWS:
+        call_machine(calls.delassus_with_rows)
+    elif way == OF_BODIES:
+        call_machine(calls.body_delassus)
         delassus = inertia.of_bodies
     elif way == OF_SETS:
+        call_machine(calls.delassus_of_touching)
         delassus = inertia.of_sets
-    elif way == BY_INVERSE:
+    else:
+        call_machine(calls.jacobian)
+        call_machine(calls.inverse_matrix)
         delassus = inertia.by_inverse
         if s.touching.counts[1] > 0 and s.numbers.joined:
             for k in range(len(dofs)):
@@ -317,29 +323,14 @@ def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -
     return resolve(t.model, contacts, t.kinematics, delassus, t.impulses, t.workspace, turning)
 
 
-def is_by_delassus(s: RobotStages) -> bool:
-    """Whether impulses are found by a Delassus matrix; otherwise by M⁻¹ and J."""
+def way_to_impulses(s: RobotStages) -> int:
+    """Return which Delassus matrix impulses are found by."""
     calls, near = s.calls, s.touching.counts[1] > 0
     if near:
-        return calls.delassus_with_rows.address != 0
-    return calls.body_delassus.address != 0 or calls.delassus_of_touching.address != 0
-
-
-def call_delassus(s: RobotStages) -> int:
-    """Write the Delassus matrix, or M⁻¹ and J; which of them."""
-    calls, near = s.calls, s.touching.counts[1] > 0
-    if near and calls.delassus_with_rows.address != 0:
-        call_machine(calls.delassus_with_rows)
-        return WITH_ROWS
-    if not near and calls.body_delassus.address != 0:
-        call_machine(calls.body_delassus)
+        return WITH_ROWS if calls.delassus_with_rows.address != 0 else BY_INVERSE
+    if calls.body_delassus.address != 0:
         return OF_BODIES
-    if not near and calls.delassus_of_touching.address != 0:
-        call_machine(calls.delassus_of_touching)
-        return OF_SETS
-    call_machine(calls.jacobian)
-    call_machine(calls.inverse_matrix)
-    return BY_INVERSE
+    return OF_SETS if calls.delassus_of_touching.address != 0 else BY_INVERSE
 
 
 def write_unpushed_acceleration(s: RobotStages) -> None:

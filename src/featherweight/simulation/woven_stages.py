@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.loops.kernels import MachineCall, Woven, call_apart, nothing, then_unwoven, woven_call
+from ..engine.loops.kernels import MachineCall, Woven, call_apart, machine_call, then_unwoven, woven_call
 from .contact_stage import ContactStage
 from .fleet_loop import IMPULSES
 from .robot_tables import StagesTable, calls_of_robot, stages_table
@@ -18,7 +18,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 SHARED = (
     "numbers", "calls", "adhesion", "touching.scene", "touching.pair_of", "touching.bodies", "touching.dofs",
-    "touching.workspace", "touching.patches", "joints.driving.joint", "joints.efforts", "joints.compensating", "joints.curved",
+    "touching.workspace", "touching.patches", "joints.driving.joint",
+    "joints.driving.rows", "joints.efforts", "joints.compensating", "joints.curved",
     "joints.laws",
     *(
         f"touching.model.{x}"
@@ -37,7 +38,7 @@ SHARED = (
         f"joints.springs.{x}"
         for x in ("rest", "slack", "ahead", "at", "quaternion", "axis", "turning", "bent", "rest_turn", "bent_joint")
     ),
-    *(f"joints.drives.{x}" for x in ("row", "at", "bounded", "bounds")),
+    *(f"joints.drives.{x}" for x in ("row", "at", "bound", "bounds")),
     *(f"drag.{x}" for x in ("body", "size", "center", "axes", "rounded", "drag", "lift", "turning", "added", "wind")),
     *(f"lengths.{x}" for x in ("at", "row", "own", "offset", "terms", "term_at", "term_row", "powers", "nodes", "node")),
 )  # fmt: skip
@@ -57,8 +58,8 @@ OF_DRIVES = "state", "point", "step", "joints", "inertias", "touching.kinematics
 OF_VARIED = "touching.model.friction", "touching.model.rows.lower", "touching.model.rows.upper"
 OF_MANY_RESULTS = "body_delassus", "delassus_with_rows", "jacobian"
 """Calls that each robot makes by itself: with so many results, vectors gain nothing."""
-BEFORE = ("inverse_matrix",)
-"""Calls of all lanes before the impulses of each robot are found."""
+INVERSE = "touching.inertia.by_inverse.factors.Minv"
+"""M⁻¹, which all lanes find before the impulses of each robot are found."""
 
 
 class _Weaver:
@@ -112,12 +113,10 @@ def woven_table(
     calls["delassus_of_touching"] = MachineCall(0, np.zeros(1, np.int64)), []
     further = OF_DRIVES if model.driven or model.forces.mapped else ()
     reads, writes = (list(_moves(stages, contents, "", names + further)) for names in (READ + OF_VARIED * varied, WRITTEN))
-    own = [calls_of_robot(model, contacts, x, external) for x in contents]
     calls |= {name: (getattr(contents[0].calls, name), []) for name in OF_MANY_RESULTS}
-    for name in BEFORE:
-        if functions[name][0] is not None:
-            made = functions[name][-1], [x[name][-1] for x in own]
-            calls[name] = then_unwoven(*calls[name], made)
+    if functions["inverse_matrix"][0] is not None:
+        (made,) = _moves(stages, contents, "", (INVERSE,))
+        calls["inverse_matrix"] = then_unwoven(*calls["inverse_matrix"], made)
     tables = [x.address for x in alone]
     calls["impulses_alone"] = call_apart(run, (0, 0, 1, IMPULSES), tables, reads, writes)
     woven = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
@@ -134,15 +133,10 @@ def _moves(woven: Any, apart: list[Any], path: str, names: tuple[str, ...]) -> I
 
 
 def lone_stages(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> StagesTable:
-    """Return the stages of one lane, whose Delassus matrix is there when they are called."""
+    """Return the stages of one lane, where M⁻¹ is when impulses are to be found."""
     table = stages_table(model, contacts, stages, external)
-    calls = table.content.calls
-    there = {
-        name: getattr(calls, name)._replace(address=nothing().address("nothing"))
-        for name in BEFORE
-        if getattr(calls, name).address
-    }
-    return StagesTable(table.content._replace(calls=calls._replace(**there)), table.kept, table.errors)
+    calls = table.content.calls._replace(inverse_matrix=machine_call(None))
+    return StagesTable(table.content._replace(calls=calls), table.kept, table.errors)
 
 
 def may_be_woven(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> bool:

@@ -32,7 +32,7 @@ class _Memory:
 
 
 class _Loan:
-    """What an array is made of, as NumPy asks for it."""
+    """Memory of an array, as NumPy asks for it."""
 
     def __init__(self, lender: ResultMemory, memory: _Memory, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
         self._lender, self._memory = lender, memory

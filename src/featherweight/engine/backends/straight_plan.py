@@ -120,7 +120,7 @@ def fused_products(t: Trace, operands: Mapping[int, Sequence[int]]) -> dict[int,
 
 
 def _uses(t: Trace, operands: Mapping[int, Sequence[int]]) -> Counter[int]:
-    """How often each node is an operand or an output."""
+    """Count how often each node is an operand or an output."""
     uses = Counter(chain.from_iterable(operands.values()))
     uses.update(x[0] for x in t.outputs if isinstance(x, tuple))
     return uses
@@ -189,7 +189,7 @@ class _Arrangement:
         self.workspace = self._place(turned)
 
     def _homes(self) -> dict[int, tuple[str, int]]:
-        """Where nodes lie as results, if they do so with their own sign."""
+        """Return the places of nodes that are results with their own sign."""
         homes = {}
         for i in self.part_of:
             for k, negative in self.results.get(i, ()):

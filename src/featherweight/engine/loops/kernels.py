@@ -15,7 +15,7 @@ from .kernel_sources import KernelError
 from .kernel_tables import Layout, Table, Woven
 from .kernel_types import INT, TableType
 from .lane_writer import write_lanes
-from .lanes_apart import call_apart, nothing, then_unwoven
+from .lanes_apart import call_apart, then_unwoven
 from .loop_writer import write_module, write_table_entry
 from .machine_calls import MachineCall, call_machine, machine_call, woven_call
 from .planner import Planner
@@ -23,7 +23,7 @@ from .views import LANES, as_matrix, lane, lanes, subtract_multiples, sum_of_pro
 
 __all__ = [
     "LANES", "CompiledKernel", "CompiledLoop", "KernelError", "Layout", "MachineCall", "Table", "Woven", "as_matrix",
-    "call_apart", "call_machine", "compiled", "lane", "lanes", "machine_call", "nothing", "subtract_multiples",
+    "call_apart", "call_machine", "compiled", "lane", "lanes", "machine_call", "subtract_multiples",
     "sum_of_products", "then_unwoven", "woven_call",
 ]  # fmt: skip
 

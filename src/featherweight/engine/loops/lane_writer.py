@@ -24,7 +24,19 @@ from ..backends.llvm.ir import Type as MachineType
 from ..backends.llvm.trig import sincos_ir, sincos_name
 from .kernel_sources import KernelError
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableType, TupleType, Type
-from .loop_writer import ATTRIBUTES, BYTES, INSTRUCTIONS, ITEMS, TESTS, WORDS, bundle, is_number, real
+from .loop_writer import (
+    ATTRIBUTES,
+    BYTES,
+    INSTRUCTIONS,
+    ITEMS,
+    WORDS,
+    bundle,
+    give_back,
+    is_number,
+    name_of_test,
+    real,
+    table_arguments,
+)
 from .plan import (
     ArrayView,
     Assign,
@@ -188,12 +200,7 @@ class LaneWriter:
         self.blocks.pop()
         self.block(self.plan.body, False)
         results = [f.load(kind, slot) for kind, slot in zip(self.kinds, self.results, strict=True)]
-        value = results[0] if results else ""
-        if len(results) > 1:
-            value = "poison"
-            for k, (kind, x) in enumerate(zip(self.kinds, results, strict=True)):
-                value = f.value(f"insertvalue {bundle(self.kinds)} {value}, {kind} {x}, {k}")
-        f.ret(bundle(self.kinds), value) if results else f.ret()
+        give_back(f, self.kinds, results)
         f.fill_in(self.masks, self.mask_slots)
 
     # machine types and lanes
@@ -219,9 +226,10 @@ class LaneWriter:
         one = self.f.value(f"insertelement {kind} poison, {word} {x.text}, i64 0")
         return self.f.value(f"shufflevector {kind} {one}, {kind} poison, <{self.lanes} x i32> zeroinitializer")
 
-    def numbers(self, factor: int) -> str:
-        """The numbers of the lanes, times a factor."""
-        return f"<{', '.join(f'i64 {factor * k}' for k in range(self.lanes))}>"
+    @property
+    def numbers(self) -> str:
+        """The numbers of the lanes."""
+        return f"<{', '.join(f'i64 {k}' for k in range(self.lanes))}>"
 
     def bits(self, mask: str) -> str:
         """A mask as a vector of bits."""
@@ -291,7 +299,7 @@ class LaneWriter:
         return self.f.select(bits, yes, no, self.vector(word), f"<{self.lanes} x i1>")
 
     def intrinsic(self, name: str, *arguments: Register) -> Register:
-        """One of LLVM's functions of floats."""
+        """Call one of LLVM's functions of floats."""
         varies = any(a.varies for a in arguments)
         values = [self.spread(a, "double") if varies else a.text for a in arguments]
         return Register(self.f.intrinsic(name, MachineType("double", self.lanes if varies else 1), *values), varies)
@@ -329,7 +337,7 @@ class LaneWriter:
         number = self.both(self.spread(at, "i64"), self.live)
         if woven:
             shifted = f.binary("shl", many, number, f"splat (i64 {self.lanes.bit_length() - 1})")
-            number = f.binary("or", many, shifted, self.numbers(1))
+            number = f.binary("or", many, shifted, self.numbers)
         base = f"{self.type('ptr', data.varies)} {data.text}"
         return f.value(f"getelementptr {kind}, {base}, {many} {number}")
 
@@ -588,7 +596,7 @@ class LaneWriter:
         f.label(body)
 
     def round(self, loop: LaneLoop, statements: list[Any], varies: bool) -> None:
-        """One round of a loop."""
+        """Write one round of a loop."""
         self.loops.append(loop)
         self.block(statements, varies)
         self.loops.pop()
@@ -804,7 +812,7 @@ class LaneWriter:
         return (self.intrinsic({"abs": "fabs"}.get(name, name), a),)
 
     def offset(self, shape: Sequence[Register], indices: Sequence[Any]) -> Register:
-        """How many elements of the remaining axes are before leading indices."""
+        """Return the count of elements of the remaining axes before leading indices."""
         result, *places = (self.registers(i)[0] for i in indices)
         for n, k in zip(shape[1:], places, strict=False):
             result = self.added(self.times(result, n), k)
@@ -863,14 +871,6 @@ class LaneWriter:
 
     def special(self, x: Special) -> Registers:
         return SPECIAL[x.name](self, x, [self.registers(a) for a in x.arguments])
-
-
-def name_of_test(operator: str, type: Number) -> str:
-    """LLVM's name of a comparison."""
-    test = TESTS[operator]
-    if type == FLOAT:
-        return f"fcmp {'u' if test == 'ne' else 'o'}{test}"
-    return f"icmp {test if operator in ('==', '!=') else 's' + test}"
 
 
 def write_machine_call(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
@@ -937,7 +937,7 @@ def write_products(w: LaneWriter, x: Special, arguments: list[Registers]) -> Reg
 
 SPECIAL: dict[str, Callable[[LaneWriter, Special, list[Registers]], Registers]] = {
     "call_machine": write_machine_call, "subtract_multiples": write_multiples, "sum_of_products": write_products,
-    "lane": lambda w, *_: (Register(w.numbers(1), True),),
+    "lane": lambda w, *_: (Register(w.numbers, True),),
 }  # fmt: skip
 W = LaneWriter
 STATEMENTS: dict[type, Callable[[LaneWriter, Any], None]] = {
@@ -959,10 +959,7 @@ def write_lanes(plan: Plan, lanes: int, fused: bool, fma: bool, name: str) -> st
     module, p = LaneModule(lanes, fused), plan.functions[-1]
     kernel = module.function(p, (False,) * len(p.parameters))
     f = Function("i64", name, [f"i64 %x{k}" for k in range(len(p.parameters))], "external", ATTRIBUTES)
-    given = [f"<{lanes} x i64> {ALL_BITS}"]
-    for k, v in enumerate(p.parameters):
-        x = f"%x{k}"
-        given.append(f"ptr {f.cast('inttoptr', 'i64', x, 'ptr')}" if isinstance(v.type, TableType) else f"i64 {x}")
+    given = [f"<{lanes} x i64> {ALL_BITS}", *table_arguments(f, p)]
     kind = f"<{lanes} x i64>" if kernel.varies[0] else "i64"
     value = f.call(kind, f"@{kernel.name}", *given)
     if kernel.varies[0]:

@@ -96,14 +96,6 @@ def _written(lanes: int) -> str:
     return "\n".join([*f.declarations, str(f)])
 
 
-@functools.cache
-def nothing() -> Code:
-    """`i32 nothing(ptr)`, in place of what was called already."""
-    f = Function("i32", "nothing", ["ptr %arguments"], "external", "nounwind")
-    f.ret("i32", "0")
-    return load_object(cache.kept(lambda: compile_optimized(str(f)), "nothing", host()), "nothing")
-
-
 def _pointers(f: Function, record: str, lanes: int) -> list[str]:
     return [f.cast("inttoptr", "i64", f.load("i64", record, k), "ptr") for k in (0, *range(2, 2 + lanes))]
 
@@ -140,5 +132,5 @@ def _weave(f: Function, record: str, kind: str, lanes: int, taking: str, buffer:
 
 
 def _tiled(f: Function, kind: str, count: str, lanes: int) -> str | int:
-    """How many elements are moved by tiles."""
+    """Return the count of elements that are moved by tiles."""
     return f.binary("and", "i64", count, -lanes) if kind == "i64" else "0"

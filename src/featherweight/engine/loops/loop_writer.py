@@ -109,6 +109,24 @@ def bundle(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{{ {', '.join(words)} }}" if words else "void"
 
 
+def give_back(f: Function, words: Sequence[str], registers: Sequence[str]) -> None:
+    """Return some words."""
+    value = registers[0] if registers else ""
+    if len(registers) > 1:
+        value = "poison"
+        for k, (w, r) in enumerate(zip(words, registers, strict=True)):
+            value = f.value(f"insertvalue {bundle(words)} {value}, {w} {r}, {k}")
+    f.ret(bundle(words), value) if registers else f.ret()
+
+
+def name_of_test(operator: str, type: Number) -> str:
+    """LLVM's name of a comparison."""
+    test = TESTS[operator]
+    if type == FLOAT:
+        return f"fcmp {'u' if test == 'ne' else 'o'}{test}"
+    return f"icmp {test if operator in ('==', '!=') else 's' + test}"
+
+
 def element_kind(type: ArrayType) -> str:
     """The machine type of an array's elements in memory."""
     return f"[{len(words_of(type.dtype))} x i64]" if isinstance(type.dtype, TupleType) else ITEMS[type.dtype]
@@ -361,12 +379,7 @@ class FunctionWriter:
         registers = (*["false"] * self.checked, *self.registers(s.value))
         if self.mark is not None:
             release_workspace(f, WORKSPACE, self.mark)
-        value = registers[0] if registers else ""
-        if len(registers) > 1:
-            value = "poison"
-            for k, (w, r) in enumerate(zip(self.result, registers, strict=True)):
-                value = f.value(f"insertvalue {bundle(self.result)} {value}, {w} {r}, {k}")
-        f.ret(bundle(self.result), value) if registers else f.ret()
+        give_back(f, self.result, registers)
         self.ended = True
 
     # tests of checked kernels
@@ -563,10 +576,7 @@ class FunctionWriter:
         return (self.compared(x.operator, x.left.type, a, b),)
 
     def compared(self, operator: str, type: Number, a: str, b: str) -> str:
-        test = TESTS[operator]
-        if type == FLOAT:
-            return self.f.value(f"fcmp {'u' if test == 'ne' else 'o'}{test} double {a}, {b}")
-        return self.f.value(f"icmp {test if operator in ('==', '!=') else 's' + test} {WORDS[type]} {a}, {b}")
+        return self.f.binary(name_of_test(operator, type), WORDS[type], a, b)
 
     def convert(self, x: Convert) -> Registers:
         f, old = self.f, x.value.type
@@ -914,6 +924,14 @@ def argument_words(f: Function, kinds: Sequence[str], words: str) -> list[str]:
     return given
 
 
+def table_arguments(f: Function, kernel: FunctionPlan) -> list[str]:
+    """The arguments of a kernel of tables and whole numbers, which are %x0, %x1, ... as whole numbers."""
+    return [
+        f"ptr {f.cast('inttoptr', 'i64', f'%x{k}', 'ptr')}" if isinstance(v.type, TableType) else f"i64 %x{k}"
+        for k, v in enumerate(kernel.parameters)
+    ]
+
+
 def write_table_entry(plan: Plan, kernel: str, name: str, checked: bool) -> str:
     """`i64 name(i64 ...)`: addresses of tables, and whole numbers, and of the record if `checked`; a whole number results."""
     p = plan.functions[-1]
@@ -921,10 +939,7 @@ def write_table_entry(plan: Plan, kernel: str, name: str, checked: bool) -> str:
         raise KernelError(f"{p.name}: a loop over tables makes no lists; give it arrays to work in")
     parameters = [f"i64 %x{k}" for k in range(len(p.parameters))]
     f = Function("i64", name, [*parameters, *["ptr %record"] * checked], "external", ATTRIBUTES)
-    given = ["ptr %record"] if checked else []
-    for k, v in enumerate(p.parameters):
-        x = f"%x{k}"
-        given.append(f"ptr {f.cast('inttoptr', 'i64', x, 'ptr')}" if isinstance(v.type, TableType) else f"i64 {x}")
+    given = [*["ptr %record"] * checked, *table_arguments(f, p)]
     words = ["i1"] * checked + ["i64"]
     value = f.call(bundle(words), f"@{kernel}", *given)
     f.ret("i64", f.value(f"extractvalue {bundle(words)} {value}, 1") if checked else value)

@@ -36,5 +36,5 @@ def lane() -> int:
 
 
 def lanes() -> int:
-    """How many lanes execute the kernel side by side; 1 where one robot is computed at a time."""
+    """The number of lanes that execute the kernel side by side; 1 where one robot is computed at a time."""
     return 1

@@ -44,7 +44,7 @@ class MemorySpans:
             self.size += padded(end - begin)
 
     def place(self, address: int) -> int | None:
-        """Where an address of this machine is there; None if it is in none of the arrays."""
+        """Return the place there of an address of this machine; None if it is in none of the arrays."""
         k = bisect_right(self._begins, address) - 1
         return None if k < 0 or address >= self._ends[k] else self._places[k] + address - self._begins[k]
 

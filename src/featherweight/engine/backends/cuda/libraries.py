@@ -19,7 +19,7 @@ from .driver import LEGACY, device
 
 
 class Library:
-    """How arrays of a library are taken, and results made: here those that are known by what they offer only.
+    """The taking of arrays of a library, and making of results: here of arrays that are known only by what they offer.
 
     `name` is of an argument, for errors.
     """

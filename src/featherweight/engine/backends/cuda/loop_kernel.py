@@ -118,7 +118,7 @@ def _computing(kernel: str) -> Function:
 
 
 def _kernel(target: Target) -> Function:
-    """What the device starts."""
+    """Write the function that the device starts."""
     f = Function("void", ENTRY, PARAMETERS, target.convention, OUTLINED)
     passed = [*(f"i32 {f.value(x)}" for x in (target.thread, target.block)), f"{pointer_type(SHARED)} null", *PARAMETERS]
     for phase in ("fw_prepare", "fw_compute"):

@@ -201,7 +201,7 @@ class MachineCode(HostArrays):
 
     @cached_property
     def _bytes(self) -> int:
-        """Of the largest result of one state, in double precision."""
+        """The size of the largest result of one state, in double precision."""
         return 8 * max(r.size for r in self.program.outputs)
 
     def _shares(self, states: int, threads: int | None) -> int:

@@ -152,7 +152,7 @@ class Results(NamedTuple):
         return self.first_constant + len(self.constants)
 
     def straight(self, t: Trace) -> Trace:
-        """What is computed before loops."""
+        """Return the trace of all that is computed before loops."""
         live = live_nodes(t.graph, (x[0] for x in self.values if isinstance(x, tuple)))
         return t._replace(outputs=self.values, live=live)
 
@@ -312,13 +312,13 @@ class _Loop:
         self.f.call("void", "@fw.all", f"ptr @{part}", f"i64 {blocks}", f"i64 {number}", *pointers, *shares)
 
     def _stages(self) -> list[Callable[[str], None]]:
-        """What runs the parts of straight code on a block, and then each loop over columns."""
+        """Return functions that run the parts of straight code on a block, and then each loop over columns."""
         straight, *bodies = self.kernels
         stages = [partial(self._run, self.f, f"@{part}", self.arrays) for part in straight.parts]
         return [*stages, *(partial(self._run_loop, b, x) for b, x in zip(bodies, self.results.loops, strict=True))]
 
     def _run_loop(self, body: Kernel, placed: PlacedLoop, block: str) -> None:
-        """One column after the other, each by the parts of the body."""
+        """Compute one column after the other, each by the parts of the body."""
         f, loop, n = self.f, placed.loop, len(self.inputs)
         arguments = [self._lanes(a, block) for a in range(n)]
         values, workspace = self._lanes(n, block), self._lanes(n + 1, block)
@@ -362,7 +362,7 @@ class _Loop:
     # memory that the next blocks want
 
     def _rows_after(self, state: str, blocks: str, stages: int) -> list[tuple[str, str]]:
-        """Where the rows after those of this group of blocks lie, and how many bytes of them each run of a stage asks for.
+        """Return places of the rows after this group of blocks, and how many bytes of them each run of a stage asks for.
 
         None, where rows are not adjacent, or where all of them are near at hand anyway.
         """

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
 
 from ...lane_trace import LaneTrace
 from ...trace import Trace
 from .emit import Kernel, emit_kernel
-from .ir import Function, Type
+from .ir import CACHE_LINE, Function, Type
 from .lanes import emit_lanes
 from .loop import assemble
 
@@ -35,18 +37,28 @@ def _module(kernel: Kernel, inputs: int, outputs: Sequence[int], type: Type, fma
     """A kernel whose workspace is in scalars, and the function that calls it."""
     f = Function("i32", "single", ["ptr %arguments"], linkage="external")
     pointers = [f"ptr {f.load('ptr', '%arguments', k)}" for k in range(inputs + len(outputs))]
-    size = type.item_bytes * kernel.workspace + 64
-    on_stack = size <= STACK_BYTES
-    room = f.slot("i8", size, 64) if on_stack else f.call("ptr", "@malloc", f"i64 {size}")
+    with _room(f, type.item_bytes * kernel.workspace, pointers[inputs:], outputs, type) as workspace:
+        for part in kernel.parts:
+            f.call("void", f"@{part}", *pointers, f"ptr {workspace}")
+    return _of_kernel(kernel, type, f, fma)
+
+
+def _of_kernel(kernel: Kernel, type: Type, f: Function, fma: bool) -> list[str]:
+    """Modules of a kernel and the function that calls it."""
+    return assemble([kernel], type, ["declare ptr @malloc(i64)", "declare void @free(ptr)"], [str(f)], fma)
+
+
+@contextmanager
+def _room(f: Function, size: int, results: Sequence[str], sizes: Sequence[int], type: Type) -> Iterator[str]:
+    """So many bytes, on the stack if they are few, for what follows; then the function returns 0."""
+    on_stack = size + CACHE_LINE <= STACK_BYTES
+    room = f.slot("i8", size + CACHE_LINE, CACHE_LINE) if on_stack else f.call("ptr", "@malloc", f"i64 {size + CACHE_LINE}")
     if not on_stack:
-        _give_nan_without_memory(f, room, pointers[inputs:], outputs, type)
-    workspace = f.aligned(room)
-    for part in kernel.parts:
-        f.call("void", f"@{part}", *pointers, f"ptr {workspace}")
+        _give_nan_without_memory(f, room, results, sizes, type)
+    yield f.aligned(room)
     if not on_stack:
         f.call("void", "@free", f"ptr {room}")
     f.ret("i32", "0")
-    return assemble([kernel], type, ["declare ptr @malloc(i64)", "declare void @free(ptr)"], [str(f)], fma)
 
 
 def _give_nan_without_memory(f: Function, room: str, results: Sequence[str], sizes: Sequence[int], type: Type) -> None:
@@ -63,38 +75,27 @@ def _give_nan_without_memory(f: Function, room: str, results: Sequence[str], siz
 def emit_woven(t: Trace, outputs: Sequence[int], type: Type, fma: bool) -> list[str]:
     """Modules with `i32 @woven(ptr arguments, ptr lanes)`: the states of all lanes of arrays that are woven, index by index.
 
-    Results are written in the lanes that a mask of 64-bit words has. It returns 0; or 1, and no results, without memory.
+    Results are written in the lanes that a mask of 64-bit words has. It returns 0; or 1, and NaN in all lanes, without memory.
     """
     kernel, inputs = emit_kernel(t, type, fma, outputs), len(t.inputs)
     f = Function("i32", "woven", ["ptr %arguments", "ptr %lanes"], linkage="external")
     pointers = [f"ptr {f.load('ptr', '%arguments', k)}" for k in range(inputs + len(outputs))]
-    size = type.bytes * (kernel.workspace + sum(outputs)) + 64
-    on_stack = size <= STACK_BYTES
-    room = f.slot("i8", size, 64) if on_stack else f.call("ptr", "@malloc", f"i64 {size}")
-    if not on_stack:
-        f.branch(f.equal(room, "null", "ptr"), "no.memory", "memory")
-        f.label("no.memory")
-        f.ret("i32", "1")
-        f.label("memory")
-    places = [f.aligned(room)]
-    for n in (kernel.workspace, *outputs[:-1]):
-        places.append(f.at(type.ir, places[-1], n))
+    size, numbers = type.bytes * (kernel.workspace + sum(outputs)), [n * type.lanes for n in outputs]
     masks, bits = f"<{type.lanes} x i64>", f"<{type.lanes} x i1>"
-    taking = f.value(f"icmp slt {masks} {f.load(masks, '%lanes')}, zeroinitializer")
-    all_lanes = f.value(f"icmp eq i{type.lanes} {f.value(f'bitcast {bits} {taking} to i{type.lanes}')}, -1")
-    with f.choice(all_lanes) as (all, some):
-        for way, results in ((all, pointers[inputs:]), (some, [f"ptr {x}" for x in places[1:]])):
-            with way:
+    with _room(f, size, pointers[inputs:], numbers, type) as workspace:
+        taking = f.value(f"icmp slt {masks} {f.load(masks, '%lanes')}, zeroinitializer")
+        all_lanes = f.value(f"icmp eq i{type.lanes} {f.value(f'bitcast {bits} {taking} to i{type.lanes}')}, -1")
+        with f.choice(all_lanes) as (all, some):
+            with all:
                 for part in kernel.parts:
-                    f.call("void", f"@{part}", *pointers[:inputs], *results, f"ptr {places[0]}")
-                for n, result, made in zip(outputs, pointers[inputs:], results, strict=True):
-                    if made == result:
-                        continue
+                    f.call("void", f"@{part}", *pointers, f"ptr {workspace}")
+            with some:
+                places = [f.at(type.ir, workspace, begin) for begin in accumulate(outputs[:-1], initial=kernel.workspace)]
+                for part in kernel.parts:
+                    f.call("void", f"@{part}", *pointers[:inputs], *[f"ptr {x}" for x in places], f"ptr {workspace}")
+                for n, result, made in zip(outputs, pointers[inputs:], places, strict=True):
+                    goal = result.removeprefix("ptr ")
                     with f.loop(n) as i:
-                        new, old = (f.load(type.ir, x.removeprefix("ptr "), i, type.bytes) for x in (made, result))
-                        chosen = f.select(taking, new, old, type.ir, bits)
-                        f.store(type.ir, chosen, result.removeprefix("ptr "), i, type.bytes)
-    if not on_stack:
-        f.call("void", "@free", f"ptr {room}")
-    f.ret("i32", "0")
-    return assemble([kernel], type, ["declare ptr @malloc(i64)", "declare void @free(ptr)"], [str(f)], fma)
+                        new, old = f.load(type.ir, made, i, type.bytes), f.load(type.ir, goal, i, type.bytes)
+                        f.store(type.ir, f.select(taking, new, old, type.ir, bits), goal, i, type.bytes)
+    return _of_kernel(kernel, type, f, fma)

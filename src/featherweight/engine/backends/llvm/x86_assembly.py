@@ -48,7 +48,7 @@ IN_MEMORY = -1
 
 
 class _InMemory(NamedTuple):
-    """Where a value lies that instructions read from memory."""
+    """The place of a value that instructions read from memory."""
 
     text: str
 
@@ -365,7 +365,7 @@ _WITHOUT_VALUE = {steps.StoreStep, steps.StoreLanesStep, steps.RoomStep}
 
 
 def _operands(s: Any, kind: type[Step]) -> Sequence[Any]:
-    """What a step reads."""
+    """Return the operands that a step reads."""
     if kind is steps.FmaStep:
         return s.a, s.b, s.c
     if kind is steps.OperationStep:
