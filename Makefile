@@ -42,7 +42,7 @@ aarch64: $(VENV)/.test $(VENV)-aarch64/.made
 examples: $(VENV)-examples/.made
 	$(VENV)-examples/bin/pytest tests/test_examples.py
 
-BRIDGES_PAGE := 'tests/docs/test_pages.py::test_the_code_of_a_page_runs[docs/bridges.md]'
+BRIDGES_PAGE := 'tests/docs/test_pages.py::test_the_code_of_a_page_runs[docs/bridges.md simulation]'
 
 # Bridges to other libraries, with the libraries themselves, each in an environment of its own: 0.8, 1.3, 0.7 and 0.1 GB.
 jax: $(VENV)-jax/.made
