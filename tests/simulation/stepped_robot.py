@@ -8,7 +8,6 @@ import numpy as np
 
 import featherweight as fw
 from featherweight.model.types import WORLD, Actuator
-from simulation.scenes import FREE, HINGE
 
 INERTIA = fw.Inertia(2.0, (0.05, 0.02, 0.01), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
 
@@ -16,7 +15,10 @@ INERTIA = fw.Inertia(2.0, (0.05, 0.02, 0.01), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
 def landing(robots: int = 3) -> tuple[fw.Simulation, tuple[Any, Any, Any, Any]]:
     """A simulation, and states and inputs of robots: the first flies, the others' feet strike the ground and slide or stick."""
     bodies = [fw.Body("trunk", INERTIA), fw.Body("leg", INERTIA)]
-    joints = [fw.Joint("root", FREE, WORLD, "trunk"), fw.Joint("hip", HINGE, "trunk", "leg", axis=(0.0, 1.0, 0.0))]
+    joints = [
+        fw.Joint("root", fw.JointType.FLOATING, WORLD, "trunk"),
+        fw.Joint("hip", fw.JointType.REVOLUTE, "trunk", "leg", axis=(0.0, 1.0, 0.0)),
+    ]
     description = fw.describe(bodies, joints, name="lander", actuators=[Actuator("hip", "hip", gain=1.0, control=(-9.0, 9.0))])
     foot = fw.ContactSphere("leg", 0.05, (0.0, 0.1, -0.4))
     contact = fw.ContactOptions(tolerance=1e-13, friction=0.4)
