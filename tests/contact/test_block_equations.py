@@ -17,6 +17,7 @@ from featherweight.contact.block_equations import (
     write_matrix_product,
     write_product,
     write_step,
+    write_symmetric_product,
 )
 from featherweight.contact.laws import Problem, project
 from featherweight.contact.row_factor import sizes_of
@@ -32,6 +33,9 @@ def test_products(size: int) -> None:
     A, f, product = rng.standard_normal((size, size)), rng.standard_normal(size), np.full(size + 1, 7.0)
     write_matrix_product(A, f, product[:size])
     np.testing.assert_allclose(product[:size], A @ f, rtol=1e-13, atol=1e-14)
+    assert product[size] == 7.0
+    write_symmetric_product(A + A.T, f, product[:size])
+    np.testing.assert_allclose(product[:size], (A + A.T) @ f, rtol=1e-13, atol=1e-13)
     assert product[size] == 7.0
     B, R = rng.standard_normal((size, min(size, 3))), rng.random(size)
     if size:

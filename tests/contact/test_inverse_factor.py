@@ -114,7 +114,7 @@ def factor(robot: Robot, t: Touching) -> tuple[RowFactor, InverseWork]:
     work = inverse_work(model.width, branches, t.k + n)
     sizes = sizes_of_branches(np.diff(branches.first), widest_row(branches), 2 * longest_path(branches))
     room = row_factor_work(t.k + n, sizes)
-    for x in (work.reciprocal, work.rows, room.values, room.ends):
+    for x in (work.reciprocal, work.numbers[work.C.size :], room.values, room.ends):
         x.fill(np.nan)
     groups = group_contacts(model, t.points, room)
     return factor_by_inverse(model, t.points, t.geometry, np.arange(n), groups, robot.factors, work, room), work

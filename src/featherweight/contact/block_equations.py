@@ -66,7 +66,7 @@ def block_equations(size: int, factor: FactorSizes = NO_BRANCHES) -> BlockEquati
 def write_product(problem: Problem, f: Vector, equations: BlockEquations, product: Vector) -> None:
     """A f."""
     if not problem.factored:
-        write_matrix_product(problem.A, f, product)
+        write_symmetric_product(problem.A, f, product)
         return
     k = len(problem.mu)
     write_transposed_product(problem.B, k, f, equations.sums)
@@ -99,6 +99,20 @@ def write_matrix_product(A: Matrix, f: Vector, product: Vector) -> None:
         product[i] = t
 
 
+def write_symmetric_product(A: Matrix, f: Vector, product: Vector) -> None:
+    """A f of a symmetric matrix: multiples of its rows are added, four at a time."""
+    m = len(product)
+    for j in range(m):
+        product[j] = 0.0
+    for i in range(0, m - 3, 4):
+        t, u, v, w = f[i], f[i + 1], f[i + 2], f[i + 3]
+        for j in range(m):
+            product[j] += t * A[i, j] + u * A[i + 1, j] + v * A[i + 2, j] + w * A[i + 3, j]
+    for i in range(m // 4 * 4, m):
+        for j in range(m):
+            product[j] += f[i] * A[i, j]
+
+
 def write_step(problem: Problem, equations: BlockEquations) -> None:
     """Solve the equations for x, into `step`; M and P are overwritten where A is given by its factor."""
     if problem.factored:
@@ -110,7 +124,7 @@ def write_step(problem: Problem, equations: BlockEquations) -> None:
 def write_change_of_step(problem: Problem, equations: BlockEquations, change: Vector) -> None:
     """Write A x for the solution x of `write_step`; with a factor of A it is there already, but for R."""
     if not problem.factored:
-        write_matrix_product(problem.A, equations.step[: len(change)], change)
+        write_symmetric_product(problem.A, equations.step[: len(change)], change)
         return
     for i in range(len(change)):
         change[i] = equations.moved[i] + problem.R[i] * equations.step[i]
@@ -171,7 +185,7 @@ def write_rows_of_unknowns(A: Matrix, k: int, size: int, symmetric: int, equatio
         known[i] = 0.0
         moves |= step[i] != 0.0
     if moves:
-        write_matrix_product(A, step[:m], known[:m])
+        write_symmetric_product(A, step[:m], known[:m])
     for x in range(size):
         row, at = unknowns[x], x * stride
         c, i = place_of(row, k)

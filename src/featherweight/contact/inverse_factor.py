@@ -14,6 +14,7 @@ import numpy as np
 
 from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.array_types import Booleans, Integers, Matrix, Tensor, Tensor4, Vector
+from .branch_elimination import subtract_rows
 from .branches import BranchPaths, padded
 from .contact_model import ContactModel
 from .relative_rows import (
@@ -53,11 +54,11 @@ class InverseFactors(NamedTuple):
 class InverseWork(NamedTuple):
     """Room for C, and for rows of bodies."""
 
-    C: Matrix  # (nv, widest path)
+    C: Matrix  # (nv, widest path), with zeros that fill vectors: the first `numbers`
     reciprocal: Vector  # (nv,) of its diagonal
     number: Integers  # (branches,) of those that contacts move, -1 of others
-    source: Integers  # (bodies + 1,) the rows of J at which those of each body begin
-    rows: Vector  # (rows of J times the widest path,) J C of each body
+    source: Integers  # (bodies + 1,) the rows of `numbers` at which J C of each body begins; then one for rows of joints
+    numbers: Vector  # rows as wide as the widest path, and room for a branch's part of a row of J
     there: Booleans  # (bodies,) whether it is written
     first: Integers  # (groups,) the first contact of each
     key: Integers  # (joint rows,) branches
@@ -66,11 +67,12 @@ class InverseWork(NamedTuple):
 def inverse_work(widths: Integers, branches: BranchPaths, blocks: int) -> InverseWork:
     """Room for bodies with so many rows, and so many contacts and joint rows."""
     nv = int(branches.first[-1])
-    source = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+    source = nv + np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
     widest = int(branches.width.max(initial=0))
+    numbers = np.zeros(int(source[-1] + 1) * widest + nv)
     return InverseWork(
-        np.zeros((nv, widest)), np.empty(nv), np.empty(len(branches.width), np.int64), source,
-        np.empty(int(source[-1]) * widest), np.empty(len(widths), bool),
+        numbers[: nv * widest].reshape(nv, widest), np.empty(nv), np.empty(len(branches.width), np.int64), source,
+        numbers, np.empty(len(widths), bool),
         np.empty(blocks, np.int64), np.empty(blocks, np.int64),
     )  # fmt: skip
 
@@ -188,10 +190,10 @@ def write_factor_of_branch(b: int, factors: InverseFactors, work: InverseWork) -
 
 def write_rows_of_body(body: int, model: ContactModel, factors: InverseFactors, work: InverseWork) -> None:
     """Write J C of all rows of a body."""
-    b, width = model.branch[body], work.C.shape[1]
-    for row in range(work.source[body], work.source[body + 1]):
-        target = work.rows[row * width : (row + 1) * width]
-        write_row_times_factor(factors.J[row], factors.branches.shift[b], 1.0, b, factors.branches, work.C, target)
+    b, begin = model.branch[body], work.source[body]
+    first = work.source[0]
+    for row in range(begin, work.source[body + 1]):
+        write_row_times_factor(factors.J[row - first], factors.branches.shift[b], 1.0, b, factors.branches, work, row)
     work.there[body] = True
 
 
@@ -199,26 +201,29 @@ def write_row_of_joint(
     joint: int, sign: float, model: ContactModel, factors: InverseFactors, work: InverseWork, row: Vector
 ) -> None:
     """Write a row of B for a joint with a limit or dry friction."""
-    write_row_times_factor(factors.E[joint], 0, sign, model.joint_branch[joint], factors.branches, work.C, row)
+    last = work.source[len(model.width)]
+    write_row_times_factor(factors.E[joint], 0, sign, model.joint_branch[joint], factors.branches, work, last)
+    begin = last * work.C.shape[1]
+    for j in range(len(row)):
+        row[j] = work.numbers[begin + j]
 
 
 def write_row_times_factor(
-    source: Vector, shift: int, sign: float, b: int, branches: BranchPaths, C: Matrix, row: Vector
+    source: Vector, shift: int, sign: float, b: int, branches: BranchPaths, work: InverseWork, row: int
 ) -> None:
     """Write a row with entries on the path of branch b times C; `shift` columns are left out before those of `source`."""
+    numbers, widest = work.numbers, work.C.shape[1]
+    at, room = row * widest, (work.source[len(work.there)] + 1) * widest
     for j in range(branches.width[b]):
-        row[j] = 0.0
+        numbers[at + j] = 0.0
     for x in range(branches.begin[b], branches.begin[b + 1]):
-        branch, spot = branches.path[x], branches.spot[x]
-        first, width = branches.first[branch], branches.width[branch]
+        branch = branches.path[x]
+        first = branches.first[branch]
         size = branches.first[branch + 1] - first
-        for v in range(first, first + size):
-            part = sign * source[v - shift]
-            if part != 0.0:
-                for j in range(v - first + 1):
-                    row[spot + j] += part * C[v, j]
-                for j in range(padded(size), width):
-                    row[spot + j] += part * C[v, j]
+        for v in range(size):
+            numbers[room + v] = -sign * source[first + v - shift]
+        target = at + branches.spot[x]
+        subtract_rows(numbers, target, first * widest, widest, branches.width[branch], (room, 1, size))
 
 
 def write_rows_of_contact(
@@ -244,7 +249,7 @@ def write_rows_of_contact(
             if not work.there[body]:
                 write_rows_of_body(body, model, factors, work)
             b = model.branch[body]
-            width, source = branches.width[b], (work.rows, work.source[body] * widest, widest)
+            width, source = branches.width[b], (work.numbers, work.source[body] * widest, widest)
             columns = width - shared_width(branches, other, b), before, before - width, width
             if own:
                 add_rows_of_contact(geometry.rows[c, s], model.width[body], source, columns, begin, wide, room.values)

@@ -104,17 +104,22 @@ def add_rows_of_body(
     numbers, at, stride = source
     values, begin, wide, rows = room.values, room.begin[g], room.width[g], room.rows[g]
     x, y, z = point[0] - T[0, 3], point[1] - T[1, 3], point[2] - T[2, 3]
-    for k in range(width):
-        part = k % 3
-        a, b, d = sign * T[0, part], sign * T[1, part], sign * T[2, part]
-        row = at + k * stride
-        if k < 3:
-            add_multiple(values, begin, wide, (a, b, d), numbers, row, columns)
-        else:  # of angular velocity w: w x (x, y, z), and w
-            across = b * z - d * y, d * x - a * z, a * y - b * x
-            add_multiple(values, begin, wide, across, numbers, row, columns)
+    for i in range(3):
+        factors = sign * T[i, 0], sign * T[i, 1], sign * T[i, 2]
+        add_multiples(values, begin + i * wide, factors, numbers, at, stride, columns)
+        if width == 6:  # of angular velocity w: w x (x, y, z), and w
+            row, (j, k), (u, v) = at + 3 * stride, ((i + 1) % 3, (i + 2) % 3), arms(i, x, y, z)
+            across = (
+                sign * (T[j, 0] * v - T[k, 0] * u), sign * (T[j, 1] * v - T[k, 1] * u), sign * (T[j, 2] * v - T[k, 2] * u)
+            )  # fmt: skip
+            add_multiples(values, begin + i * wide, across, numbers, row, stride, columns)
             if rows == 6:
-                add_multiple(values, begin + 3 * wide, wide, (a, b, d), numbers, row, columns)
+                add_multiples(values, begin + (3 + i) * wide, factors, numbers, row, stride, columns)
+
+
+def arms(i: int, x: float, y: float, z: float) -> tuple[float, float]:
+    """Return the two components behind component i of (x, y, z), in cyclic order."""
+    return (y, z) if i == 0 else (z, x) if i == 1 else (x, y)
 
 
 def add_rows_of_contact(
@@ -123,22 +128,24 @@ def add_rows_of_contact(
 ) -> None:  # fmt: skip
     """Add what a contact sees of a body with so many rows to its own three rows; `rows` (3, 6) are those on the body."""
     numbers, at, stride = source
-    for k in range(width):
-        add_multiple(values, begin, wide, (rows[0, k], rows[1, k], rows[2, k]), numbers, at + k * stride, columns)
+    for i in range(3):
+        for k in range(0, width, 3):
+            factors = rows[i, k], rows[i, k + 1], rows[i, k + 2]
+            add_multiples(values, begin + i * wide, factors, numbers, at + k * stride, stride, columns)
 
 
-def add_multiple(
-    values: Vector, begin: int, wide: int, factors: tuple[float, float, float], numbers: Vector, row: int,
+def add_multiples(
+    values: Vector, begin: int, factors: tuple[float, float, float], numbers: Vector, row: int, stride: int,
     columns: tuple[int, int, int, int],
 ) -> None:  # fmt: skip
-    """Add multiples of a row to three rows."""
+    """Add multiples of three rows to one row: to its first columns, and to the others."""
     first, near, far, count = columns
     x, y, z = factors
-    for j in range(count):
-        into, number = begin + j + (near if j < first else far), numbers[row + j]
-        values[into] += x * number
-        values[into + wide] += y * number
-        values[into + 2 * wide] += z * number
+    for part in range(2):
+        start, stop, into = (0, min(first, count), begin + near) if part == 0 else (first, count, begin + far)
+        for j in range(start, stop):
+            at = row + j
+            values[into + j] += x * numbers[at] + y * numbers[at + stride] + z * numbers[at + 2 * stride]
 
 
 def joint_groups(k: int, keys: Integers, n: int, groups: int, room: RowFactorWork) -> int:
