@@ -68,6 +68,10 @@ if TYPE_CHECKING:
     from . import identification, robots, se3
     from .exporting.library import export
     from .model import generators
+    from .optimal_control.controller import Controller
+    from .optimal_control.problem import OptimalControl, Phase
+    from .optimal_control.sampling import SamplingController
+    from .optimal_control.terms import ContactForces, Effort, JointVelocities, Residual
     from .robot.closed import ClosedRobot
     from .robot.inverse_kinematics.inverse_kinematics import InverseKinematics
     from .robot.inverse_kinematics.tasks import CenterOfMassTask, FrameTask, PostureTask
@@ -107,17 +111,20 @@ __all__ = [
     "CompiledFunction",
     "Configuration",
     "ConstrainedMotion",
+    "ContactForces",
     "ContactOptions",
     "ContactPair",
     "ContactPoint",
     "ContactReduction",
     "ContactSphere",
     "ControlDelay",
+    "Controller",
     "Coupling",
     "DCMotor",
     "Description",
     "Difference",
     "DriveInput",
+    "Effort",
     "Factorization",
     "Frame",
     "FrameForce",
@@ -130,6 +137,7 @@ __all__ = [
     "Joint",
     "JointOptions",
     "JointType",
+    "JointVelocities",
     "Loop",
     "LoopType",
     "LuGre",
@@ -139,13 +147,17 @@ __all__ = [
     "Muscle",
     "OperationalSpace",
     "Operations",
+    "OptimalControl",
     "OrientationServo",
+    "Phase",
     "Plane",
     "Pose",
     "PostureTask",
     "Pulley",
+    "Residual",
     "Robot",
     "SampleInterpolation",
+    "SamplingController",
     "Sensed",
     "SensedKind",
     "Sensor",
@@ -190,6 +202,10 @@ _LATER = {
     **dict.fromkeys(("ContactOptions", "ContactPoint", "ContactSphere", "HeightField", "JointOptions"), ".simulation"),
     **dict.fromkeys(("Plane", "Simulation", "SimulationError"), ".simulation"),
     "sweep": ".simulation.sweep",
+    **dict.fromkeys(("OptimalControl", "Phase"), ".optimal_control.problem"),
+    **dict.fromkeys(("ContactForces", "Effort", "JointVelocities", "Residual"), ".optimal_control.terms"),
+    "Controller": ".optimal_control.controller",
+    "SamplingController": ".optimal_control.sampling",
     "MujocoOrder": ".robot.mujoco_order",
     "Trajectory": ".robot.trajectory",
     "export": ".exporting.library",

@@ -258,6 +258,32 @@ class WrappedProgram(Program):
         return self.program.rollable
 
 
+@dataclass(frozen=True)
+class RenamedProgram(WrappedProgram):
+    """A program whose inputs and outputs have other names."""
+
+    program: Program
+    names: tuple[tuple[str, str], ...]  # the names that change, and what they become
+
+    def _named(self, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+        names = dict(self.names)
+        return tuple(x._replace(name=names.get(x.name, x.name)) for x in parts)
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return self._named(self.program.inputs)
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return self._named(self.program.outputs)
+
+    def identity(self) -> tuple[Any, ...]:
+        return self.program.identity()
+
+    def flat(self, *inputs: list[Any]) -> list[Any]:
+        return self.program.flat(*inputs)
+
+
 class SeveralPrograms(Program):
     """A program that consists of others."""
 

@@ -254,7 +254,7 @@ def _require_that_devices_can(simulation: StateOfRobots) -> None:
         raise NotImplementedError(
             f"{name} has no Delassus matrices made for the bodies that touch, as this robot takes; {HERE}"
         )
-    if simulation._on_failure != "raise":
+    if simulation.on_failure != "raise":
         raise NotImplementedError(f"{name} stops where a robot fails: on_failure must be 'raise'; or {HERE}")
 
 

@@ -152,7 +152,7 @@ class Simulation(StateOfRobots):
         warn_of_what_is_left_out(robot, () if joints.limits is True else (EQUAL_LIMITS,))
         self.robot, self.step_size, self.integrator = robot, float(step), integrator
         self.forces = ForcesAtJoints(robot, actuators, float(step))
-        self.ground, self._on_failure = ground, on_failure
+        self.ground, self.on_failure = ground, on_failure
         passive = joints.passive and self.forces.smooth
         self._model = model = StepModel(robot, self.step_size, integrator, self.forces, passive, contact)
         by_name = isinstance(contact.delassus, str)
@@ -306,7 +306,7 @@ class Simulation(StateOfRobots):
         `featherweight.torch.step` and `featherweight.jax.step` make functions of tensors and arrays of it.
         """
         copied = copy.deepcopy(self)
-        copied._on_failure = copied._fleet.on_failure = "raise"
+        copied.on_failure = copied._fleet.on_failure = "raise"
         copied.reset(copied.q, copied.v)
         return StepFunction(copied)
 

@@ -28,7 +28,7 @@ class StateOfRobots(Observations):
     _fleet: Fleet
     _touching: bool
     _limits: JointLimits
-    _on_failure: str
+    on_failure: str
 
     def reset(self, q: Any = None, v: Any = None, time: float = 0.0, *, which: Any = None) -> None:
         """Begin at a configuration q (..., nq), or the one of that name ("home"), and velocity v (..., nv), zero unless given.

@@ -1,0 +1,77 @@
+"""Calls of compiled functions for many states, from kernels with loops: rows of arrays in, rows of arrays out."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import cache
+from ..backends.llvm.ir import Function
+from ..backends.llvm.jit import Code, compile_object, host, load_object
+from .array_types import IntegerMatrix, Integers
+from .machine_calls import MachineCall, call_machine
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class BatchCalls(NamedTuple):
+    """Several functions, and for each its arrays, of which states are rows."""
+
+    caller: int  # address of the code that calls loops
+    words: IntegerMatrix  # (functions, 5) the loop, and what it takes
+    first: IntegerMatrix  # (functions, arrays) addresses
+    advance: IntegerMatrix  # (functions, arrays) bytes by which the states of a call are further on for each index
+    begins: Integers  # (arrays,) addresses of the states of a call
+    count: Integers  # (1,) states of a call
+
+
+def batch_calls(
+    functions: Sequence[Any], arrays: Sequence[Sequence[Array]], fixed: Sequence[Array] = ()
+) -> tuple[BatchCalls, list[Any]]:
+    """Calls of traced functions on arrays (float64), and what must live as long.
+
+    `arrays` has for each function its arguments and then its results, in order. States are along the first axis of an array, and a
+    call begins at one of them; or along the second, and a call is of those at an index of the first. Calls are always of the first
+    states of arrays that are `fixed`.
+    """
+    most = max(map(len, arrays))
+    words, first, advance = (np.zeros((len(functions), n), np.int64) for n in (5, most, most))
+    begins, count, failed = np.zeros(most, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    kept: list[Any] = [words, first, advance, begins, count, failed, *arrays]
+    for k, (function, own) in enumerate(zip(functions, arrays, strict=True)):
+        code = function.machine_code.code("double", True)
+        cores = [len(shape) for shape in function.program.shapes]
+        steps = [a.strides[a.ndim - core - 1] for a, core in zip(own, cores, strict=True)]
+        steps += [s for a, core in zip(own, cores, strict=True) for s in a.strides[a.ndim - core :]]
+        numbers = np.array(steps, np.int64)
+        first[k, : len(own)] = [a.ctypes.data for a in own]
+        advance[k, : len(own)] = [0 if any(a is b for b in fixed) else a.strides[0] for a in own]
+        words[k] = code.address("loop"), begins.ctypes.data, count.ctypes.data, numbers.ctypes.data, failed.ctypes.data
+        kept += [code, numbers, function]
+    return BatchCalls(_caller().address("call"), words, first, advance, begins, count), kept
+
+
+def call_batch(calls: BatchCalls, function: int, begin: int, count: int) -> None:
+    """Call a function on `count` states of its arrays, which begin at the index `begin`."""
+    for i in range(len(calls.begins)):
+        calls.begins[i] = calls.first[function, i] + begin * calls.advance[function, i]
+    calls.count[0] = count
+    call_machine(MachineCall(calls.caller, calls.words[function]))
+
+
+@functools.cache
+def _caller() -> Code:
+    """Return `i32 call(ptr words)`, which calls the loop at the first word with the four words that follow."""
+
+    def compiled() -> bytes:
+        f = Function("i32", "call", ["ptr %words"], linkage="external", attributes="nounwind")
+        loop, *arguments = (f.load("ptr", "%words", k) for k in range(5))
+        f.call("void", loop, *(f"ptr {x}" for x in arguments))
+        f.ret("i32", "0")
+        return compile_object(str(f))
+
+    return load_object(cache.kept(compiled, "batch call", host()), "call")
+

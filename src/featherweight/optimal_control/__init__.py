@@ -1,0 +1,1 @@
+"""Trajectory optimization and model predictive control."""

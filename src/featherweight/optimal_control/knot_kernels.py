@@ -1,0 +1,167 @@
+"""What the functions of a knot consist of, besides functions of the robot: kernels that are traced."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..engine.differentiation import is_zero
+from ..spatial import sqrt
+
+ROUNDED = 1e-3  # of the weight: tangential forces below which cones are round
+
+
+class Curved(NamedTuple):
+    """Velocities of joints on curved manifolds: for each the first and how many."""
+
+    blocks: tuple[tuple[int, int], ...]
+
+
+def joint_forces(driven: tuple[int, ...], u, tau) -> None:
+    """Joint forces: controls at driven velocities, zero at others."""
+    for i, j in enumerate(driven):
+        tau[j] = u[i]
+
+
+def next_velocity(v, a, h, results) -> None:
+    """The velocity after a step h, and the displacement along it (semi-implicit Euler)."""
+    velocity, displacement = results
+    for i, x in enumerate(a):
+        velocity[i] = v[i] + h * x
+        displacement[i] = h * velocity[i]
+
+
+def rest_after_step(h, results) -> None:
+    """Gains by which contacts are at rest after a step, wherever they are."""
+    _, gains = results
+    gains[1] = 1.0 / h
+
+
+def controls(u, rows) -> None:
+    """The controls themselves."""
+    for i, x in enumerate(u):
+        rows[i] = x
+
+
+def coordinates(picked: tuple[int, ...], q, rows) -> None:
+    """Some coordinates."""
+    for i, k in enumerate(picked):
+        rows[i] = q[k]
+
+
+def velocities(picked: tuple[int, ...], v, rows) -> None:
+    """Some velocities."""
+    for i, k in enumerate(picked):
+        rows[i] = v[k]
+
+
+def friction(mu: float, weight: float, placements, force, rows) -> None:
+    """Of each point contact mu f_n - |f_t|, over the robot's weight, which is positive within the cone; normals are along z.
+
+    Forces are on the axes of contact frames. Close to zero |f_t| is rounded off, so that it has a derivative.
+    """
+    for i, T in enumerate(placements):
+        x, y, z = (sum((T[r][c] * force[3 * i + c] for c in range(3)), 0.0) for r in range(3))
+        small = ROUNDED * weight
+        rows[i] = (mu * z - sqrt(x * x + y * y + small * small)) * (1.0 / weight)
+
+
+def gathered(sizes: tuple[int, ...], *parts_and_rows: Any) -> None:
+    """All rows, one part after the other."""
+    *parts, rows = parts_and_rows
+    k = 0
+    for part in parts:
+        for x in part:
+            rows[k] = x
+            k += 1
+
+
+def row_slopes(quantities: tuple[tuple[str, ...], ...], driven: tuple[int, ...], n: int, *given: Any) -> None:
+    """Derivatives of all rows by (dq, dv, du).
+
+    `quantities` says of each part by which quantities its derivatives are given; a part of tasks by none: its Jacobian has the
+    other sign. Derivatives of a and force by q, v and tau come last, where parts depend on them.
+    """
+    *arrays, rows = given
+    left = iter(arrays)
+    parts = [(by, [next(left) for _ in by or ("q",)]) for by in quantities]
+    through = {name: [next(left) for _ in range(3)] for name in ("a", "force") if any(name in by for by in quantities)}
+    k = 0
+    for by, slopes in parts:
+        if not by:
+            for row in slopes[0]:
+                for j, x in enumerate(row):
+                    rows[k][j] = 0.0 - x
+                k += 1
+            continue
+        for i in range(len(slopes[0])):
+            for name, slope in zip(by, slopes, strict=True):
+                add_slopes(name, slope[i], through.get(name), driven, n, rows[k])
+            k += 1
+
+
+def add_slopes(name: str, slope, through, driven: tuple[int, ...], n: int, row) -> None:
+    """Add the derivatives of one row by one quantity."""
+    if name == "u":
+        for i, x in enumerate(slope):
+            row[2 * n + i] = row[2 * n + i] + x
+    elif name == "tau":
+        for i, j in enumerate(driven):
+            row[2 * n + i] = row[2 * n + i] + slope[j]
+    elif through is None:
+        first = n if name == "v" else 0
+        for j, x in enumerate(slope):
+            row[first + j] = row[first + j] + x
+    else:
+        for i, x in enumerate(slope):
+            if is_zero(x):
+                continue
+            by_q, by_v, by_tau = (part[i] for part in through)
+            for j in range(n):
+                row[j] = row[j] + x * by_q[j]
+                row[n + j] = row[n + j] + x * by_v[j]
+            for j, d in enumerate(driven):
+                row[2 * n + j] = row[2 * n + j] + x * by_tau[d]
+
+
+def gauss_newton(places: tuple[tuple[int, int], ...], rows, force, stiffness, results) -> None:
+    """The gradient Jᵀ f and entries of the Hessian Jᵀ diag(c) J of the cost, at `places`."""
+    gradient, hessian = results
+    own = {place: k for k, place in enumerate(places)}
+    for i, row in enumerate(rows):
+        nonzero = [j for j, x in enumerate(row) if not is_zero(x)]
+        for j in nonzero:
+            gradient[j] = gradient[j] + row[j] * force[i]
+            by = row[j] * stiffness[i]
+            for k in nonzero:
+                if k <= j:
+                    at = own[j, k]
+                    hessian[at] = hessian[at] + by * row[k]
+
+
+def motion_slopes(curved: Curved, driven: tuple[int, ...], h, *given: Any) -> None:
+    """D = dv' by (dq, dv, du); of each curved block the derivative of q' by q, then by v'."""
+    *by, results = given
+    motion, blocks = results if isinstance(results, tuple) else (results, None)
+    by_q, by_v, by_tau = by[:3]
+    n = len(by_q)
+    for i in range(n):
+        for j in range(n):
+            motion[i][j] = h * by_q[i][j]
+            motion[i][n + j] = (1.0 if i == j else 0.0) + h * by_v[i][j]
+        for j, d in enumerate(driven):
+            motion[i][2 * n + j] = h * by_tau[i][d]
+    at = 0
+    for first, size in curved.blocks:
+        for scale, slope in ((1.0, by[3]), (h, by[4])):
+            for i in range(first, first + size):
+                for j in range(first, first + size):
+                    blocks[at] = scale * slope[i][j]
+                    at += 1
+
+
+def impact_slopes(n: int, by_q, by_v, motion) -> None:
+    """D of an impact: the velocity after it by (dq, dv)."""
+    for i in range(n):
+        for j in range(n):
+            motion[i][j] = by_q[i][j]
+            motion[i][n + j] = by_v[i][j]

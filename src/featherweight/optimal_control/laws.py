@@ -1,0 +1,90 @@
+"""What rows cost: squares, Huber's function, and constraints by augmented Lagrangians.
+
+A row r of a cost with weight w and width d costs w r²/2, and beyond |r| = d w d (|r| - d/2) (Huber 1964).
+
+A constraint low <= r <= high with multiplier m and penalty p costs p e²/2, where s = r + m/p and e is how far s is outside of the
+interval; the multiplier becomes p e (Hestenes 1969, Powell 1969; Rockafellar 1974 for inequalities).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine.loops.array_types import Booleans, Vector
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Laws(NamedTuple):
+    """The laws of all rows of all knots; the first row of a knot is known elsewhere."""
+
+    constraint: Booleans  # whether it is a constraint, else a cost
+    weight: Vector  # of costs, times the step; of constraints a factor of the penalty; at 0 a row is ignored
+    low: Vector
+    high: Vector  # of costs, the width
+    multiplier: Vector
+
+
+def new_laws(rows: int) -> Laws:
+    """Costs without weight."""
+    return Laws(np.zeros(rows, bool), *np.zeros((2, rows)), np.full(rows, np.inf), np.zeros(rows))
+
+
+def costs_of_rows(laws: Laws, which: slice, rows: Array, penalty: float) -> Array:
+    """What rows (..., knots, rows of a knot) cost; constraints without their multipliers."""
+    flat = rows.reshape(*rows.shape[:-2], -1)
+    weight, constraint, low, high = laws.weight[which], laws.constraint[which], laws.low[which], laws.high[which]
+    size = np.abs(flat)
+    width = np.where(constraint, np.inf, high)
+    with np.errstate(invalid="ignore"):
+        cost = np.where(size <= width, 0.5 * flat * flat, width * (size - 0.5 * width))
+    away = flat - np.clip(flat, low, high)
+    total: Array = (weight * np.where(constraint, 0.5 * penalty * away * away, cost)).sum(axis=-1)
+    return total
+
+
+def outside(x: float, low: float, high: float) -> float:
+    """How far x is outside of an interval, with its sign."""
+    return x - high if x > high else x - low if x < low else 0.0
+
+
+def cost_of_row(laws: Laws, i: int, r: float, penalty: float) -> float:
+    """What row i costs at r."""
+    w, width = laws.weight[i], laws.high[i]
+    if w == 0.0:
+        return 0.0
+    if laws.constraint[i]:
+        p = penalty * w
+        e = outside(r + laws.multiplier[i] / p, laws.low[i], laws.high[i])
+        return 0.5 * (p * e) * e
+    size = abs(r)
+    return 0.5 * (w * r) * r if size <= width else w * width * (size - 0.5 * width)
+
+
+def slope_of_row(laws: Laws, i: int, r: float, penalty: float) -> tuple[float, float]:
+    """The derivative of that by r, and the curvature that Gauss and Newton's method takes."""
+    w, width = laws.weight[i], laws.high[i]
+    if w == 0.0:
+        return 0.0, 0.0
+    if laws.constraint[i]:
+        p = penalty * w
+        e = outside(r + laws.multiplier[i] / p, laws.low[i], laws.high[i])
+        return p * e, p if e != 0.0 else 0.0
+    size = abs(r)
+    if size <= width:
+        return w * r, w
+    return (w * width if r > 0.0 else -w * width), w * width / size
+
+
+def violation_of_row(laws: Laws, i: int, r: float) -> float:
+    """By how much a constraint is not kept."""
+    return abs(outside(r, laws.low[i], laws.high[i])) if laws.constraint[i] and laws.weight[i] > 0.0 else 0.0
+
+
+def update_multiplier(laws: Laws, i: int, r: float, penalty: float) -> None:
+    """Let the multiplier be the force of the constraint."""
+    if laws.constraint[i] and laws.weight[i] > 0.0:
+        p = penalty * laws.weight[i]
+        laws.multiplier[i] = p * outside(r + laws.multiplier[i] / p, laws.low[i], laws.high[i])

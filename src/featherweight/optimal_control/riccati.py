@@ -1,0 +1,298 @@
+"""The backward pass of differential dynamic programming: Riccati's recursion, which gives feedback at each knot.
+
+A knot has changes z = (dq, dv, du) and the next one x' = (dq', dv'), where
+
+    dv' = D z + gap_v        dq' = A dq + S dv' + gap_q
+
+A is the identity and S is h times it but for joints on curved manifolds: free and ball joints, each of which has a block of
+its own. With the value of the next knot, V(x') = ½ x'ᵀ V x' + gᵀ x', as a function of (dq, dv')
+
+    W_vv = Sᵀ V_qq S + Sᵀ V_qv + V_vq S + V_vv        W_qv = Aᵀ (V_qq S + V_qv)        W_qq = Aᵀ V_qq A
+
+the knot's own is a quadratic function of z, from which du is eliminated, the last control first:
+
+    Q = H + Dᵀ W_vv D + E W_qv D + (E W_qv D)ᵀ + E W_qq Eᵀ,    E z = dq
+
+Only the lower triangle of Q is computed. Nothing is multiplied by identities. (Mayne 1966; Tassa, Erez and Todorov 2012.)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..contact.branch_elimination import subtract_rows
+from ..contact.branches import padded
+from ..engine.loops.array_types import IntegerMatrix, Vector
+from ..engine.loops.kernels import LANES, subtract_multiples
+
+
+KNOTS_AT_ONCE = 32  # whose derivatives are computed in one call
+
+
+class Riccati(NamedTuple):
+    """Sizes, and room for one knot. All matrices lie in `numbers`, their rows padded to whole vectors."""
+
+    n: int  # velocities
+    m: int  # controls
+    short: int  # padded n, numbers from row to row of matrices with n columns
+    wide: int  # padded 2 n
+    long: int  # padded 2 n + m
+    numbers: Vector  # first D (n, 2 n + m) of KNOTS_AT_ONCE knots
+    value: int  # V (2 n, 2 n)
+    inner: int  # W_vv (n, n)
+    mixed: int  # W_qv (n, n)
+    outer: int  # W_qq (n, n)
+    weighted: int  # -(W_vv D + W_qvᵀ E) (n, 2 n + m)
+    doubled: int  # -(W_vv D + 2 W_qvᵀ E), columns of q (n, n)
+    whole: int  # Q (2 n + m, 2 n + m)
+    scaled: int  # rows of du in Q over their pivots (m, 2 n)
+    gains: int  # (m, 2 n)
+    slope: Vector  # (2 n + m,) gradient of Q
+    ahead: Vector  # (2 n,) g, then as a function of (dq, dv')
+    turned: Vector  # (6 n,) rows that are being turned
+    blocks: IntegerMatrix  # (k, 2) first velocity and size of each curved block
+    promised: Vector  # (2,) what the change of all controls is to take off, and the changes of the value by gaps
+
+
+def riccati(n: int, m: int, blocks: list[tuple[int, int]]) -> Riccati:
+    """Room for n velocities and m controls."""
+    short, wide, long = padded(n), padded(2 * n), padded(2 * n + m)
+    rows = (2 * n * wide, *(n * short,) * 3, n * long, n * short, (2 * n + m) * long, m * wide, m * wide)
+    begins = [int(x) for x in np.cumsum([KNOTS_AT_ONCE * n * long, *rows])]
+    numbers = np.zeros(begins[-1] + 8)
+    return Riccati(
+        n, m, short, wide, long, numbers, *begins[:-1], np.zeros(2 * n + m), np.zeros(2 * n), np.zeros(6 * n),
+        np.array(blocks, np.int64).reshape(-1, 2), np.zeros(2),
+    )  # fmt: skip
+
+
+class KnotSlopes(NamedTuple):
+    """What is known of one knot."""
+
+    number: int  # among those whose D is known
+    curved: Vector  # of each curved block A, then S
+    gradient: Vector  # (2 n + m,) of the cost
+    hessian: Vector  # entries of H
+    places: IntegerMatrix  # (entries, 2) rows and columns of these
+    h: float  # [s]
+
+
+def begin_value(r: Riccati, gradient: Vector, hessian: Vector, places: IntegerMatrix) -> None:
+    """Write the value of the last knot: its cost."""
+    x = r.numbers
+    for i in range(2 * r.n * r.wide):
+        x[r.value + i] = 0.0
+    for k in range(len(places)):
+        i, j = places[k, 0], places[k, 1]
+        x[r.value + i * r.wide + j] = hessian[k]
+        x[r.value + j * r.wide + i] = hessian[k]
+    for i in range(2 * r.n):
+        r.slope[i] = gradient[i]
+    r.promised[0] = 0.0
+    r.promised[1] = 0.0
+
+
+def add_gap(r: Riccati, gap: Vector) -> None:
+    """Move the slope of the value by a gap (2 n) before its knot."""
+    x, n = r.numbers, r.n
+    before = after = 0.0
+    for i in range(2 * n):
+        before += gap[i] * r.slope[i]
+    for i in range(2 * n):
+        at, total = r.value + i * r.wide, 0.0
+        for j in range(2 * n):
+            total += x[at + j] * gap[j]
+        r.slope[i] += total
+        after += gap[i] * total
+    r.promised[1] += before + 0.5 * after
+
+
+def step_back(r: Riccati, knot: KnotSlopes, damping: float, feedback: Vector, k: Vector) -> bool:
+    """Write feedback -Kᵀ (2 n, m), rows padded, and k (m), and the value of this knot; whether the cost is convex in the controls."""
+    write_value_of_motion(r, knot)
+    write_curvature(r, knot)
+    write_gradient(r, knot)
+    if not eliminate_controls(r, damping):
+        return False
+    write_feedback(r, feedback, k)
+    write_value(r)
+    return True
+
+
+def write_value_of_motion(r: Riccati, knot: KnotSlopes) -> None:
+    """W and the slope of the value as functions of (dq, dv')."""
+    x, n, h = r.numbers, r.n, knot.h
+    for i in range(n):
+        q, w, a = r.value + i * r.wide, r.value + (n + i) * r.wide, r.mixed + i * r.short
+        for j in range(n):
+            x[a + j] = h * x[q + j] + x[q + n + j]
+            x[r.outer + i * r.short + j] = x[q + j]
+            x[r.inner + i * r.short + j] = h * x[w + j] + x[w + n + j]
+    turn_columns(r, knot)
+    for i in range(n):
+        a, w = r.mixed + i * r.short, r.inner + i * r.short
+        for j in range(n):
+            x[w + j] += h * x[a + j]
+        r.ahead[i] = r.slope[i]
+        r.ahead[n + i] = r.slope[n + i] + h * r.slope[i]
+    turn_rows(r, knot)
+
+
+def turn_columns(r: Riccati, knot: KnotSlopes) -> None:
+    """Columns of curved blocks in V_qq S, V_vq S and V_qq A."""
+    x, n, at = r.numbers, r.n, 0
+    for b in range(len(r.blocks)):
+        first, size = r.blocks[b, 0], r.blocks[b, 1]
+        for i in range(n):
+            q, w = r.value + i * r.wide, r.value + (n + i) * r.wide
+            a, o, inner = r.mixed + i * r.short, r.outer + i * r.short, r.inner + i * r.short
+            for c in range(size):
+                by_step = by_turn = of_speed = 0.0
+                for s in range(size):
+                    A, S = knot.curved[at + s * size + c], knot.curved[at + size * size + s * size + c]
+                    by_step += x[q + first + s] * S
+                    by_turn += x[q + first + s] * A
+                    of_speed += x[w + first + s] * S
+                x[a + first + c] = by_step + x[q + n + first + c]
+                x[o + first + c] = by_turn
+                x[inner + first + c] = of_speed + x[w + n + first + c]
+        at += 2 * size * size
+
+
+def turn_rows(r: Riccati, knot: KnotSlopes) -> None:
+    """Rows of curved blocks: Sᵀ (V_qq S + V_qv) in W_vv, and Aᵀ times W_qv and W_qq; the slope alike."""
+    x, n, h, at = r.numbers, r.n, knot.h, 0
+    for b in range(len(r.blocks)):
+        first, size = r.blocks[b, 0], r.blocks[b, 1]
+        for c in range(size):
+            w, a = r.inner + (first + c) * r.short, r.mixed + (first + c) * r.short
+            for j in range(n):
+                x[w + j] -= h * x[a + j]
+            r.ahead[n + first + c] -= h * r.slope[first + c]
+        for c in range(size):
+            w, of_step, of_turn = r.inner + (first + c) * r.short, 0.0, 0.0
+            for s in range(size):
+                A, S = knot.curved[at + s * size + c], knot.curved[at + size * size + s * size + c]
+                a = r.mixed + (first + s) * r.short
+                for j in range(n):
+                    x[w + j] += S * x[a + j]
+                of_step += S * r.slope[first + s]
+                of_turn += A * r.slope[first + s]
+            r.ahead[n + first + c] += of_step
+            r.ahead[first + c] = of_turn
+        turn_block(r, knot, r.mixed, first, size, at)
+        turn_block(r, knot, r.outer, first, size, at)
+        at += 2 * size * size
+
+
+def turn_block(r: Riccati, knot: KnotSlopes, matrix: int, first: int, size: int, at: int) -> None:
+    """Aᵀ times the rows of a block."""
+    x, n = r.numbers, r.n
+    for c in range(size):
+        for j in range(n):
+            r.turned[c * n + j] = x[matrix + (first + c) * r.short + j]
+    for c in range(size):
+        row = matrix + (first + c) * r.short
+        for j in range(n):
+            x[row + j] = 0.0
+        for s in range(size):
+            A = knot.curved[at + s * size + c]
+            for j in range(n):
+                x[row + j] += A * r.turned[s * n + j]
+
+
+def write_curvature(r: Riccati, knot: KnotSlopes) -> None:
+    """The lower triangle of Q."""
+    x, n, short, long = r.numbers, r.n, r.short, r.long
+    columns, motion = 2 * n + r.m, knot.number * n * long
+    for i in range(n):
+        G = r.weighted + i * long
+        for j in range(n):
+            x[G + j] = -x[r.mixed + j * short + i]
+        for j in range(n, long):
+            x[G + j] = 0.0
+        subtract_rows(x, G, motion, long, long, (r.inner + i * short, 1, n))
+        for j in range(n):
+            x[r.doubled + i * short + j] = x[G + j] - x[r.mixed + j * short + i]
+    for a in range(n):
+        row = r.whole + a * long
+        for j in range(short):
+            x[row + j] = 0.0
+        subtract_rows(x, row, r.doubled, short, short, (motion + a, long, n))
+    for a in range(n):
+        row, outer = r.whole + a * long, r.outer + a * short
+        for b in range(a):
+            x[row + b] = 0.5 * (x[row + b] + x[r.whole + b * long + a]) + x[outer + b]
+        x[row + a] += x[outer + a]
+    for a in range(n, columns):
+        row, length = r.whole + a * long, padded(a + 1)
+        for j in range(length):
+            x[row + j] = 0.0
+        subtract_rows(x, row, r.weighted, long, length, (motion + a, long, n))
+    for k in range(len(knot.places)):
+        x[r.whole + knot.places[k, 0] * long + knot.places[k, 1]] += knot.hessian[k]
+
+
+def write_gradient(r: Riccati, knot: KnotSlopes) -> None:
+    """The gradient of Q."""
+    n, columns = r.n, 2 * r.n + r.m
+    for j in range(columns):
+        r.slope[j] = knot.gradient[j]
+    for j in range(n):
+        r.slope[j] += r.ahead[j]
+    for i in range(n):
+        w, D = r.ahead[n + i], (knot.number * n + i) * r.long
+        for j in range(columns):
+            r.slope[j] += w * r.numbers[D + j]
+
+
+def eliminate_controls(r: Riccati, damping: float) -> bool:
+    """Eliminate controls from rows of controls, the last first; whether all pivots are positive."""
+    x, n, long = r.numbers, r.n, r.long
+    for p in range(2 * n + r.m - 1, 2 * n - 1, -1):
+        row = r.whole + p * long
+        x[row + p] += damping
+        pivot = x[row + p]
+        if not pivot > 0.0:
+            return False
+        by = 1.0 / pivot
+        for i in range(2 * n):
+            x[r.scaled + (p - 2 * n) * r.wide + i] = by * x[row + i]
+        slope = by * r.slope[p]
+        r.promised[0] -= 0.5 * slope * r.slope[p]
+        for j in range(p):
+            r.slope[j] -= slope * x[row + j]
+        for b in range(2 * n, p):
+            subtract_multiples(x, r.whole + b * long, row, long, padded(b + 1), (by * x[row + b],))
+    return True
+
+
+def write_feedback(r: Riccati, feedback: Vector, k: Vector) -> None:
+    """Controls as functions of dq and dv: substitution, the first control first."""
+    x, n, stride = r.numbers, r.n, padded(r.m)
+    for p in range(r.m):
+        row, gain = r.whole + (2 * n + p) * r.long, r.gains + p * r.wide
+        by = 1.0 / x[row + 2 * n + p]
+        for j in range(2 * n):
+            x[gain + j] = -x[row + j]
+        subtract_rows(x, gain, r.gains, r.wide, r.wide, (row + 2 * n, 1, p))
+        total = r.slope[2 * n + p]
+        for b in range(p):
+            total += x[row + 2 * n + b] * k[b]
+        k[p] = -by * total
+        for j in range(2 * n):
+            x[gain + j] *= by
+            feedback[j * stride + p] = -x[gain + j]
+
+
+def write_value(r: Riccati) -> None:
+    """V of this knot: what is left of Q without the controls."""
+    x, n = r.numbers, r.n
+    for b in range(2 * n):
+        row = r.whole + b * r.long
+        subtract_rows(x, row, r.whole + 2 * n * r.long, r.long, padded(b + 1), (r.scaled + b, r.wide, r.m))
+        for j in range(b + 1):
+            x[r.value + b * r.wide + j] = x[row + j]
+            x[r.value + j * r.wide + b] = x[row + j]

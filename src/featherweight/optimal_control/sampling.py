@@ -1,0 +1,118 @@
+"""Sampling-based predictive control on simulations: for contacts that are made and broken.
+
+Model predictive path integral control (MPPI; Williams et al. 2017) draws motions of controls around the plan, simulates all of them,
+and takes their mean with the weights exp(-(cost - least cost) / temperature). Predictive sampling (Howell et al. 2022) is its limit at
+the temperature zero: the best motion of controls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..simulation import Simulation
+from .problem import OptimalControl
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class SamplingController:
+    """A controller that simulates many motions of controls at each tick, and follows the mean of the cheap ones.
+
+        mppi = featherweight.SamplingController(ocp, sim, samples=256, noise=10.0, targets={"tool": T})
+        tau = mppi(time, q, v)
+
+    The costs are those of `ocp`, whose `step` is a multiple of the simulation's; its constraints count as costs with the weight of
+    their penalty, `penalty`. `simulation` is one for this purpose: of the same robot with whatever it may touch. Controls are
+    interpolated linearly between `nodes` of the horizon, which are drawn with the deviation `noise` [N m, N], a number or one for each
+    control. The same seed gives the same controls.
+    """
+
+    def __init__(
+        self,
+        ocp: OptimalControl,
+        simulation: Simulation,
+        *,
+        samples: int = 256,
+        noise: Any = 1.0,
+        nodes: int = 5,
+        temperature: float = 0.1,
+        penalty: float = 100.0,
+        targets: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+        seed: int = 0,
+    ) -> None:
+        if len(ocp.phases) > 1 or ocp.phases[0].contacts:
+            raise ValueError("SamplingController: contacts are the simulation's; give a problem with knots=, without phases")
+        if simulation.on_failure != "stop":
+            raise ValueError('SamplingController: motions that fail are to cost infinity; make the Simulation with on_failure="stop"')
+        hold = float(ocp.steps[0]) / simulation.step_size
+        if abs(hold - round(hold)) > 1e-9 or hold < 1.0 - 1e-9:
+            raise ValueError(
+                f"SamplingController: the problem's step {ocp.steps[0]} s must be a multiple of the simulation's, "
+                f"{simulation.step_size} s"
+            )
+        if samples < 2 or nodes < 2:
+            raise ValueError(f"SamplingController: samples and nodes must be at least 2; got {samples} and {nodes}")
+        if temperature < 0.0:
+            raise ValueError(f"SamplingController: temperature must not be negative; got {temperature!r}")
+        self.ocp, self.simulation, self.samples, self.temperature, self.penalty = ocp, simulation, samples, temperature, penalty
+        self.targets, self.parameters = targets, parameters
+        self.noise = np.broadcast_to(np.asarray(noise, dtype=float), (ocp.nu,))
+        self._hold, self._rng = round(hold), np.random.default_rng(seed)
+        self._spline = interpolation(ocp.knots, min(nodes, ocp.knots))
+        self._low, self._high = np.array(ocp.robot.effort_bounds)[:, list(ocp.driven)]
+        self.plan: Array | None = None  # (knots, nu)
+        self.cost, self._time = math.inf, -math.inf
+
+    def reset(self) -> None:
+        """Forget the plan."""
+        self.plan, self._time = None, -math.inf
+
+    def __call__(self, time: float, q: Array, v: Array) -> Array:
+        """Joint forces tau (nv) at a time [s], from q (nq) and v (nv)."""
+        step = float(self.ocp.steps[0])
+        if self.plan is None or time < self._time or time >= self._time + step * (1.0 - 1e-9):
+            self.update(time, q, v)
+        assert self.plan is not None
+        tau = np.zeros(self.ocp.robot.nv)
+        tau[list(self.ocp.driven)] = self.plan[0]
+        return tau
+
+    def update(self, time: float, q: Array, v: Array) -> None:
+        """Draw, simulate and take the mean."""
+        ocp = self.ocp
+        if self.plan is None or time < self._time:
+            self.plan = np.tile(ocp.robot.gravity_force(q)[list(ocp.driven)], (ocp.knots, 1))
+        else:
+            passed = min(round((time - self._time) / float(ocp.steps[0])), ocp.knots)
+            self.plan = np.concatenate([self.plan[passed:], np.repeat(self.plan[-1:], passed, axis=0)])
+        nodes = self._rng.standard_normal((self.samples, self._spline.shape[1], ocp.nu)) * self.noise
+        nodes[0] = 0.0
+        u = np.clip(self.plan + self._spline @ nodes, self._low, self._high)
+        costs = self.costs(q, v, u)
+        least = costs.min()
+        if not math.isfinite(least):
+            raise ValueError("SamplingController: no motion that was drawn has a finite cost")
+        weights = costs == least if self.temperature == 0.0 else np.exp(-(costs - least) / self.temperature)
+        self.plan = np.tensordot(weights / weights.sum(), u, 1)
+        self.cost, self._time = float(least), time
+
+    def costs(self, q: Array, v: Array, u: Array) -> Array:
+        """What motions of controls u (samples, knots, nu) cost from q and v on."""
+        ocp, count = self.ocp, len(u)
+        tau = np.zeros((count, ocp.knots * self._hold, ocp.robot.nv))
+        tau[..., list(ocp.driven)] = np.repeat(u, self._hold, axis=1)
+        start = np.broadcast_to(q, (count, len(q))), np.broadcast_to(v, (count, len(v)))
+        qs, vs = self.simulation.rollout(*start, tau=tau, every=self._hold)
+        costs = ocp.cost_of_motions(qs, vs, u, self.targets, self.parameters, penalty=self.penalty, start=q)
+        return np.where(self.simulation.failed, np.inf, costs)
+
+
+def interpolation(knots: int, nodes: int) -> Array:
+    """The matrix (knots, nodes) of linear interpolation."""
+    at = np.linspace(0.0, nodes - 1.0, knots)
+    return np.maximum(1.0 - np.abs(at[:, None] - np.arange(nodes)), 0.0)

@@ -1,0 +1,342 @@
+"""Differential dynamic programming with multiple shooting, for one problem: a kernel with loops.
+
+An iteration has the derivatives of all knots, Riccati's recursion, and trials of steps 1, 1/2, 1/4 ... side by side. Knots need not
+follow from each other at the beginning: a step alpha closes 1 - alpha of each gap (Mastalli et al. 2020, FDDP). Steps are judged by
+the cost with all gaps times a weight, which is raised until full steps promise to decrease it. Constraints are penalized
+(`laws`); multipliers and penalty change when the cost has nearly no slope left (Howell, Jackson and Manchester 2019, ALTRO).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..contact.branch_elimination import subtract_rows
+from ..contact.branches import padded
+from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Tensor, Vector
+from ..engine.loops.batch_calls import BatchCalls, call_batch
+from .laws import Laws, cost_of_row, slope_of_row, update_multiplier, violation_of_row
+from .riccati import KNOTS_AT_ONCE, KnotSlopes, Riccati, add_gap, begin_value, step_back
+
+TRIALS = 8  # steps that are tried side by side
+ENOUGH = 0.1  # of what a step promises
+STEEPER = 0.3  # of what closing gaps is worth, at least what a full step promises to take off
+LEAST_DAMPING, MOST_DAMPING, MORE, LESS = 1e-9, 1e9, 10.0, 0.2
+LARGER_PENALTY, MUCH_SMALLER = 10.0, 0.25
+MOST_PENALTY = 1e10
+CONVERGED, ITERATIONS, STALLED, NOT_FINITE = range(4)
+
+
+class Horizon(NamedTuple):
+    """The motion, and what its knots are; a stage is a phase, and the last is the end."""
+
+    q: Matrix  # (knots + 1, nq)
+    v: Matrix  # (knots + 1, nv)
+    u: Matrix  # (knots, nu)
+    h: Vector  # (knots + 1,) [s]
+    stage: Integers  # (knots + 1,)
+    begin: Integers  # (stages + 1,) first knots of stages
+    rows: Integers  # (knots + 2,) first rows of knots
+    row: Vector  # all rows
+
+
+class Linear(NamedTuple):
+    """Feedback, gaps and what derivatives are made of."""
+
+    feedback: Vector  # of each knot -Kᵀ (2 nv, nu), rows padded; then room for TRIALS differences of states, and controls
+    k: Matrix  # (knots, nu)
+    gap: Matrix  # (knots + 1, 2 nv) before each knot
+    force: Vector  # (rows,) derivative of the cost by each row
+    stiffness: Vector  # (rows,)
+    curved: Matrix  # (KNOTS_AT_ONCE, numbers)
+    gradient: Matrix  # (KNOTS_AT_ONCE, 2 nv + nu)
+    hessian: Vector  # KNOTS_AT_ONCE times the most entries
+    last: Vector  # (2 nv + nu,) gradient of the end
+    places: IntegerMatrix  # entries of the Hessians of all stages
+    first_place: Integers  # (stages + 1,)
+
+
+class Trials(NamedTuple):
+    """Motions that are tried, side by side."""
+
+    q: Tensor  # (knots + 1, TRIALS, nq)
+    v: Tensor
+    u: Tensor
+    row: Vector  # TRIALS rows of each knot
+    away: Matrix  # (TRIALS, nv) q minus that of the knot
+    gap: Matrix  # (TRIALS, nv)
+    reached: Matrix  # (TRIALS, nq) before gaps
+    cost: Vector  # (TRIALS,)
+
+
+class Calls(NamedTuple):
+    """Functions of knots."""
+
+    look: BatchCalls  # by stages: where knots lead and their rows
+    slopes: BatchCalls  # by stages
+    tried: BatchCalls  # by stages, of TRIALS states of one knot
+    away: BatchCalls  # `difference`, of TRIALS states; then of all knots, for gaps
+    closing: BatchCalls  # `integrate`, of TRIALS states
+
+
+class Solver(NamedTuple):
+    """Everything. `flat` says whether differences of configurations are those of coordinates."""
+
+    flat: bool
+    horizon: Horizon
+    ahead_q: Matrix  # (knots, nq) where knots lead
+    ahead_v: Matrix
+    apart: Matrix  # (knots, nv)
+    linear: Linear
+    trials: Trials
+    laws: Laws
+    riccati: Riccati
+    calls: Calls
+    numbers: Vector  # settings: tolerance, constraint tolerance, penalty; then results: cost, violation, largest gap
+    counts: Integers  # iterations, outer iterations
+
+
+TOLERANCE, VIOLATED, PENALTY, COST, VIOLATION, GAP, PROMISE = range(7)
+
+
+def solve(s: Solver, most: int) -> int:
+    """Improve the motion in at most so many iterations; returns why it ends."""
+    find_motion(s)
+    cost = cost_of_motion(s)
+    damping, weight, before, k = 0.0, 0.0, 1e300, 0
+    status = ITERATIONS
+    s.counts[1] = 0
+    while k < most:
+        if not abs(cost) < 1e300:
+            status = NOT_FINITE
+            break
+        damping = backward(s, damping)
+        if damping > MOST_DAMPING:
+            status = STALLED
+            break
+        gaps, promise = s.numbers[GAP], -s.riccati.promised[0]
+        s.numbers[PROMISE] = promise
+        if promise <= s.numbers[TOLERANCE] * (1.0 + abs(cost)) and gaps <= s.numbers[VIOLATED]:
+            violation = violation_of_motion(s)
+            if violation <= s.numbers[VIOLATED]:
+                status = CONVERGED
+                break
+            if s.numbers[PENALTY] > MOST_PENALTY:
+                status = STALLED
+                break
+            update_multipliers(s)
+            if violation > MUCH_SMALLER * before:
+                s.numbers[PENALTY] *= LARGER_PENALTY
+            before = violation
+            s.counts[1] += 1
+            cost = cost_of_motion(s)
+            k += 1
+            continue
+        change = s.riccati.promised[0] + s.riccati.promised[1]
+        if gaps > 0.0:
+            weight = max(weight, change / ((1.0 - STEEPER) * gaps))
+        change -= weight * gaps
+        try_steps(s, gaps)
+        best = longest_trial(s, cost + weight * gaps, weight * gaps, change)
+        k += 1
+        if best < 0:
+            damping = max(LEAST_DAMPING, MORE * damping)
+            if damping > MOST_DAMPING:
+                status = STALLED
+                break
+            continue
+        accept(s, best)
+        cost = s.trials.cost[best]
+        damping = 0.0 if best <= 1 and damping <= LEAST_DAMPING else LESS * damping if best <= 1 else damping
+    s.counts[0] = k
+    s.numbers[COST] = cost
+    s.numbers[VIOLATION] = violation_of_motion(s)
+    return status
+
+
+def find_motion(s: Solver) -> None:
+    """Rows of all knots, and gaps between them."""
+    z, c = s.horizon, s.calls
+    stages, knots = len(z.begin) - 1, len(z.u)
+    for i in range(stages):
+        if z.begin[i + 1] > z.begin[i]:
+            call_batch(c.look, i, 0, z.begin[i + 1] - z.begin[i])
+    call_batch(c.away, 1, 0, knots)
+    n, total = z.v.shape[1], 0.0
+    for k in range(knots):
+        for j in range(n):
+            s.linear.gap[k + 1, j] = s.apart[k, j]
+            s.linear.gap[k + 1, n + j] = s.ahead_v[k, j] - z.v[k + 1, j]
+        for j in range(2 * n):
+            total += abs(s.linear.gap[k + 1, j])
+    s.numbers[GAP] = total
+
+
+def cost_of_motion(s: Solver) -> float:
+    """The sum over all rows."""
+    total, penalty = 0.0, s.numbers[PENALTY]
+    for i in range(len(s.horizon.row)):
+        total += cost_of_row(s.laws, i, s.horizon.row[i], penalty)
+    return total
+
+
+def violation_of_motion(s: Solver) -> float:
+    """The largest violation of a constraint."""
+    most = 0.0
+    for i in range(len(s.horizon.row)):
+        most = max(most, violation_of_row(s.laws, i, s.horizon.row[i]))
+    return most
+
+
+def update_multipliers(s: Solver) -> None:
+    """Those of all constraints."""
+    for i in range(len(s.horizon.row)):
+        update_multiplier(s.laws, i, s.horizon.row[i], s.numbers[PENALTY])
+
+
+def backward(s: Solver, damping: float) -> float:
+    """Derivatives and feedback of all knots, the last first; the damping with which the cost is convex in all controls."""
+    for i in range(len(s.horizon.row)):
+        s.linear.force[i], s.linear.stiffness[i] = slope_of_row(s.laws, i, s.horizon.row[i], s.numbers[PENALTY])
+    while damping <= MOST_DAMPING:
+        if passed_back(s, damping):
+            return damping
+        damping = max(LEAST_DAMPING, MORE * damping)
+    return damping
+
+
+def passed_back(s: Solver, damping: float) -> bool:
+    """The recursion; whether all knots are convex."""
+    z, l, r = s.horizon, s.linear, s.riccati
+    last, knots = len(z.begin) - 2, len(z.u)
+    entries, size = l.first_place[last + 1] - l.first_place[last], 2 * r.n * padded(r.m)
+    if z.rows[knots + 1] > z.rows[knots]:
+        call_batch(s.calls.slopes, last, 0, 1)
+    else:
+        for j in range(len(l.last)):
+            l.last[j] = 0.0
+    begin_value(r, l.last, l.hessian[:entries], l.places[l.first_place[last] : l.first_place[last + 1]])
+    for i in range(last - 1, -1, -1):
+        stop = z.begin[i + 1]
+        while stop > z.begin[i]:
+            first = max(z.begin[i], stop - KNOTS_AT_ONCE)
+            call_batch(s.calls.slopes, i, first - z.begin[i], stop - first)
+            entries = l.first_place[i + 1] - l.first_place[i]
+            for k in range(stop - 1, first - 1, -1):
+                if s.numbers[GAP] > 0.0:
+                    add_gap(r, l.gap[k + 1])
+                at = (k - first) * entries
+                knot = KnotSlopes(
+                    k - first, l.curved[k - first], l.gradient[k - first], l.hessian[at : at + entries],
+                    l.places[l.first_place[i] : l.first_place[i + 1]], z.h[k],
+                )  # fmt: skip
+                if not step_back(r, knot, damping, l.feedback[k * size : (k + 1) * size], l.k[k]):
+                    return False
+            stop = first
+    return True
+
+
+def try_steps(s: Solver, gaps: float) -> None:
+    """Motions with feedback, by all steps side by side."""
+    z, t = s.horizon, s.trials
+    n, knots = z.v.shape[1], len(z.u)
+    for a in range(TRIALS):
+        for j in range(z.q.shape[1]):
+            t.q[0, a, j] = z.q[0, j]
+        for j in range(n):
+            t.v[0, a, j] = z.v[0, j]
+    for k in range(knots):
+        i = z.stage[k]
+        write_controls(s, k)
+        call_batch(s.calls.tried, i, k - z.begin[i], TRIALS)
+        if gaps > 0.0:
+            keep_gaps(s, k)
+    if z.rows[knots + 1] > z.rows[knots]:
+        call_batch(s.calls.tried, z.stage[knots], 0, TRIALS)
+
+
+def write_controls(s: Solver, k: int) -> None:
+    """Controls of a knot, of all trials."""
+    z, t, l = s.horizon, s.trials, s.linear
+    n, m, alpha = z.v.shape[1], z.u.shape[1], 1.0
+    if s.flat:
+        for a in range(TRIALS):
+            for j in range(n):
+                t.away[a, j] = t.q[k, a, j] - z.q[k, j]
+    else:
+        call_batch(s.calls.away, 0, k, TRIALS)
+    x, wide = l.feedback, padded(m)
+    gains, states = k * 2 * n * wide, len(z.u) * 2 * n * wide
+    controls = states + TRIALS * 2 * n
+    for a in range(TRIALS):
+        state, control = states + a * 2 * n, controls + a * wide
+        for j in range(n):
+            x[state + j] = t.away[a, j]
+            x[state + n + j] = t.v[k, a, j] - z.v[k, j]
+        for i in range(m):
+            x[control + i] = z.u[k, i] + alpha * l.k[k, i]
+        subtract_rows(x, control, gains, wide, wide, (state, 1, 2 * n))
+        for i in range(m):
+            t.u[k, a, i] = x[control + i]
+        alpha *= 0.5
+
+
+def keep_gaps(s: Solver, k: int) -> None:
+    """Leave 1 - alpha of the gap before the next knot."""
+    t, l = s.trials, s.linear
+    n, alpha = s.horizon.v.shape[1], 1.0
+    for a in range(TRIALS):
+        for j in range(n):
+            t.gap[a, j] = (alpha - 1.0) * l.gap[k + 1, j]
+            t.v[k + 1, a, j] += (alpha - 1.0) * l.gap[k + 1, n + j]
+        for j in range(s.horizon.q.shape[1]):
+            t.reached[a, j] = t.q[k + 1, a, j]
+        alpha *= 0.5
+    call_batch(s.calls.closing, 0, k + 1, TRIALS)
+
+
+def cost_of_trial(s: Solver, a: int) -> float:
+    """What the motion of one trial costs."""
+    z, total, penalty = s.horizon, 0.0, s.numbers[PENALTY]
+    for k in range(len(z.q)):
+        begin, rows = z.rows[k], z.rows[k + 1] - z.rows[k]
+        for i in range(rows):
+            total += cost_of_row(s.laws, begin + i, s.trials.row[begin * TRIALS + a * rows + i], penalty)
+    return total
+
+
+def longest_trial(s: Solver, merit: float, gaps: float, change: float) -> int:
+    """The longest of the steps that take off enough of the merit; -1 where none does.
+
+    The best of them would often be a short one, which leads away from where Newton's steps converge.
+    """
+    alpha = 1.0
+    for a in range(TRIALS):
+        s.trials.cost[a] = cost_of_trial(s, a)
+        if s.trials.cost[a] + (1.0 - alpha) * gaps <= merit + ENOUGH * alpha * change:
+            return a
+        alpha *= 0.5
+    return -1
+
+
+def accept(s: Solver, a: int) -> None:
+    """Let a trial be the motion."""
+    z, t, l = s.horizon, s.trials, s.linear
+    for k in range(len(z.q)):
+        for j in range(z.q.shape[1]):
+            z.q[k, j] = t.q[k, a, j]
+        for j in range(z.v.shape[1]):
+            z.v[k, j] = t.v[k, a, j]
+        begin, rows = z.rows[k], z.rows[k + 1] - z.rows[k]
+        for i in range(rows):
+            z.row[begin + i] = t.row[begin * TRIALS + a * rows + i]
+    for k in range(len(z.u)):
+        for j in range(z.u.shape[1]):
+            z.u[k, j] = t.u[k, a, j]
+    alpha, total = 1.0, 0.0
+    for _ in range(a):
+        alpha *= 0.5
+    for k in range(1, len(z.q)):
+        for j in range(2 * z.v.shape[1]):
+            l.gap[k, j] *= 1.0 - alpha
+            total += abs(l.gap[k, j])
+    s.numbers[GAP] = total

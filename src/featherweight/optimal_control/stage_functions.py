@@ -1,0 +1,301 @@
+"""Compiled functions of the knots of one stage: where they lead, their rows, and the derivatives of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..algorithms.inverse_kinematics.task_rows import TaskList
+from ..algorithms.inverse_kinematics.velocity_rows import velocity_rows
+from ..contact.branches import padded
+from ..engine.derivative_program import JacobianProgram
+from ..engine.differentiation import is_zero
+from ..engine.function import CompiledFunction
+from ..engine.graph import Expression, Graph
+from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, RenamedProgram
+from ..model.tree import Placements
+from ..model.types import JointType
+from ..robot.constraints.operational_space import OperationalSpace
+from ..robot.dynamics_derivatives import analytic
+from ..robot.inverse_kinematics.tasks import FrameTask, TargetSlot, specs_of
+from . import knot_kernels as kernels
+from .terms import PARAMETERS, PLACEMENTS, SIMPLE, Picked, Residual, quantities
+
+GROUND = Placements((-1,), (((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),), ((0.0, 0.0, 0.0),))
+FIRST = ("q", "v", "u", "h", PARAMETERS)  # the order of arguments
+CURVED = (JointType.FLOATING, JointType.SPHERICAL, JointType.PLANAR)
+
+
+class System(NamedTuple):
+    """What functions of all stages have in common."""
+
+    robot: Any
+    driven: tuple[int, ...]  # velocities that controls act on
+    parameters: int  # numbers that may change between solutions
+
+    @property
+    def curved(self) -> kernels.Curved:
+        """Velocities of joints on curved manifolds."""
+        joints = [j for j in self.robot.joints if j.type in CURVED and j.v_slice.stop > j.v_slice.start]
+        return kernels.Curved(tuple((j.v_slice.start, j.type.nv) for j in joints))
+
+    @property
+    def q(self) -> Input:
+        """The argument of configurations."""
+        return self.robot.step_functions.integrate.program.inputs[0]  # type: ignore[no-any-return]
+
+
+class RowPart(NamedTuple):
+    """Rows of one kind: by which quantities they have derivatives, the program, and that of its derivatives."""
+
+    size: int
+    by: tuple[str, ...]  # none for tasks, whose Jacobian is theirs with the other sign
+    value: tuple[Program, ...]
+    slopes: tuple[Program, ...]
+    results: tuple[Output, ...]  # the derivatives
+    name: str  # of the rows
+
+
+class StageFunctions:
+    """The functions of a stage, with contacts that hold or none; `end` has neither controls nor a next knot."""
+
+    def __init__(
+        self, system: System, slots: Sequence[TargetSlot], others: Sequence[tuple[Any, int]], contacts: Any, end: bool = False
+    ) -> None:
+        self.system, self.slots, self.others, self.end = system, slots, others, end
+        self.space: OperationalSpace | None = system.robot.operational_space(contacts) if contacts else None
+        parts = [self._tasks()] if slots else []
+        self.parts = [*parts, *(self._part(k, term, first) for k, (term, first) in enumerate(others))]
+        self.rows = sum(part.size for part in self.parts)
+
+    # rows
+
+    @cached_property
+    def _task_list(self) -> TaskList:
+        robot = self.system.robot
+        tasks = [slot.task for slot in self.slots]
+        framed = [robot.placements([t.frame]) if isinstance(t, FrameTask) else GROUND for t in tasks]
+        frames = Placements(*(tuple(x for part in column for x in part) for column in zip(*framed, strict=True)))
+        return TaskList(frames, tuple(spec._replace(level=0) for spec in specs_of(robot, self.slots)))
+
+    def task_rows(self) -> list[int]:
+        """How many rows each task has: those of weight zero are left out."""
+        return [sum(w > 0.0 for w in spec.weight) for spec in self._task_list.every]
+
+    def _tasks(self) -> RowPart:
+        robot, size = self.system.robot, sum(self.task_rows())
+        jacobian, errors = Output("task_jacobian", (size, robot.nv)), Output("tasks", (size,))
+        inputs = (self.system.q, Input(PARAMETERS, (self.system.parameters,)))
+        rows = robot.bind("task_rows", velocity_rows, inputs, (jacobian, errors), (self._task_list,)).program
+        return RowPart(size, (), (rows,), (rows,), (jacobian,), errors.name)
+
+    def _part(self, k: int, term: Any, first: int) -> RowPart:
+        """Rows of a term, whose parameters begin at a place."""
+        n, m = self.system.robot.nv, len(self.system.driven)
+        name = f"rows_{k}"
+        sizes = {"v": n, "u": m, "tau": n, "a": n, "force": self.space.size if self.space else 0}
+        inputs = {"q": self.system.q, **{x: Input(x, (size,)) for x, size in sizes.items()}}
+        by, size = quantities(term), getattr(term, "size", sizes[quantities(term)[0]] if type(term) in SIMPLE else 0)
+        given, before = [inputs[x] for x in by], ()
+        kernel, constants = (kernels.controls, ()) if type(term) in SIMPLE else (getattr(term, "kernel", None), ())
+        if isinstance(term, Picked):
+            constants = term.constants
+        frames = tuple(getattr(term, "frames", ()))
+        if frames:
+            placed = self.system.robot.frame_placement(frames).program
+            shape = Output(f"{PLACEMENTS}_{k}", (len(frames), 4, 4))
+            before = (RenamedProgram(placed, ((placed.outputs[0].name, shape.name),)),)
+            given = [Input(*shape[:2]), *(x for x in given if x.name != "q" or isinstance(term, Residual) and "q" in term.arguments)]
+        if isinstance(term, Residual):
+            if term.parameters:
+                given.append(Input(PARAMETERS, (self.system.parameters,)))
+            kernel = of_function(term, first, tuple(x.name for x in given), shape.name if frames else "")
+        program: Program = KernelProgram(name, kernel, constants, tuple(given), (Output(name, (size,)),))
+        if before:
+            program = ComposedProgram(name, (*before, program), (name,))
+        by = tuple(x.name for x in program.inputs if x.name in by)
+        slopes = JacobianProgram(program, "", by)
+        return RowPart(size, by, (program,), (slopes,), slopes.outputs, name)
+
+    # dynamics
+
+    @cached_property
+    def _dynamics(self) -> tuple[tuple[Program, ...], tuple[tuple[str, str], ...]]:
+        """Programs that give a, and force, of q, v, u and h; and what results of theirs are called."""
+        robot = self.system.robot
+        drive = KernelProgram(
+            "drive", kernels.joint_forces, (self.system.driven,), (Input("u", (len(self.system.driven),)),),
+            (Output("tau", (robot.nv,)),),
+        )  # fmt: skip
+        if self.space is None:
+            program = robot.forward_dynamics.program
+            return (drive, program), ((program.outputs[0].name, "a"),)
+        program = self.space.constrained_dynamics.program.given("target")
+        return (drive, *self._held, program), (("acceleration", "a"),)
+
+    @cached_property
+    def _held(self) -> tuple[Program, ...]:
+        """Contacts are to be at rest after the step."""
+        assert self.space is not None
+        shapes = Output("placements", (len(self.space.contacts), 4, 4)), Output("gains", (2,))
+        gains = KernelProgram("gains", kernels.rest_after_step, (), (Input("h", ()),), shapes)
+        return gains, self.space.stabilization.program
+
+    @cached_property
+    def _dynamics_slopes(self) -> tuple[tuple[Program, ...], tuple[tuple[str, str], ...]]:
+        robot = self.system.robot
+        if self.space is None:
+            program = analytic(robot.forward_dynamics_derivatives).program
+            return (program,), tuple(zip((y.name for y in program.outputs), A_SLOPES, strict=True))
+        program = analytic(self.space.stabilized_derivatives).program
+        return (program,), tuple(zip((y.name for y in program.outputs), (*A_SLOPES, *FORCE_SLOPES), strict=True))
+
+    @cached_property
+    def _moved(self) -> RenamedProgram:
+        """The configuration after a step."""
+        integrate = self.system.robot.step_functions.integrate.program
+        return RenamedProgram(integrate, (("v", "displacement"), (integrate.outputs[0].name, "ahead")))
+
+    @property
+    def _moved_and_closed(self) -> tuple[Program, ...]:
+        """The same with loops closed by a step of Newton's method, which changes no independent joint."""
+        closing = self.system.robot.step_functions.closing_step
+        if closing is None:
+            return (self._moved,)
+        opened = RenamedProgram(self._moved, (("ahead", "opened"),))
+        return opened, RenamedProgram(closing.program, (("q", "opened"),))
+
+    # what is compiled
+
+    @cached_property
+    def step(self) -> CompiledFunction[Any]:
+        """Function of q, v, u, h, parameters: where the knot leads (q, v), and its rows; of q, v, parameters: rows of the end."""
+        if self.end:
+            return self.only_rows
+        n = self.system.robot.nv
+        dynamics, also = self._dynamics
+        outputs = Output("velocity", (n,)), Output("displacement", (n,))
+        inputs = Input("v", (n,)), Input("a", (n,)), Input("h", ())
+        velocity = KernelProgram("next_velocity", kernels.next_velocity, (), inputs, outputs)
+        parts = (*dynamics, velocity, *self._moved_and_closed, *self._row_values)
+        return self._compiled(ComposedProgram("step", parts, ("ahead", "velocity", "rows"), "", also, FIRST))
+
+    @cached_property
+    def only_rows(self) -> CompiledFunction[Any]:
+        """Function of what they depend on, of q, v, u, h and parameters: the rows."""
+        dynamics, also = ((), ()) if self.end else self._dynamics
+        return self._compiled(ComposedProgram("rows", (*dynamics, *self._row_values), ("rows",), "", also, FIRST))
+
+    @property
+    def _row_values(self) -> tuple[Program, ...]:
+        """Programs of all parts, and one that gathers their rows."""
+        sizes, inputs = tuple(part.size for part in self.parts), tuple(Input(part.name, (part.size,)) for part in self.parts)
+        gather = KernelProgram("rows", kernels.gathered, (sizes,), inputs, (Output("rows", (self.rows,)),))
+        return (*(p for part in self.parts for p in part.value), gather)
+
+    @cached_property
+    def slopes(self) -> CompiledFunction[Any]:
+        """Function of what `step` takes, and the slopes and curvatures of rows: D, curved blocks, gradient and Hessian."""
+        n, m = self.system.robot.nv, len(self.system.driven)
+        laws = Input("slope", (self.rows,)), Input("stiffness", (self.rows,))
+        width = 2 * n + m
+        rows = (*self._row_parts, self._row_slopes) if self.parts else ()
+        entries = len(self.places)
+        newton = KernelProgram(
+            "gauss_newton", kernels.gauss_newton, (self.places,), (Input("row_slopes", (self.rows, width)), *laws),
+            (Output("gradient", (width,)), Output("hessian", (entries,))),
+        )  # fmt: skip
+        parts: tuple[Program, ...] = (*rows, newton) if self.parts else ()
+        results = ("gradient", "hessian") if self.parts else ()
+        if self.end:
+            return self._compiled(ComposedProgram("end_slopes", parts, results, first=FIRST))
+        dynamics, also = self._dynamics
+        slopes, named = self._dynamics_slopes
+        curved = self.system.curved
+        inputs = [Input("h", ()), *(Input(name, (n, n)) for name in A_SLOPES)]
+        outputs = [Output("motion", (n, padded(width)))]
+        before: tuple[Program, ...] = ()
+        if curved.blocks:
+            sizes = Output("velocity", (n,)), Output("displacement", (n,))
+            velocity = KernelProgram(
+                "next_velocity", kernels.next_velocity, (), (Input("v", (n,)), Input("a", (n,)), Input("h", ())), sizes
+            )
+            before = (velocity, JacobianProgram(self._moved, "", ("q", "displacement")))
+            inputs += [Input("dahead_dq", (n, n)), Input("dahead_ddisplacement", (n, n))]
+            outputs.append(Output("curved", (2 * sum(size * size for _, size in curved.blocks),)))
+        motion = KernelProgram(
+            "motion_slopes", kernels.motion_slopes, (curved, self.system.driven), tuple(inputs), tuple(outputs)
+        )
+        names = (*(y.name for y in outputs), *results)
+        return self._compiled(
+            ComposedProgram("slopes", (*dynamics, *slopes, *before, motion, *parts), names, "", (*also, *named), FIRST)
+        )
+
+    def _compiled(self, program: Program) -> CompiledFunction[Any]:
+        return CompiledFunction(program, "traced")
+
+    @property
+    def _row_parts(self) -> tuple[Program, ...]:
+        return tuple(p for part in self.parts for p in part.slopes)
+
+    @property
+    def _row_slopes(self) -> Program:
+        """J of all rows by (dq, dv, du)."""
+        n, m = self.system.robot.nv, len(self.system.driven)
+        by = tuple(part.by for part in self.parts)
+        given = [Input(y.name, y.shape) for part in self.parts for y in part.results]
+        for name, names, size in (("a", A_SLOPES, n), ("force", FORCE_SLOPES, self.space.size if self.space else 0)):
+            if any(name in x for x in by):
+                given += [Input(x, (size, n)) for x in names]
+        constants = (by, self.system.driven, n)
+        output = Output("row_slopes", (self.rows, 2 * n + m))
+        return KernelProgram("row_slopes", kernels.row_slopes, constants, tuple(given), (output,))
+
+    @cached_property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """Rows and columns of the entries of the cost's Hessian that may be other than zero, in its lower triangle."""
+        if not self.parts:
+            return ()
+        dynamics, also = ((), ()) if self.end else self._dynamics
+        slopes, named = ((), ()) if self.end else self._dynamics_slopes
+        parts = (*dynamics, *slopes, *self._row_parts, self._row_slopes)
+        program = ComposedProgram("pattern", parts, ("row_slopes",), "", (*also, *named))
+        g = Graph(None)
+        entries = program.flat(*([g.input(k, i) for i in range(x.size)] for k, x in enumerate(program.inputs)))
+        width = len(entries) // self.rows
+        found = set()
+        for i in range(self.rows):
+            row = entries[i * width : (i + 1) * width]
+            used = [j for j, x in enumerate(row) if isinstance(x, Expression) or not is_zero(x)]
+            found |= {(a, b) for a in used for b in used if b <= a}
+        return tuple(sorted(found))
+
+
+A_SLOPES = ("da_dq", "da_dv", "da_dtau")
+FORCE_SLOPES = ("df_dq", "df_dv", "df_dtau")
+
+
+def of_function(term: Residual, first: int, given: tuple[str, ...], placements: str) -> Any:
+    """A kernel of a user's function, which is given quantities of these names; its parameters begin at a place."""
+    function, order, count = term.function, term.arguments, term.parameters
+    size, name = term.size, term.called
+
+    def kernel(*arrays: Any) -> None:
+        *values, rows = arrays
+        known = dict(zip(given, values, strict=True))
+        if placements:
+            known[PLACEMENTS] = known[placements]
+        if count:
+            known[PARAMETERS] = known[PARAMETERS][first : first + count]
+        results = list(function(*(known[x] for x in order)))
+        if len(results) != size:
+            raise ValueError(f"Residual {name!r}: its function returns {len(results)} numbers; size says {size}")
+        for i, x in enumerate(results):
+            rows[i] = x
+
+    return kernel

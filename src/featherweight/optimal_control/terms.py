@@ -1,0 +1,124 @@
+"""What optimal control minimizes, and what it keeps: rows of functions of a knot's q, v, tau, a and contact forces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..model.types import AnyFrame
+from ..robot.inverse_kinematics.tasks import IkTask
+
+Array = np.ndarray[Any, np.dtype[Any]]
+BY = ("q", "v", "u", "tau", "a", "force")  # what functions may depend on
+PLACEMENTS, PARAMETERS = "placements", "parameters"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """The controls: joint forces of driven joints [N m, N]. `weight` may be a number or one for each."""
+
+    weight: Any = 1.0
+    name: str = "effort"
+
+
+@dataclass(frozen=True)
+class JointVelocities:
+    """All velocities v [rad/s, m/s]. `weight` may be a number or one for each."""
+
+    weight: Any = 1.0
+    name: str = "joint velocities"
+
+
+@dataclass(frozen=True)
+class ContactForces:
+    """Forces of the phase's contacts [N, N m], in their own axes, in the order of the phase's contacts."""
+
+    weight: Any = 1.0
+    name: str = "contact forces"
+
+
+@dataclass(frozen=True)
+class Residual:
+    """A function of one's own: a sequence of `size` numbers of any of q, v, u, tau, a, force and parameters.
+
+        def power(v, tau):
+            return [x * y for x, y in zip(v, tau)]
+
+        ocp.add(featherweight.Residual(power, size=robot.nv, name="power"), weight=1e-3)
+
+    The names of its arguments say what it is given, as sequences of numbers: q (nq), v (nv), controls u, joint forces tau (nv),
+    accelerations a (nv), forces of the phase's contacts (force), `placements` of `frames` in the world (k, 4, 4), and as many
+    `parameters`, which may change between solutions. It is traced: it must not branch on what it is given, and takes roots, sines
+    and cosines by `featherweight.spatial.sqrt`, `sin` and `cos`.
+    """
+
+    function: Callable[..., Sequence[Any]]
+    size: int
+    parameters: int = 0
+    frames: Sequence[AnyFrame] = ()
+    weight: Any = 1.0
+    name: str = ""
+
+    @property
+    def called(self) -> str:
+        """Its name."""
+        return self.name or self.function.__name__
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The names of the function's arguments. Raises ValueError for one that is unknown."""
+        code = self.function.__code__
+        names = code.co_varnames[: code.co_argcount]
+        if unknown := [x for x in names if x not in (*BY, PLACEMENTS, PARAMETERS)]:
+            known = f"{', '.join(BY)}, {PLACEMENTS} and {PARAMETERS}"
+            raise ValueError(f"Residual {self.called!r}: its function takes {unknown[0]!r}; arguments may be {known}")
+        return names
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The quantities that it depends on."""
+        names = self.arguments
+        return tuple(x for x in BY if x in names or (x == "q" and PLACEMENTS in names))
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Rows of the library's own: some entries of a quantity, or friction at frames."""
+
+    name: str
+    by: tuple[str, ...]
+    kernel: Any
+    constants: tuple[Any, ...]
+    size: int
+    frames: tuple[AnyFrame, ...] = ()
+    weight: Any = 1.0
+
+
+SIMPLE: dict[type, str] = {Effort: "u", JointVelocities: "v", ContactForces: "force"}
+Term = IkTask | Effort | JointVelocities | ContactForces | Residual
+
+
+def quantities(term: Any) -> tuple[str, ...]:
+    """What a term is a function of."""
+    if isinstance(term, IkTask):
+        return ("q",)
+    return term.by if isinstance(term, Residual | Picked) else (SIMPLE[type(term)],)
+
+
+def name_of(term: Term) -> str:
+    """What a term is called."""
+    return term.called if isinstance(term, (IkTask, Residual)) else term.name  # type: ignore[attr-defined,no-any-return]
+
+
+class Added(NamedTuple):
+    """A term of a problem: its law, and when it holds."""
+
+    term: Any
+    name: str
+    weight: Array  # (knots + 1,); zero where it does not hold
+    constraint: bool
+    low: Any
+    high: Any  # of costs, the width of Huber's function
