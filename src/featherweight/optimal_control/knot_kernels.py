@@ -78,21 +78,14 @@ def gathered(sizes: tuple[int, ...], *parts_and_rows: Any) -> None:
 def row_slopes(quantities: tuple[tuple[str, ...], ...], driven: tuple[int, ...], n: int, *given: Any) -> None:
     """Derivatives of all rows by (dq, dv, du).
 
-    `quantities` says of each part by which quantities its derivatives are given; a part of tasks by none: its Jacobian has the
-    other sign. Derivatives of a and force by q, v and tau come last, where parts depend on them.
+    `quantities` says of each part by which quantities its derivatives are given. Derivatives of a and force by q, v and tau come last, where parts depend on them.
     """
     *arrays, rows = given
     left = iter(arrays)
-    parts = [(by, [next(left) for _ in by or ("q",)]) for by in quantities]
+    parts = [(by, [next(left) for _ in by]) for by in quantities]
     through = {name: [next(left) for _ in range(3)] for name in ("a", "force") if any(name in by for by in quantities)}
     k = 0
     for by, slopes in parts:
-        if not by:
-            for row in slopes[0]:
-                for j, x in enumerate(row):
-                    rows[k][j] = 0.0 - x
-                k += 1
-            continue
         for i in range(len(slopes[0])):
             for name, slope in zip(by, slopes, strict=True):
                 add_slopes(name, slope[i], through.get(name), driven, n, rows[k])

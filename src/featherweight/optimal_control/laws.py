@@ -38,10 +38,10 @@ def costs_of_rows(laws: Laws, which: slice, rows: Array, penalty: float) -> Arra
     weight, constraint, low, high = laws.weight[which], laws.constraint[which], laws.low[which], laws.high[which]
     size = np.abs(flat)
     width = np.where(constraint, np.inf, high)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         cost = np.where(size <= width, 0.5 * flat * flat, width * (size - 0.5 * width))
-    away = flat - np.clip(flat, low, high)
-    total: Array = (weight * np.where(constraint, 0.5 * penalty * away * away, cost)).sum(axis=-1)
+        away = flat - np.clip(flat, low, high)
+        total: Array = (weight * np.where(constraint, 0.5 * penalty * away * away, cost)).sum(axis=-1)
     return total
 
 

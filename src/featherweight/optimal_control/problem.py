@@ -204,6 +204,11 @@ class OptimalControl:
             mask[list(at)] = True
         if not isinstance(term, IkTask) and not {"q", "v"}.issuperset(quantities(term)):
             mask[-1] = False  # there are no controls
+        if "force" in quantities(term):
+            held = np.repeat([len(phase.contacts) > 0 for phase in self.phases], [phase.knots for phase in self.phases])
+            mask &= np.append(held, False)
+            if not mask.any():
+                raise ValueError(f"OptimalControl: {name!r} is about contact forces, and no contacts hold at its knots")
         return mask
 
     # solving
@@ -297,6 +302,31 @@ class OptimalControl:
             rows = stage.only_rows(*(known[x.name] for x in stage.only_rows.program.inputs))
             total += costs_of_rows(laws, slice(int(c.rows[b]), int(c.rows[e])), rows, penalty)
         return total
+
+    def contact_forces(self, plan: Plan) -> list[Array]:
+        """Forces of the contacts of each phase (knots of the phase, rows), in the axes of contact frames; none without contacts."""
+        c, found = self._compiled, []
+        for i, stage in enumerate(c.stages[:-1]):
+            b, e = c.begin[i], c.begin[i + 1]
+            known = {"q": plan.q[b:e], "v": plan.v[b:e], "u": plan.u[b:e], "h": self.steps[b:e]}
+            forces = stage.forces
+            found.append(np.zeros((e - b, 0)) if forces is None else forces(*(known[x.name] for x in forces.program.inputs)))
+        return found
+
+    def violations(self, plan: Plan, targets: Any = None, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
+        """By how much a plan violates each constraint, at most: which are in the way where a problem has no solution."""
+        c, worst = self._compiled, dict.fromkeys((x.name for x in self._added if x.constraint), 0.0)
+        flat = np.broadcast_to(self.flat_parameters(plan.q[0], targets, parameters), (self.knots + 1, c.size))
+        for i, (stage, laid) in enumerate(zip(c.stages, c.laid, strict=True)):
+            b, e = c.begin[i], c.begin[i + 1]
+            known = {"q": plan.q[b:e], "v": plan.v[b:e], "u": plan.u[b:e], "h": np.append(self.steps, 1.0)[b:e], "parameters": flat[b:e]}
+            rows = stage.only_rows(*(known[x.name] for x in stage.only_rows.program.inputs)) if stage.rows else np.zeros((e - b, 0))
+            for x, first, stop in laid:
+                if x.constraint:
+                    own = rows[:, first:stop]
+                    out = np.abs(own - np.clip(own, x.low, x.high))[x.weight[b:e] > 0.0]
+                    worst[x.name] = max(worst[x.name], float(out.max(initial=0.0)))
+        return worst
 
     def laws(self) -> Laws:
         """The laws of all rows, in the order of knots."""

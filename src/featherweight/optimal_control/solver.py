@@ -115,11 +115,29 @@ def solve(s: Solver, most: int) -> int:
             break
         gaps, promise = s.numbers[GAP], -s.riccati.promised[0]
         s.numbers[PROMISE] = promise
-        if promise <= s.numbers[TOLERANCE] * (1.0 + abs(cost)) and gaps <= s.numbers[VIOLATED]:
-            violation = violation_of_motion(s)
-            if violation <= s.numbers[VIOLATED]:
-                status = CONVERGED
+        nearly = promise <= s.numbers[TOLERANCE] * (1.0 + abs(cost)) and gaps <= s.numbers[VIOLATED]
+        if nearly and violation_of_motion(s) <= s.numbers[VIOLATED]:
+            status = CONVERGED
+            break
+        change = s.riccati.promised[0] + s.riccati.promised[1]
+        if gaps > 0.0:
+            weight = max(weight, change / ((1.0 - STEEPER) * gaps))
+        change -= weight * gaps
+        try_steps(s, gaps)
+        best = longest_trial(s, cost + weight * gaps, weight * gaps, change)
+        k += 1
+        if best >= 0:
+            accept(s, best)
+            cost = s.trials.cost[best]
+            if best <= 1:
+                damping = LESS * damping if damping > LEAST_DAMPING else 0.0
+        elif not nearly:
+            damping = max(LEAST_DAMPING, MORE * damping)
+            if damping > MOST_DAMPING:
+                status = STALLED
                 break
+        if nearly:
+            violation = violation_of_motion(s)
             if s.numbers[PENALTY] > MOST_PENALTY:
                 status = STALLED
                 break
@@ -129,26 +147,8 @@ def solve(s: Solver, most: int) -> int:
             before = violation
             s.counts[1] += 1
             cost = cost_of_motion(s)
-            k += 1
-            continue
-        change = s.riccati.promised[0] + s.riccati.promised[1]
-        if gaps > 0.0:
-            weight = max(weight, change / ((1.0 - STEEPER) * gaps))
-        change -= weight * gaps
-        try_steps(s, gaps)
-        best = longest_trial(s, cost + weight * gaps, weight * gaps, change)
-        k += 1
-        if best < 0:
-            damping = max(LEAST_DAMPING, MORE * damping)
-            if damping > MOST_DAMPING:
-                status = STALLED
-                break
-            continue
-        accept(s, best)
-        cost = s.trials.cost[best]
-        damping = 0.0 if best <= 1 and damping <= LEAST_DAMPING else LESS * damping if best <= 1 else damping
     s.counts[0] = k
-    s.numbers[COST] = cost
+    s.numbers[COST] = cost_without_constraints(s)
     s.numbers[VIOLATION] = violation_of_motion(s)
     return status
 
@@ -158,7 +158,7 @@ def find_motion(s: Solver) -> None:
     z, c = s.horizon, s.calls
     stages, knots = len(z.begin) - 1, len(z.u)
     for i in range(stages):
-        if z.begin[i + 1] > z.begin[i]:
+        if z.rows[z.begin[i + 1]] > z.rows[z.begin[i]]:
             call_batch(c.look, i, 0, z.begin[i + 1] - z.begin[i])
     call_batch(c.away, 1, 0, knots)
     n, total = z.v.shape[1], 0.0
@@ -176,6 +176,15 @@ def cost_of_motion(s: Solver) -> float:
     total, penalty = 0.0, s.numbers[PENALTY]
     for i in range(len(s.horizon.row)):
         total += cost_of_row(s.laws, i, s.horizon.row[i], penalty)
+    return total
+
+
+def cost_without_constraints(s: Solver) -> float:
+    """The sum over rows of costs."""
+    total = 0.0
+    for i in range(len(s.horizon.row)):
+        if not s.laws.constraint[i]:
+            total += cost_of_row(s.laws, i, s.horizon.row[i], 0.0)
     return total
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms.inverse_kinematics.task_rows import TaskList
-from ..algorithms.inverse_kinematics.velocity_rows import velocity_rows
+from ..algorithms.inverse_kinematics.weighted_errors import weighted_errors
 from ..contact.branches import padded
 from ..engine.derivative_program import JacobianProgram
 from ..engine.differentiation import is_zero
@@ -54,7 +54,7 @@ class RowPart(NamedTuple):
     """Rows of one kind: by which quantities they have derivatives, the program, and that of its derivatives."""
 
     size: int
-    by: tuple[str, ...]  # none for tasks, whose Jacobian is theirs with the other sign
+    by: tuple[str, ...]
     value: tuple[Program, ...]
     slopes: tuple[Program, ...]
     results: tuple[Output, ...]  # the derivatives
@@ -88,11 +88,12 @@ class StageFunctions:
         return [sum(w > 0.0 for w in spec.weight) for spec in self._task_list.every]
 
     def _tasks(self) -> RowPart:
+        """Rows of all tasks, whose derivatives are those of the errors themselves, logarithms and all."""
         robot, size = self.system.robot, sum(self.task_rows())
-        jacobian, errors = Output("task_jacobian", (size, robot.nv)), Output("tasks", (size,))
         inputs = (self.system.q, Input(PARAMETERS, (self.system.parameters,)))
-        rows = robot.bind("task_rows", velocity_rows, inputs, (jacobian, errors), (self._task_list,)).program
-        return RowPart(size, (), (rows,), (rows,), (jacobian,), errors.name)
+        rows = robot.bind("tasks", weighted_errors, inputs, (Output("tasks", (size,)),), (self._task_list,)).program
+        slopes = JacobianProgram(rows, "", ("q",))
+        return RowPart(size, ("q",), (rows,), (slopes,), slopes.outputs, "tasks")
 
     def _part(self, k: int, term: Any, first: int) -> RowPart:
         """Rows of a term, whose parameters begin at a place."""
@@ -190,6 +191,14 @@ class StageFunctions:
         """Function of what they depend on, of q, v, u, h and parameters: the rows."""
         dynamics, also = ((), ()) if self.end else self._dynamics
         return self._compiled(ComposedProgram("rows", (*dynamics, *self._row_values), ("rows",), "", also, FIRST))
+
+    @cached_property
+    def forces(self) -> CompiledFunction[Any] | None:
+        """Function of q, v, u and h: the forces of contacts; None without contacts."""
+        if self.space is None:
+            return None
+        dynamics, also = self._dynamics
+        return self._compiled(ComposedProgram("forces", dynamics, ("force",), "", also, FIRST))
 
     @property
     def _row_values(self) -> tuple[Program, ...]:

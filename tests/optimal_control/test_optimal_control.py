@@ -1,0 +1,301 @@
+"""Solutions: against LAPACK for linear systems, SciPy's optimizers for small problems, and conditions of optimality for others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.linalg import solve_discrete_are
+from scipy.optimize import minimize
+
+import featherweight as fw
+from optimal_control.problems import HAND, PANDA_START, hyq, leg, panda, panda_arguments, pendulum, sliders
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def rolled_out(robot: fw.Robot, q: Array, v: Array, u: Array, h: float) -> tuple[Array, Array]:
+    """A motion of a robot all of whose joints are driven, step by step."""
+    qs, vs = [q], [v]
+    for x in u:
+        vs.append(vs[-1] + h * robot.forward_dynamics(qs[-1], vs[-1], x))
+        qs.append(robot.integrate(qs[-1], h * vs[-1]))
+    return np.array(qs), np.array(vs)
+
+
+# --- linear systems
+
+
+def test_a_linear_system_takes_one_step_and_has_the_gains_of_riccatis_equation() -> None:
+    robot, h, knots = sliders(3), 0.1, 200
+    n = robot.nv
+    ocp = fw.OptimalControl(robot, step=h, knots=knots)
+    ocp.add(fw.PostureTask(), weight=2.0, at="running")
+    ocp.add(fw.JointVelocities(), weight=0.5, at="running")
+    ocp.add(fw.Effort(weight=[1.0, 2.0, 3.0]), weight=0.1, at="running")
+    plan = ocp.solve(np.array([0.1, -0.2, 0.3]), targets={"posture": np.zeros(3)})
+    assert plan.converged and plan.iterations == 1
+    by_force = h * robot.inverse_mass_matrix(np.zeros(n))
+    A = np.block([[np.eye(n), h * np.eye(n)], [np.zeros((n, n)), np.eye(n)]])
+    B = np.vstack([h * by_force, by_force])
+    Q, R = h * np.diag([2.0] * n + [0.5] * n), 0.1 * h * np.diag([1.0, 2.0, 3.0])
+    P = solve_discrete_are(A, B, Q, R)
+    K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
+    np.testing.assert_allclose(-plan.gains[0], K, rtol=0, atol=1e-8 * abs(K).max())
+    x = np.concatenate([plan.q[0], plan.v[0]])
+    assert plan.cost == pytest.approx(0.5 * x @ P @ x, rel=1e-8)
+
+
+def test_constraints_of_a_linear_system_hold_with_the_least_effort() -> None:
+    """To a place at rest, where the forces of least squares are known from the equations of all knots."""
+    robot, h, knots = sliders(2), 0.05, 20
+    ocp = fw.OptimalControl(robot, step=h, knots=knots)
+    ocp.add(fw.Effort(), weight=1.0)
+    ocp.require(fw.PostureTask(), at="end")
+    ocp.require(fw.JointVelocities(), at="end")
+    goal = np.array([0.2, -0.1])
+    plan = ocp.solve(np.zeros(2), targets={"posture": goal}, constraint_tolerance=1e-9)
+    assert plan.converged and plan.violation < 1e-9
+    W = h * robot.inverse_mass_matrix(np.zeros(2))
+    to_speed = np.hstack([W] * knots)
+    to_place = np.hstack([h * (knots - k) * W for k in range(knots)])
+    expected = np.linalg.lstsq(np.vstack([to_place, to_speed]), np.concatenate([goal, np.zeros(2)]))[0]
+    np.testing.assert_allclose(plan.u.ravel(), expected, rtol=0, atol=1e-6 * abs(expected).max())
+
+
+# --- SciPy
+
+
+def test_a_small_problem_with_bounds_is_as_scipy_has_it() -> None:
+    """A double pendulum lifts its tip with forces that are at their bounds for a while."""
+    robot, h, knots = pendulum(), 0.04, 12
+    ocp = fw.OptimalControl(robot, step=h, knots=knots)
+    ocp.add(fw.Effort(), weight=0.05)
+    ocp.add(fw.JointVelocities(), weight=0.2)
+    ocp.add(fw.FrameTask("tip", kind="position", weight=[1, 0, 1]), weight=20.0, at="end")
+    ocp.limit(efforts=True)
+    target = np.array([0.7, 0.0, -0.4])
+    plan = ocp.solve(np.zeros(2), targets={"tip": target}, tolerance=1e-10, constraint_tolerance=1e-7)
+    assert plan.converged
+    tip = robot.frame_placement("tip")
+
+    def cost(flat: Array) -> float:
+        u = flat.reshape(knots, 2)
+        q, v = rolled_out(robot, np.zeros(2), np.zeros(2), u, h)
+        off = (target - tip(q[-1])[:3, 3])[[0, 2]]
+        return float(0.5 * (h * (0.05 * (u**2).sum() + 0.2 * (v[:-1] ** 2).sum()) + 0.2 * v[-1] @ v[-1] + 20.0 * off @ off))
+
+    assert cost(plan.u.ravel()) == pytest.approx(plan.cost, rel=1e-9)
+    bounds = [(-x, x) for x in np.tile(robot.effort_limit, knots)]
+    theirs = minimize(cost, np.zeros(2 * knots), bounds=bounds, method="L-BFGS-B", options={"maxiter": 3000, "ftol": 1e-15, "gtol": 1e-9})
+    assert plan.cost == pytest.approx(theirs.fun, rel=1e-5)
+    assert (abs(plan.u) > 0.999 * robot.effort_limit).any()
+    np.testing.assert_allclose(plan.u.ravel(), theirs.x, rtol=0, atol=0.02)
+
+
+def test_no_change_of_controls_makes_a_reach_cheaper() -> None:
+    """The derivative of the cost by all controls is zero, by differences of motions that are computed step by step."""
+    rng = np.random.default_rng(0)
+    ocp = panda(8)
+    arguments = panda_arguments(ocp)
+    plan = ocp.solve(PANDA_START, **arguments, tolerance=1e-12)
+    assert plan.converged
+
+    def cost(u: Array) -> float:
+        q, v = rolled_out(ocp.robot, PANDA_START, np.zeros(ocp.robot.nv), u, 0.02)
+        return float(ocp.cost_of_motions(q, v, u, **arguments, start=PANDA_START))
+
+    assert cost(plan.u) == pytest.approx(plan.cost, rel=1e-9)
+    still = np.tile(ocp.robot.gravity_force(PANDA_START), (8, 1))
+    for _ in range(20):
+        d = rng.normal(size=plan.u.shape)
+        slopes = [(cost(u + 1e-3 * d) - cost(u - 1e-3 * d)) / 2e-3 for u in (plan.u, still)]
+        assert abs(slopes[0]) < 1e-4 * max(1.0, abs(slopes[1]))
+
+
+# --- contacts, loops, limits
+
+
+def test_a_quadruped_jumps_within_friction_cones() -> None:
+    """Forces are those of the dynamics under contacts, and the constraint changes the motion."""
+    free, bound = hyq(5.0), hyq(0.12)
+    plans = [ocp.solve(start, **arguments) for ocp, start, arguments in (free, bound)]
+    ratios = []
+    for (ocp, _, _), plan in zip((free, bound), plans, strict=True):
+        assert plan.converged, plan.reason
+        assert plan.q[-1][2] - plan.q[0][2] == pytest.approx(0.2, abs=5e-3)
+        force = ocp.contact_forces(plan)[0].reshape(12, 4, 3)
+        R = ocp.robot.frame_placement([c.frame for c in ocp.phases[0].contacts])(plan.q[:12])[..., :3, :3]
+        world = np.einsum("kfij,kfj->kfi", R, force)
+        ratios.append((np.linalg.norm(world[..., :2], axis=-1) / world[..., 2]).max())
+        assert world[..., 2].min() > 0.0
+    assert ratios[0] > 0.2 and ratios[1] < 0.125
+    assert plans[1].cost > plans[0].cost
+
+
+def test_a_leg_with_a_loop_jumps_and_its_loop_stays_closed() -> None:
+    ocp, start = leg()
+    goal = start.copy()
+    goal[0] += 0.2
+    plan = ocp.solve(start, targets={"height": goal, "toe": ocp.robot.frame_placement("toe")(start)[:3, 3]})
+    assert plan.converged
+    assert plan.q[-1][0] - start[0] == pytest.approx(0.2, abs=0.01)
+    closed = ocp.robot.close(plan.q[-1])
+    np.testing.assert_allclose(plan.q[-1], closed, rtol=0, atol=1e-6)
+    toe = ocp.robot.frame_placement("toe")(plan.q[:21])[:, :2, 3]
+    np.testing.assert_allclose(toe, np.broadcast_to(toe[0], toe.shape), rtol=0, atol=2e-3)
+
+
+def test_limits_of_the_file_hold() -> None:
+    robot = fw.load(fw.example("panda"))
+    ocp = fw.OptimalControl(robot, step=0.02, knots=30)
+    ocp.add(fw.Effort(), weight=1e-3)
+    ocp.add(fw.JointVelocities(), weight=0.1)
+    ocp.require(fw.FrameTask(HAND, kind="position"), at="end")
+    ocp.limit(positions=True, velocities=True, efforts=True)
+    target = np.array([-0.3, 0.5, 0.6])
+    plan = ocp.solve(PANDA_START, targets={HAND: target})
+    assert plan.converged
+    assert abs(robot.frame_placement(HAND)(plan.q[-1])[:3, 3] - target).max() < 1e-4
+    assert (plan.q < robot.upper + 1e-4).all() and (plan.q > robot.lower - 1e-4).all()
+    assert (abs(plan.v) < robot.velocity_limit + 1e-4).all()
+    assert (abs(plan.u) < robot.effort_limit + 1e-4).all()
+    assert (abs(plan.v) > 0.99 * robot.velocity_limit).any()
+
+
+def test_a_problem_without_a_solution_says_so() -> None:
+    robot = fw.load(fw.example("panda"))
+    ocp = fw.OptimalControl(robot, step=0.02, knots=10)
+    ocp.add(fw.Effort(), weight=1e-3)
+    ocp.require(fw.FrameTask(HAND, kind="position"), at="end")
+    plan = ocp.solve(PANDA_START, targets={HAND: [3.0, 0.0, 0.0]}, iterations=60)
+    assert not plan.converged
+    assert plan.reason
+    assert plan.violation > 1.0
+    worst = ocp.violations(plan, {HAND: [3.0, 0.0, 0.0]})
+    assert worst[HAND] == pytest.approx(plan.violation, rel=1e-6)
+
+
+# --- many problems, guesses
+
+
+def test_problems_of_a_batch_are_those_alone_on_any_number_of_threads() -> None:
+    ocp = panda()
+    arguments = panda_arguments(ocp)
+    q = PANDA_START + 0.05 * np.random.default_rng(0).normal(size=(6, 8)) * [1, 1, 1, 1, 1, 1, 1, 0]
+    targets = np.tile(arguments["targets"][HAND], (6, 1, 1, 1))
+    targets[:, 0, :3, 3] += 0.02 * np.random.default_rng(1).normal(size=(6, 3))
+    many = {"targets": {HAND: targets}, "parameters": arguments["parameters"]}
+    one, two = (ocp.solve(q, **many, threads=k) for k in (1, 2))
+    assert one.converged.all()
+    for x, y in zip(one, two, strict=True):
+        np.testing.assert_array_equal(x, y)
+    alone = ocp.solve(q[3], targets={HAND: targets[3, 0]}, parameters=arguments["parameters"])
+    for x, y in zip(alone, one, strict=True):
+        np.testing.assert_array_equal(x, y[3])
+
+
+def test_a_plan_is_a_guess_that_needs_no_more_steps() -> None:
+    ocp = panda()
+    arguments = panda_arguments(ocp)
+    plan = ocp.solve(PANDA_START, **arguments)
+    again = ocp.solve(PANDA_START, **arguments, guess=plan)
+    assert plan.iterations > 3 and again.iterations <= 1
+    assert again.cost == pytest.approx(plan.cost, rel=1e-5)
+
+
+def test_a_guess_need_not_be_a_motion() -> None:
+    """Places on a line, at which the robot does not arrive by the forces that are given; the solution has no gaps."""
+    ocp = panda()
+    arguments = panda_arguments(ocp)
+    plan = ocp.solve(PANDA_START, **arguments, tolerance=1e-10)
+    q = np.linspace(PANDA_START, plan.q[-1], 21)
+    guess = plan._replace(q=q, v=np.zeros_like(plan.v), u=0.0 * plan.u)
+    found = ocp.solve(PANDA_START, **arguments, guess=guess, tolerance=1e-10)
+    assert found.converged
+    assert found.cost == pytest.approx(plan.cost, rel=1e-6)
+    qs, vs = rolled_out(ocp.robot, PANDA_START, np.zeros(8), found.u, 0.02)
+    np.testing.assert_allclose(found.q, qs, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(found.v, vs, rtol=0, atol=1e-7)
+
+
+def test_targets_may_move_along_the_horizon() -> None:
+    robot, knots = fw.load(fw.example("panda")), 60
+    ocp = fw.OptimalControl(robot, step=0.02, knots=knots)
+    ocp.add(fw.FrameTask(HAND, kind="position"), weight=1e4)
+    ocp.add(fw.JointVelocities(), weight=1e-2)
+    ocp.add(fw.Effort(), weight=1e-5)
+    center, t = robot.frame_placement(HAND)(PANDA_START)[:3, 3], np.linspace(0.0, 2.0 * np.pi, knots + 1)
+    circle = center + 0.05 * np.column_stack([0.0 * t, np.sin(t), np.cos(t) - 1.0])
+    plan = ocp.solve(PANDA_START, targets={HAND: circle})
+    assert plan.converged
+    away = np.linalg.norm(robot.frame_placement(HAND)(plan.q)[:, :3, 3] - circle, axis=1)
+    assert away[5:].max() < 3e-3
+
+
+def test_parameters_and_weights_of_knots_need_no_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
+    ocp = panda()
+    arguments = panda_arguments(ocp)
+    ocp.solve(PANDA_START, **arguments)
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("it compiles")
+
+    monkeypatch.setattr("featherweight.engine.backends.llvm.backend.compile_object", refuse)
+    costs = [ocp.solve(PANDA_START, targets=arguments["targets"], parameters={"away": p}).cost for p in ([0.3, 0.1, 0.2], [5.0, 0.0, 0.0])]
+    assert costs[1] > costs[0] + 0.1
+
+
+def test_hubers_width_makes_far_targets_pull_with_a_constant_force() -> None:
+    robot = sliders(1)
+    found = []
+    for width in (np.inf, 0.1):
+        ocp = fw.OptimalControl(robot, step=0.1, knots=1)
+        ocp.add(fw.Effort(), weight=10.0)
+        ocp.add(fw.PostureTask(), weight=1.0, at="end", width=width)
+        found += [ocp.solve(np.zeros(1), targets={"posture": [x]}, tolerance=1e-12).u[0, 0] for x in (100.0, 200.0)]
+    assert found[1] == pytest.approx(2.0 * found[0], rel=1e-6)
+    by_force = 0.01 / float(robot.mass_matrix(np.zeros(1))[0, 0])  # place at the end over the force
+    assert found[2] == pytest.approx(found[3], rel=1e-6) == pytest.approx(0.1 * by_force / (10.0 * 0.1), rel=1e-6)
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda r: fw.OptimalControl(r, step=0.01), "give either knots, or phases"),
+        (lambda r: fw.OptimalControl(r, step=-0.01, knots=3), "step must be a positive number"),
+        (lambda r: fw.OptimalControl(r, knots=0), "need one knot at least"),
+        (lambda r: fw.OptimalControl(r, knots=3, driven=["nose"]), "nose"),
+        (lambda r: fw.OptimalControl(r, knots=3).solve(np.zeros(8)), "no term of phase 0 depends on controls"),
+        (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), weight=-1.0), "the weight of 'effort'"),
+        (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), at="begin"), "at must be"),
+        (lambda r: fw.OptimalControl(r, knots=3).add("tool"), "a term is a FrameTask"),
+        (lambda r: fw.OptimalControl(r, knots=3).add(fw.Residual(lambda x: [x], size=1, name="f")), "its function takes 'x'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(wrong: Any, words: str) -> None:
+    with pytest.raises((ValueError, TypeError, KeyError), match=words):
+        wrong(fw.load(fw.example("panda")))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"targets": {}}, "targets must be those of the tasks"),
+        ({"parameters": {}}, "parameters of 'away' are missing"),
+        ({"parameters": {"away": [1.0, 2.0]}}, "parameters of 'away' must be 3"),
+        ({"parameters": {"away": [1.0, 2.0, 3.0], "far": [1.0]}}, "no function 'far'"),
+    ],
+)
+def test_arguments_of_wrong_shapes_are_refused_by_name(change: dict[str, Any], words: str) -> None:
+    ocp = panda(3)
+    with pytest.raises(ValueError, match=words):
+        ocp.solve(PANDA_START, **(panda_arguments(ocp) | change))
+    with pytest.raises(ValueError, match="q must have shape"):
+        ocp.solve(np.zeros(5), **panda_arguments(ocp))
+    with pytest.raises(ValueError, match="q has numbers that are not finite"):
+        ocp.solve(np.full(8, np.nan), **panda_arguments(ocp))

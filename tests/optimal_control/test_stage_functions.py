@@ -1,0 +1,111 @@
+"""Derivatives of steps and rows, against differences of the steps and rows themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from featherweight.optimal_control.problem import Compiled
+from featherweight.optimal_control.stage_functions import StageFunctions
+from optimal_control.problems import PANDA_START, hyq, leg, panda, panda_arguments
+
+Array = np.ndarray[Any, np.dtype[Any]]
+EPS = 1e-6
+
+
+def called(function: Any, known: dict[str, Any]) -> Any:
+    return function(*(known[x.name] for x in function.program.inputs))
+
+
+def differences(robot: Any, f: Any, known: dict[str, Any]) -> Array:
+    """Derivatives of a vector by (dq, dv, du)."""
+    n, columns = robot.nv, []
+    for name in ("q", "v", "u"):
+        for j in range(n if name != "u" else len(known["u"])):
+            ends = []
+            for sign in (EPS, -EPS):
+                moved = dict(known)
+                if name == "q":
+                    moved["q"] = robot.integrate(known["q"], sign * np.eye(n)[j])
+                else:
+                    moved[name] = known[name].copy()
+                    moved[name][j] += sign
+                ends.append(f(moved))
+            columns.append((ends[0] - ends[1]) / (2 * EPS))
+    return np.array(columns).T
+
+
+def check(ocp: Any, stage: StageFunctions, q: Array, parameters: Array, rng: np.random.Generator) -> None:
+    robot, n, m = ocp.robot, ocp.robot.nv, ocp.nu
+    known = {"q": q, "v": rng.normal(size=n), "u": 5.0 * rng.normal(size=m), "h": 0.01, "parameters": parameters}
+    slope, stiffness = rng.normal(size=stage.rows), rng.uniform(size=stage.rows)
+    found = called(stage.slopes, known | {"slope": slope, "stiffness": stiffness})
+    J = differences(robot, lambda x: called(stage.only_rows, x), known)
+    H = np.zeros((2 * n + m,) * 2)
+    for (a, b), x in zip(stage.places, found.hessian, strict=True):
+        H[a, b] = H[b, a] = x
+    scale = max(1.0, abs(J).max())
+    np.testing.assert_allclose(found.gradient, J.T @ slope, rtol=0, atol=1e-6 * scale)
+    np.testing.assert_allclose(H, J.T @ (stiffness[:, None] * J), rtol=0, atol=1e-6 * scale**2)
+    if stage.end:
+        return
+    D = differences(robot, lambda x: called(stage.step, x).velocity, known)
+    np.testing.assert_allclose(found.motion[:, : 2 * n + m], D, rtol=0, atol=1e-6 * max(1.0, abs(D).max()))
+    assert not found.motion[:, 2 * n + m :].any()
+    ahead = called(stage.step, known).ahead
+    moved = differences(robot, lambda x: robot.difference(ahead, called(stage.step, x).ahead), known)
+    A, S, at = np.eye(n), known["h"] * np.eye(n), 0
+    for first, size in stage.system.curved.blocks:
+        own = slice(first, first + size)
+        A[own, own], S[own, own] = found.curved[at : at + 2 * size * size].reshape(2, size, size)
+        at += 2 * size * size
+    np.testing.assert_allclose(np.hstack([A, np.zeros((n, n + m))]) + S @ D, moved, rtol=0, atol=1e-6 * max(1.0, abs(moved).max()))
+
+
+def test_an_arm_with_all_kinds_of_terms() -> None:
+    rng = np.random.default_rng(0)
+    ocp = panda()
+    flat = ocp.flat_parameters(PANDA_START, **panda_arguments(ocp))[0]
+    for stage in Compiled(ocp).stages:
+        check(ocp, stage, ocp.robot.random_configuration(rng), flat, rng)
+
+
+def test_contacts_friction_and_a_floating_base() -> None:
+    rng = np.random.default_rng(0)
+    ocp, start, arguments = hyq(0.7)
+    flat = ocp.flat_parameters(start, **arguments)[0]
+    q = ocp.robot.integrate(start, 0.3 * rng.normal(size=ocp.robot.nv))
+    for stage in Compiled(ocp).stages:
+        check(ocp, stage, q, flat, rng)
+
+
+def test_a_loop() -> None:
+    rng = np.random.default_rng(0)
+    ocp, start = leg()
+    flat = ocp.flat_parameters(start, {"toe": [0.0, 0.0, 0.0]})[0]
+    for stage in Compiled(ocp).stages:
+        check(ocp, stage, start, flat, rng)
+
+
+def test_contacts_are_at_rest_after_a_step() -> None:
+    """To the second order of the step, whatever velocities they had before."""
+    rng = np.random.default_rng(0)
+    ocp, start, arguments = hyq(0.7)
+    stage = Compiled(ocp).stages[0]
+    assert stage.space is not None
+    flat = ocp.flat_parameters(start, **arguments)[0]
+    known = {"q": start, "v": 0.1 * rng.normal(size=18), "u": np.zeros(12), "h": 1e-4, "parameters": flat}
+    before, after = (stage.space.jacobian(start) @ v for v in (known["v"], called(stage.step, known).velocity))
+    assert abs(before).max() > 0.1
+    assert abs(after).max() < 1e-3 * abs(before).max()
+
+
+def test_a_function_that_returns_too_few_numbers_is_named() -> None:
+    import featherweight as fw
+
+    ocp = panda()
+    ocp.add(fw.Residual(lambda q: [q[0]], size=2, name="short"), weight=1.0)
+    with pytest.raises(ValueError, match="Residual 'short': its function returns 1 numbers; size says 2"):
+        ocp.solve(PANDA_START, **panda_arguments(ocp))
