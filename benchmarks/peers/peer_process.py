@@ -1,0 +1,75 @@
+"""Peers that need a process of their own: one line is asked of them at a time, and they answer with a line of JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+RUN = "run\n"
+
+
+class PeerProcess:
+    """A script of this folder that answers when it is ready, and whenever it has run.
+
+    Raises RuntimeError with the last line of its errors where it ends instead.
+    """
+
+    def __init__(self, script: str, arguments: Sequence[str], interpreter: str = sys.executable) -> None:
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # `close` closes it
+        self._process = subprocess.Popen(
+            [interpreter, HERE / script, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+        try:
+            self.ready = self._answer()
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self) -> float:
+        """Return the time [s] that the peer has measured."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(RUN)
+        self._process.stdin.flush()
+        return float(self._answer())
+
+    def _answer(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            self._process.wait()
+            self._errors.seek(0)
+            told = self._errors.read().strip().splitlines() or [f"it ended with {self._process.returncode}"]
+            raise RuntimeError(told[-1])
+        return json.loads(line)
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+        self._errors.close()
+
+    def __enter__(self) -> PeerProcess:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def serve(ready: Any, run: Callable[[], float]) -> None:
+    """Be the other end of a `PeerProcess`."""
+    print(json.dumps(ready), flush=True)
+    for _ in sys.stdin:
+        print(json.dumps(run()), flush=True)
