@@ -15,10 +15,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class MujocoFleet:
-    """Rollouts of `steps` from full states (robots, ...), with controls (robots, steps, nu) or without."""
+    """Rollouts of `steps` from full states (robots, ...), with controls (robots, steps, nu), or forces if `spec` says so."""
 
-    def __init__(self, m: Any, states: Array, steps: int, controls: Array | None = None) -> None:
-        self.model, self.states, self.steps, self.controls = m, states, steps, controls
+    def __init__(
+        self, m: Any, states: Array, steps: int, controls: Array | None = None, spec: Any = mujoco.mjtState.mjSTATE_CTRL
+    ) -> None:
+        self.model, self.states, self.steps, self.controls, self._spec = m, states, steps, controls, int(spec)
         self.datas = [mujoco.MjData(m) for _ in range(processors())]
         robots = len(states)
         self.made = np.empty((robots, steps, states.shape[1]))
@@ -33,8 +35,9 @@ class MujocoFleet:
 
     def run(self) -> None:
         self._runner.rollout(
-            self.model, self.datas, self.states, self.controls, nstep=self.steps, state=self.made, sensordata=self._sensed
-        )
+            self.model, self.datas, self.states, self.controls, control_spec=self._spec, nstep=self.steps, state=self.made,
+            sensordata=self._sensed,
+        )  # fmt: skip
 
     @property
     def ends(self) -> Array:

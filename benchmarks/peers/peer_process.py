@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,19 +23,13 @@ class PeerProcess:
     """
 
     def __init__(self, script: str, arguments: Sequence[str], interpreter: str = sys.executable) -> None:
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # `close` closes it
-        self._process = subprocess.Popen(
-            [interpreter, HERE / script, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-        )
-        try:
+        command = [interpreter, str(HERE / script), *arguments]
+        with ExitStack() as stack:
+            self._errors = stack.enter_context(tempfile.TemporaryFile("w+"))
+            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._errors}
+            self._process = stack.enter_context(subprocess.Popen(command, text=True, **pipes))
             self.ready = self._answer()
-        except BaseException:
-            self.close()
-            raise
+            self._stack = stack.pop_all()
 
     def run(self) -> float:
         """Return the time [s] that the peer has measured."""
@@ -55,11 +50,7 @@ class PeerProcess:
 
     def close(self) -> None:
         """End the process."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
-        self._errors.close()
+        self._stack.close()
 
     def __enter__(self) -> PeerProcess:
         return self

@@ -53,6 +53,16 @@ def test_fleets_without_files_have_no_row(monkeypatch: pytest.MonkeyPatch) -> No
     assert fleets.row("go1", options()) is None
 
 
+def test_without_mjbatch_its_cells_are_dashes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = fleets.mjbatch_of(str(Path("no") / "such" / "python"))
+    assert "No such file" in capsys.readouterr().out
+    monkeypatch.setattr(fleets, "measured", lambda *_: fleets.Measured(2.0, 1.0, None, [None], [""] * 4))
+    given = options()._replace(mjbatch=[missing])
+    cells = list(zip(fleets.header(given), fleets.row("hopper", given) or (), strict=True))
+    at = [name for name, _ in cells].index("mjbatch, µs")
+    assert [cell for _, cell in cells[at : at + 2]] == ["-", "-"]
+
+
 def test_a_robot_that_is_refused_has_a_row_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise ValueError("no such joint")
