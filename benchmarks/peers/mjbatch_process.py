@@ -16,6 +16,8 @@ import mujoco
 import numpy as np
 from peer_process import serve
 
+mjbatch = import_module("mjbatch")  # by name: type checkers do not have it
+
 
 def name() -> str:
     """Return which package this is, and its MuJoCo."""
@@ -31,7 +33,7 @@ def main() -> None:
     m = mujoco.MjModel.from_xml_path(str(folder / "scene.xml"))
     given = np.load(folder / "start.npz")
     states, control, held = given["states"], given["control"], int(given["held"])
-    batch = import_module("mjbatch").Batch(m, len(states))
+    batch = mjbatch.Batch(m, len(states))
     fields = [batch.bind(field) for field in ("qpos", "qvel", "ctrl", "qacc_warmstart")]
     qpos, qvel, ctrl, warm = fields
 
