@@ -499,7 +499,7 @@ class Fleet:
                 stop = min(stop + MOST_STEPS, steps)
                 states.plan[0] = stop
                 if self._alone() != 1:
-                    self._go_on(0, stop, time)
+                    self._go_on(0, stop, time, self.room)
         except BaseException:  # of a function of the user, or Ctrl-C
             self.done = int(states.taken[0])
             raise
@@ -519,6 +519,7 @@ class Fleet:
         while stop < steps:
             states = self.arrays.states
             in_vectors = self.vectors.ready(len(states.q))
+            room = self.room
             states.plan[2] = stop
             stop = min(stop + (VECTOR_STEPS if in_vectors else MOST_STEPS), steps)
             np.logical_not(self.failed, out=states.active)
@@ -533,7 +534,7 @@ class Fleet:
             if taken == np.count_nonzero(states.active):
                 continue
             for i in np.flatnonzero(states.active & (states.taken < stop)):
-                self._go_on(int(i), stop, time)
+                self._go_on(int(i), stop, time, room)
         self.arrays.states.plan[0] = 1
 
     def _work(self, work: int, first: int, stop: int) -> int:
@@ -587,13 +588,15 @@ class Fleet:
 
     # where a step is not taken
 
-    def _go_on(self, i: int, steps: int, time: float) -> None:
-        """Take the rest of one robot's steps, of which it could not take the next one."""
+    def _go_on(self, i: int, steps: int, time: float, tried: int) -> None:
+        """Take the rest of one robot's steps, of which it could not take the next one with the room that was tried."""
         while (states := self.arrays.states).taken[i] < steps:
             status = states.status[i]
             self._raise_errors()
             if status == NO_ROOM:
-                self._make_room()
+                if self.room == tried:  # else another robot has made room since
+                    self._make_room()
+                tried = self.room
             elif status != TAKEN:
                 k = int(states.taken[i])
                 error = self._failure(i, k, time + k * self.model.h)
