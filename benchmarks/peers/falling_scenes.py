@@ -41,22 +41,19 @@ class FallingScene:
     text: str
 
     @classmethod
-    def of_spec(cls, name: str, spec: Any) -> FallingScene:
+    def of_spec(cls, name: str, spec: Any, integrator: Any = mujoco.mjtIntegrator.mjINT_EULER) -> FallingScene:
         """Set the step and the integrator of a specification, and add a floor where it has no plane."""
         plane = mujoco.mjtGeom.mjGEOM_PLANE
         if not any(g.type == plane for g in spec.geoms):
             spec.worldbody.add_geom(type=plane, size=[0.0, 0.0, 1.0], name="added_floor")
-        spec.option.timestep, spec.option.integrator = STEP, mujoco.mjtIntegrator.mjINT_EULER
+        spec.option.timestep, spec.option.integrator = STEP, integrator
         spec.compile()
         return cls(name, spec.to_xml())
 
     @classmethod
     def of_file(cls, path: Path) -> FallingScene:
         """Load a file."""
-        spec = mujoco.MjSpec.from_file(str(path))
-        for folder in ("meshdir", "texturedir"):
-            setattr(spec.compiler, folder, str((path.parent / getattr(spec.compiler, folder)).resolve()))
-        return cls.of_spec(path.stem, spec)
+        return cls.of_spec(path.stem, spec_of_file(path))
 
     @cached_property
     def mujoco_model(self) -> Any:
@@ -71,6 +68,20 @@ class FallingScene:
         limited, (low, high) = self.mujoco_model.actuator_ctrllimited, self.mujoco_model.actuator_ctrlrange.T
         low, high = np.where(limited, low, -1.0), np.where(limited, high, 1.0)
         return np.asarray(rng.uniform(low, high)[:size])
+
+
+def spec_of_file(path: Path) -> Any:
+    """Load an MJCF file, with absolute folders of meshes and textures."""
+    spec = mujoco.MjSpec.from_file(str(path))
+    for folder in ("meshdir", "texturedir"):
+        setattr(spec.compiler, folder, str((path.parent / getattr(spec.compiler, folder)).resolve()))
+    return spec
+
+
+def folder_of(package: str) -> Path | None:
+    """Return the folder of an installed package, which is not imported."""
+    found = find_spec(package)
+    return Path(found.origin).parent if found and found.origin else None
 
 
 def boxes(name: str, places: Iterable[tuple[float, float, float]], turned: float) -> FallingScene:
@@ -109,8 +120,7 @@ def kick(sim: fw.Simulation, change: Array, start: Array) -> None:
 def falling_scenes(files: Iterable[Path], only: str = "") -> Iterator[FallingScene]:
     """Yield scenes of installed packages, of these files, and piles of boxes, whose names contain `only`."""
     for package, patterns in FILES.items():
-        found = find_spec(package)
-        folder = Path(found.origin).parent if found and found.origin else None
+        folder = folder_of(package)
         files = [*files, *(path for p in patterns for path in (sorted(folder.glob(p)) if folder else ()))]
     yield from (FallingScene.of_file(path) for path in files if only in path.stem)
     yield from (scene for scene in (stack(20), pile(100)) if only in scene.name)

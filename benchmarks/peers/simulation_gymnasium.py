@@ -12,14 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 import mujoco
-import mujoco.rollout
 import numpy as np
 from measured_row import Row, alternating, warned
+from mujoco_fleet import MujocoFleet
 from robots_in_mujoco import mujoco_states
 from simulation_models import FRAME_SKIP, gymnasium_in_mujoco, gymnasium_simulation, set_state
 
 import featherweight as fw
-from featherweight.engine.threads import processors
 from featherweight.simulation.fleet_vectors import PATIENCE, THREAD
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -99,23 +98,16 @@ def many(name: str, robots: int, steps: int, rounds: int) -> Row:
     q, v = states_of_many(sim, m, robots, round(1.0 / m.opt.timestep))
     controls = np.repeat(random_controls(m, robots, -(-steps // skip)), skip, axis=1)[:, :steps]
     states = mujoco_states(m, sim.robot, q, v)
-    made, nothing = np.empty((robots, steps, states.shape[1])), np.empty((robots, steps, m.nsensordata))
-    datas = [mujoco.MjData(m) for _ in range(processors())]
     compile_vectors(lambda: sim.rollout(q, v, control=controls, every=steps))
-    with mujoco.rollout.Rollout(nthread=len(datas)) as runner:
-        a, b = alternating(
-            (
-                lambda: sim.rollout(q, v, control=controls, every=steps) and None,
-                lambda: runner.rollout(m, datas, states, controls, nstep=steps, state=made, sensordata=nothing) and None,
-            ),
-            rounds,
-        )
+    with MujocoFleet(m, states, steps, controls) as theirs:
+        a, b = alternating((lambda: sim.rollout(q, v, control=controls, every=steps) and None, theirs.run), rounds)
     each = 1e6 / (robots * steps)
-    return Row(f"{robots} × {name}, random controls", "rollout", each * a, each * b, 3.0, warned(*datas))
+    return Row(f"{robots} × {name}, random controls", "rollout", each * a, each * b, 3.0, warned(*theirs.datas))
 
 
 def compile_vectors(run: Callable[[], object]) -> None:
     """Take steps of a fleet until the code for robots in lanes is there, which is compiled beside them."""
+    run()  # compiles what needs no lanes
     begun = time.perf_counter()
     while time.perf_counter() - begun < 1.5 * PATIENCE:
         run()

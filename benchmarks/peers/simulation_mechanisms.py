@@ -10,14 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import mujoco
-import mujoco.rollout
 import numpy as np
 from measured_row import Row, alternating, warned
+from mujoco_fleet import MujocoFleet
 from robots_in_mujoco import STEP, angles, mujoco_states
 from simulation_models import four_bar, mechanism_in_mujoco, set_state
 
 import featherweight as fw
-from featherweight.engine.threads import processors
 from featherweight.model.description import Description
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -88,26 +87,20 @@ def one(name: str, d: Description, force: float, rounds: int, steps: int = 300) 
 
 def many(name: str, d: Description, force: float, robots: int, steps: int, rounds: int) -> Row:
     peer = Mechanism(d, force, robots, steps)
-    made, nothing = np.empty((robots, steps, peer.states.shape[1])), np.empty((robots, steps, 0))
-    datas = [mujoco.MjData(peer.m) for _ in range(processors())]
-    ends = {}
-    with mujoco.rollout.Rollout(nthread=len(datas)) as runner:
+    ends = np.empty_like(peer.q)
 
-        def ours() -> None:
-            ends["q"] = peer.sim.rollout(peer.q, peer.v, tau=peer.tau, every=steps)[0][:, -1]
+    def ours() -> None:
+        ends[:] = peer.sim.rollout(peer.q, peer.v, tau=peer.tau, every=steps)[0][:, -1]
 
-        def theirs() -> None:
-            runner.rollout(
-                peer.m, datas, peer.states, peer.applied, control_spec=int(mujoco.mjtState.mjSTATE_QFRC_APPLIED), nstep=steps,
-                state=made, sensordata=nothing,
-            )  # fmt: skip
-
-        a, b = alternating((ours, theirs), rounds)
+    with MujocoFleet(peer.m, peer.states, steps, peer.applied, mujoco.mjtState.mjSTATE_QFRC_APPLIED) as theirs:
+        a, b = alternating((ours, theirs.run), rounds)
     mine, other = angles(peer.m, peer.robot)
-    differ = np.abs(ends["q"][:, mine] - made[:, -1, 1:][:, other]).max(axis=1)
+    differ = np.abs(ends[:, mine] - theirs.end_positions[:, other]).max(axis=1)
     told = f"{np.median(differ):.1g} rad after {steps} steps, at worst {differ.max():.1g}"
     each = 1e6 / (robots * steps)
-    return Row(f"{robots} × {name}", "rollout", each * a, each * b, 5.0, "; ".join(x for x in (told, warned(*datas)) if x))
+    return Row(
+        f"{robots} × {name}", "rollout", each * a, each * b, 5.0, "; ".join(x for x in (told, warned(*theirs.datas)) if x)
+    )
 
 
 def rows(robots: int, steps: int, rounds: int) -> list[Row]:

@@ -55,8 +55,8 @@ def soles() -> list[fw.ContactSphere]:
     return [fw.ContactPoint(frame, at) for frame, at in SOLES]
 
 
-def talos_in_mujoco(standing: bool, friction: bool) -> Any:
-    """The same robot in MuJoCo, without its meshes."""
+def talos_spec(standing: bool, friction: bool) -> Any:
+    """Talos in MuJoCo, without its meshes, and without springs: on the corners of its soles, or with no contacts and limits."""
     spec = urdf_in_mujoco(TALOS)
     spec.worldbody.first_body().add_freejoint()
     if standing:
@@ -65,17 +65,22 @@ def talos_in_mujoco(standing: bool, friction: bool) -> Any:
             ankle = next(b for b in spec.bodies if b.name == f"leg_{sole.split('_')[0]}_6_link")
             at = [x, y, 0.001 - SOLE_BELOW_ANKLE]
             ankle.add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[0.001, 0, 0], pos=at, mass=0, friction=FRICTION)
-    m = spec.compile()
-    if not friction:
-        m.dof_frictionloss[:] = 0.0
+        spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    else:
+        spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT) | int(mujoco.mjtDisableBit.mjDSBL_LIMIT)
+    for joint in spec.joints:
+        joint.frictionloss = joint.frictionloss if friction else 0.0
+    return spec
+
+
+def talos_in_mujoco(standing: bool, friction: bool) -> Any:
+    """The robot of `standing_talos` in MuJoCo, or without springs in free flight."""
+    m = talos_spec(standing, friction).compile()
     if standing:
-        m.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
         m.jnt_stiffness[1:] = STIFFNESS
         m.dof_damping[6:] = DAMPING
         for k in range(1, m.njnt):
             m.qpos_spring[m.jnt_qposadr[k]] = POSTURE.get(m.joint(k).name, 0.0)
-    else:
-        m.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT) | int(mujoco.mjtDisableBit.mjDSBL_LIMIT)
     return m
 
 

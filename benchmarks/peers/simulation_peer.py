@@ -17,13 +17,13 @@ from collections.abc import Callable
 from typing import Any
 
 import mujoco
-import mujoco.rollout
 import numpy as np
 import simulation_controlled
 import simulation_gymnasium
 import simulation_mechanisms
 from measure import machine, markdown, median_times
 from measured_row import HEADER, Row, alternating, clock
+from mujoco_fleet import MujocoFleet
 from robots_in_mujoco import STEP, angles, mujoco_states
 from simulation_models import TALOS, soles, spread, standing_talos, talos_in_mujoco, talos_posture
 
@@ -40,23 +40,15 @@ def rollouts(standing: bool, robots: int, steps: int, rounds: int) -> Row:
     options: dict[str, Any] = dict(spheres=soles(), ground=fw.Plane()) if standing else {}
     sim = fw.Simulation(robot, STEP, joints=fw.JointOptions(limits=standing, friction=False), **options)
     q, v = spread(robot, robots)
-    threads = processors()
-    states = mujoco_states(m, robot, q, v)
-    made, nothing = np.empty((robots, steps, states.shape[1])), np.empty((robots, steps, 0))
-    datas = [mujoco.MjData(m) for _ in range(threads)]
-    ends: dict[str, Array] = {}
-    with mujoco.rollout.Rollout(nthread=threads) as runner:
+    ends = np.empty_like(q)
 
-        def ours() -> None:
-            ends["ours"] = sim.rollout(q, v, steps)[0][:, -1]
+    def ours() -> None:
+        ends[:] = sim.rollout(q, v, steps)[0][:, -1]
 
-        def theirs() -> None:
-            runner.rollout(m, datas, states, nstep=steps, state=made, sensordata=nothing)
-            ends["theirs"] = made[:, -1, 1 : 1 + m.nq]
-
-        seconds = alternating((ours, theirs), rounds)
+    with MujocoFleet(m, mujoco_states(m, robot, q, v), steps) as theirs:
+        seconds = alternating((ours, theirs.run), rounds)
     mine, other = angles(m, robot)
-    difference = float(np.abs(ends["theirs"][:, other] - ends["ours"][:, mine]).max())
+    difference = float(np.abs(theirs.end_positions[:, other] - ends[:, mine]).max())
     what, goal = ("on their feet", None) if standing else ("in free flight", 5.0)
     each = 1e6 / (robots * steps)
     remark = f"{difference:.1g} rad apart after {steps} steps"

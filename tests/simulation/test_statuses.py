@@ -236,14 +236,15 @@ def test_room_for_more_contacts_than_there_was_is_made(monkeypatch: pytest.Monke
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_many_robots_without_room_make_it_once() -> None:
-    """Each of them finds the room that the first made."""
-    spheres = [fw.ContactPoint("body0", (x, y, -0.05)) for x in np.linspace(-0.1, 0.1, 6) for y in np.linspace(-0.15, 0.15, 6)]
-    q = np.tile(pose((0, 0, 0.06)), (20, 1))
-    v = np.tile([0.0, 0.0, -1.0, 0.0, 0.0, 0.0], (20, 1))
-    sim = fw.Simulation(free_bodies(solid_box(2.0, SIDES)), H, q=q, v=v, spheres=spheres, ground=fw.Plane())
-    sim.rollout(q, v, 20)
-    assert sim._fleet.room == 64 and len(sim.contacts(19)[0]) == 36
+def test_robots_that_need_more_room_in_the_same_step_make_it_once() -> None:
+    spheres = [fw.ContactPoint("body0", (x, 0.0, -0.05)) for x in np.linspace(-0.1, 0.1, fleet.ROOM + 1)]
+    sim = fw.Simulation(
+        free_bodies(solid_box(2.0, SIDES)), H, q=np.tile(pose((0, 0, 0.06)), (5, 1)), v=np.tile([0, 0, -1.0, 0, 0, 0], (5, 1)),
+        spheres=spheres, ground=fw.Plane(),
+    )  # fmt: skip
+    sim.run(20 * H)
+    assert sim._fleet.room == 2 * fleet.ROOM
+    assert sim.contact_arrays.counts.tolist() == [fleet.ROOM + 1] * 5
 
 
 # --- functions of the user

@@ -519,6 +519,7 @@ class Fleet:
         while stop < steps:
             states = self.arrays.states
             in_vectors = self.vectors.ready(len(states.q))
+            room = self.room
             states.plan[2] = stop
             stop = min(stop + (VECTOR_STEPS if in_vectors else MOST_STEPS), steps)
             np.logical_not(self.failed, out=states.active)
@@ -532,9 +533,8 @@ class Fleet:
                     self.vectors.spend(time_now() - begun, len(states.q), self._many.layout)
             if taken == np.count_nonzero(states.active):
                 continue
-            had = self.room
             for i in np.flatnonzero(states.active & (states.taken < stop)):
-                self._go_on(int(i), stop, time, had)
+                self._go_on(int(i), stop, time, room)
         self.arrays.states.plan[0] = 1
 
     def _work(self, work: int, first: int, stop: int) -> int:
@@ -588,15 +588,15 @@ class Fleet:
 
     # where a step is not taken
 
-    def _go_on(self, i: int, steps: int, time: float, had: int) -> None:
-        """Take the rest of one robot's steps, of which it could not take the next one where there was room for `had` contacts."""
+    def _go_on(self, i: int, steps: int, time: float, tried: int) -> None:
+        """Take the rest of one robot's steps, of which it could not take the next one with the room that was tried."""
         while (states := self.arrays.states).taken[i] < steps:
             status = states.status[i]
             self._raise_errors()
             if status == NO_ROOM:
-                if self.room == had:  # there is more since, if other robots needed it
+                if self.room == tried:  # else another robot has made room since
                     self._make_room()
-                had = self.room
+                tried = self.room
             elif status != TAKEN:
                 k = int(states.taken[i])
                 error = self._failure(i, k, time + k * self.model.h)

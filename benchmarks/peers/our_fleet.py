@@ -1,0 +1,83 @@
+"""A fleet of ours that takes rollouts; as a script, in a process of its own with vectors of 256 bits at most.
+
+    python our_fleet.py NAME CONTACT FOLDER
+
+The folder has the robots' states and controls in `start.npz`; after each rollout `ends.npy` has their configurations.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import featherweight as fw
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class OurFleet:
+    """Rollouts from states (robots, ...) with controls (robots, steps, nu); robots that fail stay where they are."""
+
+    def __init__(self, sim: fw.Simulation, q: Array, v: Array, control: Array) -> None:
+        self.sim, self.q, self.v, self.control = sim, q, v, control
+        self.ends = q, v
+
+    def run(self) -> None:
+        q, v = self.sim.rollout(self.q, self.v, control=self.control, every=self.control.shape[1])
+        self.ends = q[:, -1], v[:, -1]
+
+    @property
+    def failed(self) -> int:
+        """How many robots did not take all steps of the last rollout."""
+        return int(np.count_nonzero(self.sim.failed))
+
+    @property
+    def in_lanes(self) -> bool:
+        """Whether robots take their steps in the lanes of vectors."""
+        return bool(self.sim._fleet.vectors.ready(len(self.q)))
+
+    @property
+    def contacts(self) -> float:
+        """Contacts of a robot in the last step, on average."""
+        return len(self.sim.contacts_of_many().robot) / len(self.q)
+
+
+def simulation_of(scene: Any, contact: str) -> fw.Simulation:
+    """Return the simulation of a scene, as fleets take it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what files hold that is not simulated
+        made: fw.Simulation = scene.simulation(contact=contact, on_failure="stop")
+    return made
+
+
+def main() -> None:
+    from limited_vectors import limit_vectors
+
+    limit_vectors()  # before anything is compiled
+    from fleet_scenes import FLEETS
+    from measure import machine
+    from measured_row import clock
+    from peer_process import serve
+    from simulation_gymnasium import compile_vectors
+
+    name, contact, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+    given = np.load(folder / "start.npz")
+    fleet = OurFleet(simulation_of(FLEETS[name].scene(), contact), given["q"], given["v"], given["control"])
+    compile_vectors(fleet.run)
+
+    def run() -> float:
+        begun = clock()
+        fleet.run()
+        spent = clock() - begun
+        np.save(folder / "ends.npy", fleet.ends[0])
+        return spent
+
+    serve(machine(), run)
+
+
+if __name__ == "__main__":
+    main()
