@@ -1,12 +1,10 @@
-"""How the package is built: what may import what, one name for one thing, and few parameters."""
+"""How the package is built: what may import what, and few parameters."""
 
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
-from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -45,16 +43,6 @@ BELOW = {  # what each package may import
     "version": set[str](),
     "__main__": {"cli"},
 }
-MIRRORED = (  # same name, same role
-    ("algorithms.mechanisms", "algorithms"),
-    ("model.formats.mjcf", "model.formats.urdf"),
-    ("model.formats.sdf", "model.formats.urdf"),
-    ("model.formats.sdf", "model.formats.mjcf"),
-    ("model.formats.usd", "model.formats.urdf"),
-    ("model.formats.usd", "model.formats.mjcf"),
-    ("model.formats.usd", "model.formats.sdf"),
-    ("jax", "torch"),
-)
 OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_replace"}
 CALLED_BY_KEYWORDS = {*featherweight.__all__, "RobotVectorEnv"}  # public functions, and the constructors of public classes
 
@@ -72,10 +60,6 @@ def imports(module: str, node: ast.AST) -> Iterator[str]:
 
 def package(module: str) -> str:
     return [*module.split("."), ""][1]
-
-
-def in_room(module: str, room: str) -> bool:
-    return module.startswith(f"featherweight.{room}.")
 
 
 Node = tuple[str, ast.AST]
@@ -138,18 +122,6 @@ def test_no_underscore_crosses_the_wall_of_a_package(nodes: list[Node]) -> None:
         for name in private(node)
         if name in homes and name not in OF_NAMED_TUPLES and package(module) not in homes[name]
     ] == []
-
-
-def test_file_names_occur_once_but_in_mirrored_rooms() -> None:
-    files = [name for name, path in PATHS.items() if path.stem != "__init__"]
-    same = {(a, b) for a, b in permutations(files, 2) if PATHS[a].stem == PATHS[b].stem}
-    mirrored = {(a, b) for a, b in same for one, other in MIRRORED if in_room(a, one) and in_room(b, other)}
-    assert {*map(frozenset, same)} - {*map(frozenset, mirrored)} == set()
-
-
-def test_class_names_occur_once(nodes: list[Node]) -> None:
-    names = Counter(node.name for _, node in nodes if isinstance(node, ast.ClassDef))
-    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_functions_have_at_most_eight_parameters(nodes: list[Node]) -> None:

@@ -45,7 +45,7 @@ def test_a_controller_begins_anew_after_reset() -> None:
     for _ in range(2):
         ends.append([mpc(0.02 * k, PANDA_START, v) for k in range(4)])
         mpc.reset()
-    np.testing.assert_array_equal(*ends)
+    np.testing.assert_array_equal(ends[0], ends[1])
 
 
 def test_between_ticks_controls_follow_the_plan_with_its_feedback() -> None:
@@ -55,7 +55,9 @@ def test_between_ticks_controls_follow_the_plan_with_its_feedback() -> None:
     at_plan = mpc(0.0, PANDA_START, v)
     moved = PANDA_START + np.append(0.01, np.zeros(7))
     plan = ocp.solve(PANDA_START, targets={HAND: TARGET}, iterations=50, tolerance=0.0, constraint_tolerance=0.0)
-    np.testing.assert_allclose(mpc(0.001, moved, v) - at_plan, plan.gains[0] @ np.append(0.01, np.zeros(15)), rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose(
+        mpc(0.001, moved, v) - at_plan, plan.gains[0] @ np.append(0.01, np.zeros(15)), rtol=1e-3, atol=1e-2
+    )
 
 
 def test_problems_of_several_phases_are_refused() -> None:

@@ -1,8 +1,8 @@
-"""Solutions: against LAPACK for linear systems, SciPy's optimizers for small problems, and conditions of optimality for others."""
+"""Solutions, against LAPACK for linear systems and SciPy for small problems; conditions of optimality for others."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -88,7 +88,9 @@ def test_a_small_problem_with_bounds_is_as_scipy_has_it() -> None:
 
     assert cost(plan.u.ravel()) == pytest.approx(plan.cost, rel=1e-9)
     bounds = [(-x, x) for x in np.tile(robot.effort_limit, knots)]
-    theirs = minimize(cost, np.zeros(2 * knots), bounds=bounds, method="L-BFGS-B", options={"maxiter": 3000, "ftol": 1e-15, "gtol": 1e-9})
+    theirs = minimize(
+        cost, np.zeros(2 * knots), bounds=bounds, method="L-BFGS-B", options={"maxiter": 3000, "ftol": 1e-15, "gtol": 1e-9}
+    )
     assert plan.cost == pytest.approx(theirs.fun, rel=1e-5)
     assert (abs(plan.u) > 0.999 * robot.effort_limit).any()
     np.testing.assert_allclose(plan.u.ravel(), theirs.x, rtol=0, atol=0.02)
@@ -141,6 +143,7 @@ def test_a_leg_with_a_loop_jumps_and_its_loop_stays_closed() -> None:
     plan = ocp.solve(start, targets={"height": goal, "toe": ocp.robot.frame_placement("toe")(start)[:3, 3]})
     assert plan.converged
     assert plan.q[-1][0] - start[0] == pytest.approx(0.2, abs=0.01)
+    assert isinstance(ocp.robot, fw.ClosedRobot)
     closed = ocp.robot.close(plan.q[-1])
     np.testing.assert_allclose(plan.q[-1], closed, rtol=0, atol=1e-6)
     toe = ocp.robot.frame_placement("toe")(plan.q[:21])[:, :2, 3]
@@ -187,7 +190,7 @@ def test_problems_of_a_batch_are_those_alone_on_any_number_of_threads() -> None:
     targets = np.tile(arguments["targets"][HAND], (6, 1, 1, 1))
     targets[:, 0, :3, 3] += 0.02 * np.random.default_rng(1).normal(size=(6, 3))
     many = {"targets": {HAND: targets}, "parameters": arguments["parameters"]}
-    one, two = (ocp.solve(q, **many, threads=k) for k in (1, 2))
+    one, two = (panda(threads=k).solve(q, **many) for k in (1, 2))
     assert one.converged.all()
     for x, y in zip(one, two, strict=True):
         np.testing.assert_array_equal(x, y)
@@ -243,7 +246,10 @@ def test_parameters_and_weights_of_knots_need_no_compilation(monkeypatch: pytest
         raise AssertionError("it compiles")
 
     monkeypatch.setattr("featherweight.engine.backends.llvm.backend.compile_object", refuse)
-    costs = [ocp.solve(PANDA_START, targets=arguments["targets"], parameters={"away": p}).cost for p in ([0.3, 0.1, 0.2], [5.0, 0.0, 0.0])]
+    costs = [
+        ocp.solve(PANDA_START, targets=arguments["targets"], parameters={"away": p}).cost
+        for p in ([0.3, 0.1, 0.2], [5.0, 0.0, 0.0])
+    ]
     assert costs[1] > costs[0] + 0.1
 
 
@@ -273,7 +279,7 @@ def test_hubers_width_makes_far_targets_pull_with_a_constant_force() -> None:
         (lambda r: fw.OptimalControl(r, knots=3).solve(np.zeros(8)), "no term of phase 0 depends on controls"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), weight=-1.0), "the weight of 'effort'"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), at="begin"), "at must be"),
-        (lambda r: fw.OptimalControl(r, knots=3).add("tool"), "a term is a FrameTask"),
+        (lambda r: fw.OptimalControl(r, knots=3).add(cast(Any, "tool")), "a term is a FrameTask"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Residual(lambda x: [x], size=1, name="f")), "its function takes 'x'"),
     ],
 )
@@ -299,3 +305,22 @@ def test_arguments_of_wrong_shapes_are_refused_by_name(change: dict[str, Any], w
         ocp.solve(np.zeros(5), **panda_arguments(ocp))
     with pytest.raises(ValueError, match="q has numbers that are not finite"):
         ocp.solve(np.full(8, np.nan), **panda_arguments(ocp))
+
+
+def test_a_task_may_be_a_cost_and_a_constraint() -> None:
+    """Each has rows of its own, and one target."""
+    robot = fw.load(fw.example("panda"))
+    ocp = fw.OptimalControl(robot, step=0.02, knots=20)
+    hand = fw.FrameTask(HAND, kind="position")
+    ocp.add(hand, weight=1.0)
+    ocp.add(fw.Effort(), weight=1e-3)
+    ocp.add(fw.JointVelocities(), weight=0.1)
+    ocp.require(hand, at="end")
+    plan = ocp.solve(PANDA_START, targets={HAND: [0.4, -0.3, 0.4]})
+    assert plan.converged
+    off = robot.frame_placement(HAND)(plan.q)[:, :3, 3] - [0.4, -0.3, 0.4]
+    assert abs(off[-1]).max() < 1e-4
+    squares = 0.5 * 0.02 * ((off[:-1] ** 2).sum() + 1e-3 * (plan.u**2).sum() + 0.1 * (plan.v[:-1] ** 2).sum())
+    assert plan.cost == pytest.approx(squares + 0.5 * (off[-1] @ off[-1] + 0.1 * plan.v[-1] @ plan.v[-1]), rel=1e-6)
+    with pytest.raises(ValueError, match="two terms are called 'panda_hand_tcp'"):
+        ocp.add(fw.FrameTask(HAND, kind="pose"))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from featherweight.optimal_control.problem import Compiled
 from featherweight.optimal_control.stage_functions import StageFunctions
 from optimal_control.problems import PANDA_START, hyq, leg, panda, panda_arguments
 
@@ -61,31 +60,33 @@ def check(ocp: Any, stage: StageFunctions, q: Array, parameters: Array, rng: np.
         own = slice(first, first + size)
         A[own, own], S[own, own] = found.curved[at : at + 2 * size * size].reshape(2, size, size)
         at += 2 * size * size
-    np.testing.assert_allclose(np.hstack([A, np.zeros((n, n + m))]) + S @ D, moved, rtol=0, atol=1e-6 * max(1.0, abs(moved).max()))
+    np.testing.assert_allclose(
+        np.hstack([A, np.zeros((n, n + m))]) + S @ D, moved, rtol=0, atol=1e-6 * max(1.0, abs(moved).max())
+    )
 
 
 def test_an_arm_with_all_kinds_of_terms() -> None:
     rng = np.random.default_rng(0)
     ocp = panda()
-    flat = ocp.flat_parameters(PANDA_START, **panda_arguments(ocp))[0]
-    for stage in Compiled(ocp).stages:
+    flat = ocp.layout.parameters(PANDA_START, **panda_arguments(ocp))[0]
+    for stage in ocp.layout.stages:
         check(ocp, stage, ocp.robot.random_configuration(rng), flat, rng)
 
 
 def test_contacts_friction_and_a_floating_base() -> None:
     rng = np.random.default_rng(0)
     ocp, start, arguments = hyq(0.7)
-    flat = ocp.flat_parameters(start, **arguments)[0]
+    flat = ocp.layout.parameters(start, arguments["targets"], None)[0]
     q = ocp.robot.integrate(start, 0.3 * rng.normal(size=ocp.robot.nv))
-    for stage in Compiled(ocp).stages:
+    for stage in ocp.layout.stages:
         check(ocp, stage, q, flat, rng)
 
 
 def test_a_loop() -> None:
     rng = np.random.default_rng(0)
     ocp, start = leg()
-    flat = ocp.flat_parameters(start, {"toe": [0.0, 0.0, 0.0]})[0]
-    for stage in Compiled(ocp).stages:
+    flat = ocp.layout.parameters(start, {"toe": [0.0, 0.0, 0.0]}, None)[0]
+    for stage in ocp.layout.stages:
         check(ocp, stage, start, flat, rng)
 
 
@@ -93,9 +94,9 @@ def test_contacts_are_at_rest_after_a_step() -> None:
     """To the second order of the step, whatever velocities they had before."""
     rng = np.random.default_rng(0)
     ocp, start, arguments = hyq(0.7)
-    stage = Compiled(ocp).stages[0]
+    stage = ocp.layout.stages[0]
     assert stage.space is not None
-    flat = ocp.flat_parameters(start, **arguments)[0]
+    flat = ocp.layout.parameters(start, arguments["targets"], None)[0]
     known = {"q": start, "v": 0.1 * rng.normal(size=18), "u": np.zeros(12), "h": 1e-4, "parameters": flat}
     before, after = (stage.space.jacobian(start) @ v for v in (known["v"], called(stage.step, known).velocity))
     assert abs(before).max() > 0.1

@@ -1,4 +1,4 @@
-"""Model predictive control: a problem of optimal control that is solved again and again, from where the robot is."""
+"""Model predictive control: an optimal control problem that is solved again at each tick, from where the robot is."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from .problem import OptimalControl, Settings
+from .problem import OptimalControl
 from .solver import COST, VIOLATION
+from .workspace import Settings
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+FIRST = 50  # iterations of the first tick
+
 
 class Controller:
-    """A controller that solves a problem at each tick, from the plan before, moved on by the time that has passed.
+    """A controller that solves a problem at each tick, starting from its last plan, shifted by the time that has passed.
 
         mpc = featherweight.Controller(ocp, rate=100, targets={"tool": T})
         sim.run(2.0, mpc)
 
-    At a tick the solver takes so many `iterations` (one: real-time iteration, Diehl et al. 2005), with the multipliers of the tick
-    before. Between ticks, controls follow the plan with its feedback. `targets` and `parameters` may be changed at any time. Raises
-    ValueError for a problem of several phases: contacts that come and go are to be known when the problem is compiled.
+    A tick takes `iterations` iterations of the solver, by default one (real-time iteration; Diehl et al. 2005), with the
+    multipliers of the last tick. Between ticks, the controls follow the plan with its feedback. `targets` and `parameters`
+    may be replaced at any time. Raises ValueError for a problem with several phases, and for a rate that is not positive.
     """
 
     def __init__(
@@ -35,22 +38,19 @@ class Controller:
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
         if len(ocp.phases) > 1:
-            raise ValueError(f"Controller: the problem has {len(ocp.phases)} phases; a controller takes problems with one")
+            raise ValueError(f"Controller: the problem has {len(ocp.phases)} phases; a controller takes a problem with one")
         if not 0.0 < rate < math.inf:
-            raise ValueError(f"Controller: rate must be a positive number of ticks a second; got {rate!r}")
+            raise ValueError(f"Controller: rate must be a positive number of ticks per second; got {rate!r}")
         self.ocp, self.period, self.iterations = ocp, 1.0 / rate, iterations
         self.targets, self.parameters = targets, parameters
         self._given: tuple[Any, Any] | None = None
         self._work = ocp.workspace()
-        self._settings = Settings(iterations, 0.0, 0.0)
-        self._step = float(ocp.steps[0])
-        self._driven = list(ocp.driven)
+        self._step, self._driven = float(ocp.steps[0]), list(ocp.driven)
         self.reset()
 
     def reset(self) -> None:
         """Forget the plan."""
-        self.time = -math.inf  # of the plan's beginning [s]
-        self._tick = -math.inf
+        self.time = -math.inf  # when the plan begins [s]
         self._gains: Array = np.zeros(0)
 
     @property
@@ -64,8 +64,8 @@ class Controller:
         return float(self._work.solver.numbers[VIOLATION])
 
     def __call__(self, time: float, q: Array, v: Array) -> Array:
-        """Joint forces tau (nv) at a time [s], at q (nq) and v (nv)."""
-        if time >= self._tick + self.period * (1.0 - 1e-9) or time < self.time:
+        """Return the joint forces tau (nv) at a time [s], at q (nq) and v (nv)."""
+        if time >= self.time + self.period * (1.0 - 1e-9) or time < self.time:
             self.update(time, q, v)
         z, robot = self._work.horizon, self.ocp.robot
         k = min(int((time - self.time) / self._step * (1.0 + 1e-12)), len(z.u) - 1)
@@ -75,25 +75,17 @@ class Controller:
         return tau
 
     def update(self, time: float, q: Array, v: Array) -> None:
-        """Solve from q and v on, at a time [s]."""
-        work = self._work
-        self._write_parameters(q)
-        if time < self.time or self.time == -math.inf:
+        """Solve the problem from q and v at a time [s]."""
+        work, iterations = self._work, self.iterations
+        given = self.targets, self.parameters
+        if self._given is None or any(a is not b for a, b in zip(given, self._given, strict=True)):
+            work.parameters[:] = self.ocp.layout.parameters(q, *given)
+            self._given = given
+        if not time >= self.time or self.time == -math.inf:
             work.begin(q, v, work.parameters, None)
-            self._settings = self._settings._replace(iterations=max(FIRST, self.iterations))
+            iterations = max(FIRST, iterations)
         else:
             work.move_on(min(round((time - self.time) / self._step), len(work.horizon.u)), q, v)
-            self._settings = self._settings._replace(iterations=self.iterations)
-        self.time = self._tick = time
-        work.run_again(self._settings)
+        self.time = time
+        work.run_on(Settings(iterations, 0.0, 0.0))
         self._gains = work.gains()
-
-    def _write_parameters(self, q: Array) -> None:
-        """Put targets and parameters where kernels read them, if they are others than before."""
-        given = self.targets, self.parameters
-        if self._given is None or given[0] is not self._given[0] or given[1] is not self._given[1]:
-            self._work.parameters[:] = self.ocp.flat_parameters(q, *given)
-            self._given = given
-
-
-FIRST = 50  # iterations of the first tick

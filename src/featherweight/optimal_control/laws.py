@@ -1,8 +1,8 @@
 """What rows cost: squares, Huber's function, and constraints by augmented Lagrangians.
 
-A row r of a cost with weight w and width d costs w r²/2, and beyond |r| = d w d (|r| - d/2) (Huber 1964).
+A row r of a cost with weight w and width d costs w r²/2, and w d (|r| - d/2) beyond |r| = d (Huber 1964).
 
-A constraint low <= r <= high with multiplier m and penalty p costs p e²/2, where s = r + m/p and e is how far s is outside of the
+A constraint low <= r <= high with multiplier m and penalty p costs p e²/2, where s = r + m/p and e is how far s is outside the
 interval; the multiplier becomes p e (Hestenes 1969, Powell 1969; Rockafellar 1974 for inequalities).
 """
 
@@ -29,7 +29,7 @@ class Laws(NamedTuple):
 
 def new_laws(rows: int) -> Laws:
     """Costs without weight."""
-    return Laws(np.zeros(rows, bool), *np.zeros((2, rows)), np.full(rows, np.inf), np.zeros(rows))
+    return Laws(np.zeros(rows, bool), np.zeros(rows), np.zeros(rows), np.full(rows, np.inf), np.zeros(rows))
 
 
 def costs_of_rows(laws: Laws, which: slice, rows: Array, penalty: float) -> Array:
@@ -58,9 +58,9 @@ def cost_of_row(laws: Laws, i: int, r: float, penalty: float) -> float:
     if laws.constraint[i]:
         p = penalty * w
         e = outside(r + laws.multiplier[i] / p, laws.low[i], laws.high[i])
-        return 0.5 * (p * e) * e
+        return 0.5 * (p * e) * e  # type: ignore[no-any-return]
     size = abs(r)
-    return 0.5 * (w * r) * r if size <= width else w * width * (size - 0.5 * width)
+    return 0.5 * (w * r) * r if size <= width else w * width * (size - 0.5 * width)  # type: ignore[no-any-return]
 
 
 def slope_of_row(laws: Laws, i: int, r: float, penalty: float) -> tuple[float, float]:

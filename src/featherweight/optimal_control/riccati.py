@@ -25,8 +25,7 @@ import numpy as np
 from ..contact.branch_elimination import subtract_rows
 from ..contact.branches import padded
 from ..engine.loops.array_types import IntegerMatrix, Vector
-from ..engine.loops.kernels import LANES, subtract_multiples
-
+from ..engine.loops.kernels import subtract_multiples
 
 KNOTS_AT_ONCE = 32  # whose derivatives are computed in one call
 
@@ -62,10 +61,10 @@ def riccati(n: int, m: int, blocks: list[tuple[int, int]]) -> Riccati:
     rows = (2 * n * wide, *(n * short,) * 3, n * long, n * short, (2 * n + m) * long, m * wide, m * wide)
     begins = [int(x) for x in np.cumsum([KNOTS_AT_ONCE * n * long, *rows])]
     numbers = np.zeros(begins[-1] + 8)
-    return Riccati(
-        n, m, short, wide, long, numbers, *begins[:-1], np.zeros(2 * n + m), np.zeros(2 * n), np.zeros(6 * n),
-        np.array(blocks, np.int64).reshape(-1, 2), np.zeros(2),
-    )  # fmt: skip
+    tables = np.zeros(2 * n + m), np.zeros(2 * n), np.zeros(6 * n), np.array(blocks, np.int64).reshape(-1, 2), np.zeros(2)
+    value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, _ = begins
+    places = value, inner, mixed, outer, weighted, doubled, whole, scaled, gains
+    return Riccati(n, m, short, wide, long, numbers, *places, *tables)
 
 
 class KnotSlopes(NamedTuple):
@@ -110,7 +109,7 @@ def add_gap(r: Riccati, gap: Vector) -> None:
 
 
 def step_back(r: Riccati, knot: KnotSlopes, damping: float, feedback: Vector, k: Vector) -> bool:
-    """Write feedback -Kᵀ (2 n, m), rows padded, and k (m), and the value of this knot; whether the cost is convex in the controls."""
+    """Write feedback -Kᵀ (2 n, m), rows padded, and k (m), and the value of this knot; whether it is convex in the controls."""
     write_value_of_motion(r, knot)
     write_curvature(r, knot)
     write_gradient(r, knot)

@@ -1,8 +1,8 @@
 """Sampling-based predictive control on simulations: for contacts that are made and broken.
 
-Model predictive path integral control (MPPI; Williams et al. 2017) draws motions of controls around the plan, simulates all of them,
-and takes their mean with the weights exp(-(cost - least cost) / temperature). Predictive sampling (Howell et al. 2022) is its limit at
-the temperature zero: the best motion of controls.
+Model predictive path integral control (MPPI; Williams et al. 2017) draws sequences of controls around the plan, simulates all
+of them, and averages them with the weights exp(-(cost - least cost) / temperature). Predictive sampling (Howell et al. 2022)
+is the limit of temperature zero: the best sequence.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class SamplingController:
-    """A controller that simulates many motions of controls at each tick, and follows the mean of the cheap ones.
+    """A controller that simulates many sequences of controls at each tick, and follows the average of the cheap ones.
 
-        mppi = featherweight.SamplingController(ocp, sim, samples=256, noise=10.0, targets={"tool": T})
-        tau = mppi(time, q, v)
+        mppi = featherweight.SamplingController(ocp, simulation, samples=256, noise=10.0, targets={"tool": T})
+        sim.run(2.0, mppi)
 
-    The costs are those of `ocp`, whose `step` is a multiple of the simulation's; its constraints count as costs with the weight of
-    their penalty, `penalty`. `simulation` is one for this purpose: of the same robot with whatever it may touch. Controls are
-    interpolated linearly between `nodes` of the horizon, which are drawn with the deviation `noise` [N m, N], a number or one for each
-    control. The same seed gives the same controls.
+    The costs are those of `ocp`; constraints count with penalty / 2 times their squared violations. `simulation` runs the
+    samples: make one for this purpose, with on_failure="stop" and a time step of which the step of `ocp` is a multiple.
+    Sequences are interpolated linearly between `nodes`, which have the standard deviation `noise` [N m, N], a number or one
+    for each control. Controls stay within the robot's limits. The same seed gives the same controls. Raises ValueError for
+    arguments that do not fit.
     """
 
     def __init__(
@@ -48,7 +49,9 @@ class SamplingController:
         if len(ocp.phases) > 1 or ocp.phases[0].contacts:
             raise ValueError("SamplingController: contacts are the simulation's; give a problem with knots=, without phases")
         if simulation.on_failure != "stop":
-            raise ValueError('SamplingController: motions that fail are to cost infinity; make the Simulation with on_failure="stop"')
+            raise ValueError(
+                'SamplingController: motions that fail are to cost infinity; make the Simulation with on_failure="stop"'
+            )
         hold = float(ocp.steps[0]) / simulation.step_size
         if abs(hold - round(hold)) > 1e-9 or hold < 1.0 - 1e-9:
             raise ValueError(
@@ -73,7 +76,7 @@ class SamplingController:
         self.plan, self._time = None, -math.inf
 
     def __call__(self, time: float, q: Array, v: Array) -> Array:
-        """Joint forces tau (nv) at a time [s], from q (nq) and v (nv)."""
+        """Return the joint forces tau (nv) at a time [s], at q (nq) and v (nv)."""
         step = float(self.ocp.steps[0])
         if self.plan is None or time < self._time or time >= self._time + step * (1.0 - 1e-9):
             self.update(time, q, v)
@@ -83,7 +86,7 @@ class SamplingController:
         return tau
 
     def update(self, time: float, q: Array, v: Array) -> None:
-        """Draw, simulate and take the mean."""
+        """Draw sequences, simulate and average them."""
         ocp = self.ocp
         if self.plan is None or time < self._time:
             self.plan = np.tile(ocp.robot.gravity_force(q)[list(ocp.driven)], (ocp.knots, 1))
@@ -96,13 +99,13 @@ class SamplingController:
         costs = self.costs(q, v, u)
         least = costs.min()
         if not math.isfinite(least):
-            raise ValueError("SamplingController: no motion that was drawn has a finite cost")
+            raise ValueError("SamplingController: the simulations of all samples fail; take less noise or a shorter time step")
         weights = costs == least if self.temperature == 0.0 else np.exp(-(costs - least) / self.temperature)
         self.plan = np.tensordot(weights / weights.sum(), u, 1)
         self.cost, self._time = float(least), time
 
     def costs(self, q: Array, v: Array, u: Array) -> Array:
-        """What motions of controls u (samples, knots, nu) cost from q and v on."""
+        """Return the costs (samples,) of controls u (samples, knots, nu) from q and v; infinity where the simulation fails."""
         ocp, count = self.ocp, len(u)
         tau = np.zeros((count, ocp.knots * self._hold, ocp.robot.nv))
         tau[..., list(ocp.driven)] = np.repeat(u, self._hold, axis=1)
@@ -113,6 +116,6 @@ class SamplingController:
 
 
 def interpolation(knots: int, nodes: int) -> Array:
-    """The matrix (knots, nodes) of linear interpolation."""
+    """Return the matrix (knots, nodes) of linear interpolation."""
     at = np.linspace(0.0, nodes - 1.0, knots)
     return np.maximum(1.0 - np.abs(at[:, None] - np.arange(nodes)), 0.0)

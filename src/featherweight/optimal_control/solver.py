@@ -1,9 +1,10 @@
 """Differential dynamic programming with multiple shooting, for one problem: a kernel with loops.
 
-An iteration has the derivatives of all knots, Riccati's recursion, and trials of steps 1, 1/2, 1/4 ... side by side. Knots need not
-follow from each other at the beginning: a step alpha closes 1 - alpha of each gap (Mastalli et al. 2020, FDDP). Steps are judged by
-the cost with all gaps times a weight, which is raised until full steps promise to decrease it. Constraints are penalized
-(`laws`); multipliers and penalty change when the cost has nearly no slope left (Howell, Jackson and Manchester 2019, ALTRO).
+An iteration computes the derivatives of all knots, Riccati's recursion, and trials of the steps 1, 1/2, 1/4 ... side by side.
+The knots of a guess need not follow from each other: a step alpha leaves 1 - alpha of each gap (Mastalli et al. 2020, FDDP).
+The merit of a step is the cost plus a weight times all gaps; the weight grows until full steps promise to decrease the merit.
+Constraints are penalized (`laws`); multipliers and penalty change when the cost can hardly decrease (Howell, Jackson and
+Manchester 2019, ALTRO).
 """
 
 from __future__ import annotations

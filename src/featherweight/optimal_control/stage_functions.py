@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
-from itertools import accumulate
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from ..algorithms import knots as kernels
 from ..algorithms.inverse_kinematics.task_rows import TaskList
 from ..algorithms.inverse_kinematics.weighted_errors import weighted_errors
 from ..contact.branches import padded
@@ -23,7 +20,6 @@ from ..model.types import JointType
 from ..robot.constraints.operational_space import OperationalSpace
 from ..robot.dynamics_derivatives import analytic
 from ..robot.inverse_kinematics.tasks import FrameTask, TargetSlot, specs_of
-from . import knot_kernels as kernels
 from .terms import PARAMETERS, PLACEMENTS, SIMPLE, Picked, Residual, quantities
 
 GROUND = Placements((-1,), (((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),), ((0.0, 0.0, 0.0),))
@@ -102,8 +98,10 @@ class StageFunctions:
         sizes = {"v": n, "u": m, "tau": n, "a": n, "force": self.space.size if self.space else 0}
         inputs = {"q": self.system.q, **{x: Input(x, (size,)) for x, size in sizes.items()}}
         by, size = quantities(term), getattr(term, "size", sizes[quantities(term)[0]] if type(term) in SIMPLE else 0)
-        given, before = [inputs[x] for x in by], ()
-        kernel, constants = (kernels.controls, ()) if type(term) in SIMPLE else (getattr(term, "kernel", None), ())
+        given: list[Input] = [inputs[x] for x in by]
+        before: tuple[Program, ...] = ()
+        kernel: Any = kernels.controls if type(term) in SIMPLE else getattr(term, "kernel", None)
+        constants: tuple[Any, ...] = ()
         if isinstance(term, Picked):
             constants = term.constants
         frames = tuple(getattr(term, "frames", ()))
@@ -111,7 +109,10 @@ class StageFunctions:
             placed = self.system.robot.frame_placement(frames).program
             shape = Output(f"{PLACEMENTS}_{k}", (len(frames), 4, 4))
             before = (RenamedProgram(placed, ((placed.outputs[0].name, shape.name),)),)
-            given = [Input(*shape[:2]), *(x for x in given if x.name != "q" or isinstance(term, Residual) and "q" in term.arguments)]
+            given = [
+                Input(*shape[:2]),
+                *(x for x in given if x.name != "q" or (isinstance(term, Residual) and "q" in term.arguments)),
+            ]
         if isinstance(term, Residual):
             if term.parameters:
                 given.append(Input(PARAMETERS, (self.system.parameters,)))
@@ -175,7 +176,7 @@ class StageFunctions:
 
     @cached_property
     def step(self) -> CompiledFunction[Any]:
-        """Function of q, v, u, h, parameters: where the knot leads (q, v), and its rows; of q, v, parameters: rows of the end."""
+        """Function of q, v, u, h and parameters: the next q and v, and the rows. For the end: the rows."""
         if self.end:
             return self.only_rows
         n = self.system.robot.nv

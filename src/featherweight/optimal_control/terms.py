@@ -49,10 +49,10 @@ class Residual:
 
         ocp.add(featherweight.Residual(power, size=robot.nv, name="power"), weight=1e-3)
 
-    The names of its arguments say what it is given, as sequences of numbers: q (nq), v (nv), controls u, joint forces tau (nv),
-    accelerations a (nv), forces of the phase's contacts (force), `placements` of `frames` in the world (k, 4, 4), and as many
-    `parameters`, which may change between solutions. It is traced: it must not branch on what it is given, and takes roots, sines
-    and cosines by `featherweight.spatial.sqrt`, `sin` and `cos`.
+    Its arguments are named after what it needs, sequences of numbers: q (nq), v (nv), controls u, joint forces tau (nv),
+    accelerations a (nv), forces of the phase's contacts (force), `placements` of `frames` in the world (k, 4, 4), and
+    `parameters`, numbers that may change between solutions. The function is traced: it must not branch on its arguments, and
+    takes roots, sines and cosines by `featherweight.spatial.sqrt` and `sincos`.
     """
 
     function: Callable[..., Sequence[Any]]
@@ -108,9 +108,10 @@ def quantities(term: Any) -> tuple[str, ...]:
     return term.by if isinstance(term, Residual | Picked) else (SIMPLE[type(term)],)
 
 
-def name_of(term: Term) -> str:
+def name_of(term: Any) -> str:
     """What a term is called."""
-    return term.called if isinstance(term, (IkTask, Residual)) else term.name  # type: ignore[attr-defined,no-any-return]
+    name: str = getattr(term, "called", "") or term.name
+    return name
 
 
 class Added(NamedTuple):

@@ -25,7 +25,7 @@ class BatchCalls(NamedTuple):
     first: IntegerMatrix  # (functions, arrays) addresses
     advance: IntegerMatrix  # (functions, arrays) bytes by which the states of a call are further on for each index
     begins: Integers  # (arrays,) addresses of the states of a call
-    count: Integers  # (1,) states of a call
+    states: Integers  # (1,) how many a call is of
 
 
 def batch_calls(
@@ -33,9 +33,9 @@ def batch_calls(
 ) -> tuple[BatchCalls, list[Any]]:
     """Calls of traced functions on arrays (float64), and what must live as long.
 
-    `arrays` has for each function its arguments and then its results, in order. States are along the first axis of an array, and a
-    call begins at one of them; or along the second, and a call is of those at an index of the first. Calls are always of the first
-    states of arrays that are `fixed`.
+    `arrays` has for each function its arguments and then its results, in order. The states of an array are along its first
+    axis, and a call begins at one of them; or along its second axis, and a call takes all at one index of the first. Calls
+    always begin at the first state of arrays in `fixed`.
     """
     most = max(map(len, arrays))
     words, first, advance = (np.zeros((len(functions), n), np.int64) for n in (5, most, most))
@@ -58,7 +58,7 @@ def call_batch(calls: BatchCalls, function: int, begin: int, count: int) -> None
     """Call a function on `count` states of its arrays, which begin at the index `begin`."""
     for i in range(len(calls.begins)):
         calls.begins[i] = calls.first[function, i] + begin * calls.advance[function, i]
-    calls.count[0] = count
+    calls.states[0] = count
     call_machine(MachineCall(calls.caller, calls.words[function]))
 
 
@@ -74,4 +74,3 @@ def _caller() -> Code:
         return compile_object(str(f))
 
     return load_object(cache.kept(compiled, "batch call", host()), "call")
-

@@ -1,11 +1,11 @@
-"""What the functions of a knot consist of, besides functions of the robot: kernels that are traced."""
+"""Knots of optimal control problems: steps, rows of costs and constraints, and what derivatives of these are made of."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..engine.differentiation import is_zero
 from ..spatial import sqrt
+from .inverse_kinematics.prioritized import is_zero
 
 ROUNDED = 1e-3  # of the weight: tangential forces below which cones are round
 
@@ -78,7 +78,8 @@ def gathered(sizes: tuple[int, ...], *parts_and_rows: Any) -> None:
 def row_slopes(quantities: tuple[tuple[str, ...], ...], driven: tuple[int, ...], n: int, *given: Any) -> None:
     """Derivatives of all rows by (dq, dv, du).
 
-    `quantities` says of each part by which quantities its derivatives are given. Derivatives of a and force by q, v and tau come last, where parts depend on them.
+    `quantities` has for each part the quantities by which its derivatives are given. Derivatives of a and force by q, v and tau
+    come last, where parts depend on them.
     """
     *arrays, rows = given
     left = iter(arrays)

@@ -1,0 +1,175 @@
+"""Where the rows and parameters of an optimal control problem are, and the functions that compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..robot.inverse_kinematics.targets import packed
+from ..robot.inverse_kinematics.tasks import IkTask, PostureTask, TargetSlot, slots_of
+from ..robot.robot import Robot
+from .laws import Laws, new_laws
+from .stage_functions import StageFunctions, System
+from .terms import PARAMETERS, Added, Residual, quantities
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Placed = tuple[Added, int, int]  # a term, its first row of a knot, and the row behind its last
+
+
+class Motion(NamedTuple):
+    """A motion and its controls, or many along leading axes."""
+
+    q: Array  # (..., knots + 1, nq)
+    v: Array  # (..., knots + 1, nv)
+    u: Array  # (..., knots, nu)
+
+
+class Results(NamedTuple):
+    """Solutions of n problems."""
+
+    q: Array
+    v: Array
+    u: Array
+    gains: Array
+    cost: Array
+    violation: Array
+    iterations: Array
+    status: Array
+
+
+class Layout:
+    """The stages of a problem: its phases, and the end."""
+
+    def __init__(
+        self, robot: Robot, driven: tuple[int, ...], phases: Sequence[Any], steps: Array, added: Sequence[Added]
+    ) -> None:
+        self.robot, self.added, self.steps, self.knots = robot, added, steps, len(steps)
+        tasks: dict[str, Any] = {x.name: x.term for x in added if isinstance(x.term, IkTask)}
+        self.slots = slots_of(robot, list(tasks.values())) if tasks else []
+        self.functions = [x.term for x in added if isinstance(x.term, Residual) and x.term.parameters]
+        begins = np.cumsum([self.slots[-1].end if self.slots else 0, *(f.parameters for f in self.functions)])
+        self.first = {f.called: int(begin) for f, begin in zip(self.functions, begins, strict=False)}
+        self.size = max(1, int(begins[-1]))  # numbers of one knot that may change between solutions
+        self.system = System(robot, driven, self.size)
+        self.begin = [int(x) for x in np.cumsum([0, *(phase.knots for phase in phases), 1])]
+        self.stages: list[StageFunctions] = []
+        self.terms_of_stage: list[list[Placed]] = []
+        for i, contacts in enumerate([*(phase.contacts for phase in phases), ()]):
+            self._add_stage(i, contacts, i == len(phases))
+        counts = np.repeat([stage.rows for stage in self.stages], np.diff(self.begin))
+        self.rows = np.concatenate([[0], np.cumsum(counts)])  # (knots + 2,) the first row of each knot
+
+    def _add_stage(self, i: int, contacts: Any, end: bool) -> None:
+        knots = self.knots_of_stage(i)
+        here = [x for x in self.added if x.weight[knots].any()]
+        if not end and not any(not {"q", "v"}.issuperset(quantities(x.term)) for x in here):
+            raise ValueError(
+                f"OptimalControl: no term of phase {i} depends on controls; add(featherweight.Effort(), weight=...) is one"
+            )
+        by_name = {slot.task.called: slot for slot in self.slots}
+        tasks = [x for x in here if isinstance(x.term, IkTask)]
+        others = [x for x in here if not isinstance(x.term, IkTask)]
+        slots: list[TargetSlot] = [by_name[x.name] for x in tasks]
+        stage = StageFunctions(self.system, slots, [(x.term, self.first.get(x.name, 0)) for x in others], contacts, end)
+        sizes = [*(stage.task_rows() if slots else ()), *(part.size for part in stage.parts[len(slots) > 0 :])]
+        ends = np.cumsum([0, *sizes])
+        self.stages.append(stage)
+        placed = zip((*tasks, *others), ends, ends[1:], strict=False)
+        self.terms_of_stage.append([(x, int(first), int(stop)) for x, first, stop in placed])
+
+    def knots_of_stage(self, i: int) -> slice:
+        """Return the knots of a stage."""
+        return slice(self.begin[i], self.begin[i + 1])
+
+    def rows_of_stage(self, i: int) -> slice:
+        """Return the rows of all knots of a stage."""
+        return slice(int(self.rows[self.begin[i]]), int(self.rows[self.begin[i + 1]]))
+
+    def laws(self) -> Laws:
+        """Return the laws of all rows."""
+        laws, steps = new_laws(int(self.rows[-1])), np.append(self.steps, 1.0)
+        for i, placed in enumerate(self.terms_of_stage):
+            for k in range(self.begin[i], self.begin[i + 1]):
+                for x, first, stop in placed:
+                    at = slice(int(self.rows[k]) + first, int(self.rows[k]) + stop)
+                    own = 1.0 if isinstance(x.term, IkTask) else np.asarray(x.term.weight, dtype=float)
+                    laws.weight[at] = x.weight[k] * own * (1.0 if x.constraint else steps[k])
+                    laws.constraint[at], laws.low[at], laws.high[at] = x.constraint, x.low, x.high
+        return laws
+
+    # parameters
+
+    def parameters(self, q: Array, targets: Any, parameters: Mapping[str, Any] | None) -> Array:
+        """Return targets and parameters of functions as one array (..., knots + 1 or 1, numbers); q is where postures stay.
+
+        Raises ValueError for those that are missing, unknown or of a wrong shape, by name.
+        """
+        parts = [*self._targets(q, dict(targets or {})), *self._numbers(dict(parameters or {}))]
+        if not parts:
+            return np.zeros((1, self.size))
+        leading = np.broadcast_shapes(*(x.shape[:-1] for x in parts))
+        if leading[-1] not in (1, self.knots + 1):
+            raise ValueError(
+                f"OptimalControl: targets that change along the horizon need {self.knots + 1} values, one for each knot and "
+                f"the end; got {leading[-1]}"
+            )
+        return np.concatenate([np.broadcast_to(x, (*leading, x.shape[-1])) for x in parts], axis=-1)
+
+    def _targets(self, q: Array, given: dict[str, Any]) -> Iterator[Array]:
+        if not self.slots:
+            if given:
+                raise ValueError(f"OptimalControl: there are targets of {', '.join(given)}, and the problem has no tasks")
+            return
+        for slot in self.slots:
+            if isinstance(slot.task, PostureTask):
+                given.setdefault(slot.task.called, q[..., None, :] if q.ndim > 1 else q)
+        flat = packed(self.slots, given, False)
+        yield flat[None] if flat.ndim == 1 else flat
+
+    def _numbers(self, given: dict[str, Any]) -> Iterator[Array]:
+        for function in self.functions:
+            name, size = function.called, function.parameters
+            if name not in given:
+                raise ValueError(f"OptimalControl: parameters of {name!r} are missing; give parameters={{{name!r}: ...}}")
+            x = np.asarray(given.pop(name), dtype=float)
+            if x.shape[-1:] != (size,) or not np.isfinite(x).all():
+                raise ValueError(f"OptimalControl: parameters of {name!r} must be {size} finite numbers; got shape {x.shape}")
+            yield x[None] if x.ndim == 1 else x
+        if given:
+            raise ValueError(f"OptimalControl: there is no function {next(iter(given))!r} with parameters")
+
+    # values
+
+    def _known(self, motion: Motion, flat: Array, i: int) -> dict[str, Array]:
+        """Return the arguments of a stage's functions."""
+        knots = self.knots_of_stage(i)
+        moving = {name: x[..., knots, :] for name, x in zip("qvu", motion, strict=True)}
+        own = flat if flat.shape[-2] == 1 else flat[..., knots, :]
+        return {**moving, "h": np.append(self.steps, 1.0)[knots], PARAMETERS: own}
+
+    def rows_of(self, motion: Motion, flat: Array) -> Iterator[Array]:
+        """Yield the rows (..., knots, rows) of each stage along motions."""
+        for i, stage in enumerate(self.stages):
+            if stage.rows:
+                known = self._known(motion, flat, i)
+                yield stage.only_rows(*(known[x.name] for x in stage.only_rows.program.inputs))
+            else:
+                yield np.zeros((*motion.q.shape[:-2], self.begin[i + 1] - self.begin[i], 0))
+
+    def forces_of(self, motion: Motion) -> list[Array]:
+        """Return contact forces (knots, rows) of each phase."""
+        found = []
+        for i, stage in enumerate(self.stages[:-1]):
+            known, forces = self._known(motion, np.zeros((1, self.size)), i), stage.forces
+            found.append(
+                np.zeros((len(known["h"]), 0)) if forces is None else forces(*(known[x.name] for x in forces.program.inputs))
+            )
+        return found
+
+    def results(self, count: int) -> Results:
+        """Return room for so many solutions."""
+        n, m = self.robot.nv, len(self.system.driven)
+        shapes = (self.knots + 1, self.robot.nq), (self.knots + 1, n), (self.knots, m), (self.knots, m, 2 * n), (), ()
+        return Results(*(np.empty((count, *shape)) for shape in shapes), *np.zeros((2, count), np.int64))

@@ -1,0 +1,190 @@
+"""Memory in which one problem at a time is solved, and the compiled solver on it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..contact.branches import padded
+from ..engine.loops.batch_calls import batch_calls
+from ..engine.loops.kernels import CompiledLoop, Table
+from .layout import Layout, Motion, Results
+from .riccati import KNOTS_AT_ONCE, riccati
+from .solver import COST, PENALTY, TOLERANCE, TRIALS, VIOLATED, VIOLATION, Calls, Horizon, Linear, Solver, Trials, solve
+from .terms import PARAMETERS
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SOLVE = CompiledLoop(solve, 1, what="the solver of optimal control")
+FIRST_PENALTY = 10.0
+
+
+class Settings(NamedTuple):
+    """When the solver stops."""
+
+    iterations: int
+    tolerance: float
+    constraint_tolerance: float
+
+
+class Pool:
+    """Workspaces of threads."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.spare: deque[Workspace] = deque()
+
+    @contextmanager
+    def borrowed(self) -> Iterator[Workspace]:
+        """A workspace that no other thread uses meanwhile."""
+        one: Workspace | None = None
+        with suppress(IndexError):
+            one = self.spare.pop()
+        one = one or Workspace(self.layout)
+        try:
+            yield one
+        finally:
+            self.spare.append(one)
+
+
+class Workspace:
+    """Arrays of one problem, and the solver's calls on them."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        knots, m, nq, n = layout.knots, len(layout.system.driven), layout.robot.nq, layout.robot.nv
+        total, width, curved = int(layout.rows[-1]), 2 * n + m, layout.system.curved.blocks
+        places = [np.array(stage.places, np.int64).reshape(-1, 2) for stage in layout.stages]
+        sizes = 2 * sum(size * size for _, size in curved), KNOTS_AT_ONCE * max(map(len, places))
+        stage_of_knot = np.repeat(np.arange(len(layout.stages)), np.diff(layout.begin))
+        self.horizon = Horizon(
+            np.zeros((knots + 1, nq)), np.zeros((knots + 1, n)), np.zeros((knots, m)), np.append(layout.steps, 1.0),
+            stage_of_knot, np.array(layout.begin, np.int64), layout.rows.astype(np.int64), np.zeros(total),
+        )  # fmt: skip
+        feedback = np.zeros((knots * 2 * n + TRIALS) * padded(m) + TRIALS * 2 * n)
+        linear = Linear(
+            feedback, np.zeros((knots, m)), np.zeros((knots + 1, 2 * n)), np.zeros(total), np.zeros(total),
+            np.zeros((KNOTS_AT_ONCE, sizes[0])), np.zeros((KNOTS_AT_ONCE, width)), np.zeros(sizes[1]), np.zeros(width),
+            np.concatenate(places), np.cumsum([0, *map(len, places)]).astype(np.int64),
+        )  # fmt: skip
+        trials = Trials(
+            np.zeros((knots + 1, TRIALS, nq)), np.zeros((knots + 1, TRIALS, n)), np.zeros((knots, TRIALS, m)),
+            np.zeros(TRIALS * total), np.zeros((TRIALS, n)), np.zeros((TRIALS, n)), np.zeros((TRIALS, nq)), np.zeros(TRIALS),
+        )  # fmt: skip
+        self.parameters = np.zeros((knots + 1, layout.size))
+        self.laws = layout.laws()
+        ahead = np.zeros((knots, nq)), np.zeros((knots, n)), np.zeros((knots, n))
+        room = riccati(n, m, list(curved))
+        motion = room.numbers[: KNOTS_AT_ONCE * n * room.long].reshape(KNOTS_AT_ONCE, n, room.long)
+        calls, self._kept = self._calls(linear, trials, ahead, motion)
+        self.solver = Solver(
+            not curved, self.horizon, *ahead, linear, trials, self.laws, room, calls, np.zeros(7), np.zeros(2, np.int64)
+        )
+        self.table = Table(self.solver)
+        self.run = SOLVE.for_tables(self.table)
+
+    def _calls(self, l: Linear, t: Trials, ahead: tuple[Array, ...], motion: Array) -> tuple[Calls, list[Any]]:
+        """Return the calls of compiled functions, and what must live as long."""
+        robot, z = self.layout.robot, self.horizon
+        ahead_q, _, apart = ahead
+        fixed = [motion, l.curved, l.gradient, t.away, t.reached, t.gap]
+        look, slopes, tried = [], [], []
+        for i, stage in enumerate(self.layout.stages):
+            if not stage.rows:
+                continue  # the end
+            arrays, several = self._arrays_of_stage(i, t, ahead)
+            hessian = l.hessian[: KNOTS_AT_ONCE * len(stage.places)].reshape(KNOTS_AT_ONCE, -1)
+            laws = (x[self.layout.rows_of_stage(i)].reshape(-1, stage.rows) for x in (l.force, l.stiffness))
+            gradient = l.last[None] if stage.end else l.gradient
+            own = {"motion": motion, "curved": l.curved, "hessian": hessian, "gradient": gradient}
+            fixed.append(hessian)
+            look.append((stage.step, arrays))
+            tried.append((stage.step, several))
+            slopes.append((stage.slopes, arrays | own | dict(zip(("slope", "stiffness"), laws, strict=True))))
+        away = [
+            (robot.difference, {"q0": for_trials(z.q), "q1": t.q, "velocity": t.away}),
+            (robot.difference, {"q0": z.q[1:], "q1": ahead_q, "velocity": apart}),
+        ]
+        integrate = robot.step_functions.integrate
+        closing = [(integrate, {"q": t.reached, "v": t.gap, "result": t.q})]
+        made, kept = [], []
+        for group in (look, slopes, tried, away, closing):
+            lists = [in_order(function, arrays) for function, arrays in group]
+            calls, more = batch_calls([function for function, _ in group], lists, fixed)
+            made.append(calls)
+            kept += more
+        return Calls(*made), kept
+
+    def _arrays_of_stage(self, i: int, t: Trials, ahead: tuple[Array, ...]) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Return arguments and results of a stage's functions: along the motion, and of trials at each knot."""
+        z, p, stage = self.horizon, self.parameters, self.layout.stages[i]
+        knots, rows = self.layout.knots_of_stage(i), self.layout.rows_of_stage(i)
+        own: dict[str, Array] = {"q": z.q, "v": z.v, PARAMETERS: p}
+        trials: dict[str, Array] = {"q": t.q, "v": t.v, PARAMETERS: for_trials(p)}
+        if not stage.end:
+            own |= {"u": z.u, "h": z.h, "ahead": ahead[0], "velocity": ahead[1]}
+            trials |= {"u": t.u, "h": for_trials(z.h), "ahead": t.q[1:], "velocity": t.v[1:]}
+        found, several = ({name: x[knots] for name, x in arrays.items()} for arrays in (own, trials))
+        found["rows"] = z.row[rows].reshape(-1, stage.rows)
+        several["rows"] = t.row[rows.start * TRIALS : rows.stop * TRIALS].reshape(-1, TRIALS, stage.rows)
+        return found, several
+
+    # solutions
+
+    def begin(self, q: Array, v: Array, parameters: Array, guess: Motion | None) -> None:
+        """Begin from a motion, or from standing still."""
+        z, robot = self.horizon, self.layout.robot
+        self.parameters[:] = parameters
+        if guess is None:
+            z.q[:], z.v[:] = q, v
+            z.u[:] = robot.gravity_force(q)[list(self.layout.system.driven)]
+        else:
+            z.q[:], z.v[:], z.u[:] = guess
+            z.q[0], z.v[0] = q, v
+        self.laws.multiplier[:] = 0.0
+        self.solver.numbers[PENALTY] = FIRST_PENALTY
+
+    def move_on(self, knots: int, q: Array, v: Array) -> None:
+        """Begin from the last solution, shifted by a number of knots; new knots at the end are copies of the last one."""
+        z = self.horizon
+        if knots > 0:
+            for x in (z.q, z.v, z.u):
+                x[:-knots] = x[knots:].copy()
+                x[-knots:] = x[-knots - 1]
+            multipliers = self.laws.multiplier[self.layout.rows_of_stage(0)].reshape(len(z.u), -1)
+            multipliers[:-knots] = multipliers[knots:].copy()
+        z.q[0], z.v[0] = q, v
+
+    def run_on(self, settings: Settings) -> int:
+        """Improve the motion with the multipliers and the penalty that are there; return why the solver stopped."""
+        numbers = self.solver.numbers
+        numbers[TOLERANCE], numbers[VIOLATED] = settings.tolerance, settings.constraint_tolerance
+        return int(self.run(self.table.address, settings.iterations))
+
+    def solve(self, settings: Settings, results: Results, i: int) -> None:
+        """Solve the problem, and write the solution as the i-th."""
+        results.status[i] = self.run_on(settings)
+        z, numbers = self.horizon, self.solver.numbers
+        results.q[i], results.v[i], results.u[i], results.gains[i] = z.q, z.v, z.u, self.gains()
+        results.cost[i], results.violation[i] = numbers[COST], numbers[VIOLATION]
+        results.iterations[i] = self.solver.counts[0]
+
+    def gains(self) -> Array:
+        """Return the feedback gains (knots, nu, 2 nv)."""
+        n, m, knots = self.layout.robot.nv, len(self.layout.system.driven), self.layout.knots
+        whole = self.solver.linear.feedback[: knots * 2 * n * padded(m)]
+        return -whole.reshape(knots, 2 * n, padded(m))[:, :, :m].swapaxes(1, 2)
+
+
+def for_trials(x: Array) -> Array:
+    """Return the same for all trials: (k, TRIALS, ...)."""
+    return np.broadcast_to(x[:, None], (len(x), TRIALS, *x.shape[1:]))
+
+
+def in_order(function: Any, arrays: Mapping[str, Array]) -> list[Array]:
+    """Return the arrays of a function's arguments and results."""
+    return [arrays[x.name] for x in (*function.program.inputs, *function.program.outputs)]
