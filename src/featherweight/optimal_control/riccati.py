@@ -48,22 +48,23 @@ class Riccati(NamedTuple):
     whole: int  # Q (2 n + m, 2 n + m)
     scaled: int  # rows of du in Q over their pivots (m, 2 n)
     gains: int  # (m, 2 n)
+    turned: int  # rows that are being turned: those of one block, or two of 2 n numbers
     slope: Vector  # (2 n + m,) gradient of Q
     ahead: Vector  # (2 n,) g, then as a function of (dq, dv')
-    turned: Vector  # (6 n,) rows that are being turned
     blocks: IntegerMatrix  # (k, 2) first velocity and size of each curved block
     promised: Vector  # (2,) what the change of all controls is to take off, and the changes of the value by gaps
 
 
 def riccati(n: int, m: int, blocks: list[tuple[int, int]]) -> Riccati:
     """Room for n velocities and m controls."""
-    short, wide, long = padded(n), padded(2 * n), padded(2 * n + m)
-    rows = (2 * n * wide, *(n * short,) * 3, n * long, n * short, (2 * n + m) * long, m * wide, m * wide)
+    short, wide = padded(n), padded(2 * n)
+    long = max(padded(2 * n + m), wide)
+    rows = (2 * n * wide, *(n * short,) * 3, n * long, n * short, (2 * n + m) * long, m * wide, m * wide, 6 * wide)
     begins = [int(x) for x in np.cumsum([KNOTS_AT_ONCE * n * long, *rows])]
     numbers = np.zeros(begins[-1] + 8)
-    tables = np.zeros(2 * n + m), np.zeros(2 * n), np.zeros(6 * n), np.array(blocks, np.int64).reshape(-1, 2), np.zeros(2)
-    value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, _ = begins
-    places = value, inner, mixed, outer, weighted, doubled, whole, scaled, gains
+    tables = np.zeros(2 * n + m), np.zeros(2 * n), np.array(blocks, np.int64).reshape(-1, 2), np.zeros(2)
+    value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned, _ = begins
+    places = value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned
     return Riccati(n, m, short, wide, long, numbers, *places, *tables)
 
 
@@ -122,84 +123,79 @@ def step_back(r: Riccati, knot: KnotSlopes, damping: float, feedback: Vector, k:
 
 def write_value_of_motion(r: Riccati, knot: KnotSlopes) -> None:
     """W and the slope of the value as functions of (dq, dv')."""
-    x, n, h = r.numbers, r.n, knot.h
+    x, n, short, h = r.numbers, r.n, r.short, knot.h
+    clear(x, r.inner, 3 * n * short)
     for i in range(n):
-        q, w, a = r.value + i * r.wide, r.value + (n + i) * r.wide, r.mixed + i * r.short
-        for j in range(n):
-            x[a + j] = h * x[q + j] + x[q + n + j]
-            x[r.outer + i * r.short + j] = x[q + j]
-            x[r.inner + i * r.short + j] = h * x[w + j] + x[w + n + j]
+        q, v = r.value + i * r.wide, r.value + (n + i) * r.wide
+        subtract_multiples(x, r.mixed + i * short, q, n, short, (-h, -1.0))
+        subtract_multiples(x, r.inner + i * short, v, n, short, (-h, -1.0))
+        subtract_multiples(x, r.outer + i * short, q, n, short, (-1.0,))
     turn_columns(r, knot)
     for i in range(n):
-        a, w = r.mixed + i * r.short, r.inner + i * r.short
-        for j in range(n):
-            x[w + j] += h * x[a + j]
+        subtract_multiples(x, r.inner + i * short, r.mixed + i * short, short, short, (-h,))
         r.ahead[i] = r.slope[i]
         r.ahead[n + i] = r.slope[n + i] + h * r.slope[i]
     turn_rows(r, knot)
 
 
+def clear(x: Vector, begin: int, count: int) -> None:
+    """Set numbers to zero."""
+    for i in range(begin, begin + count):
+        x[i] = 0.0
+
+
 def turn_columns(r: Riccati, knot: KnotSlopes) -> None:
-    """Columns of curved blocks in V_qq S, V_vq S and V_qq A."""
-    x, n, at = r.numbers, r.n, 0
+    """Columns of curved blocks in V_qq S, V_vq S and V_qq A, from rows of V, which is symmetric."""
+    x, n, wide, at = r.numbers, r.n, r.wide, 0
+    by_step, by_turn = r.turned, r.turned + wide
     for b in range(len(r.blocks)):
         first, size = r.blocks[b, 0], r.blocks[b, 1]
-        for i in range(n):
-            q, w = r.value + i * r.wide, r.value + (n + i) * r.wide
-            a, o, inner = r.mixed + i * r.short, r.outer + i * r.short, r.inner + i * r.short
-            for c in range(size):
-                by_step = by_turn = of_speed = 0.0
-                for s in range(size):
-                    A, S = knot.curved[at + s * size + c], knot.curved[at + size * size + s * size + c]
-                    by_step += x[q + first + s] * S
-                    by_turn += x[q + first + s] * A
-                    of_speed += x[w + first + s] * S
-                x[a + first + c] = by_step + x[q + n + first + c]
-                x[o + first + c] = by_turn
-                x[inner + first + c] = of_speed + x[w + n + first + c]
+        for c in range(size):
+            clear(x, by_step, 2 * wide)
+            for s in range(size):
+                A, S = knot.curved[at + s * size + c], knot.curved[at + size * size + s * size + c]
+                row = r.value + (first + s) * wide
+                subtract_multiples(x, by_step, row, wide, wide, (-S,))
+                subtract_multiples(x, by_turn, row, wide, r.short, (-A,))
+            for i in range(n):
+                value, speed = r.value + i * wide, r.value + (n + i) * wide
+                x[r.mixed + i * r.short + first + c] = x[by_step + i] + x[value + n + first + c]
+                x[r.inner + i * r.short + first + c] = x[by_step + n + i] + x[speed + n + first + c]
+                x[r.outer + i * r.short + first + c] = x[by_turn + i]
         at += 2 * size * size
 
 
 def turn_rows(r: Riccati, knot: KnotSlopes) -> None:
     """Rows of curved blocks: Sᵀ (V_qq S + V_qv) in W_vv, and Aᵀ times W_qv and W_qq; the slope alike."""
-    x, n, h, at = r.numbers, r.n, knot.h, 0
+    x, n, short, h, at = r.numbers, r.n, r.short, knot.h, 0
     for b in range(len(r.blocks)):
         first, size = r.blocks[b, 0], r.blocks[b, 1]
         for c in range(size):
-            w, a = r.inner + (first + c) * r.short, r.mixed + (first + c) * r.short
-            for j in range(n):
-                x[w + j] -= h * x[a + j]
+            w = r.inner + (first + c) * short
+            subtract_multiples(x, w, r.mixed + (first + c) * short, short, short, (h,))
             r.ahead[n + first + c] -= h * r.slope[first + c]
-        for c in range(size):
-            w, of_step, of_turn = r.inner + (first + c) * r.short, 0.0, 0.0
+            of_step = of_turn = 0.0
             for s in range(size):
                 A, S = knot.curved[at + s * size + c], knot.curved[at + size * size + s * size + c]
-                a = r.mixed + (first + s) * r.short
-                for j in range(n):
-                    x[w + j] += S * x[a + j]
+                subtract_multiples(x, w, r.mixed + (first + s) * short, short, short, (-S,))
                 of_step += S * r.slope[first + s]
                 of_turn += A * r.slope[first + s]
             r.ahead[n + first + c] += of_step
             r.ahead[first + c] = of_turn
-        turn_block(r, knot, r.mixed, first, size, at)
-        turn_block(r, knot, r.outer, first, size, at)
+        turn_block(r, knot, r.mixed + first * short, size, at)
+        turn_block(r, knot, r.outer + first * short, size, at)
         at += 2 * size * size
 
 
-def turn_block(r: Riccati, knot: KnotSlopes, matrix: int, first: int, size: int, at: int) -> None:
+def turn_block(r: Riccati, knot: KnotSlopes, rows: int, size: int, at: int) -> None:
     """Aᵀ times the rows of a block."""
-    x, n = r.numbers, r.n
+    x, short = r.numbers, r.short
+    for i in range(size * short):
+        x[r.turned + i] = x[rows + i]
+        x[rows + i] = 0.0
     for c in range(size):
-        for j in range(n):
-            r.turned[c * n + j] = x[matrix + (first + c) * r.short + j]
-    for c in range(size):
-        row = matrix + (first + c) * r.short
-        for j in range(n):
-            x[row + j] = 0.0
         for s in range(size):
-            A = knot.curved[at + s * size + c]
-            for j in range(n):
-                x[row + j] += A * r.turned[s * n + j]
+            subtract_multiples(x, rows + c * short, r.turned + s * short, short, short, (-knot.curved[at + s * size + c],))
 
 
 def write_curvature(r: Riccati, knot: KnotSlopes) -> None:
@@ -257,8 +253,9 @@ def eliminate_controls(r: Riccati, damping: float) -> bool:
         if not pivot > 0.0:
             return False
         by = 1.0 / pivot
-        for i in range(2 * n):
-            x[r.scaled + (p - 2 * n) * r.wide + i] = by * x[row + i]
+        scaled = r.scaled + (p - 2 * n) * r.wide
+        clear(x, scaled, r.wide)
+        subtract_multiples(x, scaled, row, long, r.wide, (-by,))
         slope = by * r.slope[p]
         r.promised[0] -= 0.5 * slope * r.slope[p]
         for j in range(p):
@@ -274,8 +271,8 @@ def write_feedback(r: Riccati, feedback: Vector, k: Vector) -> None:
     for p in range(r.m):
         row, gain = r.whole + (2 * n + p) * r.long, r.gains + p * r.wide
         by = 1.0 / x[row + 2 * n + p]
-        for j in range(2 * n):
-            x[gain + j] = -x[row + j]
+        clear(x, gain, r.wide)
+        subtract_multiples(x, gain, row, r.long, r.wide, (1.0,))
         subtract_rows(x, gain, r.gains, r.wide, r.wide, (row + 2 * n, 1, p))
         total = r.slope[2 * n + p]
         for b in range(p):
@@ -292,6 +289,8 @@ def write_value(r: Riccati) -> None:
     for b in range(2 * n):
         row = r.whole + b * r.long
         subtract_rows(x, row, r.whole + 2 * n * r.long, r.long, padded(b + 1), (r.scaled + b, r.wide, r.m))
-        for j in range(b + 1):
-            x[r.value + b * r.wide + j] = x[row + j]
+        value = r.value + b * r.wide
+        clear(x, value, padded(b + 1))
+        subtract_multiples(x, value, row, r.long, padded(b + 1), (-1.0,))
+        for j in range(b):
             x[r.value + j * r.wide + b] = x[row + j]

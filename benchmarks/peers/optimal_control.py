@@ -1,0 +1,200 @@
+"""Optimal control beside Crocoddyl: the time of a solution and of an iteration, on one thread.
+
+    python -m venv .venv-crocoddyl && .venv-crocoddyl/bin/pip install crocoddyl==3.2.1 pin==4.0.0
+    python benchmarks/peers/optimal_control.py --crocoddyl .venv-crocoddyl/bin/python [--only "Panda, reach"] [--rounds 15]
+
+Both minimize the same costs from the same guess, by FDDP with the curvature of Gauss and Newton; a process beside has Crocoddyl, since
+it wants a Pinocchio of its own. Both stop where an iteration promises less than 1e-6 of 1 + the cost. Peers take turns; times are
+medians of rounds. Then model predictive control of Panda (30 knots, one iteration and shift a tick), and a thousand problems of 30
+knots on all processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from control_problems import PROBLEMS, ControlProblem, as_json
+from measure import machine, markdown
+from peer_process import PeerProcess
+
+import featherweight as fw
+from featherweight.engine.threads import processors
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def robot_of(p: ControlProblem) -> tuple[fw.Robot, str]:
+    """The robot without couplings, which Crocoddyl does not know, and its file."""
+    path = str(fw.example(Path(p.robot).stem))
+    return fw.load(path, base="floating" if p.floating else "fixed", mimic="independent"), path
+
+
+def states_of(p: ControlProblem, robot: fw.Robot) -> tuple[Array, Array]:
+    """Start and goal (nq)."""
+    start = robot.neutral()
+    for name, x in p.arms.items():
+        start[robot.joint(name).q_slice] = x
+    feet = [frame for _, frames in p.phases for frame in frames]
+    if feet:
+        start[2] = -robot.frame_placement(feet)(start)[:, 2, 3].min()
+    goal = start.copy()
+    if p.rise:
+        goal[2] += p.rise
+    return start, goal
+
+
+def problem_of(p: ControlProblem, robot: fw.Robot) -> fw.OptimalControl:
+    """Our problem."""
+    kind = "point" if p.size == 3 else "surface"
+    phases = [fw.Phase(knots, [fw.BilateralContact(frame, kind) for frame in frames]) for knots, frames in p.phases]
+    ocp = fw.OptimalControl(robot, step=p.step, phases=phases, threads=1)
+
+    def weights(way: float, end: float) -> Array:
+        return np.append(np.full(p.knots, way), end)
+
+    joints = [j.name for j in robot.joints if j.type.nv < 6]
+    ocp.add(fw.PostureTask(joints, name="joints"), weight=weights(*p.posture))
+    speeds = np.ones(robot.nv)
+    if p.floating and any(p.base):
+        root = robot.joints[0].name
+        ocp.add(fw.PostureTask([root], name="base"), weight=p.base[0], at="end")
+        speeds[:6] = 0.0
+        ocp.add(fw.JointVelocities(1.0 - speeds, name="speed of the base"), weight=p.base[1], at="end")
+    ocp.add(fw.JointVelocities(speeds), weight=weights(*p.velocity))
+    ocp.add(fw.Effort(), weight=p.effort)
+    if p.hand:
+        ocp.add(fw.FrameTask(p.hand[0], kind="position", name="hand"), weight=weights(*p.hand[2:]))
+    if p.center:
+        ocp.add(fw.CenterOfMassTask(), weight=weights(*p.center[1:]))
+    return ocp
+
+
+def targets_of(p: ControlProblem, robot: fw.Robot, start: Array, goal: Array) -> dict[str, Any]:
+    targets: dict[str, Any] = {"joints": goal}
+    if p.floating and any(p.base):
+        targets["base"] = goal
+    if p.hand:
+        targets["hand"] = p.hand[1]
+    if p.center:
+        targets["center of mass"] = robot.center_of_mass(start) - [0.0, 0.0, p.center[0]]
+    return targets
+
+
+def still_controls(p: ControlProblem, robot: fw.Robot, ocp: fw.OptimalControl, start: Array) -> Array:
+    """Controls that hold the robot where it stands, of least squares; zero in flight."""
+    found = []
+    for phase in ocp.phases:
+        columns = [np.eye(robot.nv)[list(ocp.driven)].T]
+        if phase.contacts:
+            columns.append(robot.operational_space(phase.contacts).jacobian(start).T)
+        u = np.linalg.lstsq(np.hstack(columns), robot.gravity_force(start))[0][: ocp.nu]
+        found.append(np.tile(u if phase.contacts or not p.floating else 0.0 * u, (phase.knots, 1)))
+    return np.concatenate(found)
+
+
+def row(name: str, python: str, rounds: int) -> tuple[str, ...]:
+    """A line of the table."""
+    p = PROBLEMS[name]
+    robot, path = robot_of(p)
+    start, goal = states_of(p, robot)
+    ocp = problem_of(p, robot)
+    u = still_controls(p, robot, ocp, start)
+    targets = targets_of(p, robot, start, goal)
+    guess = fw.optimal_control.problem.Plan(
+        np.tile(start, (p.knots + 1, 1)), np.zeros((p.knots + 1, robot.nv)), u, np.zeros(0), 0.0, 0.0, False, 0, ""
+    )
+
+    names = [j.name for j in robot.joints if j.type.nv < 6]
+
+    def ours() -> Any:
+        return ocp.solve(start, targets=targets, guess=guess, iterations=200)
+
+    plan = ours()
+    with tempfile.TemporaryDirectory() as folder:
+        numbers = Path(folder) / "numbers.json"
+        numbers.write_text(json.dumps(as_json(p, names, start, goal, u.tolist(), path)))
+        times: list[list[float]] = [[], []]
+        with PeerProcess("crocoddyl_peer.py", [name, str(numbers)], python) as peer:
+            for _ in range(rounds):
+                begun = time.perf_counter()
+                ours()
+                times[0].append(time.perf_counter() - begun)
+                times[1].append(peer.run())
+            theirs = peer.ready
+    mine, other = (float(np.median(x)) for x in times)
+    each = [1e6 * t / k / p.knots for t, k in ((mine, plan.iterations + 1), (other, theirs["iterations"]))]
+    costs = f"{plan.cost:.6g} / {theirs['cost']:.6g}"
+    counts = f"{plan.iterations} / {theirs['iterations'] - 1}"
+    return (
+        name, str(robot.nv), str(p.knots), costs, counts, f"{1e3 * mine:.2f} / {1e3 * other:.1f}", f"{other / mine:.1f}",
+        f"{each[0]:.2f} / {each[1]:.1f}", f"{each[1] / each[0]:.1f}",
+    )  # fmt: skip
+
+
+HEAD = ("problem", "velocities", "knots", "cost", "iterations", "solution [ms]", "ratio", "knot of an iteration [µs]", "ratio")
+
+
+def reach(knots: int, threads: int | None) -> tuple[fw.OptimalControl, Array, list[float]]:
+    """Panda's reach, for ticks and batches; its finger follows."""
+    robot = fw.load(fw.example("panda"))
+    ocp = fw.OptimalControl(robot, step=0.01, knots=knots, threads=threads)
+    ocp.add(fw.FrameTask("panda_hand_tcp", kind="position", name="hand"), weight=100.0)
+    ocp.add(fw.PostureTask(), weight=0.1)
+    ocp.add(fw.JointVelocities(), weight=np.append(np.full(knots, 0.1), 1.0))
+    ocp.add(fw.Effort(), weight=1e-3)
+    ocp.limit(efforts=True)
+    return ocp, np.array([0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8, 0.02]), [0.35, -0.45, 0.35]
+
+
+def ticks(count: int) -> Array:
+    """Times [ms] of ticks of a controller in a loop with a simulation."""
+    ocp, q, target = reach(30, 1)
+    mpc = fw.Controller(ocp, rate=100, targets={"hand": target, "posture": q})
+    sim = fw.Simulation(ocp.robot, step=0.01, q=q)
+    times = []
+    for _ in range(count):
+        begun = time.perf_counter()
+        tau = mpc(sim.time, sim.q, sim.v)
+        times.append(time.perf_counter() - begun)
+        sim.step(tau)
+    return 1e3 * np.array(times[1:])
+
+
+def iterations_of_many(count: int) -> tuple[float, int]:
+    """Iterations per second of problems side by side, and how many converge."""
+    ocp, q, _ = reach(30, None)
+    targets = np.random.default_rng(0).uniform([0.2, -0.5, 0.2], [0.6, 0.5, 0.7], (count, 1, 3))
+    many = np.tile(q, (count, 1))
+    rates, plans = [], None
+    for _ in range(5):
+        begun = time.perf_counter()
+        plans = ocp.solve(many, targets={"hand": targets})
+        rates.append(plans.iterations.sum() / (time.perf_counter() - begun))
+    assert plans is not None
+    return float(np.median(rates)), int(plans.converged.sum())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--crocoddyl", metavar="PYTHON", help="an interpreter that has Crocoddyl; without, the table is left out")
+    parser.add_argument("--only", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    print(machine())
+    if options.crocoddyl:
+        print(markdown(HEAD, [row(name, options.crocoddyl, options.rounds) for name in options.only]))
+    times = ticks(1000)
+    p50, p99, worst = np.percentile(times, [50, 99, 100])
+    print(f"Panda, tick of a controller, 30 knots, ms: p50 {p50:.3f}, p99 {p99:.3f}, worst {worst:.3f}")
+    rate, converged = iterations_of_many(1024)
+    print(f"1024 Panda problems of 30 knots, {processors()} threads: {rate:,.0f} iterations a second, {converged} converge")
+
+
+if __name__ == "__main__":
+    main()
