@@ -56,27 +56,35 @@ def draw_costs(ax, costs):
 
 
 def picture_of_jump(path, swing, jump, push):
-    """`swing` and `jump` are a task and its solution; `push` (knots of stance, 2) is the ground's force [N]."""
+    """`swing` is a problem and its plan, `jump` has the goal, too; `push` (knots of stance, 2) is the ground's force [N]."""
     figure = Figure(figsize=(11.0, 8.2), layout="constrained")
     upper, lower = figure.subfigures(2, 1, height_ratios=(1.25, 1.0))
     pendulum, leg = upper.subplots(1, 2, width_ratios=(1.0, 2.2))
+    ocp, plan, goal = jump
     draw_pendulum(pendulum, *swing)
-    draw_leg(leg, *jump)
-    costs, heights, forces = lower.subplots(1, 3)
-    draw_costs(costs, {"pendulum swings up": swing[-1], "leg jumps": jump[-1]})
-    task, q = jump[:2]
-    below = ground(task, q)
-    hip, toe = (task.robot.frame_placement(["thigh", "toe"])(q)[..., 0, 3] - below).T
-    draw_heights(heights, task, {"hip": hip, "toe": toe}, task.goal[0] - below)
-    draw_forces(forces, task, {"upward": push[:, 0], "sideways": push[:, 1]}, "Ground's force on the toe")
+    draw_leg(leg, ocp, plan)
+    controls, heights, forces = lower.subplots(1, 3)
+    draw_controls(controls, *swing, "Torque at the shoulder")
+    below = ground(ocp, plan.q)
+    hip, toe = (ocp.robot.frame_placement(["thigh", "toe"])(plan.q)[..., 0, 3] - below).T
+    draw_heights(heights, ocp, {"hip": hip, "toe": toe}, goal[0] - below)
+    draw_forces(forces, ocp, {"upward": push[:, 0], "sideways": push[:, 1]}, "Ground's force on the toe")
     save(figure, path)
 
 
-def draw_pendulum(ax, task, q, v, u, costs):
-    points = task.robot.frame_placement(["upper", "lower", "tip"])(q)[..., :3, 3]
-    strobe(ax, points[..., [0, 2]], range(0, len(q), 4))
+def draw_controls(ax, ocp, plan, title):
+    times = ocp.steps[0] * np.arange(len(plan.u))
+    for column, color in zip(plan.u.T, COLORS, strict=False):
+        ax.step(times, column, where="post", color=color)
+    ax.set(title=title, xlabel="time [s]", ylabel="torque [N m]", xlim=(0.0, times[-1]))
+
+
+def draw_pendulum(ax, ocp, plan):
+    points = ocp.robot.frame_placement(["upper", "lower", "tip"])(plan.q)[..., :3, 3]
+    strobe(ax, points[..., [0, 2]], range(0, len(plan.q), 4))
     ax.plot(*points[:, -1, [0, 2]].T, color=GROUND, lw=0.8)
-    ax.set(title=f"Swing-up, every {1e3 * 4 * task.h:.0f} ms", xlabel="x [m]", ylabel="z [m]", xticks=[-0.8, -0.4, 0.0, 0.4])
+    every = 1e3 * 4 * ocp.steps[0]
+    ax.set(title=f"Swing-up, every {every:.0f} ms", xlabel="x [m]", ylabel="z [m]", xticks=[-0.8, -0.4, 0.0, 0.4])
 
 
 def linkage(robot, q):
@@ -87,77 +95,79 @@ def linkage(robot, q):
     return np.stack([toe, foot, driver, hip, support, joined], axis=-2)
 
 
-def draw_leg(ax, task, q, v, u, costs):
+def draw_leg(ax, ocp, plan):
+    q, h = plan.q, ocp.steps[0]
     chosen = [*range(0, len(q), 10)]
-    lines = linkage(task.robot, q) - [0.0, ground(task, q)]
-    lines[..., 0] += 1.6 * task.h * np.arange(len(q))[:, None]
+    lines = linkage(ocp.robot, q) - [0.0, ground(ocp, q)]
+    lines[..., 0] += 1.6 * h * np.arange(len(q))[:, None]
     strobe(ax, lines, chosen)
     for i in chosen:
         ax.plot(*lines[i, 3], "s", color=RED if i == chosen[-1] else FAINT, ms=9)
     ax.axhline(0.0, color=GROUND, lw=1.5)
-    lift_off = lines[task.phases[0][-1], 3, 0]
+    lift_off = lines[ocp.phases[0].knots, 3, 0]
     ax.axvline(lift_off, color=GROUND, lw=0.8, ls=":")
     ax.text(lift_off + 0.005, 0.32, "lift-off", color=FAINT)
     ax.set(
-        title=f"Jump on a vertical slider, every {1e3 * 10 * task.h:.0f} ms",
+        title=f"Jump on a vertical slider, every {1e3 * 10 * h:.0f} ms",
         xlabel="side by side in time",
         ylabel="height [m]",
     )
     ax.set_xticks([])
 
 
-def ground(task, q):
-    return task.robot.frame_placement("toe")(q[0])[0, 3]
+def ground(ocp, q):
+    return ocp.robot.frame_placement("toe")(q[0])[0, 3]
 
 
-def draw_heights(ax, task, heights, asked):
+def draw_heights(ax, ocp, heights, asked):
     """Of what is named [m], and what is asked of the first at the end."""
-    ax.axvspan(0.0, task.h * task.phases[0][-1], **STANCE)
+    ax.axvspan(0.0, ocp.steps[0] * ocp.phases[0].knots, **STANCE)
     ax.axhline(asked, color=GROUND, ls=":")
     ax.annotate("goal", (0.0, asked), (4, -11), textcoords="offset points", color=FAINT)
     for (name, values), color in zip(heights.items(), COLORS, strict=False):
-        times, i = task.h * np.arange(len(values)), 7 * len(values) // 10
+        times, i = ocp.steps[0] * np.arange(len(values)), 7 * len(values) // 10
         ax.plot(times, values, color=color)
         ax.annotate(name, (times[i], values[i]), (4, -14), textcoords="offset points", color=color)
     ax.set(title="Height", xlabel="time [s]", ylabel="above the ground [m]", xlim=(0.0, times[-1]))
 
 
-def draw_forces(ax, task, forces, title):
+def draw_forces(ax, ocp, forces, title):
     """Of stance, by name (knots,); they are zero in flight."""
-    knots = [n for *_, n in task.phases]
-    times = task.h * np.arange(sum(knots))
-    ax.axvspan(0.0, task.h * knots[0], **STANCE)
+    knots, h = [phase.knots for phase in ocp.phases], ocp.steps[0]
+    times = h * np.arange(sum(knots))
+    ax.axvspan(0.0, h * knots[0], **STANCE)
     for (name, values), color in zip(forces.items(), COLORS, strict=False):
         ax.step(times, [*values, *np.zeros(sum(knots[1:]))], where="post", color=color, label=name)
-    ax.set(title=title, xlabel="time [s]", ylabel="force [N]", xlim=(0.0, task.h * sum(knots)))
+    ax.set(title=title, xlabel="time [s]", ylabel="force [N]", xlim=(0.0, h * sum(knots)))
     ax.legend(frameon=False)
 
 
-def picture_of_hyq(path, task, q, v, costs, force):
-    """HyQ at the knots q (n+1, nq), with the ground's forces (stance, 4, 3) [N]."""
+def picture_of_hyq(path, ocp, plan, goal, force):
+    """HyQ along a plan, with the ground's forces (stance, 4, 3) [N]."""
     figure = Figure(figsize=(11.0, 6.0), layout="constrained")
     upper, lower = figure.subfigures(2, 1, height_ratios=(1.0, 1.35))
-    draw_hyq(upper.subplots(), task, q)
-    drawn, heights, forces = lower.subplots(1, 3)
-    draw_costs(drawn, {"HyQ jumps": costs})
-    feet = task.robot.frame_placement(["lf_foot", "rf_foot", "lh_foot", "rh_foot"])(q)[..., 2, 3].mean(1)
-    draw_heights(heights, task, {"trunk": q[:, 2], "feet (mean)": feet}, task.goal[2])
+    q = plan.q
+    draw_hyq(upper.subplots(), ocp, q)
+    knees, heights, forces = lower.subplots(1, 3)
+    draw_controls(knees, ocp, plan._replace(u=plan.u[:, 2::3]), "Torques at the knees")
+    feet = ocp.robot.frame_placement(["lf_foot", "rf_foot", "lh_foot", "rh_foot"])(q)[..., 2, 3].mean(1)
+    draw_heights(heights, ocp, {"trunk": q[:, 2], "feet (mean)": feet}, goal[2])
     names = ["left front", "right front", "left hind", "right hind"]
-    draw_forces(forces, task, dict(zip(names, force[..., 2].T, strict=True)), "Ground's upward forces on the feet")
+    draw_forces(forces, ocp, dict(zip(names, force[..., 2].T, strict=True)), "Ground's upward forces on the feet")
     save(figure, path)
 
 
-def draw_hyq(ax, task, q):
+def draw_hyq(ax, ocp, q):
     """From the left, side by side in time."""
     chosen, apart = [0, *range(15, len(q), 7)], 1.0
     chains = [[f"{leg}_{link}" for link in ("hipassembly", "upperleg", "lowerleg", "foot")] for leg in ("lf", "lh")]
-    front, hind = (task.robot.frame_placement(chain)(q)[..., [0, 2], 3] for chain in chains)
+    front, hind = (ocp.robot.frame_placement(chain)(q)[..., [0, 2], 3] for chain in chains)
     for column, i in enumerate(chosen):
         color, shift = RED if i == chosen[-1] else BLUE, np.array([apart * column, 0.0])
         ax.plot(*(np.stack([front[i, 0], hind[i, 0]]) + shift).T, color=color, lw=9.0, solid_capstyle="round", alpha=0.5)
         for leg in (front, hind):
             ax.plot(*(leg[i] + shift).T, "-o", color=color, lw=2.0, ms=3.0)
-        ax.text(shift[0], -0.06, f"{task.h * i:.2f} s", ha="center", va="top", color=FAINT)
+        ax.text(shift[0], -0.06, f"{ocp.steps[0] * i:.2f} s", ha="center", va="top", color=FAINT)
     ax.axhline(0.0, color=GROUND, lw=1.5)
     ax.set_aspect("equal")
     ax.set(title="HyQ jumps, from its left, side by side in time", ylabel="height [m]", xticks=[], ylim=(-0.22, 0.92))

@@ -21,6 +21,8 @@ SPOKEN = {
     "self": ("Robot", "ClosedRobot"),
     "sim": ("Simulation",),
     "description": ("Description",),
+    "ocp": ("OptimalControl",),
+    "plan": ("Plan",),
     "fw": ("featherweight",),
 }
 """The names in pages of objects of these classes, and of the package."""
