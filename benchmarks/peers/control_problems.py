@@ -49,13 +49,14 @@ PROBLEMS = {
               (("hfe_joint", 0.75), ("kfe_joint", -1.5))},
     ),
     "Talos, squat": ControlProblem(
-        "talos_data/robots/talos_reduced.urdf", 0.01, ((100, TALOS_FEET),), (0.1, 0.1), (0.1, 10.0), 1e-4, floating=True, size=6,
-        center=(0.15, 10.0, 1e4),
-        arms={f"{leg}_{side}_{k}_joint": x for leg in ("leg",) for side in ("left", "right") for k, x in ((3, -0.41), (4, 0.86), (5, -0.45))},
+        "talos_data/robots/talos_reduced.urdf", 0.01, ((100, TALOS_FEET),), (0.1, 0.1), (0.1, 10.0), 1e-4, floating=True,
+        size=6, center=(0.15, 10.0, 1e4),
+        arms={f"leg_{side}_{k}_joint": x for side in ("left", "right") for k, x in ((3, -0.41), (4, 0.86), (5, -0.45))},
     ),
 }  # fmt: skip
 
 
-def as_json(problem: ControlProblem, names: list[str], start: Any, goal: Any, controls: Any, path: str) -> dict[str, Any]:
+def as_json(names: list[str], start: Any, goal: Any, controls: Any, path: str) -> dict[str, Any]:
     """Return what the peer needs besides the problem; `names` are joints behind the base in our order."""
-    return {"names": names, "start": list(map(float, start)), "goal": list(map(float, goal)), "controls": controls, "path": path}
+    states = {"start": list(map(float, start)), "goal": list(map(float, goal))}
+    return {"names": names, **states, "controls": controls, "path": path}

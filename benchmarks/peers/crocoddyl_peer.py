@@ -1,6 +1,6 @@
 """Crocoddyl on a problem of `control_problems`, in an environment of its own: `PeerProcess` asks for times of solutions.
 
-    python benchmarks/peers/crocoddyl_peer.py "Panda, reach" numbers.json
+python benchmarks/peers/crocoddyl_peer.py "Panda, reach" numbers.json
 """
 
 from __future__ import annotations
@@ -33,8 +33,11 @@ def costs(p: ControlProblem, state: Any, goal: Array, center: Array, nu: int, en
     n, k, total = state.nv, int(end), crocoddyl.CostModelSum(state, nu)
     joints = n - 6 if p.floating else n
     base_place, base_speed = ([w if end else 0.0] * 6 for w in p.base)
-    place = [*(base_place if p.floating else ()), *[p.posture[k]] * joints]
-    speed = [*(base_speed if p.floating and any(p.base) else [p.velocity[k]] * 6 if p.floating else ()), *[p.velocity[k]] * joints]
+    if not any(p.base):
+        base_speed = [p.velocity[k]] * 6
+    place, speed = [p.posture[k]] * joints, [p.velocity[k]] * joints
+    if p.floating:
+        place, speed = base_place + place, base_speed + speed
     aim = np.concatenate([goal, np.zeros(n)])
     total.addCost("state", squares(state, place + speed, crocoddyl.ResidualModelState(state, aim, nu)), 1.0)
     if p.hand:
@@ -56,7 +59,8 @@ def solver_of(p: ControlProblem, numbers: dict[str, Any]) -> tuple[Any, list[Arr
     model = pin.buildModelFromUrdf(numbers["path"], *root)
     state = crocoddyl.StateMultibody(model)
     drive = crocoddyl.ActuationModelFloatingBase(state) if p.floating else crocoddyl.ActuationModelFull(state)
-    order = [numbers["names"].index(name) for name in list(model.names)[1:] if name in numbers["names"]]  # children by name there
+    ours = numbers["names"]
+    order = [ours.index(name) for name in list(model.names)[1:] if name in ours]  # Pinocchio sorts children by their names
     assert len(order) == len(numbers["names"]), "joints of both models differ"
     base = 7 if p.floating else 0
     start, goal = (np.concatenate([x[:base], x[base:][order]]) for x in map(np.array, (numbers["start"], numbers["goal"])))

@@ -3,10 +3,10 @@
     python -m venv .venv-crocoddyl && .venv-crocoddyl/bin/pip install crocoddyl==3.2.1 pin==4.0.0
     python benchmarks/peers/optimal_control.py --crocoddyl .venv-crocoddyl/bin/python [--only "Panda, reach"] [--rounds 15]
 
-Both minimize the same costs from the same guess, by FDDP with the curvature of Gauss and Newton; a process beside has Crocoddyl, since
-it wants a Pinocchio of its own. Both stop where an iteration promises less than 1e-6 of 1 + the cost. Peers take turns; times are
-medians of rounds. Then model predictive control of Panda (30 knots, one iteration and shift a tick), and a thousand problems of 30
-knots on all processors.
+Both minimize the same costs from the same guess, by FDDP with the curvature of Gauss and Newton; a process beside has
+Crocoddyl, since it wants a Pinocchio of its own. Both stop where an iteration promises less than 1e-6 of 1 + the cost. Peers
+take turns; times are medians of rounds. Then model predictive control of Panda (30 knots, one iteration and shift a tick),
+and a thousand problems of 30 knots on all processors.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def row(name: str, python: str, rounds: int) -> tuple[str, ...]:
     plan = ours()
     with tempfile.TemporaryDirectory() as folder:
         numbers = Path(folder) / "numbers.json"
-        numbers.write_text(json.dumps(as_json(p, names, start, goal, u.tolist(), path)))
+        numbers.write_text(json.dumps(as_json(names, start, goal, u.tolist(), path)))
         times: list[list[float]] = [[], []]
         with PeerProcess("crocoddyl_peer.py", [name, str(numbers)], python) as peer:
             for _ in range(rounds):
@@ -182,7 +182,7 @@ def iterations_of_many(count: int) -> tuple[float, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--crocoddyl", metavar="PYTHON", help="an interpreter that has Crocoddyl; without, the table is left out")
+    parser.add_argument("--crocoddyl", metavar="PYTHON", help="an interpreter that has Crocoddyl; without, there is no table")
     parser.add_argument("--only", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
