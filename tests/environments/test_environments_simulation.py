@@ -190,7 +190,7 @@ def test_tasks_of_ones_own_and_wrappers_of_gymnasium(mode: str) -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(ValueError, match="one of Ant, Go1Joystick, HalfCheetah"):
+    with pytest.raises(ValueError, match="one of Ant, G1Joystick, Go1Joystick, HalfCheetah"):
         RobotVectorEnv("Hoper")
     with pytest.raises(TypeError, match="Hopper has no healthy_range; it has xml_file"):
         RobotVectorEnv("Hopper", healthy_range=(0.0, 1.0))

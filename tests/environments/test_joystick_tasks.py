@@ -16,7 +16,7 @@ from featherweight.engine.loops.kernels import compiled
 from featherweight.environments import RobotVectorEnv
 from featherweight.environments.compiled_episodes import CompiledEpisodes
 from featherweight.environments.drawn_numbers import drawn_number, falling_exponential
-from featherweight.environments.joystick_text import JoystickWeights
+from featherweight.environments.quadruped_rules import QuadrupedWeights
 from featherweight.environments.reset_noise import ResetNoise
 from featherweight.environments.varied_robots import moved
 
@@ -102,7 +102,7 @@ def test_observations_and_rewards_are_by_their_formulas() -> None:
     envs = RobotVectorEnv("Go1Joystick", 12, autoreset_mode="Disabled", noise_level=0.0)
     envs.reset(seed=2)
     assert isinstance(envs.episodes, CompiledEpisodes)
-    rng, seen = np.random.default_rng(0), dict.fromkeys(JoystickWeights._fields, 0.0)
+    rng, seen = np.random.default_rng(0), dict.fromkeys(QuadrupedWeights._fields, 0.0)
     for _ in range(60):
         envs.episodes.arrays.memory[:4, JOINTS : JOINTS + 3] = 0.0
         formulas, action = Formulas(envs), rng.uniform(-1.0, 1.0, (12, JOINTS))
@@ -111,7 +111,7 @@ def test_observations_and_rewards_are_by_their_formulas() -> None:
         np.testing.assert_allclose(observation, formulas.observation(), rtol=1e-9, atol=1e-9)
         np.testing.assert_array_equal(terminated, formulas.up[:, 2] < 0.0)
         expected = formulas.terms(action)
-        for name in JoystickWeights._fields:
+        for name in QuadrupedWeights._fields:
             np.testing.assert_allclose(info[f"reward_{name}"], expected[name], rtol=1e-9, atol=1e-9, err_msg=name)
             seen[name] += np.abs(expected[name]).sum()
         np.testing.assert_allclose(reward, np.maximum(0.02 * sum(expected.values()), 0.0), rtol=1e-9, atol=1e-12)

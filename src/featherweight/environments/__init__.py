@@ -4,8 +4,8 @@
     envs = gymnasium.make_vec("featherweight/Ant-v0", num_envs=256)
 
 Ant, HalfCheetah, Hopper, Humanoid and Walker2d are those of Gymnasium's version 5 (observations, rewards, how episodes begin
-and end, and arguments) on `featherweight.Simulation`, where contacts are rigid. Go1Joystick is a quadruped that follows a
-joystick, by the rewards of MuJoCo Playground.
+and end, and arguments) on `featherweight.Simulation`, where contacts are rigid. Go1Joystick and G1Joystick are a
+quadruped and a humanoid that follow a joystick, by the rewards of MuJoCo Playground.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ except ModuleNotFoundError as error:
 
 from .compiled_task import CompiledTask
 from .floating_tasks import Ant, Humanoid
-from .joystick_tasks import Go1Joystick
+from .humanoid_joystick import G1Joystick
+from .joystick_tasks import Go1Joystick, JoystickTask
 from .own_robots import RobotTask
 from .planar_tasks import HalfCheetah, Hopper, Walker2d
 from .single_environment import RobotEnv
@@ -30,8 +31,8 @@ from .task import SnapshotTask, Task
 from .vector_environment import TASKS, RobotVectorEnv, joystick_commands
 
 __all__ = [
-    "TASKS", "Ant", "CompiledTask", "Go1Joystick", "HalfCheetah", "Hopper", "Humanoid", "RobotEnv", "RobotTask",
-    "RobotVectorEnv", "Snapshot", "SnapshotTask", "Task", "Walker2d", "joystick_commands",
+    "TASKS", "Ant", "CompiledTask", "G1Joystick", "Go1Joystick", "HalfCheetah", "Hopper", "Humanoid", "JoystickTask",
+    "RobotEnv", "RobotTask", "RobotVectorEnv", "Snapshot", "SnapshotTask", "Task", "Walker2d", "joystick_commands",
 ]  # fmt: skip
 
 for _name in TASKS:

@@ -1,6 +1,6 @@
 """Joystick locomotion of Unitree's Go1, with the numbers of MuJoCo Playground's "Go1JoystickFlatTerrain".
 
-`joystick_text` has the formulas.
+`joystick_text` and `quadruped_rules` have the formulas.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,17 +23,19 @@ from .compiled_task import CompiledTask, called
 from .episode_loop import Now
 from .joystick_text import (
     COMMANDS,
+    CROSSING,
+    NOTHING,
     JoystickNoise,
     JoystickNumbers,
     JoystickText,
-    JoystickWeights,
     LeggedRobot,
 )
 from .own_robots import FLOOR, furnished
 from .parallel_robots import ParallelRobots
+from .quadruped_rules import QuadrupedRules, QuadrupedWeights
 from .reset_noise import ResetNoise
 from .snapshot import Links
-from .varied_robots import randomize, rough_heights
+from .varied_robots import Variation, randomize, rough_heights
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -41,29 +43,28 @@ LEGS = ("FR", "FL", "RR", "RL")
 DRIVEN = ("hip", "thigh", "calf")  # joints of a leg
 SOLE = 0.02  # [m] radius of feet
 SOFT = 0.95  # of limits
+STIFFNESS = 35.0  # [N m/rad]
 DRAWN_AT_FIRST = 16
 GROUND, PLACES = 10.0, 8.0  # [m] half the length of rough ground, and of where robots begin on it
 REACH = 0.5  # [m] around a place that must be below the feet
 
 
-TERMS = tuple(f"reward_{name}" for name in JoystickWeights._fields)
+class Limbs(NamedTuple):
+    """Names and numbers of a robot with legs."""
+
+    feet: tuple[str, ...]  # frames
+    unit: str  # frame of the inertial unit, on the first body
+    more: tuple[str, ...]  # frames whose placements and velocities rules need
 
 
 @dataclass(frozen=True)
-class Go1Joystick(CompiledTask):
-    """Go1 follows commanded velocities: forward, sideways and about the vertical.
+class JoystickTask(CompiledTask):
+    """A robot with legs follows commanded velocities: forward, sideways and about the vertical.
 
-    Actions are targets of the joints' drives, in units of `action_scale` beside the pose at home. Observations are noisy: the
-    velocities of the inertial unit in its axes, the way down there, joints beside the pose, their velocities; then the action
-    before and the command. `reward_weights` replaces weights of the reward by name, `noise_level` scales the noise of
-    observations. Only feet touch the floor. Without `dry_friction` in the joints steps take half the time.
-
-    If `randomized`, robots differ from one another: by friction of the ground, dry friction and armature of joints, masses of
-    all bodies, and mass and centre of mass of the trunk; `reset` of all draws them anew. With `roughness` the ground has random
-    heights up to it, within 10 m; robots begin anywhere within 8 m.
-
-    The robot is `featherweight.example("go1")`, with armature, damping and dry friction of joints as in the Playground's file;
-    its masses are those of its own file.
+    Actions are targets of the joints' drives, in units of `action_scale` beside the pose at home. `reward_weights` replaces
+    weights of the reward by name, `noise_level` scales the noise of observations. If `randomized`, robots differ from one
+    another; `reset` of all draws them anew. With `roughness` the ground has random heights up to it, within 10 m; robots
+    begin anywhere within 8 m.
     """
 
     xml_file: Any = None
@@ -72,9 +73,6 @@ class Go1Joystick(CompiledTask):
     timestep: float = 0.004
     action_scale: float = 0.5
     noise_level: float = 1.0
-    commands: tuple[float, float, float] = (1.5, 0.8, 1.2)
-    command_probabilities: tuple[float, float, float] = (0.9, 0.25, 0.5)
-    command_wait: float = 5.0  # [s] on average; with infinity commands stay
     reward_weights: Mapping[str, float] = field(default_factory=dict)
     dry_friction: bool = True
     randomized: bool = False
@@ -84,22 +82,31 @@ class Go1Joystick(CompiledTask):
         "command_x", "command_y", "command_turn", "forward_velocity", "sideways_velocity", "turn_velocity",
     )  # fmt: skip
     places: ClassVar[int] = 6
-    terms: ClassVar[tuple[str, ...]] = TERMS
     drawn_at_first: ClassVar[int] = DRAWN_AT_FIRST
 
-    weights: ClassVar[JoystickWeights] = JoystickWeights(
-        tracking_lin_vel=1.0, tracking_ang_vel=0.5, lin_vel_z=-0.5, ang_vel_xy=-0.05, orientation=-5.0, dof_pos_limits=-1.0,
-        pose=0.5, termination=-1.0, stand_still=-1.0, torques=-2e-4, action_rate=-0.01, energy=-1e-3, feet_clearance=-2.0,
-        feet_height=-0.2, feet_slip=-0.1, feet_air_time=0.1,
-    )  # fmt: skip
     noise: ClassVar[JoystickNoise] = JoystickNoise(linvel=0.1, gyro=0.2, gravity=0.05, joint_pos=0.03, joint_vel=1.5)
-    numbers: ClassVar[JoystickNumbers] = JoystickNumbers(
-        dt=0.02, action_scale=0.5, sigma=0.25, foot_height=0.1, stiffness=35.0, change=0.0
-    )
+    sigma: ClassVar[float] = 0.25  # [m²/s²]
+    foot_height: ClassVar[float]
+    limbs: ClassVar[Limbs]
+    variation: ClassVar[Variation]
+    weights: ClassVar[Any]
+    of_clock: ClassVar[int] = 0  # numbers that rules remember
+
+    def robot(self) -> Description:
+        """The robot on its floor."""
+        raise NotImplementedError
+
+    def rules(self, robots: ParallelRobots, weights: Any, dt: float) -> Any:
+        """The rules, with weights, of steps dt [s]."""
+        raise NotImplementedError
+
+    def soft_limits(self, lower: Array, upper: Array) -> Array:
+        """Limits (2, n) beyond which the reward falls."""
+        raise NotImplementedError
 
     def read(self) -> Description:
         """The robot on its floor; raises ImportError without the package of example robots."""
-        d = go1(self.timestep, self.numbers.stiffness, self.dry_friction)
+        d = self.robot()
         return d if self.roughness == 0.0 else on_rough_ground(d, self._heights)
 
     @cached_property
@@ -108,7 +115,7 @@ class Go1Joystick(CompiledTask):
 
     def vary(self, simulation: Simulation, noise: ResetNoise) -> None:
         if self.randomized:
-            randomize(simulation, noise)
+            randomize(simulation, noise, self.variation)
 
     def beginning(self, qpos: Array, nv: int, noise: ResetNoise, which: Array) -> tuple[Array, Array]:
         """Standing within half a metre, in any heading, at a velocity of up to 0.5 m/s and rad/s in each direction."""
@@ -131,39 +138,88 @@ class Go1Joystick(CompiledTask):
         return 9 + 3 * len(links.robot.controls) + COMMANDS
 
     def memory(self, links: Links) -> int:
-        return len(links.robot.controls) + COMMANDS + 3 * len(LEGS)
+        return len(links.robot.controls) + COMMANDS + 3 * len(self.limbs.feet) + self.of_clock
 
     def text(self, robots: ParallelRobots, now: Now) -> Any:
         """Raises ValueError for weights of terms that are none."""
-        if unknown := [name for name in self.reward_weights if name not in JoystickWeights._fields]:
-            raise ValueError(f"reward_weights: there is no term {unknown[0]!r}; terms are {', '.join(JoystickWeights._fields)}")
-        dt = self.frame_skip * robots.links.timestep
-        numbers = self.numbers._replace(
-            dt=dt, action_scale=float(self.action_scale), change=1.0 - math.exp(-dt / self.command_wait)
-        )
+        known = self.weights._fields
+        if unknown := [name for name in self.reward_weights if name not in known]:
+            raise ValueError(f"reward_weights: there is no term {unknown[0]!r}; terms are {', '.join(known)}")
+        step = robots.links.timestep
+        dt = self.frame_skip * step
+        numbers = JoystickNumbers(dt, step, float(self.action_scale), self.sigma, self.foot_height)
         weights = self.weights._replace(**{name: float(x) for name, x in self.reward_weights.items()})
         noise = JoystickNoise(*(self.noise_level * x for x in self.noise))
-        fastest, moving = np.array(self.commands, float), np.array(self.command_probabilities, float)
-        return JoystickText(numbers, weights, noise, fastest, moving, self._legged(robots, now))
+        return JoystickText(numbers, noise, self._legged(robots, now), self.rules(robots, weights, dt))
 
     def _legged(self, robots: ParallelRobots, now: Now) -> LeggedRobot:
         links, robot = robots.links, robots.links.robot
-        feet = [f"{leg}_foot" for leg in LEGS]
+        feet, frames = self.limbs.feet, (*self.limbs.feet, *self.limbs.more)
         number = {links.names.index(foot): k for k, foot in enumerate(feet)}
         n = len(robot.controls)
-        placement, velocity = np.zeros((len(feet), 4, 4)), np.zeros((len(feet), 6))
-        unit = next(frame.placement for frame in robot.frames if frame.name == "imu_link")
+        placement, velocity = np.zeros((len(frames), 4, 4)), np.zeros((len(frames), 6))
+        unit = next(frame.placement for frame in robot.frames if frame.name == self.limbs.unit)
         low, high = np.array([*robot.controls.values()], float).T
         return LeggedRobot(
-            pose=links.home[-n:].copy(), pose_weight=np.tile([1.0, 1.0, 0.1], len(LEGS)),
-            soft=SOFT * np.array([robot.lower[-n:], robot.upper[-n:]]), control_range=np.array([low, high]),
-            efforts=np.ascontiguousarray(np.array(robot.effort_bounds)[:, -n:]), unit=np.array(unit.p, float),
-            height=np.full(len(feet), 0.0),
-            foot_of=np.array([number.get(int(a), -1) for a, _ in robots.touching_links], np.int64),
-            local=np.zeros((3, 3)), world=np.zeros((2, 3)), placement=placement, velocity=velocity, touches=np.zeros(len(feet)),
-            force=np.zeros(n), find_feet=called(links, robot.frame_placement(feet), now, placement),
-            find_velocities=called(links, robot.frame_velocity(feet), now, velocity),
+            pose=links.home[-n:].copy(), soft=self.soft_limits(robot.lower[-n:], robot.upper[-n:]),
+            control_range=np.array([low, high]), efforts=np.ascontiguousarray(np.array(robot.effort_bounds)[:, -n:]),
+            unit=np.array(unit.p, float), stiffness=np.array([a.gain for a in robot.actuators], float), feet=len(feet),
+            foot_of=np.array([foot_of(number, int(a), int(b)) for a, b in robots.touching_links], np.int64),
+            local=np.zeros((3, 3)), world=np.zeros((2, 3)), placement=placement, velocity=velocity,
+            touches=np.zeros(len(feet) + 1), pressed=np.zeros(len(feet)), force=np.zeros(n),
+            find_feet=called(links, robot.frame_placement(frames), now, placement),
+            find_velocities=called(links, robot.frame_velocity(frames), now, velocity),
         )  # fmt: skip
+
+
+def foot_of(feet: Mapping[int, int], a: int, b: int) -> int:
+    """The foot in a contact of two links, -1 for the world."""
+    if a in feet and b in feet:
+        return CROSSING
+    return feet.get(a, feet.get(b, NOTHING))
+
+
+@dataclass(frozen=True)
+class Go1Joystick(JoystickTask):
+    """Go1 follows commanded velocities: forward, sideways and about the vertical.
+
+    Actions are targets of the joints' drives, in units of `action_scale` beside the pose at home. Observations are noisy: the
+    velocities of the inertial unit in its axes, the way down there, joints beside the pose, their velocities; then the action
+    before and the command. `reward_weights` replaces weights of the reward by name, `noise_level` scales the noise of
+    observations. Only feet touch the floor. Without `dry_friction` in the joints steps take half the time.
+
+    If `randomized`, robots differ from one another: by friction of the ground, dry friction and armature of joints, masses of
+    all bodies, and mass and centre of mass of the trunk; `reset` of all draws them anew. With `roughness` the ground has random
+    heights up to it, within 10 m; robots begin anywhere within 8 m.
+
+    The robot is `featherweight.example("go1")`, with armature, damping and dry friction of joints as in the Playground's file;
+    its masses are those of its own file.
+    """
+
+    commands: tuple[float, float, float] = (1.5, 0.8, 1.2)
+    command_probabilities: tuple[float, float, float] = (0.9, 0.25, 0.5)
+    command_wait: float = 5.0  # [s] on average; with infinity commands stay
+
+    terms: ClassVar[tuple[str, ...]] = tuple(f"reward_{name}" for name in QuadrupedWeights._fields)
+    foot_height: ClassVar[float] = 0.1
+    limbs: ClassVar[Limbs] = Limbs(tuple(f"{leg}_foot" for leg in LEGS), "imu_link", ())
+    variation: ClassVar[Variation] = Variation("base", center=0.05)
+    weights: ClassVar[QuadrupedWeights] = QuadrupedWeights(
+        tracking_lin_vel=1.0, tracking_ang_vel=0.5, lin_vel_z=-0.5, ang_vel_xy=-0.05, orientation=-5.0, dof_pos_limits=-1.0,
+        pose=0.5, termination=-1.0, stand_still=-1.0, torques=-2e-4, action_rate=-0.01, energy=-1e-3, feet_clearance=-2.0,
+        feet_height=-0.2, feet_slip=-0.1, feet_air_time=0.1,
+    )  # fmt: skip
+
+    def robot(self) -> Description:
+        return go1(self.timestep, STIFFNESS, self.dry_friction)
+
+    def soft_limits(self, lower: Array, upper: Array) -> Array:
+        return SOFT * np.array([lower, upper])
+
+    def rules(self, robots: ParallelRobots, weights: Any, dt: float) -> QuadrupedRules:
+        fastest, moving = np.array(self.commands, float), np.array(self.command_probabilities, float)
+        change = 1.0 - math.exp(-dt / self.command_wait)
+        return QuadrupedRules(weights, fastest, moving, change, np.tile([1.0, 1.0, 0.1], len(LEGS)))
 
 
 def go1(timestep: float, stiffness: float, dry_friction: bool) -> Description:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,25 +13,31 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 FIRST = 10**6  # place of the random numbers of what differs, beyond those of episodes
 FRICTION, SURFACE = (0.4, 1.0), 0.6  # coefficients that are drawn, and that of the file
-DRY_FRICTION, ARMATURE, MASS = (0.9, 1.1), (1.0, 1.05), (0.9, 1.1)  # factors
-CENTER, LOAD = 0.05, 1.0  # [m] by which the trunk's centre of mass moves in each direction, [kg] on it
+ARMATURE, MASS = (1.0, 1.05), (0.9, 1.1)  # factors
+LOAD = 1.0  # [kg] on the loaded body
 SPACING = 0.25  # [m] of points of rough ground
 GROUND_SEED = 2025
 
 
-def randomize(simulation: Simulation, noise: ResetNoise) -> None:
-    """Draw, for each robot, friction of the ground and of joints, armature, masses, and the trunk's mass and centre.
+class Variation(NamedTuple):
+    """What differs between tasks."""
 
-    The first body is the trunk, behind a free joint.
-    """
+    body: str  # which has a load
+    dry_friction: tuple[float, float] = (0.9, 1.1)  # factors
+    center: float = 0.0  # [m] by which that body's centre of mass moves in each direction
+
+
+def randomize(simulation: Simulation, noise: ResetNoise, variation: Variation) -> None:
+    """Draw, for each robot, friction of the ground and of joints, armature, masses, and a load on one body."""
     robot, robots = simulation.robot, len(simulation.q)
     nominal, joints = np.array(robot.inertial_parameters), robot.nv - 6
+    body = [b.name for b in robot.bodies].index(variation.body)
     u = noise.uniform(np.arange(robots), FIRST, 5 + 2 * joints + len(nominal))
     friction, load, center, rest = u[:, 0], u[:, 1], u[:, 2:5], u[:, 5:]
     parameters = between(MASS, rest[:, 2 * joints :])[:, :, None] * nominal
-    parameters[:, 0] = moved(parameters[:, 0], CENTER * (2.0 * center - 1.0), LOAD * (2.0 * load - 1.0))
+    parameters[:, body] = moved(parameters[:, body], variation.center * (2.0 * center - 1.0), LOAD * (2.0 * load - 1.0))
     rubbing = np.ones((robots, robot.nv))
-    rubbing[:, 6:] = between(DRY_FRICTION, rest[:, :joints])
+    rubbing[:, 6:] = between(variation.dry_friction, rest[:, :joints])
     simulation.vary(
         parameters=parameters, armature=between(ARMATURE, rest[:, joints : 2 * joints]) * robot.armature,
         friction=between(FRICTION, friction) / SURFACE, joint_friction=rubbing,

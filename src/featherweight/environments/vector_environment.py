@@ -15,7 +15,8 @@ from ..simulation import Simulation
 from .compiled_episodes import CompiledEpisodes
 from .compiled_task import CompiledTask
 from .floating_tasks import Ant, Humanoid
-from .joystick_tasks import Go1Joystick
+from .humanoid_joystick import G1Joystick
+from .joystick_tasks import Go1Joystick, JoystickTask
 from .joystick_text import COMMANDS
 from .moved import Moved
 from .parallel_robots import EVERY, ParallelRobots
@@ -28,7 +29,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Step = tuple[Array, Array, Array, Array, dict[str, Any]]
 
 RENDER_MODES = ["rgb_array"]
-TASKS: dict[str, type[Task]] = {task.__name__: task for task in (Ant, Go1Joystick, HalfCheetah, Hopper, Humanoid, Walker2d)}
+TASKS: dict[str, type[Task]] = {
+    task.__name__: task for task in (Ant, G1Joystick, Go1Joystick, HalfCheetah, Hopper, Humanoid, Walker2d)
+}
 
 
 class RobotVectorEnv(VectorEnv[Array, Array, Array]):
@@ -208,7 +211,7 @@ def joystick_commands(envs: RobotVectorEnv) -> Array:
 
     Observations and rewards have a new command from the next step on. Raises TypeError for environments with another task.
     """
-    if not isinstance(envs.task, Go1Joystick) or not isinstance(envs.episodes, CompiledEpisodes):
+    if not isinstance(envs.task, JoystickTask) or not isinstance(envs.episodes, CompiledEpisodes):
         raise TypeError(f"commands are those of a joystick task; got environments with {type(envs.task).__name__}")
     first = len(envs.robots.links.robot.controls)
     return envs.episodes.arrays.memory[:, first : first + COMMANDS]
