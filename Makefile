@@ -110,7 +110,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/first_calls.py
 	$(BIN)/python benchmarks/peers/simulation_peer.py
 	$(BIN)/python benchmarks/peers/fleets.py
-	$(BIN)/python benchmarks/peers/optimal_control.py
+	$(BIN)/python benchmarks/peers/optimal_control_peer.py
 	$(BIN)/python benchmarks/peers/contact_geometry.py
 	$(BIN)/python benchmarks/peers/environments.py
 	$(BIN)/python benchmarks/peers/first_step.py

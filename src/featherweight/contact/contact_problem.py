@@ -87,18 +87,20 @@ class ContactImpulses(NamedTuple):
     kept_count: Integers  # (1,)
     next_row: Vector  # (joint rows,)
     turn: Matrix  # (contacts, 3) [N m s] in the world, of friction against spinning and rolling
-    last_turn: Matrix  # (candidates, 3)
+    last_turn: Matrix  # (candidates, 3), no rows where no contact turns
 
     @classmethod
-    def of_sizes(cls, contacts: int, bodies: int, joints: int, candidates: int, rows: int) -> ContactImpulses:
-        """Return impulses of zero, with room for so many contacts."""
+    def of_sizes(
+        cls, contacts: int, bodies: int, joints: int, candidates: int, rows: int, turning: bool = True
+    ) -> ContactImpulses:
+        """Return impulses of zero, with room for so many contacts, which may have friction against turning."""
         wrench, push, impact = np.zeros((3, bodies, 6))
         joint, joint_push, joint_impact = np.zeros((3, joints))
         last_row, next_row = np.zeros((2, rows))
         kept, kept_count = np.zeros(contacts, np.int64), np.zeros(1, np.int64)
         return cls(
             np.zeros((contacts, 3)), wrench, joint, push, joint_push, impact, joint_impact, np.zeros((candidates, 3)), last_row,
-            kept, kept_count, next_row, np.zeros((contacts, 3)), np.zeros((candidates, 3)),
+            kept, kept_count, next_row, np.zeros((contacts, 3)), np.zeros((candidates if turning else 0, 3)),
         )  # fmt: skip
 
 

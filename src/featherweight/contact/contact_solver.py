@@ -472,7 +472,7 @@ def keep_force(impulses: ContactImpulses, candidate: int, force: Vector, turn: V
     """Keep the impulses of a contact; `turn` has no numbers where no contact turns."""
     for j in range(3):
         impulses.last_force[candidate, j] = force[j]
-    for j in range(len(turn)):
+    for j in range(len(turn) if len(impulses.last_turn) > 0 else 0):
         impulses.last_turn[candidate, j] = turn[j]
     impulses.kept[impulses.kept_count[0]] = candidate
     impulses.kept_count[0] += 1
@@ -480,7 +480,10 @@ def keep_force(impulses: ContactImpulses, candidate: int, force: Vector, turn: V
 
 def forget_forces(impulses: ContactImpulses) -> None:
     """Set the impulses of contacts that were kept to zero."""
+    turns = len(impulses.last_turn) > 0
     for c in range(impulses.kept_count[0]):
         for j in range(3):
-            impulses.last_force[impulses.kept[c], j] = impulses.last_turn[impulses.kept[c], j] = 0.0
+            impulses.last_force[impulses.kept[c], j] = 0.0
+            if turns:
+                impulses.last_turn[impulses.kept[c], j] = 0.0
     impulses.kept_count[0] = 0

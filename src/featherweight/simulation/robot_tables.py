@@ -272,7 +272,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
             placement=np.zeros((bodies, 4, 4)), velocity=np.zeros((bodies, 6)), gap=np.zeros(rows), speed=np.zeros(rows),
             velocity_before=np.zeros((bodies, 6)), speed_before=np.zeros(rows),
         ),
-        impulses=ContactImpulses.of_sizes(room, bodies, joints, candidates, rows),
+        impulses=ContactImpulses.of_sizes(room, bodies, joints, candidates, rows, model.settings.turning),
         report=np.zeros(7), deepest=np.zeros(1),
         workspace=solver_workspace(
             room, rows, size + joints, inertia.branches, model.settings.cones, model.settings.turning

@@ -1,7 +1,7 @@
 """Optimal control beside Crocoddyl: the time of a solution and of an iteration, on one thread.
 
     python -m venv .venv-crocoddyl && .venv-crocoddyl/bin/pip install crocoddyl==3.2.1 pin==4.0.0
-    python benchmarks/peers/optimal_control.py --crocoddyl .venv-crocoddyl/bin/python [--only "Panda, reach"] [--rounds 15]
+    python benchmarks/peers/optimal_control_peer.py --crocoddyl .venv-crocoddyl/bin/python [--only "Panda, reach"] [--rounds 15]
 
 Both minimize the same costs from the same guess, by FDDP with the curvature of Gauss and Newton; a process beside has
 Crocoddyl, since it wants a Pinocchio of its own. Both stop where an iteration promises less than 1e-6 of 1 + the cost. Peers
