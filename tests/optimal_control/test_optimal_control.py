@@ -150,6 +150,32 @@ def test_a_leg_with_a_loop_jumps_and_its_loop_stays_closed() -> None:
     np.testing.assert_allclose(toe, np.broadcast_to(toe[0], toe.shape), rtol=0, atol=2e-3)
 
 
+def test_a_leg_lands_with_an_impact() -> None:
+    """From flight onto its toe, where it stays; the trunk comes to rest at the height that is asked for."""
+    robot = leg()[0].robot
+    toe = [fw.BilateralContact("toe", rows=np.eye(6)[:2])]
+    drives = ["base_to_thigh", "thigh_to_driver"]
+    ocp = fw.OptimalControl(robot, step=0.005, phases=[fw.Phase(16), fw.Phase(40, toe, impact=True)], driven=drives)
+    ocp.add(fw.Effort(), weight=1.0)
+    ocp.add(fw.JointVelocities(), weight=np.append(np.full(57, 0.1), 100.0))
+    ocp.add(fw.PostureTask(), weight=np.append(np.full(57, 1.0), 1e3))
+    ocp.require(fw.FrameTask("toe", kind="position", weight=[1, 0, 0]), at=[16])
+    start = robot.close(np.array([0.25, 3.7269, -1.5, 1.5, -1.5]))  # type: ignore[attr-defined]
+    goal = start.copy()
+    goal[0] = 0.17
+    ground = [robot.frame_placement("toe")(start)[0, 3] - 0.03, 0.0, 0.0]
+    plan = ocp.solve(start, targets={"posture": goal, "toe": ground}, iterations=200)
+    assert plan.converged, plan.reason
+    height = robot.frame_placement("toe")(plan.q)[:, 0, 3] - ground[0]
+    assert height[0] == pytest.approx(0.03) and abs(height[16:]).max() < 1e-3
+    speed = np.einsum("ni,ni->n", robot.frame_jacobian("toe")(plan.q)[:, 0], plan.v)
+    assert speed[16] < -0.1 and abs(speed[17:]).max() < 0.02
+    flight, impulse, stance = ocp.contact_forces(plan)
+    assert flight.shape == (16, 0) and impulse.shape == (1, 2) and stance.shape == (40, 2)
+    assert abs(impulse).max() > 0.01
+    assert abs(plan.u[16]).max() < 1e-9  # there is nothing to drive in an impact
+
+
 def test_limits_of_the_file_hold() -> None:
     robot = fw.load(fw.example("panda"))
     ocp = fw.OptimalControl(robot, step=0.02, knots=30)
@@ -276,7 +302,7 @@ def test_hubers_width_makes_far_targets_pull_with_a_constant_force() -> None:
         (lambda r: fw.OptimalControl(r, step=-0.01, knots=3), "step must be a positive number"),
         (lambda r: fw.OptimalControl(r, knots=0), "need one knot at least"),
         (lambda r: fw.OptimalControl(r, knots=3, driven=["nose"]), "nose"),
-        (lambda r: fw.OptimalControl(r, knots=3).solve(np.zeros(8)), "no term of phase 0 depends on controls"),
+        (lambda r: fw.OptimalControl(r, knots=3).solve(np.zeros(8)), "no term of the knots from 0 on depends on controls"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), weight=-1.0), "the weight of 'effort'"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), at="begin"), "at must be"),
         (lambda r: fw.OptimalControl(r, knots=3).add(cast(Any, "tool")), "a term is a FrameTask"),
@@ -286,6 +312,28 @@ def test_hubers_width_makes_far_targets_pull_with_a_constant_force() -> None:
 def test_what_makes_no_sense_is_refused_by_name(wrong: Any, words: str) -> None:
     with pytest.raises((ValueError, TypeError, KeyError), match=words):
         wrong(fw.load(fw.example("panda")))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda ocp: ocp.add(fw.Effort(weight=[1.0, 2.0], name="few")), "weight of 'few' must be a number or 8 of them"),
+        (lambda ocp: ocp.require(fw.JointVelocities(name="slow"), low=[0.0] * 3), "low of 'slow' must be a number or 8"),
+        (lambda ocp: ocp.add(fw.Effort(name="late"), at=[7]), "knots of 'late' must be numbers from 0 to 3"),
+        (lambda ocp: ocp.add(fw.Effort(name="never"), at="end"), "'never' applies to none of the knots"),
+        (lambda ocp: ocp.add(fw.ContactForces()), "'contact forces' applies to none of the knots"),
+        (lambda ocp: ocp.limit(friction=0.5), "friction needs contacts"),
+    ],
+)
+def test_terms_that_do_not_fit_are_refused_by_name(wrong: Any, words: str) -> None:
+    ocp = panda(3)
+
+    def use() -> None:
+        wrong(ocp)
+        ocp.solve(PANDA_START, **panda_arguments(ocp))
+
+    with pytest.raises(ValueError, match=words):
+        use()
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import featherweight as fw
 from featherweight.optimal_control.stage_functions import StageFunctions
-from optimal_control.problems import PANDA_START, hyq, leg, panda, panda_arguments
+from optimal_control.problems import FEET, PANDA_START, hyq, leg, panda, panda_arguments, standing
 
 Array = np.ndarray[Any, np.dtype[Any]]
 EPS = 1e-6
@@ -55,7 +56,8 @@ def check(ocp: Any, stage: StageFunctions, q: Array, parameters: Array, rng: np.
     assert not found.motion[:, 2 * n + m :].any()
     ahead = called(stage.step, known).ahead
     moved = differences(robot, lambda x: robot.difference(ahead, called(stage.step, x).ahead), known)
-    A, S, at = np.eye(n), known["h"] * np.eye(n), 0
+    lasts = 0.0 if stage.impact else known["h"]
+    A, S, at = np.eye(n), lasts * np.eye(n), 0
     for first, size in stage.system.curved.blocks:
         own = slice(first, first + size)
         A[own, own], S[own, own] = found.curved[at : at + 2 * size * size].reshape(2, size, size)
@@ -68,25 +70,25 @@ def check(ocp: Any, stage: StageFunctions, q: Array, parameters: Array, rng: np.
 def test_an_arm_with_all_kinds_of_terms() -> None:
     rng = np.random.default_rng(0)
     ocp = panda()
-    flat = ocp.layout.parameters(PANDA_START, **panda_arguments(ocp))[0]
-    for stage in ocp.layout.stages:
+    flat = ocp._layout.parameters(PANDA_START, **panda_arguments(ocp))[0]
+    for stage in ocp._layout.stages:
         check(ocp, stage, ocp.robot.random_configuration(rng), flat, rng)
 
 
 def test_contacts_friction_and_a_floating_base() -> None:
     rng = np.random.default_rng(0)
     ocp, start, arguments = hyq(0.7)
-    flat = ocp.layout.parameters(start, arguments["targets"], None)[0]
+    flat = ocp._layout.parameters(start, arguments["targets"], None)[0]
     q = ocp.robot.integrate(start, 0.3 * rng.normal(size=ocp.robot.nv))
-    for stage in ocp.layout.stages:
+    for stage in ocp._layout.stages:
         check(ocp, stage, q, flat, rng)
 
 
 def test_a_loop() -> None:
     rng = np.random.default_rng(0)
     ocp, start = leg()
-    flat = ocp.layout.parameters(start, {"toe": [0.0, 0.0, 0.0]}, None)[0]
-    for stage in ocp.layout.stages:
+    flat = ocp._layout.parameters(start, {"toe": [0.0, 0.0, 0.0]}, None)[0]
+    for stage in ocp._layout.stages:
         check(ocp, stage, start, flat, rng)
 
 
@@ -94,9 +96,9 @@ def test_contacts_are_at_rest_after_a_step() -> None:
     """To the second order of the step, whatever velocities they had before."""
     rng = np.random.default_rng(0)
     ocp, start, arguments = hyq(0.7)
-    stage = ocp.layout.stages[0]
+    stage = ocp._layout.stages[0]
     assert stage.space is not None
-    flat = ocp.layout.parameters(start, arguments["targets"], None)[0]
+    flat = ocp._layout.parameters(start, arguments["targets"], None)[0]
     known = {"q": start, "v": 0.1 * rng.normal(size=18), "u": np.zeros(12), "h": 1e-4, "parameters": flat}
     before, after = (stage.space.jacobian(start) @ v for v in (known["v"], called(stage.step, known).velocity))
     assert abs(before).max() > 0.1
@@ -104,9 +106,29 @@ def test_contacts_are_at_rest_after_a_step() -> None:
 
 
 def test_a_function_that_returns_too_few_numbers_is_named() -> None:
-    import featherweight as fw
-
     ocp = panda()
     ocp.add(fw.Residual(lambda q: [q[0]], size=2, name="short"), weight=1.0)
     with pytest.raises(ValueError, match="Residual 'short': its function returns 1 numbers; size says 2"):
         ocp.solve(PANDA_START, **panda_arguments(ocp))
+
+
+def test_an_impact_and_its_derivatives() -> None:
+    """Contacts come to rest, places stay, and momentum changes by the impulses."""
+    rng = np.random.default_rng(0)
+    robot, feet = hyq(0.7)[0].robot, [fw.BilateralContact(foot, kind="point") for foot in FEET]
+    ocp = fw.OptimalControl(robot, step=0.01, phases=[fw.Phase(2), fw.Phase(3, feet, impact=True)])
+    ocp.add(fw.Effort(), weight=1e-3)
+    ocp.add(fw.PostureTask(), weight=1.0)
+    flight, impact, stance, end = ocp._layout.stages
+    assert [stage.impact for stage in (flight, impact, stance, end)] == [False, True, False, False]
+    assert ocp.knots == 6
+    q = robot.integrate(standing(robot, 0.7), 0.1 * rng.normal(size=robot.nv))
+    flat = ocp._layout.parameters(q, None, None)[0]
+    check(ocp, impact, q, flat, rng)
+    known = {"q": q, "v": rng.normal(size=18), "u": np.zeros(12), "h": 0.0, "parameters": flat}
+    found = called(impact.step, known)
+    np.testing.assert_allclose(found.ahead, q, atol=1e-15)
+    assert impact.space is not None and impact.forces is not None
+    J, impulse = impact.space.jacobian(q), called(impact.forces, known)
+    np.testing.assert_allclose(J @ found.velocity, 0.0, atol=1e-10)
+    np.testing.assert_allclose(robot.mass_matrix(q) @ (found.velocity - known["v"]), J.T @ impulse, atol=1e-9)

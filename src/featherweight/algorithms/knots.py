@@ -22,12 +22,32 @@ def joint_forces(driven: tuple[int, ...], u, tau) -> None:
         tau[j] = u[i]
 
 
-def next_velocity(v, a, h, results) -> None:
-    """The velocity after a step h, and the displacement along it (semi-implicit Euler)."""
+def next_velocity(impact: bool, v, a, h, results) -> None:
+    """The velocity after a step h, and the displacement along it (semi-implicit Euler); or after an impact, whose jump is a."""
     velocity, displacement = results
     for i, x in enumerate(a):
-        velocity[i] = v[i] + h * x
-        displacement[i] = h * velocity[i]
+        velocity[i] = v[i] + x if impact else v[i] + h * x
+        displacement[i] = 0.0 if impact else h * velocity[i]
+
+
+def no_rebound(h, restitution) -> None:
+    """Contacts that hold from an impact on."""
+    restitution[0] = 0.0
+
+
+def jump(after, v, a) -> None:
+    """What an impact adds to the velocity."""
+    for i, x in enumerate(after):
+        a[i] = x - v[i]
+
+
+def jump_slopes(by_q, by_v, results) -> None:
+    """The derivatives of the jump by q, v and tau, from those of the velocity after it."""
+    da_dq, da_dv, _ = results
+    for i, row in enumerate(by_v):
+        for j, x in enumerate(row):
+            da_dq[i][j] = by_q[i][j]
+            da_dv[i][j] = x - 1.0 if i == j else x
 
 
 def rest_after_step(h, results) -> None:
@@ -132,8 +152,10 @@ def gauss_newton(places: tuple[tuple[int, int], ...], rows, force, stiffness, re
                     hessian[at] = hessian[at] + by * row[k]
 
 
-def motion_slopes(curved: Curved, driven: tuple[int, ...], h, *given: Any) -> None:
+def motion_slopes(curved: Curved, driven: tuple[int, ...], impact: bool, h, *given: Any) -> None:
     """D = dv' by (dq, dv, du); of each curved block the derivative of q' by q, then by v'."""
+    lasts = 0.0 if impact else h
+    h = 1.0 if impact else h
     *by, results = given
     motion, blocks = results if isinstance(results, tuple) else (results, None)
     by_q, by_v, by_tau = by[:3]
@@ -146,16 +168,8 @@ def motion_slopes(curved: Curved, driven: tuple[int, ...], h, *given: Any) -> No
             motion[i][2 * n + j] = h * by_tau[i][d]
     at = 0
     for first, size in curved.blocks:
-        for scale, slope in ((1.0, by[3]), (h, by[4])):
+        for scale, slope in ((1.0, by[3]), (lasts, by[4])):
             for i in range(first, first + size):
                 for j in range(first, first + size):
                     blocks[at] = scale * slope[i][j]
                     at += 1
-
-
-def impact_slopes(n: int, by_q, by_v, motion) -> None:
-    """D of an impact: the velocity after it by (dq, dv)."""
-    for i in range(n):
-        for j in range(n):
-            motion[i][j] = by_q[i][j]
-            motion[i][n + j] = by_v[i][j]

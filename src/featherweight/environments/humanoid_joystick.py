@@ -25,6 +25,7 @@ from .varied_robots import Variation
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+TERMS = tuple(f"reward_{name}" for name in HumanoidWeights._fields)
 FEET = ("left_ankle_roll_link", "right_ankle_roll_link")
 SOLE, UNDER = (0.18, 0.06, 0.016), (0.04, 0.0, -0.029)  # [m] sides and middle of the box that is a foot's sole
 FRICTION = 0.6
@@ -65,7 +66,7 @@ class G1Joystick(JoystickTask):
     commands: tuple[float, float, float] = (1.0, 0.5, 1.0)
     command_time: float = 10.0  # [s] after which a command changes
 
-    terms: ClassVar[tuple[str, ...]] = tuple(f"reward_{name}" for name in HumanoidWeights._fields)
+    terms: ClassVar[tuple[str, ...]] = TERMS
     foot_height: ClassVar[float] = 0.15
     limbs: ClassVar[Limbs] = Limbs(FEET, "imu_in_pelvis", ("torso_link",))
     variation: ClassVar[Variation] = Variation("torso_link", dry_friction=(0.5, 2.0))
@@ -95,7 +96,7 @@ class G1Joystick(JoystickTask):
     def seen(self, links: Links) -> int:
         return super().seen(links) + 2 * len(FEET)
 
-    def rules(self, robots: ParallelRobots, weights: Any, dt: float) -> HumanoidRules:
+    def rules(self, robots: ParallelRobots, weights: Any, dt: float) -> Any:
         names = list(robots.links.robot.controls)
 
         def named(part: str) -> Array:

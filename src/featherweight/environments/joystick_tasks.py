@@ -48,6 +48,8 @@ DRAWN_AT_FIRST = 16
 GROUND, PLACES = 10.0, 8.0  # [m] half the length of rough ground, and of where robots begin on it
 REACH = 0.5  # [m] around a place that must be below the feet
 
+TERMS = tuple(f"reward_{name}" for name in QuadrupedWeights._fields)
+
 
 class Limbs(NamedTuple):
     """Names and numbers of a robot with legs."""
@@ -200,7 +202,7 @@ class Go1Joystick(JoystickTask):
     command_probabilities: tuple[float, float, float] = (0.9, 0.25, 0.5)
     command_wait: float = 5.0  # [s] on average; with infinity commands stay
 
-    terms: ClassVar[tuple[str, ...]] = tuple(f"reward_{name}" for name in QuadrupedWeights._fields)
+    terms: ClassVar[tuple[str, ...]] = TERMS
     foot_height: ClassVar[float] = 0.1
     limbs: ClassVar[Limbs] = Limbs(tuple(f"{leg}_foot" for leg in LEGS), "imu_link", ())
     variation: ClassVar[Variation] = Variation("base", center=0.05)
@@ -216,7 +218,7 @@ class Go1Joystick(JoystickTask):
     def soft_limits(self, lower: Array, upper: Array) -> Array:
         return SOFT * np.array([lower, upper])
 
-    def rules(self, robots: ParallelRobots, weights: Any, dt: float) -> QuadrupedRules:
+    def rules(self, robots: ParallelRobots, weights: Any, dt: float) -> Any:
         fastest, moving = np.array(self.commands, float), np.array(self.command_probabilities, float)
         change = 1.0 - math.exp(-dt / self.command_wait)
         return QuadrupedRules(weights, fastest, moving, change, np.tile([1.0, 1.0, 0.1], len(LEGS)))

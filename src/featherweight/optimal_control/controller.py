@@ -37,15 +37,15 @@ class Controller:
         targets: Any = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
-        if len(ocp.phases) > 1:
+        if len(ocp.spans) > 1:
             raise ValueError(f"Controller: the problem has {len(ocp.phases)} phases; a controller takes a problem with one")
         if not 0.0 < rate < math.inf:
             raise ValueError(f"Controller: rate must be a positive number of ticks per second; got {rate!r}")
         self.ocp, self.period, self.iterations = ocp, 1.0 / rate, iterations
         self.targets, self.parameters = targets, parameters
         self._given: tuple[Any, Any] | None = None
-        self._work = ocp.workspace()
-        self._step, self._driven = float(ocp.steps[0]), list(ocp.driven)
+        self._work = ocp._workspace()
+        self._step, self._driven = ocp.spans[0].step, list(ocp.driven)
         self.reset()
 
     def reset(self) -> None:
@@ -79,7 +79,7 @@ class Controller:
         work, iterations = self._work, self.iterations
         given = self.targets, self.parameters
         if self._given is None or any(a is not b for a, b in zip(given, self._given, strict=True)):
-            work.parameters[:] = self.ocp.layout.parameters(q, *given)
+            work.parameters[:] = self.ocp._layout.parameters(q, *given)
             self._given = given
         if not time >= self.time or self.time == -math.inf:
             work.begin(q, v, work.parameters, None)

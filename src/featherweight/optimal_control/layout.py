@@ -11,7 +11,7 @@ from ..robot.inverse_kinematics.targets import packed
 from ..robot.inverse_kinematics.tasks import IkTask, PostureTask, TargetSlot, slots_of
 from ..robot.robot import Robot
 from .laws import Laws, new_laws
-from .stage_functions import StageFunctions, System
+from .stage_functions import Span, StageFunctions, System
 from .terms import PARAMETERS, Added, Residual, quantities
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -40,12 +40,11 @@ class Results(NamedTuple):
 
 
 class Layout:
-    """The stages of a problem: its phases, and the end."""
+    """The stages of a problem: spans of knots, and the end."""
 
-    def __init__(
-        self, robot: Robot, driven: tuple[int, ...], phases: Sequence[Any], steps: Array, added: Sequence[Added]
-    ) -> None:
-        self.robot, self.added, self.steps, self.knots = robot, added, steps, len(steps)
+    def __init__(self, robot: Robot, driven: tuple[int, ...], spans: Sequence[Span], added: Sequence[Added]) -> None:
+        self.robot, self.added, self.knots = robot, added, sum(span.knots for span in spans)
+        self.steps = np.repeat([span.step for span in spans], [span.knots for span in spans])  # (knots,) [s]
         tasks: dict[str, Any] = {x.name: x.term for x in added if isinstance(x.term, IkTask)}
         self.slots = slots_of(robot, list(tasks.values())) if tasks else []
         self.functions = [x.term for x in added if isinstance(x.term, Residual) and x.term.parameters]
@@ -53,26 +52,27 @@ class Layout:
         self.first = {f.called: int(begin) for f, begin in zip(self.functions, begins, strict=False)}
         self.size = max(1, int(begins[-1]))  # numbers of one knot that may change between solutions
         self.system = System(robot, driven, self.size)
-        self.begin = [int(x) for x in np.cumsum([0, *(phase.knots for phase in phases), 1])]
+        self.begin = [int(x) for x in np.cumsum([0, *(span.knots for span in spans), 1])]
         self.stages: list[StageFunctions] = []
         self.terms_of_stage: list[list[Placed]] = []
-        for i, contacts in enumerate([*(phase.contacts for phase in phases), ()]):
-            self._add_stage(i, contacts, i == len(phases))
+        for i, span in enumerate([*spans, None]):
+            self._add_stage(i, span)
         counts = np.repeat([stage.rows for stage in self.stages], np.diff(self.begin))
         self.rows = np.concatenate([[0], np.cumsum(counts)])  # (knots + 2,) the first row of each knot
 
-    def _add_stage(self, i: int, contacts: Any, end: bool) -> None:
+    def _add_stage(self, i: int, span: Span | None) -> None:
         knots = self.knots_of_stage(i)
         here = [x for x in self.added if x.weight[knots].any()]
-        if not end and not any(not {"q", "v"}.issuperset(quantities(x.term)) for x in here):
+        if span and not any(not {"q", "v"}.issuperset(quantities(x.term)) for x in here):
             raise ValueError(
-                f"OptimalControl: no term of phase {i} depends on controls; add(featherweight.Effort(), weight=...) is one"
+                f"OptimalControl: no term of the knots from {self.begin[i]} on depends on controls; "
+                "add(featherweight.Effort(), weight=...) is one"
             )
         by_name = {slot.task.called: slot for slot in self.slots}
         tasks = [x for x in here if isinstance(x.term, IkTask)]
         others = [x for x in here if not isinstance(x.term, IkTask)]
         slots: list[TargetSlot] = [by_name[x.name] for x in tasks]
-        stage = StageFunctions(self.system, slots, [(x.term, self.first.get(x.name, 0)) for x in others], contacts, end)
+        stage = StageFunctions(self.system, slots, [(x.term, self.first.get(x.name, 0)) for x in others], span)
         sizes = [*(stage.task_rows() if slots else ()), *(part.size for part in stage.parts[len(slots) > 0 :])]
         ends = np.cumsum([0, *sizes])
         self.stages.append(stage)
@@ -89,14 +89,18 @@ class Layout:
 
     def laws(self) -> Laws:
         """Return the laws of all rows."""
-        laws, steps = new_laws(int(self.rows[-1])), np.append(self.steps, 1.0)
+        laws, steps = new_laws(int(self.rows[-1])), np.append(np.where(self.steps > 0.0, self.steps, 1.0), 1.0)
         for i, placed in enumerate(self.terms_of_stage):
             for k in range(self.begin[i], self.begin[i + 1]):
                 for x, first, stop in placed:
                     at = slice(int(self.rows[k]) + first, int(self.rows[k]) + stop)
-                    own = 1.0 if isinstance(x.term, IkTask) else np.asarray(x.term.weight, dtype=float)
-                    laws.weight[at] = x.weight[k] * own * (1.0 if x.constraint else steps[k])
-                    laws.constraint[at], laws.low[at], laws.high[at] = x.constraint, x.low, x.high
+                    own = 1.0 if isinstance(x.term, IkTask) else x.term.weight
+                    laws.constraint[at] = x.constraint
+                    laws.weight[at] = x.weight[k] * for_rows(x.name, "weight", own, stop - first)
+                    laws.low[at] = for_rows(x.name, "low", x.low, stop - first)
+                    laws.high[at] = for_rows(x.name, "high" if x.constraint else "width", x.high, stop - first)
+                    if not x.constraint:
+                        laws.weight[at] *= steps[k]
         return laws
 
     # parameters
@@ -173,3 +177,11 @@ class Layout:
         n, m = self.robot.nv, len(self.system.driven)
         shapes = (self.knots + 1, self.robot.nq), (self.knots + 1, n), (self.knots, m), (self.knots, m, 2 * n), (), ()
         return Results(*(np.empty((count, *shape)) for shape in shapes), *np.zeros((2, count), np.int64))
+
+
+def for_rows(name: str, what: str, x: Any, rows: int) -> Array:
+    """Return a number, or one for each row. Raises ValueError that names the term."""
+    numbers: Array = np.asarray(x, dtype=float)
+    if numbers.shape not in ((), (rows,)) or np.isnan(numbers).any():
+        raise ValueError(f"OptimalControl: {what} of {name!r} must be a number or {rows} of them, one for each row; got {x!r}")
+    return numbers

@@ -19,6 +19,7 @@ from ..robot.robot import Robot
 from .laws import costs_of_rows
 from .layout import Layout, Motion, Results
 from .solver import ITERATIONS, NOT_FINITE, STALLED
+from .stage_functions import Span
 from .terms import Added, Picked, Term, name_of, quantities
 from .workspace import Pool, Settings, Workspace
 
@@ -35,11 +36,13 @@ class Phase:
     """A part of the horizon: a number of knots during which contacts hold.
 
     `step` [s] is the step of the problem unless given. Contacts are at rest at the end of each step (to second order in it).
+    With `impact`, the phase begins with one more knot, which takes no time: an impact brings the contacts to rest.
     """
 
     knots: int
     contacts: Sequence[BilateralContact] = ()
     step: float | None = None
+    impact: bool = False
 
 
 class Plan(NamedTuple):
@@ -95,19 +98,29 @@ class OptimalControl:
             raise ValueError("OptimalControl: give either knots, or phases that have them")
         self.robot, self.threads = robot, threads
         self.phases = (Phase(int(knots)),) if knots is not None else tuple(phases or ())
-        self.knots = sum(phase.knots for phase in self.phases)
         if not self.phases or any(phase.knots < 1 for phase in self.phases):
             raise ValueError(f"OptimalControl: the horizon and each phase need one knot at least; got {self.phases}")
         steps = [step if phase.step is None else phase.step for phase in self.phases]
         if bad := [h for h in steps if not 0.0 < h < math.inf]:
             raise ValueError(f"OptimalControl: step must be a positive number of seconds; got {bad[0]!r}")
-        self.steps = np.repeat(steps, [phase.knots for phase in self.phases]).astype(float)
+        if bare := [phase for phase in self.phases if phase.impact and not phase.contacts]:
+            raise ValueError(f"OptimalControl: an impact needs contacts; got {bare[0]}")
+        self.spans: list[Span] = []
+        for phase, h in zip(self.phases, steps, strict=True):
+            contacts = tuple(phase.contacts)
+            self.spans += [Span(1, contacts, 0.0, True)] * phase.impact + [Span(phase.knots, contacts, float(h))]
+        self.knots = sum(span.knots for span in self.spans)
         self.driven = driven_velocities(robot, driven)
         self.nu = len(self.driven)
         self.added: list[Added] = []
 
     def __repr__(self) -> str:
         return f"<OptimalControl of {self.robot.name!r}: {self.knots} knots; {', '.join(x.name for x in self.added)}>"
+
+    @property
+    def steps(self) -> Array:
+        """The time step of each knot (knots,) [s], 0 for an impact."""
+        return np.repeat([span.step for span in self.spans], [span.knots for span in self.spans])
 
     # costs and constraints
 
@@ -160,17 +173,17 @@ class OptimalControl:
         self._add(picked, 1.0, "running" if by == "u" else "all", True, low[which], high[which])
 
     def _limit_friction(self, mu: float) -> None:
-        begins = np.cumsum([0, *(phase.knots for phase in self.phases)])
+        begins = np.cumsum([0, *(span.knots for span in self.spans)])
         weight = float(self.robot.mass * np.linalg.norm(self.robot.gravity)) or 1.0
         if not any(phase.contacts for phase in self.phases):
             raise ValueError("OptimalControl: friction needs contacts; give phases that have some")
-        for k, phase in enumerate(self.phases):
-            if other := [c for c in phase.contacts if c.size != 3]:
+        for span, begin in zip(self.spans, begins, strict=False):
+            if other := [c for c in span.contacts if c.size != 3]:
                 raise ValueError(f"OptimalControl: friction is for point contacts; {other[0]} has {other[0].size} rows")
-            if phase.contacts:
-                frames = tuple(c.frame for c in phase.contacts)
-                picked = Picked(f"friction of phase {k}", ("q", "force"), kernels.friction, (mu, weight), len(frames), frames)
-                self._add(picked, 1.0, range(begins[k], begins[k + 1]), True, 0.0, np.inf)
+            if span.contacts and not span.impact:
+                frames, name = tuple(c.frame for c in span.contacts), f"friction from knot {begin} on"
+                picked = Picked(name, ("q", "force"), kernels.friction, (mu, weight), len(frames), frames)
+                self._add(picked, 1.0, range(begin, begin + span.knots), True, 0.0, np.inf)
 
     def _add(self, term: Any, weight: Any, at: Any, constraint: bool, low: Any, high: Any) -> None:
         if not isinstance(term, Term | Picked):
@@ -188,7 +201,7 @@ class OptimalControl:
                 f"got {weight!r}"
             )
         self.added.append(Added(term, name, np.where(self._knots_of(name, term, at), given, 0.0), constraint, low, high))
-        self.__dict__.pop("layout", None)
+        self.__dict__.pop("_layout", None)
         self.__dict__.pop("_pool", None)
 
     def _knots_of(self, name: str, term: Any, at: Any) -> Array:
@@ -205,9 +218,11 @@ class OptimalControl:
             mask[numbers] = True
         if not {"q", "v"}.issuperset(quantities(term)):
             mask[-1] = False  # the end has no controls
+        counts = [span.knots for span in self.spans]
         if "force" in quantities(term):
-            held = np.repeat([len(phase.contacts) > 0 for phase in self.phases], [phase.knots for phase in self.phases])
-            mask &= np.append(held, False)
+            mask &= np.append(np.repeat([len(span.contacts) > 0 for span in self.spans], counts), False)
+        if not {"q", "v", "u", "tau"}.issuperset(quantities(term)):
+            mask &= ~np.append(np.repeat([span.impact for span in self.spans], counts), False)  # there is no acceleration
         if not mask.any():
             raise ValueError(f"OptimalControl: {name!r} applies to none of the knots {at!r}: its quantities do not exist there")
         return mask
@@ -215,17 +230,17 @@ class OptimalControl:
     # solutions
 
     @cached_property
-    def layout(self) -> Layout:
+    def _layout(self) -> Layout:
         """The functions of the problem, and where its rows and parameters are."""
-        return Layout(self.robot, self.driven, self.phases, self.steps, self.added)
+        return Layout(self.robot, self.driven, self.spans, self.added)
 
     @cached_property
     def _pool(self) -> Pool:
-        return Pool(self.layout)
+        return Pool(self._layout)
 
-    def workspace(self) -> Workspace:
+    def _workspace(self) -> Workspace:
         """Return memory for the solution of one problem, for one thread."""
-        return Workspace(self.layout)
+        return Workspace(self._layout)
 
     def solve(
         self,
@@ -251,13 +266,13 @@ class OptimalControl:
         """
         start_q = self._state("q", q, self.robot.nq)
         start_v = np.zeros((*start_q.shape[:-1], self.robot.nv)) if v is None else self._state("v", v, self.robot.nv)
-        flat = self.layout.parameters(start_q, targets, parameters)
+        flat = self._layout.parameters(start_q, targets, parameters)
         batch = np.broadcast_shapes(start_q.shape[:-1], start_v.shape[:-1], flat.shape[:-2])
         count = math.prod(batch)
         many_q, many_v = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(count, -1) for x in (start_q, start_v))
         many_p = np.broadcast_to(flat, (*batch, *flat.shape[-2:])).reshape(count, *flat.shape[-2:])
         settings, pool = Settings(iterations, tolerance, constraint_tolerance), self._pool
-        results = self.layout.results(count)
+        results = self._layout.results(count)
 
         def piece(begin: int, stop: int) -> None:
             with pool.borrowed() as one:
@@ -291,25 +306,28 @@ class OptimalControl:
         with penalty / 2 times the squares of their violations.
         """
         motion = Motion(*(np.asarray(x, dtype=float) for x in (q, v, u)))
-        flat = self.layout.parameters(motion.q[..., 0, :] if start is None else start, targets, parameters)
+        flat = self._layout.parameters(motion.q[..., 0, :] if start is None else start, targets, parameters)
         total: Array = np.zeros(motion.q.shape[:-2])
-        laws = self.layout.laws()
-        for i, rows in enumerate(self.layout.rows_of(motion, flat)):
-            total += costs_of_rows(laws, self.layout.rows_of_stage(i), rows, penalty)
+        laws = self._layout.laws()
+        for i, rows in enumerate(self._layout.rows_of(motion, flat)):
+            total += costs_of_rows(laws, self._layout.rows_of_stage(i), rows, penalty)
         return total
 
     def contact_forces(self, plan: Plan) -> list[Array]:
-        """Return the contact forces of each phase (knots, rows) [N, N m], on the axes of the contact frames."""
-        return self.layout.forces_of(Motion(plan.q, plan.v, plan.u))
+        """Return the contact forces (knots, rows) [N, N m] of each phase, on the axes of the contact frames.
+
+        An impact is an item of its own before its phase: its impulses (1, rows) [N s, N m s].
+        """
+        return self._layout.forces_of(Motion(plan.q, plan.v, plan.u))
 
     def violations(self, plan: Plan, targets: Any = None, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
         """Return the largest violation of each constraint by its name: which ones prevent a solution."""
         motion = Motion(plan.q, plan.v, plan.u)
         worst = dict.fromkeys((x.name for x in self.added if x.constraint), 0.0)
-        flat = self.layout.parameters(plan.q[0], targets, parameters)
-        for i, rows in enumerate(self.layout.rows_of(motion, flat)):
-            knots = self.layout.knots_of_stage(i)
-            for x, first, stop in self.layout.terms_of_stage[i]:
+        flat = self._layout.parameters(plan.q[0], targets, parameters)
+        for i, rows in enumerate(self._layout.rows_of(motion, flat)):
+            knots = self._layout.knots_of_stage(i)
+            for x, first, stop in self._layout.terms_of_stage[i]:
                 if x.constraint:
                     own = rows[:, first:stop]
                     out = np.abs(own - np.clip(own, x.low, x.high))[x.weight[knots] > 0.0]

@@ -17,6 +17,7 @@ from ..engine.graph import Expression, Graph
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, RenamedProgram
 from ..model.tree import Placements
 from ..model.types import JointType
+from ..robot.constraints.contact import BilateralContact
 from ..robot.constraints.operational_space import OperationalSpace
 from ..robot.dynamics_derivatives import analytic
 from ..robot.inverse_kinematics.tasks import FrameTask, TargetSlot, specs_of
@@ -46,6 +47,15 @@ class System(NamedTuple):
         return self.robot.step_functions.integrate.program.inputs[0]  # type: ignore[no-any-return]
 
 
+class Span(NamedTuple):
+    """Knots with the same functions: steps with contacts that hold, or the impact with which contacts begin."""
+
+    knots: int
+    contacts: tuple[BilateralContact, ...]
+    step: float  # [s], 0 for an impact
+    impact: bool = False
+
+
 class RowPart(NamedTuple):
     """Rows of one kind: by which quantities they have derivatives, the program, and that of its derivatives."""
 
@@ -58,12 +68,13 @@ class RowPart(NamedTuple):
 
 
 class StageFunctions:
-    """The functions of a stage, with contacts that hold or none; `end` has neither controls nor a next knot."""
+    """The functions of the knots of a span, or of the end (None), which has neither controls nor a next knot."""
 
     def __init__(
-        self, system: System, slots: Sequence[TargetSlot], others: Sequence[tuple[Any, int]], contacts: Any, end: bool = False
+        self, system: System, slots: Sequence[TargetSlot], others: Sequence[tuple[Any, int]], span: Span | None
     ) -> None:
-        self.system, self.slots, self.others, self.end = system, slots, others, end
+        self.system, self.slots, self.others, self.end = system, slots, others, span is None
+        self.impact, contacts = (span.impact, span.contacts) if span else (False, ())
         self.space: OperationalSpace | None = system.robot.operational_space(contacts) if contacts else None
         parts = [self._tasks()] if slots else []
         self.parts = [*parts, *(self._part(k, term, first) for k, (term, first) in enumerate(others))]
@@ -137,6 +148,10 @@ class StageFunctions:
         if self.space is None:
             program = robot.forward_dynamics.program
             return (drive, program), ((program.outputs[0].name, "a"),)
+        if self.impact:
+            inputs, n = (Input("after", (robot.nv,)), Input("v", (robot.nv,))), robot.nv
+            jump = KernelProgram("jump", kernels.jump, (), inputs, (Output("a", (n,)),))
+            return (drive, *self._hit, jump), ()
         program = self.space.constrained_dynamics.program.given("target")
         return (drive, *self._held, program), (("acceleration", "a"),)
 
@@ -149,11 +164,23 @@ class StageFunctions:
         return gains, self.space.stabilization.program
 
     @cached_property
+    def _hit(self) -> tuple[Program, ...]:
+        """The velocity after an impact at all contacts."""
+        assert self.space is not None
+        none = KernelProgram("no_rebound", kernels.no_rebound, (), (Input("h", ()),), (Output("restitution", ()),))
+        return none, RenamedProgram(self.space.impact.program, (("velocity", "after"),))
+
+    @cached_property
     def _dynamics_slopes(self) -> tuple[tuple[Program, ...], tuple[tuple[str, str], ...]]:
         robot = self.system.robot
         if self.space is None:
             program = analytic(robot.forward_dynamics_derivatives).program
             return (program,), tuple(zip((y.name for y in program.outputs), A_SLOPES, strict=True))
+        if self.impact:
+            n = robot.nv
+            inputs = Input("dafter_dq", (n, n)), Input("dafter_dv", (n, n))
+            slopes = KernelProgram("jump_slopes", kernels.jump_slopes, (), inputs, tuple(Output(x, (n, n)) for x in A_SLOPES))
+            return (JacobianProgram(self._hit[1], "", ("q", "v")), slopes), ()
         program = analytic(self.space.stabilized_derivatives).program
         return (program,), tuple(zip((y.name for y in program.outputs), (*A_SLOPES, *FORCE_SLOPES), strict=True))
 
@@ -183,7 +210,7 @@ class StageFunctions:
         dynamics, also = self._dynamics
         outputs = Output("velocity", (n,)), Output("displacement", (n,))
         inputs = Input("v", (n,)), Input("a", (n,)), Input("h", ())
-        velocity = KernelProgram("next_velocity", kernels.next_velocity, (), inputs, outputs)
+        velocity = KernelProgram("next_velocity", kernels.next_velocity, (self.impact,), inputs, outputs)
         parts = (*dynamics, velocity, *self._moved_and_closed, *self._row_values)
         return self._compiled(ComposedProgram("step", parts, ("ahead", "velocity", "rows"), "", also, FIRST))
 
@@ -195,11 +222,12 @@ class StageFunctions:
 
     @cached_property
     def forces(self) -> CompiledFunction[Any] | None:
-        """Function of q, v, u and h: the forces of contacts; None without contacts."""
+        """Function of q, v, u and h: the forces of contacts, or impulses; None without contacts."""
         if self.space is None:
             return None
         dynamics, also = self._dynamics
-        return self._compiled(ComposedProgram("forces", dynamics, ("force",), "", also, FIRST))
+        result = "impulse" if self.impact else "force"
+        return self._compiled(ComposedProgram("forces", dynamics, (result,), "", also, FIRST))
 
     @property
     def _row_values(self) -> tuple[Program, ...]:
@@ -233,13 +261,17 @@ class StageFunctions:
         if curved.blocks:
             sizes = Output("velocity", (n,)), Output("displacement", (n,))
             velocity = KernelProgram(
-                "next_velocity", kernels.next_velocity, (), (Input("v", (n,)), Input("a", (n,)), Input("h", ())), sizes
+                "next_velocity",
+                kernels.next_velocity,
+                (self.impact,),
+                (Input("v", (n,)), Input("a", (n,)), Input("h", ())),
+                sizes,
             )
             before = (velocity, JacobianProgram(self._moved, "", ("q", "displacement")))
             inputs += [Input("dahead_dq", (n, n)), Input("dahead_ddisplacement", (n, n))]
             outputs.append(Output("curved", (2 * sum(size * size for _, size in curved.blocks),)))
         motion = KernelProgram(
-            "motion_slopes", kernels.motion_slopes, (curved, self.system.driven), tuple(inputs), tuple(outputs)
+            "motion_slopes", kernels.motion_slopes, (curved, self.system.driven, self.impact), tuple(inputs), tuple(outputs)
         )
         names = (*(y.name for y in outputs), *results)
         return self._compiled(

@@ -163,7 +163,10 @@ class Workspace:
         """Improve the motion with the multipliers and the penalty that are there; return why the solver stopped."""
         numbers = self.solver.numbers
         numbers[TOLERANCE], numbers[VIOLATED] = settings.tolerance, settings.constraint_tolerance
-        return int(self.run(self.table.address, settings.iterations))
+        status = int(self.run(self.table.address, settings.iterations))
+        if any(calls.failed[0] for calls in self.solver.calls):
+            raise MemoryError("no memory for the workspace of optimal control")
+        return status
 
     def solve(self, settings: Settings, results: Results, i: int) -> None:
         """Solve the problem, and write the solution as the i-th."""

@@ -26,6 +26,7 @@ class BatchCalls(NamedTuple):
     advance: IntegerMatrix  # (functions, arrays) bytes by which the states of a call are further on for each index
     begins: Integers  # (arrays,) addresses of the states of a call
     states: Integers  # (1,) how many a call is of
+    failed: Integers  # (1,) calls for which there was no memory
 
 
 def batch_calls(
@@ -51,7 +52,7 @@ def batch_calls(
         advance[k, : len(own)] = [0 if any(a is b for b in fixed) else a.strides[0] for a in own]
         words[k] = code.address("loop"), begins.ctypes.data, count.ctypes.data, numbers.ctypes.data, failed.ctypes.data
         kept += [code, numbers, function]
-    return BatchCalls(_caller().address("call"), words, first, advance, begins, count), kept
+    return BatchCalls(_caller().address("call"), words, first, advance, begins, count, failed), kept
 
 
 def call_batch(calls: BatchCalls, function: int, begin: int, count: int) -> None:
