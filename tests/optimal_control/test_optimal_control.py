@@ -339,7 +339,8 @@ def test_terms_that_do_not_fit_are_refused_by_name(wrong: Any, words: str) -> No
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"targets": {}}, "targets must be those of the tasks"),
+        ({"targets": {}}, "OptimalControl: targets must be those of the tasks"),
+        ({"targets": np.eye(4)}, "targets must be a dict by names; got ndarray"),
         ({"parameters": {}}, "parameters of 'away' are missing"),
         ({"parameters": {"away": [1.0, 2.0]}}, "parameters of 'away' must be 3"),
         ({"parameters": {"away": [1.0, 2.0, 3.0], "far": [1.0]}}, "no function 'far'"),

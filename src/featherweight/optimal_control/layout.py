@@ -110,6 +110,9 @@ class Layout:
 
         Raises ValueError for those that are missing, unknown or of a wrong shape, by name.
         """
+        for name, x in (("targets", targets), ("parameters", parameters)):
+            if x is not None and not isinstance(x, Mapping):
+                raise ValueError(f"OptimalControl: {name} must be a dict by names; got {type(x).__name__}")
         parts = [*self._targets(q, dict(targets or {})), *self._numbers(dict(parameters or {}))]
         if not parts:
             return np.zeros((1, self.size))
@@ -129,7 +132,7 @@ class Layout:
         for slot in self.slots:
             if isinstance(slot.task, PostureTask):
                 given.setdefault(slot.task.called, q[..., None, :] if q.ndim > 1 else q)
-        flat = packed(self.slots, given, False)
+        flat = packed(self.slots, given, False, "OptimalControl")
         yield flat[None] if flat.ndim == 1 else flat
 
     def _numbers(self, given: dict[str, Any]) -> Iterator[Array]:

@@ -14,13 +14,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 ROTATION = 1e-6  # how far the columns of a rotation matrix may be from orthonormal
 
 
-def packed(slots: Sequence[TargetSlot], targets: Any, alone: bool) -> Array:
+def packed(slots: Sequence[TargetSlot], targets: Any, alone: bool, owner: str = "InverseKinematics") -> Array:
     """Flat targets (*batch, n); raises an error that names the task for one that is missing, unknown or of a wrong shape.
 
-    `alone` says that the one task there is was not given in a sequence: its target need not be, either.
+    `alone` says that the one task there is was not given in a sequence: its target need not be, either. Messages begin with
+    `owner`.
     """
-    given = [targets] if alone and isinstance(targets, np.ndarray) else _by_task(slots, targets, alone)
-    arrays = [_checked(slot, x) for slot, x in zip(slots, given, strict=True)]
+    given = [targets] if alone and isinstance(targets, np.ndarray) else _by_task(slots, targets, alone, owner)
+    arrays = [_checked(slot, x, owner) for slot, x in zip(slots, given, strict=True)]
     if len(slots) == 1 and arrays[0].ndim == len(slots[0].shape):
         return arrays[0].ravel().take(slots[0].order)
     leading = [x.shape[: x.ndim - len(slot.shape)] for slot, x in zip(slots, arrays, strict=True)]
@@ -28,7 +29,7 @@ def packed(slots: Sequence[TargetSlot], targets: Any, alone: bool) -> Array:
         batch = leading[0] if len(leading) == 1 else np.broadcast_shapes(*leading)
     except ValueError:
         shapes = ", ".join(f"{slot.task.called!r} {x.shape}" for slot, x in zip(slots, arrays, strict=True))
-        raise ValueError(f"InverseKinematics: batch axes of targets do not broadcast: {shapes}") from None
+        raise ValueError(f"{owner}: batch axes of targets do not broadcast: {shapes}") from None
     flat = np.empty((*batch, slots[-1].end))
     for slot, x in zip(slots, arrays, strict=True):
         whole = x.reshape(*x.shape[: x.ndim - len(slot.shape)], math.prod(slot.shape))
@@ -36,40 +37,38 @@ def packed(slots: Sequence[TargetSlot], targets: Any, alone: bool) -> Array:
     return flat
 
 
-def _by_task(slots: Sequence[TargetSlot], targets: Any, alone: bool) -> Sequence[Any]:
+def _by_task(slots: Sequence[TargetSlot], targets: Any, alone: bool, owner: str) -> Sequence[Any]:
     names = [slot.task.called for slot in slots]
     if isinstance(targets, Mapping):
         if set(targets) != set(names):
-            raise ValueError(f"InverseKinematics: targets must be those of the tasks {names}; got {list(targets)}")
+            raise ValueError(f"{owner}: targets must be those of the tasks {names}; got {list(targets)}")
         return [targets[name] for name in names]
     if alone:
         return [targets]
     if isinstance(targets, np.ndarray) or not isinstance(targets, Sequence) or len(targets) != len(slots):
         got = f"{len(targets)} of them" if isinstance(targets, (list, tuple)) else type(targets).__name__
-        raise ValueError(
-            f"InverseKinematics: targets must be a list of one for each of the tasks {names}, or a dict; got {got}"
-        )
+        raise ValueError(f"{owner}: targets must be a list of one for each of the tasks {names}, or a dict; got {got}")
     return targets
 
 
-def _checked(slot: TargetSlot, target: Any) -> Array:
+def _checked(slot: TargetSlot, target: Any, owner: str) -> Array:
     name = slot.task.called
     try:
         x = np.asarray(target, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"InverseKinematics: the target of {name!r} is not an array of numbers: {error}") from None
+        raise ValueError(f"{owner}: the target of {name!r} is not an array of numbers: {error}") from None
     n = len(slot.shape)
     if x.ndim < n or x.shape[x.ndim - n :] != slot.shape:
         wanted = ", ".join(["...", *map(str, slot.shape)])
-        raise ValueError(f"InverseKinematics: the target of {name!r} must have shape ({wanted}); got {x.shape}")
+        raise ValueError(f"{owner}: the target of {name!r} must have shape ({wanted}); got {x.shape}")
     one = x.ndim == n  # for which Python's numbers are quicker than arrays
     if not (all(map(math.isfinite, x.ravel().tolist())) if one else np.isfinite(x).all()):
-        raise ValueError(f"InverseKinematics: the target of {name!r} has numbers that are not finite")
+        raise ValueError(f"{owner}: the target of {name!r} has numbers that are not finite")
     if slot.rotation:
         R = x[..., :3, :3]
         far = _defect(R.tolist()) if one else _defect(np.moveaxis(R, (-2, -1), (0, 1))).max(initial=0.0)
         if far > ROTATION:
-            raise ValueError(f"InverseKinematics: the target of {name!r} holds a matrix that is no rotation")
+            raise ValueError(f"{owner}: the target of {name!r} holds a matrix that is no rotation")
     return x
 
 
