@@ -352,6 +352,15 @@ def test_arguments_of_wrong_shapes_are_refused_by_name(change: dict[str, Any], w
         ocp.solve(PANDA_START, **(panda_arguments(ocp) | change))
     with pytest.raises(ValueError, match="q must have shape"):
         ocp.solve(np.zeros(5), **panda_arguments(ocp))
+    with pytest.raises(ValueError, match="problems do not broadcast"):
+        ocp.solve(np.zeros((3, 8)), np.zeros((2, 8)), **panda_arguments(ocp))
+    with pytest.raises(ValueError, match="no problems to solve"):
+        ocp.solve(np.zeros((0, 8)), **panda_arguments(ocp))
+    with pytest.raises(ValueError, match="iterations must not be negative"):
+        ocp.solve(PANDA_START, **panda_arguments(ocp), iterations=-1)
+    plan = ocp.solve(PANDA_START, **panda_arguments(ocp), iterations=0)
+    with pytest.raises(ValueError, match=r"q of the guess must be finite, of shape \(4, 8\)"):
+        ocp.solve(PANDA_START, **panda_arguments(ocp), guess=plan._replace(q=plan.q[1:]))
     with pytest.raises(ValueError, match="q has numbers that are not finite"):
         ocp.solve(np.full(8, np.nan), **panda_arguments(ocp))
 

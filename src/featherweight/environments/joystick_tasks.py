@@ -174,6 +174,9 @@ class JoystickTask(CompiledTask):
         )  # fmt: skip
 
 
+GO1 = Limbs(tuple(f"{leg}_foot" for leg in LEGS), "imu_link", ())
+
+
 def foot_of(feet: Mapping[int, int], a: int, b: int) -> int:
     """The foot in a contact of two links, -1 for the world."""
     if a in feet and b in feet:
@@ -204,7 +207,7 @@ class Go1Joystick(JoystickTask):
 
     terms: ClassVar[tuple[str, ...]] = TERMS
     foot_height: ClassVar[float] = 0.1
-    limbs: ClassVar[Limbs] = Limbs(tuple(f"{leg}_foot" for leg in LEGS), "imu_link", ())
+    limbs: ClassVar[Limbs] = GO1
     variation: ClassVar[Variation] = Variation("base", center=0.05)
     weights: ClassVar[QuadrupedWeights] = QuadrupedWeights(
         tracking_lin_vel=1.0, tracking_ang_vel=0.5, lin_vel_z=-0.5, ang_vel_xy=-0.05, orientation=-5.0, dof_pos_limits=-1.0,

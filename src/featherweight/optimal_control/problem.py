@@ -267,8 +267,18 @@ class OptimalControl:
         start_q = self._state("q", q, self.robot.nq)
         start_v = np.zeros((*start_q.shape[:-1], self.robot.nv)) if v is None else self._state("v", v, self.robot.nv)
         flat = self._layout.parameters(start_q, targets, parameters)
-        batch = np.broadcast_shapes(start_q.shape[:-1], start_v.shape[:-1], flat.shape[:-2])
+        shapes = {"q": start_q.shape[:-1], "v": start_v.shape[:-1], "targets and parameters": flat.shape[:-2]}
+        try:
+            batch = np.broadcast_shapes(*shapes.values())
+        except ValueError:
+            raise ValueError(f"OptimalControl: problems do not broadcast: {shapes}") from None
         count = math.prod(batch)
+        if count == 0:
+            raise ValueError("OptimalControl: there are no problems to solve")
+        if iterations < 0:
+            raise ValueError(f"OptimalControl: iterations must not be negative; got {iterations!r}")
+        if guess is not None:
+            self._check_guess(guess)
         many_q, many_v = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(count, -1) for x in (start_q, start_v))
         many_p = np.broadcast_to(flat, (*batch, *flat.shape[-2:])).reshape(count, *flat.shape[-2:])
         settings, pool = Settings(iterations, tolerance, constraint_tolerance), self._pool
@@ -333,6 +343,13 @@ class OptimalControl:
                     out = np.abs(own - np.clip(own, x.low, x.high))[x.weight[knots] > 0.0]
                     worst[x.name] = max(worst[x.name], float(out.max(initial=0.0)))
         return worst
+
+    def _check_guess(self, guess: Plan) -> None:
+        """Raise ValueError for a plan of other knots or another robot."""
+        shapes = (self.knots + 1, self.robot.nq), (self.knots + 1, self.robot.nv), (self.knots, self.nu)
+        for name, x, shape in zip("qvu", guess, shapes, strict=False):
+            if x.shape[-2:] != shape or not np.isfinite(x).all():
+                raise ValueError(f"OptimalControl: {name} of the guess must be finite, of shape {shape}; got {x.shape}")
 
     def _state(self, name: str, x: Any, n: int) -> Array:
         a = np.asarray(x, dtype=np.float64)
