@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..spatial import sqrt
 from .inverse_kinematics.prioritized import is_zero
 
 ROUNDED = 1e-3  # of the weight: tangential forces below which cones are round
-
-
-class Curved(NamedTuple):
-    """Velocities of joints on curved manifolds: for each the first and how many."""
-
-    blocks: tuple[tuple[int, int], ...]
 
 
 def joint_forces(driven: tuple[int, ...], u, tau) -> None:
@@ -36,7 +30,7 @@ def no_rebound(h, restitution) -> None:
 
 
 def jump(after, v, a) -> None:
-    """What an impact adds to the velocity."""
+    """The jump of the velocity at an impact."""
     for i, x in enumerate(after):
         a[i] = x - v[i]
 
@@ -56,26 +50,14 @@ def rest_after_step(h, results) -> None:
     gains[1] = 1.0 / h
 
 
-def controls(u, rows) -> None:
-    """The controls themselves."""
-    for i, x in enumerate(u):
-        rows[i] = x
-
-
-def coordinates(picked: tuple[int, ...], q, rows) -> None:
-    """Some coordinates."""
-    for i, k in enumerate(picked):
-        rows[i] = q[k]
-
-
-def velocities(picked: tuple[int, ...], v, rows) -> None:
-    """Some velocities."""
-    for i, k in enumerate(picked):
-        rows[i] = v[k]
+def picked(which: tuple[int, ...], x, rows) -> None:
+    """Some entries of a quantity."""
+    for i, k in enumerate(which):
+        rows[i] = x[k]
 
 
 def friction(mu: float, weight: float, placements, force, rows) -> None:
-    """Of each point contact mu f_n - |f_t|, over the robot's weight, which is positive within the cone; normals are along z.
+    """Write mu f_n - |f_t| of each point contact over the robot's weight, positive within the cone; normals are along z.
 
     Forces are on the axes of contact frames. Close to zero |f_t| is rounded off, so that it has a derivative.
     """
@@ -152,7 +134,7 @@ def gauss_newton(places: tuple[tuple[int, int], ...], rows, force, stiffness, re
                     hessian[at] = hessian[at] + by * row[k]
 
 
-def motion_slopes(curved: Curved, driven: tuple[int, ...], impact: bool, h, *given: Any) -> None:
+def motion_slopes(curved: tuple[tuple[int, int], ...], driven: tuple[int, ...], impact: bool, h, *given: Any) -> None:
     """D = dv' by (dq, dv, du); of each curved block the derivative of q' by q, then by v'."""
     lasts = 0.0 if impact else h
     h = 1.0 if impact else h
@@ -167,7 +149,7 @@ def motion_slopes(curved: Curved, driven: tuple[int, ...], impact: bool, h, *giv
         for j, d in enumerate(driven):
             motion[i][2 * n + j] = h * by_tau[i][d]
     at = 0
-    for first, size in curved.blocks:
+    for first, size in curved:
         for scale, slope in ((1.0, by[3]), (lasts, by[4])):
             for i in range(first, first + size):
                 for j in range(first, first + size):

@@ -85,7 +85,7 @@ class G1Joystick(JoystickTask):
         return np.array([middle - half, middle + half])
 
     def beginning(self, qpos: Array, nv: int, noise: ResetNoise, which: Array) -> tuple[Array, Array]:
-        """As for all, with joints between half of the pose at home and one and a half times that."""
+        """Begin as all joystick tasks, with joints between half of the pose at home and one and a half times that."""
         q, v = super().beginning(qpos, nv, noise, which)
         u = noise.uniform(which, 9, q.shape[1] - 7)
         q[:, 7:] *= 1.0 + self.reset_noise_scale * (FEWER + (MORE - FEWER) * u - 1.0)

@@ -20,7 +20,7 @@ GROUND_SEED = 2025
 
 
 class Variation(NamedTuple):
-    """What differs between tasks."""
+    """How a task varies its robots."""
 
     body: str  # which has a load
     dry_friction: tuple[float, float] = (0.9, 1.1)  # factors

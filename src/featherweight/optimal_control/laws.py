@@ -33,7 +33,7 @@ def new_laws(rows: int) -> Laws:
 
 
 def costs_of_rows(laws: Laws, which: slice, rows: Array, penalty: float) -> Array:
-    """What rows (..., knots, rows of a knot) cost; constraints without their multipliers."""
+    """Return the costs (...) of rows (..., knots, rows of a knot); constraints count without their multipliers."""
     flat = rows.reshape(*rows.shape[:-2], -1)
     weight, constraint, low, high = laws.weight[which], laws.constraint[which], laws.low[which], laws.high[which]
     size = np.abs(flat)
@@ -46,12 +46,12 @@ def costs_of_rows(laws: Laws, which: slice, rows: Array, penalty: float) -> Arra
 
 
 def outside(x: float, low: float, high: float) -> float:
-    """How far x is outside of an interval, with its sign."""
+    """Return how far x is outside an interval, with its sign."""
     return x - high if x > high else x - low if x < low else 0.0
 
 
 def cost_of_row(laws: Laws, i: int, r: float, penalty: float) -> float:
-    """What row i costs at r."""
+    """Return the cost of row i at r."""
     w, width = laws.weight[i], laws.high[i]
     if w == 0.0:
         return 0.0

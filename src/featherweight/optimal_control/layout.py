@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine.function import CompiledFunction
 from ..robot.inverse_kinematics.targets import packed
 from ..robot.inverse_kinematics.tasks import IkTask, PostureTask, TargetSlot, slots_of
 from ..robot.robot import Robot
@@ -87,8 +89,9 @@ class Layout:
         """Return the rows of all knots of a stage."""
         return slice(int(self.rows[self.begin[i]]), int(self.rows[self.begin[i + 1]]))
 
+    @cached_property
     def laws(self) -> Laws:
-        """Return the laws of all rows."""
+        """The laws of all rows, with multipliers of zero."""
         laws, steps = new_laws(int(self.rows[-1])), np.append(np.where(self.steps > 0.0, self.steps, 1.0), 1.0)
         for i, placed in enumerate(self.terms_of_stage):
             for k in range(self.begin[i], self.begin[i + 1]):
@@ -161,7 +164,7 @@ class Layout:
         for i, stage in enumerate(self.stages):
             if stage.rows:
                 known = self._known(motion, flat, i)
-                yield stage.only_rows(*(known[x.name] for x in stage.only_rows.program.inputs))
+                yield called(stage.only_rows, known)
             else:
                 yield np.zeros((*motion.q.shape[:-2], self.begin[i + 1] - self.begin[i], 0))
 
@@ -170,9 +173,7 @@ class Layout:
         found = []
         for i, stage in enumerate(self.stages[:-1]):
             known, forces = self._known(motion, np.zeros((1, self.size)), i), stage.forces
-            found.append(
-                np.zeros((len(known["h"]), 0)) if forces is None else forces(*(known[x.name] for x in forces.program.inputs))
-            )
+            found.append(np.zeros((len(known["h"]), 0)) if forces is None else called(forces, known))
         return found
 
     def results(self, count: int) -> Results:
@@ -180,6 +181,11 @@ class Layout:
         n, m = self.robot.nv, len(self.system.driven)
         shapes = (self.knots + 1, self.robot.nq), (self.knots + 1, n), (self.knots, m), (self.knots, m, 2 * n), (), ()
         return Results(*(np.empty((count, *shape)) for shape in shapes), *np.zeros((2, count), np.int64))
+
+
+def called(function: CompiledFunction[Any], known: Mapping[str, Array]) -> Any:
+    """Return the result of a function for arguments by their names."""
+    return function(*(known[x.name] for x in function.program.inputs))
 
 
 def for_rows(name: str, what: str, x: Any, rows: int) -> Array:

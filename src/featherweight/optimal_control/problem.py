@@ -156,20 +156,20 @@ class OptimalControl:
         robot = self.robot
         if positions:
             limited = np.flatnonzero(np.isfinite(robot.lower) | np.isfinite(robot.upper))
-            self._limit("positions", "q", kernels.coordinates, limited, robot.lower, robot.upper)
+            self._limit("positions", "q", limited, robot.lower, robot.upper)
         if velocities:
             limited = np.flatnonzero(np.isfinite(robot.velocity_limit))
-            self._limit("velocities", "v", kernels.velocities, limited, -robot.velocity_limit, robot.velocity_limit)
+            self._limit("velocities", "v", limited, -robot.velocity_limit, robot.velocity_limit)
         if efforts:
             low, high = np.array(robot.effort_bounds)[:, list(self.driven)]
-            self._limit("efforts", "u", kernels.velocities, np.flatnonzero(np.isfinite(low) | np.isfinite(high)), low, high)
+            self._limit("efforts", "u", np.flatnonzero(np.isfinite(low) | np.isfinite(high)), low, high)
         if friction is not None:
             self._limit_friction(float(friction))
 
-    def _limit(self, name: str, by: str, kernel: Any, which: Array, low: Array, high: Array) -> None:
+    def _limit(self, name: str, by: str, which: Array, low: Array, high: Array) -> None:
         if not len(which):
             raise ValueError(f"{self.robot.name}: the file has no limits of {name}; leave out {name}=True, or set the limits")
-        picked = Picked(name, (by,), kernel, (tuple(map(int, which)),), len(which))
+        picked = Picked(name, (by,), kernels.picked, (tuple(map(int, which)),), len(which))
         self._add(picked, 1.0, "running" if by == "u" else "all", True, low[which], high[which])
 
     def _limit_friction(self, mu: float) -> None:
@@ -318,7 +318,7 @@ class OptimalControl:
         motion = Motion(*(np.asarray(x, dtype=float) for x in (q, v, u)))
         flat = self._layout.parameters(motion.q[..., 0, :] if start is None else start, targets, parameters)
         total: Array = np.zeros(motion.q.shape[:-2])
-        laws = self._layout.laws()
+        laws = self._layout.laws
         for i, rows in enumerate(self._layout.rows_of(motion, flat)):
             total += costs_of_rows(laws, self._layout.rows_of_stage(i), rows, penalty)
         return total

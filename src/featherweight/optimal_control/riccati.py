@@ -69,7 +69,7 @@ def riccati(n: int, m: int, blocks: list[tuple[int, int]]) -> Riccati:
 
 
 class KnotSlopes(NamedTuple):
-    """What is known of one knot."""
+    """The derivatives of one knot."""
 
     number: int  # among those whose D is known
     curved: Vector  # of each curved block A, then S

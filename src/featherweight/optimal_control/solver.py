@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..contact.block_equations import copy_numbers
 from ..contact.branch_elimination import subtract_rows
 from ..contact.branches import padded
 from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Tensor, Vector
@@ -96,7 +97,7 @@ class Solver(NamedTuple):
     counts: Integers  # iterations, outer iterations
 
 
-TOLERANCE, VIOLATED, PENALTY, COST, VIOLATION, GAP, PROMISE = range(7)
+TOLERANCE, VIOLATED, PENALTY, COST, VIOLATION, GAP = range(6)
 
 
 def solve(s: Solver, most: int) -> int:
@@ -115,7 +116,6 @@ def solve(s: Solver, most: int) -> int:
             status = STALLED
             break
         gaps, promise = s.numbers[GAP], -s.riccati.promised[0]
-        s.numbers[PROMISE] = promise
         nearly = promise <= s.numbers[TOLERANCE] * (1.0 + abs(cost)) and gaps <= s.numbers[VIOLATED]
         if nearly and violation_of_motion(s) <= s.numbers[VIOLATED]:
             status = CONVERGED
@@ -173,7 +173,7 @@ def find_motion(s: Solver) -> None:
 
 
 def cost_of_motion(s: Solver) -> float:
-    """The sum over all rows."""
+    """Return the sum over all rows."""
     total, penalty = 0.0, s.numbers[PENALTY]
     for i in range(len(s.horizon.row)):
         total += cost_of_row(s.laws, i, s.horizon.row[i], penalty)
@@ -181,7 +181,7 @@ def cost_of_motion(s: Solver) -> float:
 
 
 def cost_without_constraints(s: Solver) -> float:
-    """The sum over rows of costs."""
+    """Return the sum over rows of costs."""
     total = 0.0
     for i in range(len(s.horizon.row)):
         if not s.laws.constraint[i]:
@@ -190,7 +190,7 @@ def cost_without_constraints(s: Solver) -> float:
 
 
 def violation_of_motion(s: Solver) -> float:
-    """The largest violation of a constraint."""
+    """Return the largest violation of a constraint."""
     most = 0.0
     for i in range(len(s.horizon.row)):
         most = max(most, violation_of_row(s.laws, i, s.horizon.row[i]))
@@ -198,7 +198,7 @@ def violation_of_motion(s: Solver) -> float:
 
 
 def update_multipliers(s: Solver) -> None:
-    """Those of all constraints."""
+    """Update the multipliers of all constraints."""
     for i in range(len(s.horizon.row)):
         update_multiplier(s.laws, i, s.horizon.row[i], s.numbers[PENALTY])
 
@@ -248,12 +248,10 @@ def passed_back(s: Solver, damping: float) -> bool:
 def try_steps(s: Solver, gaps: float) -> None:
     """Motions with feedback, by all steps side by side."""
     z, t = s.horizon, s.trials
-    n, knots = z.v.shape[1], len(z.u)
+    knots = len(z.u)
     for a in range(TRIALS):
-        for j in range(z.q.shape[1]):
-            t.q[0, a, j] = z.q[0, j]
-        for j in range(n):
-            t.v[0, a, j] = z.v[0, j]
+        copy_numbers(z.q[0], t.q[0, a])
+        copy_numbers(z.v[0], t.v[0, a])
     for k in range(knots):
         i = z.stage[k]
         write_controls(s, k)
@@ -285,8 +283,7 @@ def write_controls(s: Solver, k: int) -> None:
         for i in range(m):
             x[control + i] = z.u[k, i] + alpha * l.k[k, i]
         subtract_rows(x, control, gains, wide, wide, (state, 1, 2 * n))
-        for i in range(m):
-            t.u[k, a, i] = x[control + i]
+        copy_numbers(x[control : control + m], t.u[k, a])
         alpha *= 0.5
 
 
@@ -298,14 +295,13 @@ def keep_gaps(s: Solver, k: int) -> None:
         for j in range(n):
             t.gap[a, j] = (alpha - 1.0) * l.gap[k + 1, j]
             t.v[k + 1, a, j] += (alpha - 1.0) * l.gap[k + 1, n + j]
-        for j in range(s.horizon.q.shape[1]):
-            t.reached[a, j] = t.q[k + 1, a, j]
+        copy_numbers(t.q[k + 1, a], t.reached[a])
         alpha *= 0.5
     call_batch(s.calls.closing, 0, k + 1, TRIALS)
 
 
 def cost_of_trial(s: Solver, a: int) -> float:
-    """What the motion of one trial costs."""
+    """Return the cost of the motion of one trial."""
     z, total, penalty = s.horizon, 0.0, s.numbers[PENALTY]
     for k in range(len(z.q)):
         begin, rows = z.rows[k], z.rows[k + 1] - z.rows[k]
@@ -332,16 +328,12 @@ def accept(s: Solver, a: int) -> None:
     """Let a trial be the motion."""
     z, t, l = s.horizon, s.trials, s.linear
     for k in range(len(z.q)):
-        for j in range(z.q.shape[1]):
-            z.q[k, j] = t.q[k, a, j]
-        for j in range(z.v.shape[1]):
-            z.v[k, j] = t.v[k, a, j]
+        copy_numbers(t.q[k, a], z.q[k])
+        copy_numbers(t.v[k, a], z.v[k])
         begin, rows = z.rows[k], z.rows[k + 1] - z.rows[k]
-        for i in range(rows):
-            z.row[begin + i] = t.row[begin * TRIALS + a * rows + i]
+        copy_numbers(t.row[begin * TRIALS + a * rows : begin * TRIALS + (a + 1) * rows], z.row[begin : begin + rows])
     for k in range(len(z.u)):
-        for j in range(z.u.shape[1]):
-            z.u[k, j] = t.u[k, a, j]
+        copy_numbers(t.u[k, a], z.u[k])
     alpha, total = 1.0, 0.0
     for _ in range(a):
         alpha *= 0.5

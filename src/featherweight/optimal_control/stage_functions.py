@@ -15,31 +15,28 @@ from ..engine.differentiation import is_zero
 from ..engine.function import CompiledFunction
 from ..engine.graph import Expression, Graph
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, RenamedProgram
-from ..model.tree import Placements
-from ..model.types import JointType
+from ..model.expansion import CURVED
 from ..robot.constraints.contact import BilateralContact
 from ..robot.constraints.operational_space import OperationalSpace
 from ..robot.dynamics_derivatives import analytic
-from ..robot.inverse_kinematics.tasks import FrameTask, TargetSlot, specs_of
-from .terms import PARAMETERS, PLACEMENTS, SIMPLE, Picked, Residual, quantities
+from ..robot.inverse_kinematics.tasks import TargetSlot, task_list
+from .terms import PARAMETERS, PLACEMENTS, Picked, Residual, WholeQuantity, quantities
 
-GROUND = Placements((-1,), (((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),), ((0.0, 0.0, 0.0),))
 FIRST = ("q", "v", "u", "h", PARAMETERS)  # the order of arguments
-CURVED = (JointType.FLOATING, JointType.SPHERICAL, JointType.PLANAR)
 
 
 class System(NamedTuple):
-    """What functions of all stages have in common."""
+    """A robot, and what its controls and parameters are: the same for all stages."""
 
     robot: Any
     driven: tuple[int, ...]  # velocities that controls act on
     parameters: int  # numbers that may change between solutions
 
     @property
-    def curved(self) -> kernels.Curved:
-        """Velocities of joints on curved manifolds."""
+    def curved(self) -> tuple[tuple[int, int], ...]:
+        """Velocities of joints on curved manifolds: for each the first and how many."""
         joints = [j for j in self.robot.joints if j.type in CURVED and j.v_slice.stop > j.v_slice.start]
-        return kernels.Curved(tuple((j.v_slice.start, j.type.nv) for j in joints))
+        return tuple((j.v_slice.start, j.type.nv) for j in joints)
 
     @property
     def q(self) -> Input:
@@ -84,14 +81,10 @@ class StageFunctions:
 
     @cached_property
     def _task_list(self) -> TaskList:
-        robot = self.system.robot
-        tasks = [slot.task for slot in self.slots]
-        framed = [robot.placements([t.frame]) if isinstance(t, FrameTask) else GROUND for t in tasks]
-        frames = Placements(*(tuple(x for part in column for x in part) for column in zip(*framed, strict=True)))
-        return TaskList(frames, tuple(spec._replace(level=0) for spec in specs_of(robot, self.slots)))
+        return task_list(self.system.robot, self.slots)
 
     def task_rows(self) -> list[int]:
-        """How many rows each task has: those of weight zero are left out."""
+        """Return how many rows each task has: those of weight zero are left out."""
         return [sum(w > 0.0 for w in spec.weight) for spec in self._task_list.every]
 
     def _tasks(self) -> RowPart:
@@ -108,14 +101,12 @@ class StageFunctions:
         name = f"rows_{k}"
         sizes = {"v": n, "u": m, "tau": n, "a": n, "force": self.space.size if self.space else 0}
         inputs = {"q": self.system.q, **{x: Input(x, (size,)) for x, size in sizes.items()}}
-        by, size = quantities(term), getattr(term, "size", sizes[quantities(term)[0]] if type(term) in SIMPLE else 0)
+        if isinstance(term, WholeQuantity):
+            size = sizes[term.quantity]
+            term = Picked(term.name, (term.quantity,), kernels.picked, (tuple(range(size)),), size)
+        by, size, frames = quantities(term), term.size, tuple(term.frames)
         given: list[Input] = [inputs[x] for x in by]
         before: tuple[Program, ...] = ()
-        kernel: Any = kernels.controls if type(term) in SIMPLE else getattr(term, "kernel", None)
-        constants: tuple[Any, ...] = ()
-        if isinstance(term, Picked):
-            constants = term.constants
-        frames = tuple(getattr(term, "frames", ()))
         if frames:
             placed = self.system.robot.frame_placement(frames).program
             shape = Output(f"{PLACEMENTS}_{k}", (len(frames), 4, 4))
@@ -127,7 +118,9 @@ class StageFunctions:
         if isinstance(term, Residual):
             if term.parameters:
                 given.append(Input(PARAMETERS, (self.system.parameters,)))
-            kernel = of_function(term, first, tuple(x.name for x in given), shape.name if frames else "")
+            kernel, constants = of_function(term, first, tuple(x.name for x in given), shape.name if frames else ""), ()
+        else:
+            kernel, constants = term.kernel, term.constants
         program: Program = KernelProgram(name, kernel, constants, tuple(given), (Output(name, (size,)),))
         if before:
             program = ComposedProgram(name, (*before, program), (name,))
@@ -184,6 +177,14 @@ class StageFunctions:
         program = analytic(self.space.stabilized_derivatives).program
         return (program,), tuple(zip((y.name for y in program.outputs), (*A_SLOPES, *FORCE_SLOPES), strict=True))
 
+    @property
+    def _next_velocity(self) -> Program:
+        """The velocity after a step, and the displacement along it."""
+        n = self.system.robot.nv
+        inputs = Input("v", (n,)), Input("a", (n,)), Input("h", ())
+        outputs = Output("velocity", (n,)), Output("displacement", (n,))
+        return KernelProgram("next_velocity", kernels.next_velocity, (self.impact,), inputs, outputs)
+
     @cached_property
     def _moved(self) -> RenamedProgram:
         """The configuration after a step."""
@@ -206,12 +207,8 @@ class StageFunctions:
         """Function of q, v, u, h and parameters: the next q and v, and the rows. For the end: the rows."""
         if self.end:
             return self.only_rows
-        n = self.system.robot.nv
         dynamics, also = self._dynamics
-        outputs = Output("velocity", (n,)), Output("displacement", (n,))
-        inputs = Input("v", (n,)), Input("a", (n,)), Input("h", ())
-        velocity = KernelProgram("next_velocity", kernels.next_velocity, (self.impact,), inputs, outputs)
-        parts = (*dynamics, velocity, *self._moved_and_closed, *self._row_values)
+        parts = (*dynamics, self._next_velocity, *self._moved_and_closed, *self._row_values)
         return self._compiled(ComposedProgram("step", parts, ("ahead", "velocity", "rows"), "", also, FIRST))
 
     @cached_property
@@ -242,14 +239,12 @@ class StageFunctions:
         n, m = self.system.robot.nv, len(self.system.driven)
         laws = Input("slope", (self.rows,)), Input("stiffness", (self.rows,))
         width = 2 * n + m
-        rows = (*self._row_parts, self._row_slopes) if self.parts else ()
         entries = len(self.places)
         newton = KernelProgram(
             "gauss_newton", kernels.gauss_newton, (self.places,), (Input("row_slopes", (self.rows, width)), *laws),
             (Output("gradient", (width,)), Output("hessian", (entries,))),
         )  # fmt: skip
-        parts: tuple[Program, ...] = (*rows, newton) if self.parts else ()
-        results = ("gradient", "hessian") if self.parts else ()
+        parts, results = (*self._row_parts, self._row_slopes, newton), ("gradient", "hessian")
         if self.end:
             return self._compiled(ComposedProgram("end_slopes", parts, results, first=FIRST))
         dynamics, also = self._dynamics
@@ -258,18 +253,10 @@ class StageFunctions:
         inputs = [Input("h", ()), *(Input(name, (n, n)) for name in A_SLOPES)]
         outputs = [Output("motion", (n, padded(width)))]
         before: tuple[Program, ...] = ()
-        if curved.blocks:
-            sizes = Output("velocity", (n,)), Output("displacement", (n,))
-            velocity = KernelProgram(
-                "next_velocity",
-                kernels.next_velocity,
-                (self.impact,),
-                (Input("v", (n,)), Input("a", (n,)), Input("h", ())),
-                sizes,
-            )
-            before = (velocity, JacobianProgram(self._moved, "", ("q", "displacement")))
+        if curved:
+            before = (self._next_velocity, JacobianProgram(self._moved, "", ("q", "displacement")))
             inputs += [Input("dahead_dq", (n, n)), Input("dahead_ddisplacement", (n, n))]
-            outputs.append(Output("curved", (2 * sum(size * size for _, size in curved.blocks),)))
+            outputs.append(Output("curved", (2 * sum(size * size for _, size in curved),)))
         motion = KernelProgram(
             "motion_slopes", kernels.motion_slopes, (curved, self.system.driven, self.impact), tuple(inputs), tuple(outputs)
         )
@@ -300,13 +287,13 @@ class StageFunctions:
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """Rows and columns of the entries of the cost's Hessian that may be other than zero, in its lower triangle."""
+        """Rows and columns of the entries of the cost's Hessian that may be other than zero, in its lower triangle.
+
+        Derivatives of the dynamics count as other than zero, so that they need no trace here.
+        """
         if not self.parts:
             return ()
-        dynamics, also = ((), ()) if self.end else self._dynamics
-        slopes, named = ((), ()) if self.end else self._dynamics_slopes
-        parts = (*dynamics, *slopes, *self._row_parts, self._row_slopes)
-        program = ComposedProgram("pattern", parts, ("row_slopes",), "", (*also, *named))
+        program = ComposedProgram("pattern", (*self._row_parts, self._row_slopes), ("row_slopes",))
         g = Graph(None)
         entries = program.flat(*([g.input(k, i) for i in range(x.size)] for k, x in enumerate(program.inputs)))
         width = len(entries) // self.rows

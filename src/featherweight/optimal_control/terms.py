@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,27 +17,36 @@ PLACEMENTS, PARAMETERS = "placements", "parameters"
 
 
 @dataclass(frozen=True)
-class Effort:
+class WholeQuantity:
+    """All entries of a quantity; `weight` may be a number or one for each."""
+
+    weight: Any = 1.0
+    name: str = ""
+    quantity: ClassVar[str]
+
+
+@dataclass(frozen=True)
+class Effort(WholeQuantity):
     """The controls: joint forces of driven joints [N m, N]. `weight` may be a number or one for each."""
 
-    weight: Any = 1.0
     name: str = "effort"
+    quantity: ClassVar[str] = "u"
 
 
 @dataclass(frozen=True)
-class JointVelocities:
+class JointVelocities(WholeQuantity):
     """All velocities v [rad/s, m/s]. `weight` may be a number or one for each."""
 
-    weight: Any = 1.0
     name: str = "joint velocities"
+    quantity: ClassVar[str] = "v"
 
 
 @dataclass(frozen=True)
-class ContactForces:
+class ContactForces(WholeQuantity):
     """Forces of the phase's contacts [N, N m], in their own axes, in the order of the phase's contacts."""
 
-    weight: Any = 1.0
     name: str = "contact forces"
+    quantity: ClassVar[str] = "force"
 
 
 @dataclass(frozen=True)
@@ -97,19 +106,18 @@ class Picked:
     weight: Any = 1.0
 
 
-SIMPLE: dict[type, str] = {Effort: "u", JointVelocities: "v", ContactForces: "force"}
 Term = IkTask | Effort | JointVelocities | ContactForces | Residual
 
 
 def quantities(term: Any) -> tuple[str, ...]:
-    """What a term is a function of."""
+    """Return the quantities that a term is a function of."""
     if isinstance(term, IkTask):
         return ("q",)
-    return term.by if isinstance(term, Residual | Picked) else (SIMPLE[type(term)],)
+    return (term.quantity,) if isinstance(term, WholeQuantity) else term.by
 
 
 def name_of(term: Any) -> str:
-    """What a term is called."""
+    """Return the name of a term."""
     name: str = getattr(term, "called", "") or term.name
     return name
 

@@ -57,7 +57,7 @@ class Workspace:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         knots, m, nq, n = layout.knots, len(layout.system.driven), layout.robot.nq, layout.robot.nv
-        total, width, curved = int(layout.rows[-1]), 2 * n + m, layout.system.curved.blocks
+        total, width, curved = int(layout.rows[-1]), 2 * n + m, layout.system.curved
         places = [np.array(stage.places, np.int64).reshape(-1, 2) for stage in layout.stages]
         sizes = 2 * sum(size * size for _, size in curved), KNOTS_AT_ONCE * max(map(len, places))
         stage_of_knot = np.repeat(np.arange(len(layout.stages)), np.diff(layout.begin))
@@ -76,13 +76,13 @@ class Workspace:
             np.zeros(TRIALS * total), np.zeros((TRIALS, n)), np.zeros((TRIALS, n)), np.zeros((TRIALS, nq)), np.zeros(TRIALS),
         )  # fmt: skip
         self.parameters = np.zeros((knots + 1, layout.size))
-        self.laws = layout.laws()
+        self.laws = layout.laws._replace(multiplier=np.zeros(total))
         ahead = np.zeros((knots, nq)), np.zeros((knots, n)), np.zeros((knots, n))
         room = riccati(n, m, list(curved))
         motion = room.numbers[: KNOTS_AT_ONCE * n * room.long].reshape(KNOTS_AT_ONCE, n, room.long)
         calls, self._kept = self._calls(linear, trials, ahead, motion)
         self.solver = Solver(
-            not curved, self.horizon, *ahead, linear, trials, self.laws, room, calls, np.zeros(7), np.zeros(2, np.int64)
+            not curved, self.horizon, *ahead, linear, trials, self.laws, room, calls, np.zeros(6), np.zeros(2, np.int64)
         )
         self.table = Table(self.solver)
         self.run = SOLVE.for_tables(self.table)

@@ -11,11 +11,9 @@ import numpy as np
 
 from ...algorithms.inverse_kinematics import iteration
 from ...algorithms.inverse_kinematics.iteration import StepSettings
-from ...algorithms.inverse_kinematics.task_rows import TaskList
 from ...algorithms.mechanisms.cluster_tree import constraint_count
 from ...engine.function import CompiledFunction
 from ...engine.program import Input, Output
-from ...model.tree import Placements
 from ...names import missing_attribute
 from ..closed import ClosedRobot
 from ..robot import Robot
@@ -23,7 +21,7 @@ from .attempts import AttemptLimits, Search, attempt, polished
 from .differential import Differential, VelocityProblem
 from .limits import Draws, Seed, generator_of
 from .targets import packed
-from .tasks import FrameTask, IkTask, checked_tasks, error_names, slots_of, specs_of
+from .tasks import IkTask, checked_tasks, error_names, slots_of, task_list
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -72,9 +70,7 @@ class InverseKinematics:
         self.tasks = checked_tasks(tasks)
         self._alone = isinstance(tasks, IkTask)
         self._slots = slots_of(robot, self.tasks)
-        framed = [robot.placements([t.frame]) if isinstance(t, FrameTask) else GROUND for t in self.tasks]
-        frames = Placements(*(tuple(x for part in column for x in part) for column in zip(*framed, strict=True)))
-        self._task_list = TaskList(frames, specs_of(robot, self._slots))
+        self._task_list = task_list(robot, self._slots)
         self._draws = Draws(robot)
         self._nq, self._nv = robot.nq, robot.nv
 
@@ -243,9 +239,6 @@ class InverseKinematics:
         """The squared step at rest; infinite where nothing is to be kept as well as can be."""
         keeps_all = all(math.isfinite(x) for task in self._task_list.every for x in task.tolerance)
         return math.inf if keeps_all else AT_REST**2
-
-
-GROUND = Placements((-1,), (((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),), ((0.0, 0.0, 0.0),))
 
 
 def _whole(name: str, value: Any, least: int) -> int:

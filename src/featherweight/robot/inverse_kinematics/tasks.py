@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.inverse_kinematics.task_rows import CENTER, ORIENTATION, POSE, POSITION, POSTURE, TaskSpec
+from ...algorithms.inverse_kinematics.task_rows import CENTER, ORIENTATION, POSE, POSITION, POSTURE, TaskList, TaskSpec
+from ...model.tree import Placements
 from ...model.types import Frame
 
 Array = np.ndarray[Any, np.dtype[Any]]
 KINDS = {"pose": POSE, "position": POSITION, "orientation": ORIENTATION}
 WITHIN = 1e-6  # [m, rad], tolerance of tasks of the highest priority
+GROUND = Placements((-1,), (((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),), ((0.0, 0.0, 0.0),))
 UNITS = {POSE: ("position", "orientation"), POSITION: ("position",), ORIENTATION: ("orientation",)}
 
 
@@ -171,6 +173,14 @@ def slots_of(robot: Any, tasks: Sequence[KnownTask]) -> list[TargetSlot]:
             shape, picked = (3,), (0, 1, 2)
         slots.append(TargetSlot(task, shape, picked, slots[-1].end if slots else 0))
     return slots
+
+
+def task_list(robot: Any, slots: Sequence[TargetSlot]) -> TaskList:
+    """Return tasks and their frames as kernels read them."""
+    tasks = [slot.task for slot in slots]
+    framed = [robot.placements([t.frame]) if isinstance(t, FrameTask) else GROUND for t in tasks]
+    frames = Placements(*(tuple(x for part in column for x in part) for column in zip(*framed, strict=True)))
+    return TaskList(frames, specs_of(robot, slots))
 
 
 def specs_of(robot: Any, slots: Sequence[TargetSlot]) -> tuple[TaskSpec, ...]:
