@@ -38,6 +38,7 @@ def document(results: Results, cases: Sequence[Case]) -> str:
         section("Bounds, and what was measured", BOUND, bound_rows([*of["functions"], *of["tuned"]], results, cases)),
         section("Batches of forward dynamics of Talos", FUNCTIONS[:6], [function_row(f)[:6] for f in of["sweep"]]),
         section("NumPy arrays in and out", FUNCTIONS[:6], [function_row(f)[:6] for f in of["copied"]]),
+        section("Whole steps with contact", STEPS, [step_row(f) for f in of["rollouts"]]),
         section("Beside, on the same machine", BESIDE, beside([*of["processors"], *of["peers"]], of)),
         section("Machine code", ["function", "instructions"], [[k, v.described] for k, v in results.code.items()]),
         section("Published by others, on other machines", published.HEADER, published.rows()),
@@ -58,6 +59,14 @@ def function_row(f: Figure) -> list[str]:
     differs = "" if f.difference is None else f"{f.difference:.0e}{' (wrong)' if f.wrong else ''}"
     first = "" if f.first is None else f"{f.first:.2f}"
     return [f.robot, f.function, f.precision, str(f.batch), f"{f.rate:.3g}", each, goal, f.met, differs, first]
+
+
+STEPS = ["library", "robot", "precision", "robots x steps", "us a step", "steps/s", "differs by"]
+
+
+def step_row(f: Figure) -> list[str]:
+    differs = "" if f.difference is None else f"{f.difference:.0e}"
+    return [f.library, f.robot, f.precision, str(f.batch), f"{1e6 * f.seconds / f.batch:.3g}", f"{f.rate:.3g}", differs]
 
 
 START = ["precision", "cold, s", "goal", "met", "code kept, s"]

@@ -12,6 +12,7 @@ from typing import Any
 
 from cases import CHEETAH, G1, PANDA, TALOS, Case
 from figures import Figure, Prepared, by_peer, copied, fitting, on_processors, starts, sweep, timed
+from rollouts import NAMES, rollouts
 from roofline import BYTES
 from runner import TRIAL, Run
 from sass import disassembled
@@ -89,6 +90,10 @@ def copies(run: Run) -> Iterator[Figure]:
             yield from (copied(case, precision) for precision in BYTES)
 
 
+def steps(run: Run) -> Iterator[Figure]:
+    yield from rollouts(TRIAL, None, NAMES[:1]) if run.trial else rollouts()
+
+
 def processors(run: Run) -> Iterator[Figure]:
     case = run.case(TALOS)
     if case is not None:
@@ -138,6 +143,7 @@ PARTS: dict[str, Part] = {
     "batches": batches,
     "copies": copies,
     "processors": processors,
+    "steps": steps,
     "warp": peer(MUJOCO, "warp"),
     "mjx": peer(MUJOCO, "mjx", "--worlds", "32768"),
     "derivatives": derivatives,

@@ -18,11 +18,11 @@ from pathlib import Path
 from cases import G1, PANDA, TALOS, options
 from measure import FILES
 
-ALWAYS = ("defusedxml",)
-MUJOCO = ("mujoco==4.0.0", "mujoco-core==4.0.0", "mujoco-studio==4.0.0", "glfw", "pyopengl", "trimesh", "etils", "absl-py")
+MUJOCO = ("mujoco==4.0.0", "mujoco-core==4.0.0", "glfw", "pyopengl", "etils", "absl-py")
+ALWAYS = ("defusedxml", "gymnasium==1.4.0", *MUJOCO)  # MuJoCo reads the files of gymnasium's robots
 PEERS = {
-    "mjx": (*MUJOCO, "mujoco-mjx==3.17.0"),
-    "warp": (*MUJOCO, "mujoco-warp==4.0.0", "warp-lang==1.19.0"),
+    "mjx": ("mujoco-mjx==3.17.0", "trimesh"),
+    "warp": ("mujoco-warp==4.0.0", "warp-lang==1.19.0", "trimesh"),
     "grid": ("grid-rbd==0.6.0", "beautifulsoup4", "soupsieve", "platformdirs", "trimesh"),
 }
 PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in (34, 31, 28, 27, 24, 17)] + ["manylinux2014_x86_64", "manylinux1_x86_64"]

@@ -15,11 +15,11 @@ import resource
 import subprocess
 import tempfile
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from register_use import CAPABILITY
+from rollouts import asset
 from sass import tool
 
 import featherweight as fw
@@ -61,10 +61,7 @@ def _run(name: str, *arguments: str) -> str:
 
 def row(name: str) -> list[str]:
     """A row of the table, for a robot of Gymnasium's."""
-    spec = find_spec("gymnasium")
-    assert spec is not None and spec.origin is not None
-    simulation = fw.Simulation(fw.load(Path(spec.origin).parent / f"envs/mujoco/assets/{name}.xml"))
-    loop = loop_of(simulation)
+    loop = loop_of(fw.Simulation(fw.load(asset(name))))
     ir, begun = loop.module(), time.process_time()
     ptx = assembly(ir, CAPABILITY, loops=True)
     translation, before = time.process_time() - begun, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime

@@ -49,18 +49,20 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Case:
 
 
 def test_a_trial_writes_results_tables_and_a_chart(small: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = ["functions", "compiling", "batches", "copies", "processors", "derivatives"]
+    names = ["functions", "compiling", "batches", "copies", "processors", "steps", "derivatives"]
     assert main(["--library", "processor", "--output", str(tmp_path), "--only", *names]) == 0
     found = json.loads((tmp_path / "results.json").read_text())
     assert found["facts"]["what"] == "a trial on the processor: no figures of a device" and found["device"] is None
     assert {(f["part"], f["precision"]) for f in found["figures"]} == {
-        (part, precision) for part in ("functions", "sweep", "processors") for precision in ("float32", "float64")
+        ("rollouts", "float64"),
+        *((part, precision) for part in ("functions", "sweep", "processors") for precision in ("float32", "float64")),
     }
     assert all(f["goal"] is None and f["difference"] < figures.AGREE[f["precision"]] for f in found["figures"])
     assert [(s["precision"], s["goal"]) for s in found["starts"]] == [("float32", None), ("float64", None)]
     assert found["skipped"][0] == "A robot is left out."
     text = (tmp_path / "tables.md").read_text()
     assert capsys.readouterr().out.strip() == text.strip()
+    assert "| Featherweight | hopper | float64 | 3200 |" in text
     assert "## Bounds" not in text and "## Published by others, on other machines" in text
     assert (tmp_path / "chart.png").stat().st_size > 5000
 

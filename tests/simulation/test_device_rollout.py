@@ -148,17 +148,17 @@ def test_robots_that_differ() -> None:
     assert len({x.tobytes() for x in sim.rollout(q, v, steps=60)[0][:, -1]}) == 3
 
 
-def test_memory_and_contacts_grow_as_needed(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_and_contacts_grow_as_needed(device: HostDevice) -> None:
     """Robots take several launches where memory is short, and a launch is begun again where contacts need more room."""
     sim = box()
     q, v = states(sim, 5)
     expected = sim.rollout(q, v, steps=60)
     own = device_rollout.loop_of(sim).own_bytes
-    monkeypatch.setattr(device_rollout, "MOST_BYTES", 2 * own)
+    device.free = 4 * own
     device.launches.clear()
     there = sim.rollout(q, v, steps=60, device="cuda")
     assert len(device.launches) == 3
-    monkeypatch.setattr(device_rollout, "MOST_BYTES", 100 * own)
+    device.free = 200 * own
     sim._fleet.room = 1
     device.launches.clear()
     again = sim.rollout(q, v, steps=60, device="cuda")

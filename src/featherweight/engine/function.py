@@ -263,6 +263,9 @@ class CompiledFunction(Generic[R]):
         return self
 
     def _general(self, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None) -> Any:
+        code: DeviceCode | None = self.__dict__.get("device_code")  # once it has been called on a device
+        if code is not None and (again := code.again(args, out, threads, device)) is not None:
+            return again[0] if self._result_class is None else self._result_class(*again)
         if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
             raise ValueError(f"{self.name}: threads must be a whole number of at least 1; got {threads!r}")
         if not all(type(x) in TYPES for x in args) and some_are_lazy(args):

@@ -1,6 +1,6 @@
 """Rollouts on a device: one thread a robot, all steps in one launch, by the stages that take steps on this machine.
 
-The kernel computes in float64, with the bits of this machine. It has not run on a device.
+The kernel computes in float64, with the bits of this machine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.backends.cuda.device_loop import MOST_BYTES, DeviceLoop, NumberedCalls
+from ..engine.backends.cuda.device_loop import DeviceLoop, NumberedCalls
 from ..engine.backends.cuda.driver import Device
 from ..engine.devices import place_of
 from ..engine.loops.kernels import Layout, MachineCall
@@ -119,7 +119,7 @@ class RolloutOnDevice:
             begin = 0
             while begin < states:
                 loop = loop_of(self.simulation, fleet)
-                count = min(states - begin, max(MOST_BYTES // loop.own_bytes, 1))
+                count = min(states - begin, max(device.free_bytes() // 2 // loop.own_bytes, 1))
                 some = [(address + 8 * step * begin, step) for address, step in rows]
                 status, taken = self._launch_some(loop, fleet, (device, stream), count, some)
                 if (status == NO_ROOM).any():

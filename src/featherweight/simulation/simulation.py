@@ -388,7 +388,7 @@ class Simulation(StateOfRobots):
         steps, one thread a robot, contact included, in float64 with the bits of this machine. States are arrays of the same
         library. The simulation's own state stays as it is. Arrays on a device are not read before (quaternions are to be of
         unit length); the call waits for the device, to learn which robots failed. Robots whose functions are not traced, and
-        `on_failure` other than "raise", raise NotImplementedError. This has not run on a GPU (docs/gpu.md).
+        `on_failure` other than "raise", raise NotImplementedError.
 
         Raises ValueError for arguments that make no sense, before anything moves, and SimulationError as `step` does.
         """

@@ -76,6 +76,7 @@ class HostDevice:
         self.assembled = 0
         self.own_stream = 7
         self.asked: list[int] = []
+        self.free = 1 << 33
 
     def assemble(self, ptx: bytes, most_registers: int | None = None) -> bytes:
         self.assembled += 1
@@ -99,6 +100,9 @@ class HostDevice:
                 function = ctypes.CFUNCTYPE(None)(kernel.object_code.address(phase))
                 for thread in range(threads):
                     function(ctypes.c_int32(thread), ctypes.c_int32(block), *begins, *given)
+
+    def free_bytes(self) -> int:
+        return self.free
 
     def allocate(self, size: int, stream: int) -> HostMemory:
         self.asked.append(size)

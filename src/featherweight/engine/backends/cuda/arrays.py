@@ -13,7 +13,7 @@ from ..host_arrays import TYPES
 from .device_array import DeviceArray
 from .libraries import NAMED, OTHERS, Library
 
-__all__ = ["DeviceArray", "Library", "library_of", "on_device"]
+__all__ = ["DeviceArray", "Library", "library_of", "library_of_class", "on_device"]
 
 _libraries: WeakKeyDictionary[type, Library | None] = WeakKeyDictionary()
 
@@ -23,12 +23,12 @@ def on_device(x: Any) -> bool:
     kind = type(x)
     if kind in TYPES:
         return False
-    library = _library(kind)
+    library = library_of_class(kind)
     return library is not None and library.on_device(x)
 
 
-def _library(kind: type) -> Library | None:
-    """The library that objects of a class are arrays of, if they may be arrays on a device."""
+def library_of_class(kind: type) -> Library | None:
+    """Return the library that objects of a class are arrays of, if they may be arrays on a device."""
     if kind not in _libraries:
         _libraries[kind] = _find_library(kind)
     return _libraries[kind]
@@ -49,7 +49,7 @@ def library_of(arrays: Sequence[Any], names: Sequence[str]) -> Library:
 
     Raises TypeError for arrays of several libraries, and ValueError for arrays on several devices.
     """
-    libraries = [_library(type(x)) or OTHERS for x in arrays]
+    libraries = [library_of_class(type(x)) or OTHERS for x in arrays]
     first = libraries[0]
     for library, name in zip(libraries, names, strict=True):
         if library is not first:

@@ -24,16 +24,19 @@ from .driver import Device
 from .emit_thread import PART
 from .kernel import ENTRY, KernelLayout, emit_module, padded
 from .launchable import Launchable
+from .repeated_calls import Repeated, RepeatedCalls
 from .target import NVIDIA
 
 C = TypeVar("C", bound=Launchable)
 
 THREADS = 32  # of a block: one warp, which waits for nobody else
 MORE_THREADS = 128
+LONG = 8000  # multiplications and additions: fetching the code takes longer than rows that are read and written in place
 REGISTERS = (168, 128)  # caps that let a multiprocessor hold half as many threads again, and twice as many
 RUNS = 5  # of a candidate that is timed
 PRECISIONS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
-SHARE = 8  # blocks that a multiprocessor is to hold at once: two warps for each of its schedulers
+SHARE = 8  # warps that a multiprocessor is to hold at once: two for each of its schedulers
+RESERVED = 1 << 10  # bytes of a multiprocessor's memory that a block takes beside what it asks for
 
 
 class DeviceCode(DeviceKernels):
@@ -42,6 +45,26 @@ class DeviceCode(DeviceKernels):
     def __init__(self, program: Program, traced: Traced) -> None:
         super().__init__()
         self.program, self._traced = program, traced
+        self.repeated = RepeatedCalls()
+
+    def again(self, args: Sequence[Any], out: Any, threads: int | None, device: str | None) -> Sequence[Any] | None:
+        """Return the results of a call that is as an earlier one, but for where arrays lie; None for another call."""
+        given = () if out is None else out if isinstance(out, tuple) and len(self.program.outputs) > 1 else (out,)
+        call = self.repeated.find(args, given) if threads is None and device is None else None
+        if call is None:
+            return None
+        stream = call.library.stream(call.device.ordinal)
+        results: Sequence[Any] = given
+        if not given:
+            made = [
+                call.library.empty(call.batch + r.shape, call.dtype, call.device.ordinal, stream) for r in self.program.outputs
+            ]
+            results = [x for x, _ in made]
+        rows = call.rows([*args, *results])
+        if rows is None:
+            return None
+        self.launch(call.device, stream, call.dtype, call.states, rows)
+        return results
 
     @property
     def identity(self) -> str:
@@ -71,20 +94,25 @@ class DeviceCode(DeviceKernels):
     def kernels(self, device: Device, precision: str) -> Kernels:
         """The ways to write the kernel: those that are compared by their code, then those that a trial compares, too."""
         type, none = Type(precision, 1), (False,) * len(self._sizes)
-        staged = self._staged(type, device.shared_bytes)
-        layouts = [KernelLayout(staged, keeps, THREADS) for keeps in (True, False)]
-        more = [KernelLayout(way, keeps, MORE_THREADS) for way in (staged, none) for keeps in (True, False)]
-        if self._traced.operations.flops > PART:  # far more than registers hold, and minutes of the assembler's time
+        staged, flops = self._staged(type, device.shared_bytes), self._traced.operations.flops
+        first, second = (none, staged) if flops > LONG else (staged, none)
+        layouts = [KernelLayout(first, keeps, THREADS) for keeps in (True, False)]
+        more = [KernelLayout(way, keeps, MORE_THREADS) for way in (first, second) for keeps in (True, False)]
+        if flops > PART:  # far more than registers hold, and minutes of the assembler's time
             layouts, more = [layouts[1]], [more[1]]
-        candidates = [self._candidate(type, layout) for layout in [*layouts, *more]]
-        candidates += [self._candidate(type, layouts[0], registers) for registers in REGISTERS]
+        candidates = [self._candidate(device, type, layout) for layout in [*layouts, *more]]
+        candidates += [self._candidate(device, type, layouts[0], registers) for registers in REGISTERS]
         return Kernels(device, ENTRY, candidates, len(layouts), "kernel", self._traced.identity, precision)
 
-    def _candidate(self, type: Type, layout: KernelLayout, registers: int | None = None) -> Candidate:
+    def _candidate(self, device: Device, type: Type, layout: KernelLayout, registers: int | None = None) -> Candidate:
         def ir() -> str:
             return emit_module(self._traced.trace, self.program.shapes, type, layout, NVIDIA)
 
-        return Candidate(ir, layout.threads, layout.shared_bytes(self._sizes, type), registers)
+        shared = layout.shared_bytes(self._sizes, type)
+        if any(layout.waits(n, k, type) for k, n in enumerate(self._sizes) if k >= len(self.program.inputs)):
+            # Few threads at once, so that what they write stays in the device's cache until its sectors are whole.
+            shared = max(shared, device.shared_bytes * layout.threads // (SHARE * THREADS) - RESERVED)
+        return Candidate(ir, layout.threads, shared, registers)
 
     @cached_property
     def _sizes(self) -> list[int]:
@@ -114,8 +142,10 @@ class OnArrays(Generic[C]):
         self.code, self.program, self.library, self.device = code, code.program, library, device
         self.stream = library.stream(device.ordinal)
         self._given: dict[int, Any] = {}  # the caller's arrays for results, by the identity of what is known of them
+        self._args: list[Any] = []  # the caller's arguments
 
     def array(self, x: Any, what: str) -> DeviceArray:
+        self._args.append(x)
         return _checked(self.library.view(x, self.stream, what), what)
 
     def result(self, x: Any, what: str) -> DeviceArray:
@@ -148,6 +178,11 @@ class OnArrays(Generic[C]):
         if math.prod(batch):
             with self._rows(arrays, views, batch, dtype, may_overlap=out is not None) as rows:
                 self.code.launch(self.device, self.stream, dtype, math.prod(batch), rows)
+            views = [*arrays, *views]
+            if isinstance(self.code, DeviceCode) and all(row[0] == x.pointer for row, x in zip(rows, views, strict=True)):
+                steps = tuple(step for _, step in rows)
+                call = Repeated(self.library, self.device, dtype, batch, math.prod(batch), steps, (), len(arrays))
+                self.code.repeated.keep(call, self._args, results if out is not None else (), views)
         return results if out is not None else self.library.finish(results, self.device.ordinal, self.stream)
 
     def tune(self: OnArrays[DeviceCode], arrays: Sequence[DeviceArray], batch: tuple[int, ...], dtype: np.dtype[Any]) -> None:

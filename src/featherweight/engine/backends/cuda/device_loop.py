@@ -23,7 +23,6 @@ from .target import NVIDIA
 Array = np.ndarray[Any, np.dtype[Any]]
 
 GRAIN = 16  # bytes, at which arrays begin
-MOST_BYTES = 1 << 33  # of the threads of one launch; more threads take several
 
 
 class MemorySpans:

@@ -1,15 +1,16 @@
 """CUDA devices through NVIDIA's `cuda-core`, which needs no toolkit.
 
 Contexts are the devices' primary ones, which PyTorch, CuPy and JAX share. Streams are numbers, as those libraries give them.
-Nothing of CUDA is loaded before the first call here. None of this has run on a device.
+Nothing of CUDA is loaded before the first call here.
 """
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -65,9 +66,11 @@ class Device:
 
     def __init__(self, ordinal: int) -> None:
         self.ordinal = ordinal
+        self.context = 0  # its address, once it is known
+        self._of_thread = threading.local()  # cuda-core's object for the device, where it has been current
         self._streams: list[Any] = []
         with self.current() as place:
-            self.context = int(place.context.handle)  # its address
+            self.context = int(place.context.handle)
             self.name = place.name
             self.capability = place.compute_capability.major, place.compute_capability.minor
             self.shared_bytes = place.properties.max_shared_memory_per_block_optin
@@ -79,9 +82,14 @@ class Device:
     @contextmanager
     def current(self) -> Iterator[Any]:
         """Make the device this thread's current one within; gives cuda-core's object for it."""
-        place = core().Device(self.ordinal)  # one for each thread, made when the driver has been started
+        place = getattr(self._of_thread, "place", None)
+        if place is not None and int(_called("cuCtxGetCurrent")[0]) == self.context:
+            yield place
+            return
+        place = core().Device(self.ordinal)  # starts the driver
         (before,) = _called("cuCtxGetCurrent")
-        place.set_current()
+        place.set_current()  # once in each thread, whatever is current there
+        self._of_thread.place = place
         try:
             yield place
         finally:
@@ -105,10 +113,14 @@ class Device:
     def launch(self, kernel: Any, blocks: int, threads: int, shared_bytes: int, stream: int, words: Sequence[int]) -> None:
         """Begin a kernel, whose parameters are words of eight bytes, on a stream."""
         with self.current():
-            config = core().LaunchConfig(grid=blocks, block=threads, shmem_size=shared_bytes)
-            core().launch(_stream(stream), config, kernel, *words)
+            core().launch(_stream(stream), _launch_config(blocks, threads, shared_bytes), kernel, *words)
 
     # memory
+
+    def free_bytes(self) -> int:
+        """Return how much memory nobody has taken."""
+        with self.current():
+            return int(_called("cuMemGetInfo")[0])
 
     def allocate(self, size: int, stream: int) -> Any:
         """Return new memory at `handle`, for use on `stream`; it is freed, after what was begun there, when the object goes.
@@ -174,5 +186,11 @@ def assembled(ptx: bytes, capability: tuple[int, int], most_registers: int | Non
         return bytes(core().Linker(core().ObjectCode.from_ptx(ptx), options=options).link("cubin").code)
 
 
+@lru_cache(256)
+def _launch_config(blocks: int, threads: int, shared_bytes: int) -> Any:
+    return core().LaunchConfig(grid=blocks, block=threads, shmem_size=shared_bytes)
+
+
+@lru_cache(256)
 def _stream(number: int) -> Any:
     return core().Stream.from_handle(number or LEGACY)

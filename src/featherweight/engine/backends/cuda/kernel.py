@@ -17,12 +17,14 @@ from typing import NamedTuple
 from ...program import CoreShape
 from ...trace import Trace
 from ..llvm.emit import Kernel
-from ..llvm.ir import Function, Type, pointer_type
+from ..llvm.ir import Function, Type, Vector, pointer_type
 from ..llvm.trig import sincos_ir
 from .emit_thread import ATTRIBUTES, INLINED, OUTLINED, SHORT, emit_thread
 from .target import GLOBAL, OWN, SHARED, Target
 
 SOME, TOGETHER = 4, 16  # elements that a thread has under way when it copies, from rows that lie apart and from dense ones
+PIECE = 16  # bytes that a thread writes at once
+LARGE = 512  # bytes of a result whose order matters
 ENTRY = "fw_kernel"
 
 
@@ -32,10 +34,17 @@ class KernelLayout(NamedTuple):
     staged: tuple[bool, ...]  # for each argument and result, whether it goes through the block's memory
     keeps: bool  # whether registers are left to the assembler
     threads: int  # of a block
+    together: int = (
+        0  # after so many steps, warps of a block wait for each other, so that code is fetched once for all; 0: never
+    )
 
     def shared_bytes(self, sizes: Sequence[int], type: Type) -> int:
         """Of the block's memory."""
         return self.threads * type.bytes * sum(padded(n) for n, staged in zip(sizes, self.staged, strict=True) if staged)
+
+    def waits(self, n: int, k: int, type: Type) -> bool:
+        """Whether result k of n elements is first in the thread's own memory."""
+        return not self.staged[k] and n * type.bytes > LARGE
 
 
 def padded(n: int) -> int:
@@ -51,7 +60,8 @@ def emit_module(t: Trace, shapes: Sequence[CoreShape], type: Type, layout: Kerne
     """
     sizes = [math.prod(shape) for shape in shapes]
     inputs = len(t.inputs)
-    spaces = [SHARED if staged else GLOBAL for staged in layout.staged]
+    waits = [k >= inputs and layout.waits(n, k, type) for k, n in enumerate(sizes)]
+    spaces = [SHARED if staged else OWN if waiting else GLOBAL for staged, waiting in zip(layout.staged, waits, strict=True)]
     kernel = emit_thread(t, type, sizes[inputs:], spaces, layout.keeps)
     block = _Block(kernel, sizes, inputs, type, layout, target)
     functions = [str(f) for f in (*block.copies(), *block.phases(), block.kernel())]
@@ -148,17 +158,46 @@ class _Block:
         f, first, rows = self._phase("fw_compute")
         room = memory_of_thread(f, self.workspace * self.type.bytes, self.layout.keeps, self.target)
         row = f.least(f.cast("zext", "i32", "%thread", "i64"), f.sub(rows, 1))
-        pointers = []
+        pointers, waiting = [], []
         for k, (n, staged) in enumerate(zip(self.sizes, self.layout.staged, strict=True)):
             if staged:
                 place = f.at(self.type.ir, self._staged_at(f, k), f.mul(row, padded(n)), SHARED)
                 pointers.append(f"{pointer_type(SHARED)} {place}")
-            else:
-                pointers.append(f"{pointer_type(GLOBAL)} {self._at_row(f, k, f.add(first, row))}")
+                continue
+            far = self._at_row(f, k, f.add(first, row))
+            if k < self.inputs or not self.layout.waits(n, k, self.type):
+                pointers.append(f"{pointer_type(GLOBAL)} {far}")
+                continue
+            own = memory_of_thread(f, n * self.type.bytes, True, self.target)
+            pointers.append(f"{pointer_type(OWN)} {own}")
+            waiting.append((n, own, far))
         for part in self.parts:
             f.call("void", f"@{part}", *pointers, f"{pointer_type(OWN)} {room}")
+        for result in waiting:
+            self._write_in_order(f, *result)
         f.ret()
         return f
+
+    def _write_in_order(self, f: Function, n: int, own: str, far: str) -> None:
+        """Write a result from the thread's memory to the device's, in pieces of `PIECE` bytes where those begin.
+
+        What is written of a sector of the device's memory follows at once: else sectors go there half written, and often.
+        """
+        T, type = self.type.ir, self.type
+        together = Vector(type.precision, PIECE // type.bytes)
+        number = f.cast("ptrtoint", pointer_type(GLOBAL), far, "i64")
+        left = f.binary("and", "i64", f.sub(0, f.div(number, type.bytes)), together.lanes - 1)
+        head = f.least(left, n)
+        with f.loop(head, hint=SHORT) as k:
+            f.store(T, f.load(T, own, k, space=OWN), far, k, space=GLOBAL)
+        last = f.sub(n, f.binary("urem", "i64", f.sub(n, head), together.lanes))
+        with f.loop(last, head, together.lanes, SHORT) as k:
+            piece = "poison"
+            for lane in range(together.lanes):
+                piece = f.insert(together, piece, f.load(T, own, f.add(k, lane), space=OWN), lane)
+            f.store(together.ir, piece, f.at(T, far, k, GLOBAL), align=PIECE, space=GLOBAL)
+        with f.loop(n, last, hint=SHORT) as k:
+            f.store(T, f.load(T, own, k, space=OWN), far, k, space=GLOBAL)
 
     # copies
 

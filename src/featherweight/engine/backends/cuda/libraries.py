@@ -8,7 +8,7 @@ are then `DeviceArray`s on the legacy stream. None of them is imported here: who
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -54,6 +54,14 @@ class Library:
         x = DeviceArray(int(memory.handle), shape, compact(shape, dtype.itemsize), dtype, ordinal, memory, True, stream)
         return x, x
 
+    def layout(self, x: Any) -> Hashable:
+        """Return all that a call depends on but the elements and their address; None where that is not known so soon."""
+        return None
+
+    def address(self, x: Any) -> int:
+        """Return where the first element of an array with a known layout lies."""
+        raise NotImplementedError
+
     def finish(self, results: Sequence[Any], ordinal: int, stream: int) -> list[Any]:
         """Return the library's arrays of results, once all work on them is begun. Views must be kept until then."""
         return list(results)
@@ -70,6 +78,9 @@ def _writable(view: DeviceArray, name: str) -> DeviceArray:
             raise ValueError(f"{name} has elements that share memory; give an array whose elements have each their own")
         reach += step * (n - 1)
     return view
+
+
+DTYPES = {f"torch.float{8 * n}": np.dtype(f"f{n}") for n in (4, 8)}  # whose tensors are asked where they lie; others by DLPack
 
 
 class _Torch(Library):
@@ -91,7 +102,20 @@ class _Torch(Library):
             raise TypeError(f"{name} has layout {x.layout}; give {name}.to_dense()")
         if x._is_zerotensor():
             raise TypeError(f"{name} is a tensor of zeros that PyTorch does not store; give {name}.clone()")
-        return seen(x.resolve_neg().resolve_conj(), stream, name)
+        if x.is_neg() or x.is_conj():
+            x = x.resolve_neg().resolve_conj()
+        dtype = DTYPES.get(str(x.dtype))
+        if dtype is None:
+            return seen(x, stream, name)  # which says what it is
+        strides = tuple(n * dtype.itemsize for n in x.stride())
+        return DeviceArray(x.data_ptr(), tuple(x.shape), strides, dtype, x.device.index, x)  # on the stream that is current
+
+    def layout(self, x: Any) -> Hashable:
+        flags = x.requires_grad, x.is_neg(), x.is_conj(), x._is_zerotensor()
+        return None if any(flags) else (x.shape, x.stride(), x.dtype, x.device, x.layout)
+
+    def address(self, x: Any) -> int:
+        return int(x.data_ptr())
 
     def view_to_write(self, x: Any, stream: int, name: str) -> DeviceArray:
         if x.is_neg() or x.is_conj():
@@ -117,6 +141,12 @@ class _CuPy(Library):
         cuda = sys.modules["cupy"].cuda
         with cuda.Device(ordinal):
             return int(cuda.get_current_stream().ptr) or LEGACY
+
+    def layout(self, x: Any) -> Hashable:
+        return x.shape, x.strides, x.dtype, x.device.id
+
+    def address(self, x: Any) -> int:
+        return int(x.data.ptr)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], ordinal: int, stream: int) -> tuple[Any, DeviceArray]:
         cupy = sys.modules["cupy"]
