@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
+from contact.given_matrices import with_factor_of
 from featherweight.contact.edges import MOST_EDGES
 from featherweight.contact.impulses import natural_residual, of_arrays, solve_in_room, solve_problem, solver_work
 from featherweight.contact.laws import CONES, PYRAMIDS, Problem, project_on_cone
@@ -118,3 +119,21 @@ def test_impulses_of_pyramids_are_those_of_their_edges(seed: int, turns: bool) -
     residual, _, _ = solve_in_room(of_arrays(p), np.random.default_rng(seed).standard_normal(len(p.b)), 1e-10, work)
     assert residual < 1e-9
     np.testing.assert_allclose(work.best[: len(p.b)], E @ x, atol=1e-6)
+
+
+@pytest.mark.parametrize("stiffness", [1.0, 4.0])
+@pytest.mark.parametrize("seed", range(20))
+def test_pyramids_by_the_factor_of_the_matrix_have_the_impulses_of_their_edges(seed: int, stiffness: float) -> None:
+    """By Newton's method in velocities, from any start, whether contacts yield much or little."""
+    p = convex_problem(seed, PYRAMIDS)
+    squares, vectors = np.linalg.eigh(p.A - np.diag(p.R))
+    J, R = vectors * np.sqrt(np.maximum(squares, 0.0)), p.R / stiffness
+    whole, by_factor = p._replace(A=J @ J.T + np.diag(R), R=R), with_factor_of(p, J, R)
+    m = len(p.b)
+    start = np.random.default_rng(seed).standard_normal(m)
+    expected = solve_problem(whole, start, 1e-11).impulses[:m].copy()
+    for begin in (start, np.zeros(m), expected):
+        found = solve_problem(by_factor, begin, 1e-8)
+        assert found.residual < 1e-8 and found.newton_steps < 50
+        np.testing.assert_allclose(found.impulses[:m], expected, atol=1e-6 * stiffness)
+    assert solve_problem(by_factor, found.impulses[:m].copy(), 1e-7).newton_steps == 0

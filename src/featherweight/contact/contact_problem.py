@@ -24,7 +24,7 @@ from .contact_model import ContactModel, pull_of
 from .delassus_factor import FactorWork, factor_work, write_factor
 from .inverse_factor import ContactGeometry, InverseFactors, InverseWork, factor_by_inverse
 from .joint_rows import is_active
-from .laws import CONES, PYRAMIDS, RIGID, ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
+from .laws import COULOMB, PYRAMIDS, RIGID, ContactLaw, Problem, RowMotion, law_in, room_for_law, write_law
 from .relative_rows import (
     add_rows_of_body,
     add_rows_of_contact,
@@ -46,6 +46,7 @@ from .row_factor import (
     row_factor_work,
     write_row,
 )
+from .soft_pyramids import is_soft
 
 REDUNDANT = 1.25  # impulses by rows of G from which on B takes the place of A
 
@@ -369,7 +370,9 @@ def problem_of_rows(
     given, m, k, sliding = p.problem, len(p.approach), len(contacts.gap), len(p.law.friction)
     A, B, active = given.A, given.B, p.active[3 * (k - sliding) :]
     turning = k - sliding
-    takes_A = given.cones == PYRAMIDS or (given.cones == CONES and turning + given.rounds > 0)
+    takes_A = given.cones != COULOMB and turning + given.rounds > 0
+    pyramids = given.cones == PYRAMIDS and not takes_A
+    unknowns = m + (sliding if pyramids else 0)  # one for each edge
     pairs = group_contacts(model, contacts, work.factor_rows)
     for c in range(k):
         work.pair[c] = work.factor_rows.group[c]
@@ -378,18 +381,19 @@ def problem_of_rows(
         B = factor_by_inverse(model, contacts, geometry, active, pairs, delassus.factors, delassus.work, work.factor_rows)
         if turning > 0:
             B = with_rows_of_turning(B, sliding, turning, work.split)
-        factored = is_cheaper(B, sliding) and not takes_A
+        factored = is_cheaper(B, unknowns) and not takes_A and (not pyramids or is_soft(B, sliding, p.law.compliance))
         if not factored:
             write_square(B, sliding, work.rows_of_A, A)
     else:
         size = pick_rows(model, contacts, active, delassus, work)
-        factored = m > REDUNDANT * min(size, model.nv) and not takes_A
+        factored = unknowns > REDUNDANT * min(size, model.nv) and not takes_A
         if factored:
             rank = write_factor(delassus.G, size, work.factor)
             B = factor_of_rows(model, contacts, geometry, active, delassus, pairs, rank, work)
             if turning > 0:
                 B = with_rows_of_turning(B, sliding, turning, work.split)
-        else:
+            factored = not pyramids or is_soft(B, sliding, p.law.compliance)
+        if not factored:
             write_contact_delassus(model, contacts, p.rows, active, delassus, work.half, work.place, A)
     work.columns[0] = B.size if factored else -1
     if factored:
@@ -412,9 +416,9 @@ def with_rows_of_turning(B: RowFactor, sliding: int, turning: int, work: RowFact
     return blocks_of_factor(B, len(B.at) + 2 * turning, work)
 
 
-def is_cheaper(B: RowFactor, k: int) -> bool:
-    """Whether steps of the solver take fewer multiplications with B than with A, of k contacts and further rows."""
-    m, total = len(B.at) + 2 * k, multiplications(B.plan)
+def is_cheaper(B: RowFactor, m: int) -> bool:
+    """Whether steps of the solver take fewer multiplications with B than with A of so many rows."""
+    total = multiplications(B.plan)
     for g in range(len(B.width)):
         total += B.rows[g] * B.width[g] * B.width[g]
     return total < m * m * m

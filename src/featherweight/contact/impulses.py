@@ -58,6 +58,7 @@ from .row_factor import (
     sizes_of,
     sizes_of_one_branch,
 )
+from .soft_pyramids import solve_soft_pyramids
 from .sweeps import sweep
 from .turning_cones import TurningWork, solve_turning, turning_work
 from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chosen, problem_of_set, take_from, working_set
@@ -136,6 +137,9 @@ def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork
     best, islands = work.best[: len(start)], work.islands
     copy_numbers(start, best)
     if problem.cones == PYRAMIDS:
+        if problem.factored:
+            residual, steps = solve_soft_pyramids(problem, best, tolerance, work.no_compliance, work.newton)
+            return Solution(best, residual, steps, 0)
         return solve_by_edges(problem, best, tolerance, work)
     if problem.cones == CONES and problem.turning > 0:
         residual, steps = solve_turning(problem, best, tolerance, work.turning)
