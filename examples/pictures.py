@@ -356,3 +356,17 @@ def picture_of_reaching(path, costs, times, off, tip, target, shown=8):
     plane.set_aspect("equal")
     plane.set(title="Paths of the tip", xlabel="x [m]", ylabel="z [m]")
     save(figure, path)
+
+
+def picture_of_avoiding(path, times, away, kept, gap):
+    """How far the hand is from its target, and the arm from the wall and the ball [m], over time [s]."""
+    figure = Figure(figsize=(8.5, 4.6), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    upper.plot(times, 1e3 * away, color=BLUE)
+    upper.set(title="Hand to target", ylabel="distance [mm]", ylim=(0.0, None))
+    for distance, name, color in zip(kept.T, ("wall", "ball"), COLORS, strict=False):
+        lower.plot(times, 1e3 * distance, color=color, label=name)
+    lower.axhline(1e3 * gap, color=GROUND, lw=0.8, ls="--", label="to be kept")
+    lower.set(title="Arm to obstacles", ylabel="distance [mm]", xlabel="time [s]", xlim=(times[0], times[-1]))
+    lower.legend(frameon=False)
+    save(figure, path)

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 import identify
+import panda_avoids
 import pictures
 import reach_many
 import swing_and_jump
@@ -105,3 +106,15 @@ def test_poses_that_are_said_to_be_taken_are(monkeypatch: pytest.MonkeyPatch, tm
     path = tmp_path / "reach.png"
     pictures.picture_of_workspace(path, robot, reach_many.X, reach_many.Z, share, reach_many.arms(robot, found))
     assert path.stat().st_size > 10_000
+
+
+def test_panda_avoids_a_wall_and_a_ball(tmp_path: Path) -> None:
+    """It passes over the wall within reach of its target, and keeps its distance but for what one iteration a tick leaves."""
+    q, kept, ticks = panda_avoids.run(fw.load(fw.example("panda")), 3.6)
+    hand = fw.load(fw.example("panda")).frame_placement(panda_avoids.HAND)(q)[:, :3, 3]
+    away = np.linalg.norm(hand - panda_avoids.target(panda_avoids.STEP * np.arange(len(q))), axis=1)
+    assert kept.min() > 0.005 and len(ticks) == len(q) == 90
+    assert np.median(away) < 0.02 and hand[0, 1] < -0.3 and hand[-1, 1] > 0.2
+    pictures.picture_of_avoiding(tmp_path / "avoids.png", np.arange(len(q)), away, kept, panda_avoids.GAP)
+    panda_avoids.film(tmp_path / "avoids.gif", q[:8])
+    assert all((tmp_path / f"avoids.{kind}").stat().st_size > 10_000 for kind in ("png", "gif"))

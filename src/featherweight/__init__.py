@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from . import identification, robots, se3
     from .exporting.library import export
     from .model import generators
+    from .optimal_control.clearance import clearance
     from .optimal_control.controller import Controller
     from .optimal_control.problem import OptimalControl, Phase
     from .optimal_control.sampling import SamplingController
@@ -178,6 +179,7 @@ __all__ = [
     "Window",
     "__version__",
     "build",
+    "clearance",
     "describe",
     "evaluate",
     "example",
@@ -204,6 +206,7 @@ _LATER = {
     "sweep": ".simulation.sweep",
     **dict.fromkeys(("OptimalControl", "Phase"), ".optimal_control.problem"),
     **dict.fromkeys(("ContactForces", "Effort", "JointVelocities", "Residual"), ".optimal_control.terms"),
+    "clearance": ".optimal_control.clearance",
     "Controller": ".optimal_control.controller",
     "SamplingController": ".optimal_control.sampling",
     "MujocoOrder": ".robot.mujoco_order",

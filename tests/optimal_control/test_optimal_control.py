@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any, cast
 
 import numpy as np
@@ -382,3 +383,10 @@ def test_a_task_may_be_a_cost_and_a_constraint() -> None:
     assert plan.cost == pytest.approx(squares + 0.5 * (off[-1] @ off[-1] + 0.1 * plan.v[-1] @ plan.v[-1]), rel=1e-6)
     with pytest.raises(ValueError, match="two terms are called 'panda_hand_tcp'"):
         ocp.add(fw.FrameTask(HAND, kind="pose"))
+
+
+def test_problems_are_pickled_without_what_is_compiled() -> None:
+    ocp = panda(10)
+    first = ocp.solve(PANDA_START, **panda_arguments(ocp))
+    again = pickle.loads(pickle.dumps(ocp)).solve(PANDA_START, **panda_arguments(ocp))
+    np.testing.assert_array_equal(again.q, first.q)

@@ -28,6 +28,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 REASONS = {
     ITERATIONS: "the iterations are used up", STALLED: "no step decreases the cost", NOT_FINITE: "numbers are not finite",
 }  # fmt: skip
+COMPILED = ("_layout", "_pool")  # attributes that depend on the terms
 BASES = (JointType.FLOATING, JointType.PLANAR)  # joints without drives
 
 
@@ -113,6 +114,10 @@ class OptimalControl:
         self.driven = driven_velocities(robot, driven)
         self.nu = len(self.driven)
         self.added: list[Added] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the problem without its compiled functions."""
+        return {name: x for name, x in vars(self).items() if name not in COMPILED}
 
     def __repr__(self) -> str:
         return f"<OptimalControl of {self.robot.name!r}: {self.knots} knots; {', '.join(x.name for x in self.added)}>"
@@ -201,8 +206,8 @@ class OptimalControl:
                 f"got {weight!r}"
             )
         self.added.append(Added(term, name, np.where(self._knots_of(name, term, at), given, 0.0), constraint, low, high))
-        self.__dict__.pop("_layout", None)
-        self.__dict__.pop("_pool", None)
+        for made in COMPILED:
+            vars(self).pop(made, None)
 
     def _knots_of(self, name: str, term: Any, at: Any) -> Array:
         """Return which knots a term applies to."""

@@ -1,0 +1,141 @@
+"""Terms that keep a robot away from obstacles and from itself: distances between balls that cover its shapes, and shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..algorithms.clearances import distance_from, length, placed_point
+from ..collision.stand_ins import local_stand_ins
+from ..model.types import WORLD, Shape, ShapeType
+from ..robot.robot import Robot
+from .terms import Residual
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+OBSTACLES = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.BOX, ShapeType.PLANE)
+PLACED = 12  # numbers of a placement
+
+
+class Ball(NamedTuple):
+    """A ball on a body."""
+
+    body: str
+    center: tuple[float, float, float]  # [m] in the body's frame
+    radius: float  # [m]
+
+
+def clearance(
+    robot: Robot,
+    obstacles: Iterable[Shape] = (),
+    *,
+    bodies: Iterable[str] | None = None,
+    pairs: Iterable[tuple[str, str]] = (),
+    moving: bool = False,
+    balls: int = 4,
+    name: str = "clearance",
+) -> Residual:
+    """Return a term whose rows are distances [m] of a robot from obstacles, negative where they overlap.
+
+        table = featherweight.Shape("table", None, "box", (0.6, 1.0, 0.05), featherweight.Pose(p=(0.5, 0.0, 0.2)))
+        ocp.require(featherweight.clearance(robot, [table]), low=0.02, high=math.inf)
+
+    Balls cover the collision shapes of the `bodies` (names; by default all that move), up to so many `balls` for each shape, so
+    that distances are those of the shapes or less (`covering_balls`). Obstacles are spheres, capsules, cylinders, boxes and
+    planes in the world. Each pair of bodies in `pairs` keeps its distance, too. There is one row for each ball and obstacle,
+    and for each two balls of a pair.
+
+    With `moving`, the placements of obstacles are parameters: `solve(..., parameters={name: T[:, :3].ravel()})` for placements
+    T (obstacles, 4, 4); with more leading axes, as targets. Sizes are constants.
+
+    Raises ValueError for obstacles of other types, for bodies without collision shapes, and where no row is left.
+    """
+    shapes, couples = tuple(obstacles), tuple(pairs)
+    for shape in shapes:
+        if shape.type not in OBSTACLES:
+            known = ", ".join(OBSTACLES)
+            raise ValueError(f"clearance: obstacle {shape.name!r} is a {shape.type}; obstacles are {known}")
+        if shape.body not in (None, WORLD):
+            raise ValueError(f"clearance: obstacle {shape.name!r} is on {shape.body!r}; obstacles are in the world (body=None)")
+    found = covering_balls(robot, bodies if bodies is not None or shapes else [], balls) if shapes else []
+    others = [(covering_balls(robot, [a], balls), covering_balls(robot, [b], balls)) for a, b in couples]
+    two = [(a, b) for first, second in others for a in first for b in second]
+    size = len(found) * len(shapes) + len(two)
+    if not size:
+        raise ValueError("clearance: there are no distances; give obstacles, or pairs of bodies")
+    frames = tuple(dict.fromkeys(ball.body for ball in (*found, *(x for both in two for x in both))))
+    at = {body: k for k, body in enumerate(frames)}
+    fixed = [[[*row, x] for row, x in zip(s.placement.R, s.placement.p, strict=True)] for s in shapes]
+
+    def rows(placements: Any, where: Sequence[Any]) -> list[Any]:
+        def center(ball: Ball) -> list[Any]:
+            return placed_point(placements[at[ball.body]], ball.center)
+
+        results = []
+        for ball in found:
+            p = center(ball)
+            results += [distance_from(s.type, s.size, T, p) - ball.radius for s, T in zip(shapes, where, strict=True)]
+        for a, b in two:
+            apart = [x - y for x, y in zip(center(a), center(b), strict=True)]
+            results.append(length(*apart) - a.radius - b.radius)
+        return results
+
+    def from_moving(placements: Any, parameters: Any) -> list[Any]:
+        numbers = [[parameters[PLACED * k + 4 * i : PLACED * k + 4 * i + 4] for i in range(3)] for k in range(len(shapes))]
+        return rows(placements, numbers)
+
+    def from_fixed(placements: Any) -> list[Any]:
+        return rows(placements, fixed)
+
+    if moving and shapes:
+        return Residual(from_moving, size, PLACED * len(shapes), frames, name=name)
+    return Residual(from_fixed, size, frames=frames, name=name)
+
+
+def covering_balls(robot: Robot, bodies: Iterable[str] | None = None, most: int = 4) -> list[Ball]:
+    """Return balls that cover the collision shapes of bodies, by default of all that move; up to so many for each shape.
+
+    They lie along the longest axis of each shape; a mesh is covered with its convex hull. Raises ValueError for a body that
+    does not exist or has no collision shapes, and for a number that is not positive.
+    """
+    if most < 1:
+        raise ValueError(f"covering_balls: a shape needs one ball at least; got {most!r}")
+    names = [body.name for body in robot.bodies] if bodies is None else [robot.body(name).name for name in bodies]
+    found: list[Ball] = []
+    for name in names:
+        shapes = [s for s in robot.shapes if s.body == name and s.collision]
+        if not shapes and bodies is not None:
+            raise ValueError(f"{robot.name}: {name!r} has no collision shapes, so there is no distance from it")
+        for shape in shapes:
+            found += [Ball(name, center, radius) for center, radius in _balls_of(shape, most)]
+    if not found:
+        raise ValueError(f"{robot.name} has no collision shapes on bodies that move")
+    return found
+
+
+def _balls_of(shape: Shape, most: int) -> list[tuple[tuple[float, float, float], float]]:
+    """Centres in the body's frame, and radii."""
+    rounding, local = local_stand_ins(shape)
+    points = np.asarray(local, dtype=float).reshape(-1, 3)
+    if not len(points):
+        raise ValueError(f"balls cannot cover the {shape.type} {shape.name!r}; leave out its body")
+    if shape.type is ShapeType.ELLIPSOID:  # its stand-ins are inside of it
+        points = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * shape.size
+    if shape.type is not ShapeType.MESH:
+        points = points @ np.array(shape.placement.R).T + np.array(shape.placement.p)
+    middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    axes = np.linalg.svd(points - middle)[2] if len(points) > 1 else np.eye(3)
+    along = (points - middle) @ axes.T
+    low, high = along.min(axis=0), along.max(axis=0)
+    center = 0.5 * (low + high)
+    wide = float(np.hypot(*(along - center)[:, 1:].T).max()) + rounding
+    span = float(high[0] - low[0])
+    count = min(max(1, math.ceil(span / (2.0 * wide))), most) if wide > 0.0 else most
+    step = span / count
+    places = low[0] + step * (np.arange(count) + 0.5)
+    radius = math.hypot(wide, 0.5 * step)
+    centers = middle + np.column_stack([places, np.full((count, 2), center[1:])]) @ axes
+    return [((float(x), float(y), float(z)), radius) for x, y, z in centers]
