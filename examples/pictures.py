@@ -370,3 +370,22 @@ def picture_of_avoiding(path, times, away, kept, gap):
     lower.set(title="Arm to obstacles", ylabel="distance [mm]", xlabel="time [s]", xlim=(times[0], times[-1]))
     lower.legend(frameon=False)
     save(figure, path)
+
+
+def picture_of_trot(path, times, q, feet, forward, names):
+    """How far the trunk goes, its height and sideways motion, and the feet's heights [m], over time [s]."""
+    figure = Figure(figsize=(9.5, 6.2), layout="constrained")
+    way, sideways, heights = figure.subplots(3, 1, sharex=True, height_ratios=(1.0, 1.0, 1.4))
+    way.plot(times, q[:, 0] - q[0, 0], color=BLUE, label="trunk")
+    way.plot(times, forward, color=GROUND, ls="--", lw=0.9, label="target")
+    way.set(title="Forward", ylabel="[m]")
+    way.legend(frameon=False)
+    sideways.plot(times, 1e3 * (q[:, 1] - q[0, 1]), color=BLUE, label="sideways")
+    sideways.plot(times, 1e3 * (q[:, 2] - q[0, 2]), color=RED, label="upward")
+    sideways.set(title="Trunk from where it began", ylabel="[mm]")
+    sideways.legend(frameon=False, ncols=2)
+    for z, name, color in zip(feet[..., 2].T, names, COLORS, strict=True):
+        heights.plot(times, 1e3 * z, color=color, lw=1.0, label=name.removesuffix("_foot"))
+    heights.set(title="Feet", ylabel="height [mm]", xlabel="time [s]", xlim=(times[0], times[-1]))
+    heights.legend(frameon=False, ncols=4)
+    save(figure, path)

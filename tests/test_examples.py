@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
+import hyq_trots
 import identify
 import panda_avoids
 import pictures
@@ -118,3 +119,22 @@ def test_panda_avoids_a_wall_and_a_ball(tmp_path: Path) -> None:
     pictures.picture_of_avoiding(tmp_path / "avoids.png", np.arange(len(q)), away, kept, panda_avoids.GAP)
     panda_avoids.film(tmp_path / "avoids.gif", q[:8])
     assert all((tmp_path / f"avoids.{kind}").stat().st_size > 10_000 for kind in ("png", "gif"))
+
+
+def test_hyq_trots_and_is_pushed(tmp_path: Path) -> None:
+    """It goes as far as it is to, upright, and stands where it was to again after a push; feet take turns."""
+    robot = fw.load(fw.example(hyq_trots.HYQ), base="floating")
+    q, trot, ticks = hyq_trots.run(robot, 5.0)
+    times = hyq_trots.STEP * np.arange(len(q))
+    feet = robot.frame_placement(hyq_trots.FEET)(q)[:, :, :3, 3]
+    assert np.abs(q[times < 3.0, 0] - q[0, 0] - trot.forward(times[times < 3.0])).max() < 0.03
+    assert abs(q[-1, 0] - q[0, 0] - trot.forward(times[-1])) < 0.05 and len(ticks) == 250
+    assert np.abs(q[:, 1]).max() > 0.05 > abs(q[-1, 1]) and np.abs(q[:, 2] - q[0, 2]).max() < 0.1
+    lifted = feet[times < 3.0, :, 2] > hyq_trots.RADIUS + 0.01
+    assert (
+        lifted.mean(axis=0).min() > 0.3
+        and not (lifted[:, 0] & lifted[:, 1]).any()
+        and (lifted[:, 0] == lifted[:, 3]).mean() > 0.9
+    )
+    pictures.picture_of_trot(tmp_path / "trot.png", times, q, feet, trot.forward(times), hyq_trots.FEET)
+    assert (tmp_path / "trot.png").stat().st_size > 10_000

@@ -34,7 +34,7 @@ BELOW = {  # what each package may import
     "viewer": {"simulation", "contact", "collision", "robot", *BELOW_ROBOT},
     "simulation": {"contact", "collision", "providers", "robot", *BELOW_ROBOT},
     "environments": {"simulation", "contact", "collision", "robot", "robots", *BELOW_ROBOT},
-    "optimal_control": {"simulation", "contact", "robot", *BELOW_ROBOT},
+    "optimal_control": {"simulation", "contact", "collision", "robot", *BELOW_ROBOT},
     "cli": {"exporting", "simulation", "viewer", "robot", "robots", "version", *BELOW_ROBOT},
     "jax": {"engine", "extras"},
     "gym": {"environments", "simulation", "robot", *BELOW_ROBOT},

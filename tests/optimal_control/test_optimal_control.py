@@ -299,7 +299,7 @@ def test_hubers_width_makes_far_targets_pull_with_a_constant_force() -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda r: fw.OptimalControl(r, step=0.01), "give either knots, or phases"),
+        (lambda r: fw.OptimalControl(r, step=0.01), "give knots, or phases that have them"),
         (lambda r: fw.OptimalControl(r, step=-0.01, knots=3), "step must be a positive number"),
         (lambda r: fw.OptimalControl(r, knots=0), "need one knot at least"),
         (lambda r: fw.OptimalControl(r, knots=3, driven=["nose"]), "nose"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from .problem import OptimalControl
 from .solver import COST, VIOLATION
-from .workspace import Settings
+from .workspace import Settings, Workspace
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -25,7 +25,8 @@ class Controller:
 
     A tick takes `iterations` iterations of the solver, by default one (real-time iteration; Diehl et al. 2005), with the
     multipliers of the last tick. Between ticks, the controls follow the plan with its feedback. `targets` and `parameters`
-    may be replaced at any time. Raises ValueError for a problem with several phases, and for a rate that is not positive.
+    may be replaced at any time. Where the phases of a problem repeat, the horizon moves along their cycle, which begins with
+    the first tick. Raises ValueError for other problems with several phases, and for a rate that is not positive.
     """
 
     def __init__(
@@ -37,21 +38,37 @@ class Controller:
         targets: Any = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
-        if len(ocp.spans) > 1:
-            raise ValueError(f"Controller: the problem has {len(ocp.phases)} phases; a controller takes a problem with one")
+        if len(ocp.spans()) > 1 and not ocp.repeats:
+            raise ValueError(
+                f"Controller: the problem has {len(ocp.phases)} phases; a controller takes a problem with one, or with phases "
+                "that repeat (phases= and knots=)"
+            )
         if not 0.0 < rate < math.inf:
             raise ValueError(f"Controller: rate must be a positive number of ticks per second; got {rate!r}")
         self.ocp, self.period, self.iterations = ocp, 1.0 / rate, iterations
         self.targets, self.parameters = targets, parameters
         self._given: tuple[Any, Any] | None = None
-        self._work = ocp._workspace()
-        self._step, self._driven = ocp.spans[0].step, list(ocp.driven)
+        self._parameters: Array = np.zeros(0)
+        self._step, self._driven = ocp.spans()[0].step, list(ocp.driven)
+        windows = range(ocp.period if ocp.repeats else 1)
+        self._works = [Workspace(ocp.window(k).layout) for k in windows]
         self.reset()
 
     def reset(self) -> None:
         """Forget the plan."""
         self.time = -math.inf  # when the plan begins [s]
+        self._knot = 0  # of the cycle, at which it begins
         self._gains: Array = np.zeros(0)
+
+    @property
+    def _work(self) -> Workspace:
+        """The workspace that has the plan."""
+        return self._works[self._knot]
+
+    @property
+    def knot(self) -> int:
+        """The knot of the cycle at which the plan begins, 0 where phases do not repeat."""
+        return self._knot
 
     @property
     def cost(self) -> float:
@@ -76,16 +93,21 @@ class Controller:
 
     def update(self, time: float, q: Array, v: Array) -> None:
         """Solve the problem from q and v at a time [s]."""
-        work, iterations = self._work, self.iterations
-        given = self.targets, self.parameters
+        iterations, given = self.iterations, (self.targets, self.parameters)
+        fresh = not time >= self.time or self.time == -math.inf
+        passed = 0 if fresh else round((time - self.time) / self._step)
+        before = self._work
+        self._knot = 0 if fresh else (self._knot + passed) % len(self._works)
+        work = self._work
         if self._given is None or any(a is not b for a, b in zip(given, self._given, strict=True)):
-            work.parameters[:] = self.ocp._layout.parameters(q, *given)
+            self._parameters = self.ocp.window(self._knot).layout.parameters(q, *given)
             self._given = given
-        if not time >= self.time or self.time == -math.inf:
+        work.parameters[:] = self._parameters
+        if fresh:
             work.begin(q, v, work.parameters, None)
             iterations = max(FIRST, iterations)
         else:
-            work.move_on(min(round((time - self.time) / self._step), len(work.horizon.u)), q, v)
+            work.move_on(before, min(passed, len(work.horizon.u)), q, v)
         self.time = time
         work.run_on(Settings(iterations, 0.0, 0.0))
         self._gains = work.gains()

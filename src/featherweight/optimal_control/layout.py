@@ -42,9 +42,17 @@ class Results(NamedTuple):
 
 
 class Layout:
-    """The stages of a problem: spans of knots, and the end."""
+    """The stages of a problem: spans of knots, and the end. `known` has the functions of stages of other layouts."""
 
-    def __init__(self, robot: Robot, driven: tuple[int, ...], spans: Sequence[Span], added: Sequence[Added]) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        driven: tuple[int, ...],
+        spans: Sequence[Span],
+        added: Sequence[Added],
+        known: dict[Any, StageFunctions],
+    ) -> None:
+        self.known = known
         self.robot, self.added, self.knots = robot, added, sum(span.knots for span in spans)
         self.steps = np.repeat([span.step for span in spans], [span.knots for span in spans])  # (knots,) [s]
         tasks: dict[str, Any] = {x.name: x.term for x in added if isinstance(x.term, IkTask)}
@@ -74,7 +82,11 @@ class Layout:
         tasks = [x for x in here if isinstance(x.term, IkTask)]
         others = [x for x in here if not isinstance(x.term, IkTask)]
         slots: list[TargetSlot] = [by_name[x.name] for x in tasks]
-        stage = StageFunctions(self.system, slots, [(x.term, self.first.get(x.name, 0)) for x in others], span)
+        key = (span and (span.contacts, span.impact), *(x.name for x in (*tasks, *others)))
+        if key not in self.known:
+            functions = [(x.term, self.first.get(x.name, 0)) for x in others]
+            self.known[key] = StageFunctions(self.system, slots, functions, span)
+        stage = self.known[key]
         sizes = [*(stage.task_rows() if slots else ()), *(part.size for part in stage.parts[len(slots) > 0 :])]
         ends = np.cumsum([0, *sizes])
         self.stages.append(stage)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,14 +20,14 @@ from .layout import Layout, Motion, Results
 from .solver import ITERATIONS, NOT_FINITE, STALLED
 from .stage_functions import Span
 from .terms import Added, Picked, Term, name_of, quantities
-from .workspace import Pool, Settings, Workspace
+from .workspace import Pool, Settings
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Contacts = tuple[BilateralContact, ...]
 
 REASONS = {
     ITERATIONS: "the iterations are used up", STALLED: "no step decreases the cost", NOT_FINITE: "numbers are not finite",
 }  # fmt: skip
-COMPILED = ("_layout", "_pool")  # attributes that depend on the terms
 BASES = (JointType.FLOATING, JointType.PLANAR)  # joints without drives
 
 
@@ -63,6 +62,25 @@ class Plan(NamedTuple):
     reason: Any  # (...) why the solver stopped; empty if it converged
 
 
+class Given(NamedTuple):
+    """A term as it was given, for any part of the cycle."""
+
+    term: Any
+    name: str
+    weight: Array  # (knots + 1,); zero where it was not asked for
+    constraint: bool
+    low: Any
+    high: Any
+    contacts: Contacts | None  # where only phases with these have it
+
+
+class Window(NamedTuple):
+    """A problem from a knot of the cycle on."""
+
+    layout: Layout
+    pool: Pool
+
+
 class OptimalControl:
     """A trajectory optimization problem, solved by differential dynamic programming compiled for the robot.
 
@@ -74,8 +92,9 @@ class OptimalControl:
     The motion consists of semi-implicit Euler steps, v' = v + h a and q' = q ⊕ h v'. The cost is the integral of weighted
     squares over the horizon plus weighted squares at its end. Controls are the forces of the `driven` joints (names), by
     default of all joints but floating and planar ones. `phases` says which contacts hold when; `knots` is one phase without
-    contacts. The step of phases is `step` [s] unless they have their own. Many problems are solved on so many `threads`, by
-    default on all processors.
+    contacts. With both, the phases repeat, as those of a gait do, and the horizon has so many knots of this cycle; a
+    `Controller` moves it along. The step of phases is `step` [s] unless they have their own. Many problems are solved on so
+    many `threads`, by default on all processors.
 
     The method is multiple-shooting DDP with Gauss-Newton curvature (Mastalli et al. 2020) and augmented Lagrangians for
     constraints (Howell, Jackson and Manchester 2019). The first solution compiles the functions of the problem; other
@@ -95,29 +114,36 @@ class OptimalControl:
     ) -> None:
         if not isinstance(robot, Robot):
             raise TypeError(f"OptimalControl takes a robot, as featherweight.load gives; got {type(robot).__name__}")
-        if (knots is None) == (phases is None):
-            raise ValueError("OptimalControl: give either knots, or phases that have them")
+        if knots is None and phases is None:
+            raise ValueError("OptimalControl: give knots, or phases that have them, or both for phases that repeat")
         self.robot, self.threads = robot, threads
-        self.phases = (Phase(int(knots)),) if knots is not None else tuple(phases or ())
-        if not self.phases or any(phase.knots < 1 for phase in self.phases):
+        self.phases = (Phase(int(knots or 0)),) if phases is None else tuple(phases)
+        if not self.phases or any(phase.knots < 1 for phase in self.phases) or (knots is not None and knots < 1):
             raise ValueError(f"OptimalControl: the horizon and each phase need one knot at least; got {self.phases}")
         steps = [step if phase.step is None else phase.step for phase in self.phases]
         if bad := [h for h in steps if not 0.0 < h < math.inf]:
             raise ValueError(f"OptimalControl: step must be a positive number of seconds; got {bad[0]!r}")
         if bare := [phase for phase in self.phases if phase.impact and not phase.contacts]:
             raise ValueError(f"OptimalControl: an impact needs contacts; got {bare[0]}")
-        self.spans: list[Span] = []
+        self._spans: list[Span] = []
         for phase, h in zip(self.phases, steps, strict=True):
             contacts = tuple(phase.contacts)
-            self.spans += [Span(1, contacts, 0.0, True)] * phase.impact + [Span(phase.knots, contacts, float(h))]
-        self.knots = sum(span.knots for span in self.spans)
+            self._spans += [Span(1, contacts, 0.0, True)] * phase.impact + [Span(phase.knots, contacts, float(h))]
+        self.period = sum(span.knots for span in self._spans)
+        """Knots after which the phases repeat."""
+        self.repeats = knots is not None and phases is not None
+        if self.repeats and (len(set(steps)) > 1 or any(span.impact for span in self._spans)):
+            raise ValueError("OptimalControl: phases that repeat need one step, and no impacts")
+        self.knots = int(knots) if knots is not None else self.period
         self.driven = driven_velocities(robot, driven)
         self.nu = len(self.driven)
-        self.added: list[Added] = []
+        self._terms: list[Given] = []
+        self._stages: dict[Any, Any] = {}
+        self._windows: dict[int, Window] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the problem without its compiled functions."""
-        return {name: x for name, x in vars(self).items() if name not in COMPILED}
+        return vars(self) | {"_stages": {}, "_windows": {}}
 
     def __repr__(self) -> str:
         return f"<OptimalControl of {self.robot.name!r}: {self.knots} knots; {', '.join(x.name for x in self.added)}>"
@@ -125,7 +151,29 @@ class OptimalControl:
     @property
     def steps(self) -> Array:
         """The time step of each knot (knots,) [s], 0 for an impact."""
-        return np.repeat([span.step for span in self.spans], [span.knots for span in self.spans])
+        spans = self.spans()
+        return np.repeat([span.step for span in spans], [span.knots for span in spans])
+
+    def spans(self, begin: int = 0) -> list[Span]:
+        """Return the spans of knots with the same contacts, from a knot of the cycle on where phases repeat."""
+        if not self.repeats:
+            return self._spans
+        found: list[Span] = []
+        passed, left = begin % self.period, self.knots
+        while left > 0:
+            for span in self._spans:
+                count = min(max(span.knots - passed, 0), left)
+                passed, left = max(passed - span.knots, 0), left - count
+                if count and found and found[-1].contacts == span.contacts:
+                    found[-1] = found[-1]._replace(knots=found[-1].knots + count)
+                elif count:
+                    found.append(span._replace(knots=count))
+        return found
+
+    @property
+    def added(self) -> list[Added]:
+        """The terms, with their weights at the knots of the horizon."""
+        return [self._weighted(x, self.spans()) for x in self._terms]
 
     # costs and constraints
 
@@ -178,26 +226,28 @@ class OptimalControl:
         self._add(picked, 1.0, "running" if by == "u" else "all", True, low[which], high[which])
 
     def _limit_friction(self, mu: float) -> None:
-        begins = np.cumsum([0, *(span.knots for span in self.spans)])
         weight = float(self.robot.mass * np.linalg.norm(self.robot.gravity)) or 1.0
-        if not any(phase.contacts for phase in self.phases):
+        different = list(dict.fromkeys(tuple(phase.contacts) for phase in self.phases if phase.contacts))
+        if not different:
             raise ValueError("OptimalControl: friction needs contacts; give phases that have some")
-        for span, begin in zip(self.spans, begins, strict=False):
-            if other := [c for c in span.contacts if c.size != 3]:
+        for contacts in different:
+            if other := [c for c in contacts if c.size != 3]:
                 raise ValueError(f"OptimalControl: friction is for point contacts; {other[0]} has {other[0].size} rows")
-            if span.contacts and not span.impact:
-                frames, name = tuple(c.frame for c in span.contacts), f"friction from knot {begin} on"
-                picked = Picked(name, ("q", "force"), kernels.friction, (mu, weight), len(frames), frames)
-                self._add(picked, 1.0, range(begin, begin + span.knots), True, 0.0, np.inf)
+            frames = tuple(c.frame for c in contacts)
+            name = f"friction of {', '.join(map(str, frames))}"
+            picked = Picked(name, ("q", "force"), kernels.friction, (mu, weight), len(frames), frames)
+            self._add(picked, 1.0, "running", True, 0.0, np.inf, contacts)
 
-    def _add(self, term: Any, weight: Any, at: Any, constraint: bool, low: Any, high: Any) -> None:
+    def _add(
+        self, term: Any, weight: Any, at: Any, constraint: bool, low: Any, high: Any, contacts: Contacts | None = None
+    ) -> None:
         if not isinstance(term, Term | Picked):
             raise TypeError(
                 "OptimalControl: a term is a FrameTask, CenterOfMassTask, PostureTask, Effort, JointVelocities, ContactForces "
                 f"or Residual; got {type(term).__name__}"
             )
         name = name_of(term)
-        if any(x.name == name and not (isinstance(term, IkTask) and x.term == term) for x in self.added):
+        if any(x.name == name and not (isinstance(term, IkTask) and x.term == term) for x in self._terms):
             raise ValueError(f"OptimalControl: two terms are called {name!r}; give one of them another name by name=")
         given = np.asarray(weight, dtype=float)
         if given.shape not in ((), (self.knots + 1,)) or not np.isfinite(given).all() or (given < 0.0).any():
@@ -205,12 +255,16 @@ class OptimalControl:
                 f"OptimalControl: the weight of {name!r} must be a number or {self.knots + 1} of them, none negative; "
                 f"got {weight!r}"
             )
-        self.added.append(Added(term, name, np.where(self._knots_of(name, term, at), given, 0.0), constraint, low, high))
-        for made in COMPILED:
-            vars(self).pop(made, None)
+        mask = self._knots_of(name, at)
+        made = Given(term, name, np.where(mask, given, 0.0), constraint, low, high, contacts)
+        if not any((mask & self._existing(made, self.spans(k))).any() for k in range(self.period if self.repeats else 1)):
+            raise ValueError(f"OptimalControl: {name!r} applies to none of the knots {at!r}: its quantities do not exist there")
+        self._terms.append(made)
+        self._stages.clear()
+        self._windows.clear()
 
-    def _knots_of(self, name: str, term: Any, at: Any) -> Array:
-        """Return which knots a term applies to."""
+    def _knots_of(self, name: str, at: Any) -> Array:
+        """Return the knots that `at` selects."""
         mask = np.zeros(self.knots + 1, bool)
         if isinstance(at, str):
             if at not in ("all", "running", "end"):
@@ -221,31 +275,42 @@ class OptimalControl:
             if ((numbers < 0) | (numbers > self.knots)).any():
                 raise ValueError(f"OptimalControl: knots of {name!r} must be numbers from 0 to {self.knots}; got {at!r}")
             mask[numbers] = True
-        if not {"q", "v"}.issuperset(quantities(term)):
-            mask[-1] = False  # the end has no controls
-        counts = [span.knots for span in self.spans]
-        if "force" in quantities(term):
-            mask &= np.append(np.repeat([len(span.contacts) > 0 for span in self.spans], counts), False)
-        if not {"q", "v", "u", "tau"}.issuperset(quantities(term)):
-            mask &= ~np.append(np.repeat([span.impact for span in self.spans], counts), False)  # there is no acceleration
-        if not mask.any():
-            raise ValueError(f"OptimalControl: {name!r} applies to none of the knots {at!r}: its quantities do not exist there")
         return mask
+
+    def _existing(self, x: Given, spans: Sequence[Span]) -> Array:
+        """Return at which knots the quantities of a term exist."""
+        counts, needed = [span.knots for span in spans], quantities(x.term)
+        mask = np.ones(self.knots + 1, bool)
+        if not {"q", "v"}.issuperset(needed):
+            mask[-1] = False  # the end has no controls
+        if "force" in needed:
+            mask &= np.append(np.repeat([len(span.contacts) > 0 for span in spans], counts), False)
+        if x.contacts is not None:
+            mask &= np.append(np.repeat([span.contacts == x.contacts and not span.impact for span in spans], counts), False)
+        if not {"q", "v", "u", "tau"}.issuperset(needed):
+            mask &= ~np.append(np.repeat([span.impact for span in spans], counts), False)  # there is no acceleration
+        return mask
+
+    def _weighted(self, x: Given, spans: Sequence[Span]) -> Added:
+        """Return a term with weights of zero at knots where its quantities do not exist."""
+        weight = np.where(self._existing(x, spans), x.weight, 0.0)
+        return Added(x.term, x.name, weight, x.constraint, x.low, x.high)
 
     # solutions
 
-    @cached_property
+    def window(self, begin: int = 0) -> Window:
+        """Return the compiled problem of the horizon that begins at a knot of the cycle."""
+        k = begin % self.period if self.repeats else 0
+        if k not in self._windows:
+            spans = self.spans(k)
+            layout = Layout(self.robot, self.driven, spans, [self._weighted(x, spans) for x in self._terms], self._stages)
+            self._windows[k] = Window(layout, Pool(layout))
+        return self._windows[k]
+
+    @property
     def _layout(self) -> Layout:
         """The functions of the problem, and where its rows and parameters are."""
-        return Layout(self.robot, self.driven, self.spans, self.added)
-
-    @cached_property
-    def _pool(self) -> Pool:
-        return Pool(self._layout)
-
-    def _workspace(self) -> Workspace:
-        """Return memory for the solution of one problem, for one thread."""
-        return Workspace(self._layout)
+        return self.window().layout
 
     def solve(
         self,
@@ -263,15 +328,16 @@ class OptimalControl:
 
         `targets` are the targets of tasks by their names, as in `InverseKinematics.solve`; a target with one more leading
         axis (knots + 1, or 1) changes along the horizon. n problems have a leading axis before that. A posture without a
-        target stays as it is at q. `parameters` are those of functions, by names. The solver starts from `guess`, or from
-        standing still.
+        target stays as it is at q. `parameters` are those of functions, by names. Where phases repeat, the horizon begins with
+        the first. The solver starts from `guess`, or from standing still.
 
         It converges when an iteration promises a decrease below `tolerance` (1 + cost), and constraints hold within
         `constraint_tolerance`. Raises ValueError for arguments of wrong shapes, or that are not finite.
         """
         start_q = self._state("q", q, self.robot.nq)
         start_v = np.zeros((*start_q.shape[:-1], self.robot.nv)) if v is None else self._state("v", v, self.robot.nv)
-        flat = self._layout.parameters(start_q, targets, parameters)
+        layout, pool = self.window()
+        flat = layout.parameters(start_q, targets, parameters)
         shapes = {"q": start_q.shape[:-1], "v": start_v.shape[:-1], "targets and parameters": flat.shape[:-2]}
         try:
             batch = np.broadcast_shapes(*shapes.values())
@@ -286,12 +352,11 @@ class OptimalControl:
             self._check_guess(guess)
         many_q, many_v = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(count, -1) for x in (start_q, start_v))
         many_p = np.broadcast_to(flat, (*batch, *flat.shape[-2:])).reshape(count, *flat.shape[-2:])
-        settings, pool = Settings(iterations, tolerance, constraint_tolerance), self._pool
-        results = self._layout.results(count)
+        settings, results = Settings(iterations, tolerance, constraint_tolerance), layout.results(count)
 
-        def piece(begin: int, stop: int) -> None:
+        def piece(first: int, stop: int) -> None:
             with pool.borrowed() as one:
-                for i in range(begin, stop):
+                for i in range(first, stop):
                     one.begin(many_q[i], many_v[i], many_p[i], None if guess is None else guess_of(guess, i))
                     one.solve(settings, results, i)
 

@@ -148,15 +148,23 @@ class Workspace:
         self.laws.multiplier[:] = 0.0
         self.solver.numbers[PENALTY] = FIRST_PENALTY
 
-    def move_on(self, knots: int, q: Array, v: Array) -> None:
-        """Begin from the last solution, shifted by a number of knots; new knots at the end are copies of the last one."""
-        z = self.horizon
-        if knots > 0:
-            for x in (z.q, z.v, z.u):
-                x[:-knots] = x[knots:].copy()
-                x[-knots:] = x[-knots - 1]
-            multipliers = self.laws.multiplier[self.layout.rows_of_stage(0)].reshape(len(z.u), -1)
-            multipliers[:-knots] = multipliers[knots:].copy()
+    def move_on(self, before: Workspace, knots: int, q: Array, v: Array) -> None:
+        """Begin from another solution, shifted by a number of knots; new knots at the end are copies of the last one."""
+        z, last = self.horizon, before.horizon
+        left = len(z.u) - knots
+        for x, y in zip((z.q, z.v, z.u), (last.q, last.v, last.u), strict=True):
+            x[: len(x) - knots] = y[knots:].copy()
+            x[len(x) - knots :] = y[-1]
+        own, other = self.laws.multiplier, before.laws.multiplier
+        rows, theirs = self.layout.rows, before.layout.rows
+        kept, end = other[theirs[knots] : theirs[-2]].copy(), other[theirs[-2] :].copy()
+        if before is not self:
+            own[:] = 0.0
+        if np.array_equal(np.diff(rows)[:left], np.diff(theirs)[knots:-1]):  # knots have the same terms in both
+            own[: rows[left]] = kept
+        if len(end) == rows[-1] - rows[-2]:
+            own[rows[-2] :] = end
+        self.solver.numbers[PENALTY] = before.solver.numbers[PENALTY]
         z.q[0], z.v[0] = q, v
 
     def run_on(self, settings: Settings) -> int:
