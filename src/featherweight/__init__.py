@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from .optimal_control.controller import Controller
     from .optimal_control.problem import OptimalControl, Phase
     from .optimal_control.sampling import SamplingController
-    from .optimal_control.terms import ContactForces, Effort, JointVelocities, Residual
+    from .optimal_control.terms import ContactForces, Effort, JointForces, JointVelocities, Residual
     from .robot.closed import ClosedRobot
     from .robot.inverse_kinematics.inverse_kinematics import InverseKinematics
     from .robot.inverse_kinematics.tasks import CenterOfMassTask, FrameTask, PostureTask
@@ -136,6 +136,7 @@ __all__ = [
     "InverseKinematics",
     "JacobianRows",
     "Joint",
+    "JointForces",
     "JointOptions",
     "JointType",
     "JointVelocities",
@@ -205,7 +206,7 @@ _LATER = {
     **dict.fromkeys(("Plane", "Simulation", "SimulationError"), ".simulation"),
     "sweep": ".simulation.sweep",
     **dict.fromkeys(("OptimalControl", "Phase"), ".optimal_control.problem"),
-    **dict.fromkeys(("ContactForces", "Effort", "JointVelocities", "Residual"), ".optimal_control.terms"),
+    **dict.fromkeys(("ContactForces", "Effort", "JointForces", "JointVelocities", "Residual"), ".optimal_control.terms"),
     "clearance": ".optimal_control.clearance",
     "Controller": ".optimal_control.controller",
     "SamplingController": ".optimal_control.sampling",

@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..spatial import sqrt
 from .inverse_kinematics.prioritized import is_zero
 
+FELT = "felt"  # the joint forces at the end of a step
 ROUNDED = 1e-3  # of the weight: tangential forces below which cones are round
 
 
-def joint_forces(driven: tuple[int, ...], u, tau) -> None:
-    """Joint forces: controls at driven velocities, zero at others."""
-    for i, j in enumerate(driven):
-        tau[j] = u[i]
+class Drive(NamedTuple):
+    """How a control u acts on a joint of one degree of freedom: gain u + stiffness q + damping v + force [N m, N].
+
+    A drive that is taken at the end of a step has an armature, by which its force is less for the joint's acceleration.
+    """
+
+    velocity: int  # number of the joint's velocity
+    gain: float = 1.0
+    position: int = 0  # number of the joint's coordinate
+    stiffness: float = 0.0
+    damping: float = 0.0
+    force: float = 0.0
+    armature: float = 0.0  # [kg m², kg]
+
+    @property
+    def alone(self) -> bool:
+        """Whether the joint force depends on the control alone."""
+        return self.stiffness == self.damping == self.force == 0.0
+
+
+def joint_forces(drives: tuple[Drive, ...], u, *others: Any) -> None:
+    """Joint forces tau of drives; of q and v, too, where drives need them. They are zero at other joints."""
+    *state, tau = others
+    for i, d in enumerate(drives):
+        total = d.gain * u[i] if d.gain != 1.0 else u[i]
+        if not d.alone:
+            q, v = state
+            total = total + d.stiffness * q[d.position] + d.damping * v[d.velocity] + d.force
+        tau[d.velocity] = tau[d.velocity] + total
+
+
+def felt_forces(drives: tuple[Drive, ...], tau, a, felt) -> None:
+    """Joint forces at the end of a step, from those without the drives' armatures."""
+    for i, x in enumerate(tau):
+        felt[i] = x
+    for d in drives:
+        felt[d.velocity] = felt[d.velocity] - d.armature * a[d.velocity]
+
+
+def add_through_drives(drives: tuple[Drive, ...], n: int, by_tau, row) -> None:
+    """Add to a row of derivatives by (dq, dv, du) what comes through the joint forces, by which the derivatives are given."""
+    for i, d in enumerate(drives):
+        for at, factor in ((2 * n + i, d.gain), (d.velocity, d.stiffness), (n + d.velocity, d.damping)):
+            if factor != 0.0:
+                row[at] = row[at] + (by_tau[d.velocity] if factor == 1.0 else factor * by_tau[d.velocity])
 
 
 def next_velocity(impact: bool, v, a, h, results) -> None:
@@ -77,7 +119,7 @@ def gathered(sizes: tuple[int, ...], *parts_and_rows: Any) -> None:
             k += 1
 
 
-def row_slopes(quantities: tuple[tuple[str, ...], ...], driven: tuple[int, ...], n: int, *given: Any) -> None:
+def row_slopes(quantities: tuple[tuple[str, ...], ...], drives: tuple[Drive, ...], n: int, *given: Any) -> None:
     """Derivatives of all rows by (dq, dv, du).
 
     `quantities` has for each part the quantities by which its derivatives are given. Derivatives of a and force by q, v and tau
@@ -86,23 +128,31 @@ def row_slopes(quantities: tuple[tuple[str, ...], ...], driven: tuple[int, ...],
     *arrays, rows = given
     left = iter(arrays)
     parts = [(by, [next(left) for _ in by]) for by in quantities]
-    through = {name: [next(left) for _ in range(3)] for name in ("a", "force") if any(name in by for by in quantities)}
+    through = {name: [next(left) for _ in range(3)] for name in ("a", "force") if depends(quantities, name)}
     k = 0
     for by, slopes in parts:
         for i in range(len(slopes[0])):
             for name, slope in zip(by, slopes, strict=True):
-                add_slopes(name, slope[i], through.get(name), driven, n, rows[k])
+                add_slopes(name, slope[i], through.get("a" if name == FELT else name), drives, n, rows[k])
             k += 1
 
 
-def add_slopes(name: str, slope, through, driven: tuple[int, ...], n: int, row) -> None:
+def depends(quantities: tuple[tuple[str, ...], ...], name: str) -> bool:
+    """Whether derivatives of a or force are needed."""
+    return any(name in by or (name == "a" and FELT in by) for by in quantities)
+
+
+def add_slopes(name: str, slope, through, drives: tuple[Drive, ...], n: int, row) -> None:
     """Add the derivatives of one row by one quantity."""
     if name == "u":
         for i, x in enumerate(slope):
             row[2 * n + i] = row[2 * n + i] + x
     elif name == "tau":
-        for i, j in enumerate(driven):
-            row[2 * n + i] = row[2 * n + i] + slope[j]
+        add_through_drives(drives, n, slope, row)
+    elif name == FELT:
+        add_through_drives(drives, n, slope, row)
+        armature = [sum(d.armature for d in drives if d.velocity == j) for j in range(n)]
+        add_slopes("a", [-x * y if x else 0.0 for x, y in zip(armature, slope, strict=True)], through, drives, n, row)
     elif through is None:
         first = n if name == "v" else 0
         for j, x in enumerate(slope):
@@ -115,8 +165,7 @@ def add_slopes(name: str, slope, through, driven: tuple[int, ...], n: int, row) 
             for j in range(n):
                 row[j] = row[j] + x * by_q[j]
                 row[n + j] = row[n + j] + x * by_v[j]
-            for j, d in enumerate(driven):
-                row[2 * n + j] = row[2 * n + j] + x * by_tau[d]
+            add_through_drives(drives, n, [x * y for y in by_tau], row)
 
 
 def gauss_newton(places: tuple[tuple[int, int], ...], rows, force, stiffness, results) -> None:
@@ -134,7 +183,7 @@ def gauss_newton(places: tuple[tuple[int, int], ...], rows, force, stiffness, re
                     hessian[at] = hessian[at] + by * row[k]
 
 
-def motion_slopes(curved: tuple[tuple[int, int], ...], driven: tuple[int, ...], impact: bool, h, *given: Any) -> None:
+def motion_slopes(curved: tuple[tuple[int, int], ...], drives: tuple[Drive, ...], impact: bool, h, *given: Any) -> None:
     """D = dv' by (dq, dv, du); of each curved block the derivative of q' by q, then by v'."""
     lasts = 0.0 if impact else h
     h = 1.0 if impact else h
@@ -146,8 +195,7 @@ def motion_slopes(curved: tuple[tuple[int, int], ...], driven: tuple[int, ...], 
         for j in range(n):
             motion[i][j] = h * by_q[i][j]
             motion[i][n + j] = (1.0 if i == j else 0.0) + h * by_v[i][j]
-        for j, d in enumerate(driven):
-            motion[i][2 * n + j] = h * by_tau[i][d]
+        add_through_drives(drives, n, [h * x for x in by_tau[i]], motion[i])
     at = 0
     for first, size in curved:
         for scale, slope in ((1.0, by[3]), (lasts, by[4])):

@@ -80,15 +80,17 @@ class Controller:
         """The largest violation of a constraint in the plan."""
         return float(self._work.solver.numbers[VIOLATION])
 
-    def __call__(self, time: float, q: Array, v: Array) -> Array:
-        """Return the joint forces tau (nv) at a time [s], at q (nq) and v (nv)."""
+    def __call__(self, time: float, q: Array, v: Array) -> Any:
+        """Return the joint forces tau (nv) at a time [s], at q (nq) and v (nv); with actuators (zeros, their controls)."""
         if time >= self.time + self.period * (1.0 - 1e-9) or time < self.time:
             self.update(time, q, v)
         z, robot = self._work.horizon, self.ocp.robot
         k = min(int((time - self.time) / self._step * (1.0 + 1e-12)), len(z.u) - 1)
         away = np.concatenate([robot.difference(z.q[k], q), v - z.v[k]])
-        tau = np.zeros(robot.nv)
-        tau[self._driven] = z.u[k] + self._gains[k] @ away
+        tau, u = np.zeros(robot.nv), z.u[k] + self._gains[k] @ away
+        if self.ocp.actuators:
+            return tau, u
+        tau[self._driven] = u
         return tau
 
     def update(self, time: float, q: Array, v: Array) -> None:

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..algorithms.knots import Drive
 from ..engine.function import CompiledFunction
 from ..robot.inverse_kinematics.targets import packed
 from ..robot.inverse_kinematics.tasks import IkTask, PostureTask, TargetSlot, slots_of
 from ..robot.robot import Robot
+from .drives import with_drives
 from .laws import Laws, new_laws
 from .stage_functions import Span, StageFunctions, System
 from .terms import PARAMETERS, Added, Residual, quantities
@@ -47,7 +49,7 @@ class Layout:
     def __init__(
         self,
         robot: Robot,
-        driven: tuple[int, ...],
+        drives: Sequence[Drive],
         spans: Sequence[Span],
         added: Sequence[Added],
         known: dict[Any, StageFunctions],
@@ -61,7 +63,7 @@ class Layout:
         begins = np.cumsum([self.slots[-1].end if self.slots else 0, *(f.parameters for f in self.functions)])
         self.first = {f.called: int(begin) for f, begin in zip(self.functions, begins, strict=False)}
         self.size = max(1, int(begins[-1]))  # numbers of one knot that may change between solutions
-        self.system = System(robot, driven, self.size)
+        self.system = System(with_drives(robot, drives), tuple(drives), self.size)
         self.begin = [int(x) for x in np.cumsum([0, *(span.knots for span in spans), 1])]
         self.stages: list[StageFunctions] = []
         self.terms_of_stage: list[list[Placed]] = []
@@ -85,7 +87,8 @@ class Layout:
         key = (span and (span.contacts, span.impact), *(x.name for x in (*tasks, *others)))
         if key not in self.known:
             functions = [(x.term, self.first.get(x.name, 0)) for x in others]
-            self.known[key] = StageFunctions(self.system, slots, functions, span)
+            system = self.system._replace(robot=self.robot) if span and span.impact else self.system
+            self.known[key] = StageFunctions(system, slots, functions, span)
         stage = self.known[key]
         sizes = [*(stage.task_rows() if slots else ()), *(part.size for part in stage.parts[len(slots) > 0 :])]
         ends = np.cumsum([0, *sizes])
@@ -190,7 +193,7 @@ class Layout:
 
     def results(self, count: int) -> Results:
         """Return room for so many solutions."""
-        n, m = self.robot.nv, len(self.system.driven)
+        n, m = self.robot.nv, len(self.system.drives)
         shapes = (self.knots + 1, self.robot.nq), (self.knots + 1, n), (self.knots, m), (self.knots, m, 2 * n), (), ()
         return Results(*(np.empty((count, *shape)) for shape in shapes), *np.zeros((2, count), np.int64))
 

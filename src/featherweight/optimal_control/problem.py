@@ -11,10 +11,12 @@ import numpy as np
 
 from ..algorithms import knots as kernels
 from ..engine.threads import processors, share_out
-from ..model.types import JointType
+from ..model.position_drives import PD
+from ..model.types import Actuator
 from ..robot.constraints.contact import BilateralContact
 from ..robot.inverse_kinematics.tasks import IkTask
 from ..robot.robot import Robot
+from .drives import actuator_list, control_bounds, drives_of, force_bounds, joint_drives
 from .laws import costs_of_rows
 from .layout import Layout, Motion, Results
 from .solver import ITERATIONS, NOT_FINITE, STALLED
@@ -28,7 +30,6 @@ Contacts = tuple[BilateralContact, ...]
 REASONS = {
     ITERATIONS: "the iterations are used up", STALLED: "no step decreases the cost", NOT_FINITE: "numbers are not finite",
 }  # fmt: skip
-BASES = (JointType.FLOATING, JointType.PLANAR)  # joints without drives
 
 
 @dataclass(frozen=True)
@@ -91,10 +92,11 @@ class OptimalControl:
 
     The motion consists of semi-implicit Euler steps, v' = v + h a and q' = q ⊕ h v'. The cost is the integral of weighted
     squares over the horizon plus weighted squares at its end. Controls are the forces of the `driven` joints (names), by
-    default of all joints but floating and planar ones. `phases` says which contacts hold when; `knots` is one phase without
-    contacts. With both, the phases repeat, as those of a gait do, and the horizon has so many knots of this cycle; a
-    `Controller` moves it along. The step of phases is `step` [s] unless they have their own. Many problems are solved on so
-    many `threads`, by default on all processors.
+    default of all joints but floating and planar ones; or, with `actuators` (True for those of the file, a list, or a `PD`),
+    the controls of actuators whose joint force is linear: motors, position and velocity servos. `phases` says which contacts
+    hold when; `knots` is one phase without contacts. With both, the phases repeat, as those of a gait do, and the horizon has
+    so many knots of this cycle; a `Controller` moves it along. The step of phases is `step` [s] unless they have their own.
+    Many problems are solved on so many `threads`, by default on all processors.
 
     The method is multiple-shooting DDP with Gauss-Newton curvature (Mastalli et al. 2020) and augmented Lagrangians for
     constraints (Howell, Jackson and Manchester 2019). The first solution compiles the functions of the problem; other
@@ -110,6 +112,7 @@ class OptimalControl:
         knots: int | None = None,
         phases: Iterable[Phase] | None = None,
         driven: Iterable[str] | None = None,
+        actuators: PD | Iterable[Actuator] | bool = False,
         threads: int | None = None,
     ) -> None:
         if not isinstance(robot, Robot):
@@ -135,8 +138,13 @@ class OptimalControl:
         if self.repeats and (len(set(steps)) > 1 or any(span.impact for span in self._spans)):
             raise ValueError("OptimalControl: phases that repeat need one step, and no impacts")
         self.knots = int(knots) if knots is not None else self.period
-        self.driven = driven_velocities(robot, driven)
-        self.nu = len(self.driven)
+        if driven is not None and actuators is not False:
+            raise ValueError("OptimalControl: give either driven joints or actuators, which have their joints")
+        self.actuators = () if actuators is False else actuator_list(robot, actuators)
+        """The actuators whose controls these are; none where controls are joint forces."""
+        self.drives = drives_of(robot, self.actuators, set(steps)) if self.actuators else joint_drives(robot, driven)
+        self.driven = tuple(d.velocity for d in self.drives)
+        self.nu = len(self.drives)
         self._terms: list[Given] = []
         self._stages: dict[Any, Any] = {}
         self._windows: dict[int, Window] = {}
@@ -199,9 +207,10 @@ class OptimalControl:
         positions: bool = False,
         velocities: bool = False,
         efforts: bool = False,
+        controls: bool = False,
         friction: float | None = None,
     ) -> None:
-        """Add the file's limits of positions, velocities and joint forces as constraints, and friction cones.
+        """Add constraints: limits of positions, velocities, joint forces and controls of actuators, and friction cones.
 
         `friction` is the coefficient of all point contacts; normals are along the world's z axis, and violations are measured
         in units of the robot's weight. Raises ValueError for limits that the file does not have.
@@ -214,8 +223,18 @@ class OptimalControl:
             limited = np.flatnonzero(np.isfinite(robot.velocity_limit))
             self._limit("velocities", "v", limited, -robot.velocity_limit, robot.velocity_limit)
         if efforts:
-            low, high = np.array(robot.effort_bounds)[:, list(self.driven)]
-            self._limit("efforts", "u", np.flatnonzero(np.isfinite(low) | np.isfinite(high)), low, high)
+            low, high = force_bounds(robot, self.actuators)
+            if self.actuators:
+                limited = np.array([k for k in sorted({*self.driven}) if np.isfinite(low[k]) or np.isfinite(high[k])], int)
+                self._limit("efforts", "tau", limited, low, high)
+            else:
+                low, high = low[list(self.driven)], high[list(self.driven)]
+                self._limit("efforts", "u", np.flatnonzero(np.isfinite(low) | np.isfinite(high)), low, high)
+        if controls:
+            if not self.actuators:
+                raise ValueError("OptimalControl: controls=True is for actuators; joint forces have efforts=True")
+            low, high = control_bounds(self.actuators)
+            self._limit("controls", "u", np.flatnonzero(np.isfinite(low) | np.isfinite(high)), low, high)
         if friction is not None:
             self._limit_friction(float(friction))
 
@@ -223,7 +242,7 @@ class OptimalControl:
         if not len(which):
             raise ValueError(f"{self.robot.name}: the file has no limits of {name}; leave out {name}=True, or set the limits")
         picked = Picked(name, (by,), kernels.picked, (tuple(map(int, which)),), len(which))
-        self._add(picked, 1.0, "running" if by == "u" else "all", True, low[which], high[which])
+        self._add(picked, 1.0, "running" if by in ("u", "tau") else "all", True, low[which], high[which])
 
     def _limit_friction(self, mu: float) -> None:
         weight = float(self.robot.mass * np.linalg.norm(self.robot.gravity)) or 1.0
@@ -303,7 +322,7 @@ class OptimalControl:
         k = begin % self.period if self.repeats else 0
         if k not in self._windows:
             spans = self.spans(k)
-            layout = Layout(self.robot, self.driven, spans, [self._weighted(x, spans) for x in self._terms], self._stages)
+            layout = Layout(self.robot, self.drives, spans, [self._weighted(x, spans) for x in self._terms], self._stages)
             self._windows[k] = Window(layout, Pool(layout))
         return self._windows[k]
 
@@ -433,17 +452,3 @@ class OptimalControl:
 def guess_of(guess: Plan, i: int) -> Motion:
     """Return the motion of one problem."""
     return Motion(*(x if guess.q.ndim == 2 else x[i] for x in (guess.q, guess.v, guess.u)))
-
-
-def driven_velocities(robot: Robot, names: Iterable[str] | None) -> tuple[int, ...]:
-    """Return the velocities that controls act on. Raises ValueError for a joint that does not exist, or depends on others."""
-    if names is None:
-        driven = [j for j in robot.joints if j.type not in BASES]
-        return tuple(k for j in driven for k in range(j.v_slice.start, j.v_slice.stop))
-    found: list[int] = []
-    for name in names:
-        j = robot.joint(name)
-        if j.v_slice.stop == j.v_slice.start:
-            raise ValueError(f"{robot.name}: joint {name!r} depends on others; a control acts on an independent joint")
-        found += range(j.v_slice.start, j.v_slice.stop)
-    return tuple(found)

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..simulation import Simulation
+from .drives import control_bounds
 from .problem import OptimalControl
+from .workspace import holding_controls
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -68,7 +70,9 @@ class SamplingController:
         self.noise = np.broadcast_to(np.asarray(noise, dtype=float), (ocp.nu,))
         self._hold, self._rng = round(hold), np.random.default_rng(seed)
         self._spline = interpolation(ocp.knots, min(nodes, ocp.knots))
-        self._low, self._high = np.array(ocp.robot.effort_bounds)[:, list(ocp.driven)]
+        bounds = control_bounds(ocp.actuators) if ocp.actuators else np.array(ocp.robot.effort_bounds)[:, list(ocp.driven)]
+        self._low: Array = bounds[0]
+        self._high: Array = bounds[1]
         self.plan: Array | None = None  # (knots, nu)
         self.cost, self._time = math.inf, -math.inf
 
@@ -76,13 +80,15 @@ class SamplingController:
         """Forget the plan."""
         self.plan, self._time = None, -math.inf
 
-    def __call__(self, time: float, q: Array, v: Array) -> Array:
-        """Return the joint forces tau (nv) at a time [s], at q (nq) and v (nv)."""
+    def __call__(self, time: float, q: Array, v: Array) -> Any:
+        """Return the joint forces tau (nv) at a time [s], at q (nq) and v (nv); with actuators (zeros, their controls)."""
         step = self.ocp.spans()[0].step
         if self.plan is None or time < self._time or time >= self._time + step * (1.0 - 1e-9):
             self.update(time, q, v)
         assert self.plan is not None
         tau = np.zeros(self.ocp.robot.nv)
+        if self.ocp.actuators:
+            return tau, self.plan[0]
         tau[list(self.ocp.driven)] = self.plan[0]
         return tau
 
@@ -90,7 +96,7 @@ class SamplingController:
         """Draw sequences, simulate and average them."""
         ocp = self.ocp
         if self.plan is None or time < self._time:
-            self.plan = np.tile(ocp.robot.gravity_force(q)[list(ocp.driven)], (ocp.knots, 1))
+            self.plan = np.tile(holding_controls(ocp.robot, ocp.drives, q), (ocp.knots, 1))
         else:
             passed = min(round((time - self._time) / ocp.spans()[0].step), ocp.knots)
             self.plan = np.concatenate([self.plan[passed:], np.repeat(self.plan[-1:], passed, axis=0)])
@@ -108,10 +114,14 @@ class SamplingController:
     def costs(self, q: Array, v: Array, u: Array) -> Array:
         """Return the costs (samples,) of controls u (samples, knots, nu) from q and v; infinity where the simulation fails."""
         ocp, count = self.ocp, len(u)
-        tau = np.zeros((count, ocp.knots * self._hold, ocp.robot.nv))
-        tau[..., list(ocp.driven)] = np.repeat(u, self._hold, axis=1)
+        held = np.repeat(u, self._hold, axis=1)
         start = np.broadcast_to(q, (count, len(q))), np.broadcast_to(v, (count, len(v)))
-        qs, vs = self.simulation.rollout(*start, tau=tau, every=self._hold)
+        if ocp.actuators:
+            qs, vs = self.simulation.rollout(*start, control=held, every=self._hold)
+        else:
+            tau = np.zeros((count, ocp.knots * self._hold, ocp.robot.nv))
+            tau[..., list(ocp.driven)] = held
+            qs, vs = self.simulation.rollout(*start, tau=tau, every=self._hold)
         costs = ocp.cost_of_motions(qs, vs, u, self.targets, self.parameters, penalty=self.penalty, start=q)
         return np.where(self.simulation.failed, np.inf, costs)
 

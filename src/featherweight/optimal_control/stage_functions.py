@@ -29,7 +29,7 @@ class System(NamedTuple):
     """A robot, and what its controls and parameters are: the same for all stages."""
 
     robot: Any
-    driven: tuple[int, ...]  # velocities that controls act on
+    drives: tuple[kernels.Drive, ...]  # one for each control
     parameters: int  # numbers that may change between solutions
 
     @property
@@ -97,13 +97,15 @@ class StageFunctions:
 
     def _part(self, k: int, term: Any, first: int) -> RowPart:
         """Rows of a term, whose parameters begin at a place."""
-        n, m = self.system.robot.nv, len(self.system.driven)
+        n, m = self.system.robot.nv, len(self.system.drives)
         name = f"rows_{k}"
         sizes = {"v": n, "u": m, "tau": n, "a": n, "force": self.space.size if self.space else 0}
         inputs = {"q": self.system.q, **{x: Input(x, (size,)) for x, size in sizes.items()}}
         if isinstance(term, WholeQuantity):
             size = sizes[term.quantity]
             term = Picked(term.name, (term.quantity,), kernels.picked, (tuple(range(size)),), size)
+        if self._with_armature:
+            inputs["tau"] = Input(kernels.FELT, (n,))
         by, size, frames = quantities(term), term.size, tuple(term.frames)
         given: list[Input] = [inputs[x] for x in by]
         before: tuple[Program, ...] = ()
@@ -118,13 +120,14 @@ class StageFunctions:
         if isinstance(term, Residual):
             if term.parameters:
                 given.append(Input(PARAMETERS, (self.system.parameters,)))
-            kernel, constants = of_function(term, first, tuple(x.name for x in given), shape.name if frames else ""), ()
+            names = tuple("tau" if x.name == kernels.FELT else x.name for x in given)
+            kernel, constants = of_function(term, first, names, shape.name if frames else ""), ()
         else:
             kernel, constants = term.kernel, term.constants
         program: Program = KernelProgram(name, kernel, constants, tuple(given), (Output(name, (size,)),))
         if before:
             program = ComposedProgram(name, (*before, program), (name,))
-        by = tuple(x.name for x in program.inputs if x.name in by)
+        by = tuple(x.name for x in program.inputs if x.name in {inputs[y].name for y in by})
         slopes = JacobianProgram(program, "", by)
         return RowPart(size, by, (program,), (slopes,), slopes.outputs, name)
 
@@ -133,20 +136,40 @@ class StageFunctions:
     @cached_property
     def _dynamics(self) -> tuple[tuple[Program, ...], tuple[tuple[str, str], ...]]:
         """Programs that give a, and force, of q, v, u and h; and what results of theirs are called."""
-        robot = self.system.robot
+        robot, drives = self.system.robot, self.system.drives
+        state = () if all(d.alone for d in drives) else (self.system.q, Input("v", (robot.nv,)))
         drive = KernelProgram(
-            "drive", kernels.joint_forces, (self.system.driven,), (Input("u", (len(self.system.driven),)),),
-            (Output("tau", (robot.nv,)),),
+            "drive", kernels.joint_forces, (drives,), (Input("u", (len(drives),)), *state), (Output("tau", (robot.nv,)),),
         )  # fmt: skip
         if self.space is None:
             program = robot.forward_dynamics.program
-            return (drive, program), ((program.outputs[0].name, "a"),)
+            return (drive, program, *self._felt), ((program.outputs[0].name, "a"),)
         if self.impact:
             inputs, n = (Input("after", (robot.nv,)), Input("v", (robot.nv,))), robot.nv
             jump = KernelProgram("jump", kernels.jump, (), inputs, (Output("a", (n,)),))
             return (drive, *self._hit, jump), ()
         program = self.space.constrained_dynamics.program.given("target")
-        return (drive, *self._held, program), (("acceleration", "a"),)
+        return (drive, *self._held, program, *self._felt), (("acceleration", "a"),)
+
+    @property
+    def _felt(self) -> tuple[Program, ...]:
+        """The joint forces at the end of a step, where they differ from those at its beginning."""
+        n, drives = self.system.robot.nv, self.system.drives
+        if not self._with_armature:
+            return ()
+        return (
+            KernelProgram(
+                kernels.FELT,
+                kernels.felt_forces,
+                (drives,),
+                (Input("tau", (n,)), Input("a", (n,))),
+                (Output(kernels.FELT, (n,)),),
+            ),
+        )
+
+    @property
+    def _with_armature(self) -> bool:
+        return not self.impact and any(d.armature for d in self.system.drives)
 
     @cached_property
     def _held(self) -> tuple[Program, ...]:
@@ -236,7 +259,7 @@ class StageFunctions:
     @cached_property
     def slopes(self) -> CompiledFunction[Any]:
         """Function of what `step` takes, and the slopes and curvatures of rows: D, curved blocks, gradient and Hessian."""
-        n, m = self.system.robot.nv, len(self.system.driven)
+        n, m = self.system.robot.nv, len(self.system.drives)
         laws = Input("slope", (self.rows,)), Input("stiffness", (self.rows,))
         width = 2 * n + m
         entries = len(self.places)
@@ -258,7 +281,7 @@ class StageFunctions:
             inputs += [Input("dahead_dq", (n, n)), Input("dahead_ddisplacement", (n, n))]
             outputs.append(Output("curved", (2 * sum(size * size for _, size in curved),)))
         motion = KernelProgram(
-            "motion_slopes", kernels.motion_slopes, (curved, self.system.driven, self.impact), tuple(inputs), tuple(outputs)
+            "motion_slopes", kernels.motion_slopes, (curved, self.system.drives, self.impact), tuple(inputs), tuple(outputs)
         )
         names = (*(y.name for y in outputs), *results)
         return self._compiled(
@@ -275,13 +298,13 @@ class StageFunctions:
     @property
     def _row_slopes(self) -> Program:
         """J of all rows by (dq, dv, du)."""
-        n, m = self.system.robot.nv, len(self.system.driven)
+        n, m = self.system.robot.nv, len(self.system.drives)
         by = tuple(part.by for part in self.parts)
         given = [Input(y.name, y.shape) for part in self.parts for y in part.results]
         for name, names, size in (("a", A_SLOPES, n), ("force", FORCE_SLOPES, self.space.size if self.space else 0)):
-            if any(name in x for x in by):
+            if kernels.depends(by, name):
                 given += [Input(x, (size, n)) for x in names]
-        constants = (by, self.system.driven, n)
+        constants = (by, self.system.drives, n)
         output = Output("row_slopes", (self.rows, 2 * n + m))
         return KernelProgram("row_slopes", kernels.row_slopes, constants, tuple(given), (output,))
 

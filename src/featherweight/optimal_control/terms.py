@@ -27,10 +27,18 @@ class WholeQuantity:
 
 @dataclass(frozen=True)
 class Effort(WholeQuantity):
-    """The controls: joint forces of driven joints [N m, N]. `weight` may be a number or one for each."""
+    """The controls: joint forces of driven joints [N m, N], or those of actuators. `weight` may be a number or one for each."""
 
     name: str = "effort"
     quantity: ClassVar[str] = "u"
+
+
+@dataclass(frozen=True)
+class JointForces(WholeQuantity):
+    """All joint forces tau [N m, N], of actuators too. `weight` may be a number or one for each."""
+
+    name: str = "joint forces"
+    quantity: ClassVar[str] = "tau"
 
 
 @dataclass(frozen=True)
@@ -106,7 +114,7 @@ class Picked:
     weight: Any = 1.0
 
 
-Term = IkTask | Effort | JointVelocities | ContactForces | Residual
+Term = IkTask | Effort | JointForces | JointVelocities | ContactForces | Residual
 
 
 def quantities(term: Any) -> tuple[str, ...]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..algorithms.knots import Drive
 from ..contact.branches import padded
 from ..engine.loops.batch_calls import batch_calls
 from ..engine.loops.kernels import CompiledLoop, Table
+from ..robot.robot import Robot
 from .layout import Layout, Motion, Results
 from .riccati import KNOTS_AT_ONCE, riccati
 from .solver import COST, PENALTY, TOLERANCE, TRIALS, VIOLATED, VIOLATION, Calls, Horizon, Linear, Solver, Trials, solve
@@ -56,7 +58,7 @@ class Workspace:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        knots, m, nq, n = layout.knots, len(layout.system.driven), layout.robot.nq, layout.robot.nv
+        knots, m, nq, n = layout.knots, len(layout.system.drives), layout.robot.nq, layout.robot.nv
         total, width, curved = int(layout.rows[-1]), 2 * n + m, layout.system.curved
         places = [np.array(stage.places, np.int64).reshape(-1, 2) for stage in layout.stages]
         sizes = 2 * sum(size * size for _, size in curved), KNOTS_AT_ONCE * max(map(len, places))
@@ -141,7 +143,7 @@ class Workspace:
         self.parameters[:] = parameters
         if guess is None:
             z.q[:], z.v[:] = q, v
-            z.u[:] = robot.gravity_force(q)[list(self.layout.system.driven)]
+            z.u[:] = holding_controls(robot, self.layout.system.drives, q)
         else:
             z.q[:], z.v[:], z.u[:] = guess
             z.q[0], z.v[0] = q, v
@@ -186,9 +188,17 @@ class Workspace:
 
     def gains(self) -> Array:
         """Return the feedback gains (knots, nu, 2 nv)."""
-        n, m, knots = self.layout.robot.nv, len(self.layout.system.driven), self.layout.knots
+        n, m, knots = self.layout.robot.nv, len(self.layout.system.drives), self.layout.knots
         whole = self.solver.linear.feedback[: knots * 2 * n * padded(m)]
         return -whole.reshape(knots, 2 * n, padded(m))[:, :, :m].swapaxes(1, 2)
+
+
+def holding_controls(robot: Robot, drives: Sequence[Drive], q: Array) -> Array:
+    """Return the controls (nu,) that hold a robot against gravity; several drives of a joint share its force."""
+    count = np.bincount([d.velocity for d in drives], minlength=robot.nv)
+    tau = robot.gravity_force(q)
+    held = [(tau[d.velocity] / count[d.velocity] - d.force - d.stiffness * q[d.position]) / d.gain for d in drives]
+    return np.array(held)
 
 
 def for_trials(x: Array) -> Array:
