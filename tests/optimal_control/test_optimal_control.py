@@ -390,3 +390,39 @@ def test_problems_are_pickled_without_what_is_compiled() -> None:
     first = ocp.solve(PANDA_START, **panda_arguments(ocp))
     again = pickle.loads(pickle.dumps(ocp)).solve(PANDA_START, **panda_arguments(ocp))
     np.testing.assert_array_equal(again.q, first.q)
+
+
+def test_the_least_time_of_a_mass_is_that_of_bang_bang_control() -> None:
+    """From rest to rest over d with a force of at most f: 2 sqrt(d m / f), to what steps allow; without compiling again."""
+    robot = sliders(1)
+    mass, d, f = float(robot.mass_matrix(np.zeros(1))[0, 0]), 0.8, 3.0
+    ocp = fw.OptimalControl(robot, step=0.1, knots=40)
+    ocp.add(fw.Effort(), weight=1e-4)
+    ocp.require(fw.PostureTask(), at="end")
+    ocp.require(fw.JointVelocities(), at="end")
+    ocp.require(fw.Residual(lambda u: [u[0]], size=1, name="force"), -f, f, at="running")
+    quick, plan = ocp.fastest(np.zeros(1), shortest=0.01, targets={"posture": [d]}, iterations=300)
+    expected = 2.0 * np.sqrt(d * mass / f)
+    assert plan.converged and expected * 0.97 < quick.steps.sum() < expected * 1.05
+    assert np.abs(plan.u).max() < f * (1.0 + 1e-3) and abs(plan.q[-1, 0] - d) < 1e-3
+    assert quick._layout.stages[0] is ocp._layout.stages[0]
+    with pytest.raises(ValueError, match=r"even the longest duration, 0.4 s, has no solution.*violated: .*posture"):
+        ocp.fastest(np.zeros(1), shortest=0.01, longest=0.1, targets={"posture": [d]})
+    with pytest.raises(ValueError, match="shortest must be positive and less than longest"):
+        ocp.fastest(np.zeros(1), shortest=2.0, targets={"posture": [d]})
+
+
+def test_other_steps_need_no_other_functions() -> None:
+    """A scaled problem is the one with those steps."""
+    ocp, other = (fw.OptimalControl(pendulum(), step=h, knots=20) for h in (0.02, 0.05))
+    for x in (ocp, other):
+        x.add(fw.PostureTask(), weight=1.0)
+        x.add(fw.Effort(), weight=1e-2)
+    targets = {"posture": [0.5, -0.3]}
+    one, two = ocp.scaled(2.5).solve([0.0, 0.0], targets=targets), other.solve([0.0, 0.0], targets=targets)
+    np.testing.assert_allclose(one.q, two.q, atol=1e-9)
+    with pytest.raises(ValueError, match="the scale of time must be a positive number"):
+        ocp.scaled(0.0)
+    drives = fw.OptimalControl(pendulum(), knots=3, actuators=[fw.Actuator("a", "elbow", bias=(0.0, -1.0, 0.0))])
+    with pytest.raises(ValueError, match="stiffness and damping of actuators depend on the step"):
+        drives.scaled(2.0)

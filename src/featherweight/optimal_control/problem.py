@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -279,8 +280,7 @@ class OptimalControl:
         if not any((mask & self._existing(made, self.spans(k))).any() for k in range(self.period if self.repeats else 1)):
             raise ValueError(f"OptimalControl: {name!r} applies to none of the knots {at!r}: its quantities do not exist there")
         self._terms.append(made)
-        self._stages.clear()
-        self._windows.clear()
+        self._stages, self._windows = {}, {}  # others may have the old ones
 
     def _knots_of(self, name: str, at: Any) -> Array:
         """Return the knots that `at` selects."""
@@ -387,6 +387,58 @@ class OptimalControl:
             return Plan(*motion, float(found.cost), float(found.violation), bool(converged), int(found.iterations), reason)
         reasons = np.array([REASONS.get(int(k), "") for k in found.status.ravel()], dtype=object).reshape(batch)
         return Plan(*motion, found.cost, found.violation, converged, found.iterations, reasons)
+
+    def scaled(self, scale: float) -> OptimalControl:
+        """Return the problem with all steps multiplied by `scale`; it has the same compiled functions.
+
+        Raises ValueError for a scale that is not positive, and for actuators whose stiffness or damping depend on the step.
+        """
+        if not 0.0 < scale < math.inf:
+            raise ValueError(f"OptimalControl: the scale of time must be a positive number; got {scale!r}")
+        if any(d.armature for d in self.drives):
+            raise ValueError("OptimalControl: stiffness and damping of actuators depend on the step; make another problem")
+        other = copy.copy(self)
+        other._spans = [span._replace(step=scale * span.step) for span in self._spans]
+        other._terms, other._stages, other._windows = list(self._terms), self._stages, {}
+        return other
+
+    def fastest(
+        self, q: Any, v: Any = None, *, shortest: float, longest: float = 1.0, accuracy: float = 0.01, **options: Any
+    ) -> tuple[OptimalControl, Plan]:
+        """Return the problem of the shortest duration that has a solution, and its plan: minimum time under the constraints.
+
+            quick, plan = ocp.fastest(q, shortest=0.2, targets={"tool": T})
+
+        Durations are those of the problem times scales from `shortest` to `longest`; bisection finds the least one to
+        `accuracy`, where each trial starts from the last plan that was found. `options` are those of `solve`. Raises ValueError
+        where the longest duration has no solution, with the reason, and as `scaled` and `solve` do.
+        """
+        if not 0.0 < shortest < longest:
+            raise ValueError(f"OptimalControl: shortest must be positive and less than longest; got {shortest!r}, {longest!r}")
+        best = self.scaled(longest)
+        plan = best.solve(q, v, **options)
+        if not plan.converged:
+            worst = best.violations(plan, options.get("targets"), options.get("parameters"))
+            held = ", ".join(f"{name} by {x:.1e}" for name, x in worst.items() if x > 1e-3) or "none"
+            raise ValueError(
+                f"OptimalControl: even the longest duration, {best.steps.sum():.3g} s, has no solution: {plan.reason}; "
+                f"constraints that are violated: {held}"
+            )
+        low, high = shortest, longest
+        trial = low
+        while high - low > accuracy * high:
+            other = self.scaled(trial)
+            slower = high / trial
+            guess = plan._replace(v=plan.v * slower)
+            found = other.solve(q, v, guess=guess, **options)
+            if found.converged:
+                best, plan, high = other, found, trial
+                if trial == low:
+                    break
+            else:
+                low = trial
+            trial = math.sqrt(low * high)
+        return best, plan
 
     def cost_of_motions(
         self,
