@@ -77,12 +77,13 @@ def run(robot, seconds=SECONDS):
 
 def gaps(ocp, q, times):
     """The least distances from the wall and from the ball (n, 2) [m]."""
-    terms = {x.name: x.term for x in ocp.added}
     found = []
     for name, points in (("wall", None), ("ball", placements(ball(times)))):
-        T = ocp.robot.frame_placement(terms[name].frames)(q)
+        T = ocp.robot.frame_placement(ocp.terms[name].frames)(q)
         numbers = [[]] * len(q) if points is None else points
-        rows = [terms[name].function(a, b) if len(b) else terms[name].function(a) for a, b in zip(T, numbers, strict=True)]
+        rows = [
+            ocp.terms[name].function(a, b) if len(b) else ocp.terms[name].function(a) for a, b in zip(T, numbers, strict=True)
+        ]
         found.append(np.min(rows, axis=1))
     return np.stack(found, axis=1)
 

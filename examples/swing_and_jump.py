@@ -57,7 +57,7 @@ def leg(apex=0.35):
 
 def solve(ocp, start, goal):
     """The plan; the second of two solutions is timed, since the first compiles."""
-    targets = {task.called: goal for task in (x.term for x in ocp.added) if isinstance(task, fw.PostureTask)}
+    targets = {name: goal for name, task in ocp.terms.items() if isinstance(task, fw.PostureTask)}
     ocp.solve(start, targets=targets)
     begun = time.perf_counter()
     plan = ocp.solve(start, targets=targets)

@@ -42,13 +42,13 @@ def test_windows_are_cut_from_the_cycle() -> None:
     ocp = fw.OptimalControl(robot, step=0.02, knots=15, phases=phases())
     assert ocp.repeats and ocp.period == 2 * (LONG + SHORT) and ocp.knots == 15
     for begin in range(2 * ocp.period):
-        shown = [[str(c.frame) for c in span.contacts] for span in ocp.spans(begin) for _ in range(span.knots)]
+        shown = [[str(c.frame) for c in span.contacts] for span in ocp._spans(begin) for _ in range(span.knots)]
         cycle = [LEFT] * LONG + [[]] * SHORT + [RIGHT] * LONG + [[]] * SHORT
         assert shown == [cycle[(begin + k) % ocp.period] for k in range(15)]
-        assert all(a.contacts != b.contacts for a, b in zip(ocp.spans(begin), ocp.spans(begin)[1:], strict=False))
+        assert all(a.contacts != b.contacts for a, b in zip(ocp._spans(begin), ocp._spans(begin)[1:], strict=False))
     np.testing.assert_array_equal(ocp.steps, 0.02)
     whole = fw.OptimalControl(robot, step=0.02, knots=30, phases=[fw.Phase(7)])
-    assert [span.knots for span in whole.spans(3)] == [30]
+    assert [span.knots for span in whole._spans(3)] == [30]
 
 
 def test_a_solution_is_that_of_the_same_phases_one_after_the_other() -> None:
@@ -67,7 +67,7 @@ def test_a_controller_moves_along_the_cycle() -> None:
     robot, start = hyq()
     ocp = completed(fw.OptimalControl(robot, step=0.02, knots=10, phases=phases()))
     mpc = fw.Controller(ocp, rate=50, iterations=60)
-    stages = {id(stage) for k in range(ocp.period) for stage in ocp.window(k).layout.stages}
+    stages = {id(stage) for k in range(ocp.period) for stage in ocp._window(k).layout.stages}
     assert len(stages) == 3 + 1  # two pairs, flight, and the end
     q, v = start, np.zeros(robot.nv)
     for k in range(ocp.period + 2):
@@ -90,7 +90,7 @@ def test_several_knots_may_pass_between_ticks() -> None:
     q, v = mpc._work.horizon.q[5].copy(), mpc._work.horizon.v[5].copy()
     mpc(0.1, q, v)
     assert mpc.knot == 5
-    parts = [fw.Phase(span.knots, span.contacts) for span in ocp.spans(5)]
+    parts = [fw.Phase(span.knots, span.contacts) for span in ocp._spans(5)]
     alone = completed(fw.OptimalControl(robot, step=0.02, phases=parts)).solve(q, v, targets=posture, iterations=300)
     np.testing.assert_allclose(mpc.cost, alone.cost, rtol=1e-3)
 

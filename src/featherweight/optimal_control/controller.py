@@ -38,7 +38,7 @@ class Controller:
         targets: Any = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
-        if len(ocp.spans()) > 1 and not ocp.repeats:
+        if len(ocp._spans()) > 1 and not ocp.repeats:
             raise ValueError(
                 f"Controller: the problem has {len(ocp.phases)} phases; a controller takes a problem with one, or with phases "
                 "that repeat (phases= and knots=)"
@@ -49,9 +49,9 @@ class Controller:
         self.targets, self.parameters = targets, parameters
         self._given: tuple[Any, Any] | None = None
         self._parameters: Array = np.zeros(0)
-        self._step, self._driven = ocp.spans()[0].step, list(ocp.driven)
+        self._step, self._driven = ocp._spans()[0].step, list(ocp.driven)
         windows = range(ocp.period if ocp.repeats else 1)
-        self._works = [Workspace(ocp.window(k).layout) for k in windows]
+        self._works = [Workspace(ocp._window(k).layout) for k in windows]
         self.reset()
 
     def reset(self) -> None:
@@ -102,7 +102,7 @@ class Controller:
         self._knot = 0 if fresh else (self._knot + passed) % len(self._works)
         work = self._work
         if self._given is None or any(a is not b for a, b in zip(given, self._given, strict=True)):
-            self._parameters = self.ocp.window(self._knot).layout.parameters(q, *given)
+            self._parameters = self.ocp._window(self._knot).layout.parameters(q, *given)
             self._given = given
         work.parameters[:] = self._parameters
         if fresh:

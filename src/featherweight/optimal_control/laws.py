@@ -1,4 +1,4 @@
-"""What rows cost: squares, Huber's function, and constraints by augmented Lagrangians.
+"""Laws of rows: squares, Huber's function, and constraints by augmented Lagrangians.
 
 A row r of a cost with weight w and width d costs w r²/2, and w d (|r| - d/2) beyond |r| = d (Huber 1964).
 

@@ -129,14 +129,14 @@ class OptimalControl:
             raise ValueError(f"OptimalControl: step must be a positive number of seconds; got {bad[0]!r}")
         if bare := [phase for phase in self.phases if phase.impact and not phase.contacts]:
             raise ValueError(f"OptimalControl: an impact needs contacts; got {bare[0]}")
-        self._spans: list[Span] = []
+        self._cycle: list[Span] = []
         for phase, h in zip(self.phases, steps, strict=True):
             contacts = tuple(phase.contacts)
-            self._spans += [Span(1, contacts, 0.0, True)] * phase.impact + [Span(phase.knots, contacts, float(h))]
-        self.period = sum(span.knots for span in self._spans)
+            self._cycle += [Span(1, contacts, 0.0, True)] * phase.impact + [Span(phase.knots, contacts, float(h))]
+        self.period = sum(span.knots for span in self._cycle)
         """Knots after which the phases repeat."""
         self.repeats = knots is not None and phases is not None
-        if self.repeats and (len(set(steps)) > 1 or any(span.impact for span in self._spans)):
+        if self.repeats and (len(set(steps)) > 1 or any(span.impact for span in self._cycle)):
             raise ValueError("OptimalControl: phases that repeat need one step, and no impacts")
         self.knots = int(knots) if knots is not None else self.period
         if driven is not None and actuators is not False:
@@ -155,22 +155,22 @@ class OptimalControl:
         return vars(self) | {"_stages": {}, "_windows": {}}
 
     def __repr__(self) -> str:
-        return f"<OptimalControl of {self.robot.name!r}: {self.knots} knots; {', '.join(x.name for x in self.added)}>"
+        return f"<OptimalControl of {self.robot.name!r}: {self.knots} knots; {', '.join(x.name for x in self._terms)}>"
 
     @property
     def steps(self) -> Array:
         """The time step of each knot (knots,) [s], 0 for an impact."""
-        spans = self.spans()
+        spans = self._spans()
         return np.repeat([span.step for span in spans], [span.knots for span in spans])
 
-    def spans(self, begin: int = 0) -> list[Span]:
+    def _spans(self, begin: int = 0) -> list[Span]:
         """Return the spans of knots with the same contacts, from a knot of the cycle on where phases repeat."""
         if not self.repeats:
-            return self._spans
+            return self._cycle
         found: list[Span] = []
         passed, left = begin % self.period, self.knots
         while left > 0:
-            for span in self._spans:
+            for span in self._cycle:
                 count = min(max(span.knots - passed, 0), left)
                 passed, left = max(passed - span.knots, 0), left - count
                 if count and found and found[-1].contacts == span.contacts:
@@ -180,9 +180,9 @@ class OptimalControl:
         return found
 
     @property
-    def added(self) -> list[Added]:
-        """The terms, with their weights at the knots of the horizon."""
-        return [self._weighted(x, self.spans()) for x in self._terms]
+    def terms(self) -> dict[str, Term]:
+        """Costs and constraints by their names."""
+        return {x.name: x.term for x in self._terms}
 
     # costs and constraints
 
@@ -277,7 +277,7 @@ class OptimalControl:
             )
         mask = self._knots_of(name, at)
         made = Given(term, name, np.where(mask, given, 0.0), constraint, low, high, contacts)
-        if not any((mask & self._existing(made, self.spans(k))).any() for k in range(self.period if self.repeats else 1)):
+        if not any((mask & self._existing(made, self._spans(k))).any() for k in range(self.period if self.repeats else 1)):
             raise ValueError(f"OptimalControl: {name!r} applies to none of the knots {at!r}: its quantities do not exist there")
         self._terms.append(made)
         self._stages, self._windows = {}, {}  # others may have the old ones
@@ -317,11 +317,11 @@ class OptimalControl:
 
     # solutions
 
-    def window(self, begin: int = 0) -> Window:
+    def _window(self, begin: int = 0) -> Window:
         """Return the compiled problem of the horizon that begins at a knot of the cycle."""
         k = begin % self.period if self.repeats else 0
         if k not in self._windows:
-            spans = self.spans(k)
+            spans = self._spans(k)
             layout = Layout(self.robot, self.drives, spans, [self._weighted(x, spans) for x in self._terms], self._stages)
             self._windows[k] = Window(layout, Pool(layout))
         return self._windows[k]
@@ -329,7 +329,7 @@ class OptimalControl:
     @property
     def _layout(self) -> Layout:
         """The functions of the problem, and where its rows and parameters are."""
-        return self.window().layout
+        return self._window().layout
 
     def solve(
         self,
@@ -355,7 +355,7 @@ class OptimalControl:
         """
         start_q = self._state("q", q, self.robot.nq)
         start_v = np.zeros((*start_q.shape[:-1], self.robot.nv)) if v is None else self._state("v", v, self.robot.nv)
-        layout, pool = self.window()
+        layout, pool = self._window()
         flat = layout.parameters(start_q, targets, parameters)
         shapes = {"q": start_q.shape[:-1], "v": start_v.shape[:-1], "targets and parameters": flat.shape[:-2]}
         try:
@@ -398,7 +398,7 @@ class OptimalControl:
         if any(d.armature for d in self.drives):
             raise ValueError("OptimalControl: stiffness and damping of actuators depend on the step; make another problem")
         other = copy.copy(self)
-        other._spans = [span._replace(step=scale * span.step) for span in self._spans]
+        other._cycle = [span._replace(step=scale * span.step) for span in self._cycle]
         other._terms, other._stages, other._windows = list(self._terms), self._stages, {}
         return other
 
@@ -474,7 +474,7 @@ class OptimalControl:
     def violations(self, plan: Plan, targets: Any = None, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
         """Return the largest violation of each constraint by its name: which ones prevent a solution."""
         motion = Motion(plan.q, plan.v, plan.u)
-        worst = dict.fromkeys((x.name for x in self.added if x.constraint), 0.0)
+        worst = dict.fromkeys((x.name for x in self._terms if x.constraint), 0.0)
         flat = self._layout.parameters(plan.q[0], targets, parameters)
         for i, rows in enumerate(self._layout.rows_of(motion, flat)):
             knots = self._layout.knots_of_stage(i)

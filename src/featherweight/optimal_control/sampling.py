@@ -48,17 +48,17 @@ class SamplingController:
         parameters: Mapping[str, Any] | None = None,
         seed: int = 0,
     ) -> None:
-        spans = ocp.spans()
+        spans = ocp._spans()
         if len(spans) > 1 or spans[0].contacts:
             raise ValueError("SamplingController: contacts are the simulation's; give a problem with knots=, without phases")
         if simulation.on_failure != "stop":
             raise ValueError(
                 'SamplingController: motions that fail are to cost infinity; make the Simulation with on_failure="stop"'
             )
-        hold = ocp.spans()[0].step / simulation.step_size
+        hold = ocp._spans()[0].step / simulation.step_size
         if abs(hold - round(hold)) > 1e-9 or hold < 1.0 - 1e-9:
             raise ValueError(
-                f"SamplingController: the problem's step {ocp.spans()[0].step} s must be a multiple of the simulation's, "
+                f"SamplingController: the problem's step {ocp._spans()[0].step} s must be a multiple of the simulation's, "
                 f"{simulation.step_size} s"
             )
         if samples < 2 or nodes < 2:
@@ -82,7 +82,7 @@ class SamplingController:
 
     def __call__(self, time: float, q: Array, v: Array) -> Any:
         """Return the joint forces tau (nv) at a time [s], at q (nq) and v (nv); with actuators (zeros, their controls)."""
-        step = self.ocp.spans()[0].step
+        step = self.ocp._spans()[0].step
         if self.plan is None or time < self._time or time >= self._time + step * (1.0 - 1e-9):
             self.update(time, q, v)
         assert self.plan is not None
@@ -98,7 +98,7 @@ class SamplingController:
         if self.plan is None or time < self._time:
             self.plan = np.tile(holding_controls(ocp.robot, ocp.drives, q), (ocp.knots, 1))
         else:
-            passed = min(round((time - self._time) / ocp.spans()[0].step), ocp.knots)
+            passed = min(round((time - self._time) / ocp._spans()[0].step), ocp.knots)
             self.plan = np.concatenate([self.plan[passed:], np.repeat(self.plan[-1:], passed, axis=0)])
         nodes = self._rng.standard_normal((self.samples, self._spline.shape[1], ocp.nu)) * self.noise
         nodes[0] = 0.0

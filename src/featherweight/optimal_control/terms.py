@@ -1,4 +1,4 @@
-"""What optimal control minimizes, and what it keeps: rows of functions of a knot's q, v, tau, a and contact forces."""
+"""Costs and constraints of optimal control: rows of functions of a knot's q, v, tau, a and contact forces."""
 
 from __future__ import annotations
 
