@@ -1,4 +1,4 @@
-"""What cameras of a description refer to: bodies, and the masses whose centres they follow."""
+"""Cameras of a description: checks of the bodies that they refer to, and the masses whose centres they follow."""
 
 from __future__ import annotations
 

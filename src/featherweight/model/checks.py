@@ -1,4 +1,4 @@
-"""What must hold of a description's numbers, whatever it was read from."""
+"""Checks that a description must pass, whatever it was read from."""
 
 from __future__ import annotations
 
@@ -384,7 +384,7 @@ def judged_inertias(inertias: Sequence[RigidInertia]) -> list[Verdict]:
 
 
 def rigid_inertia_of_row(model: Model, row: int) -> RigidInertia:
-    """Of the body of a row of the tree, in the row's frame."""
+    """Return the rigid-body inertia of the body in one row of the tree, in the row's frame."""
     tree = model.tree
     return RigidInertia(tree.mass[row], Vec3(*tree.moment[row]), Sym3(*tree.inertia[row]))
 

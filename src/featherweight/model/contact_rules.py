@@ -1,4 +1,4 @@
-"""What a description says of contacts between its shapes, beyond the numbers of each shape."""
+"""Contact rules of a description, beyond the numbers of each shape: softness, neighbours and contact pairs."""
 
 from __future__ import annotations
 

@@ -15,16 +15,16 @@ from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Description(Contents):
-    """What `featherweight.read` and `describe` give, and `featherweight.build` makes a robot of.
+    """A description of a robot: `featherweight.read` and `describe` return it, and `featherweight.build` makes a robot of it.
 
         arm = featherweight.read("arm.urdf").locked({"wrist": 0.5})
         robot = featherweight.build(arm.attached(featherweight.read("gripper.urdf"), "flange", prefix="gripper_"))
 
-    Each method below returns a new description and leaves this one as it is; what refers to a part that goes, goes along:
-    actuators of locked joints, shapes of bodies that are cut off. What was left out is in `unused`, and so in the robot's
-    `report()`; where a robot may then move as it did not before (a loop that was cut), a ModelWarning says so, too. Bodies,
-    frames and joints are named as in the file. All methods raise ModelError for names that are not there, and list those
-    that are.
+    Each method below returns a new description and leaves this one unchanged. When a part is removed, everything that refers to
+    it is removed, too: actuators of locked joints, shapes of bodies that are cut off. `unused`, and so the robot's `report()`,
+    lists what was left out. Where a robot may then move in a way it could not before (a loop was cut), a ModelWarning says so,
+    too. Bodies, frames and joints are named as in the file. All methods raise ModelError for unknown names, and list the known
+    ones.
     """
 
     if not TYPE_CHECKING:  # type checkers would take every attribute to be there

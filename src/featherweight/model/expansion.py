@@ -125,7 +125,7 @@ def _on_ground(joint: Joint, bodies: set[str]) -> Joint:
 
 
 class _Load(NamedTuple):
-    """What a moving body carries, in its frame of the file."""
+    """Joint axes and masses that a moving body carries, in its frame of the file."""
 
     axes: list[Line]  # of joints, at zero
     masses: list[tuple[float, Vector]]  # with their centres

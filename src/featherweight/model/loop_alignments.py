@@ -1,4 +1,4 @@
-"""What each type of loop joint holds, between the frames of its predecessor and of its successor."""
+"""Alignments that each type of loop joint holds between the frames of its predecessor and of its successor."""
 
 from __future__ import annotations
 

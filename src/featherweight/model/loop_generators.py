@@ -73,7 +73,7 @@ class _Assembled:
         return child
 
     def weld(self, predecessor: str, successor: str) -> None:
-        """What was one body in the drawing."""
+        """Add a weld between two bodies that were one body in the drawing."""
         at = Pose(as_matrix(random_rotation(self.rng)), self.places[successor].p)
         on, to = (self._written(self.places[b].inverse() @ at) for b in (predecessor, successor))
         self.loops.append(Loop(f"loop{len(self.loops)}", LoopType.WELD, predecessor, successor, on, to))
@@ -93,7 +93,7 @@ class _Assembled:
         return np.round(np.asarray(x, dtype=float), self.digits) + 0.0
 
     def _written(self, pose: Pose) -> Pose:
-        """As a file says it: a position, and roll, pitch and yaw, all rounded."""
+        """Return the pose as a file gives it: a position, and roll, pitch and yaw, all rounded."""
         R = np.array(pose.R)
         angles = (
             atan2(R[2, 1], R[2, 2]),

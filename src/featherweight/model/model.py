@@ -242,5 +242,5 @@ class Model:
 
     @property
     def topology(self) -> Topology:
-        """Of the expanded tree, one row a degree of freedom."""
+        """Topology of the expanded tree, which has one row for each degree of freedom."""
         return Topology(self.tree.parent)

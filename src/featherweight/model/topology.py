@@ -7,9 +7,9 @@ from functools import cached_property
 
 
 class Topology:
-    """What follows from `parent`, where parent[i] < i and -1 is the ground. All sets are in ascending order.
+    """The structure of a kinematic tree, given by `parent`, where parent[i] < i and -1 is the ground.
 
-    Raises ValueError for a parent array that is none.
+    All sets are in ascending order. Raises ValueError for an invalid parent array.
     """
 
     def __init__(self, parent: Sequence[int]) -> None:

@@ -110,7 +110,7 @@ def _read(path: str) -> list[tuple[trimesh.Trimesh, RGB | None]]:
 
 
 def _scene(path: str) -> trimesh.Scene:
-    """What trimesh reads of a file."""
+    """Return the scene that trimesh reads from a file."""
     if path.lower().endswith(".msh"):
         return trimesh.Scene(_mujoco_mesh(Path(path).read_bytes()))
     if path.lower().endswith(".dae"):

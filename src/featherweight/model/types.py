@@ -1,4 +1,4 @@
-"""What a robot file says, as small frozen types: bodies, joints and frames, before any algorithm sees them."""
+"""The contents of a robot file, as small frozen types: bodies, joints and frames, before any algorithm sees them."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class Joint:
 
 
 class LoopType(StrEnum):
-    """What a loop joint leaves free between the two frames that it joins; their z axes are its axis."""
+    """Types of loop joints, by the motion left free between the two frames that they join; the z axes are the joint's axis."""
 
     REVOLUTE = "revolute"  # turning about z
     SPHERICAL = "spherical"  # turning
@@ -262,11 +262,12 @@ class ShapeType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a file draws of a body, or lets touch others.
+    """A shape that a file draws for a body, or lets touch others.
 
     A mesh is a file (`path`), or `vertices` (n, 3) and `faces` (k, 3) of triangles, to be scaled by `size`; without
-    faces it is their convex hull. `heights` (nx, ny) [m] of a height field are those above z = 0 of points of a regular grid
-    over its lengths, which its frame is in the middle of. All three are arrays, and are not compared by ==.
+    faces it is the convex hull of the vertices. `heights` (nx, ny) [m] of a height field are the heights above z = 0 at the
+    points of a regular grid over its lengths; the frame is in the middle of the grid. All three are arrays, and == does not
+    compare them.
     """
 
     name: str
@@ -706,8 +707,9 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What one robot file holds, complete and unchanged: fixed joints are still there, order is the file's. A `Description` has
-    it, and methods to change it.
+    """The contents of one robot file, complete and unchanged: fixed joints are kept, and the order is the file's.
+
+    `Description` adds methods that return changed descriptions.
 
     `unused` says in plain words what the file holds that is not used, by kind: ("calibrations", "12 joints").
     Massless bodies between the joints of one MJCF body are named in `virtual` and are not shown to users.

@@ -158,7 +158,10 @@ class ClosedRobot(ClosedConfigurations):
         return self._loops.names(next(c for c in self._mechanism.clusters if row in c.rows))
 
     def report(self) -> dict[str, str]:
-        """What the file holds that dynamics does not use, and constraints that follow from others."""
+        """Return by kind the data of the file that dynamics does not use, and the constraints that are redundant.
+
+        A constraint is redundant if it follows from others. Loops that contradict each other are listed as well.
+        """
         unused = super().report()
         left_out = [(self._loops.redundant(c), self._loops.names(c)) for c in self._mechanism.clusters]
         if texts := [f"{count} of {names}" for count, names in left_out if count]:
@@ -187,7 +190,10 @@ class ClosedRobot(ClosedConfigurations):
 
     @property
     def loop_rows(self) -> tuple[str, ...]:
-        """What each of `loop_forces` is: a force [N] along an axis, a couple [N m], or a force in a constraint of one's own."""
+        """The kind of each entry of `loop_forces`.
+
+        An entry is a force [N] along an axis, a couple [N m], or a force in a user-defined constraint.
+        """
         return tuple(text for c in self._mechanism.clusters for text in self._loops.row_names(c))
 
     @cached_property

@@ -33,7 +33,7 @@ ATTEMPTS = 100  # to close loops from around a guess
 
 
 class ClosedConfigurations(Robot):
-    """What a robot with loops does with configurations; q holds all joints but those that couplings determine."""
+    """Configurations of a robot with loops; q holds the coordinates of all joints but those that couplings determine."""
 
     _loops: Loops
 

@@ -43,12 +43,12 @@ class Differentiable(System):
 
     @cached_property
     def inverse_dynamics_derivatives(self) -> CompiledFunction[InverseDynamicsDerivatives]:
-        """Of inverse dynamics at q, v, a: dtau_dq along velocities, dtau_dv and dtau_da = M(q), (nv, nv) each.
+        """Derivatives of inverse dynamics at q, v, a: dtau_dq along velocities, dtau_dv and dtau_da = M(q), (nv, nv) each.
 
-        By a recursion with composite bodies in their own frames ("local"; after Singh, Russell and Wensing 2022), or in the
-        root's ("root"; their IDSVA), with loops within the chain rule ("chain"), or by forward differentiation ("forward,
-        rnea"), whichever takes fewer operations.
-        `external_forces` as in `inverse_dynamics`; they turn with the bodies.
+        The function uses the algorithm with the fewest operations: a recursion with composite bodies in their own frames
+        ("local"; after Singh, Russell and Wensing 2022) or in the root's frame ("root"; their IDSVA), for robots with loops the
+        tree's derivatives within the chain rule ("chain"), or forward differentiation ("forward, rnea").
+        `external_forces` are as in `inverse_dynamics`; they turn with the bodies.
         """
         doc = Differentiable.inverse_dynamics_derivatives.__doc__ or ""
         if self.closed:
@@ -58,11 +58,12 @@ class Differentiable(System):
 
     @cached_property
     def forward_dynamics_derivatives(self) -> CompiledFunction[ForwardDynamicsDerivatives]:
-        """Of forward dynamics at q, v, tau: da_dq along velocities, da_dv and da_dtau = M(q)⁻¹, (nv, nv) each.
+        """Derivatives of forward dynamics at q, v, tau: da_dq along velocities, da_dv and da_dtau = M(q)⁻¹, (nv, nv) each.
 
-        By those of inverse dynamics and sparse factors of the mass matrix ("crba-ltdl, local"; Carpentier and Mansard 2018), or
-        by forward differentiation of its cheapest way ("forward, aba" ...), whichever takes fewer operations.
-        `external_forces` as in `forward_dynamics`; they turn with the bodies.
+        The function uses the algorithm with the fewest operations: the derivatives of inverse dynamics and sparse factors of
+        the mass matrix ("crba-ltdl, local"; Carpentier and Mansard 2018), or forward differentiation of the cheapest algorithm
+        for forward dynamics ("forward, aba" ...).
+        `external_forces` are as in `forward_dynamics`; they turn with the bodies.
         """
         square = (self.nv, self.nv)
         names = ("da_dq", "da_dv", "da_dtau")

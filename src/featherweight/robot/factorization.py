@@ -37,7 +37,7 @@ class Factorization:
 
     @property
     def _diagonal(self) -> Array:
-        """What is stored on the diagonal (..., n)."""
+        """The stored diagonal (..., n)."""
         rows, columns = self._entries
         return self.packed[..., rows == columns]
 

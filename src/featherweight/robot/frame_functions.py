@@ -27,7 +27,7 @@ Frames = AnyFrame | Iterable[AnyFrame]
 
 
 class FrameKernel(NamedTuple):
-    """What a function of frames is made of."""
+    """The kernels, inputs and result shape that a function of frames is made of."""
 
     member: Any
     in_world: Callable[..., None]

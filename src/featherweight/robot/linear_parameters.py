@@ -1,4 +1,4 @@
-"""What of a robot's dynamics is linear in its parameters: regressors, and the parameters themselves."""
+"""The part of a robot's dynamics that is linear in its parameters: regressors, and the parameters themselves."""
 
 from __future__ import annotations
 

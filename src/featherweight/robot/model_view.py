@@ -1,4 +1,4 @@
-"""What a robot is made of, and the limits of its joints, as vectors: of coordinates in the order of q, others in that of v."""
+"""The parts of a robot, and the limits of its joints as vectors: coordinates in the order of q, others in that of v."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class ModelView:
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """What the file draws or lets touch, on moving bodies or the ground (None), in their frames of the file."""
+        """Shapes that the file draws or lets touch, on moving bodies or the ground (None), in their frames of the file."""
         return self.model.shapes
 
     @cached_property
@@ -145,7 +145,7 @@ class ModelView:
         return {**left_out, LIMITS_WITHOUT_ROOM: names} if names else left_out
 
     def report(self) -> dict[str, str]:
-        """What the file holds that nothing here uses, and limits that simulations ignore."""
+        """Return by kind what the file holds that nothing here uses, and limits that simulations ignore."""
         unused = {**dict(self.model.unused), **{kind: listed(names) for kind, names in self.left_out_at_joints.items()}}
         if equal := [j.name for j in self.model.joints if j.lower == j.upper]:
             unused[EQUAL_LIMITS] = listed(equal)
@@ -242,7 +242,7 @@ class ModelView:
         return np.where(values > 0.0, values, np.inf)
 
     def _of_independent(self, by_row: Array) -> Array:
-        """Of values of the tree's rows, those (nv) of the independent ones."""
+        """Return the values (nv) of the independent rows, of values of all rows of the tree."""
         own = np.full(self.nv, np.inf)
         for whole, j in zip(self.model.joints, self.joints, strict=True):
             if j.v_slice.stop > j.v_slice.start:

@@ -146,7 +146,7 @@ def _pairs(own: slice, whole: slice) -> Iterator[tuple[int, int]]:
 
 
 def _places(joints: Iterable[MovingJoint]) -> Iterator[JointPlace]:
-    """Of joints that lie one after the other there."""
+    """Yield the places of joints that lie one after the other in MuJoCo's vectors."""
     q = v = 0
     for j in joints:
         yield JointPlace(j.type, j.q_slice, j.v_slice, slice(q, q + j.type.nq), slice(v, v + j.type.nv))

@@ -1,4 +1,4 @@
-"""What of a robot's file would change its motion, and is not simulated."""
+"""Parts of a robot's file that would change its motion, and are not simulated."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ CHANGING_MOTION = (
 
 
 def not_simulated(robot: System) -> dict[str, str]:
-    """What the file holds that would change the robot's motion and that no simulation here knows, by kind: the part of
-    `robot.report()` that a simulation warns of."""
+    """Return by kind what the file holds that would change the robot's motion and that no simulation here computes.
+
+    This is the part of `robot.report()` that a simulation warns of.
+    """
     report = robot.report()
     return {kind: report[kind] for kind in (*CHANGING_MOTION, EQUAL_LIMITS) if kind in report}

@@ -1,7 +1,7 @@
-"""What functions with several results return, for type checkers: the fields of their named tuples.
+"""Result types of functions with several results, for type checkers: the fields of their named tuples.
 
-A compiled function makes the class of its results from its program, so a result is a named tuple with these fields, and no
-instance of these classes.
+A compiled function makes the class of its results from its program. A result is therefore a named tuple with these fields,
+but not an instance of these classes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class InverseDynamicsDerivatives(NamedTuple):
-    """Of `inverse_dynamics_derivatives`: (..., nv, nv) each."""
+    """Results of `inverse_dynamics_derivatives`, (..., nv, nv) each."""
 
     dtau_dq: Array
     dtau_dv: Array
@@ -22,7 +22,7 @@ class InverseDynamicsDerivatives(NamedTuple):
 
 
 class ForwardDynamicsDerivatives(NamedTuple):
-    """Of `forward_dynamics_derivatives`: (..., nv, nv) each."""
+    """Results of `forward_dynamics_derivatives`, (..., nv, nv) each."""
 
     da_dq: Array
     da_dv: Array
@@ -30,7 +30,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
 
 
 class InverseDynamicsSecondDerivatives(NamedTuple):
-    """Of `inverse_dynamics_second_derivatives`: (..., nv, nv, nv) each."""
+    """Results of `inverse_dynamics_second_derivatives`, (..., nv, nv, nv) each."""
 
     d2tau_dqdq: Array
     d2tau_dqdv: Array
@@ -39,7 +39,7 @@ class InverseDynamicsSecondDerivatives(NamedTuple):
 
 
 class ForwardDynamicsSecondDerivatives(NamedTuple):
-    """Of `forward_dynamics_second_derivatives`: (..., nv, nv, nv) each."""
+    """Results of `forward_dynamics_second_derivatives`, (..., nv, nv, nv) each."""
 
     d2a_dqdq: Array
     d2a_dqdv: Array
@@ -48,7 +48,7 @@ class ForwardDynamicsSecondDerivatives(NamedTuple):
 
 
 class InverseDynamicsHessian(NamedTuple):
-    """Of `inverse_dynamics_hessian`: (..., nv, nv) each."""
+    """Results of `inverse_dynamics_hessian`, (..., nv, nv) each."""
 
     dqdq: Array
     dqdv: Array
@@ -57,7 +57,7 @@ class InverseDynamicsHessian(NamedTuple):
 
 
 class ForwardDynamicsHessian(NamedTuple):
-    """Of `forward_dynamics_hessian`: (..., nv, nv) each."""
+    """Results of `forward_dynamics_hessian`, (..., nv, nv) each."""
 
     dqdq: Array
     dqdv: Array
@@ -66,7 +66,7 @@ class ForwardDynamicsHessian(NamedTuple):
 
 
 class ConstrainedDynamics(NamedTuple):
-    """Of `constrained_dynamics` of m constraint rows."""
+    """Results of `constrained_dynamics` under m constraint rows."""
 
     acceleration: Array  # (..., nv)
     force: Array  # (..., m)
@@ -74,7 +74,7 @@ class ConstrainedDynamics(NamedTuple):
 
 
 class ImpactDynamics(NamedTuple):
-    """Of `impact` at m constraint rows."""
+    """Results of `impact` at m constraint rows."""
 
     velocity: Array  # (..., nv)
     impulse: Array  # (..., m)
@@ -82,7 +82,10 @@ class ImpactDynamics(NamedTuple):
 
 
 class ConstrainedDerivatives(NamedTuple):
-    """Of `forward_dynamics_derivatives` under m constraint rows: (..., nv, nv) of accelerations, (..., m, nv) of forces."""
+    """Results of `forward_dynamics_derivatives` under m constraint rows.
+
+    Derivatives of accelerations are (..., nv, nv), those of forces (..., m, nv).
+    """
 
     dacceleration_dq: Array
     dacceleration_dv: Array

@@ -33,11 +33,11 @@ class TwiceDifferentiable(Differentiable):
 
     @cached_property
     def inverse_dynamics_second_derivatives(self) -> CompiledFunction[InverseDynamicsSecondDerivatives]:
-        """Of inverse dynamics at q, v, a: d2tau_dqdq, _dqdv, _dvdv and _dadq = dM/dq, (nv, nv, nv) each.
+        """Second derivatives of inverse dynamics at q, v, a: d2tau_dqdq, _dqdv, _dvdv and _dadq = dM/dq, (nv, nv, nv) each.
 
-        Entry [i, j, k] of d2tau_dxdy is the derivative of entry [i, j] of dtau_dx by y_k. Those by q are along velocities,
-        one after the other, so those of a free-flyer or a ball need not be symmetric in j and k. By forward differentiation of
-        the first derivatives (Singh, Russell and Wensing 2023 have recursions).
+        Entry [i, j, k] of d2tau_dxdy is the derivative of entry [i, j] of dtau_dx by y_k. Derivatives by q are along
+        velocities, one after the other, so for a free-flyer or a ball joint they need not be symmetric in j and k. The function
+        uses forward differentiation of the first derivatives (Singh, Russell and Wensing 2023 have recursions).
         """
         self._require_traced("inverse_dynamics_second_derivatives")
         first = analytic(self.inverse_dynamics_derivatives)
@@ -48,11 +48,11 @@ class TwiceDifferentiable(Differentiable):
     def forward_dynamics_second_derivatives(
         self, q: Any, v: Any, tau: Any, *, threads: int | None = None
     ) -> ForwardDynamicsSecondDerivatives:
-        """Of forward dynamics: a named tuple of d2a_dqdq, _dqdv, _dvdv and _dtaudq = dM⁻¹/dq (..., nv, nv, nv).
+        """Return second derivatives of forward dynamics: d2a_dqdq, _dqdv, _dvdv and _dtaudq = dM⁻¹/dq (..., nv, nv, nv).
 
-        Entries as in `inverse_dynamics_second_derivatives`, from which they come by products of matrices, as ID(x, a(x, tau)) =
-        tau (Singh, Russell and Wensing 2023). Where they are to be multiplied by a vector, `forward_dynamics_hessian` takes far
-        less.
+        The result is a named tuple, with entries as in `inverse_dynamics_second_derivatives`. Products of matrices give the
+        result from the second derivatives of inverse dynamics, as ID(x, a(x, tau)) = tau (Singh, Russell and Wensing 2023).
+        Where second derivatives are to be multiplied by a vector, `forward_dynamics_hessian` is far cheaper.
         """
         self._require_traced("forward_dynamics_second_derivatives")
         a = self.forward_dynamics(q, v, tau, threads=threads)
@@ -78,10 +78,11 @@ class TwiceDifferentiable(Differentiable):
 
     @cached_property
     def inverse_dynamics_hessian(self) -> CompiledFunction[InverseDynamicsHessian]:
-        """Of tau_barᵀ tau for inverse dynamics at q, v, a, and weights tau_bar (nv): dqdq, dqdv, dvdv and dqda, (nv, nv) each.
+        """Hessian of tau_barᵀ tau for inverse dynamics at q, v, a, weights tau_bar (nv): dqdq, dqdv, dvdv, dqda, (nv, nv) each.
 
-        `inverse_dynamics_second_derivatives` with tau_bar in front, without these; entry [j, k] is by j of the first named and
-        k of the second. By forward differentiation of the cotangents.
+        The Hessian is tau_bar times `inverse_dynamics_second_derivatives`, which are not computed. Entry [j, k] is the
+        derivative by entry j of the first variable named and entry k of the second. The function uses forward differentiation
+        of the cotangents.
         """
         self._require_traced("inverse_dynamics_hessian")
         program, pairs = self._curvature
@@ -90,10 +91,10 @@ class TwiceDifferentiable(Differentiable):
 
     @cached_property
     def forward_dynamics_hessian(self) -> CompiledFunction[ForwardDynamicsHessian]:
-        """Of a_barᵀ a for forward dynamics at q, v, tau, and weights a_bar (nv): dqdq, dqdv, dvdv and dqdtau, (nv, nv) each.
+        """Hessian of a_barᵀ a for forward dynamics at q, v, tau, weights a_bar (nv): dqdq, dqdv, dvdv, dqdtau, (nv, nv) each.
 
-        From that of inverse dynamics with the weights M⁻¹ a_bar, and the first derivatives (Singh, Russell and Wensing 2023):
-        what dynamic programming asks for.
+        The function uses the Hessian of inverse dynamics with the weights M⁻¹ a_bar, and the first derivatives (Singh, Russell
+        and Wensing 2023). Dynamic programming needs this Hessian.
         """
         self._require_traced("forward_dynamics_hessian")
         n = self.nv

@@ -38,7 +38,10 @@ def of_spanning_tree(robot: System, kernel: Callable[..., None], arguments: str,
 
 
 def rate_along_velocity(source: Program, name: str, result: str, doc: str | None) -> Program:
-    """Of q and v: `result`, the rate of a function of q along the motion, by forward differentiation."""
+    """Return the program that computes `result` from q and v: the rate of a function of q along the motion.
+
+    Forward differentiation of `source` gives the program.
+    """
     pushed = PushforwardProgram(source)
     parts, renamed = (direction(source.inputs[0].tangent), pushed), ((pushed.outputs[0].name, result),)
     return ComposedProgram(name, parts, (result,), doc or "", renamed, ("q", "v"))

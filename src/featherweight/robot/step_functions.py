@@ -71,7 +71,10 @@ class StepFunctions:
 
     @cached_property
     def advance(self) -> CompiledFunction[Any]:
-        """Of q, a velocity u in the axes of a step's start, and a displacement d: q after a step h, and u in the axes there."""
+        """Function of q, u, d and h: q after a step h, and the velocity u in the axes there.
+
+        The argument u is a velocity in the axes of the step's start, and d is a displacement.
+        """
         outputs = self.robot.configuration_result("ahead"), Output("velocity", (self.robot.nv,))
         return self.robot.bind("advance", integration.advance, ("q", "u", "d", Input("h", ())), outputs)
 

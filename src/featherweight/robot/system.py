@@ -1,4 +1,4 @@
-"""What functions of a robot are bound to: its model, its configuration space, and the kernels for its kind."""
+"""The system that functions of a robot are bound to: its model, its configuration space, and the kernels for its kind."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class System(ModelView):
 
     @property
     def _system(self) -> Any:
-        """What kernels read."""
+        """The tree that kernels read, or the mechanism of a robot with loops."""
         return self.model.tree
 
     @property
@@ -176,7 +176,7 @@ class System(ModelView):
 
     @cached_property
     def _rate(self) -> Program:
-        """What a configuration changes by along a velocity."""
+        """Program for the rate of change of a configuration along a velocity."""
         inputs, kernel = (Input("q", (self.nq,)), Input("v", (self.nv,))), self._kernel(integration.write_configuration_rate)
         return KernelProgram("configuration_rate", kernel, (self._system,), inputs, (Output("rate", (self.nq,)),))
 

@@ -1,4 +1,4 @@
-"""What a simulation went through: states over time, and the forces of contacts; and files of them."""
+"""Trajectories of simulations: states over time, the forces of contacts, and files of these."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _check_robot(path: str | os.PathLike[str], t: Trajectory, robot: System) -> 
 
 
 def joint_names(robot: System) -> tuple[str, ...]:
-    """Of the moving joints, in their order."""
+    """Return the names of the moving joints, in their order."""
     return tuple(j.name for j in robot.joints)
 
 

@@ -1,4 +1,4 @@
-"""What the tables of robots are made of: bodies with the revolute joints that they hang on, and what mirrors them."""
+"""Building blocks of robot tables: bodies with the revolute joints that they hang on, and functions that mirror them."""
 
 from __future__ import annotations
 

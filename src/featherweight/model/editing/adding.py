@@ -1,4 +1,4 @@
-"""What a description gets beside what it has: loops, couplings, closures and payloads."""
+"""Additions to a description: loops, couplings, closures and payloads."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _placed(inertia: Inertia, pose: Pose) -> Inertia:
 
 
 def _sum(a: Inertia, b: Inertia) -> Inertia:
-    """Of two bodies that are one, in one frame; a term without mass leaves the centre where it is."""
+    """Return the inertia of two bodies joined into one, in one frame; a term without mass leaves the centre where it is."""
     mass = a.mass + b.mass
     part = b.mass / mass if mass else 0.0
     x, y, z = (q - p for p, q in zip(a.center, b.center, strict=True))

@@ -79,7 +79,7 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
 
 
 def _overruled(d: Contents, added: Contents, name: str) -> Iterator[tuple[str, str]]:
-    """What the second has and the result has otherwise, of what there is one of, in words."""
+    """Yield, in words, the settings of `added` that the result `d` does not keep: a description has only one of each."""
     touching = any(s.collision for s in added.shapes)
     for kind, ours, theirs, there in (
         ("gravity", d.gravity, added.gravity, True),
@@ -112,7 +112,7 @@ def _planes_that_would_move(d: Contents, added: Contents, at: Place) -> list[str
 
 
 def _on(added: D, at: Place, taken: set[str]) -> D:
-    """What is on the ground, on another body, by fixed joints for the roots."""
+    """Return `added` with everything that is on its ground moved to `at`; bodies without a joint get a fixed joint there."""
     moved = {j.child for j in added.joints}
     taken = taken | {j.name for j in added.joints}
     roots = [

@@ -28,7 +28,10 @@ def with_coordinates_of(d: D, joints: Collection[str]) -> D:
 
 
 def joined(ours: Sequence[Configuration], theirs: Sequence[Configuration]) -> tuple[Configuration, ...]:
-    """Those of two robots that are one: of two with the same name, the coordinates and controls of both."""
+    """Return the configurations of two robots that are joined into one.
+
+    Two configurations with the same name become one, with the coordinates and controls of both.
+    """
     found = {c.name: c for c in ours}
     for c in theirs:
         first = found.get(c.name, Configuration(c.name, ()))

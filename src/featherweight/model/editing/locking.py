@@ -74,7 +74,7 @@ def _position(d: Contents, name: str, value: Any) -> tuple[float, ...]:
 
 
 def _numbers(value: Any) -> Any:
-    """As an array; NaN for what is no number."""
+    """Return the value as an array; NaN if it does not consist of numbers."""
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -82,7 +82,7 @@ def _numbers(value: Any) -> Any:
 
 
 def _warn_of_limits(d: Contents, held: Mapping[str, tuple[float, ...]]) -> None:
-    """Of positions beyond the limits: degrees, more often than not."""
+    """Warn of positions beyond the joint limits: most often they are in degrees."""
     for j in d.joints:
         if j.name in held and j.type.nq == 1 and not j.lower <= held[j.name][0] <= j.upper:
             problem = f"joint {j.name!r} is locked at {held[j.name][0]:g}, outside of its limits [{j.lower:g}, {j.upper:g}]"
@@ -115,7 +115,7 @@ def _about_z(c: float, s: float) -> Matrix:
 
 
 def _free(q: tuple[float, ...]) -> Pose:
-    """Of a spherical joint (quaternion), or a floating one (position and quaternion)."""
+    """Return the motion of a spherical joint (q is a quaternion) or a floating joint (position and quaternion)."""
     x, y, z, w = q[-4:]
     R = (
         (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),

@@ -1,4 +1,4 @@
-"""What a change of a description leaves out: a line in its report, and a warning where a user would miss it."""
+"""Notes on what a change of a description leaves out: a line in its report, and a warning where a user would miss it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def merged(unused: Sequence[tuple[str, str]], more: Sequence[tuple[str, str]]) -
 
 
 def missed(d: D, kind: str, names: Sequence[str], remedy: str) -> D:
-    """As `noted`, with a ModelWarning that says what to do."""
+    """Note these names as `noted` does, and give a ModelWarning that says what to do."""
     if names:
         warn(d, f"{kind}: {listed(names)}; {remedy}")
     return noted(d, kind, names)

@@ -59,9 +59,9 @@ def named_frames(d: Contents) -> Iterator[Frame]:
 
 
 def places(d: Contents) -> dict[str, Place]:
-    """What may carry something, by name: bodies, frames, and fixed joints, which stand for the frame of their child.
+    """Return by name the places that may carry something: bodies, frames, and fixed joints.
 
-    A name that several have is the first one's in this order.
+    A fixed joint stands for the frame of its child. A name that several places have belongs to the first in this order.
     """
     found = {f.name: Place(f.body, f.placement) for f in named_frames(d)}
     for name in d.virtual:

@@ -1,4 +1,4 @@
-"""What readers of shapes share: where the mesh files that robots name lie, and what of the shapes is not used."""
+"""Functions for all readers of shapes: they find the mesh files that robots name, and list what of the shapes is not used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers of links and joints share, whatever the elements are called: rotations, axes, inertias and limits."""
+"""Functions for all readers of links and joints, whatever the elements are called: rotations, axes, inertias and limits."""
 
 from __future__ import annotations
 

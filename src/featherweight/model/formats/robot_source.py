@@ -1,4 +1,4 @@
-"""What robots are read from: files by their paths, text in strings or bytes, and open files."""
+"""Sources that robots are read from: files by their paths, text in strings or bytes, and open files."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ QUOTED = 60  # characters of text that is neither XML nor a path
 
 @dataclass(frozen=True)
 class RobotSource:
-    """What a reader reads: a file, or text in memory. As a path and as a string it is its name.
+    """The source that a reader reads: a file, or text in memory. `os.fspath` and `str` return its name.
 
-    `name` is how errors begin: the path, or "<string>". `folder` is where relative names of meshes and includes lie; None for
-    text of which nobody said it. `text` is None for a file that is still on the disk.
+    `name` is the beginning of error messages: the path, or "<string>". `folder` is where relative names of meshes and includes
+    lie; None for text whose folder is unknown. `text` is None for a file that is still on the disk.
     """
 
     name: str
@@ -76,13 +76,13 @@ class RobotSource:
 def open_source(
     given: RobotInput | RobotSource, folder: str | os.PathLike[str] | None = None, packages: Packages = NONE_GIVEN
 ) -> RobotSource:
-    """What a user gives to be read: a path, XML as text (a string that begins with "<") or as bytes, or an open file.
+    """Return the source for a path, XML as text (a string that begins with "<") or as bytes, or an open file.
 
-    `folder` is where relative names lie, in place of the file's own folder. An open file is read to its end, from where it
-    is, and not closed; its folder is that of its `name`, if that is the path of a file.
+    `folder` is where relative names lie, in place of the file's own folder. An open file is read to its end, from its current
+    position, and not closed; its folder is that of its `name`, if that is the path of a file.
 
-    Raises ModelError for what can be none of these, OSError for a folder or an open file that is not for reading, TypeError
-    for objects of other kinds.
+    Raises ModelError for input that can be none of these, OSError for a folder or an open file that is not for reading,
+    TypeError for objects of other kinds.
     """
     if isinstance(given, RobotSource):
         return given

@@ -1,4 +1,4 @@
-"""What files ask for and readers do not know: refused, or left out and listed, as the user chooses."""
+"""Unsupported parts of files: refused, or left out and listed, as the user chooses."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def expanded(source: RobotSource, arguments: Mapping[str, Any]) -> RobotSource:
 
 
 class _Arguments(dict[str, str]):
-    """What xacro looks up by $(arg NAME), and sets where it has a default; remembers what it was asked for."""
+    """Arguments that xacro looks up by $(arg NAME), and sets where they have a default; `asked` records the names looked up."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         super().__init__(given)
@@ -83,7 +83,7 @@ class _Arguments(dict[str, str]):
 
 
 def _written(value: Any) -> str:
-    """As on xacro's command line, where truth is a word."""
+    """Return the value as written on xacro's command line, where booleans are `true` and `false`."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -169,7 +169,7 @@ def _inside(xacro: Any, message: str) -> str:
 
 
 def _words(xacro: Any, error: object) -> str:
-    """What an error of xacro's says, once: it repeats the errors that it comes from."""
+    """Return the message of a xacro error, without its repetitions of the errors that it comes from."""
     if not isinstance(error, xacro.XacroException):
         return "" if error is None else " ".join(str(error).split())
     own = str(error.args[0] or "")

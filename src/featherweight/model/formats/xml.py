@@ -94,7 +94,7 @@ def attribute(element: Element, key: str, where: str) -> str:
 
 
 def shortened(text: str, most: int = 500) -> str:
-    """What a message quotes: names may be data themselves, as in data: URIs."""
+    """Return the text, cut to a length that a message can quote: names may be data themselves, as in data: URIs."""
     return text if len(text) <= most else f"{text[: most - 100]} … {text[-80:]}"
 
 

@@ -191,7 +191,7 @@ def said(length: float, angle: float) -> str:
 
 
 def _better(left: Array | None, s: Settled) -> Array | None:
-    """What the best of those that failed left."""
+    """Return the smaller of two residuals: `left` and that of the best attempt in `s` that failed. None stands for none."""
     failed = np.flatnonzero(~s.closed & np.isfinite(s.worst))
     if not len(failed):
         return left

@@ -14,7 +14,7 @@ from .closures import closing
 
 
 class Declared:
-    """What a description says, checked."""
+    """The loops, couplings, closures and independence marks of a description, checked."""
 
     def __init__(self, description: Description, model: Model) -> None:
         self.d, self.model = description, model

@@ -116,7 +116,10 @@ def _least_beside(W: Array, C: Array) -> Array:
 
 
 def first_of_best(values: Sequence[float]) -> int:
-    """Of values that are the greatest but for rounding, the first: symmetric mechanisms are the same on all machines."""
+    """Return the index of the first value that is the greatest up to rounding.
+
+    Symmetric mechanisms are then the same on all machines.
+    """
     least = max(values) * (1.0 - TIE)
     return next(k for k, value in enumerate(values) if value >= least)
 

@@ -310,7 +310,7 @@ class Loops(Declared):
         return ", ".join(names)
 
     def row_names(self, cluster: Cluster) -> list[str]:
-        """What the kept constraint rows of a cluster are."""
+        """Return, in words, the kinds of the constraint rows of a cluster that are kept."""
         texts = []
         for name, alignments in self.alignments.items():
             if first_row(alignments) in cluster.rows:

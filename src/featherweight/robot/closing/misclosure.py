@@ -340,7 +340,7 @@ class Misclosure:
 
     @cached_property
     def limits(self) -> tuple[Array, Array, Array, Array]:
-        """Of joints with limits: lower and upper ones, their places in x, and in the rows that move."""
+        """Lower and upper limits of the joints that have limits, and their indices in x and in the rows that move."""
         own = [c for c in self.coordinates if c.type.nq == 1 and (math.isfinite(c.lower) or math.isfinite(c.upper))]
         return (
             np.array([c.lower for c in own]),
@@ -357,7 +357,7 @@ class Misclosure:
 
 
 def _rows_of(kind: LoopType) -> list[int]:
-    """Of the six of a loop, the rows that count."""
+    """Return the rows that count for a loop joint of this type, of the six of a loop."""
     points, axes = ALIGNMENTS[kind]
     return [*points, *range(3, 3 + len(axes))]
 

@@ -134,9 +134,10 @@ class Colliding(System):
         return Distances(some, distance[..., near], points[..., near, :, :], normal[..., near, :])
 
     def distance_jacobian(self, q: Any, distances: Distances) -> Array:
-        """What `distances(q)` change by along velocities (..., npairs, nv): n · (J_second - J_first) at the nearest points.
+        """Return the derivative of `distances(q)` along velocities: n · (J_second - J_first) at the nearest points.
 
-        NaN for pairs whose distances were not computed. Where nearest points jump, as between parallel faces, it is one side's.
+        The shape is (..., npairs, nv). Rows are NaN for pairs whose distances were not computed. Where the nearest points jump,
+        as between parallel faces, a row is the derivative on one side.
         """
         known = (x for x in self._by_names.values() if all(pair in x.number for pair in distances.pairs))
         queries = next(known, None)

@@ -40,7 +40,7 @@ class CenterOfMass(Constraint):
 
     @property
     def key(self) -> Any:
-        """What the constraint is, hashable."""
+        """A hashable value that identifies the constraint."""
         return ("centre of mass", self.matrix.tobytes())
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class Difference(Constraint):
 
     @property
     def key(self) -> Any:
-        """What the constraint is, hashable."""
+        """A hashable value that identifies the constraint."""
         return ("difference", self.frame, self.other, self.matrix.tobytes())
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ def _known(c: Constraint, what: str) -> KnownConstraint:
 
 
 class ResolvedRows:
-    """What the algorithms for rows of any kind read; `placed` says where frames are."""
+    """Constraint rows of any kind, as the algorithms read them; `placed` says where frames are."""
 
     def __init__(
         self,

@@ -29,15 +29,16 @@ class Constraint:
 
 @dataclass(frozen=True, eq=False)
 class BilateralContact(Constraint):
-    """What holds a frame, whichever way it is pulled: rows K on its velocity (linear, angular), at its origin in its own axes.
+    """A contact that holds a frame, whichever way it is pulled: m rows K on the frame's velocity.
 
-    What may let go, with friction, is of simulations: `ContactPoint`, `ContactSphere`, and shapes.
+    The velocity is (linear, angular), at the frame's origin and in its own axes. Contacts that may let go, with friction, are
+    those of simulations: `ContactPoint`, `ContactSphere`, and shapes.
 
-    `kind` "point" is the linear velocity (3 rows), "surface" all of it (6 rows); `rows` (m, 6) are any others instead.
-    `frame` is a frame's name, or a `Frame` of one's own; `placement` (4, 4) is the contact frame in it, if it is not that frame
+    `kind` "point" constrains the linear velocity (3 rows), "surface" all of the velocity (6 rows); `rows` (m, 6) replace these.
+    `frame` is a frame's name, or a `Frame` of your own; `placement` (4, 4) is the contact frame in it, if it is not that frame
     itself.
 
-    Raises ValueError for an unknown kind, rows that are not m by 6 finite numbers, or a placement that is none.
+    Raises ValueError for an unknown kind, rows that are not m by 6 finite numbers, or an invalid placement.
     """
 
     frame: AnyFrame
@@ -64,7 +65,7 @@ class BilateralContact(Constraint):
 
     @property
     def key(self) -> Any:
-        """What the contact is, hashable."""
+        """A hashable value that identifies the contact."""
         return (self.frame, self.pose, self.matrix.tobytes())
 
     def __str__(self) -> str:
@@ -84,7 +85,7 @@ def checked_rows(rows: Any, default: Array, what: str) -> Array:
 
 
 class Resolved:
-    """What the algorithms read, for contacts on frames that lie at `placed`."""
+    """Contacts on frames that lie at `placed`, as the algorithms read them."""
 
     def __init__(
         self, model: Model, contacts: Sequence[BilateralContact], placed: Sequence[Placed], topology: Topology | None = None

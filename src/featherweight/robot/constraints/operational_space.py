@@ -50,7 +50,7 @@ STRAIN = 1e22  # squares of ratios: pivots that have lost eleven digits
 
 
 class ConstrainedMotion(NamedTuple):
-    """What forward dynamics under constraints gives."""
+    """The result of forward dynamics under constraints."""
 
     acceleration: Array  # (..., nv)
     force: Array  # (..., m) of the constraint rows: M a + c + g = tau + Jᵀ force
@@ -58,7 +58,7 @@ class ConstrainedMotion(NamedTuple):
 
 
 class Impact(NamedTuple):
-    """What impulse dynamics gives."""
+    """The result of impulse dynamics."""
 
     velocity: Array  # (..., nv) after it
     impulse: Array  # (..., m) of the constraint rows: M (velocity - v) = Jᵀ impulse
@@ -297,7 +297,7 @@ class OperationalSpace:
 
     @cached_property
     def stabilized_derivatives(self) -> CompiledFunction[ConstrainedDerivatives]:
-        """As `forward_dynamics_derivatives`, for the target that `stabilization` gives, which depends on q and v.
+        """Derivatives as in `forward_dynamics_derivatives`, for the target of `stabilization`, which depends on q and v.
 
         Function of q, v, tau, placements (contacts, 4, 4) and gains (2).
         """
@@ -388,7 +388,7 @@ class OperationalSpace:
 
 
 def _warn_of_strain(strain: Any, what: str) -> None:
-    """Of the caller's caller, where rows come close to depending on each other."""
+    """Warn the caller's caller where rows come close to depending on each other."""
     one = isinstance(strain, float)
     if strain < STRAIN if one else (strain < STRAIN).all():
         return

@@ -130,7 +130,7 @@ def _rank(J: Array) -> int:
 
 
 def _count(rows: Array) -> int:
-    """Of rows of length one, how many are independent."""
+    """Return how many rows are independent; all have length one."""
     return int((singular_values(rows) > TOLERANCE).sum())
 
 

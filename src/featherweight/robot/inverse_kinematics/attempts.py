@@ -99,7 +99,7 @@ class Caution:
             self._last[rows] = 0.0
 
     def keep(self, rows: Array, more: int) -> None:
-        """Of the rows only some, and others that begin."""
+        """Keep these rows only, and add `more` rows that begin anew."""
         self.values = np.concatenate([self.values[rows], np.ones(more)])
         self._last = None
 
@@ -188,7 +188,7 @@ class Search:
         self.aims = self.targets[self.owner]
 
     def _polish(self, left: Array) -> None:
-        """Of problems that are not solved, the least errors that can be had near the best attempt."""
+        """Bring the best attempts at problems that are not solved to the least errors that can be had near them."""
         if len(left):
             self.best[left] = polished(self.iterate, self.best[left], self.targets[left])
 

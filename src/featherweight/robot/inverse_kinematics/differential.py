@@ -66,7 +66,7 @@ class Differential:
         self._set_limits(robot)
 
     def _set_limits(self, robot: Robot) -> None:
-        """Of the columns; those without limits, which are infinite, have any coordinate."""
+        """Set the limits of the columns. Columns without limits have infinite ones, and an arbitrary coordinate."""
         lower, upper = robot.row_limits()
         place = {robot.model.joints[j.index].v_slice.start: j.q_slice.start for j in robot.joints if j.type.nv == 1}
         limited = np.array([r in place for r in self._columns])

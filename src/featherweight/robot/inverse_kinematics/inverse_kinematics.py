@@ -31,10 +31,12 @@ AT_REST = 1e-8  # [rad, m] step of an attempt at rest
 
 
 class Reached(NamedTuple):
-    """What `solve` found: for each problem the configuration q (..., nq), whether it keeps all tolerances, and its errors
-    (..., k) in the order of `error_names`, [m] and [rad]. Where it does not, q has the least errors that were met.
+    """The result of `solve`, for each problem.
 
-    `iterations` counts those of all attempts that ended, `restarts` the attempts after the first, side by side or not.
+    `q` (..., nq) is the configuration, `converged` says whether q keeps all tolerances, and `errors` (..., k) are its errors
+    in the order of `error_names`, [m] and [rad]. Where a problem has not converged, q has the least errors that were met.
+
+    `iterations` counts the iterations of all attempts that ended, `restarts` the attempts after the first, side by side or not.
     """
 
     q: Array
@@ -82,7 +84,7 @@ class InverseKinematics:
 
     @property
     def error_names(self) -> tuple[str, ...]:
-        """What each column of errors is: "hand position" [m], "hand orientation" [rad], "center of mass" [m], "posture"."""
+        """Names of the columns of errors: "hand position" [m], "hand orientation" [rad], "center of mass" [m], "posture"."""
         return error_names(self.tasks)
 
     @cached_property
@@ -230,7 +232,7 @@ class InverseKinematics:
 
     @property
     def _levels(self) -> int:
-        """Of priority, the robot's loops among them."""
+        """The number of priority levels; the robot's loops, if any, are one of them."""
         loops = isinstance(self.robot, ClosedRobot) and any(map(constraint_count, self.robot._mechanism.clusters))
         return len({task.priority for task in self.tasks}) + loops
 

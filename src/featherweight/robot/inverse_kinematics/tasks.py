@@ -114,7 +114,7 @@ def _check(task: Any, rows: int) -> None:
 
 
 def checked_tasks(tasks: IkTask | Iterable[IkTask]) -> tuple[KnownTask, ...]:
-    """As a tuple; raises an error for none, for what is no task, or for two of one name."""
+    """Return the tasks as a tuple; raises an error for none, for an object that is no task, or for two tasks of one name."""
     every = tuple(map(_known, (tasks,) if isinstance(tasks, IkTask) else tasks))
     if not every:
         raise ValueError("InverseKinematics needs one task at least; got none")
@@ -184,7 +184,7 @@ def task_list(robot: Any, slots: Sequence[TargetSlot]) -> TaskList:
 
 
 def specs_of(robot: Any, slots: Sequence[TargetSlot]) -> tuple[TaskSpec, ...]:
-    """What kernels read of tasks; frames are numbered as `framed` has them."""
+    """Return the specifications of tasks that kernels read; the frame of a task has the number of its slot."""
     levels = sorted({slot.task.priority for slot in slots})
     specs = []
     for k, slot in enumerate(slots):
@@ -205,7 +205,7 @@ def specs_of(robot: Any, slots: Sequence[TargetSlot]) -> tuple[TaskSpec, ...]:
 
 
 def error_names(tasks: Sequence[KnownTask]) -> tuple[str, ...]:
-    """Of the columns of errors."""
+    """Return the names of the columns of errors."""
     names: list[str] = []
     for task in tasks:
         if isinstance(task, FrameTask):

@@ -50,7 +50,7 @@ def in_pairs(model: Any) -> set[int]:
 
 
 def read_contact_pairs(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> tuple[ContactPair, ...]:
-    """Of geoms that are shapes, whose names are given by number."""
+    """Return the contact pairs of geoms that are shapes; `shapes` are the names of these by number."""
     pairs, over = [], overrides(mujoco, model)
     for k, (i, j) in enumerate(_pairs(model)):
         friction = over.frictions[0] if over else float(model.pair_friction[k, 0])
@@ -93,7 +93,7 @@ def read_neighbour_rule(mujoco: Any, model: Any) -> NeighbourRule:
 
 
 def unused_of_contacts(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> Iterator[tuple[str, str]]:
-    """What the file says of contacts that is not simulated, in words; `shapes` as above."""
+    """Yield, in words, the contact settings of the file that are not simulated; `shapes` as in `read_contact_pairs`."""
     if disabled(mujoco, model.opt, "CONTACT"):
         return
     touching = (model.geom_contype | model.geom_conaffinity).astype(bool)

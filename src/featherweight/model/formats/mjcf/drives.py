@@ -30,7 +30,7 @@ ACTUATORS = "actuators"  # that are not read, in a report
 
 
 class PassiveForces(NamedTuple):
-    """What acts at a joint by itself, as in `Joint`, and the greatest force of its drives."""
+    """Passive forces at a joint, as in `Joint`, and the greatest force of its drives."""
 
     armature: float
     damping: float
@@ -58,7 +58,10 @@ class MujocoForces:
         self.bent_dampers = [self._reflected("actuator_dampingpoly", k) for k in range(2)]
 
     def passive(self, j: int, name: str) -> PassiveForces:
-        """Of joint number j. Raises ModelError for what differs between its coordinates, or is negative."""
+        """Return the passive forces of joint number j.
+
+        Raises ModelError for a value that differs between the joint's coordinates, or is negative.
+        """
         model, kinds = self.model, self.mujoco.mjtJoint
         scalar = int(model.jnt_type[j]) in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE)
         springs = not self._off("SPRING")
@@ -241,7 +244,7 @@ class MujocoForces:
         )
 
     def unused(self) -> Iterator[tuple[str, str]]:
-        """What acts at joints and is not read."""
+        """Yield, in words, the actuators and springs at joints that are not read."""
         model = self.model
         others = Counter(filter(None, map(self._obstacle, range(len(model.actuator_trntype)))))
         if others:

@@ -155,7 +155,7 @@ class Tendons:
                 unsupported.refuse(f"{source}: tendon '{self.model.tendon(t).name or f'number {t}'}'", problem, remedy)
 
     def unused(self) -> Iterator[tuple[str, str]]:
-        """What tendons do that is not read."""
+        """Yield the properties of tendons that are not read, each with the number of tendons that have it."""
         model = self.model
         for kind, fields in OF_LATER_VERSIONS.items():
             values = [np.atleast_2d(getattr(model, field, np.zeros((model.ntendon, 1))).T).T for field in fields]

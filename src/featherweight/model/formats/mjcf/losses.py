@@ -1,4 +1,4 @@
-"""What an MJCF file cannot hold of a description, collected while the file is written."""
+"""A record of what an MJCF file cannot hold of a description, collected while the file is written."""
 
 from __future__ import annotations
 

@@ -120,8 +120,11 @@ def _one_line(error: Exception) -> str:
 
 
 def _spec(mujoco: Any, file: RobotSource) -> Any:
-    """What MuJoCo reads. To it, text in memory is a file of its virtual file system, in the folder of relative names; so are
-    files whose suffix is not .xml, which MuJoCo 4 does not take."""
+    """Return MuJoCo's specification of the file.
+
+    MuJoCo gets text in memory as a file of its virtual file system, in the folder of relative names. It gets files whose suffix
+    is not .xml in the same way, because MuJoCo 4 does not accept them as files.
+    """
     if file.text is None and file.suffix == ".xml":
         return mujoco.MjSpec.from_file(file.name)
     path = os.path.join(file.folder or NOWHERE, "text of a robot.xml")
@@ -136,7 +139,7 @@ def _refuse_flexes(spec: Any, source: str) -> None:
 
 
 def _counts(spec: Any) -> list[tuple[str, str]]:
-    """What is taken out before compiling, in words."""
+    """Return the number of each kind of element that is removed before compiling, in words."""
     kinds = (
         ("textures", len(spec.textures)),
         ("skins", len(spec.skins)),
@@ -172,7 +175,10 @@ def _compile(spec: Any, source: RobotSource) -> Any:
 
 
 def _check_finite(model: Any, source: str) -> None:
-    """What the text did not show: numbers that overflowed, or came from models attached to this one."""
+    """Raise ModelError for numbers that are not finite, or too large, in the compiled model.
+
+    The text does not show them: they overflowed, or came from models attached to this one.
+    """
     fields = {
         "geom": ("geom_pos", "geom_quat", "geom_size", "geom_friction", "geom_margin"),
         "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),

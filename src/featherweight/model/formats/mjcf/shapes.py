@@ -50,7 +50,7 @@ class HeightGrid(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What a geom looks like in the file."""
+    """The appearance of a geom in the file."""
 
     geom: Any  # MuJoCo's
     color: Color | None
@@ -63,7 +63,7 @@ class Drawing(NamedTuple):
 
 
 def take_appearance(mujoco: Any, spec: Any, source: RobotSource) -> list[Drawing]:
-    """What all geoms look like; and take out of `spec` every reference to a file that no mass depends on.
+    """Return the appearance of all geoms, and remove from `spec` every reference to a file that no mass depends on.
 
     Geoms stay, as massless spheres, since contacts, tendons and actuators may name them.
     """
@@ -284,7 +284,7 @@ class _Form(NamedTuple):
 
 
 def _form(mujoco: Any, model: Any, i: int, drawing: Drawing) -> _Form | str:
-    """What a geom is; or the words by which it is listed as unused."""
+    """Return the form of a geom, or the words by which it is listed as unused."""
     kinds = mujoco.mjtGeom
     compiled, at = int(model.geom_type[i]), as_pose(model.geom_pos[i], model.geom_quat[i])
     if drawing.kind == kinds.mjGEOM_HFIELD:

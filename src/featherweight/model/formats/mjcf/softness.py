@@ -26,7 +26,7 @@ def within(ends: Any, margin: Any) -> tuple[float, float]:
 
 
 def differ_from_default(solref: Any, solimp: Any) -> Any:
-    """Of each row."""
+    """Return, for each row, whether its softness differs from MuJoCo's default."""
     return ~(np.isclose(solref, SOLREF).all(axis=1) & np.isclose(solimp, SOLIMP).all(axis=1))
 
 

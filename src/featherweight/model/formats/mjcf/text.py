@@ -120,7 +120,7 @@ def _product(text: str) -> float:
 
 
 def _numbers(text: str) -> Iterator[float]:
-    """What of the words are numbers: of others MuJoCo says better, with the line, that they are none."""
+    """Yield the words that are numbers. MuJoCo refuses other words itself, with a better message that gives the line."""
     for word in text.split():
         try:
             yield float(word)

@@ -1,4 +1,4 @@
-"""What actuators of MJCF files act on, their activations, and muscles, from MuJoCo's compiled numbers."""
+"""Transmissions, activations and muscles of actuators in MJCF files, from MuJoCo's compiled numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is SDF's own among elements: values as text, flags, poses."""
+"""Functions for elements that only SDF has: values as text, flags, poses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may stand where in an SDF file and is read, or only shows in another program's window. All else in a file is listed."""
+"""Elements of SDF files that are read, or only show in another program's window, and their places. All others are listed."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Equation(NamedTuple):
 
 
 class JointMarks(NamedTuple):
-    """What the file says of its joints."""
+    """Properties of the joints of a file: marks of independence, actuation, and membership in loops."""
 
     independent: Mapping[str, bool]  # of joints with that attribute
     actuated: Collection[str]
@@ -104,7 +104,7 @@ def _coupling(name: str, element: Element, paths: Paths, source: str) -> Equatio
 
 
 def written_couplings(robot: Element, joints: Iterable[Joint], source: str) -> list[Coupling]:
-    """Of each <coupling> with <term>s, which say which joint follows which others, and how."""
+    """Return the coupling of each <coupling> with <term>s, which say which joint follows which others, and how."""
     by_name = {joint.name: joint for joint in joints}
     elements = named(robot, "coupling", source).items()
     return [_written(name, element, by_name, source) for name, element in elements if element.find("term") is not None]
@@ -253,7 +253,7 @@ def _check_marks(equations: list[Equation], solved: Mapping[str, Equation], mark
 
 
 def _solution(equation: Equation, joint: str, row: Row) -> Coupling:
-    """Of a row with factor 1 for the joint."""
+    """Return the coupling that a row with factor 1 for the joint expresses."""
     if any(abs(value) > LARGEST for value in row.values()):
         problem = f"with the others it lets joint '{joint}' follow with a number beyond ±{LARGEST:g}"
         raise ModelError(f"{equation.where}: {problem}; correct their ratios")

@@ -1,4 +1,4 @@
-"""What is URDF's own among elements: its root, <origin> and <axis>."""
+"""Functions for elements that only URDF has: its root, <origin> and <axis>."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may stand where in a URDF file, this package's own elements included. All else in a file is listed."""
+"""Elements of URDF files that are known, this package's own included, and their places. All others in a file are listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What closes loops in a URDF file: `<loop>`, `<coupling>` and `<mimic>`, and which joints the file wants to be independent."""
+"""Loop closures of a URDF file, by `<loop>`, `<coupling>` and `<mimic>`, and the joints that it wants to be independent."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _joints_of(equations: Iterable[Equation]) -> set[str]:
 
 
 def _marks(robot: Element, source: str) -> Mapping[str, bool]:
-    """What `independent` says, of joints that have it."""
+    """Return the value of the attribute `independent` of each joint that has it."""
     words = {"true": True, "1": True, "false": False, "0": False}
     marks = {}
     for name, joint in named(robot, "joint", source).items():
@@ -163,7 +163,7 @@ def _frame(x: Vector, z: Vector) -> Matrix:
 
 
 def _across(v: Vector, axis: Vector) -> Vector:
-    """What of a vector is perpendicular to a unit vector."""
+    """Return the part of a vector that is perpendicular to a unit vector."""
     return add(v, scale(-dot(v, axis), axis))
 
 

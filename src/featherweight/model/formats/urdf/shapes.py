@@ -111,7 +111,7 @@ SIZES: dict[ShapeType, Callable[[Element, str], Size]] = {
 
 
 def _colors(robot: Element, source: str) -> dict[str, Color]:
-    """Of named materials; those of the robot come before those that a link defines for itself."""
+    """Return the colors of named materials; those of the robot come before those that a link defines for itself."""
     colors: dict[str, Color] = {}
     for path in ("material", "link/visual/material"):
         for material in robot.findall(path):
@@ -123,7 +123,7 @@ def _colors(robot: Element, source: str) -> dict[str, Color]:
 
 
 def _color(element: Element, colors: Mapping[str, Color], where: str) -> Color | None:
-    """That of the geometry's material: its own, or that which goes by its name."""
+    """Return the color of the geometry's material: the material's own, or the color known by its name; None without one."""
     material = only(element, "material", where)
     if material is None:
         return None
