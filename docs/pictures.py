@@ -22,11 +22,12 @@ MADE_BY = {
     "start.png": "-m pytest tests/docs/test_pages.py -k start",
     "talos_falls.gif": FILMS,
     "centipede_walks.gif": FILMS,
+    "gpu_batches.png": "benchmarks/gpu/run.py --only batches --output output/gpu",  # its chart.png, on a machine with a GPU
     "gpu_instructions.png": "benchmarks/gpu/instructions.py docs/gpu_instructions.png",
 }
 FOLDERS = {"algorithms": ALGORITHMS, "papers": PAPERS}
 ENVIRONMENTS = {"reach_with_casadi": "casadi", "learn_through_dynamics": "torch", "reachable_workspace": "dask"}
-LONG = {"learn_to_hop.png", "train_go1.gif", "train_go1.png"}
+LONG = {"gpu_batches.png", "learn_to_hop.png", "train_go1.gif", "train_go1.png"}
 
 
 def pictures() -> list[str]:

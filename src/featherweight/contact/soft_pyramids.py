@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..engine.loops.array_types import Matrix, Vector
-from .block_equations import write_step
+from .block_equations import copy_numbers, write_step
 from .laws import Problem
 from .newton import NewtonWork, write_rho
 from .row_factor import RowFactor, sum_of_squares, write_product_of_factor, write_transposed_product
@@ -27,6 +27,7 @@ from .row_factor import RowFactor, sum_of_squares, write_product_of_factor, writ
 EDGES = 4  # of a contact
 STIFF = 1e-5  # compliance over entries of A, below which impulses follow from velocities to too few digits
 STEPS, TRIALS = 60, 20
+PATIENCE, SMALLER = 12, 0.5  # steps without a residual that is smaller by this factor, after which it is rounding
 FLAT = 0.01  # part of the slope at its beginning that a step may leave at its end
 
 
@@ -44,9 +45,10 @@ def solve_soft_pyramids(problem: Problem, f: Vector, tolerance: float, zeros: Ve
     k, m, equations = len(problem.mu), len(f), work.equations
     rigid = problem._replace(R=zeros[:m])
     write_rho(problem, work.rho)
-    steps = 0
-    residual = write_missing(problem, f, work)
-    while residual > tolerance and steps < STEPS:
+    steps = stalled = 0
+    least = marked = residual = write_missing(problem, f, work)
+    copy_numbers(f, work.last[:m])
+    while residual > tolerance and steps < STEPS and stalled < PATIENCE:
         for c in range(m - 2 * k):
             for i in range(3):
                 for j in range(3):
@@ -55,15 +57,21 @@ def solve_soft_pyramids(problem: Problem, f: Vector, tolerance: float, zeros: Ve
         downhill = 0.0
         for i in range(m):
             downhill += equations.right[i] * equations.moved[i]
-        steps += 1
-        if not downhill > 0.0:  # by rounding
-            break
-        part = part_of_step(problem, f, downhill, work)
+        part = part_of_step(problem, f, downhill, work) if downhill > 0.0 else 1.0  # else it is rounding
         for i in range(m):
             f[i] += part * equations.step[i]
         residual = write_missing(problem, f, work)
+        steps, stalled = steps + 1, stalled + 1
+        if residual < least:
+            least = residual
+            copy_numbers(f, work.last[:m])
+        if residual < SMALLER * marked:
+            marked, stalled = residual, 0
+    if residual > least:
+        copy_numbers(work.last, f)
+        write_missing(problem, f, work)
     take_bounds(problem, f, work)
-    return residual, steps
+    return least, steps
 
 
 def take_bounds(problem: Problem, f: Vector, work: NewtonWork) -> None:

@@ -1,8 +1,8 @@
 """The folder of the cache: where it is, whose it is, and how large it grows.
 
 Machine code in it runs as it is found. So nothing is read that another user could have written: the folder and its files must
-be the user's own and writable by nobody else. What was used last is kept: beyond a bound the files go that were not used for
-the longest time.
+be the user's own and writable by nobody else. When the folder exceeds a bound, the files that have not been used for the
+longest time are removed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _make(folder: Path) -> None:
 
 
 def read_file(name: str) -> bytes | None:
-    """What a file holds, or None where there is none, or none of the user's own. It counts as used."""
+    """Return the content of a file, or None if there is no regular file of the user's own. Reading counts as a use."""
     folder = usable()
     if folder is None:
         return None
@@ -142,7 +142,7 @@ class Kept(NamedTuple):
 
 
 def kept_files(folder: Path) -> list[Kept]:
-    """Those that were not used for the longest time first; files of others are not among them."""
+    """Return the files of the cache, least recently used first; other files in the folder are left out."""
     files = []
     with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
@@ -172,7 +172,7 @@ def trim(folder: Path) -> None:
 
 
 def remove_files(files: list[Kept]) -> None:
-    """As far as they are there and may be removed."""
+    """Remove files; skip those that do not exist or cannot be removed."""
     for file in files:
         with contextlib.suppress(OSError):
             file.path.unlink()

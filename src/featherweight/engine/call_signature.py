@@ -40,7 +40,7 @@ def call_text(program: Program) -> str:
 
 
 def described(program: Program) -> str:
-    """What `help` shows of a function."""
+    """Return the text that `help` shows for a function."""
     return "\n\n".join(filter(None, (call_text(program), cleandoc(program.doc), CALLED)))
 
 

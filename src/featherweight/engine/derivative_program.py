@@ -76,7 +76,7 @@ class DerivedProgram(WrappedProgram):
 
 
 def rates_along(x: Input, value: list[Scalar], tangent: list[Scalar]) -> list[Scalar]:
-    """What an argument changes by along a tangent."""
+    """Return the rate of an argument along a tangent."""
     return x.rate.flat(value, tangent) if x.rate else tangent
 
 

@@ -18,10 +18,11 @@ from .program import Program
 def executable_on_device(
     program: Program, code: Callable[[], Launchable], args: Sequence[Any], out: Any, device: str | None
 ) -> Executable | None:
-    """What computes on the device that arguments are on, or that `device` names ("cuda", "cuda:1"); None for this machine.
+    """Return the executable for the arguments' device, or for the `device` named ("cuda", "cuda:1"); None for this machine.
 
-    Raises TypeError where some are on a device and others are not, or are of unlike libraries; ValueError where they are on
-    unlike devices, or on another than is named; ImportError and RuntimeError where there is none.
+    Raises TypeError if some arguments are on a device and others are not, or if they belong to different libraries; ValueError
+    if they are on different devices, or not on the device named; ImportError without cuda-core; RuntimeError without a driver
+    or without that device.
     """
     results = out if isinstance(out, (tuple, list)) else (out,)  # a list is refused later, where all is known of results
     given = [(x, p.name) for x, p in zip(args, program.inputs, strict=True)] + [(x, "out") for x in results if x is not None]
@@ -36,7 +37,7 @@ class ComputingPlace(NamedTuple):
     library: Library | None
 
     def executable(self, code: Launchable) -> OnArrays[Launchable] | OnHost:
-        """What runs code there."""
+        """Return an executable that runs `code` at this place."""
         return OnHost(code, self.device) if self.library is None else OnArrays(code, self.library, self.device)
 
 

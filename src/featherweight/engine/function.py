@@ -145,7 +145,7 @@ class CompiledFunction(Generic[R]):
 
     @property
     def parts(self) -> dict[str, Operations]:
-        """Of functions that were made one (`Robot.together`): what each takes alone; else none."""
+        """Operation counts of each function alone where this one fuses several (`Robot.together`); otherwise empty."""
         if not isinstance(self.program, FusedProgram):
             return {}
         bounded = self._asked != "traced"
@@ -163,8 +163,8 @@ class CompiledFunction(Generic[R]):
         configuration changes along velocities, as by `Robot.integrate`, so that derivatives by it have nv columns; those of a
         result that is a placement are local tangents. Naming an optional argument makes the function one that takes it.
 
-        Of one state, compiled, several directions are computed at once, in the lanes of vectors: its bits differ by rounding
-        from those of the same state in a batch, and where one of its derivatives is infinite others may be NaN.
+        For one state, compiled code computes several directions at once, in the lanes of vectors. The derivatives differ by
+        rounding from those of the same state in a batch, and where one of them is infinite, others may be NaN.
 
         Raises TypeError for an argument that the function does not have, ValueError for a function too large to be traced.
         """
@@ -191,8 +191,9 @@ class CompiledFunction(Generic[R]):
     def pullback(self) -> CompiledFunction[Any]:
         """The cotangents x_bar = y_barᵀ dy/dx of the arguments, without the Jacobian, of these and cotangents y_bar of results.
 
-        Those of configurations are of velocities (nv). By backward differentiation of the trace (Griewank and Walther 2008,
-        chapter 4): it takes a few times as long as the function itself, however many arguments there are.
+        The cotangent of a configuration is that of its velocity (nv). Computed by backward differentiation of the trace
+        (Griewank and Walther 2008, chapter 4), which takes a few times as long as the function itself, however many arguments
+        there are.
         """
         what = f"Cotangents of {self.name}. {self.program.doc}"
         return self._derived(("pullback",), lambda p: PullbackProgram(p, what))
@@ -207,8 +208,11 @@ class CompiledFunction(Generic[R]):
         return self if is_ambient(self.program) else self._derived(("ambient",), AmbientProgram)
 
     def _derived(self, key: tuple[str, ...], made: Callable[[Program], Program]) -> CompiledFunction[Any]:
-        """A derivative of each of the algorithms. That of the value is taken where an argument is on a manifold, else the
-        cheapest."""
+        """Return a derivative, made from each of the algorithms.
+
+        Where an argument is on a manifold, the value's algorithm is taken, otherwise the cheapest. Raises ValueError for a
+        function too large to be traced.
+        """
         if key not in self._derivatives:
             sources = {name: f for name, f in self.alternatives.items() if not f.too_large}
             if not sources:
@@ -246,9 +250,9 @@ class CompiledFunction(Generic[R]):
         return result
 
     def chosen(self, named: dict[str, Any]) -> CompiledFunction[R]:
-        """The function that a call with these named arguments is of: of the algorithm asked for, with the options given.
+        """Return the function for a call with these named arguments: of the algorithm asked for, with the options given.
 
-        What says so, and is no argument of that function, is taken out of `named`.
+        Entries of `named` that only select the function, and are no arguments of it, are removed.
         """
         algorithm = named.pop("algorithm", None)
         if algorithm is not None and algorithm != self.algorithm:
@@ -293,7 +297,7 @@ class CompiledFunction(Generic[R]):
         return values[0] if self._result_class is None else self._result_class(*values)
 
     def _executable_for(self, args: tuple[Any, ...], out: Any, device: str | None) -> Executable:
-        """What computes where the arguments are, or on the device that is named."""
+        """Return the executable for the place where the arguments are, or for the device that is named."""
         if device is None and all(type(x) in TYPES for x in args) and type(out) in TYPES:
             return self._executable
         from .devices import executable_on_device  # only where there may be one
@@ -303,8 +307,8 @@ class CompiledFunction(Generic[R]):
     def tune(self, *args: Any, **named: Any) -> None:
         """Measure, for arguments on a device, the ways in which the function can be written for it, and keep the quickest.
 
-        That takes some compilations and some calls. What is found is used from then on, also by other processes, for calls in
-        the precision of these arguments. Raises ValueError for arguments that are not on a device, and as a call does.
+        That takes some compilations and some calls. Later calls in the precision of these arguments use the result, also in
+        other processes. Raises ValueError for arguments that are not on a device, and as a call does.
         """
         f = self.chosen(named)
         if f is not self:
@@ -330,7 +334,7 @@ class CompiledFunction(Generic[R]):
 
     @property
     def machine_code(self) -> MachineCode:
-        """What computes on this machine, for bridges to other libraries. Raises ValueError for what is not traced."""
+        """Machine code of the function, for bridges to other libraries. Raises ValueError for a function that is not traced."""
         self._require_traced("are machine code that other libraries can call")
         return cast("MachineCode", self._executable)
 
@@ -341,7 +345,7 @@ class CompiledFunction(Generic[R]):
 
     @cached_property
     def _executable(self) -> Executable:
-        """What computes for calls from Python.
+        """Executable for calls from Python.
 
         Where the back end has an entry of its own, calls go there: Python looks for `__call__` in an object's class, so from
         here on this object is the only one of its own class, whose `__call__` is the entry.
@@ -354,12 +358,12 @@ class CompiledFunction(Generic[R]):
 
     @cached_property
     def _made_executable(self) -> Executable:
-        """What the back end makes of the program."""
+        """Executable that the back end makes of the program."""
         return backend(self.execution).compile(self.program, self._traced)
 
     @cached_property
     def _result_class(self) -> type | None:
-        """Of several results."""
+        """Class of the named tuple of several results; None for one result."""
         outputs = self.program.outputs
         return None if len(outputs) == 1 else result_class(self.name, tuple(r.name for r in outputs))
 
@@ -369,9 +373,11 @@ class CompiledFunction(Generic[R]):
 
     @property
     def address(self) -> int | None:
-        """Of the machine code `int f(double **arguments)` for one state, the results last, for callers that are compiled too
-        (steps of simulations, C by ctypes); they may drop the GIL. It returns 0, or 1 and NaN as results where memory ends. The
-        code is there as long as this function is. None for a function that is interpreted. Raises MemoryError."""
+        """Address of machine code `int f(double **arguments)` for one state, the results last; None for interpreted functions.
+
+        Compiled callers (steps of simulations, C by ctypes) may release the GIL. The code returns 0. If it runs out of memory,
+        it returns 1 and the results are NaN. It stays in memory as long as this function exists. Raises MemoryError.
+        """
         return self._made_executable.address  # an entry for calls from Python is compiled when one comes
 
 
@@ -379,7 +385,10 @@ DIVISION = 8  # multiplications that a division or a root takes the time of
 
 
 def cost(o: Operations) -> int:
-    """What algorithms are compared by: divisions and roots count `DIVISION` times; sines and cosines, alike in all, do not."""
+    """Return the cost by which algorithms are compared: a division or a root counts as `DIVISION` multiplications.
+
+    Sines and cosines do not count: all algorithms have the same ones.
+    """
     return o.flops + DIVISION * (o.div + o.sqrt)
 
 

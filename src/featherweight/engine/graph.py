@@ -166,7 +166,7 @@ def _sum(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expression |
 
 
 def _cancelled(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expression | None:
-    """What is left of (±a) + (±b) where b is a sum or difference, if a goes out in it, as in x + (y - x)."""
+    """Return the rest of (±a) + (±b), where b is a sum or difference, if a cancels in it, as in x + (y - x); otherwise None."""
     minus_second = minus_b != (g.op[b] == SUB)
     if g.a[b] == a and minus_b != minus_a:
         return Expression(g, g.b[b], minus_second)

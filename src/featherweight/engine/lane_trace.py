@@ -118,7 +118,7 @@ def _live(g: Graph, outputs: Sequence[Scalar], seeds: Sequence[Sequence[Scalar]]
 
 
 def _pieces(group: Sequence[int], columns: Sequence[int]) -> tuple[Piece, ...]:
-    """What lies in adjacent lanes and columns; a group's directions are in order."""
+    """Return the pieces of a group, each of adjacent lanes and columns; the group's directions are in order."""
     pieces: list[Piece] = []
     place = [(k, c) for k, n in enumerate(columns) for c in range(n)]
     for lane, direction in enumerate(group):

@@ -1,7 +1,7 @@
 """Functions of Dask arrays: block by block, wherever Dask's workers are.
 
-Chunks of the leading axes are blocks of states, each of which is one call; chunks of core axes are put together first. What
-travels to workers is the program of a function, not its code: a process compiles it once, or reads the cache.
+Chunks of the leading axes are blocks of states, each of which is one call; chunks of core axes are put together first. Workers
+receive the program of a function, not its code: a process compiles it once, or reads the cache.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Recipe = tuple["Program", str, str]
 
 
 class Sent:
-    """What is called with blocks, and is sent to the processes that have them; each has one of it, however often it is sent."""
+    """Callable for blocks that is sent to the processes that have them; each process has one, however often it is sent."""
 
     def __init__(self, *made_of: Any) -> None:
         self.made_of = made_of
@@ -49,7 +49,7 @@ class Sent:
         return _received, (self._pickled,)
 
     def __dask_tokenize__(self) -> tuple[str, str]:
-        """What names of results follow from: the same function in another process has the same."""
+        """Return the token that names of results follow from: the same function in another process has the same token."""
         return "featherweight", hashlib.sha256(self._pickled).hexdigest()
 
 
@@ -90,7 +90,7 @@ def taken(x: Any, what: str) -> Any:
 
 
 class Shaped(NamedTuple):
-    """What is known of an array before it is computed."""
+    """Properties of an array that are known before it is computed."""
 
     shape: tuple[int, ...]
     ndim: int
@@ -104,7 +104,7 @@ def shaped(x: Any, core: int) -> Shaped:
 
 
 class Result(NamedTuple):
-    """What is known of a result."""
+    """Properties of a result that are known before it is computed."""
 
     name: str
     shape: Shape

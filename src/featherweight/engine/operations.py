@@ -15,7 +15,7 @@ Scalar = Any
 
 
 class Operation(NamedTuple):
-    """What an operation is, to all that handle it."""
+    """Definition of an operation, for all code that handles operations."""
 
     name: str
     arity: int

@@ -1,4 +1,4 @@
-"""What the engine compiles: functions from arrays to arrays, as kernels on nested lists of scalars, and several as one."""
+"""Programs to compile: functions from arrays to arrays, as kernels on nested lists of scalars, and several programs as one."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Output(NamedTuple):
 
     @property
     def in_kernel(self) -> CoreShape:
-        """As the kernel writes it; a number is written to an array of one."""
+        """Shape of the array that the kernel writes; a number is written to an array of one."""
         return self.written or self.shape or (1,)
 
 
@@ -152,8 +152,8 @@ class Program(ABC):
 class KernelProgram(Program):
     """`kernel(*constants, *arguments, result)` reads nested sequences of scalars and writes a result, or a tuple of them.
 
-    The kernel is a plain function of a module. Constants are numbers, strings, and (nested, named) tuples of them. Of
-    `arguments` those that are optional, the last, and not in `chosen` are literal zeros, which a trace does not see.
+    The kernel is a plain function of a module. Constants are numbers, strings, and (nested, named) tuples of them. The
+    last `arguments` may be optional; optional ones that are not in `chosen` are literal zeros, which a trace does not see.
     """
 
     name: str
@@ -406,8 +406,10 @@ def with_kernels(program: P, change: Callable[[KernelProgram], Program]) -> P | 
 
 
 def merged_inputs(inputs: Sequence[Input]) -> tuple[Input, ...]:
-    """Those of one name once, in the order in which they are first met, but optional ones last: those that are given move no
-    others."""
+    """Merge inputs of the same name, in the order in which names first occur, but optional ones last.
+
+    So an optional input that is given does not move the others.
+    """
     met: dict[str, Input] = {}
     for a in inputs:
         met[a.name] = a._replace(optional=a.optional and met.get(a.name, a).optional)

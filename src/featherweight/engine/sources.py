@@ -1,4 +1,4 @@
-"""What a function is, so that code made of it can be told from code made of another: a hash of its call graph.
+"""Hash of a function's call graph, which distinguishes code compiled from one function from code compiled from another.
 
 A kernel's name says nothing of its content, nor does its file: what it calls may lie in other files, or in none. So the
 bytecode and constants of a kernel are hashed, and those of all that their names lead to: functions with their defaults and
@@ -148,7 +148,7 @@ def _function(f: FunctionType, further: list[Any]) -> str:
 
 
 def _value(x: Any, further: list[Any], names: frozenset[str] = frozenset()) -> str:
-    """What a name stands for, in words; functions and classes of Python code, and their objects, go to `further`."""
+    """Return a value in words; append functions and classes of Python code, and their objects, to `further`."""
     if isinstance(x, ModuleType):
         members = [(n, getattr(x, n)) for n in sorted(names) if hasattr(x, n)] if _followed(x.__name__) else []
         return f"module {x.__name__} " + "; ".join(f"{n} {_value(m, further, names - {n})}" for n, m in members)

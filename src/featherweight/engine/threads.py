@@ -46,7 +46,7 @@ def share_out(run: Callable[[int, int], None], n: int, threads: int, grain: int 
 
 
 class _Pieces:
-    """What is left of a range, which threads take pieces of."""
+    """Remaining part of a range, from which threads take pieces."""
 
     def __init__(self, run: Callable[[int, int], None], n: int, threads: int, grain: int) -> None:
         self.run, self.start, self.end = run, 0, n

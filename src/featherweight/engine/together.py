@@ -41,7 +41,11 @@ def together(functions: Sequence[CompiledFunction[Any]], named: Mapping[str, Com
 
 
 def _names(functions: Sequence[CompiledFunction[Any]], asked: Sequence[str | None]) -> tuple[tuple[str, ...], ...]:
-    """Of the results of each function: as asked for, or the function's own; those of several results are theirs."""
+    """Return the names of each function's results.
+
+    A single result has the name asked for, or the function's name. Several results keep their own names, after the name asked
+    for as a prefix. A suffix _2, _3, ... resolves duplicates.
+    """
     single = [name for f, name in zip(functions, asked, strict=True) if name and len(f.program.outputs) == 1]
     taken: set[str] = set(single)
 
@@ -59,7 +63,7 @@ def _names(functions: Sequence[CompiledFunction[Any]], asked: Sequence[str | Non
 
 
 def _cheapest_choice(functions: Sequence[CompiledFunction[Any]]) -> list[CompiledFunction[Any]]:
-    """Of the algorithms of each function the ones that take the fewest operations together."""
+    """Choose an algorithm for each function, so that all of them together take the fewest operations."""
     if all(len(f.alternatives) == 1 for f in functions) or any(f.execution == "rolled" for f in functions):
         return list(functions)
     alternatives = [[g for g in f.alternatives.values() if not g.too_large] or [f] for f in functions]
@@ -80,7 +84,7 @@ def _cheapest_choice(functions: Sequence[CompiledFunction[Any]]) -> list[Compile
 
 
 class _Costs:
-    """What choices of algorithms take, from one graph of all of them."""
+    """Costs of choices of algorithms, counted in one graph of all algorithms."""
 
     def __init__(self, alternatives: Sequence[Sequence[Program]]) -> None:
         self._graph = g = Graph(4 * NODE_BUDGET)

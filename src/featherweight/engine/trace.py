@@ -68,7 +68,7 @@ def evaluate(t: Trace, inputs: Sequence[Sequence[Any] | Array], arithmetic: Arit
     """The outputs of a trace, one after the other, for numbers of any kind.
 
     `inputs` has a flat sequence of numbers for each argument. Floats, and numbers with methods `sqrt`, `sin` and `cos`, need
-    no `arithmetic`. What does not depend on the inputs comes out of `arithmetic.constant`.
+    no `arithmetic`. Outputs that do not depend on the inputs come from `arithmetic.constant`.
 
     Raises ValueError for inputs of other lengths than the trace's.
     """

@@ -1,4 +1,4 @@
-"""What users are told while they wait for code to be compiled: records of the logger "featherweight".
+"""Messages to users who wait for code to be compiled: records of the logger "featherweight".
 
 A compilation makes traces and plans first. To write them down and to make machine code then takes about as long; it takes
 longer where LLVM generates all code. So the time of the first part, on this machine and under its load, tells how long the

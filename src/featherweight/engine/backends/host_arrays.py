@@ -10,7 +10,7 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 
 TYPES = frozenset({np.ndarray, np.float64, np.float32, float, int, bool, list, tuple, type(None)})
-"""What is surely no array on a device."""
+"""Types whose objects are never arrays on a device."""
 
 HOST = {1: "the processor", 3: "CUDA's pinned memory", 11: "ROCm's pinned memory"}
 """DLPack's numbers of devices whose memory this machine's processors can read, as NumPy takes them."""
@@ -19,7 +19,7 @@ OVERLAP_WORK = 1000  # steps of NumPy's search for an element that two arrays sh
 
 
 class HostArrays:
-    """What such back ends have in common."""
+    """Common methods of back ends that compute on this machine's processors."""
 
     address: int | None = None
 

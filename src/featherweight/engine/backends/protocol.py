@@ -1,7 +1,7 @@
-"""What a back end is: it takes a program and its trace, and gives something that runs rows of arrays.
+"""Interface of a back end: it compiles a program and its trace to an executable that runs on rows of arrays.
 
-`CompiledFunction` keeps the contract with callers (names, shapes, broadcasting, dtypes, errors); where arrays live and what
-computes on them is the back end's.
+`CompiledFunction` keeps the contract with callers (names, shapes, broadcasting, dtypes, errors). The back end decides where
+arrays live and what computes on them.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Executable(Protocol):
 
     @property
     def address(self) -> int | None:
-        """Of machine code `int f(void **arguments)` for one state in double precision, the results last; or None.
+        """Address of machine code `int f(void **arguments)` for one state in double precision, the results last; or None.
 
-        It returns 0, or 1 and NaN as results where memory ends.
+        The code returns 0. If it runs out of memory, it returns 1 and the results are NaN.
         """
 
 
@@ -48,4 +48,4 @@ class Backend(Protocol):
     """A module that offers this."""
 
     def compile(self, program: Program, traced: Traced) -> Executable:
-        """Something that runs the program. What need not be compiled for every call is compiled when it is first called."""
+        """Return an executable for the program. Code that not every call needs is compiled when it is first called."""

@@ -88,4 +88,4 @@ class ResultMemory:
 
 
 RESULTS = ResultMemory()
-"""That of the results of all functions."""
+"""Memory for the results of all functions."""

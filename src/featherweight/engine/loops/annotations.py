@@ -1,6 +1,6 @@
 """Annotations of kernels, as what the types of values must fit: numbers, arrays, named tuples, tuples of these and unions.
 
-`array_types` has names for arrays. What is none of these, as `Any` and protocols are, is not verified.
+`array_types` has names for arrays. Other annotations, such as `Any` and protocols, are not verified.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _evaluated(annotation: Any, function: FunctionType) -> Any:
 
 
 def pattern_of(annotation: Any) -> Pattern | None:
-    """What an annotation asks of a type; None for nothing."""
+    """Return the pattern that an annotation requires of a type; None if it requires nothing."""
     if annotation is None or annotation is type(None):
         return NONE
     if annotation in NUMBERS:
@@ -112,7 +112,7 @@ def fits(pattern: Pattern | None, type: Type) -> bool:
 
 
 def exact(pattern: OneOf, type: Type) -> Pattern | None:
-    """Of the patterns of a union the one that a type fits, those without a conversion first."""
+    """Return the pattern of a union that a type fits, preferably one that needs no conversion; None if it fits none."""
     fitting = [x for x in pattern.patterns if fits(x, type)]
     return next((x for x in fitting if x == type), fitting[0] if fitting else None)
 
@@ -132,7 +132,7 @@ def words(pattern: Pattern | None) -> str:
 
 
 def remedy(pattern: Pattern | None, type: Type) -> str:
-    """What to do where a value does not fit."""
+    """Return advice for the error message about a value that does not fit."""
     if pattern == INT and type == FLOAT:
         return "; convert it by int()"
     if isinstance(pattern, ArrayPattern) and isinstance(type, ArrayType) and pattern.dtype not in (None, type.dtype):

@@ -52,10 +52,10 @@ def aligned(array: Array) -> Array:
 
 
 class Layout:
-    """What a table holds, without the numbers: for each field of a named tuple its kind, and the word at which it begins.
+    """Layout of a table, without its numbers: the kind of each field of a named tuple, and the word at which it begins.
 
-    Fields are arrays (data type and number of axes), numbers (their type), named tuples of those, or None: what depends on them
-    is then left out of compiled kernels.
+    A field is an array (data type and number of axes), a number (its type), a named tuple of those, or None. Compiled kernels
+    leave out the code that depends on a field that is None.
     """
 
     def __init__(self, kind: type, example: Any) -> None:
@@ -128,7 +128,7 @@ class Table:
 
     @cached_property
     def _places(self) -> dict[str, tuple[int, np.dtype[Any], int]]:
-        """Of fields that are arrays: their first words, data types and numbers of axes."""
+        """First word, data type and number of axes of each field that is an array, by the field's name."""
         fields = [(name, kind, at) for name, kind, at in self.layout.fields if isinstance(kind, tuple)]
         return {name: (at, np.dtype(kind[0]), kind[1]) for name, kind, at in fields}
 

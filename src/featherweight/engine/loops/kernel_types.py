@@ -75,7 +75,7 @@ class TableType:
 
 
 class StaticType:
-    """What is known at compilation and takes no place in memory: None, a function, a class, a string, a module."""
+    """Type of a value that is known at compilation and takes no memory: None, a function, a class, a string or a module."""
 
     __slots__ = ("value",)
 

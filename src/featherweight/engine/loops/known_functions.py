@@ -243,4 +243,4 @@ KNOWN_FUNCTIONS: dict[Any, Known] = {
     views.as_matrix: matrix, views.subtract_multiples: multiples, views.sum_of_products: products,
     views.lane: lane_number, views.lanes: lane_count, call_machine: machine,
 }  # fmt: skip
-"""What plans a call, by the function that is called."""
+"""Planners of calls, by the function that is called."""

@@ -442,7 +442,7 @@ class LaneWriter:
     def block(self, statements: list[Any], varies: bool) -> None:
         """Write statements; `varies` says whether lanes may be out of them that are in what surrounds them.
 
-        What follows is executed in any case, perhaps without a lane.
+        The code that follows is executed in any case, perhaps without a lane.
         """
         f = self.f
         rest = f.fresh("rest")

@@ -28,7 +28,7 @@ class Clash:
 
 
 class Specializer(Protocol):
-    """What plans functions for argument types."""
+    """Interface of an object that plans functions for argument types."""
 
     fused: bool
     wraps: bool
@@ -42,7 +42,7 @@ class Specializer(Protocol):
 
 
 class Knowledge:
-    """What earlier attempts found out about a function's variables."""
+    """Facts about a function's variables that earlier attempts to plan it found."""
 
     def __init__(self) -> None:
         self.widths: dict[tuple[str, int], Type] = {}  # of versions of names
@@ -76,7 +76,7 @@ class Planned:
     # names
 
     def value_of(self, name: str) -> Any:
-        """What a name stands for here."""
+        """Return the value that a name has at this place in the function."""
         assert self.names is not None
         found = self.names.get(name)
         if isinstance(found, Variable):

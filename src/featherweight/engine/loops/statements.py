@@ -61,7 +61,7 @@ def inner_block(p: Planned, nodes: list[ast.stmt]) -> list[Any]:
 
 
 def merged(*ways: Names | None) -> Names | None:
-    """What names stand for where several ways meet."""
+    """Merge the values of names where several control-flow paths meet; None stands for a path that execution does not reach."""
     there = [w for w in ways if w is not None]
     if not there:
         return None

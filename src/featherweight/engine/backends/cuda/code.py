@@ -76,7 +76,7 @@ def _inline(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
 
 
 class KernelRow(NamedTuple):
-    """What callers that are compiled start a kernel by; all zeros where there is none for a device."""
+    """Words from which compiled callers start a kernel; all zeros if there is no kernel for a device."""
 
     kernel: int
     context: int
@@ -175,7 +175,7 @@ class DeviceKernels(ABC):
         self._lock = threading.Lock()
 
     def kernel(self, device: Device, precision: str) -> Loaded:
-        """What computes in a precision."""
+        """Return the kernel for a device and a precision."""
         key = device.ordinal, precision
         with self._lock:
             if key not in self._loaded:

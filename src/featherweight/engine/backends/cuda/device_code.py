@@ -243,7 +243,7 @@ class OnArrays(Generic[C]):
 
 @cache
 def copy_kernel(device: Device, source: np.dtype[Any], goal: np.dtype[Any]) -> Loaded:
-    """What copies elements of one type to another."""
+    """Return the kernel that copies elements of one type to another."""
     candidate = Candidate(lambda: copies.emit_copy(source, goal, NVIDIA), copies.THREADS)
     return Kernels(device, copies.ENTRY, [candidate], 1, "copy", source.str, goal.str).chosen()
 

@@ -138,7 +138,7 @@ class DeviceLoop(DeviceKernels):
     def run(self, device: Device, stream: int, content: Any, count: int, elsewhere: Sequence[tuple[Array, int]] = ()) -> None:
         """Call the function for numbers from 0 to below count, and wait: the arrays of the shared `content` have its results.
 
-        Those of `elsewhere` are only placeholders for memory at addresses on the device.
+        Arrays of `elsewhere` are only placeholders for memory at addresses on the device.
         """
         table, there = Table(content), {a.ctypes.data: address for a, address in elsewhere if a.nbytes}
         spans = MemorySpans(a for a in arrays_of(content) if a.ctypes.data not in there)

@@ -39,7 +39,7 @@ class KernelLayout(NamedTuple):
     )
 
     def shared_bytes(self, sizes: Sequence[int], type: Type) -> int:
-        """Of the block's memory."""
+        """Return the bytes of the block's memory that the kernel needs."""
         return self.threads * type.bytes * sum(padded(n) for n, staged in zip(sizes, self.staged, strict=True) if staged)
 
     def waits(self, n: int, k: int, type: Type) -> bool:
@@ -75,7 +75,7 @@ def emit_module(t: Trace, shapes: Sequence[CoreShape], type: Type, layout: Kerne
 
 
 def sincos_of_thread(type: Type) -> tuple[tuple[str, ...], str]:
-    """What sines and cosines take of a module, and their function, as part of those that call it."""
+    """Return the declarations that sines and cosines need in a module, and their function, which is inlined in its callers."""
     sincos = sincos_ir(type.precision, 1)
     own = sincos.definition.replace("define hidden", "define internal").replace(") noinline nounwind", f") {INLINED}")
     return sincos.declarations, own
@@ -106,7 +106,7 @@ class _Block:
         self.arguments = ["i32 %thread", "i32 %block", f"{pointer_type(SHARED)} %shared", *self.parameters]
 
     def kernel(self) -> Function:
-        """What the device starts."""
+        """Return the function that the device starts."""
         target = self.target
         f = Function("void", ENTRY, self.parameters, target.convention, OUTLINED)
         values = [f.value(x) for x in (target.thread, target.block)]
@@ -124,7 +124,7 @@ class _Block:
         return f
 
     def phases(self) -> list[Function]:
-        """What all threads of a block do before the next phase begins."""
+        """Return the functions of the three phases; all threads of a block end a phase before the next begins."""
         return [self._copying("fw_bring", range(self.inputs)), self._computing(),
                 self._copying("fw_take", range(self.inputs, len(self.sizes)))]  # fmt: skip
 
@@ -181,7 +181,7 @@ class _Block:
     def _write_in_order(self, f: Function, n: int, own: str, far: str) -> None:
         """Write a result from the thread's memory to the device's, in pieces of `PIECE` bytes where those begin.
 
-        What is written of a sector of the device's memory follows at once: else sectors go there half written, and often.
+        All writes to a sector of the device's memory follow each other directly: else half-written sectors go to memory, often.
         """
         T, type = self.type.ir, self.type
         together = Vector(type.precision, PIECE // type.bytes)
@@ -223,7 +223,7 @@ class _Block:
         return f
 
     def _copy_block(self, f: Function, k: int) -> None:
-        """As many rows as there are threads, one right after the other: what thread i moves lies `threads` elements apart.
+        """Copy as many adjacent rows as there are threads; the elements that thread i moves lie `threads` elements apart.
 
         The element e of the block is in row e / n; where rows are padded by one it lies e + e / n elements into its memory.
         With i = q n + r the rows of all its elements follow from q and r: e = i + j threads is in row q + (j threads + r) / n.

@@ -1,4 +1,4 @@
-"""What runs on arrays of states: something that can be launched for rows of them, and says what these are."""
+"""Interfaces of device code that can be launched for rows of arrays of states, and that describes these arrays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Launchable(Protocol):
 
     @property
     def program(self) -> Signature:
-        """What it computes."""
+        """Name and arrays of the function that the code computes."""
 
     def launch(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> None:
         """Begin to compute states. Each argument and result has the address of its first row, and elements from row to row."""

@@ -1,8 +1,9 @@
-"""What each library of arrays has: a current stream, memory that follows it, or neither.
+"""Libraries of arrays on CUDA devices. A library may have a current stream, and memory that follows the stream.
 
 PyTorch and CuPy have both. JAX has neither, and its arrays cannot be written: work on them is on a stream of our own, which
-waits for theirs, and is done when a call returns. Of others the CUDA array interface (version 3) is asked, or DLPack; results
-are then `DeviceArray`s on the legacy stream. None of them is imported here: who calls with their arrays has done so.
+waits for JAX's, and is done when a call returns. Arrays of other libraries are read by the CUDA array interface (version 3) or
+by DLPack; results are then `DeviceArray`s on the legacy stream. No library is imported here: a caller with arrays of a library
+has imported it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Library:
         return seen(x, stream, name)
 
     def view_to_write(self, x: Any, stream: int, name: str) -> DeviceArray:
-        """As `view`, of an array of the caller's for results. Raises TypeError or ValueError where it cannot be written."""
+        """Return the `view` of a caller's array for results. Raises TypeError or ValueError if the array cannot be written."""
         return _writable(self.view(x, stream, name), name)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], ordinal: int, stream: int) -> tuple[Any, DeviceArray]:

@@ -15,7 +15,7 @@ from .driver import Device
 
 
 class Repeated(NamedTuple):
-    """What an earlier call found out; arrays are the arguments, then the results."""
+    """Facts that an earlier call found; arrays are the arguments, then the results."""
 
     library: Library
     device: Device

@@ -9,7 +9,7 @@ GLOBAL, SHARED, OWN = 1, 3, 5
 
 
 class Target(NamedTuple):
-    """What the code around a kernel differs in."""
+    """Differences between machines in the code around a kernel."""
 
     triple: str
     convention: str  # of kernels

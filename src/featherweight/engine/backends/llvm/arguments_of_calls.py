@@ -41,12 +41,12 @@ SINGLE, BATCH, PLAIN, SAME, OTHER, NUMBERS_OF_PYTHON = 1, 2, 4, 8, 16, 32
 
 
 def interface(f: Function, name: str) -> str:
-    """What Python or NumPy offers."""
+    """Return an address that Python or NumPy offers, by its name in `Interfaces`."""
     return f.load("ptr", "@interfaces", Interfaces._fields.index(name))
 
 
 def word(f: Function, name: str, kind: str = "i64") -> str:
-    """What a word of the table holds."""
+    """Return a word of the table, by its name in `WORDS`."""
     return f.load(kind, "%table", WORDS.index(name))
 
 
@@ -64,7 +64,7 @@ def has(f: Function, bits: str, wanted: int) -> str:
 
 
 def kind_of_argument(type: Type) -> Function:
-    """What an object is as an argument of a core shape, in bits; none of them for what the general call must look at."""
+    """Return the function that classifies an object as an argument of a core shape: bits, or 0 for the general call."""
     f = Function("i32", f"kind.{type.precision}", ["ptr %table", "ptr %object", "ptr %record"])
     rank = of_record(f, "%record", "rank")
     is_a = f.field("ptr", "%object", TYPE)

@@ -195,7 +195,7 @@ class MachineCode(HostArrays):
 
     @cached_property
     def _work(self) -> int:
-        """Of one state, in operations."""
+        """Work for one state, in operations."""
         o = self._traced.operations
         return o.flops + 20 * (o.div + o.sqrt + o.trig)
 

@@ -83,7 +83,7 @@ def host_options(type: Type, fma: bool, group: int) -> PlanOptions:
 
 
 def registers(vector_bytes: int) -> int:
-    """Of processors whose vectors are so large; those with SSE alone have fewer, and LLVM sees to it."""
+    """Return the number of registers for values, by the size of vectors; with SSE alone there are fewer, which LLVM handles."""
     return (16 if vector_bytes == 32 else 32) - SPARE
 
 

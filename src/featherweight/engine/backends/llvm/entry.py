@@ -2,15 +2,15 @@
 
 NumPy's ufunc machinery costs more than the dynamics of a small robot. So functions have an entry: a built-in Python function,
 written in LLVM IR, that takes arguments by place or by name, reads NumPy's arrays where they lie, makes the results, and
-releases the GIL around the kernel. What the arguments are decides the way:
+releases the GIL around the kernel. The arguments decide the way:
 
     single     arrays of the core shapes, elements adjacent
     gathered   arrays of any strides, of either precision, lists and tuples of numbers: copied to the stack first
     batch      adjacent rows of so few states that one thread is enough: the loop of the ufunc, without the ufunc
 
-Anything else, what is wrong above all, it hands to the general call. The code is one for all functions, for each precision.
-What belongs to one function is in its table, an array that Python hands to the entry as `self`: shapes, names, and the
-addresses of what computes, once that is there. Until then, too, the general call answers.
+It hands all other calls, above all those with wrong arguments, to the general call. All functions share one code for each
+precision. Each function has a table, an array that Python hands to the entry as `self`: shapes, names, and the addresses of the
+machine code, once that is there. Until then, too, the general call answers.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class _Entry:
         self.makes = f.equal(self.out, "null", "ptr")
 
     def _classify(self) -> None:
-        """What each argument is, what all are, and what some are."""
+        """Classify each argument, and collect the bits that all of them have and those that some have."""
         f = self.f
         f.store("i32", -1, self.every)
         f.store("i32", 0, self.some)

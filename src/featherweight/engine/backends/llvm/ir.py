@@ -37,11 +37,11 @@ class Type(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Of all lanes, which is how they are aligned, too."""
+        """Bytes of all lanes, which is also their alignment."""
         return self.item_bytes * self.lanes
 
     def of(self, scalar: str) -> Type:
-        """As many lanes of another scalar."""
+        """Return the type of as many lanes of another scalar."""
         return Type(scalar, self.lanes)
 
     def constant(self, value: float) -> str:
@@ -71,7 +71,7 @@ class Vector(Type):
 
 
 def pointer_type(space: int = 0) -> str:
-    """Of pointers to one of the memories that a device has; 0 is the one that all processors have."""
+    """Return the type of pointers to an address space of a device; 0 is the one that all processors have."""
     return f"ptr addrspace({space})" if space else "ptr"
 
 
@@ -147,7 +147,7 @@ class Function:
 
     @contextmanager
     def choice(self, condition: str) -> Iterator[tuple[AbstractContextManager[None], AbstractContextManager[None]]]:
-        """What to do where the condition holds, and where not: `with f.choice(c) as (yes, no)`, `with yes: ...`."""
+        """Branch on a condition: `with f.choice(c) as (yes, no)`, then `with yes: ...` and `with no: ...`."""
         yes, no, after = self.fresh("yes"), self.fresh("no"), self.fresh("after")
         self.branch(condition, yes, no)
 
@@ -225,7 +225,7 @@ class Function:
         self.line(f"store {kind} {value}, {pointer_type(space)} {self.at(kind, pointer, index, space)}{hint}")
 
     def field(self, kind: str, pointer: str, offset: int) -> str:
-        """What lies that many bytes behind a pointer."""
+        """Return the value that lies `offset` bytes behind a pointer."""
         return self.load(kind, self.at("i8", pointer, offset))
 
     def aligned(self, pointer: str) -> str:

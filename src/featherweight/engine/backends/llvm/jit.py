@@ -35,7 +35,7 @@ REGIONS = 16  # of memory with rights of their own, of which systems allow so ma
 
 
 class Host(NamedTuple):
-    """What object code depends on, and the widths that suit the processor."""
+    """Properties of a machine that object code depends on, and the widths that suit its processor."""
 
     triple: str
     cpu: str
@@ -241,7 +241,7 @@ class Code:
             raise MemoryError(f"LLVM does not load the machine code of {', '.join(symbols)}: {error}") from None
 
     def address(self, symbol: str) -> int:
-        """Of a symbol that was asked for."""
+        """Return the address of a symbol that was asked for."""
         return int(self._library[symbol])
 
 

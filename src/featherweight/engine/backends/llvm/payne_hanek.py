@@ -1,6 +1,6 @@
 """Large angles modulo pi/2, in integers, as LLVM IR.
 
-Reduction (Payne & Hanek 1983): x = m 2^e with an integer m below 2^53 (2^24 for floats). Of 2/pi in binary only a window
+Reduction (Payne & Hanek 1983): x = m 2^e with an integer m below 2^53 (2^24 for floats). Only a window of 2/pi in binary
 matters: bits of weight 2^(2-e) and more give whole turns, bits far behind it nothing that is seen. With W the bits from
 weight 2^(1-e) on, as many as three words of the format have,
 
@@ -42,9 +42,10 @@ def table() -> str:
 
 
 def reduce(f: Function, bits: int, mantissa: int, size: str) -> tuple[str, str]:
-    """Of a number >= 1, given by its `bits`: those of the angle left, in [-pi/4, pi/4], and n, whose low two bits count.
+    """Return the bits of the angle in [-pi/4, pi/4] that is left of a number >= 1, and n, whose low two bits count.
 
-    The format has so many `bits`, of which `mantissa` are stored of the fraction. Smaller and infinite numbers give anything.
+    `size` has the bits of the number. Its format has so many `bits`, of which `mantissa` store the fraction. Smaller and
+    infinite numbers give arbitrary results.
     """
     word, limbs, bias = f"i{bits}", bits // 32, 2 ** (bits - mantissa - 2) - 1
     exponent = f.binary("lshr", word, size, mantissa)

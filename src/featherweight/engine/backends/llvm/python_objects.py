@@ -58,9 +58,9 @@ def layout_difference() -> str:
 
 
 def _facts() -> Iterator[tuple[str, int, Any, Any]]:
-    """What lies where: its name, the byte or the entry of a table, what is there and what should be.
+    """Yield facts about layouts: a name, the byte or the entry of a table, the value that is there, and the expected value.
 
-    What is a pointer comes before what it points to: who stops at a difference follows none that is wrong.
+    A pointer comes before the data that it points to: a caller that stops at a difference follows no wrong pointer.
     """
     yield "NumPy's ABI", 0, ctypes.CFUNCTYPE(ctypes.c_uint)(array_api()[0])() >> 24, 2
     a = np.zeros((3, 5))
@@ -134,7 +134,7 @@ class Interfaces(NamedTuple):
 
 @functools.cache
 def interfaces() -> Interfaces:
-    """Those of this process."""
+    """Return the interfaces of this process."""
     api = array_api()
 
     def python(name: str) -> int:
@@ -150,5 +150,5 @@ def interfaces() -> Interfaces:
 
 
 def layout() -> tuple[Any, ...]:
-    """What compiled code takes for granted of this Python and this NumPy."""
+    """Return the properties of this Python and this NumPy that compiled code relies on."""
     return (sys.implementation.cache_tag, ITEMS_OF_TUPLE, np.__version__.split(".")[0])

@@ -1,7 +1,7 @@
 """Rows of ordinary arrays into lanes, x[index][lane], and back: W x W tiles transposed in registers.
 
-Of an argument, tiles that the kernel does not read are left where they are. Of a result, the kernel leaves each value once,
-in a slot; a table says which slot each element comes from, so that symmetric entries and constants cost it nothing.
+Tiles of an argument that the kernel does not read are not moved. The kernel leaves each value of a result once, in a slot; a
+table says which slot each element comes from, so that symmetric entries and constants cost the kernel nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LONG_RUN = 4  # tiles that are worth a call to clear them
 
 
 def into_lanes(type: Type, shape: CoreShape, tag: str, live: Iterable[int]) -> Mover:
-    """What moves rows of an argument into lanes, but for tiles without one of the `live` elements."""
+    """Return the mover of an argument's rows into lanes; it skips tiles without one of the `live` elements."""
     W = type.lanes
     wanted, whole = {k // W for k in live}, math.prod(shape) // W
     columns = [tile * W for tile in range(whole) if tile in wanted]
@@ -25,7 +25,7 @@ def into_lanes(type: Type, shape: CoreShape, tag: str, live: Iterable[int]) -> M
 
 
 def out_of_lanes(type: Type, shape: CoreShape, tag: str, slots: Sequence[int], constants: Mapping[int, float]) -> Mover:
-    """What moves rows of a result out of lanes, element k from slot `slots[k]`; slots of `constants` hold numbers."""
+    """Return the mover of a result's rows out of lanes, element k from slot `slots[k]`; slots of `constants` hold numbers."""
     W, size = type.lanes, math.prod(shape)
     starts = range(0, size - W + 1, W)
     constant = [k for k in starts if all(slot in constants for slot in slots[k : k + W])]
@@ -42,7 +42,7 @@ def out_of_lanes(type: Type, shape: CoreShape, tag: str, slots: Sequence[int], c
 
 
 class Tiles(NamedTuple):
-    """What is done with the whole tiles of a row."""
+    """Columns of the whole tiles of a row that are moved, cleared, or filled with constants."""
 
     columns: Sequence[int] | None = None  # where those begin that are moved; None where all are
     slots: Sequence[int] | None = None  # where the lanes of each element lie; None where they lie in order
@@ -264,7 +264,7 @@ class Stream:
         self.row_bytes = -(-size * type.item_bytes // CACHE_LINE) * CACHE_LINE  # in the buffer
 
     def function(self) -> Function:
-        """Of each row, the part that is whole cache lines is written without reading what was there before."""
+        """Return the function, which writes the whole cache lines of each row without reading what was there before."""
         f = Function("void", self.name, ["ptr %out", "i64 %step", "ptr %buffer"])
         T, bytes = self.type.precision, self.type.item_bytes
         line = Type(T, CACHE_LINE // bytes)

@@ -31,7 +31,7 @@ REACH: Final = 1e5
 
 
 class Constants(NamedTuple):
-    """What depends on the precision: bits of the format, pieces of pi/2, coefficients from the lowest power up."""
+    """Constants of a precision: bits of the format, pieces of pi/2, coefficients from the lowest power up."""
 
     bits: int
     mantissa: int
@@ -68,7 +68,7 @@ CONSTANTS: Final = {
 
 
 UNFUSED_PIECES: Final = (1.5707963267923333, 2.5633441515839558e-12, 1.0562999066987428e-23)
-"""Of pi/2, in double precision: the first two have 36 bits."""
+"""Pieces of pi/2 for machines without fma, in double precision; the first two have 36 bits."""
 
 
 class SinCos(NamedTuple):
@@ -95,7 +95,7 @@ def sincos_ir(precision: str, lanes: int, fma: bool = True) -> SinCos:
 
 
 def sincos_name(type: Type) -> str:
-    """What the function for a machine type is called."""
+    """Return the name of the function for a machine type."""
     return f"fw.sincos.{type.mangled}"
 
 

@@ -1,7 +1,7 @@
 """Parts of a plan as x86-64 assembly: LLVM's assembler takes a fifteenth of the time of its code generator.
 
-The plan says which values registers hold, and when. What is left is to name the registers, to let an instruction read from
-memory what nobody else reads, and to choose the form of a fused product that overwrites a value which is read no more.
+The plan says which values registers hold, and when. This module names the registers, lets an instruction read from
+memory a value that no other instruction reads, and chooses the form of a fused product that overwrites a value no longer read.
 
 Code that is longer than the first-level cache runs as fast as it is fetched, so instructions are short: registers with low
 numbers come first, and what is used most lies within the reach of a displacement of one byte. The last three operands point

@@ -52,7 +52,7 @@ class Handler(Function):
     # what it is given
 
     def buffers(self) -> list[str]:
-        """Of the arguments and the results."""
+        """Return the buffers of the arguments and the results."""
         arguments, results = self.field("ptr", "%frame", ARGUMENTS), self.field("ptr", "%frame", RESULTS)
         given = [self.load("ptr", arguments, k) for k in range(self.inputs)]
         return given + [self.load("ptr", results, k) for k in range(len(self.shapes) - self.inputs)]

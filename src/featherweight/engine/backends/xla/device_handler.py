@@ -1,7 +1,7 @@
-"""What XLA calls for CUDA devices, in LLVM IR: a handler that begins a kernel on the stream it is told.
+"""LLVM IR of the handler that XLA calls for CUDA devices: it launches a kernel on the stream that XLA gives.
 
-The processor runs it. It waits for nothing, and finds the kernel of the device in a table. Known from tests is what it does
-with stand-ins for XLA and for the driver, whose kernels compute; it has not been run on a device.
+The processor runs the handler. It waits for nothing, and finds the kernel of the device in a table. Tests run it with stand-ins
+for XLA and for the driver, whose kernels compute; it has not been run on a device.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What XLA calls on processors, in LLVM IR: a handler around a kernel.
+"""LLVM IR of the handler that XLA calls on processors: it wraps a kernel.
 
 A large batch is cut into pieces, which XLA's threads take from a counter, and the calling thread does, too. It waits for pieces
 that are being computed and not for threads: one that comes late finds none left.
