@@ -158,6 +158,18 @@ def test_bodies_that_keep_apart() -> None:
     assert np.linalg.norm(centers[0] - centers[1]) - first[0].radius - second[0].radius > 0.4 - 2e-4
 
 
+def test_a_start_in_an_obstacle_is_named() -> None:
+    """No solution changes it."""
+    robot = fw.load(example("panda"))
+    hand = robot.frame_placement("panda_link7")(START)[:3, 3].tolist()
+    stone = fw.Shape("stone", None, ShapeType.SPHERE, (0.1,), fw.Pose(p=(hand[0], hand[1], hand[2])))
+    ocp = fw.OptimalControl(robot, step=0.04, knots=5)
+    ocp.add(fw.Effort(), weight=1e-3)
+    ocp.require(fw.clearance(robot, [stone], bodies=["panda_link7"]), 0.01, np.inf)
+    plan = ocp.solve(START)
+    assert not plan.converged and "; the initial state violates clearance by 0." in plan.reason
+
+
 def test_what_cannot_be_kept_away_is_refused() -> None:
     robot = fw.load(example("panda"))
     mesh = fw.Shape("rock", None, ShapeType.MESH, (1.0, 1.0, 1.0), vertices=np.eye(3))

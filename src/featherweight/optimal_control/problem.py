@@ -384,9 +384,22 @@ class OptimalControl:
         motion, converged = (found.q, found.v, found.u, found.gains), found.status == 0
         if not batch:
             reason = REASONS.get(int(found.status), "")
+            if not converged:
+                reason += self._wrong_from_the_start(layout, Motion(*motion[:3]), flat, constraint_tolerance)
             return Plan(*motion, float(found.cost), float(found.violation), bool(converged), int(found.iterations), reason)
         reasons = np.array([REASONS.get(int(k), "") for k in found.status.ravel()], dtype=object).reshape(batch)
         return Plan(*motion, found.cost, found.violation, converged, found.iterations, reasons)
+
+    def _wrong_from_the_start(self, layout: Layout, motion: Motion, flat: Array, tolerance: float) -> str:
+        """Return, in words, the constraints that the initial state violates, which no solution can change."""
+        rows, found = next(iter(layout.rows_of(motion, flat)))[0], []
+        for x, first, stop in layout.terms_of_stage[0]:
+            if x.constraint and x.weight[0] > 0.0 and {"q", "v"}.issuperset(quantities(x.term)):
+                own = rows[first:stop]
+                out = float(np.abs(own - np.clip(own, x.low, x.high)).max(initial=0.0))
+                if out > tolerance:
+                    found.append(f"{x.name} by {out:.2g}")
+        return f"; the initial state violates {', '.join(found)}" if found else ""
 
     def scaled(self, scale: float) -> OptimalControl:
         """Return the problem with all steps multiplied by `scale`; it has the same compiled functions.
