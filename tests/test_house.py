@@ -136,6 +136,15 @@ def test_functions_have_at_most_eight_parameters(nodes: list[Node]) -> None:
     ] == []
 
 
+OPENINGS = ("Of", "Those", "That of", "What", "As")  # of docstrings that do not name what they are about
+
+
+def test_docstrings_begin_with_what_a_thing_does_or_is(nodes: list[Node]) -> None:
+    described = [(module, node) for module, node in nodes if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)]
+    first = [(module, (ast.get_docstring(node) or "").partition("\n")[0]) for module, node in described]
+    assert [(module, line) for module, line in first if line.startswith(tuple(f"{word} " for word in OPENINGS))] == []
+
+
 # ---- what is compiled from a robot is the same on every machine
 
 FROM_FILES_TO_TRACES = ("spatial", "model", "algorithms", "robots", "engine", "robot.closing", "robot.constraints")

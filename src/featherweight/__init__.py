@@ -215,7 +215,7 @@ _LATER = {
     "export": ".exporting.library",
     "example": ".robots.example_files",
 }
-"""What only some programs need, and where it is; imported when it is asked for."""
+"""Names that only some programs need, and the modules that define them. A module is imported when its name is first used."""
 
 _MODULES = {name: f".{name}" for name in ("casadi", "environments", "gym", "identification", "jax", "robots", "se3", "torch")}
 _MODULES["generators"] = ".model.generators"

@@ -1,4 +1,4 @@
-"""What to install for what does not come with the package."""
+"""Commands that install optional packages."""
 
 from __future__ import annotations
 

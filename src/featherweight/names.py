@@ -130,7 +130,7 @@ def _plain(name: str) -> str:
 
 
 def _names(table: Mapping[str, str]) -> dict[str, str]:
-    """Of rows whose keys are several names, one for each name."""
+    """Return a table with a row for each name, from rows whose keys are several names."""
     return {name: here for names, here in table.items() for name in names.split()}
 
 

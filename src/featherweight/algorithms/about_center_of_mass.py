@@ -17,7 +17,7 @@ from .kinematics import joint_transforms, spatial_velocities, vec3
 
 
 class PrincipalInertias(NamedTuple):
-    """Of m links, in frames at their centres of mass, on their principal axes."""
+    """Masses and principal moments of inertia of m links, in frames at their centres of mass."""
 
     masses: tuple[float, ...]  # (m,) [kg]
     moments: tuple[tuple[float, float, float], ...]  # (m, 3) [kg m²]

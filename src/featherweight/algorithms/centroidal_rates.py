@@ -38,7 +38,7 @@ def center_of_mass_acceleration(tree: Tree, q, v, qdd, acceleration) -> None:
 
 
 def net_force_about_center(tree: Tree, q, v, qdd) -> Force:
-    """What all bodies need, without gravity."""
+    """Return the force that the motion of all bodies needs, about the centre of mass and without gravity."""
     X = joint_transforms(tree, q)
     f = body_forces(tree, X, v, qdd, ZERO_MOTION)
     for j in range(len(tree.parent) - 1, -1, -1):
@@ -82,7 +82,7 @@ def centroidal_map_rate(tree: Tree, q, v, rate) -> None:
 
 
 def velocities_about_center(tree: Tree, R, u, N):
-    """Of the parent's point at each row's joint, as seen from the centre of mass, on the world's axes."""
+    """Return the velocity of the parent's point at each row's joint relative to the centre of mass, on the world's axes."""
     n = len(tree.parent)
     momentum = ZERO3
     for j in range(n):

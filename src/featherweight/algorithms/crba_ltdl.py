@@ -1,4 +1,4 @@
-"""What follows from the inertia matrix and its sparse factors, of a tree or a mechanism: CRBA and LTDL (Featherstone 2005).
+"""Functions of the inertia matrix and its sparse factors, for a tree or a mechanism: CRBA and LTDL (Featherstone 2005).
 
 H = L^T D L,     H q'' = tau - c     for the bias force c
 """

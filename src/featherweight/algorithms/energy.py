@@ -47,9 +47,9 @@ def mechanical_power(system, v, tau, power) -> None:
 
 
 def composite_moments(tree: Tree, X, unit):
-    """Of what each row of the tree carries the mass, and the first moment in its own frame; and that of all in the world.
+    """Return mass and first moment of each row's subtree, in the row's frame, and the first moment of all bodies in the world.
 
-    Masses are in units of 1 / `unit`. What stands still in a body's frame is added up first: it is constant.
+    Masses are in units of 1 / `unit`. The first loop adds up the terms that are fixed in a body's frame, which are constant.
     """
     n = len(tree.parent)
     mass = [0.0] * n
@@ -103,7 +103,7 @@ def center_of_mass_jacobian(tree: Tree, q, J) -> None:
 
 
 def whole_mass(tree: Tree):
-    """Of all bodies."""
+    """Return the mass of all bodies."""
     total = 0.0
     for j in range(len(tree.parent)):
         total = total + tree.mass[j]

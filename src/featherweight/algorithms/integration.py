@@ -33,7 +33,7 @@ def integrate(tree: Tree, q, v, result) -> None:
 
 
 def move_joint(tree: Tree, j: int, q, v, result) -> None:
-    """Of the joint whose first row is j; of a further row, nothing."""
+    """Write the coordinates of the joint whose first row is j after the motion v; for a further row, write nothing."""
     kind = tree.kind[j]
     k = tree.q_index[j]
     if kind == SPHERICAL:
@@ -213,7 +213,7 @@ def advance(tree: Tree, q, u, d, h, results) -> None:
 
 
 def move_joint_straight(tree: Tree, j: int, q, x, ahead) -> None:
-    """As `move_joint`, but that origins of floating and planar joints move straight on."""
+    """Do the same as `move_joint`, but move the origins of floating and planar joints along straight lines."""
     kind = tree.kind[j]
     k = tree.q_index[j]
     if kind == FLOATING:

@@ -1,4 +1,4 @@
-"""What a tree and a mechanism with loops both offer, so that what follows from it is written once.
+"""Interface that a tree and a mechanism with loops share, so that each algorithm on top of it is written once.
 
 A system is a Tree, or a ClusterTree with its independent velocities. Both have
 

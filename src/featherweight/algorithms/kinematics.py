@@ -1,4 +1,4 @@
-"""What every recursion starts with: joint transforms, angular velocities, velocity-product accelerations.
+"""First step of every recursion: joint transforms, angular velocities, velocity-product accelerations.
 
 Velocities are taken in the inertial frame that momentarily moves with each body's origin. A body's motion is then its
 angular velocity w alone, its acceleration is [angular acceleration; acceleration of the origin as a point], and the

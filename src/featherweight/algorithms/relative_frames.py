@@ -33,7 +33,7 @@ from .kinematics import joint_transforms, mat3, vec3
 
 
 class View(NamedTuple):
-    """What an observer on a frame sees: the poses of the rows' frames and, last, of the ground."""
+    """Poses of the rows' frames and, last, of the ground, as an observer on a frame sees them."""
 
     axes: list[Mat3]
     origins: list[Vec3]
@@ -41,7 +41,7 @@ class View(NamedTuple):
 
 
 def view_from(tree: Tree, row: int, axes: Mat3, at: Vec3, X) -> View:
-    """What is seen from a frame that lies with these axes at this point of a row's frame."""
+    """Return the view from a frame with these axes at this point of a row's frame."""
     n = len(tree.parent)
     R = [IDENTITY3] * (n + 1)
     o = [ZERO3] * (n + 1)
@@ -72,7 +72,7 @@ def view_from(tree: Tree, row: int, axes: Mat3, at: Vec3, X) -> View:
 
 
 def view_of(tree: Tree, frames: Placements, k: int, X) -> View:
-    """What is seen from frame k of `frames`."""
+    """Return the view from frame k of `frames`."""
     return view_from(tree, frames.row[k], mat3(frames.rotation, k), vec3(frames.translation, k), X)
 
 

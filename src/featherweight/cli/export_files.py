@@ -36,7 +36,7 @@ OF_LIBRARIES = ("functions", "files", "target", "precision", "prefix", "interfac
 
 
 class Precision(StrEnum):
-    """Of numbers."""
+    """Precision of numbers."""
 
     DOUBLE = "double"
     FLOAT = "float"

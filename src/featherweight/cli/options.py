@@ -27,14 +27,14 @@ class Base(StrEnum):
 
 
 class Mimic(StrEnum):
-    """What becomes of joints that follow others."""
+    """Treatment of joints that follow others."""
 
     FOLLOW = "follow"
     INDEPENDENT = "independent"
 
 
 class UnsupportedElements(StrEnum):
-    """What becomes of elements that are not supported."""
+    """Treatment of elements that are not supported."""
 
     REFUSE = REFUSE
     REPORT = REPORT
@@ -76,7 +76,7 @@ class RobotFile(NamedTuple):
         return load(self._opened(), self.base.value, **self._keywords())
 
     def read(self) -> Description:
-        """What is in the file; raises ModelError where it cannot be used."""
+        """Return the description in the file. Raises ModelError if the file cannot be used."""
         return read(self._opened(), **self._keywords())
 
     @property
@@ -88,7 +88,7 @@ class RobotFile(NamedTuple):
         return sys.stdin.buffer if self.robot == STANDARD_INPUT else self.robot
 
     def _keywords(self) -> dict[str, Any]:
-        """Those of `load` and `read`; relative names of standard input are those of the shell."""
+        """Return the keyword arguments of `load` and `read`. Names in standard input are relative to the shell's folder."""
         return {
             "folder": "." if self.robot == STANDARD_INPUT else None,
             "package_path": self.package_path,

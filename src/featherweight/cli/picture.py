@@ -45,7 +45,7 @@ def save_picture(
 
 
 def operations_shown(functions: Mapping[str, CompiledFunction[Any]]) -> str:
-    """What the chart of operations says, a line for each function: in the file too, for those who cannot see it."""
+    """Return the chart of operations as text, a line for each function. The file has it for those who cannot see it."""
     return "\n".join(f"{name}: {f.operations}" for name, f in functions.items())
 
 

@@ -43,7 +43,7 @@ class Projection(NamedTuple):
 
 
 def projection_from(azimuth: float, elevation: float) -> Projection:
-    """What an eye far away in a direction sees."""
+    """Return the projection for an eye far away in the direction of an azimuth and an elevation [rad]."""
     eye = np.array(
         [
             math.cos(azimuth) * math.cos(elevation),

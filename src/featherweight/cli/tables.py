@@ -1,4 +1,4 @@
-"""What the commands print."""
+"""Tables and numbers that the commands print."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def joints_table(robot: Robot) -> Table:
 
 
 def joint_forces_table(robot: Robot) -> Table | None:
-    """What acts in joints besides dynamics; None where nothing does. Columns that would be empty are left out."""
+    """Return a table of what acts in joints besides dynamics, without empty columns; None if nothing does."""
     columns: dict[str, Callable[[MovingJoint], str]] = {
         "armature": lambda j: _nonzero(j.armature),
         "damping": lambda j: _coefficients(j.damping, j.damping_poly),
@@ -120,7 +120,7 @@ def clusters_table(robot: ClosedRobot) -> Table:
 
 
 def unused_table(robot: Robot) -> Table:
-    """What the file holds that dynamics does not use."""
+    """Return a table of the parts of the file that dynamics does not use."""
     table = _pairs("In the file, not used")
     for kind, what in robot.report().items():
         table.add_row(kind, what)

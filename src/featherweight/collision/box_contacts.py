@@ -12,7 +12,7 @@ SKEW = 1e-4  # sine of the angle between edges from which on they make an axis
 
 
 def half_width(P: Vector, H: Vector, n: TripleLike) -> float:
-    """Of a box along n."""
+    """Return half the width of a box along n."""
     a, b, c = inner(axis_of(P, 0), n), inner(axis_of(P, 1), n), inner(axis_of(P, 2), n)
     return H[0] * abs(a) + H[1] * abs(b) + H[2] * abs(c)  # type: ignore[no-any-return]
 

@@ -1,4 +1,4 @@
-"""What may touch, as arrays for compiled functions: shapes on bodies, the ground, and pairs of them."""
+"""Shapes on bodies, the ground, and the pairs of them that may touch, as arrays for compiled functions."""
 
 from __future__ import annotations
 

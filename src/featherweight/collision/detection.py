@@ -115,7 +115,7 @@ def are_far(PA: Vector, PB: Vector, reach: float) -> bool:
 
 
 def write_velocity(T: Matrix, v: Vector, x: TripleLike, out: Vector) -> None:
-    """Of a point x in the world that a body at T carries, which moves at v (linear, angular) in its axes."""
+    """Write the velocity of a point x in the world on a body at T, which moves at v (linear, angular) in the body's axes."""
     d = x[0] - T[0, 3], x[1] - T[1, 3], x[2] - T[2, 3]
     wx = T[0, 0] * v[3] + T[0, 1] * v[4] + T[0, 2] * v[5]
     wy = T[1, 0] * v[3] + T[1, 1] * v[4] + T[1, 2] * v[5]
@@ -240,9 +240,10 @@ def keep(
     count: int,
     work: CollisionWork,
 ) -> int:
-    """Of the points found for a pair write those that count; how many contacts there are then, or -1 without room.
+    """Write the points found for pair p that are within reach, now or after the step.
 
-    `motion` are placements and velocities of bodies, `bounds` the reach, the step, and the gap at which they touch.
+    Returns the number of contacts including these, or -1 if there is no room for them. `motion` holds the placements and the
+    velocities of the bodies, `bounds` the reach, the step, and the gap at which shapes touch.
     """
     placement, velocity = motion
     reach, step, margin = bounds

@@ -140,7 +140,7 @@ def side_patch(c: TripleLike, p: TripleLike, reach: float, patches: Matrix) -> i
 
 
 def triangle_patches(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float, patches: Matrix, count: int) -> int:
-    """Of the two triangles of cell (i, j), where the foot of the perpendicular from c is on them."""
+    """Write patches for those triangles of cell (i, j) that the perpendicular from c meets; return the new count."""
     heights, grid, edges = field
     if i >= grid[1] - 1 or j >= grid[2] - 1:
         return count
@@ -162,7 +162,7 @@ def triangle_patches(field: FieldArrays, i: int, j: int, c: TripleLike, reach: f
 
 
 def edge_patches(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float, patches: Matrix, count: int) -> int:
-    """Of the edges from vertex (i, j) along x, along y and along the diagonal."""
+    """Write patches for the edges from vertex (i, j) along x, along y and along the diagonal; return the new count."""
     grid = field[1]
     last, end = grid[1] - 1, grid[2] - 1
     for k in range(3):
@@ -190,7 +190,7 @@ def edge_patches(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float
 
 
 def vertex_patch(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float, patches: Matrix, count: int) -> int:
-    """Of vertex (i, j)."""
+    """Write the patch for vertex (i, j), if there is one; return the new count."""
     grid = field[1]
     p = vertex_of(field, i, j)
     distance = length_of(minus(c, p))

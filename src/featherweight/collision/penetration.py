@@ -49,7 +49,7 @@ def deepest(one: ConvexShape, other: ConvexShape, count: int, size: float, work:
 
 
 def face_below_origin(faces: int, best: int, size: float, work: SearchWork) -> int:
-    """Of the faces in the plane of the best, the one that has the point nearest to the origin within it."""
+    """Return the face in the plane of face `best` that contains the plane's point nearest to the origin."""
     found, most = best, -1e300
     for f in range(faces):
         plane = work.planes[f]

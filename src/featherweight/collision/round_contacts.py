@@ -187,7 +187,7 @@ def segment_slope(x: TripleLike, d: TripleLike, H: Vector, t: float) -> float:
 
 
 def where_a_face_is_passed(x: TripleLike, d: TripleLike, H: Vector, i: int) -> float:
-    """Of the six planes of a box's faces, the part of the way at which x + t d passes number i, within 0 and 1."""
+    """Return the t, clamped to 0 and 1, at which x + t d passes the plane of face i (0 to 5) of a box; 0 if parallel."""
     axis = i // 2
     c = component(d, axis)
     if c == 0.0:
@@ -216,7 +216,7 @@ def nearest_part(x: TripleLike, d: TripleLike, H: Vector) -> float:
 
 
 def distance_from_box(x: TripleLike, H: Vector) -> float:
-    """Of a point in its frame; zero inside."""
+    """Return the distance of a point x, in the box's frame, from the box; zero inside."""
     a, b, c = max(abs(x[0]) - H[0], 0.0), max(abs(x[1]) - H[1], 0.0), max(abs(x[2]) - H[2], 0.0)
     return sqrt(a * a + b * b + c * c)
 

@@ -130,9 +130,9 @@ def of_arrays(problem: Problem) -> Problem:
 
 
 def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> Solution:
-    """As `solve_problem`, in the room of `work`, where the impulses of the solution stay.
+    """Solve the problem as `solve_problem` does, in the workspace `work`, where the impulses of the solution stay.
 
-    With several islands the number of steps is that of the one that takes the most.
+    With several islands, each number of steps is the greatest of any island.
     """
     best, islands = work.best[: len(start)], work.islands
     copy_numbers(start, best)
@@ -285,7 +285,7 @@ def natural_residual(problem: Problem, f: Vector) -> float:
 
 
 def natural_residual_in(problem: Problem, f: Vector, work: NewtonWork) -> float:
-    """As `natural_residual`, in the room of a `NewtonWork`."""
+    """Return the same as `natural_residual`, computed in the workspace `work`."""
     write_rho(problem, work.rho)
     return write_residual(problem, f, work)
 
@@ -299,7 +299,7 @@ def greatest_of(b: Vector) -> float:
 
 @compiled
 def solve_in_room(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> tuple[float, int, int]:
-    """As `solve_in`, for callers in Python: the residual, Newton steps and interior steps. The impulses are in `work.best`."""
+    """Call `solve_in` from Python: return the residual, Newton steps and interior steps. The impulses are in `work.best`."""
     solution = solve_in(problem, start, tolerance, work)
     return solution.residual, solution.newton_steps, solution.interior_steps
 

@@ -28,7 +28,7 @@ OF_ADDRESSES = "_bound", "_act", "_arrive", "_run", "_ones", "_calls"
 
 
 class _Bound(NamedTuple):
-    """What calls of the loop were prepared for."""
+    """Arrays for which the calls of the loop were prepared."""
 
     fleet: FleetArrays
     many: Table

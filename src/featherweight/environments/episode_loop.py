@@ -42,7 +42,7 @@ class Now(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """What one thread needs."""
+    """Data that one thread works with."""
 
     task: Any
     now: Now

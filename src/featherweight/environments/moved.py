@@ -1,4 +1,4 @@
-"""What comes of a step of an environment."""
+"""Results of a step of an environment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Moved(NamedTuple):
-    """What came of a step of all robots, whatever their episodes."""
+    """Results of a step of all robots, whether or not it ends their episodes."""
 
     observation: Array  # (robots, numbers)
     reward: Array  # (robots,)

@@ -99,6 +99,6 @@ class ParallelRobots:
         return Forces(contacts, self.touching_links, self.simulation.step_size)
 
     def _numbers_of_touching_links(self) -> Array:
-        """Those of `Simulation.touching_links` (n, 2), by their places among all links, -1 for the world."""
+        """Return the numbers of `Simulation.touching_links` (n, 2): their places among all links, -1 for the world."""
         number = {name: k for k, name in enumerate(self.links.names)} | {None: -1}
         return np.array([[number[a], number[b]] for a, b in self.simulation.touching_links], int).reshape(-1, 2)

@@ -166,7 +166,7 @@ class Snapshot:
 
 
 def known(x: Any) -> Any:
-    """What a task has asked for. Raises ValueError where it has not."""
+    """Return forces or controls that a task has asked for. Raises ValueError if it has not."""
     if x is None:
         raise ValueError("no forces are known here; a task that sees them has asks_for_forces = True")
     return x

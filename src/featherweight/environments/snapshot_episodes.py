@@ -49,7 +49,7 @@ class SnapshotEpisodes:
         return self.robots.snapshot()
 
     def _observation(self, now: Snapshot) -> Array:
-        """What the task observes, in memory that no snapshot shares."""
+        """Return the task's observation, in memory that no snapshot shares."""
         seen = self.task.observation(now)
         shared = seen.base is not None
         for x in now.__dict__.values():

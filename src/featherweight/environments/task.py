@@ -1,4 +1,4 @@
-"""What a task is: how episodes begin; and by functions of snapshots what is seen, what is rewarded, and when they end."""
+"""Tasks: how episodes begin, and functions of snapshots for observations, rewards and the end of episodes."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ class SnapshotTask(Task):
     asks_for_forces: ClassVar[bool] = False  # of contacts or actuators, after a step
 
     def observation(self, now: Snapshot) -> Array:
-        """What is seen (robots, numbers): qpos and qvel."""
+        """Return the observation (robots, numbers): qpos and qvel."""
         return np.concatenate([now.qpos, now.qvel], axis=-1)
 
     def rewards(self, before: Snapshot, after: Snapshot, action: Array) -> Terms:
-        """What adds up to the reward (robots,), by name."""
+        """Return the terms (robots,) whose sum is the reward, by name."""
         raise NotImplementedError
 
     def terminated(self, now: Snapshot) -> Array:
@@ -80,9 +80,9 @@ class SnapshotTask(Task):
         return np.zeros(len(now.q), bool)
 
     def whereabouts(self, now: Snapshot) -> Terms:
-        """What `info` tells of robots, also at the beginning."""
+        """Return the entries of `info` that are also known when an episode begins, by name."""
         return {}
 
     def motion(self, before: Snapshot, after: Snapshot) -> Terms:
-        """What else it tells after a step, besides rewards."""
+        """Return the further entries of `info` after a step, besides the rewards, by name."""
         return {}

@@ -92,7 +92,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
 
     @property
     def simulation(self) -> Simulation:
-        """What moves the robots, to be looked at: `simulation.q`, `simulation.view()`."""
+        """The simulation that moves the robots, to be read: `simulation.q`, `simulation.view()`."""
         return self.robots.simulation
 
     def render(self) -> tuple[Array, ...] | None:
@@ -196,7 +196,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         return info
 
     def _info(self, terms: Terms, which: Array | slice = EVERY) -> dict[str, Any]:
-        """As Gymnasium has it: an array of all environments by each name, and by "_name" which of them have a value."""
+        """Return `info` in Gymnasium's form: arrays over all environments by name, and by "_name" which have a value."""
         has = np.zeros(self.num_envs, bool)
         has[which] = True
         info: dict[str, Any] = {}
@@ -218,7 +218,7 @@ def joystick_commands(envs: RobotVectorEnv) -> Array:
 
 
 def episodes_of(task: Task, robots: ParallelRobots) -> CompiledEpisodes | SnapshotEpisodes:
-    """What runs the task. Raises TypeError for a task that is of neither kind."""
+    """Return the episodes that run the task. Raises TypeError for a task of neither kind."""
     if isinstance(task, CompiledTask):
         return CompiledEpisodes(task, robots)
     if isinstance(task, SnapshotTask):

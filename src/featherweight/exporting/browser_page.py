@@ -49,7 +49,7 @@ def web_page(robot: Robot, path: str | Path, step: float = STEP) -> Path:
 
 
 def _description(robot: Robot, step: float) -> dict[str, Any]:
-    """What the page reads."""
+    """Return the data that the page reads."""
     damped = robot.with_armature({j.name: j.armature + step * j.damping for j in robot.joints if j.damping > 0.0})
     functions = routines(_functions(damped))
     start = robot.start()

@@ -60,7 +60,7 @@ class _CFunction(NamedTuple):
 
 
 class _Source:
-    """What a routine is written by: a plan's steps as statements of C."""
+    """Writer of one routine, which turns the steps of a plan into statements of C."""
 
     def __init__(self, routine: Routine, precision: str) -> None:
         self.routine, self.precision = routine, precision

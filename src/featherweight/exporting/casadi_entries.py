@@ -15,7 +15,7 @@ Pattern = tuple[tuple[int, int], tuple[int, ...]]  # rows and columns, and the p
 
 
 class CasadiInterface(NamedTuple):
-    """What CasADi asks of a function."""
+    """Properties of a function that CasADi asks for."""
 
     names_in: tuple[str, ...]
     names_out: tuple[str, ...]
@@ -26,7 +26,7 @@ class CasadiInterface(NamedTuple):
 
 
 class CasadiCode(NamedTuple):
-    """What CasADi's functions call."""
+    """Code that CasADi's functions call, and its interface."""
 
     routine: Routine
     kernel: Kernel

@@ -69,7 +69,7 @@ class Elf:
 
     @property
     def symbols(self) -> list[Symbol]:
-        """Those that linkers see; of shared libraries, those that loaders see."""
+        """Symbols that linkers see; in shared libraries, symbols that loaders see."""
         tables = [s for s in self.sections if s.type == (11 if self.type == 3 else 2)]
         return [self._symbol(t, at) for t in tables for at in range(t.offset, t.offset + t.size, t.entry)]
 
@@ -93,7 +93,7 @@ class Elf:
 
     @property
     def relocations(self) -> list[Relocation]:
-        """Those with addends, of the sections that are loaded."""
+        """Relocations with addends, in the sections that are loaded."""
         found = []
         for table in self.sections:
             if table.type == 4 and self.sections[table.info].flags & ALLOCATED:

@@ -28,7 +28,7 @@ one."""
 
 
 class Described(Protocol):
-    """What a header says of a robot."""
+    """Robot that a header describes."""
 
     @property
     def name(self) -> str: ...
@@ -67,12 +67,12 @@ def header(name: str, title: str, routines: Sequence[Routine], precision: str, w
 
 
 def guard_of(name: str) -> str:
-    """What a header defines so that it is read once."""
+    """Return the macro that guards a header against repeated inclusion."""
     return f"{name.upper()}_H"
 
 
 def declaration(r: Routine, precision: str) -> str:
-    """Of a routine in C."""
+    """Return the declaration of a routine in C."""
     names = r.c_names
     inputs = [f"const {precision} *{n}" for n in names[: len(r.inputs)]]
     outputs = [f"{precision} *{n}" for n in names[len(r.inputs) :]]
@@ -86,7 +86,7 @@ def _macros(r: Routine, workspace: int) -> list[str]:
 
 
 def _about(r: Routine) -> list[str]:
-    """What the function computes, and the shapes of its arguments and results."""
+    """Return lines that say what the function computes, and the shapes of its arguments and results."""
     paragraph = re.split(r"\n\s*\n", r.doc.strip())[0]
     lines = textwrap.wrap(" ".join(paragraph.split()), 110)
     names = r.c_names

@@ -21,7 +21,7 @@ KINDS = ("source", "object", "static", "shared", "cmake")
 
 
 class _Texts(NamedTuple):
-    """What all files of a library begin with, and are called."""
+    """Name, title comment and precision that all files of a library share."""
 
     name: str
     title: str

@@ -16,7 +16,7 @@ _OWN = ("x86_64", "aarch64")  # processors, under Linux
 
 
 def shared_suffix(target: ExportTarget) -> str:
-    """Of the names of shared libraries."""
+    """Return the suffix of the file names of shared libraries."""
     return ".wasm" if _is_wasm(target) else ".dylib" if _is_mac(target) else ".so"
 
 

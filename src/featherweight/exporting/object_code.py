@@ -17,7 +17,7 @@ from .wasm import needed_functions
 
 
 class ObjectCode(NamedTuple):
-    """What LLVM made of a routine."""
+    """Object code that LLVM compiled from a routine."""
 
     data: bytes
     symbols: tuple[str, ...]  # that it has for others
@@ -45,12 +45,12 @@ def compile_routine(routine: Routine, target: ExportTarget, precision: str, entr
 
 
 def workspace_bytes(kernel: Kernel, precision: str) -> int:
-    """Of a kernel, with what it takes to begin where a cache line does."""
+    """Return the bytes of workspace that a kernel needs, including the padding that aligns it to a cache line."""
     return kernel.workspace * ITEM_BYTES[precision] + CACHE_LINE if kernel.workspace else 0
 
 
 def _kernel(routine: Routine, target: ExportTarget, precision: str) -> Kernel:
-    """As the function itself is compiled for one state, so that the bits are the same on the same processor."""
+    """Emit the kernel that the function itself uses for one state, so that results have the same bits on the same processor."""
     lanes = target.lanes(precision)
     vectors = routine.in_lanes(lanes) if lanes > 1 else None
     sizes = [y.size for y in routine.outputs]

@@ -36,13 +36,16 @@ class PlainSurface(NamedTuple):
         return np.asarray(self.vertices @ T[:3, :3].T + T[:3, 3])
 
     def described(self) -> dict[str, Any]:
-        """As JSON has it, to a tenth of a millimetre."""
+        """Return the surface for JSON, with vertices to a tenth of a millimetre."""
         vertices = np.round(self.vertices, 4).tolist()
         return {"body": self.body, "vertices": vertices, "faces": self.faces, "color": self.color}
 
 
 def plain_surfaces(robot: Robot) -> list[PlainSurface]:
-    """Of each body its visual shapes; where these are meshes, the plain ones that collide, or else the box of its inertia."""
+    """Return the surfaces of the world and of each body: its visual shapes, or if these are meshes, its plain collision shapes.
+
+    A body with neither gets the box that has its inertia.
+    """
     inertias = body_inertias(robot.model)
     surfaces = [s for shape in _plain(robot.shapes, None) for s in _surface(shape, -1)]
     for k, body in enumerate(robot.bodies):

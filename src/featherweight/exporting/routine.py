@@ -1,4 +1,4 @@
-"""What is exported: a compiled function under a name that C takes."""
+"""Routines to export: compiled functions under names that C accepts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Routine(NamedTuple):
 
     @property
     def c_names(self) -> list[str]:
-        """Of its arguments and its results in C, different in capitals too, and none a word of C's or a local variable's."""
+        """C names of arguments and results: distinct without regard to case, and no words of C or local variables."""
         names: list[str] = []
         for own in [*(x.name for x in self.inputs), *(y.name for y in self.outputs)]:
             name = re.sub(r"\W|^(?=\d)", "_", own, flags=re.ASCII)

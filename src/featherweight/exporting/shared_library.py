@@ -120,7 +120,7 @@ class _Linker:
         return bytes(table)
 
     def _hash_table(self) -> bytes:
-        """Of one chain for each bucket, as the System V ABI has it."""
+        """Return the hash table in the format of the System V ABI, with one chain entry for each bucket."""
         count = 1 + len(self.exported)
         buckets, chains = [0] * count, [0] * count
         for k, (_, s) in enumerate(self.exported, 1):

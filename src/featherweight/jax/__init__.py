@@ -92,7 +92,7 @@ def wrap(function: CompiledFunction[Any]) -> Callable[..., Any]:
 
 
 def _advice(function: Any) -> str:
-    """Of what closes loops there is no one function."""
+    """Return a hint for what closes loops, which no single compiled function does; an empty string for other arguments."""
     closes = hasattr(getattr(function, "__self__", None), "tangent_step")
     return "; of a robot with loops, wrap robot.tangent_step" if closes else ""
 

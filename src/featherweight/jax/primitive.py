@@ -46,7 +46,7 @@ def call(function: CompiledFunction[Any], args: Sequence[Any], way: str = VALUE)
 
 
 def computed(function: CompiledFunction[Any], way: str) -> CompiledFunction[Any]:
-    """What is computed."""
+    """Return the compiled function for a way: the function itself, its pushforward or its pullback."""
     if way == VALUE:
         return function
     return function.ambient.pushforward if way == FORWARD else function.ambient.pullback

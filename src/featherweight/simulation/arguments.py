@@ -163,7 +163,7 @@ def check_choice(name: str, choice: Any, choices: Sequence[str]) -> None:
 
 
 def given_forces(answer: Any) -> tuple[Any, Any] | tuple[Any]:
-    """What a controller returned: tau, or tau and control."""
+    """Return a controller's answer as a tuple of tau, or of tau and control. Raises ValueError for other answers."""
     if answer is None or (isinstance(answer, tuple) and len(answer) != 2):
         got = "None" if answer is None else f"a tuple of {len(answer)}"
         raise ValueError(f"a controller must return joint forces tau, or a pair of tau (or None) and controls; got {got}")

@@ -39,7 +39,7 @@ class ContactArrays(NamedTuple):
         return ContactArrays(self.counts[which], self.candidate[which], self.point[which], self.impulse[which])
 
     def together(self, which: Array | Sequence[int] | slice, step: float) -> ManyContacts:
-        """Those of some robots, in a step of that length [s]."""
+        """Return the contacts of some robots one after the other, with forces over a step of that length [s]."""
         robot, k = np.nonzero(np.arange(self.candidate.shape[1]) < self.counts[which, None])
         at = np.arange(len(self.counts))[which][robot], k
         return ManyContacts(robot, self.candidate[at], self.point[at], self.impulse[at] / step)

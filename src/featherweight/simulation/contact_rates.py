@@ -86,7 +86,7 @@ class ContactRates:
         return D[0], D[1]
 
     def seen(self, x: Array, dx: Array, felt: bool = False) -> tuple[Array, Array]:
-        """What contacts and joint rows see of velocities x (nv,): (m,), and rates."""
+        """Return the velocities (m,) along contacts and joint rows at the velocities x (nv,), and their rates."""
         m = 3 * self.count + len(self.active)
         u, du = np.zeros(m), np.zeros((m, dx.shape[1]))
         if self.stage.bodies:
@@ -132,7 +132,7 @@ class ContactRates:
     # the problem
 
     def _assemble(self) -> None:
-        """As `contact_problem.assembled`, with rates."""
+        """Assemble the problem as `contact_problem.assembled` does, with its rates."""
         model, k, rows = self.model, self.count, self.model.rows
         axes, start = np.empty((k, 3, 3)), np.zeros(3 * k + len(self.active))
         for c in range(k):
@@ -164,7 +164,7 @@ class ContactRates:
         return np.vstack([F, self.E])
 
     def _rates_of(self, problem: Problem, f: Array, du: Array, dbound: Array | None = None) -> Array:
-        """Of impulses that solve a problem, noting what is doubtful."""
+        """Return the rates of impulses that solve a problem, and record which of them are doubtful."""
         rates = ImpulseRates(problem, f, self.edge)
         df = rates(du, dbound)
         self.doubtful |= rates.doubtful
@@ -261,7 +261,7 @@ class ContactRates:
         return dd
 
     def names(self) -> tuple[str, ...]:
-        """What touches or holds, where it is doubtful how."""
+        """Return the names of contacts, joint limits and dry friction whose state is doubtful."""
         rows = self.model.rows
         touching = [self.stage.names[int(c)] for c in self.contacts.candidate]
         kinds = ["dry friction" if rows.friction[r] else "limit" for r in self.active]

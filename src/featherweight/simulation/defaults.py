@@ -1,4 +1,4 @@
-"""What a simulation takes from the robot's file: time step, integrator, what touches; and what it leaves out."""
+"""Defaults of a simulation from the robot's file (time step, integrator, contacts), and warnings of what it leaves out."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def step_derivatives(fleet: Fleet, inputs: Inputs, time: float) -> list[StepDeri
 
 
 def of_all_robots(many: list[StepDerivatives]) -> StepDerivatives:
-    """Those of many robots as one, with a leading axis."""
+    """Return the derivatives of many robots as one `StepDerivatives`, with a leading axis."""
     A, B, B_control = (np.stack([getattr(one, name) for one in many]) for name in ("A", "B", "B_control"))
     return StepDerivatives(A, B, B_control, tuple(one.doubtful for one in many))
 

@@ -1,4 +1,4 @@
-"""What drives make of their controls: activations, gains that change with length and velocity, muscles, servos on a circle.
+"""Inputs of drives from their controls: activations, gains that change with length and velocity, muscles, servos on a circle.
 
     integrator      a' = u
     filter          a' = (u - a) / T

@@ -18,10 +18,10 @@ ROUNDING = 1e-12  # of the potential energy
 
 
 def excess_energy(kinetic: tuple[float, float], potential: tuple[float, float], work: float, least: float) -> float:
-    """What is beyond the energy that a step may bring [J].
+    """Return the gain of energy beyond what a step may bring [J].
 
-    `kinetic` and `potential` are those before and after the step, `work` is the most that forces of users and drives did, and
-    `least` the energy of a body that falls for a step, which is as small as errors of a step get.
+    `kinetic` and `potential` are the energies before and after the step. `work` is the most that forces of users and drives
+    did. `least` is the energy of a body that falls for a step, which is as small as errors of a step get.
     """
     gained = kinetic[1] - kinetic[0] + (potential[1] - potential[0]) - work
     return gained - ALLOWED * (kinetic[0] + kinetic[1]) - least - ROUNDING * (abs(potential[0]) + abs(potential[1]))

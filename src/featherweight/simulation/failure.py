@@ -1,4 +1,4 @@
-"""What a simulation says when a step cannot be taken."""
+"""Error of a simulation for a step that cannot be taken."""
 
 from __future__ import annotations
 

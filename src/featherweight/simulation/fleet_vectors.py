@@ -30,7 +30,7 @@ WAITING, COMPILING, READY, NEVER = range(4)
 
 
 class FleetVectors:
-    """What a fleet needs to take steps in vectors. They are compiled beside the fleet's first steps, which need no vectors.
+    """Vector code of a fleet's steps, which is compiled in a thread while the fleet takes its first steps without vectors.
 
     `make` returns stages of one robot, as `robot_tables.new_stages` does. `run` is the loop over robots, and `kind` tells what
     tables of stages depend on.

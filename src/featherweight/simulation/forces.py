@@ -249,7 +249,7 @@ def ordered_sum(x: Array) -> Array:
 
 
 class ForcesAtJoints:
-    """What joints' own properties, tendons and drives do.
+    """Forces of joints' own properties, tendons and drives.
 
     Forces act along the n rows (degrees of freedom) of all joints in `robot.model.joints`, and further rows (`lengths`), of
     tendons, limited angles of ball joints, places of free joints, and drives at frames. S(q) (rows, nv), the velocities of all

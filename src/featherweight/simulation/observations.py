@@ -1,4 +1,4 @@
-"""What can be seen of a simulation: energy, contacts, the solver's work, observers."""
+"""Observable quantities of a simulation: energy, contacts, the solver's work, observers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Observations:
-    """What `Simulation` lets see."""
+    """Observable quantities of `Simulation`."""
 
     robot: Robot
     forces: ForcesAtJoints
@@ -74,17 +74,17 @@ class Observations:
         return tuple(self._stage.excluded)
 
     def contacts(self, robot: int = 0) -> tuple[Array, Array, list[str]]:
-        """Of the last step, for one robot: points (k, 3) [m] and forces (k, 3) [N] in the world, on the first of two bodies,
-        and what touches.
+        """Return points (k, 3) [m], forces (k, 3) [N] and names of one robot's contacts in the last step.
 
-        Forces at the contacts of a patch are those of least norm, nearly, with the wrench that was solved for.
+        Points and forces are in the world; forces act on the first of the two bodies. Forces at the contacts of a patch are
+        nearly those of least norm with the wrench that the solver found.
         """
         candidates, points, impulses = self._fleet.spread_contacts(robot).of_robot(robot)
         names = [self._stage.names[int(c)] for c in candidates]
         return points.copy(), impulses / self.step_size, names
 
     def contacts_of_many(self, which: Array | Sequence[int] | slice = slice(None)) -> ManyContacts:
-        """Of the last step, for all robots, or some by their numbers (k,), a mask (robots,) or a slice."""
+        """Return the last step's contacts of all robots, or of some by their numbers (k,), a mask (robots,) or a slice."""
         arrays: ContactArrays = self._fleet.spread_contacts(which)
         return arrays.together(which, self.step_size)
 

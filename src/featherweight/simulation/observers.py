@@ -1,4 +1,4 @@
-"""What a simulation shows to others: the interfaces of its observers, views and pictures."""
+"""Interfaces of a simulation's observers, views and pictures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Observer(Protocol):
-    """What `Simulation.watch` takes: it follows the motion during `Simulation.run`."""
+    """Object that `Simulation.watch` takes, which follows the motion during `Simulation.run`."""
 
     @property
     def closed(self) -> bool:
@@ -61,7 +61,7 @@ class SimulationView(Observer, Protocol):
 
 
 class Pictures(Protocol):
-    """What draws the pictures of `Simulation.render`."""
+    """Object that draws the pictures of `Simulation.render`."""
 
     def frame(self, simulation: Any, size: tuple[int, int], robot: int | None, camera: str | None) -> Array:
         """Draw all robots, or one of them, as an array (height, width, 3) of numbers 0 to 255; `size` is (width, height).

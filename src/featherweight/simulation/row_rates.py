@@ -70,7 +70,7 @@ def center_rates(scene: Any, s: int, bodies: BodyRates) -> tuple[Array, Array]:
 
 
 def geometry_rates(scene: Any, pair: int, contacts: Any, c: int, bodies: BodyRates) -> GeometryRates:
-    """Of contact c, of a pair: a sphere and the ground of the simulation, or two spheres."""
+    """Return the rates of contact c of a pair: a sphere and the ground of the simulation, or two spheres."""
     n, gap = contacts.normal[c], float(contacts.gap[c])
     s, t = (int(k) for k in scene.pair[pair])
     x, dx = center_rates(scene, s, bodies)

@@ -1,4 +1,4 @@
-"""What may touch: points and spheres on a robot, and the ground under it; and how contacts are taken."""
+"""Points and spheres on a robot that may touch, the ground under it, and options of contacts."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ LEAST_FRICTION = 1e-5  # of MuJoCo's contacts, whatever the file says
 
 
 class TouchingParts(NamedTuple):
-    """What may touch, as a simulation is given it; `friction` and `restitution` where a surface has none of its own."""
+    """Parts that may touch in a simulation. `friction` and `restitution` are for surfaces that have none of their own."""
 
     spheres: Sequence[ContactSphere]
     pairs: Sequence[tuple[int, int]]

@@ -1,4 +1,4 @@
-"""What sensors see of robots at two instants: the present one, and the beginning of the last step, with its accelerations."""
+"""Robots as sensors see them at two instants: now, and at the beginning of the last step, with its accelerations."""
 
 from __future__ import annotations
 

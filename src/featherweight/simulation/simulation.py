@@ -262,7 +262,7 @@ class Simulation(StateOfRobots):
             self._after_step(before)
 
     def _inputs(self, tau: Any, control: Any, external: Any) -> Inputs:
-        """Those of a step, as arrays (robots or 1, 1, ...)."""
+        """Return the inputs of a step, as arrays (robots or 1, 1, ...)."""
         sizes = {"tau": (self.robot.nv,), "control": (self.forces.nu,), "external_forces": (len(self.robot.bodies), 6)}
         given = zip(sizes.items(), (tau, control, external), strict=True)
         return Inputs(*(None if x is None else of_robots(name, x, size, len(self._fleet.q)) for (name, size), x in given))

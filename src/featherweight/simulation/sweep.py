@@ -80,7 +80,7 @@ def _made(make: Callable[[], Simulation]) -> Simulation:
 
 
 def _number_of_steps(inputs: Mapping[str, Any], steps: int | None) -> int:
-    """As the inputs tell, or as given."""
+    """Return the number of steps of the inputs, or `steps`. Raises ValueError if they differ or there is none."""
     for name, x in inputs.items():
         if x.ndim < 3:
             raise ValueError(f"{name} must have axes of robots, steps and elements; got shape {x.shape}")
@@ -115,7 +115,7 @@ def _roll_out(simulation: Simulation, arrays: Mapping[str, Any], varied: Any, st
 
 
 class _OfThread(local):
-    """What each thread has made for itself: simulations hold states."""
+    """Simulation of each thread. Threads cannot share one, since it holds states."""
 
     simulation: Simulation | None = None
 

@@ -67,7 +67,7 @@ class Coriolis(NamedTuple):
 
 
 def coriolis_of_turning(I: RigidInertia, w: Vec3) -> Coriolis:
-    """Of a body that turns about the origin."""
+    """Return the map of a body that turns about the origin at the angular velocity w."""
     J = I.rotational
     half = 0.5 * (J.xx + J.yy + J.zz)
     x = Vec3(half - J.xx, 0.0 - J.xy, 0.0 - J.xz)  # second moments of mass

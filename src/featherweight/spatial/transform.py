@@ -86,7 +86,7 @@ class Transform(NamedTuple):
         return a.spin(X.yaw[0], X.yaw[1]).translate(X.base)
 
     def coriolis_to_parent(X, N: Coriolis, I: RigidInertia, u: Vec3) -> Coriolis:
-        """Of bodies with the inertia I in the parent frame, all faster by u there."""
+        """Return N in the parent frame, for bodies that have the inertia I there and are all faster by u there."""
         if X.dense == 1:
             a = N.rotate(X.R)
         else:

@@ -150,7 +150,7 @@ class _Watchers(NamedTuple):
 
     @classmethod
     def of(cls, torch_c: Any) -> _Watchers:
-        """What cannot be asked is answered by yes: then everything goes the way that all can watch."""
+        """Return PyTorch's questions. A missing one is answered by yes: then all calls go the way that all can watch."""
         names = ("_are_functorch_transforms_active", "_len_torch_dispatch_stack", "_len_torch_function_stack", "_is_tracing")
         return cls(*(getattr(torch_c, name, lambda: True) for name in names))
 
@@ -300,7 +300,7 @@ class _Operator:
     # batches
 
     def _batched(self, call: Callable[..., Any], axes: Sequence[int | None], args: Sequence[Any]) -> Any:
-        """Of tensors with one axis more, which comes first: those of leading axes that are missing get axes of one after it."""
+        """Call with each batch axis moved to the front, followed by axes of length one in place of missing leading axes."""
         own = [x.ndim - len(a.shape) - (k is not None) for x, k, a in zip(args, axes, self.inputs, strict=True)]
         moved = []
         for x, k, n in zip(args, axes, own, strict=True):
@@ -362,7 +362,7 @@ class _Derivative:
 
 
 def _differentiable(name: str, **rules: Callable[..., Any]) -> Callable[..., Any]:
-    """What `torch.autograd.Function` makes of rules."""
+    """Return the function that `torch.autograd.Function` makes from rules."""
     made: Any = type(name, (torch.autograd.Function,), {k: staticmethod(rule) for k, rule in rules.items()})
     function: Callable[..., Any] = made.apply
     return function
@@ -375,5 +375,5 @@ def _cotangent(bar: Any, x: Any) -> Any:
 
 
 def _tensor(y: Any) -> Any:
-    """Of an array, which it shares, or of a number."""
+    """Return the tensor of an array, whose memory it shares, or of a number."""
     return torch.from_numpy(y) if type(y) is np.ndarray else torch.as_tensor(y)

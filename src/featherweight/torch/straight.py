@@ -166,7 +166,7 @@ def _result(f: Function, j: int, rank: int, slots: tuple[str, str, str], type: T
 
 
 def _dtype(type: Type) -> int:
-    """As DLPack has it: kind, bits, lanes."""
+    """Return DLPack's data type: kind, bits, lanes."""
     return REAL | (8 * type.item_bytes) << 8 | ONE_LANE
 
 

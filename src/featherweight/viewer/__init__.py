@@ -30,7 +30,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """What is asked for, from its module: a window needs packages that pictures do not, and the other way about."""
+    """Return a name from its module, imported on first use: windows and pictures need different packages."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, (who, extra, *packages) = _MODULES[name]

@@ -36,7 +36,7 @@ class SettableCoordinate(NamedTuple):
 
 
 def settable_coordinates(robot: Robot) -> list[SettableCoordinate]:
-    """What can be set, in the order of the joints; with loops or couplings, of those whose motion is independent."""
+    """Return the coordinates that can be set, in the order of the joints: those of joints whose motion is independent."""
     settable = []
     for joint in robot.joints:
         if not joint.independent or joint.q_slice.start == joint.q_slice.stop:

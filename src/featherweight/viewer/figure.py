@@ -1,4 +1,4 @@
-"""What is drawn of a robot: for each body surfaces of one colour, in three layers."""
+"""Surfaces that are drawn of a robot: for each body surfaces of one colour, in several layers."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def loop_lines(robot: Robot, placements: dict[str, Array]) -> dict[str, Array]:
 
 
 def loop_description(robot: Robot) -> Description | None:
-    """What a robot with loops or couplings was made from."""
+    """Return the description of a robot with loops or couplings; None for other robots."""
     return robot.description if isinstance(robot, ClosedRobot) else None
 
 

@@ -1,4 +1,4 @@
-"""What is drawn over the robot: frames and their names, the centre of mass, loops and couplings, contact forces."""
+"""Marks over the robot: frames and their names, the centre of mass, loops and couplings, contact forces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WEIGHT = 0.35  # of the robot's size: length of the arrow of a force as great as
 
 
 class Mark(StrEnum):
-    """What may be drawn over the robot."""
+    """Marks that may be drawn over the robot."""
 
     FRAMES = "frames"
     NAMES = "names of frames"

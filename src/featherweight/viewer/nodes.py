@@ -36,7 +36,7 @@ def _extent(points: Array) -> Array:
 
 
 class RobotScene:
-    """What a page shows of a robot at one configuration.
+    """Scene that a page shows: a robot at one configuration.
 
     Each body has a node, which carries its surfaces; `move` sends the poses of nodes and nothing else.
     """

@@ -1,4 +1,4 @@
-"""What a user can set in the page: the joints, and what is drawn."""
+"""Panels in the page, in which a user sets the joints and what is drawn."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class JointsPanel:
 
 
 class LookPanel:
-    """What is drawn, and what the files did not give."""
+    """Controls for what is drawn, and a note of the meshes that could not be read."""
 
     def __init__(self, gui: viser.GuiApi, scene: RobotScene, lock: threading.RLock) -> None:
         self.scene, self.lock = scene, lock

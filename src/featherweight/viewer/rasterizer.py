@@ -46,7 +46,7 @@ class Planes(NamedTuple):
 
 
 class LitWorld(NamedTuple):
-    """What is seen, and its light."""
+    """Visible surfaces and planes, and their light."""
 
     surfaces: Surfaces
     planes: Planes

@@ -173,7 +173,7 @@ class Window:
         Path(path).write_text(html, encoding="utf-8")
 
     def picture(self, size: tuple[int, int], *, timeout: float = 30.0) -> Array:
-        """What a page that is open draws from the window's camera, without the panels: (height, width, 3) in 0..255.
+        """Return what an open page draws from the window's camera, without the panels: (height, width, 3) in 0..255.
 
         `size` is (width, height). Raises RuntimeError where no page is open, TimeoutError where it does not answer.
         """

@@ -1,4 +1,4 @@
-"""What tasks of inverse kinematics ask for: errors e, and the Jacobian J by which joints reduce them, e(q ⊕ d) ≈ e - J d.
+"""Errors e of inverse kinematics tasks, and the Jacobian J by which joints reduce them: e(q ⊕ d) ≈ e - J d.
 
     position       p* - p                                in the world's axes
     orientation    log(R* Rᵀ)                            in the world's axes
@@ -52,7 +52,7 @@ class TaskRows(NamedTuple):
 
 
 def task_rows(tree: Tree, tasks: TaskList, q, targets) -> list[TaskRows]:
-    """Of each task at q (of all joints of the tree), with columns for all rows of the tree."""
+    """Return errors and Jacobian rows of each task at q (of all joints of the tree), with a column for each row of the tree."""
     n = len(tree.parent)
     R, p = frame_poses(tree, tasks.frames, joint_transforms(tree, q))
     J = [[[0.0] * n for _ in range(6)] for _ in R]

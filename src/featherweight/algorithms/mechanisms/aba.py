@@ -35,7 +35,7 @@ from .maps import dot, maps, spanning_configuration, spanning_velocity
 
 
 class ClusterPass(NamedTuple):
-    """What pass 2 reads and makes of each row of the tree."""
+    """Quantities of each row of the tree that pass 2 reads and computes."""
 
     X: Any
     c: Any  # velocity-product accelerations
@@ -47,7 +47,7 @@ class ClusterPass(NamedTuple):
 
 
 class ClusterSolution(NamedTuple):
-    """What pass 3 needs of a cluster: the factors of D = C diag(1 / reciprocal) C^T, U and u."""
+    """Quantities of a cluster that pass 3 needs: the factors of D = C diag(1 / reciprocal) C^T, U and u."""
 
     C: Any
     reciprocal: Any

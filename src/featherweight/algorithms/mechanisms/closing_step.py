@@ -21,7 +21,7 @@ from .spanning import nearness_to_singularity, placed, write_all
 
 
 class ClosedWithin(NamedTuple):
-    """What loops must keep to count as closed."""
+    """Tolerances within which loops count as closed."""
 
     solved: tuple[int, ...]  # constraints that are closed to rounding, by their numbers
     others: float  # by how much the others, which contradict those, may be off

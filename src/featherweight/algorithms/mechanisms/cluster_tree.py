@@ -72,7 +72,7 @@ class ClusterTree(NamedTuple):
 
     @staticmethod
     def code():
-        """What functions of a mechanism may follow from besides what their kernels name."""
+        """Return the kernels that a function of a mechanism may depend on, besides those that its own kernel names."""
         return registered()
 
 

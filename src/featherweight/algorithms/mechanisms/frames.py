@@ -23,7 +23,7 @@ def placement_rows(mech: ClusterTree, placements, q, result) -> None:
 
 @for_mechanism(frames.joint_jacobian)
 def joint_jacobian(mech: ClusterTree, q, J) -> None:
-    """Of the joints of the spanning tree."""
+    """Write the joint Jacobian (6, n) of the spanning tree."""
     frames.joint_jacobian(mech.tree, spanning_configuration(mech, q), J)
 
 
@@ -56,7 +56,7 @@ def frame_bias_acceleration(mech: ClusterTree, placements, reference: int, q, v,
 
 @for_mechanism(relative_frames.joint_jacobian_rate)
 def joint_jacobian_rate(mech: ClusterTree, q, v, J) -> None:
-    """Of the joints of the spanning tree."""
+    """Write the time derivative (6, n) of the joint Jacobian of the spanning tree."""
     qs, vs, _ = expanded(mech, q, v)
     relative_frames.joint_jacobian_rate(mech.tree, qs, vs, J)
 

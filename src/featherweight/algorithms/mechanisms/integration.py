@@ -53,7 +53,7 @@ def write_advanced(mech: ClusterTree, qs, x, step, results) -> None:
 
 @for_mechanism(integration.difference)
 def difference(mech: ClusterTree, q0, q1, result) -> None:
-    """Of independent velocities."""
+    """Write the independent velocities that lead from q0 to q1 in a unit of time."""
     whole = [0.0] * len(mech.tree.parent)
     integration.difference(mech.tree, spanning_configuration(mech, q0), spanning_configuration(mech, q1), whole)
     for cluster in mech.clusters:
@@ -74,7 +74,7 @@ def independent_kinds(mech: ClusterTree) -> list[int]:
 
 
 def write_coordinates(mech: ClusterTree, qs, q) -> None:
-    """Of the spanning tree's coordinates, write those that q has."""
+    """Write into q those of the spanning tree's coordinates that q has."""
     for place, x in zip(mech.position, qs, strict=True):
         if place >= 0:
             q[place] = x

@@ -78,7 +78,7 @@ def followed_rows(mech: ClusterTree, qs, r: TaskRows) -> TaskRows:
 
 
 def loop_rows(mech: ClusterTree, qs) -> tuple[list[Any], list[list[Any]]]:
-    """What is left of all loops, with its sign turned, and by what rows of the tree change it."""
+    """Return the negated residuals of all loops, and their Jacobian with a column for each row of the tree."""
     X = joint_transforms(mech.tree, qs)
     phi: list[Any] = []
     K: list[list[Any]] = []
@@ -98,7 +98,7 @@ def task_errors(mech: ClusterTree, tasks: TaskList, q, targets, errors) -> None:
 
 @for_mechanism(iteration.weighted_rows)
 def weighted_rows(mech: ClusterTree, tasks: TaskList, q, targets, results) -> None:
-    """Those of loops first."""
+    """Write errors and Jacobian rows: those of the loops first, then the weighted ones of the tasks."""
     qs = spanning_configuration(mech, q)
     rows = [followed_rows(mech, qs, r) for r in task_rows(mech.tree, tasks, qs, targets)]
     phi, K = loop_rows(mech, qs)

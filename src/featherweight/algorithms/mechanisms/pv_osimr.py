@@ -75,7 +75,7 @@ def columns_below(branches: Branches, m: int, K, r: int, e: int, c: int):
 
 
 def stretch_products(branches: Branches, G, one, other):
-    """What two constraint rows have in common in clusters that their columns pass at different bodies."""
+    """Return the part of D that two constraint rows share in clusters that their columns pass at different bodies."""
     total = 0.0
     for i, x in one:
         for j, y in other:

@@ -1,4 +1,4 @@
-"""What depends on the motion of the spanning tree alone: energies, and how far loops are open."""
+"""Functions of the spanning tree's motion alone: energies, and how far loops are open."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def velocity_matrix(mech: ClusterTree, q, G) -> None:
 
 @for_mechanism(integration.write_configuration_rate)
 def write_configuration_rate(mech: ClusterTree, q, v, rate) -> None:
-    """Of the coordinates that q has, along G v."""
+    """Write the rate of the coordinates that q has, at the spanning tree's velocity G v."""
     qs, vs, _ = expanded(mech, q, v)
     whole = integration.configuration_rate(mech.tree, qs, vs)
     for k, place in enumerate(mech.position):

@@ -114,7 +114,7 @@ class Resolved:
 
     @property
     def some(self) -> tuple[int, ...]:
-        """Those at which it is worth the while to change to six columns."""
+        """Rows at which a change to six columns saves operations."""
         return worthwhile_stations(self.ends, self.sizes, [kind == INNER for kind in self._kinds])
 
     def branches(self, at: Sequence[int]) -> Branches:

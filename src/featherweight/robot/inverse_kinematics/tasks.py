@@ -216,7 +216,7 @@ def error_names(tasks: Sequence[KnownTask]) -> tuple[str, ...]:
 
 
 def _joints(robot: Any, task: PostureTask) -> list[Any]:
-    """Those that have coordinates of their own."""
+    """Return the joints that have coordinates of their own."""
     moving = {j.name: j for j in robot.joints if j.q_slice.stop > j.q_slice.start}
     for name in task.joints or ():
         if name not in moving:

@@ -1,1 +1,1 @@
-"""What constraints on bodies, and on the robot as a whole, make of its dynamics: operational space (Khatib 1987)."""
+"""Dynamics of a robot under constraints on its bodies and on the whole robot: operational space (Khatib 1987)."""

@@ -158,7 +158,7 @@ def constrained_pv_osim(tree: Tree, contacts: ContactRows, reduction: Reduction,
 
 
 def constrained_pv_osimr(tree: Tree, branched: BranchedRows, reduction: Reduction, q, v, tau, target, results) -> None:
-    """As `constrained_pv_osim`."""
+    """Write the results of `constrained_pv_osim`, with D accumulated along the branches of the tree."""
     contacts = branched.contacts
     m = len(contacts.owner)
     A = inward_pass(tree, q, v, tau)

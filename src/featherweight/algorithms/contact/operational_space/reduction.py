@@ -14,7 +14,7 @@ class Reduction(NamedTuple):
 
 
 def gathered(reduction: Reduction, target):
-    """What the independent rows are to do."""
+    """Return the targets (m,) of the independent rows for the targets (M,) of all rows."""
     result = [0.0] * len(reduction.gather)
     for r in range(len(reduction.gather)):
         for s in range(len(reduction.spread)):

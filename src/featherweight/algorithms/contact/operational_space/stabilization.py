@@ -1,4 +1,4 @@
-"""What contacts are to do so that errors die away (Baumgarte 1972)."""
+"""Target accelerations of contacts that make their errors decay (Baumgarte 1972)."""
 
 from __future__ import annotations
 
