@@ -98,6 +98,9 @@ class Processor:
     def value(self, x: str, count: int) -> np.ndarray[Any, Any]:
         if x.startswith("%"):
             return self.vectors[int(x[4:])][:count].copy()
+        if spread := re.fullmatch(r"(.*)\{1to(\d+)\}", x):
+            assert int(spread[2]) == count
+            return np.full(count, self.value(spread[1], 1)[0])
         return self.bytes(x, count * self.size).view(self.item)
 
     def integers(self, x: str, count: int) -> np.ndarray[Any, Any]:

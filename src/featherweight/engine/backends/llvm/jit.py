@@ -62,7 +62,8 @@ def host() -> Host:
     wide = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
     version = f"{llvmlite.__version__} LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
     fma = not intel or bool(features.get("fma"))
-    assembly = triple.startswith("x86_64") and "linux" in triple and wide == 32 and fma  # wider ones have not run anywhere yet
+    complete = wide == 32 or (wide == 64 and bool(features.get("avx512dq")) and bool(features.get("avx512vl")))
+    assembly = triple.startswith("x86_64") and "linux" in triple and complete and fma
     return Host(triple, llvm.get_host_cpu_name(), features.flatten(), version, wide, fma, assembly)
 
 

@@ -101,6 +101,7 @@ class _AssemblyWriter:
         kinds = ["xmm" if t.lanes == 1 else "zmm" if self.has_masks else "ymm" for t in types]
         self.names = [[f"%{kind}{k}" for k in range(self.registers)] for kind in kinds]
         self.item = "d" if scalar.precision == "double" else "s"
+        self.item_bytes = scalar.item_bytes
         self.suffixes = [("s" if t.lanes == 1 else "p") + self.item for t in types]
         self.move = [f"vmov{'' if t.lanes == 1 else 'u'}{suffix}" for t, suffix in zip(types, self.suffixes, strict=True)]
         self.reads = _reads(part)
@@ -144,6 +145,12 @@ class _AssemblyWriter:
             self.constants += data
         return f"{at - BIAS}(${len(self.arrays) + 1})"
 
+    def _number(self, x: float | tuple[float, ...], lanes: int) -> str:
+        """The address of a number in all lanes, which instructions with masks spread themselves, or of one for each lane."""
+        if isinstance(x, float) and self.has_masks and lanes * self.item_bytes == 64:
+            return f"{self._constant((x,))}{{1to{lanes}}}"
+        return self._constant(x if isinstance(x, tuple) else (x,) * lanes)
+
     # operands
 
     def _new(self, wide: bool) -> Place:
@@ -168,7 +175,7 @@ class _AssemblyWriter:
     def _read(self, x: Operand, wide: bool) -> Place:
         """An operand that an instruction reads."""
         if not isinstance(x, int):
-            return self._constant(x if isinstance(x, tuple) else (x,) * self.types[wide].lanes), IN_MEMORY, False
+            return self._number(x, self.types[wide].lanes), IN_MEMORY, False
         place = self.places[x]
         if isinstance(place, _Negative):
             return self._negated(place.of, wide)
@@ -182,13 +189,14 @@ class _AssemblyWriter:
         if x[1] != IN_MEMORY:
             return x
         loaded = self._new(wide)
-        self.lines.append(f"{self.move[wide]} {x[0]}, {loaded[0]}")
+        address, spread, _ = x[0].partition("{")
+        self.lines.append(f"{f'vbroadcasts{self.item}' if spread else self.move[wide]} {address}, {loaded[0]}")
         return loaded
 
     def _negated(self, x: Operand, wide: bool) -> Place:
         """The negative of an operand, in a register."""
         source = self._loaded(self._read(x, wide), wide)
-        signs = self._constant((-0.0,) * max(self.types[wide].lanes, 16 // self.types[wide].item_bytes))
+        signs = self._number(-0.0, max(self.types[wide].lanes, 16 // self.types[wide].item_bytes))
         self._let_go(source)
         result = self._new(wide)
         self.lines.append(f"vxorp{self.item} {signs}, {source[0]}, {result[0]}")
