@@ -2,6 +2,8 @@
 
     PYTHONPATH=benchmarks/peers python benchmarks/figures.py
 
+Then it draws the charts of docs/how_fast.md from its tables (charts.py).
+
 Tables stand between <!-- figures: COMMAND --> and <!-- end -->, where COMMAND is one of benchmarks/peers with its options, as
 "loops.py --batch 4096". Under them are the command and what it says of the machine.
 """
@@ -58,6 +60,7 @@ def main() -> None:
     for path, page in pages.items():
         path.write_text(marked_tables.written(page, KIND, figures.__getitem__))
         print(path)
+    subprocess.run([sys.executable, ROOT / "benchmarks" / "charts.py"], check=True)
 
 
 if __name__ == "__main__":

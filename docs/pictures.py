@@ -17,11 +17,15 @@ DOCS = ROOT / "docs"
 PAPERS = "benchmarks/papers/make_report.py --output docs/papers"
 ALGORITHMS = "benchmarks/papers/algorithm_pages.py"
 FILMS = "benchmarks/peers/make_pictures.py --output docs"
+CHARTS = "benchmarks/charts.py"
 MADE_BY = {
     "demo.png": "-m featherweight demo --output docs",
     "start.png": "-m pytest tests/docs/test_pages.py -k start",
     "talos_falls.gif": FILMS,
     "centipede_walks.gif": FILMS,
+    "how_fast_batch.png": CHARTS,
+    "how_fast_one_call.png": CHARTS,
+    "how_fast_simulation.png": CHARTS,
     "gpu_batches.png": "benchmarks/gpu/run.py --only batches --output output/gpu",  # its chart.png, on a machine with a GPU
     "gpu_instructions.png": "benchmarks/gpu/instructions.py docs/gpu_instructions.png",
 }

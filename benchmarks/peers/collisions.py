@@ -72,7 +72,8 @@ def main() -> None:
             a, b = median_times([call, other], given.seconds)
             rows.append([name, what, *(f"{1e6 * t / states:.1f}" for t in (a, b)), f"{states / a:.0f}", f"{b / a:.2f}"])
     print()
-    print(markdown(["robot", "what", "ours µs a state", "Pinocchio µs", "ours states/s", "ratio"], rows))
+    header = ["robot", "function", "ours [µs per state]", "Pinocchio [µs per state]", "ours [states/s]", "ratio"]
+    print(markdown(header, rows))
 
 
 if __name__ == "__main__":

@@ -81,9 +81,10 @@ def cost_of_rows(name: str, batch: int = 4096) -> list[str]:
 
 def main() -> None:
     print(machine() + "\n")
-    print(markdown(["robot", "rows µs", "forward dynamics µs", "rows beside the rest"], [cost_of_rows(n) for n in FILES]))
-    print("\nGreatest error in units in the last place:\n")
-    print(markdown(["range", "sine", "cosine"], errors_in_ulp()))
+    header = ["robot", "moving rows [µs per state]", "forward dynamics [µs per state]", "moving rows / arithmetic"]
+    print(markdown(header, [cost_of_rows(n) for n in FILES]))
+    print()
+    print(markdown(["range", "error of sine [ulp]", "error of cosine [ulp]"], errors_in_ulp()))
 
 
 if __name__ == "__main__":

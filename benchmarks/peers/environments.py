@@ -150,15 +150,15 @@ def main() -> None:
     if options.alone:
         print(alone(options.tasks, options.seconds))
         return
-    rows = []
+    rows, columns = [], COLUMNS if options.envpool else COLUMNS[:-1]
     for name in options.tasks:
         for robots in options.robots:
             with ExitStack() as open_until:
                 found = rates(contenders(open_until, name, robots, options.envpool), options.seconds)
-            rows.append([name, f"{robots:,}", *(f"{found[c]:,.0f}" if c in found else "-" for c in COLUMNS)])
+            rows.append([name, f"{robots:,}", *(f"{found[c]:,.0f}" if c in found else "-" for c in columns)])
             print(*rows[-1], flush=True)
     print()
-    print(markdown(["steps/s", "robots", *COLUMNS], rows))
+    print(markdown(["environment", "robots", *(f"{c} [steps/s]" for c in columns)], rows))
 
 
 if __name__ == "__main__":

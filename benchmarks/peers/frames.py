@@ -100,7 +100,7 @@ def main() -> None:
     print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch}\n")
     table = [row for name in given.robots for row in rows(name, of_robot(Pair(name, given.batch)), given.seconds)]
     table += rows("none", of_motions(given.batch), given.seconds)
-    print(markdown(["robot", "what", "ours µs", "peer µs", "ratio"], table))
+    print(markdown(["robot", "function", "ours [µs per state]", "peer [µs per state]", "ratio"], table))
 
 
 if __name__ == "__main__":

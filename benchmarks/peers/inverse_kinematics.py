@@ -209,9 +209,10 @@ def main() -> None:
         far = one_by_one(way, problems.targets[few], problems.start[few])
         near = one_by_one(way, problems.targets[few], problems.near[few])
         rate = count / seconds * far[0]
-        numbers = f"{1e6 * far[0]:.0f} µs", f"{1e6 * far[1]:.0f} µs", f"{100 * far[2]:.0f} %", f"{1e6 * near[1]:.1f} µs"
-        rows.append([name, *numbers, f"{rate:.0f}x"])
-    header = ["one by one", "random start, mean", "median", "solved", "0.02 rad away, median", "batch is quicker, a target"]
+        numbers = f"{1e6 * far[0]:.0f}", f"{1e6 * far[1]:.0f}", f"{100 * far[2]:.0f}", f"{1e6 * near[1]:.1f}"
+        rows.append([name, *numbers, f"{rate:.0f}"])
+    header = ["solver, one target a call", "random start, mean [µs]", "random start, median [µs]", "solved [%]"]
+    header += ["start 0.02 rad away, median [µs]", "mean / Featherweight's batch, per target"]
     print(markdown(header, rows), "\n")
 
     try:
@@ -226,7 +227,7 @@ def main() -> None:
     times = median_times([call for _, call in steps], arguments.seconds)
     print(
         markdown(
-            ["differential step", "median"], [[name, f"{1e6 * t:.0f} µs"] for (name, _), t in zip(steps, times, strict=True)]
+            ["differential step", "median [µs]"], [[name, f"{1e6 * t:.0f}"] for (name, _), t in zip(steps, times, strict=True)]
         )
     )
 

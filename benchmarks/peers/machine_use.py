@@ -62,8 +62,9 @@ def main() -> None:
         share = f"{np.median(shares):.0f} % ({shares.min():.0f}–{shares.max():.0f})"
         rows.append([name, f"{rate / 1e9:.0f}", f"{peak / 1e9:.0f}", share, f"{small:.2f}", f"{large:.2f}"])
     print(f"{machine()}; medians over {options.processes} processes\n")
-    header = ["robot", "Gflop/s", "peak Gflop/s", "share of peak"]
-    print(markdown([*header, f"two threads, {options.batch} states", f"two threads, {LARGE} states"], rows))
+    header = ["robot", "rate [Gflop/s]", "peak rate [Gflop/s]", "share of peak (lowest–highest)"]
+    header += [f"speed-up by a second thread, {n} states" for n in (options.batch, LARGE)]
+    print(markdown(header, rows))
 
 
 if __name__ == "__main__":

@@ -99,9 +99,9 @@ def standing(friction: bool, rounds: int, steps: int = 300) -> list[Row]:
     told = "; ".join(x for x in (told, warned(peer.data)) if x)
     each = 1e6 / steps
     return [
-        Row(what, "a step, controller outside", each * a, each * b, 1.0, told),
-        Row(what, "`run` with a controller", each * c, each * d, 1.0),
-        Row(what, f"{steps} steps", each * e, each * f, 1.0),
+        Row(what, "a step, controller outside", each * a, each * b, told),
+        Row(what, "`run` with a controller", each * c, each * d),
+        Row(what, f"{steps} steps", each * e, each * f),
     ]
 
 
@@ -164,6 +164,6 @@ def computed_torque(rounds: int, steps: int = 500) -> list[Row]:
     each = 1e6 / steps
     told = "off by {:.2g} and {:.2g}".format(*errors)
     return [
-        Row("Panda, forces given", "a step", each * a, each * b, 1.0, f"{differ:.1g} rad apart after {steps} steps"),
-        Row("Panda, computed torque", "inverse dynamics and a step", each * c, each * d, 1.0, told),
+        Row("Panda, forces given", "a step", each * a, each * b, f"{differ:.1g} rad apart after {steps} steps"),
+        Row("Panda, computed torque", "inverse dynamics and a step", each * c, each * d, told),
     ]

@@ -68,8 +68,8 @@ def one_moving(name: str, rounds: int) -> list[Row]:
     each = [1e6 * t / (HELD * skip) for t in times]
     told = warned(data)
     return [
-        Row(f"{name}, random controls", "a step", each[0], each[1], 1.0, told),
-        Row(f"{name}, random controls", f"{skip} steps", each[2], each[3], 1.0, told),
+        Row(f"{name}, random controls", "a step", each[0], each[1], told),
+        Row(f"{name}, random controls", f"{skip} steps", each[2], each[3], told),
     ]
 
 
@@ -90,7 +90,7 @@ def one_at_rest(name: str, rounds: int) -> Row:
 
     a, b = alternating((ours, theirs), rounds)
     told = f"{len(sim.contacts()[0])} contacts of ours, {data.ncon} of MuJoCo"
-    return Row(f"{name}, at rest", "a step", 1e6 * a / steps, 1e6 * b / steps, 1.0, told)
+    return Row(f"{name}, at rest", "a step", 1e6 * a / steps, 1e6 * b / steps, told)
 
 
 def many(name: str, robots: int, steps: int, rounds: int) -> Row:
@@ -102,7 +102,7 @@ def many(name: str, robots: int, steps: int, rounds: int) -> Row:
     with MujocoFleet(m, states, steps, controls) as theirs:
         a, b = alternating((lambda: sim.rollout(q, v, control=controls, every=steps) and None, theirs.run), rounds)
     each = 1e6 / (robots * steps)
-    return Row(f"{robots} × {name}, random controls", "rollout", each * a, each * b, 3.0, warned(*theirs.datas))
+    return Row(f"{robots} × {name}, random controls", "rollout", each * a, each * b, warned(*theirs.datas))
 
 
 def compile_vectors(run: Callable[[], object]) -> None:

@@ -80,8 +80,8 @@ def one(name: str, d: Description, force: float, rounds: int, steps: int = 300) 
     c, e = alternating((ours_held, theirs_held), rounds)
     told = "; ".join(x for x in (f"{differ:.1g} rad after {steps} steps, open {opened:.1g}", warned(data)) if x)
     return [
-        Row(name, "a step", 1e6 * a / steps, 1e6 * b / steps, 1.0, told),
-        Row(name, f"{steps} steps", 1e6 * c / steps, 1e6 * e / steps, 1.0, warned(data)),
+        Row(name, "a step", 1e6 * a / steps, 1e6 * b / steps, told),
+        Row(name, f"{steps} steps", 1e6 * c / steps, 1e6 * e / steps, warned(data)),
     ]
 
 
@@ -98,9 +98,8 @@ def many(name: str, d: Description, force: float, robots: int, steps: int, round
     differ = np.abs(ends[:, mine] - theirs.end_positions[:, other]).max(axis=1)
     told = f"{np.median(differ):.1g} rad after {steps} steps, at worst {differ.max():.1g}"
     each = 1e6 / (robots * steps)
-    return Row(
-        f"{robots} × {name}", "rollout", each * a, each * b, 5.0, "; ".join(x for x in (told, warned(*theirs.datas)) if x)
-    )
+    told = "; ".join(x for x in (told, warned(*theirs.datas)) if x)
+    return Row(f"{robots} × {name}", "rollout", each * a, each * b, told)
 
 
 def rows(robots: int, steps: int, rounds: int) -> list[Row]:

@@ -2,7 +2,7 @@
 
     python benchmarks/peers/start_up.py
 
-Each line is the median of several fresh processes, or of several compilations into an empty cache. The second table has the
+Each line is the median of several fresh processes, or of several compilations into an empty cache. The last table has the
 processor time of the first calls of Talos's functions, with an empty cache, by stages: for one state, and then for a batch.
 """
 
@@ -106,18 +106,18 @@ def main() -> None:
     os.environ["FEATHERWEIGHT_CACHE"] = tempfile.mkdtemp(prefix="featherweight-")
     in_processes(FIRST_RESULT, TALOS, times=1)
     rows = [
-        ["import featherweight", f"{1e3 * in_processes(IMPORT):.0f} ms", "250 ms"],
-        ["new process, load to first result, cache warm", f"{1e3 * in_processes(FIRST_RESULT, TALOS):.0f} ms", "80 ms"],
-        ["compile forward dynamics of talos_reduced, one state", f"{cold(talos.forward_dynamics, False):.2f} s", "1.5 s"],
-        ["compile forward dynamics of talos_reduced, batch", f"{cold(talos.forward_dynamics, True):.2f} s", "1.5 s"],
-        ["compile 200 general revolute joints, one state", f"{cold(long.forward_dynamics, False, 1):.1f} s", "15 s"],
-        ["compile 200 general revolute joints, batch", f"{cold(long.forward_dynamics, True, 1):.1f} s", "15 s"],
+        ["import featherweight", f"{in_processes(IMPORT):.3f}"],
+        ["new process, load to first result, cache warm", f"{in_processes(FIRST_RESULT, TALOS):.3f}"],
+        ["compile forward dynamics of talos_reduced, one state", f"{cold(talos.forward_dynamics, False):.2f}"],
+        ["compile forward dynamics of talos_reduced, batch", f"{cold(talos.forward_dynamics, True):.2f}"],
+        ["compile forward dynamics of 200 revolute joints, one state", f"{cold(long.forward_dynamics, False, 1):.1f}"],
+        ["compile forward dynamics of 200 revolute joints, batch", f"{cold(long.forward_dynamics, True, 1):.1f}"],
     ]
-    for n in (100, 300, 1000, 3000):
-        rows.append([f"rolled, chain of {n}: time per body", f"{1e9 * rolled_per_body(n):.0f} ns", "140 ns at 1000"])
-    print(markdown(["what", "median", "goal"], rows) + "\n")
+    print(markdown(["step", "median [s]"], rows) + "\n")
+    rolled = [[f"{n}", f"{1e9 * rolled_per_body(n):.0f}"] for n in (100, 300, 1000, 3000)]
+    print(markdown(["bodies of a chain, rolled code", "forward dynamics [ns per body]"], rolled) + "\n")
     stages = [row for name in LARGE for row in by_stages(name)]
-    print(markdown(["talos_reduced, processor s", *STAGES, "others", "whole"], stages))
+    print(markdown(["talos_reduced", *(f"{x} [s]" for x in (*STAGES, "others", "whole"))], stages))
 
 
 if __name__ == "__main__":

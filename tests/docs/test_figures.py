@@ -6,6 +6,7 @@ import re
 import runpy
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -16,6 +17,7 @@ from featherweight.cli.picture import operations_shown
 
 ROOT = Path(__file__).parents[2]
 FIGURES = runpy.run_path(str(ROOT / "benchmarks" / "figures.py"))
+CHARTS = runpy.run_path(str(ROOT / "benchmarks" / "charts.py"))
 PICTURES = runpy.run_path(str(ROOT / "docs" / "pictures.py"))
 SHOWN = {path: FIGURES["places"](path.read_text()) for path in FIGURES["PAGES"]}
 
@@ -61,6 +63,13 @@ def test_counts_in_the_text_are_counted(talos: fw.Robot) -> None:
 def test_the_picture_of_the_demonstration_shows_what_is_counted(talos: fw.Robot) -> None:
     with Image.open(ROOT / "docs" / "demo.png") as picture:
         assert picture.info["Description"] == operations_shown(shown_functions(talos))
+
+
+@pytest.mark.parametrize(("name", "chart"), CHARTS["charts"](CHARTS["PAGE"].read_text()).items())
+def test_charts_show_the_tables_of_their_page(name: str, chart: tuple[str, list[Any]]) -> None:
+    with Image.open(ROOT / "docs" / name) as picture:
+        assert picture.info["Description"] == CHARTS["description"](chart[1])
+    assert f"({name})" in CHARTS["PAGE"].read_text()
 
 
 @pytest.mark.parametrize("picture", PICTURES["pictures"]())
