@@ -228,7 +228,7 @@ def test_what_tasks_see_is_of_robots_as_vary_made_them() -> None:
     np.testing.assert_allclose(now.center_of_mass[1], own.center_of_mass(sim.q[1]), rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(robots.snapshot(np.array([1])).center_of_mass, now.center_of_mass[1:], rtol=1e-12)
     np.testing.assert_allclose(now.qfrc_actuator, driven * [[1.0], [2.0]], rtol=1e-12)
-    with pytest.raises(NotImplementedError, match="cinert and cvel are of links of the file"):
+    with pytest.raises(NotImplementedError, match="cinert and cvel belong to links of the file"):
         _ = now.cinert
     sim.vary()
     np.testing.assert_array_equal(robots.snapshot().cinert, before.cinert)

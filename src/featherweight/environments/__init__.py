@@ -1,11 +1,11 @@
-"""Environments for Gymnasium: its walking robots, many at once.
+"""Environments for Gymnasium: its walking robots and joystick locomotion, many at once.
 
     import featherweight.environments
     envs = gymnasium.make_vec("featherweight/Ant-v0", num_envs=256)
 
-Ant, HalfCheetah, Hopper, Humanoid and Walker2d are those of Gymnasium's version 5 (observations, rewards, how episodes begin
-and end, and arguments) on `featherweight.Simulation`, where contacts are rigid. Go1Joystick and G1Joystick are a
-quadruped and a humanoid that follow a joystick, by the rewards of MuJoCo Playground.
+Ant, HalfCheetah, Hopper, Humanoid and Walker2d follow version 5 of Gymnasium's environments: observations, rewards, start and
+end of episodes, and arguments. They run on `featherweight.Simulation`, whose contacts are rigid. Go1Joystick and G1Joystick
+are a quadruped and a humanoid that follow a joystick, with the rewards of MuJoCo Playground.
 """
 
 from __future__ import annotations

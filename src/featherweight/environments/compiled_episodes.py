@@ -1,4 +1,4 @@
-"""Episodes of tasks whose texts are compiled: arrays of all robots, and calls of the loop over them."""
+"""Episodes of tasks with compiled texts: arrays of all robots, and calls of the loop over them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .task import Terms
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FEW = 16  # robots that one thread works on
+FEW = 16  # robots for each thread
 GRAIN = 8
 OF_ADDRESSES = "_bound", "_act", "_arrive", "_run", "_ones", "_calls"
 
@@ -52,11 +52,11 @@ class CompiledEpisodes:
         self._bound: _Bound | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return everything but addresses."""
+        """Return all attributes except addresses."""
         return {name: x for name, x in vars(self).items() if name not in OF_ADDRESSES} | {"_bound": None}
 
     def begin(self, which: Array, noise: ResetNoise) -> Terms:
-        """Begin the next episodes of robots (k,); what `info` tells of them."""
+        """Begin the next episodes of robots (k,), and return their entries of `info`."""
         task, links, a = self.task, self.robots.links, self.arrays
         qpos, qvel = task.beginning(links.home, links.robot.nv, noise, which)
         self.robots.begin(which, qpos, qvel)
@@ -67,7 +67,7 @@ class CompiledEpisodes:
         return {name: told[:, k] for k, name in enumerate(task.told[: task.places])}
 
     def observe(self, which: Array | slice = EVERY) -> Array:
-        """Observations (k, numbers) of robots as they are."""
+        """Return the observations (k, numbers) of robots in their current states."""
         numbers = np.arange(self._size)[which]
         self._work_on(numbers, OBSERVE)
         return self.arrays.seen[numbers]
@@ -78,13 +78,13 @@ class CompiledEpisodes:
         return self.arrive(self.robots.advance(self.arrays.control, self.task.frame_skip))
 
     def act(self, action: Array) -> None:
-        """Find the controls (robots, nu) for actions (robots, actions)."""
+        """Compute the controls (robots, nu) for actions (robots, actions)."""
         self.arrays.action[...] = action
         self._prepare()
         self._act()
 
     def arrive(self, failed: Array) -> Moved:
-        """Find what comes of the step, in which some robots (robots,) failed."""
+        """Evaluate the result of a step in which some robots, `failed` (robots,), failed."""
         self._prepare()
         self._arrive()
         a, task = self.arrays, self.task
@@ -101,7 +101,7 @@ class CompiledEpisodes:
     # calls of the loop
 
     def _prepare(self) -> None:
-        """Be ready to work on the arrays that the simulation has now."""
+        """Prepare the calls for the current arrays of the simulation."""
         fleet = self.robots.simulation.fleet_arrays
         if self._bound is not None and self._bound.fleet is fleet:
             return
@@ -123,7 +123,7 @@ class CompiledEpisodes:
         return prepared.call
 
     def _share(self, work: int, count: int) -> None:
-        """Work on the first `count` robots, or of `which`, on as many threads as that is worth."""
+        """Work on the first `count` robots, or on the robots in `which`, with as many threads as pay off."""
         assert self._bound is not None
         many, robots = self._bound.many.address, self._bound.robots.address
 
@@ -138,7 +138,7 @@ class CompiledEpisodes:
         share_out(piece, count, 1 if count <= FEW else self.robots.threads or processors(), GRAIN)
 
     def _episode(self) -> Episode:
-        """Return what one thread needs."""
+        """Return the data of one thread."""
         robots, task = self.robots, self.task
         links, varied = robots.links, robots.simulation.fleet_arrays.varied
         robot, own = links.robot, len(varied.parameters) > 0

@@ -1,4 +1,4 @@
-"""Tasks whose controls, observations, rewards and ends are compiled (see `episode_loop`)."""
+"""Tasks whose controls, observations, rewards and ends of episodes are compiled (see `episode_loop`)."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class CompiledTask(Task):
-    """A task by a text that is compiled.
+    """A task whose text, the methods that run at each step, is compiled.
 
-    A subclass says what its text writes: `told` names what `info` tells, of which the first `places` are known of beginnings,
-    too, and `terms` names the terms of the reward.
+    A subclass names the results of its text: `told` are the entries of `info`, the first `places` of which are known at the
+    start of an episode, too; `terms` are the terms of the reward.
     """
 
     told: ClassVar[tuple[str, ...]] = ()
     places: ClassVar[int] = 0
     terms: ClassVar[tuple[str, ...]] = ()
-    drawn_at_first: ClassVar[int] = 0  # random numbers of an episode that its beginning takes
+    drawn_at_first: ClassVar[int] = 0  # number of random numbers used at the start of an episode
 
     def __init_subclass__(cls, **how: Any) -> None:
         super().__init_subclass__(**how)
         if wrong := [name for name in ("observation", "rewards", "terminated") if name in vars(cls)]:
             raise TypeError(
-                f"{cls.__name__}.{wrong[0]}: the text of this task is compiled; a task by functions of snapshots derives from "
-                "SnapshotTask, or is a RobotTask"
+                f"{cls.__name__}.{wrong[0]}: the text of a CompiledTask is compiled; to define a task by functions of "
+                "snapshots, derive it from SnapshotTask or use RobotTask"
             )
 
     def text(self, robots: ParallelRobots, now: Now) -> Any:
-        """The named tuple that has the methods of a text (see `episode_loop`), for one thread, whose robot is `now`."""
+        """Return the text for one thread, whose robot is `now`: a named tuple with the methods listed in `episode_loop`."""
         raise NotImplementedError
 
     def seen(self, links: Links) -> int:
-        """Count of the numbers of an observation."""
+        """Return the size of an observation."""
         raise NotImplementedError
 
     def memory(self, links: Links) -> int:
-        """Count of the numbers that the task remembers of a robot."""
+        """Return the count of numbers that the task stores for each robot between steps."""
         return 0
 
 
 def called(links: Links, function: CompiledFunction[Any], now: Now, *results: Array) -> MachineCall:
-    """A call of a function of q and v of `now`. Raises NotImplementedError for functions that are not machine code."""
+    """Return a call of a function of q and v of `now`. Raises NotImplementedError for functions that are not machine code."""
     if function.address is None:
         raise NotImplementedError(f"{function.name} of {links.robot.name} is not machine code: the robot is too large")
     arguments = {"q": now.q, "v": now.v, "parameters": now.parameters, "armature": now.armature}

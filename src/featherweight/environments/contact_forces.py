@@ -1,4 +1,4 @@
-"""Contact forces on links, found from the contacts that simulations keep."""
+"""Contact forces on links, from the contacts that simulations store."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from ..simulation.contact_arrays import ContactArrays
 
 
 class Forces(NamedTuple):
-    """Contacts of the last step, by robot, and the links that they are on; later steps write to the same arrays."""
+    """Contacts of the last step, by robot, and their links. Later steps overwrite the arrays."""
 
     contacts: ContactArrays
-    links: IntegerMatrix  # (candidates, 2) places among `Links.names`; forces are on the first, -1 is the world
+    links: IntegerMatrix  # (candidates, 2) indices in `Links.names`, -1 for the world; forces act on the first
     step: float  # [s]
 
     def about(self, centers: Callable[[], Matrix], count: int) -> Tensor:
-        """Return the sums on links (robots, count, 6), torques first, about centres (robots, 3), found if anything touches."""
+        """Return the sums on links (robots, count, 6), torque first, about centres (robots, 3).
+
+        `centers` is called only if there are contacts.
+        """
         total = np.zeros((len(self.contacts.counts), count, 6))
         if np.logical_or.reduce(self.contacts.counts):
             add_wrenches(*self.contacts, self.links, self.step, centers(), total)
@@ -39,7 +42,7 @@ def add_wrenches(
     centers: Matrix,
     total: Tensor,
 ) -> None:
-    """Add forces on the first links of contacts, and the opposite ones on the second, to total (robots, links, 6)."""
+    """Add the forces on the first links of contacts, and opposite forces on the second links, to total (robots, links, 6)."""
     for i in range(len(counts)):
         center = centers[i, 0], centers[i, 1], centers[i, 2]
         add_wrenches_of(counts[i], candidate[i], point[i], impulse[i], links, step, center, total[i])
@@ -55,7 +58,7 @@ def add_wrenches_of(
     center: tuple[float, float, float],
     total: Matrix,
 ) -> None:
-    """Add forces of contacts of one robot to total (links, 6), torques about a centre first."""
+    """Add the contact forces of one robot to total (links, 6), torque first, about a centre."""
     for k in range(count):
         x, y, z = point[k, 0] - center[0], point[k, 1] - center[1], point[k, 2] - center[2]
         for side in range(2):

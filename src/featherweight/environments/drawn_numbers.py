@@ -1,4 +1,4 @@
-"""Random numbers and the exponential function in texts of tasks: the same bits on every machine and in every thread."""
+"""Random numbers and the exponential function for texts of tasks, bitwise the same on every machine and in every thread."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # ln 2 in two pa
 
 
 def drawn_number(drawn: Integers) -> float:
-    """Return the next random number of an episode, at least 0 and below 1, for its key and the place of the number.
+    """Return the next random number of an episode, in [0, 1), from its key and a counter.
 
-    They are those of `ResetNoise.uniform`. Products must wrap at 64 bits, as in compiled kernels.
+    The numbers are those of `ResetNoise.uniform`. Products must wrap at 64 bits, as in compiled kernels.
     """
     drawn[1] += 1
     x = drawn[0] + drawn[1] * GOLDEN
@@ -27,12 +27,12 @@ def drawn_number(drawn: Integers) -> float:
 
 
 def drawn_between(drawn: Integers, least: float, most: float) -> float:
-    """Return the next random number between two."""
+    """Return the next random number between two bounds."""
     return least + (most - least) * drawn_number(drawn)
 
 
 def falling_exponential(x: float) -> float:
-    """Return e^-x for x >= 0, to a few units of the last place.
+    """Return e^-x for x >= 0, accurate to a few units in the last place.
 
     e^-x = 2^-k e^r, |r| <= ln 2 / 2, with the Taylor series of degree 13.
     """

@@ -1,16 +1,16 @@
-"""Episodes of many robots, one robot after the other in compiled code: controls, observations, rewards and ends.
+"""Episodes of many robots, robot after robot in compiled code: controls, observations, rewards and ends.
 
-The text of a task is a named tuple of its numbers, of work arrays and of calls of the robot's functions, with these methods:
+The text of a task is a named tuple of numbers, workspace arrays and calls of the robot's functions, with these methods:
 
-    begin(now)                 an episode begins: write what the task remembers
-    act(now)                   before the steps: write controls from the action, note what rewards need
-    measure(now, fleet, i)     find what the methods below share, also where an episode begins; i is the robot's number
+    begin(now)                 start of an episode: write the memory of the task
+    act(now)                   before the steps: write controls from the action, store what rewards need
+    measure(now, fleet, i)     compute what the methods below share, also at the start of an episode; i is the robot's number
     observe(now, seen)         write the observation
     reward(now, terms)         write the terms of the reward
     total(terms)               return the reward
-    tell(now, told)            write what `info` tells, first what it tells of beginnings, too
+    tell(now, told)            write the entries of `info`, first those that are also known at the start
     ended(now)                 return whether the episode terminates
-    remember(now)              the last of a step: what the next one needs
+    remember(now)              end of a step: store what the next step needs
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ACT, ARRIVE, BEGIN, OBSERVE = range(4)
 
 
 class Now(NamedTuple):
-    """One robot of an environment, as texts of tasks see it."""
+    """The current state of one robot of an environment, as texts of tasks see it."""
 
     q: Vector  # (nq,)
     v: Vector  # (nv,)
@@ -35,14 +35,14 @@ class Now(NamedTuple):
     qvel: Vector  # (nv,) in MuJoCo's order and frames
     action: Vector  # (actions,)
     control: Vector  # (nu,)
-    memory: Vector  # what the task remembers from step to step
-    drawn: Integers  # (2,) key of the episode's random numbers, and the place of the next one
-    parameters: Matrix  # (bodies, 10) inertial parameters, or no rows where robots are alike
+    memory: Vector  # numbers that the task stores between steps
+    drawn: Integers  # (2,) key of the episode's random numbers, and the counter of the next one
+    parameters: Matrix  # (bodies, 10) inertial parameters, or no rows if all robots are identical
     armature: Vector  # (k,) or (0,)
 
 
 class Episode(NamedTuple):
-    """Data that one thread works with."""
+    """Data of one thread."""
 
     task: Any
     now: Now
@@ -52,7 +52,7 @@ class Episode(NamedTuple):
 class Episodes(NamedTuple):
     """Arrays with a row for each robot."""
 
-    which: Integers  # robots that begin, or are observed
+    which: Integers  # robots to begin or to observe
     action: Matrix
     control: Matrix
     memory: Matrix
@@ -65,7 +65,7 @@ class Episodes(NamedTuple):
 
 
 def work_on_episodes(one: Episode, many: Episodes, fleet: FleetArrays, first: int, stop: int, work: int) -> int:
-    """Work on robots first to stop, or on those that `which` names there."""
+    """Do one kind of work for robots first to stop, or for the entries first to stop of `which`."""
     for k in range(first, stop):
         i = many.which[k] if work >= BEGIN else k
         load(one, many, fleet, i)
@@ -91,7 +91,7 @@ def work_on_episodes(one: Episode, many: Episodes, fleet: FleetArrays, first: in
 
 
 def load(one: Episode, many: Episodes, fleet: FleetArrays, i: int) -> None:
-    """Show robot i."""
+    """Load the state of robot i into `now`."""
     now = one.now
     copy(fleet.states.q[i], now.q)
     copy(fleet.states.v[i], now.v)

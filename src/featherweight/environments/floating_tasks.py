@@ -1,4 +1,4 @@
-"""Robots that move freely: Ant and Humanoid, as version 5 of Gymnasium's environments has them."""
+"""Robots that move freely: Ant and Humanoid, as in version 5 of Gymnasium's environments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Weights(NamedTuple):
-    """Numbers of rewards and ends."""
+    """Parameters of rewards and ends."""
 
     forward: float
     control: float
@@ -48,7 +48,7 @@ class Felt(NamedTuple):
 
 
 class AntText(NamedTuple):
-    """The text of Ant; it remembers where the robot was before the steps."""
+    """The text of Ant; its memory is the position before the steps."""
 
     weights: Weights
     felt: Felt
@@ -57,15 +57,15 @@ class AntText(NamedTuple):
     sees_forces: bool
 
     def begin(self, now: Now) -> None:
-        """Nothing to remember yet."""
+        """Store nothing."""
 
     def act(self, now: Now) -> None:
-        """Actions are controls."""
+        """Copy actions to controls."""
         copy(now.action, now.control)
         now.memory[0], now.memory[1] = now.qpos[0], now.qpos[1]
 
     def measure(self, now: Now, fleet: FleetArrays, i: int) -> None:
-        """Contact forces, cut to their range."""
+        """Compute contact forces, clipped to their range."""
         if fleet.contacts.counts[i] > 0:
             call_machine(self.felt.find_center)
         feel(self.felt, fleet, i, self.weights.step)
@@ -74,18 +74,18 @@ class AntText(NamedTuple):
                 row[k] = cut(row[k], self.least, self.most)
 
     def observe(self, now: Now, seen: Vector) -> None:
-        """Positions, velocities and contact forces."""
+        """Write positions, velocities and contact forces."""
         k = write_state(now, self.weights.first_seen, seen)
         if self.sees_forces:
             write_rows(self.felt.wrench, seen, k)
 
     def healthy(self, now: Now) -> bool:
-        """Whether it is between its heights, and its state is finite."""
+        """Return whether the height is in its range and the state is finite."""
         square = 0.0 * (squares(now.qpos) + squares(now.qvel))
         return bool(square == 0.0 and self.weights.low <= now.qpos[2] and now.qpos[2] <= self.weights.high)
 
     def reward(self, now: Now, terms: Vector) -> None:
-        """Forward, cost of controls and of contact forces, and survival."""
+        """Write the forward reward, the costs of controls and contact forces, and the reward for survival."""
         w, cost = self.weights, 0.0
         for row in self.felt.wrench:
             cost += squares(row)
@@ -95,23 +95,23 @@ class AntText(NamedTuple):
         terms[3] = w.healthy if self.healthy(now) else 0.0
 
     def total(self, terms: Vector) -> float:
-        """Their sum."""
+        """Return the sum of the terms."""
         return total(terms)
 
     def tell(self, now: Now, told: Vector) -> None:
-        """Where it is, and how fast it got there."""
+        """Write the position and the mean velocity."""
         write_place(now, now.qpos[0], now.qpos[1], self.weights.dt, told)
 
     def ended(self, now: Now) -> bool:
-        """Whether it has fallen."""
+        """Return whether the robot is unhealthy and episodes end then."""
         return self.weights.ends and not self.healthy(now)
 
     def remember(self, now: Now) -> None:
-        """Nothing."""
+        """Store nothing."""
 
 
 class HumanoidText(NamedTuple):
-    """The text of Humanoid; it remembers where the centre of mass was before the steps."""
+    """The text of Humanoid; its memory is the centre of mass before the steps."""
 
     weights: Weights
     felt: Felt
@@ -128,16 +128,16 @@ class HumanoidText(NamedTuple):
     find_links: MachineCall
 
     def begin(self, now: Now) -> None:
-        """Nothing to remember yet."""
+        """Store nothing."""
 
     def act(self, now: Now) -> None:
-        """Actions are controls."""
+        """Copy actions to controls."""
         copy(now.action, now.control)
         call_machine(self.felt.find_center)
         now.memory[0], now.memory[1] = self.felt.center[0], self.felt.center[1]
 
     def measure(self, now: Now, fleet: FleetArrays, i: int) -> None:
-        """Contact forces, forces of actuators, inertias and velocities of links."""
+        """Compute contact forces, actuator forces, and inertias and velocities of links."""
         if self.sees_inertias or self.sees_velocities:
             call_machine(self.find_links)
         else:
@@ -158,7 +158,7 @@ class HumanoidText(NamedTuple):
                 self.driven[row] += drive_force(drive, now.control[k], now.q[self.drives.at[k]], now.v[row])
 
     def observe(self, now: Now, seen: Vector) -> None:
-        """Positions and velocities, and of links inertias, velocities and forces."""
+        """Write positions and velocities, and inertias, velocities and forces of links."""
         k = write_state(now, self.weights.first_seen, seen)
         if self.sees_inertias:
             k = write_rows(self.inertia, seen, k)
@@ -172,11 +172,11 @@ class HumanoidText(NamedTuple):
             write_rows(self.felt.wrench, seen, k)
 
     def healthy(self, now: Now) -> bool:
-        """Whether it is between its heights."""
+        """Return whether the height is in its range."""
         return bool(self.weights.low < now.qpos[2] and now.qpos[2] < self.weights.high)
 
     def reward(self, now: Now, terms: Vector) -> None:
-        """Forward, cost of controls and of contact forces, and survival."""
+        """Write the forward reward, the costs of controls and contact forces, and the reward for survival."""
         w, cost = self.weights, 0.0
         for row in self.felt.wrench:
             cost += squares(row)
@@ -186,23 +186,23 @@ class HumanoidText(NamedTuple):
         terms[3] = w.healthy if self.healthy(now) else 0.0
 
     def total(self, terms: Vector) -> float:
-        """Their sum."""
+        """Return the sum of the terms."""
         return total(terms)
 
     def tell(self, now: Now, told: Vector) -> None:
-        """Where it is, and how fast its centre of mass got there."""
+        """Write the position, and the mean velocity of the centre of mass."""
         write_place(now, self.felt.center[0], self.felt.center[1], self.weights.dt, told)
 
     def ended(self, now: Now) -> bool:
-        """Whether it has fallen."""
+        """Return whether the robot is unhealthy and episodes end then."""
         return self.weights.ends and not self.healthy(now)
 
     def remember(self, now: Now) -> None:
-        """Nothing."""
+        """Store nothing."""
 
 
 def feel(felt: Felt, fleet: FleetArrays, i: int, step: float) -> None:
-    """Write contact forces on links about the centre of mass, torques first."""
+    """Write the contact forces on links about the centre of mass, torque first."""
     clear_rows(felt.wrench)
     c, contacts = felt.center, fleet.contacts
     if contacts.counts[i] > 0:
@@ -213,7 +213,7 @@ def feel(felt: Felt, fleet: FleetArrays, i: int, step: float) -> None:
 
 
 def write_state(now: Now, first: int, seen: Vector) -> int:
-    """Write qpos from `first` on, and qvel; how many numbers."""
+    """Write qpos from `first` on, and qvel; return the count of numbers."""
     k = 0
     for x in now.qpos[first:]:
         seen[k] = x
@@ -225,7 +225,7 @@ def write_state(now: Now, first: int, seen: Vector) -> int:
 
 
 def write_rows(rows: Matrix, seen: Vector, k: int) -> int:
-    """Write all numbers of rows from place k on; the place behind them."""
+    """Write all rows from index k on; return the index after them."""
     for row in rows:
         for x in row:
             seen[k] = x
@@ -234,7 +234,7 @@ def write_rows(rows: Matrix, seen: Vector, k: int) -> int:
 
 
 def write_place(now: Now, x: float, y: float, dt: float, told: Vector) -> None:
-    """Write where a robot is, and how fast its place (x, y) moved."""
+    """Write the position of a robot, and the velocity of its point (x, y)."""
     told[0], told[1] = now.qpos[0], now.qpos[1]
     told[2] = sqrt(now.qpos[0] * now.qpos[0] + now.qpos[1] * now.qpos[1])
     told[3], told[4] = (x - now.memory[0]) / dt, (y - now.memory[1]) / dt
@@ -242,7 +242,10 @@ def write_place(now: Now, x: float, y: float, dt: float, told: Vector) -> None:
 
 @dataclass(frozen=True)
 class FloatingTask(CompiledTask):
-    """With rewards for the velocity along x and for being healthy, and costs of controls and contact forces."""
+    """A task of a robot that moves freely.
+
+    The robot is rewarded for velocity along x and for being healthy. Controls and contact forces have costs.
+    """
 
     exclude_current_positions_from_observation: bool = True
     forward_reward_weight: float = 1.0
@@ -283,7 +286,7 @@ class FloatingTask(CompiledTask):
 
 @dataclass(frozen=True)
 class Ant(FloatingTask):
-    """Four legs: forward."""
+    """Gymnasium's Ant: four legs walk forward."""
 
     xml_file: str = "ant.xml"
     frame_skip: int = 5
@@ -300,7 +303,7 @@ class Ant(FloatingTask):
 
 @dataclass(frozen=True)
 class Humanoid(FloatingTask):
-    """Two legs and two arms: forward, without falling."""
+    """Gymnasium's Humanoid: two legs and two arms, walks forward without falling."""
 
     xml_file: str = "humanoid.xml"
     frame_skip: int = 5
@@ -321,7 +324,11 @@ class Humanoid(FloatingTask):
         return super().seen(links) + of_links * len(links.names) + of_joints
 
     def text(self, robots: ParallelRobots, now: Now) -> Any:
-        """Raises NotImplementedError for links that are seen where bodies have inertias of their own."""
+        """Return the text of this task.
+
+        Raises NotImplementedError if observations contain inertias or velocities of links and robots have inertial parameters
+        of their own.
+        """
         links, (least, most) = robots.links, self.contact_cost_range
         count, sees = len(links.names), self.include_cinert_in_observation or self.include_cvel_in_observation
         if sees:

@@ -1,6 +1,6 @@
 """Joystick locomotion of Unitree's G1, with the numbers of MuJoCo Playground's "G1JoystickFlatTerrain".
 
-`joystick_text` and `humanoid_rules` have the formulas.
+`joystick_text` and `humanoid_rules` contain the formulas.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FRICTION = 0.6
 FEWER, MORE = 0.5, 1.5  # factors of joints at the beginning
 DRY = 0.1  # [N m] friction of joints
 STRONG, WEAK, SOFTER = (75.0, 2.0), (2.0, 0.2), (20.0, 1.0)  # stiffness [N m/rad] and damping [N m s/rad]
-GAINS = {"ankle_pitch": SOFTER, "ankle_roll": WEAK, "wrist": WEAK}  # of joints with such names; others are strong
+GAINS = {"ankle_pitch": SOFTER, "ankle_roll": WEAK, "wrist": WEAK}  # by part of the joint's name; the default is STRONG
 ARMATURES = {  # [kg m²] by names
     "hip_roll": 0.025101925, "knee": 0.025101925, "hip": 0.01017752004, "waist_yaw": 0.01017752004, "ankle": 0.00721945,
     "waist": 0.00721945, "wrist_roll": 0.003609725, "wrist": 0.00425, "shoulder": 0.003609725, "elbow": 0.003609725,
@@ -45,26 +45,26 @@ HEIGHT, WAIST_PITCH, SHOULDER_ROLL = 0.755, 0.073, 0.2  # [m], [rad]
 
 @dataclass(frozen=True)
 class G1Joystick(JoystickTask):
-    """G1 follows commanded velocities: forward, sideways and about the vertical, in the rhythm of a clock.
+    """G1 follows commanded velocities (forward, sideways, turn about the vertical) in the rhythm of a clock.
 
-    Actions are targets of the joints' drives, in units of `action_scale` beside a pose with bent knees. Observations are
-    noisy: velocities of the pelvis's inertial unit in its axes, the way down there; the command; joints beside the pose,
-    their velocities, the action before; cosines and sines of the clock for both feet. `reward_weights` replaces weights of
-    the reward by name, `noise_level` scales the noise of observations. An episode ends where the torso is upside down or the
-    feet touch each other.
+    Actions are targets of the joints' drives, relative to a pose with bent knees, in units of `action_scale`. Observations have
+    noise. They contain velocities of the pelvis's inertial unit and the downward direction, both in the unit's axes; the
+    command; joint positions relative to the pose, joint velocities and the previous action; and cosine and sine of the clock
+    for both feet. `reward_weights` replaces weights of the reward by name. `noise_level` scales the noise of observations. An
+    episode ends when the torso is upside down or the feet touch each other.
 
-    If `randomized`, robots differ from one another: by friction of the ground, dry friction and armature of joints, masses of
-    all bodies, and a load on the torso. With `roughness` the ground has random heights, as for `Go1Joystick`.
+    With `randomized`, robots differ in friction of the ground, dry friction and armature of joints, masses of all bodies, and a
+    load on the torso. With `roughness`, the ground has random heights, as for `Go1Joystick`.
 
-    The robot is `featherweight.example("g1_29dof_rev_1_0")`, with soles that are boxes, and with gains, armature, damping and
-    dry friction as in the Playground's file; only soles touch. The Playground's kicks and its observations for the critic are
-    left out, and so is its cost of hands that touch thighs.
+    The robot is `featherweight.example("g1_29dof_rev_1_0")`, with boxes as soles, and with gains, armature, damping and dry
+    friction of the Playground's file. Only the soles touch. This task leaves out the Playground's kicks, its observations for
+    the critic, and its cost of hands that touch thighs.
     """
 
     frame_skip: int = 10
     timestep: float = 0.002
     commands: tuple[float, float, float] = (1.0, 0.5, 1.0)
-    command_time: float = 10.0  # [s] after which a command changes
+    command_time: float = 10.0  # [s] between changes of the command
 
     terms: ClassVar[tuple[str, ...]] = TERMS
     foot_height: ClassVar[float] = 0.15
@@ -85,7 +85,7 @@ class G1Joystick(JoystickTask):
         return np.array([middle - half, middle + half])
 
     def beginning(self, qpos: Array, nv: int, noise: ResetNoise, which: Array) -> tuple[Array, Array]:
-        """Begin as all joystick tasks, with joints between half of the pose at home and one and a half times that."""
+        """Begin as all joystick tasks, with joint positions between 0.5 and 1.5 times the home pose."""
         q, v = super().beginning(qpos, nv, noise, which)
         u = noise.uniform(which, 9, q.shape[1] - 7)
         q[:, 7:] *= 1.0 + self.reset_noise_scale * (FEWER + (MORE - FEWER) * u - 1.0)
@@ -108,7 +108,7 @@ class G1Joystick(JoystickTask):
 
 
 def g1(timestep: float, dry_friction: bool) -> Description:
-    """G1 on a floor that only its soles touch, with bent knees, and with position drives."""
+    """Return G1 with bent knees and position drives, on a floor that only its soles touch."""
     d = read(example("g1_29dof_rev_1_0"))
     soles = tuple(Shape(f"{foot}_sole", foot, ShapeType.BOX, SOLE, Pose(p=UNDER), friction=FRICTION) for foot in FEET)
     drawn = tuple(s for s in d.shapes if s.visual)

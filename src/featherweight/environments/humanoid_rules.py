@@ -1,12 +1,12 @@
-"""Rules of joystick locomotion for a humanoid: rewards of MuJoCo Playground's "G1JoystickFlatTerrain" with a weight there.
+"""Rules of joystick locomotion for a humanoid: the rewards of MuJoCo Playground's "G1JoystickFlatTerrain" with a weight there.
 
     tracking      exp(-|c_xy - v_xy|² / sigma), exp(-(c_turn - w_z)² / sigma)
     torso         world's |w_xy|², distance of its z axis from one that leans forward a little
-    joints        |q - pose|², |q - pose| at rest, of knees, and of hips off their pitch; beyond soft limits
+    joints        |q - pose|², |q - pose| at rest, of knees, and of hips except pitch; beyond soft limits
     feet          exp(-|z - height of the gait|² / 0.01), slip, time in the air at touchdown, force above 500 N
 
-The gait is a clock of 1.25 to 1.5 Hz: the feet swing in turns, to a height by Bezier curves. Commands change every 10 s, and
-one in ten is to stand. The episode ends where the torso is upside down, or the feet touch each other.
+The gait is a clock of 1.25 to 1.5 Hz: the feet swing in turns, to a height given by Bezier curves. Commands change every
+10 s; one in ten commands the robot to stand. The episode ends when the torso is upside down, or the feet touch each other.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .episode_loop import Now
 from .joystick_text import COMMANDS, JoystickText, joint
 from .task_sums import total
 
-AIR_TIMES = 0.2, 0.5  # [s] from which on, and up to which, time in the air is rewarded
+AIR_TIMES = 0.2, 0.5  # [s] range in which time in the air is rewarded
 LEAN = 0.073  # x of the torso's z axis
 RATES = 1.25, 1.5  # [Hz] of the gait
 MOST_FORCE = 500.0  # [N] on a foot
 MOVES = 0.1  # [m/s, rad/s]
-SIDEWAYS = 0.1  # [m/s] of a command for which hips may roll
+SIDEWAYS = 0.1  # [m/s] least sideways command for which hips may roll
 NARROW = 0.01  # [m²] of the gait's height
 PHASE, RATE, STEPS = 0, 1, 2  # places in the memory of rules
 REMEMBERED = 3
@@ -57,20 +57,20 @@ class HumanoidRules(NamedTuple):
 
     weights: HumanoidWeights
     fastest: Vector  # (3,) amplitudes of commands [m/s, m/s, rad/s]
-    command_steps: int  # after which a command changes
+    command_steps: int  # steps between changes of the command
     knees: Integers
     rolls: Integers  # of hips
     yaws: Integers
 
     def begin(self, text: JoystickText, now: Now) -> None:
-        """Draw a command and the rate of the gait."""
+        """Draw a command and the frequency of the gait."""
         self.draw_command(text, now)
         clock = text.of_rules(now)
         clock[PHASE], clock[STEPS] = 0.0, 0.0
         clock[RATE] = 2.0 * pi * text.numbers.dt * drawn_between(now.drawn, RATES[0], RATES[1])
 
     def draw_command(self, text: JoystickText, now: Now) -> None:
-        """Draw a command, which is to stand at times."""
+        """Draw a command; some commands are to stand."""
         command = text.command(now)
         for k in range(COMMANDS):
             command[k] = drawn_between(now.drawn, -self.fastest[k], self.fastest[k])
@@ -84,7 +84,7 @@ class HumanoidRules(NamedTuple):
         return x - 2.0 * pi if x > pi else x  # type: ignore[no-any-return]
 
     def observe(self, text: JoystickText, now: Now, seen: Vector) -> None:
-        """Velocities of the unit, the way down, the command, joints, the action before, and cosines and sines of the gait."""
+        """Write velocities of the unit, downward direction, command, joints, last action, and cosine and sine of the gait."""
         n = len(text.robot.pose)
         text.see_unit(now, seen)
         copy(text.command(now), seen[9 : 9 + COMMANDS])
@@ -100,7 +100,7 @@ class HumanoidRules(NamedTuple):
         self.reward_feet(text, now, terms)
 
     def reward_torso(self, text: JoystickText, now: Now, terms: Vector) -> None:
-        """Tracking, and the motion of the torso."""
+        """Write the terms of tracking and of the motion of the torso."""
         w, r, torso = self.weights, text.robot, text.robot.feet
         by_velocity, by_turning = text.track(now)
         turning = r.velocity[torso, 3] * r.velocity[torso, 3] + r.velocity[torso, 4] * r.velocity[torso, 4]
@@ -112,7 +112,7 @@ class HumanoidRules(NamedTuple):
         terms[8] = w.termination if self.ended(text, now) else 0.0
 
     def reward_joints(self, text: JoystickText, now: Now, terms: Vector) -> None:
-        """Positions of joints."""
+        """Write the terms of joint positions."""
         w, r, off = self.weights, text.robot, 0.0
         for k in range(len(r.pose)):
             off += (joint(now, k) - r.pose[k]) * (joint(now, k) - r.pose[k])
@@ -129,11 +129,11 @@ class HumanoidRules(NamedTuple):
         terms[13] = w.pose * off
 
     def away(self, text: JoystickText, now: Now, k: int) -> float:
-        """Return how far a joint is from the pose."""
+        """Return the distance of a joint from the pose."""
         return abs(joint(now, k) - text.robot.pose[k])  # type: ignore[no-any-return]
 
     def reward_feet(self, text: JoystickText, now: Now, terms: Vector) -> None:
-        """Swings, slip and forces; time in the air goes on."""
+        """Write the terms of swings, slip and forces, and advance the time in the air."""
         w, r, n, air = self.weights, text.robot, text.numbers, text.of_feet(now, 0)
         speed = sqrt(r.world[0, 0] * r.world[0, 0] + r.world[0, 1] * r.world[0, 1])
         time = slip = off = over = 0.0
@@ -153,7 +153,7 @@ class HumanoidRules(NamedTuple):
         terms[9] = w.contact_force * over
 
     def total(self, text: JoystickText, terms: Vector) -> float:
-        """Return their sum in the time of a step."""
+        """Return the sum of the terms, times the length of a step."""
         return text.numbers.dt * total(terms)
 
     def ended(self, text: JoystickText, now: Now) -> bool:
@@ -162,7 +162,7 @@ class HumanoidRules(NamedTuple):
         return bool(r.placement[r.feet, 2, 2] < 0.0 or r.touches[r.feet] > 0.0)
 
     def go_on(self, text: JoystickText, now: Now) -> None:
-        """Let the clock go on, and draw a command now and then."""
+        """Advance the clock, and draw a new command when it is due."""
         clock = text.of_rules(now)
         x = clock[PHASE] + clock[RATE]
         clock[PHASE] = x - 2.0 * pi if x > pi else x
@@ -173,11 +173,11 @@ class HumanoidRules(NamedTuple):
 
 
 def height_of_gait(phase: float, height: float) -> float:
-    """Return the height [m] of a foot at a phase: up in the first half of a round from -π on, down in the other."""
+    """Return the height [m] of a foot at a phase: it rises in the first half of a cycle (from -π) and falls in the second."""
     x = (phase + pi) / pi
     return height * bezier(x) if x <= 1.0 else height * (1.0 - bezier(x - 1.0))
 
 
 def bezier(x: float) -> float:
-    """Return Bezier's cubic from 0 to 1 that is level at both ends."""
+    """Return the cubic Bezier curve from 0 to 1 with zero slope at both ends."""
     return x * x * x + 3.0 * (x * x) * (1.0 - x)

@@ -1,6 +1,6 @@
 """Joystick locomotion of Unitree's Go1, with the numbers of MuJoCo Playground's "Go1JoystickFlatTerrain".
 
-`joystick_text` and `quadruped_rules` have the formulas.
+`joystick_text` and `quadruped_rules` contain the formulas.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ SOLE = 0.02  # [m] radius of feet
 SOFT = 0.95  # of limits
 STIFFNESS = 35.0  # [N m/rad]
 DRAWN_AT_FIRST = 16
-GROUND, PLACES = 10.0, 8.0  # [m] half the length of rough ground, and of where robots begin on it
-REACH = 0.5  # [m] around a place that must be below the feet
+GROUND, PLACES = 10.0, 8.0  # [m] half the side of the rough ground, and of the area where robots begin
+REACH = 0.5  # [m] radius of ground that must be below the feet at the start
 
 TERMS = tuple(f"reward_{name}" for name in QuadrupedWeights._fields)
 
@@ -56,22 +56,22 @@ class Limbs(NamedTuple):
 
     feet: tuple[str, ...]  # frames
     unit: str  # frame of the inertial unit, on the first body
-    more: tuple[str, ...]  # frames whose placements and velocities rules need
+    more: tuple[str, ...]  # other frames whose placements and velocities rules need
 
 
 @dataclass(frozen=True)
 class JoystickTask(CompiledTask):
-    """A robot with legs follows commanded velocities: forward, sideways and about the vertical.
+    """A robot with legs follows commanded velocities: forward, sideways and turn about the vertical.
 
-    Actions are targets of the joints' drives, in units of `action_scale` beside the pose at home. `reward_weights` replaces
-    weights of the reward by name, `noise_level` scales the noise of observations. If `randomized`, robots differ from one
-    another; `reset` of all draws them anew. With `roughness` the ground has random heights up to it, within 10 m; robots
-    begin anywhere within 8 m.
+    Actions are targets of the joints' drives, relative to the home pose, in units of `action_scale`. `reward_weights` replaces
+    weights of the reward by name. `noise_level` scales the noise of observations. With `randomized`, robots differ from one
+    another; a `reset` of all environments draws new robots. With `roughness` [m], the ground within 10 m of the origin has
+    random heights between 0 and this value, and robots begin anywhere within 8 m.
     """
 
     xml_file: Any = None
     frame_skip: int = 5
-    reset_noise_scale: float = 1.0  # of places, headings and velocities at the beginning
+    reset_noise_scale: float = 1.0  # scale of initial positions, headings and velocities
     timestep: float = 0.004
     action_scale: float = 0.5
     noise_level: float = 1.0
@@ -92,22 +92,22 @@ class JoystickTask(CompiledTask):
     limbs: ClassVar[Limbs]
     variation: ClassVar[Variation]
     weights: ClassVar[Any]
-    of_clock: ClassVar[int] = 0  # numbers that rules remember
+    of_clock: ClassVar[int] = 0  # count of numbers that the rules store
 
     def robot(self) -> Description:
-        """The robot on its floor."""
+        """Return the robot on its floor."""
         raise NotImplementedError
 
     def rules(self, robots: ParallelRobots, weights: Any, dt: float) -> Any:
-        """The rules, with weights, of steps dt [s]."""
+        """Return the rules, with weights, for environment steps of length dt [s]."""
         raise NotImplementedError
 
     def soft_limits(self, lower: Array, upper: Array) -> Array:
-        """Limits (2, n) beyond which the reward falls."""
+        """Return the limits (2, n) beyond which the reward falls."""
         raise NotImplementedError
 
     def read(self) -> Description:
-        """The robot on its floor; raises ImportError without the package of example robots."""
+        """Return the robot on its floor. Raises ImportError without the package of example robots."""
         d = self.robot()
         return d if self.roughness == 0.0 else on_rough_ground(d, self._heights)
 
@@ -120,7 +120,10 @@ class JoystickTask(CompiledTask):
             randomize(simulation, noise, self.variation)
 
     def beginning(self, qpos: Array, nv: int, noise: ResetNoise, which: Array) -> tuple[Array, Array]:
-        """Standing within half a metre, in any heading, at a velocity of up to 0.5 m/s and rad/s in each direction."""
+        """Return initial states: standing near home, with random heading and velocity.
+
+        The position is within half a metre, and the velocity up to 0.5 m/s and rad/s in each direction.
+        """
         noise.begin(which)
         u = self.reset_noise_scale * (2.0 * noise.uniform(which, 0, 9) - 1.0)
         q, v = np.tile(qpos, (len(which), 1)), np.zeros((len(which), nv))
@@ -143,7 +146,7 @@ class JoystickTask(CompiledTask):
         return len(links.robot.controls) + COMMANDS + 3 * len(self.limbs.feet) + self.of_clock
 
     def text(self, robots: ParallelRobots, now: Now) -> Any:
-        """Raises ValueError for weights of terms that are none."""
+        """Return the text of this task. Raises ValueError for unknown names in `reward_weights`."""
         known = self.weights._fields
         if unknown := [name for name in self.reward_weights if name not in known]:
             raise ValueError(f"reward_weights: there is no term {unknown[0]!r}; terms are {', '.join(known)}")
@@ -178,7 +181,7 @@ GO1 = Limbs(tuple(f"{leg}_foot" for leg in LEGS), "imu_link", ())
 
 
 def foot_of(feet: Mapping[int, int], a: int, b: int) -> int:
-    """The foot in a contact of two links, -1 for the world."""
+    """Return the foot in a contact of two links; -1 is the world."""
     if a in feet and b in feet:
         return CROSSING
     return feet.get(a, feet.get(b, NOTHING))
@@ -186,24 +189,25 @@ def foot_of(feet: Mapping[int, int], a: int, b: int) -> int:
 
 @dataclass(frozen=True)
 class Go1Joystick(JoystickTask):
-    """Go1 follows commanded velocities: forward, sideways and about the vertical.
+    """Go1 follows commanded velocities: forward, sideways and turn about the vertical.
 
-    Actions are targets of the joints' drives, in units of `action_scale` beside the pose at home. Observations are noisy: the
-    velocities of the inertial unit in its axes, the way down there, joints beside the pose, their velocities; then the action
-    before and the command. `reward_weights` replaces weights of the reward by name, `noise_level` scales the noise of
-    observations. Only feet touch the floor. Without `dry_friction` in the joints steps take half the time.
+    Actions are targets of the joints' drives, relative to the home pose, in units of `action_scale`. Observations contain, with
+    noise: velocities of the inertial unit and the downward direction, both in the unit's axes, joint positions relative to the
+    pose, and joint velocities; then the previous action and the command. `reward_weights` replaces weights of the reward by
+    name. `noise_level` scales the noise of observations. Only feet touch the floor. Without `dry_friction` in the joints, steps
+    take half the time.
 
-    If `randomized`, robots differ from one another: by friction of the ground, dry friction and armature of joints, masses of
-    all bodies, and mass and centre of mass of the trunk; `reset` of all draws them anew. With `roughness` the ground has random
-    heights up to it, within 10 m; robots begin anywhere within 8 m.
+    With `randomized`, robots differ in friction of the ground, dry friction and armature of joints, masses of all bodies, and
+    mass and centre of mass of the trunk; a `reset` of all environments draws new robots. With `roughness` [m], the ground
+    within 10 m of the origin has random heights between 0 and this value, and robots begin anywhere within 8 m.
 
-    The robot is `featherweight.example("go1")`, with armature, damping and dry friction of joints as in the Playground's file;
-    its masses are those of its own file.
+    The robot is `featherweight.example("go1")`, with armature, damping and dry friction of joints as in the Playground's file.
+    Its masses are those of its own file.
     """
 
     commands: tuple[float, float, float] = (1.5, 0.8, 1.2)
     command_probabilities: tuple[float, float, float] = (0.9, 0.25, 0.5)
-    command_wait: float = 5.0  # [s] on average; with infinity commands stay
+    command_wait: float = 5.0  # [s] mean time between changes of the command; infinity for constant commands
 
     terms: ClassVar[tuple[str, ...]] = TERMS
     foot_height: ClassVar[float] = 0.1
@@ -228,7 +232,7 @@ class Go1Joystick(JoystickTask):
 
 
 def go1(timestep: float, stiffness: float, dry_friction: bool) -> Description:
-    """Go1 on a floor that only its feet touch, at home, with position drives."""
+    """Return Go1 at home, with position drives, on a floor that only its feet touch."""
     d = read(example("go1"))
     feet = tuple(
         replace(s, friction=0.6, contype=0, conaffinity=1)
@@ -244,14 +248,14 @@ def go1(timestep: float, stiffness: float, dry_friction: bool) -> Description:
 
 
 def on_rough_ground(d: Description, heights: Array) -> Description:
-    """The robot on ground of some heights in place of its floor."""
+    """Return the robot with a height field in place of its floor."""
     floor = next(s for s in d.shapes if s.name == FLOOR)
     ground = replace(floor, type=ShapeType.HEIGHTFIELD, size=(2.0 * GROUND, 2.0 * GROUND, 0.1), heights=heights)
     return replace(d, shapes=(*(s for s in d.shapes if s.name != FLOOR), ground))
 
 
 def highest(heights: Array, places: Array) -> Array:
-    """The greatest heights (k,) around places (k, 2)."""
+    """Return the greatest heights (k,) around places (k, 2)."""
     x = np.linspace(-GROUND, GROUND, len(heights))
     found = []
     for place in places:

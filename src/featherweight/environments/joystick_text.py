@@ -1,8 +1,8 @@
 """Joystick locomotion: a robot with legs follows commanded velocities, by the observations and rewards of MuJoCo Playground.
 
-Zakka et al., MuJoCo Playground (2025, arXiv:2502.08844). This is what robots have in common; `quadruped_rules` and
-`humanoid_rules` have the rewards. v and w are the velocities of the inertial unit in its own axes, c is the command (forward,
-sideways, turn) and u the world's vertical in those axes.
+Zakka et al., MuJoCo Playground (2025, arXiv:2502.08844). This module has the parts that all robots share; `quadruped_rules`
+and `humanoid_rules` have the rewards. v and w are the velocities of the inertial unit in its own axes, c is the command
+(forward, sideways, turn) and u the world's vertical in those axes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .episode_loop import Now
 from .task_sums import cut, squares
 
 COMMANDS = 3
-STANDS = 0.01  # a command so small is one to stand
-CROSSING, NOTHING = -2, -1  # in place of a foot
+STANDS = 0.01  # commands smaller than this command the robot to stand
+CROSSING, NOTHING = -2, -1  # special values in place of the number of a foot
 
 
 class JoystickNoise(NamedTuple):
-    """Widths of the uniform noise of observations."""
+    """Half widths of the uniform noise of observations."""
 
     linvel: float  # [m/s]
     gyro: float  # [rad/s]
@@ -43,7 +43,7 @@ class JoystickNumbers(NamedTuple):
 
 
 class LeggedRobot(NamedTuple):
-    """The robot, and what is found of it at one instant."""
+    """The robot, and quantities computed at one instant."""
 
     pose: Vector  # (n,) [rad] joints at home
     soft: Matrix  # (2, n) [rad] limits
@@ -52,12 +52,12 @@ class LeggedRobot(NamedTuple):
     unit: Vector  # (3,) [m] the place of the inertial unit in the trunk
     stiffness: Vector  # (n,) [N m/rad] of the drives
     feet: int
-    foot_of: Integers  # (candidates,) the foot of each contact with the ground, CROSSING between feet, else NOTHING
+    foot_of: Integers  # (candidates,) foot of a contact with the ground, CROSSING between feet, NOTHING otherwise
     local: Matrix  # (3, 3) rows: velocity and angular velocity of the unit, and the vertical, in its axes
     world: Matrix  # (2, 3) rows: velocity and angular velocity in the world's
     placement: Tensor  # (feet and more, 4, 4)
     velocity: Matrix  # (feet and more, 6)
-    touches: Vector  # (feet + 1,) 1 where a foot bears on the ground; and whether feet touch each other
+    touches: Vector  # (feet + 1,) 1 for each foot with ground contact; last, whether feet touch each other
     pressed: Vector  # (feet,) [N] force of the ground along the foot's z axis
     force: Vector  # (n,) [N m] of the drives
     find_feet: MachineCall
@@ -65,8 +65,11 @@ class LeggedRobot(NamedTuple):
 
 
 class JoystickText(NamedTuple):
-    """The text of joystick tasks; it remembers the last action, the command, of feet time in the air, contact and peak, and
-    what its rules do."""
+    """The text of joystick tasks.
+
+    Its memory holds the last action, the command, time in the air, contact and peak height of each foot, and numbers of the
+    rules.
+    """
 
     numbers: JoystickNumbers
     noise: JoystickNoise
@@ -74,34 +77,34 @@ class JoystickText(NamedTuple):
     rules: Any
 
     def begin(self, now: Now) -> None:
-        """Draw a command."""
+        """Begin an episode: the rules draw a command."""
         self.rules.begin(self, now)
 
     def last_action(self, now: Now) -> Vector:
-        """The part of the memory."""
+        """Return the last action, a part of the memory."""
         return now.memory[: len(self.robot.pose)]
 
     def command(self, now: Now) -> Vector:
-        """The part of the memory."""
+        """Return the command, a part of the memory."""
         n = len(self.robot.pose)
         return now.memory[n : n + COMMANDS]
 
     def of_feet(self, now: Now, k: int) -> Vector:
-        """The part of the memory: time in the air (k = 0), whether they touched (1), peaks (2)."""
+        """Return numbers of the feet, a part of the memory: time in the air (k = 0), whether they touched (1), peaks (2)."""
         first = len(self.robot.pose) + COMMANDS + k * self.robot.feet
         return now.memory[first : first + self.robot.feet]
 
     def of_rules(self, now: Now) -> Vector:
-        """The part of the memory that rules have."""
+        """Return the part of the memory that belongs to the rules."""
         return now.memory[len(self.robot.pose) + COMMANDS + 3 * self.robot.feet :]
 
     def act(self, now: Now) -> None:
-        """Actions are targets beside the pose."""
+        """Write controls: the pose plus scaled actions."""
         for k in range(len(now.control)):
             now.control[k] = self.robot.pose[k] + self.numbers.action_scale * now.action[k]
 
     def measure(self, now: Now, fleet: FleetArrays, i: int) -> None:
-        """Velocities of the unit, feet, contacts and forces of drives."""
+        """Compute velocities of the unit, feet, contacts and forces of drives."""
         r = self.robot
         write_unit(now, r)
         call_machine(r.find_feet)
@@ -122,11 +125,11 @@ class JoystickText(NamedTuple):
             r.force[k] = cut(force_of_drive, r.efforts[0, k], r.efforts[1, k])
 
     def observe(self, now: Now, seen: Vector) -> None:
-        """Write what the rules say."""
+        """Write the observation of the rules."""
         self.rules.observe(self, now, seen)
 
     def see_unit(self, now: Now, seen: Vector) -> None:
-        """Write velocities of the unit and the way down (9), with noise."""
+        """Write velocities of the unit and the downward direction (9), with noise."""
         r, w = self.robot, self.noise
         for k in range(3):
             seen[k] = r.local[0, k] + drawn_between(now.drawn, -w.linvel, w.linvel)
@@ -134,7 +137,7 @@ class JoystickText(NamedTuple):
             seen[6 + k] = -r.local[2, k] + drawn_between(now.drawn, -w.gravity, w.gravity)
 
     def see_joints(self, now: Now, seen: Vector) -> None:
-        """Write joints beside the pose and their velocities, with noise, and the action before (3 n)."""
+        """Write joint positions relative to the pose and joint velocities, with noise, and the last action (3 n)."""
         r, w, n = self.robot, self.noise, len(self.robot.pose)
         for k in range(n):
             seen[k] = joint(now, k) - r.pose[k] + drawn_between(now.drawn, -w.joint_pos, w.joint_pos)
@@ -146,13 +149,13 @@ class JoystickText(NamedTuple):
         self.rules.reward(self, now, terms)
 
     def track(self, now: Now) -> tuple[float, float]:
-        """Return how well the command is followed: by velocities, and by turning."""
+        """Return how well the robot follows the command: linear velocity, and turn rate."""
         r, c, sigma = self.robot, self.command(now), self.numbers.sigma
         x, y, turn = c[0] - r.local[0, 0], c[1] - r.local[0, 1], c[2] - r.local[1, 2]
         return falling_exponential((x * x + y * y) / sigma), falling_exponential(turn * turn / sigma)
 
     def beyond_limits(self, now: Now) -> float:
-        """Return by how much joints are beyond their soft limits."""
+        """Return the sum of the distances of joints beyond their soft limits."""
         r, beyond = self.robot, 0.0
         for k in range(len(r.pose)):
             x = joint(now, k)
@@ -176,11 +179,11 @@ class JoystickText(NamedTuple):
         return squares(self.command(now)) > STANDS * STANDS
 
     def total(self, terms: Vector) -> float:
-        """Return the sum of the terms in the time of a step."""
+        """Return the sum of the terms, times the length of a step."""
         return self.rules.total(self, terms)  # type: ignore[no-any-return]
 
     def tell(self, now: Now, told: Vector) -> None:
-        """Tell the command, and how well it is followed."""
+        """Write the command, and how well the robot follows it."""
         c, r = self.command(now), self.robot
         copy(c, told[:COMMANDS])
         told[3], told[4], told[5] = r.local[0, 0], r.local[0, 1], r.local[1, 2]
@@ -190,7 +193,7 @@ class JoystickText(NamedTuple):
         return self.rules.ended(self, now)  # type: ignore[no-any-return]
 
     def remember(self, now: Now) -> None:
-        """Keep the action and contacts, and let the rules go on."""
+        """Store the action and contacts, and advance the rules."""
         copy(now.action, self.last_action(now))
         touches = self.robot.touches
         air, before, peak = self.of_feet(now, 0), self.of_feet(now, 1), self.of_feet(now, 2)
@@ -202,7 +205,7 @@ class JoystickText(NamedTuple):
 
 
 def joint(now: Now, k: int) -> float:
-    """Return the coordinate of joint k, behind the free root's."""
+    """Return the coordinate of joint k, after those of the free root joint."""
     return now.q[7 + k]  # type: ignore[no-any-return]
 
 

@@ -6,13 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..summaries import summarized
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@summarized
 class Moved(NamedTuple):
-    """Results of a step of all robots, whether or not it ends their episodes."""
+    """Results of a step of all robots, without ending or beginning episodes."""
 
     observation: Array  # (robots, numbers)
     reward: Array  # (robots,)
     terminated: Array  # (robots,)
-    told: dict[str, Array]  # what `info` tells
+    told: dict[str, Array]  # entries of `info`

@@ -1,4 +1,4 @@
-"""Tasks for robots of one's own: descriptions with all that an environment needs, and functions in place of methods."""
+"""Tasks for the user's own robots: descriptions with all that an environment needs, and functions in place of methods."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ FLOOR = "floor"
 
 @dataclass(frozen=True)
 class RobotTask(SnapshotTask):
-    """A task by functions of `Snapshot`s, for a robot of one's own.
+    """A task for any robot, defined by functions of `Snapshot`s.
 
-    `reward(before, after, action)` (robots,) is that of a step, actions are (robots, nu). `ends(now)` (robots,) bool, none
-    unless given, says which episodes terminate, and `observe(now)` (robots, numbers) what is seen, qpos and qvel unless given.
-    Functions at the top of a module go to other processes.
+    `reward(before, after, action)` returns the reward (robots,) of a step; actions have shape (robots, nu). `ends(now)` returns
+    which episodes terminate, (robots,) bool; by default, none. `observe(now)` returns the observation (robots, numbers); by
+    default, qpos and qvel. Define the functions at the top level of a module if other processes need the task.
     """
 
     xml_file: Any = None
@@ -54,17 +54,17 @@ def furnished(
     home: Mapping[str, float | Sequence[float]] | None,
     drives: PD | None = None,
 ) -> Description:
-    """The robot with a free-flyer, a floor at z = 0, a configuration to begin at, and position drives in place of the file's
-    actuators, where these are asked for. A robot without actuators has a drive of each joint: action 1 is the joint's effort.
+    """Return the robot with a floating base, a floor at z = 0, a home configuration and position drives, each if requested.
 
-    Raises ValueError for what is there already, or cannot be.
+    Position drives replace the file's actuators. A robot without actuators gets a drive at each joint, for which action 1 is
+    the joint's effort. Raises ValueError for a part that the file already has, or that is impossible.
     """
     d = description
     if floating:
         d = replace(d, joints=_with_free_flyer(d))
     if floor:
         if any(s.type is ShapeType.PLANE and s.body in (None, WORLD) for s in d.shapes):
-            raise ValueError(f"{d.source}: it has a floor; leave out floor=True")
+            raise ValueError(f"{d.source}: the file has a floor; leave out floor=True")
         d = replace(d, shapes=(*d.shapes, Shape(FLOOR, None, ShapeType.PLANE, ())))
     if home is not None:
         coordinates = tuple((name, tuple(np.atleast_1d(np.asarray(x, float)).tolist())) for name, x in home.items())
@@ -85,7 +85,7 @@ def _with_free_flyer(d: Description) -> tuple[Joint, ...]:
 
 
 def _driven(d: Description) -> list[Joint]:
-    """Joints of one degree of freedom that move by themselves."""
+    """Return the independent joints with one degree of freedom."""
     following = {c.joint for c in d.couplings} | set(d.dependent)
     return [j for j in d.joints if j.type in DRIVEN and j.name not in following]
 

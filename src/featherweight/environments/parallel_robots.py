@@ -1,4 +1,4 @@
-"""Many robots of one kind, each on a floor of its own."""
+"""Many robots of one kind, each on its own floor."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from .snapshot import HOME, Links, Snapshot, home_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-DEEP = 0.1  # [m] of overlap where episodes would begin, from which on that is refused
+DEEP = 0.1  # [m] least overlap at the start of episodes that raises an error
 BURIED = 0.3  # [m] of overlap from which on a robot has failed: noise puts feet of Gymnasium's HalfCheetah 0.05 into the floor
-LIFTS = 10  # onto floors that are inclined; one does for those that are not
+LIFTS = 10  # iterations on inclined floors; one suffices on level floors
 EVERY = slice(None)
 
 
 def root_without_place(description: Description, robot: Robot) -> MovingJoint | None:
-    """The free joint for which a description gives no place to begin at; None with a place, or without one free root."""
+    """Return the free root joint of a description that gives no home position for it; otherwise None."""
     placed = {name for c in description.configurations if c.name == HOME for name, _ in c.coordinates}
     free = [j for j in robot.joints if j.type is JointType.FLOATING and j.parent is None]
     return free[0] if len(free) == 1 and free[0].name not in placed else None
 
 
 class ParallelRobots:
-    """A simulation of robots that begin anew when they are told to, and stop where a step cannot be taken."""
+    """A simulation of robots that restart on request, and stop at a failed step."""
 
     def __init__(self, description: Description, robots: int, integrator: str | None, threads: int | None) -> None:
         robot = build(description)
@@ -50,7 +50,7 @@ class ParallelRobots:
         self.touching_links = self._numbers_of_touching_links()
 
     def _lift(self, home: Array, root: MovingJoint) -> None:
-        """Put robots on what they are in: the root moves up, from `home`."""
+        """Move the root of the robots up, from `home`, until they overlap nothing."""
         for _ in range(LIFTS):
             deepest = next((x.depth for x in overlaps_now(self.simulation) if None in x.links), 0.0)
             if deepest == 0.0:
@@ -60,7 +60,7 @@ class ParallelRobots:
             self.simulation.reset(np.tile(home, (len(self.simulation.q), 1)))
 
     def _require_clear(self, description: Description) -> None:
-        """Raise ValueError where robots begin in something."""
+        """Raise ValueError if robots begin with deep overlaps."""
         if deep := [x for x in overlaps_now(self.simulation) if x.depth > DEEP]:
             raise ValueError(
                 f"{description.source}: episodes would begin with shapes in one another: {listed(deep)}. Begin elsewhere: "
@@ -69,19 +69,19 @@ class ParallelRobots:
             )
 
     def begin(self, which: Array, qpos: Array, qvel: Array) -> None:
-        """Robots (k,) begin at qpos (k, nq), qvel (k, nv), touching nothing."""
+        """Place robots (k,) at qpos (k, nq), qvel (k, nv), without contacts."""
         self.simulation.reset(*self.links.order.back(qpos, qvel), which=which)
         self.control = self.control.copy()  # snapshots have the array
         self.control[which] = 0.0
 
     def advance(self, control: Array, steps: int) -> Array:
-        """Take steps under controls (robots, nu); which robots (robots,) could not and have stopped where they were."""
+        """Take steps under controls (robots, nu). Return which robots (robots,) failed and stopped."""
         self.control = control.copy()
         self.simulation.step(control=self.control, steps=steps)
         return self.simulation.failed
 
     def snapshot(self, which: Array | slice = EVERY, forces: bool = False) -> Snapshot:
-        """All robots as they are, or some, with the forces of the last step or without."""
+        """Return the current state of all robots, or some, with or without the forces of the last step."""
         q, v = self.simulation.q, self.simulation.v
         if which is not EVERY:
             q, v = q[which], v[which]
@@ -92,13 +92,13 @@ class ParallelRobots:
         return now
 
     def _forces(self, which: Array | slice) -> Forces:
-        """Contact forces of some robots."""
+        """Return the contact forces of some robots."""
         contacts = self.simulation.contact_arrays
         if which is not EVERY:
             contacts = contacts.of(which)
         return Forces(contacts, self.touching_links, self.simulation.step_size)
 
     def _numbers_of_touching_links(self) -> Array:
-        """Return the numbers of `Simulation.touching_links` (n, 2): their places among all links, -1 for the world."""
+        """Return the links of `Simulation.touching_links` (n, 2) as indices among all links, -1 for the world."""
         number = {name: k for k, name in enumerate(self.links.names)} | {None: -1}
         return np.array([[number[a], number[b]] for a, b in self.simulation.touching_links], int).reshape(-1, 2)

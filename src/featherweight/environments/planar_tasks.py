@@ -1,4 +1,4 @@
-"""Robots in a vertical plane: Hopper, Walker2d and HalfCheetah, as version 5 of Gymnasium's environments has them."""
+"""Robots in a vertical plane: Hopper, Walker2d and HalfCheetah, as in version 5 of Gymnasium's environments."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .task_sums import cut, squares, total
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FASTEST_SEEN = 10.0  # [m/s, rad/s] velocities beyond are cut in observations
+FASTEST_SEEN = 10.0  # [m/s, rad/s] bound of velocities in observations
 
 
 class PlanarText(NamedTuple):
-    """The text of robots in a plane; it remembers where a robot was before the steps."""
+    """The text of robots in a plane; its memory is the position before the steps."""
 
     forward_weight: float
     control_weight: float
     healthy_reward: float
-    may_fall: bool  # episodes end where a robot is not healthy, and there is a reward for being so
+    may_fall: bool  # the robot can be unhealthy, and is rewarded for being healthy
     ends: bool
-    low: Vector  # (m,) bounds of the first numbers of (qpos, qvel) behind x within which it is healthy
+    low: Vector  # (m,) healthy range of the first m numbers of (qpos, qvel) after x
     high: Vector
     first_seen: int
     fastest_seen: float
@@ -37,18 +37,18 @@ class PlanarText(NamedTuple):
     dt: float  # [s] of a step of the environment
 
     def begin(self, now: Now) -> None:
-        """Nothing to remember yet."""
+        """Store nothing."""
 
     def act(self, now: Now) -> None:
-        """Actions are controls."""
+        """Copy actions to controls."""
         copy(now.action, now.control)
         now.memory[0] = now.qpos[0]
 
     def measure(self, now: Now, fleet: FleetArrays, i: int) -> None:
-        """All is in qpos and qvel."""
+        """Compute nothing: qpos and qvel suffice."""
 
     def observe(self, now: Now, seen: Vector) -> None:
-        """Positions and velocities."""
+        """Write positions and velocities."""
         k = 0
         for x in now.qpos[self.first_seen :]:
             seen[k] = x
@@ -58,7 +58,7 @@ class PlanarText(NamedTuple):
             k += 1
 
     def healthy(self, now: Now) -> bool:
-        """Whether it is."""
+        """Return whether the state is in its healthy range."""
         n = len(now.qpos) - 1
         for k in range(len(self.low)):
             x = now.qpos[k + 1] if k < n else now.qvel[k - n]
@@ -67,38 +67,38 @@ class PlanarText(NamedTuple):
         return True
 
     def velocity(self, now: Now) -> float:
-        """Its mean velocity along x in the steps."""
+        """Return the mean velocity along x during the steps."""
         return float((now.qpos[0] - now.memory[0]) / self.dt)
 
     def reward(self, now: Now, terms: Vector) -> None:
-        """Forward, cost of controls, and survival."""
+        """Write the forward reward, the cost of controls, and the reward for survival."""
         terms[0] = self.forward_weight * self.velocity(now)
         terms[1] = -self.control_weight * squares(now.action)
         if self.may_fall:
             terms[2] = self.healthy_reward if self.healthy(now) else 0.0
 
     def total(self, terms: Vector) -> float:
-        """Their sum."""
+        """Return the sum of the terms."""
         return total(terms)
 
     def tell(self, now: Now, told: Vector) -> None:
-        """Where it is, and how fast it got there."""
+        """Write the position and the mean velocity."""
         told[0] = now.qpos[0]
         if self.may_fall:
             told[1] = now.qpos[1] - self.height
         told[len(told) - 1] = self.velocity(now)
 
     def ended(self, now: Now) -> bool:
-        """Whether it has fallen."""
+        """Return whether the robot is unhealthy and episodes end then."""
         return self.ends and not self.healthy(now)
 
     def remember(self, now: Now) -> None:
-        """Nothing."""
+        """Store nothing."""
 
 
 @dataclass(frozen=True)
 class PlanarTask(CompiledTask):
-    """With a reward for the velocity along x, and a cost of controls."""
+    """A task of a robot in a vertical plane: a reward for the velocity along x, and a cost of controls."""
 
     forward_reward_weight: float = 1.0
     ctrl_cost_weight: float = 0.1
@@ -123,13 +123,13 @@ class PlanarTask(CompiledTask):
         )  # fmt: skip
 
     def _bounds(self, count: int) -> tuple[Array, Array]:
-        """Bounds (m,) of the first of `count` numbers, those of (qpos, qvel) behind x."""
+        """Return bounds (m,) of the first m of the `count` numbers of (qpos, qvel) after x."""
         return np.zeros(0), np.zeros(0)
 
 
 @dataclass(frozen=True)
 class HalfCheetah(PlanarTask):
-    """Forward, as fast as it can."""
+    """Gymnasium's HalfCheetah: runs forward as fast as it can."""
 
     xml_file: str = "half_cheetah.xml"
     frame_skip: int = 5
@@ -140,7 +140,7 @@ class HalfCheetah(PlanarTask):
 
 @dataclass(frozen=True)
 class Walker2d(PlanarTask):
-    """Two legs: forward, without falling."""
+    """Gymnasium's Walker2d: two legs walk forward without falling."""
 
     xml_file: str = "walker2d_v5.xml"
     frame_skip: int = 4
@@ -162,14 +162,14 @@ class Walker2d(PlanarTask):
         )  # fmt: skip
 
     def _bounds(self, count: int) -> tuple[Array, Array]:
-        """Bounds of height and angle."""
+        """Return bounds of height and angle."""
         low, high = np.array([self.healthy_z_range, self.healthy_angle_range], float).T.copy()
         return low, high
 
 
 @dataclass(frozen=True)
 class Hopper(Walker2d):
-    """One leg: forward, without falling."""
+    """Gymnasium's Hopper: one leg hops forward without falling."""
 
     xml_file: str = "hopper.xml"
     healthy_state_range: tuple[float, float] = (-100.0, 100.0)
@@ -177,7 +177,7 @@ class Hopper(Walker2d):
     healthy_angle_range: tuple[float, float] = (-0.2, 0.2)
 
     def _bounds(self, count: int) -> tuple[Array, Array]:
-        """Bounds of height, angle, and the coordinates and velocities that follow."""
+        """Return bounds of height, angle, and all further coordinates and velocities."""
         low, high = (np.full(count, x, float) for x in self.healthy_state_range)
         low[0], high[0] = -np.inf, np.inf
         least, most = super()._bounds(count)

@@ -5,8 +5,8 @@
     joints        exp(-weighted |q - pose|²), |q - pose| at rest, beyond soft limits, |tau|, |v tau|, change of actions
     feet          slip, clearance and peak height of swings, time in the air at touchdown
 
-Commands change at random: in a step with the probability with which a wait of 5 s on average ends in it, each component then
-with probability 1/2, to a new one or to zero.
+Commands change at random times, on average every 5 s. Each component then changes with probability 1/2, to a new value or to
+zero.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .episode_loop import Now
 from .joystick_text import COMMANDS, JoystickText, joint
 from .task_sums import squares, total
 
-AIR_TIME = 0.1  # [s] from which on time in the air is rewarded
+AIR_TIME = 0.1  # [s] least time in the air that is rewarded
 
 
 class QuadrupedWeights(NamedTuple):
@@ -61,7 +61,7 @@ class QuadrupedRules(NamedTuple):
             command[k] = drawn_between(now.drawn, -self.fastest[k], self.fastest[k])
 
     def observe(self, text: JoystickText, now: Now, seen: Vector) -> None:
-        """Velocities of the unit, the way down, joints, the action before and the command."""
+        """Write velocities of the unit, the downward direction, joints, the last action and the command."""
         n = len(text.robot.pose)
         text.see_unit(now, seen)
         text.see_joints(now, seen[9 : 9 + 3 * n])
@@ -74,7 +74,7 @@ class QuadrupedRules(NamedTuple):
         self.reward_feet(text, now, terms)
 
     def reward_base(self, text: JoystickText, now: Now, terms: Vector) -> None:
-        """Tracking, and the motion of the trunk."""
+        """Write the terms of tracking and of the motion of the trunk."""
         w, r = self.weights, text.robot
         by_velocity, by_turning = text.track(now)
         terms[0] = w.tracking_lin_vel * by_velocity
@@ -85,7 +85,7 @@ class QuadrupedRules(NamedTuple):
         terms[7] = w.termination if self.ended(text, now) else 0.0
 
     def reward_joints(self, text: JoystickText, now: Now, terms: Vector) -> None:
-        """Positions, forces, and the change of actions."""
+        """Write the terms of joint positions, forces and the change of actions."""
         w, r, last = self.weights, text.robot, text.last_action(now)
         off, power, change, force = 0.0, 0.0, 0.0, 0.0
         for k in range(len(r.pose)):
@@ -102,7 +102,7 @@ class QuadrupedRules(NamedTuple):
         terms[11] = w.energy * power
 
     def reward_feet(self, text: JoystickText, now: Now, terms: Vector) -> None:
-        """Swings and slip; time in the air and peaks go on."""
+        """Write the terms of swings and slip, and advance time in the air and peak heights."""
         w, r, n, walks = self.weights, text.robot, text.numbers, text.walks(now)
         air, peak = text.of_feet(now, 0), text.of_feet(now, 2)
         clearance, height, slip, time = 0.0, 0.0, 0.0, 0.0
@@ -124,15 +124,15 @@ class QuadrupedRules(NamedTuple):
         terms[15] = w.feet_air_time * time if walks else 0.0
 
     def total(self, text: JoystickText, terms: Vector) -> float:
-        """Return their sum in the time of a step, not below zero."""
+        """Return the sum of the terms, times the length of a step, but at least zero."""
         return max(text.numbers.dt * total(terms), 0.0)
 
     def ended(self, text: JoystickText, now: Now) -> bool:
-        """Return whether it lies on its back."""
+        """Return whether the robot lies on its back."""
         return bool(text.robot.local[2, 2] < 0.0)
 
     def go_on(self, text: JoystickText, now: Now) -> None:
-        """Draw a command now and then."""
+        """Draw a new command at random times."""
         if drawn_number(now.drawn) < self.change:
             command = text.command(now)
             for k in range(COMMANDS):

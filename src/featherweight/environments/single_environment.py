@@ -1,4 +1,4 @@
-"""One environment, for Gymnasium: the first of a vector of one."""
+"""A single environment for Gymnasium: the first of a vector of one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class RobotEnv(Env[Array, Array]):
-    """A robot with a task; arguments are those of `RobotVectorEnv`, but for episodes, which `gymnasium.make` ends.
+    """A single robot with a task, a `gymnasium.Env`.
 
-    With `render_mode` "rgb_array", `render` gives a picture (height, width, 3); see `Simulation.render`.
+    Its arguments are those of `RobotVectorEnv`, except for those of episodes: `gymnasium.make` ends episodes. With
+    `render_mode` "rgb_array", `render` returns a picture (height, width, 3); see `Simulation.render`.
     """
 
     metadata: dict[str, Any] = {"render_modes": RENDER_MODES}  # noqa: RUF012  # as Gymnasium declares it
@@ -38,24 +39,24 @@ class RobotEnv(Env[Array, Array]):
         self.metadata = {**type(self).metadata, "render_fps": self.vector.metadata["render_fps"]}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Begin an episode: its first observation, and `info`."""
+        """Begin an episode, and return its first observation and `info`."""
         super().reset(seed=seed)
         observation, info = self.vector.reset(seed=seed)
         return observation[0], first_of(info)
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Observation, reward, whether the episode has terminated, False, and `info`."""
+        """Take a step; return observation, reward, whether the episode has terminated, False, and `info`."""
         observation, reward, terminated, told = self.vector.advance(np.asarray(action)[None])
         info = {name: x[0] for name, x in told.items()}
         return observation[0], float(reward[0]), bool(terminated[0]), False, info
 
     def render(self) -> Array | None:
-        """The robot as it is, in `render_mode` "rgb_array"."""
+        """Return a picture of the current state, with `render_mode` "rgb_array"; otherwise None."""
         pictures = self.vector.render()
         return None if pictures is None else pictures[0]
 
     def set_state(self, qpos: Array, qvel: Array) -> None:
-        """Put the robot at qpos (nq,) and qvel (nv,), in MuJoCo's order."""
+        """Set the state to qpos (nq,) and qvel (nv,), in MuJoCo's order."""
         self.vector.set_state(np.asarray(qpos)[None], np.asarray(qvel)[None])
 
 

@@ -1,4 +1,4 @@
-"""Robots at one instant, by the quantities that MuJoCo's environments are made of."""
+"""States of robots at one instant, with the quantities that MuJoCo's environments use."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ HOME = "qpos0"  # among configurations
 
 
 def home_of(robot: Robot) -> Array:
-    """The configuration (nq,) around which episodes begin: its description's, or where simulations start."""
+    """Return the configuration (nq,) around which episodes begin: the description's, or the start of simulations."""
     return np.array(robot.configurations[HOME]) if HOME in robot.configurations else robot.start()
 
 
-class once(Generic[T]):  # as functools.cached_property, whose lock takes longer than some quantities here
-    """An attribute that is computed when it is first asked for."""
+class once(Generic[T]):  # functools.cached_property has a lock that takes longer than some quantities here
+    """An attribute that is computed on first access."""
 
     def __init__(self, function: Callable[[Any], T]) -> None:
         self._function, self._name, self.__doc__ = function, function.__name__, function.__doc__
@@ -46,7 +46,7 @@ class once(Generic[T]):  # as functools.cached_property, whose lock takes longer
 
 
 class Links:
-    """The links of a file, also those fixed to others, in its order: what MuJoCo calls bodies, less the world."""
+    """The links of a file in its order, including links fixed to others: MuJoCo's bodies without the world."""
 
     def __init__(self, description: Description, robot: Robot) -> None:
         self.names = [frame.name for frame in robot.frames]
@@ -54,21 +54,21 @@ class Links:
         self.robot, self.order = robot, QposQvel.in_own_order(robot)
         self.home = self.order.qpos(home_of(robot))  # (nq,)
         self.actuators = ForcesAtJoints(robot, robot.actuators)
-        self.called: dict[int, CompiledFunction[Any]] = {}  # by address: those that compiled tasks call, which live as long
+        self.called: dict[int, CompiledFunction[Any]] = {}  # by address: functions that compiled tasks call, kept alive here
         self._inertia = {body.name: body.inertia for body in description.bodies}
 
     def require_own_inertias(self, varied: bool) -> None:
-        """Raise NotImplementedError where bodies have other inertias than the file gives its links."""
+        """Raise NotImplementedError if `vary` gave bodies inertias that differ from the file's."""
         if varied:
             raise NotImplementedError(
-                "cinert and cvel are of links of the file, and vary(parameters=) gives inertias to bodies, which several links "
-                "may share: leave them out (include_cinert_in_observation=False, include_cvel_in_observation=False), or the "
-                "parameters"
+                "cinert and cvel belong to links of the file, but vary(parameters=) sets inertias of bodies, which several "
+                "links may share: leave them out of observations (include_cinert_in_observation=False, "
+                "include_cvel_in_observation=False), or do not vary the parameters"
             )
 
     @cached_property
     def about_center_of_mass(self) -> CompiledFunction:
-        """Function of q, v: the centre (3), inertias (links, 10) and velocities (links, 6) of links about it."""
+        """The function of q, v that returns centre of mass (3), and inertias (links, 10) and velocities (links, 6) about it."""
         frames, masses, moments = [], [], []
         for name in self.names:
             mass, center, (xx, xy, xz, yy, yz, zz) = self._inertia[name]
@@ -85,25 +85,25 @@ class Links:
 
 
 class Snapshot:
-    """q (robots, nq), v (robots, nv), and contact forces and controls (robots, nu) if a task asks for them; what follows of
-    these is found when asked for.
+    """State of robots at one instant: q (robots, nq), v (robots, nv), and quantities that are computed on first access.
 
-    Spatial vectors are MuJoCo's: (angular, linear) in the world's axes, about each robot's centre of mass.
+    Contact forces and controls (robots, nu) are available if the task sets `asks_for_forces`. Spatial vectors follow MuJoCo:
+    (angular, linear) in the world's axes, about each robot's centre of mass.
     """
 
     def __init__(
         self, links: Links, q: Array, v: Array, forces: Forces | None = None, control: Array | None = None,
         of: tuple[Simulation, Any] | None = None,
     ) -> None:  # fmt: skip
-        """`of` is the simulation that the robots are in, and which of its robots they are: they may differ by `vary`."""
+        """Store a state. `of` is the simulation and which of its robots these are, since robots may differ by `vary`."""
         self.links, self.q, self.v, self._forces, self._control, self._of = links, q, v, forces, control, of
-        self.terms: dict[Any, Any] = {}  # what tasks keep for terms that share it: see `kept`
+        self.terms: dict[Any, Any] = {}  # intermediate results that terms of a task share
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"terms": {}}
 
     def as_before(self) -> Snapshot:
-        """Return the same instant as steps begin from it: without forces, controls and terms."""
+        """Return the same instant as the start of the next step: without forces, controls and terms."""
         if self._forces is None and self._control is None:
             self.terms.clear()  # which refer to the snapshot before this one
             return self
@@ -115,17 +115,17 @@ class Snapshot:
 
     @once
     def qpos(self) -> Array:
-        """(robots, nq) in MuJoCo's order."""
+        """Positions (robots, nq) in MuJoCo's order."""
         return self.links.order.qpos(self.q)
 
     @once
     def qvel(self) -> Array:
-        """(robots, nv) in MuJoCo's order and frames."""
+        """Velocities (robots, nv) in MuJoCo's order and frames."""
         return self.links.order.qvel(self.q, self.v)
 
     @once
     def center_of_mass(self) -> Array:
-        """(robots, 3)."""
+        """Centres of mass (robots, 3) [m]."""
         function = self.links.robot.center_of_mass
         if self._of is None:
             return np.asarray(function(self.q))
@@ -139,7 +139,7 @@ class Snapshot:
 
     @property
     def cinert(self) -> Array:
-        """Inertias (robots, links, 10): rotational (xx, yy, zz, xy, xz, yz), mass times the way to the link's centre, mass."""
+        """Inertias (robots, links, 10): rotational (xx, yy, zz, xy, xz, yz), mass times the link's centre of mass, mass."""
         return np.asarray(self._about_center_of_mass.inertia)
 
     @property
@@ -150,13 +150,13 @@ class Snapshot:
     @once
     def cfrc_ext(self) -> Array:
         """Contact forces (robots, links, 6)."""
-        forces: Forces = known(self._forces)
+        forces: Forces = known("contact forces", self._forces)
         return forces.about(lambda: self.center_of_mass, len(self.links.names))
 
     @property
     def qfrc_actuator(self) -> Array:
         """Joint forces (robots, nv) of actuators."""
-        return self.links.actuators.of_drives(self.q, self.v, known(self._control), self._varied("drives"))
+        return self.links.actuators.of_drives(self.q, self.v, known("controls", self._control), self._varied("drives"))
 
     def _varied(self, name: str) -> Array | None:
         if self._of is None:
@@ -165,8 +165,8 @@ class Snapshot:
         return simulation.varied(name, which)
 
 
-def known(x: Any) -> Any:
-    """Return forces or controls that a task has asked for. Raises ValueError if it has not."""
+def known(name: str, x: Any) -> Any:
+    """Return forces or controls of a snapshot. Raises ValueError if the task has not asked for them."""
     if x is None:
-        raise ValueError("no forces are known here; a task that sees them has asks_for_forces = True")
+        raise ValueError(f"this snapshot has no {name}: set asks_for_forces = True in the class of the task")
     return x

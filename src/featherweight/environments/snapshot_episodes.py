@@ -1,4 +1,4 @@
-"""Episodes of tasks by functions of snapshots: NumPy over all robots."""
+"""Episodes of tasks defined by functions of snapshots: NumPy over all robots."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class SnapshotEpisodes:
 
     def __init__(self, task: SnapshotTask, robots: ParallelRobots) -> None:
         self.task, self.robots = task, robots
-        self._last: tuple[Snapshot, int] | None = None  # of the last step, and the simulation's revision then
+        self._last: tuple[Snapshot, int] | None = None  # after the last step, with the simulation's revision
 
     def begin(self, which: Array, noise: ResetNoise) -> Terms:
-        """Begin the next episodes of robots (k,); what `info` tells of them."""
+        """Begin the next episodes of robots (k,), and return their entries of `info`."""
         links = self.robots.links
         self.robots.begin(which, *self.task.beginning(links.home, links.robot.nv, noise, which))
         return self.task.whereabouts(self.robots.snapshot(which))
 
     def observe(self, which: Array | slice = EVERY) -> Array:
-        """Observations (k, ...) of robots as they are."""
+        """Return the observations (k, ...) of robots in their current states."""
         return self._observation(self.robots.snapshot(which, self.task.asks_for_forces))
 
     def advance(self, action: Array) -> Moved:
@@ -43,7 +43,7 @@ class SnapshotEpisodes:
         return Moved(self._observation(after), _sum(terms, len(failed)), task.terminated(after) | failed, told)
 
     def _before(self) -> Snapshot:
-        """Robots before a step: as the last step left them, unless something has changed meanwhile."""
+        """Return the snapshot before a step: the one after the last step, unless the state has changed since."""
         if self._last is not None and self._last[1] == self.robots.simulation.revision:
             return self._last[0].as_before()
         return self.robots.snapshot()
@@ -58,7 +58,7 @@ class SnapshotEpisodes:
 
 
 def _sum(terms: Terms, robots: int) -> Array:
-    """The rewards (robots,) that are the sums of terms."""
+    """Return the rewards (robots,), sums of their terms."""
     parts = iter(terms.values())
     total = np.array(next(parts, 0.0), np.float64)
     for x in parts:

@@ -1,4 +1,4 @@
-"""Tasks: how episodes begin, and functions of snapshots for observations, rewards and the end of episodes."""
+"""Tasks: the start of episodes, and functions of snapshots for observations, rewards and the end of episodes."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ Terms = dict[str, Array]
 
 @dataclass(frozen=True)
 class Task:
-    """A robot's file, and how episodes begin: what tasks by snapshots and compiled ones share.
+    """A robot's file and the start of episodes: the base of snapshot tasks and compiled tasks.
 
-    Fields are named as arguments of Gymnasium's environments, and steps of the simulation are as long as the file says.
-    `xml_file` is one of Gymnasium's files, a path of one's own, or a description.
+    Fields are named like the arguments of Gymnasium's environments. The simulation uses the file's time step. `xml_file` is one
+    of Gymnasium's files, a path, or a description.
     """
 
     xml_file: Any
-    frame_skip: int  # steps of the simulation in one of the environment
+    frame_skip: int  # simulation steps per environment step
     reset_noise_scale: float
 
-    normal_velocities: ClassVar[bool] = False  # normal at the beginning, not uniform
+    normal_velocities: ClassVar[bool] = False  # initial velocities are drawn from a normal distribution, not a uniform one
 
     def read(self) -> Description:
-        """The robot. Raises FileNotFoundError and ModelError as `featherweight.read` does."""
+        """Return the robot's description. Raises FileNotFoundError and ModelError as `featherweight.read` does."""
         if isinstance(self.xml_file, Description):
             return self.xml_file
         own = Path(self.xml_file).expanduser()
@@ -44,7 +44,8 @@ class Task:
             return read(path)
 
     def beginning(self, qpos: Array, nv: int, noise: ResetNoise, which: Array) -> tuple[Array, Array]:
-        """qpos (k, nq) and qvel (k, nv) of the next episodes of robots (k,), around a configuration (nq,)."""
+        """Return qpos (k, nq) and qvel (k, nv) of the next episodes of robots (k,), drawn around the configuration qpos (nq,).
+        """
         noise.begin(which)
         scale, nq = self.reset_noise_scale, len(qpos)
         positions = scale * (2.0 * noise.uniform(which, 0, nq) - 1.0)
@@ -53,19 +54,19 @@ class Task:
         return qpos + positions, scale * (2.0 * noise.uniform(which, nq, nv) - 1.0)
 
     def vary(self, simulation: Simulation, noise: ResetNoise) -> None:
-        """Let robots differ from one another, when all begin anew: they are alike unless a task says otherwise."""
+        """Give robots different parameters, when all begin. The default leaves them identical."""
 
     def action_bounds(self, links: Links) -> tuple[Array, Array]:
-        """The least and the greatest actions (actions,): the ranges of controls."""
+        """Return the lower and upper bounds (actions,) of actions: the ranges of controls."""
         low, high = np.array([*links.robot.controls.values()], np.float32).reshape(-1, 2).T
         return low, high
 
 
 @dataclass(frozen=True)
 class SnapshotTask(Task):
-    """A task by functions of `Snapshot`s, all over many robots, in NumPy."""
+    """A task defined by functions of `Snapshot`s, which evaluate all robots at once with NumPy."""
 
-    asks_for_forces: ClassVar[bool] = False  # of contacts or actuators, after a step
+    asks_for_forces: ClassVar[bool] = False  # snapshots after a step have forces of contacts and actuators
 
     def observation(self, now: Snapshot) -> Array:
         """Return the observation (robots, numbers): qpos and qvel."""
@@ -76,7 +77,7 @@ class SnapshotTask(Task):
         raise NotImplementedError
 
     def terminated(self, now: Snapshot) -> Array:
-        """Which episodes end here (robots,)."""
+        """Return which episodes terminate, (robots,) bool."""
         return np.zeros(len(now.q), bool)
 
     def whereabouts(self, now: Snapshot) -> Terms:

@@ -6,7 +6,7 @@ from ..engine.loops.array_types import Vector
 
 
 def cut(x: float, low: float, high: float) -> float:
-    """Return a number cut to a range."""
+    """Return a number clipped to a range."""
     return min(max(x, low), high)
 
 

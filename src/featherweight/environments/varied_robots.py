@@ -1,4 +1,4 @@
-"""Robots that differ, drawn as MuJoCo Playground randomizes its quadruped and its humanoid; and rough ground."""
+"""Randomized robots, drawn as MuJoCo Playground randomizes its quadruped and its humanoid; and rough ground."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .reset_noise import ResetNoise
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FIRST = 10**6  # place of the random numbers of what differs, beyond those of episodes
-FRICTION, SURFACE = (0.4, 1.0), 0.6  # coefficients that are drawn, and that of the file
+FIRST = 10**6  # index of the first random number for randomization, beyond those of episodes
+FRICTION, SURFACE = (0.4, 1.0), 0.6  # range of coefficients, and the coefficient in the file
 ARMATURE, MASS = (1.0, 1.05), (0.9, 1.1)  # factors
 LOAD = 1.0  # [kg] on the loaded body
 SPACING = 0.25  # [m] of points of rough ground
@@ -22,13 +22,13 @@ GROUND_SEED = 2025
 class Variation(NamedTuple):
     """How a task varies its robots."""
 
-    body: str  # which has a load
+    body: str  # the body with a load
     dry_friction: tuple[float, float] = (0.9, 1.1)  # factors
-    center: float = 0.0  # [m] by which that body's centre of mass moves in each direction
+    center: float = 0.0  # [m] largest shift of that body's centre of mass in each direction
 
 
 def randomize(simulation: Simulation, noise: ResetNoise, variation: Variation) -> None:
-    """Draw, for each robot, friction of the ground and of joints, armature, masses, and a load on one body."""
+    """Draw friction of the ground and of joints, armature, masses, and a load on one body, for each robot."""
     robot, robots = simulation.robot, len(simulation.q)
     nominal, joints = np.array(robot.inertial_parameters), robot.nv - 6
     body = [b.name for b in robot.bodies].index(variation.body)
@@ -45,15 +45,15 @@ def randomize(simulation: Simulation, noise: ResetNoise, variation: Variation) -
 
 
 def between(bounds: tuple[float, float], u: Array) -> Array:
-    """Return numbers between bounds for numbers u between 0 and 1."""
+    """Return numbers between bounds, for numbers u between 0 and 1."""
     numbers: Array = bounds[0] + (bounds[1] - bounds[0]) * u
     return numbers
 
 
 def moved(parameters: Array, shift: Array, load: Array) -> Array:
-    """Return inertial parameters (robots, 10) of bodies whose centres of mass move by shift (robots, 3), with a load at them.
+    """Return inertial parameters (robots, 10) of bodies with centres of mass shifted by (robots, 3), and with a load there.
 
-    The rotational inertia about the centre of mass stays.
+    The rotational inertia about the centre of mass does not change.
     """
     mass, moment = parameters[:, 0], parameters[:, 1:4]
     center = moment / mass[:, None]
@@ -63,14 +63,14 @@ def moved(parameters: Array, shift: Array, load: Array) -> Array:
 
 
 def about(mass: Array, c: Array) -> Array:
-    """Return (xx, xy, yy, xz, yz, zz) of masses at points c about the origin."""
+    """Return the inertia (xx, xy, yy, xz, yz, zz) of point masses at points c about the origin."""
     x, y, z = c.T
     parts: Array = mass[:, None] * np.column_stack([y * y + z * z, -x * y, x * x + z * z, -x * z, -y * z, x * x + y * y])
     return parts
 
 
 def rough_heights(height: float, length: float) -> Array:
-    """Return random heights (n, n) [m], 0 to `height`, of points over a square: the same at each call."""
+    """Return random heights (n, n) [m], 0 to `height`, of grid points over a square, the same at each call."""
     n = round(length / SPACING) + 1
     noise = ResetNoise([GROUND_SEED])
     return height * noise.uniform(np.zeros(1, int), 0, n * n).reshape(n, n)

@@ -1,4 +1,4 @@
-"""Many environments at once, for Gymnasium: arrays with a row for each, and no loop over them."""
+"""Many environments at once for Gymnasium: arrays with a row for each environment, and no loop over them."""
 
 from __future__ import annotations
 
@@ -35,19 +35,20 @@ TASKS: dict[str, type[Task]] = {
 
 
 class RobotVectorEnv(VectorEnv[Array, Array, Array]):
-    """`num_envs` robots with the same task, a `Task` or a key of TASKS, each with episodes of its own.
+    """`num_envs` robots with the same task, a `Task` or a key of TASKS, each with its own episodes.
 
         envs = gymnasium.make_vec("featherweight/Hopper-v0", num_envs=256, reset_noise_scale=0.01)
 
-    Episodes end at the latest after `max_episode_steps`. How they begin anew is `autoreset_mode`'s to say, as Gymnasium defines
-    it: "NextStep" (the step after the end begins the next, whatever the action), "SameStep" (`info["final_obs"]` and
-    `["final_info"]` are of the end, arrays with a row for each environment) or "Disabled" (`reset` with a "reset_mask"). An
-    episode terminates too where the simulation cannot take a step; `info["simulation_failed"]` tells which did.
+    Episodes end after `max_episode_steps` at the latest. `autoreset_mode` says how the next episode begins, as Gymnasium
+    defines it: "NextStep" (the step after the end begins the next episode and ignores the action), "SameStep"
+    (`info["final_obs"]` and `["final_info"]` belong to the end of the episode, as arrays with a row for each environment) or
+    "Disabled" (call `reset` with a "reset_mask"). An episode also terminates if the simulation fails;
+    `info["simulation_failed"]` marks these environments.
 
-    `integrator` and `threads` are those of `Simulation`, and None is the file's integrator; with `render_mode` "rgb_array",
-    `render` gives pictures of a `size` (width, height), through the camera of the robot's file that has `camera_name`, if it is
-    given; other keywords replace fields of the task. Environment i with seed s has the same episodes as one alone with seed
-    s + i. Raises ValueError for arguments that make no sense.
+    `integrator` and `threads` are arguments of `Simulation`; with `integrator=None`, the file chooses the integrator. With
+    `render_mode` "rgb_array", `render` returns pictures of `size` (width, height), optionally through the camera `camera_name`
+    of the robot's file. All other keywords replace fields of the task. Environment i with seed s has the same episodes as a
+    single environment with seed s + i. Raises ValueError for invalid arguments.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         self.task, self.num_envs, self.max_episode_steps = the_task(task, parameters), num_envs, max_episode_steps
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.robots = ParallelRobots(self.task.read(), num_envs, integrator, threads)
-        self.dt = self.task.frame_skip * self.simulation.step_size  # of a step of the environment [s]
+        self.dt = self.task.frame_skip * self.simulation.step_size  # [s] length of an environment step
         self.render_mode, self._size, self._camera = render_mode, size, camera_name
         self.metadata = {
             "render_modes": RENDER_MODES,
@@ -92,11 +93,11 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
 
     @property
     def simulation(self) -> Simulation:
-        """The simulation that moves the robots, to be read: `simulation.q`, `simulation.view()`."""
+        """The simulation that moves the robots, for reading: `simulation.q`, `simulation.view()`."""
         return self.robots.simulation
 
     def render(self) -> tuple[Array, ...] | None:
-        """A picture (height, width, 3) of each robot, in `render_mode` "rgb_array"; see `Simulation.render`."""
+        """Return a picture (height, width, 3) of each robot, with `render_mode` "rgb_array"; see `Simulation.render`."""
         if self.render_mode is None:
             return None
         return tuple(self.simulation.render(*self._size, k, self._camera) for k in range(self.num_envs))
@@ -106,9 +107,9 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begin all episodes, or those of `options["reset_mask"]` (num_envs,): observations of all, and `info`.
+        """Begin all episodes, or those of `options["reset_mask"]` (num_envs,); return all observations, and `info`.
 
-        `seed` is that of the first environment, the others have those that follow; or one for each.
+        `seed` is the seed of the first environment, and the others get the numbers that follow; or give a seed for each.
         """
         which = np.flatnonzero(self._mask(options))
         self._seed(seed, which)
@@ -129,7 +130,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         return mask
 
     def _seed(self, seed: int | Sequence[int | None] | None, which: Array) -> None:
-        """The seeds of environments (k,); those without one keep theirs, or have one from the system."""
+        """Set the seeds of environments (k,). An environment without a seed keeps its own, or gets one from the system."""
         first = seed if isinstance(seed, int | np.integer) else None
         super().reset(seed=None if first is None else int(first))
         if self._noise is None:
@@ -143,11 +144,11 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         self._noise.seed(given, seeds[given])
 
     def set_state(self, qpos: Array, qvel: Array) -> None:
-        """Put robots at qpos (num_envs, nq) and qvel (num_envs, nv), in MuJoCo's order. Episodes go on."""
+        """Set the states to qpos (num_envs, nq) and qvel (num_envs, nv), in MuJoCo's order. Episodes continue."""
         self.robots.begin(np.arange(self.num_envs), np.asarray(qpos, float), np.asarray(qvel, float))
 
     def _begin(self, which: Array) -> dict[str, Any]:
-        """The next episodes of environments (k,), and what `info` tells of them."""
+        """Begin the next episodes of environments (k,), and return their entries of `info`."""
         assert self._noise is not None
         told = self.episodes.begin(which, self._noise)
         self._elapsed[which], self._ended[which] = 0, False
@@ -156,9 +157,10 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
     # steps
 
     def step(self, actions: Array) -> Step:
-        """Observations (num_envs, ...), rewards, terminations, truncations (num_envs,), and `info`, as Gymnasium defines them.
+        """Take a step; return observations (num_envs, ...), rewards, terminations and truncations (num_envs,), and `info`.
 
-        Raises ValueError for actions of the wrong shape or not finite. Actuators cut actions to their range; costs do not.
+        Gymnasium defines these results. Actuators clip actions to their range; costs of controls do not. Raises ValueError for
+        actions of the wrong shape and for non-finite actions.
         """
         observation, reward, terminated, told = self.advance(actions)
         self._elapsed += 1
@@ -174,7 +176,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         return observation, reward, terminated, truncated, self._with_resets(observation, told, beginning.copy())
 
     def advance(self, actions: Array) -> Moved:
-        """Take a step of all robots as `step` does; episodes neither end nor begin."""
+        """Take a step of all robots as `step` does, without ending or beginning episodes."""
         actions = np.asarray(actions, dtype=np.float64)
         if actions.shape != self.action_space.shape or not np.logical_and.reduce(np.isfinite(actions), axis=None):
             raise ValueError(f"actions must be finite numbers of shape {self.action_space.shape}; got {actions!r}")
@@ -183,7 +185,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         return self.episodes.advance(actions)
 
     def _with_resets(self, observation: Array, told: Terms, beginning: Array) -> dict[str, Any]:
-        """Begin the next episodes where they are to begin now, and put what they begin with into observations; `info`."""
+        """Begin the episodes that are due, write their first observations, and return `info`."""
         which, others = np.flatnonzero(beginning), np.flatnonzero(~beginning)
         info = self._info({name: x[others] for name, x in told.items()}, others)
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
@@ -207,12 +209,12 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
 
 
 def joystick_commands(envs: RobotVectorEnv) -> Array:
-    """Return the commands (robots, 3) of a joystick task, to be read and written: forward, sideways [m/s] and turn [rad/s].
+    """Return the commands (robots, 3) of a joystick task: forward, sideways [m/s] and turn [rad/s]. You may write to the array.
 
-    Observations and rewards have a new command from the next step on. Raises TypeError for environments with another task.
+    Observations and rewards use a new command from the next step on. Raises TypeError for environments with another task.
     """
     if not isinstance(envs.task, JoystickTask) or not isinstance(envs.episodes, CompiledEpisodes):
-        raise TypeError(f"commands are those of a joystick task; got environments with {type(envs.task).__name__}")
+        raise TypeError(f"only joystick tasks have commands; got environments with {type(envs.task).__name__}")
     first = len(envs.robots.links.robot.controls)
     return envs.episodes.arrays.memory[:, first : first + COMMANDS]
 
@@ -227,7 +229,7 @@ def episodes_of(task: Task, robots: ParallelRobots) -> CompiledEpisodes | Snapsh
 
 
 def the_task(task: str | Task, parameters: dict[str, Any]) -> Task:
-    """The task with some fields replaced. Raises ValueError for a name that is none, and TypeError for fields it has not."""
+    """Return the task with some fields replaced. Raises ValueError for an unknown name, and TypeError for unknown fields."""
     if isinstance(task, str) and task not in TASKS:
         raise ValueError(f"task must be a Task, or one of {', '.join(TASKS)}; got {task!r}")
     kind = TASKS[task] if isinstance(task, str) else type(task)

@@ -5,7 +5,7 @@
     forward_dynamics = wrap(robot.forward_dynamics)
     jax.jit(jax.grad(lambda q: forward_dynamics(q, v, tau).sum()))(q)
 
-XLA calls the machine code, or starts the kernel on its stream; Python has no part in it.
+XLA calls the machine code directly, or launches the kernel on its stream, without Python.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ def step(simulation: Any) -> Callable[..., ArrayState]:
         step = featherweight.jax.step(simulation)
         q, v = step(q, v, tau=tau, control=control)
 
-    q (..., nq), v (..., nv), tau (..., nv) and control (..., nu) broadcast; tau and control are zero unless given. The
-    simulation stays as it is: its robot, step size, ground and contact model are taken, not its state. `jit`, `vmap`, `grad`,
-    `vjp`, `jacrev` and `lax.scan` go through; there is no forward differentiation (`jvp`, `jacfwd`), and no second derivative.
-    XLA calls Python for it, once for all robots of a batch; the derivative is that of `Simulation.derivatives`, which works on
-    one robot after the other.
+    q (..., nq), v (..., nv), tau (..., nv) and control (..., nu) broadcast; tau and control default to zero. The function uses
+    the robot, step size, ground and contact model of the simulation, not its state, and does not change it. `jit`, `vmap`,
+    `grad`, `vjp`, `jacrev` and `lax.scan` work; forward differentiation (`jvp`, `jacfwd`) and second derivatives do not. XLA
+    calls Python for each step, once for all robots of a batch. The derivative is that of `Simulation.derivatives`, which
+    processes one robot after the other.
 
-    Gradients by configurations are tangent to their manifold, as those of `wrap`. Raises TypeError for what is no simulation,
-    and for wrong shapes ValueError; a step that cannot be taken ends the computation with the words of `SimulationError`.
+    Gradients with respect to configurations are tangent to their manifold, as with `wrap`. Raises TypeError for an argument
+    that is not a simulation, and ValueError for wrong shapes. A step that fails ends the computation with the message of
+    `SimulationError`.
     """
     if not hasattr(simulation, "step_function"):
         raise TypeError(f"step takes a featherweight.Simulation; got {simulation!r}")
@@ -54,33 +55,34 @@ def step(simulation: Any) -> Callable[..., ArrayState]:
 
 
 def wrap(function: CompiledFunction[Any]) -> Callable[..., Any]:
-    """A function of a robot as one of JAX's arrays, with its arguments by place or by name, optional ones too.
+    """Return a function of a robot as a function of JAX's arrays, with positional or keyword arguments.
 
-    Leading axes broadcast. Arguments promote as JAX's do: results are float32, or float64 where an argument is and 64 bits are
-    enabled (`jax_enable_x64`). Several results are a named tuple.
+    Leading axes broadcast. Optional arguments are supported. Arguments promote as in JAX: results are float32, or float64 if an
+    argument is float64 and 64-bit types are enabled (`jax_enable_x64`). Several results are a named tuple.
 
-    It computes where its arguments are: on processors, where large batches are shared among XLA's threads; or on CUDA devices,
-    on XLA's stream, with the extra `cuda`. The latter is tested with stand-ins for XLA and for the driver, and has not been run
-    on a device. Arrays that are spread over several devices are gathered on each, unless `shard_map` has each compute its own.
+    The function computes on the device of its arguments: on processors, where XLA's threads share large batches, or on CUDA
+    devices, on XLA's stream, with the extra `cuda`. The CUDA path is tested with substitutes for XLA and for the driver, and
+    has not run on a device. Arrays that are spread over several devices are gathered on each, unless `shard_map` makes each
+    device compute its own part.
 
-    Derivatives, of any order, are by arrays. Changes of a configuration that lead away from unit quaternions count by their
-    projection on the changes that velocities make, and cotangents q_bar (nq) lie among those: <q_bar, dq> = <v_bar, v> where
-    dq is what q changes by along v.
+    Derivatives of any order are with respect to arrays. Changes of a configuration that leave the unit quaternions count by
+    their projection on the changes that velocities make. Cotangents q_bar (nq) are in the same space: <q_bar, dq> = <v_bar, v>,
+    where dq is the change of q along v.
 
-    Raises TypeError for what is no compiled function, ValueError for one that is not traced. The function raises TypeError for
-    a wrong number or name of arguments and ValueError for a wrong shape, naming the argument, and NotImplementedError
-    where it does not compute.
+    Raises TypeError for an argument that is not a compiled function, and ValueError for one that is not traced. The returned
+    function raises TypeError for a wrong number or name of arguments, ValueError for a wrong shape (both name the argument),
+    and NotImplementedError on a device where it does not compute.
     """
     if not isinstance(function, CompiledFunction):
         wanted = "a compiled function of a robot, such as robot.forward_dynamics"
         raise TypeError(f"wrap takes {wanted}; got {function!r}{_advice(function)}")
-    function.machine_code  # noqa: B018  # raises where it is not traced
+    function.machine_code  # noqa: B018  # raises if it is not traced
 
     def wrapped(*args: Any, **named: Any) -> Any:
         f = function.chosen(named)
         pairs = zip(bound(f.program, args, named), f.program.inputs, strict=True)
         arrays = [_array(x, f"{f.name}: {argument.name}") for x, argument in pairs]
-        batch_axes(f.program, arrays)  # raises where they do not fit
+        batch_axes(f.program, arrays)  # raises if they do not fit
         dtype = jnp.promote_types(jnp.result_type(*arrays, float), jnp.float32)
         values = call(f, [x.astype(dtype) for x in arrays])
         outputs = f.program.outputs
@@ -92,7 +94,7 @@ def wrap(function: CompiledFunction[Any]) -> Callable[..., Any]:
 
 
 def _advice(function: Any) -> str:
-    """Return a hint for what closes loops, which no single compiled function does; an empty string for other arguments."""
+    """Return a hint for functions that close loops, which are not single compiled functions; otherwise an empty string."""
     closes = hasattr(getattr(function, "__self__", None), "tangent_step")
     return "; of a robot with loops, wrap robot.tangent_step" if closes else ""
 

@@ -1,10 +1,11 @@
-"""JAX's primitive of compiled functions, and its rules: shapes, batches, derivatives, and what XLA calls.
+"""JAX's primitive for compiled functions, and its rules: shapes, batches, derivatives, and the call from XLA.
 
-A function y = F(x) comes in three ways: its value; forward, y_dot = F'(x) x_dot, linear in x_dot; and backward,
-x_bar = F'(x)ᵀ y_bar, linear in y_bar. Forward and backward are each other's transposes. Where x moves too, they are values of
-functions of their own, which have derivatives in turn.
+A function y = F(x) has three forms: its value; forward, y_dot = F'(x) x_dot, linear in x_dot; and backward,
+x_bar = F'(x)ᵀ y_bar, linear in y_bar. Forward and backward are each other's transposes. If x also varies, they are values of
+compiled functions of their own, which again have derivatives.
 
-Batch axes come first. An argument has all of them, or none and is the same for all states: it is not copied then.
+Batch axes come first. An argument has all of them, or none. An argument without batch axes is shared by all states and is not
+copied.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ compiled_p.def_impl(functools.partial(xla.apply_primitive, compiled_p))
 
 
 def call(function: CompiledFunction[Any], args: Sequence[Any], way: str = VALUE) -> list[Any]:
-    """The results, for arguments of one dtype whose batch axes broadcast."""
+    """Return the results for arguments of one dtype whose batch axes broadcast."""
     cores = [len(x.shape) for x in computed(function, way).program.inputs]
     batches = [x.shape[: x.ndim - core] for x, core in zip(args, cores, strict=True)]
     batch = jnp.broadcast_shapes(*batches)
@@ -46,14 +47,14 @@ def call(function: CompiledFunction[Any], args: Sequence[Any], way: str = VALUE)
 
 
 def computed(function: CompiledFunction[Any], way: str) -> CompiledFunction[Any]:
-    """Return the compiled function for a way: the function itself, its pushforward or its pullback."""
+    """Return the compiled function of a form: the function itself, its pushforward or its pullback."""
     if way == VALUE:
         return function
     return function.ambient.pushforward if way == FORWARD else function.ambient.pullback
 
 
 def _varying_alike(args: Sequence[Any]) -> list[Any]:
-    """Arguments that differ between the devices of a `shard_map`, if one of them does."""
+    """Mark all arguments as different between the devices of a `shard_map`, if one of them is."""
     axes = [jax.typeof(x).mat.varying for x in args]
     every = frozenset().union(*axes)
     return [jax.lax.pcast(x, tuple(every - own), to="varying") if every - own else x for x, own in zip(args, axes, strict=True)]
@@ -75,7 +76,7 @@ compiled_p.def_abstract_eval(_results)
 
 
 def _batch(shapes: Sequence[Shape], cores: Sequence[Shape]) -> Shape:
-    """The batch axes of arguments that have all of them or none."""
+    """Return the batch axes of arguments that have all of them or none."""
     return max((shape[: len(shape) - len(core)] for shape, core in zip(shapes, cores, strict=True)), key=len)
 
 
@@ -103,7 +104,7 @@ batching.primitive_batchers[compiled_p] = _batched
 
 
 def _moved(args: Sequence[Any], tangents: Sequence[Any], *, function: CompiledFunction[Any], way: str) -> Any:
-    """The results and their changes."""
+    """Return the results and their tangents."""
     results = call(function, args, way)
     n = len(function.program.inputs)
     if way != VALUE and all(type(t) is ad.Zero for t in tangents[:n]):
@@ -112,7 +113,7 @@ def _moved(args: Sequence[Any], tangents: Sequence[Any], *, function: CompiledFu
 
 
 def _transposed(bars: Sequence[Any], *args: Any, function: CompiledFunction[Any], way: str) -> list[Any]:
-    """Cotangents of what a call is linear in, for those of its results."""
+    """Return the cotangents of the linear arguments of a call, for cotangents of its results."""
     n = len(function.program.inputs)
     if way == VALUE or any(ad.is_undefined_primal(x) for x in args[:n]):
         raise NotImplementedError(f"{function.name} is not linear in its arguments")
@@ -127,14 +128,14 @@ def _transposed(bars: Sequence[Any], *args: Any, function: CompiledFunction[Any]
 
 
 def _summed(bar: Any, shape: Shape, batch: Shape) -> Any:
-    """Over the states, for an argument that is the same for all of them."""
+    """Sum a cotangent over the states, for an argument that all states share."""
     return bar if bar.shape == shape else bar.sum(tuple(range(len(batch))))
 
 
 ad.primitive_jvps[compiled_p] = _moved
 ad.primitive_transposes[compiled_p] = _transposed
 
-# what XLA calls
+# calls from XLA
 
 
 def _lowered(ctx: Any, *operands: Any, function: CompiledFunction[Any], way: str) -> Any:

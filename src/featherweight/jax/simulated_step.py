@@ -1,6 +1,6 @@
-"""A step of a simulation as a function of arrays, with gradients through contact.
+"""A step of a simulation as a function of JAX's arrays, with gradients through contact.
 
-XLA calls Python for it: `jax.pure_callback`.
+XLA calls Python by `jax.pure_callback`.
 """
 
 from __future__ import annotations

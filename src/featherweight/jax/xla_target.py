@@ -18,11 +18,11 @@ from ..engine.backends.xla.host_handler import emit_handler
 from ..engine.function import CompiledFunction
 
 _lock = threading.Lock()
-_targets: dict[str, tuple[Code, Any]] = {}  # by name; XLA forgets none, so what they refer to stays
+_targets: dict[str, tuple[Code, Any]] = {}  # by name; XLA never removes a target, so its code must stay
 
 
 def target(function: CompiledFunction[Any], precision: str, many: bool) -> str:
-    """The name of what computes one state, or many. Equal functions have one name, in all processes."""
+    """Return the name of the target that computes one state, or many. Equal functions share a name in all processes."""
     machine = function.machine_code
     name = _name(machine.identity, precision, many)
     with _lock:
@@ -35,9 +35,9 @@ def target(function: CompiledFunction[Any], precision: str, many: bool) -> str:
 
 
 def device_target(function: CompiledFunction[Any], precision: str) -> str:
-    """The name of what begins the kernel, of one state or many, on each of JAX's CUDA devices.
+    """Return the name of the target that launches the kernel, for one state or many, on each of JAX's CUDA devices.
 
-    Kernels are loaded for all of these. Raises ImportError without cuda-core, RuntimeError without a device.
+    Kernels are loaded on all of these devices. Raises ImportError without cuda-core, and RuntimeError without a device.
     """
     ordinals = sorted(device.local_hardware_id for device in jax.local_devices(backend="cuda"))
     code = function.device_code
@@ -62,7 +62,7 @@ def _name(*what: Any) -> str:
 
 
 def _handler(ir: str) -> Code:
-    """Its own: it has words of its own."""
+    """Return a copy of the code of its own, since it has its own words."""
     return Code(cache.kept(lambda: compile_optimized(ir), "xla", host(), ir), "handler", "words")
 
 

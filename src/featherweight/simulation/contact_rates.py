@@ -57,8 +57,8 @@ class ContactRates:
             s, t = scene.pair[self.stage.touching.pairs[candidate]]
             if s >= count or (t >= count and scene.kind[t] < PLANE):
                 raise NotImplementedError(
-                    f"derivatives of contacts of shapes ({self.stage.names[candidate]}) are not there; "
-                    "give spheres= and points in place of shapes"
+                    f"derivatives of contacts of shapes ({self.stage.names[candidate]}) are not implemented; "
+                    "replace shapes by spheres and points (spheres=)"
                 )
 
     # where contacts are, and what they see

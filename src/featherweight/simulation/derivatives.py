@@ -1,6 +1,6 @@
-"""Derivatives of a step of a simulation: of the state after it, by the state before, joint forces and controls.
+"""Derivatives of a step: the state after it, by the state before it, joint forces and controls.
 
-Forward differentiation of the stages of `step` along all directions at once; impulses by the implicit function theorem.
+The stages of `step` are differentiated forward along all directions at once, impulses by the implicit function theorem.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..summaries import summarized
 from .contact_rates import ContactRates
 from .fleet import Fleet, Inputs
 from .found_step import FoundStep
@@ -18,26 +19,33 @@ from .step_rates import Given, State, StepRates
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@summarized
 class StepDerivatives(NamedTuple):
-    """Jacobians of the state (q, v) after a step, configurations as velocities there; of many robots, with a leading axis.
+    """Jacobians of the state (q, v) after a step. Changes of configurations are velocities. Many robots have a leading axis.
 
-    `doubtful` names what is at an edge where the step has no derivative (of many robots, a tuple of names for each): contacts,
-    joint limits and dry friction between sticking and sliding, or without force; gaps of zero, or of the slop, where there is
-    force; redundant contacts that cannot all go on, or whose impulses are not unique and tell (a box that slides and turns);
-    efforts, controls and actuators at their limits. What is given there is the derivative to one side, or of one solution; a
-    gap of zero is taken for a slight overlap, which stays.
+    `doubtful` names the elements for which the step has no unique derivative at this state (for many robots, one tuple of names
+    each):
+
+    - contacts, joint limits and dry friction between sticking and sliding, or without force;
+    - gaps of zero, or of `slop`, that carry force;
+    - redundant contacts that cannot all keep their state, or whose impulses are not unique and matter (a box that slides and
+      turns);
+    - efforts, controls and actuators at their limits.
+
+    For these elements the Jacobians are one-sided derivatives, or those of one solution. A gap of zero counts as a slight
+    overlap that persists.
     """
 
     A: Array  # (2 nv, 2 nv) by the state (q, v) before
     B: Array  # (2 nv, nv) by joint forces tau
-    B_control: Array  # (2 nv, nu) by controls, zero where none are given
+    B_control: Array  # (2 nv, nu) by controls, zero if none are given
     doubtful: tuple[Any, ...]
 
 
 def step_derivatives(fleet: Fleet, inputs: Inputs, time: float) -> list[StepDerivatives]:
-    """Return the derivatives of the step that each robot would take; states stay as they are.
+    """Return the derivatives of the step that each robot would take. The states do not change.
 
-    Raises ValueError for arguments that make no sense, SimulationError for a step that cannot be taken.
+    Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """
     many = []
     for i in range(len(fleet.q)):
@@ -47,7 +55,7 @@ def step_derivatives(fleet: Fleet, inputs: Inputs, time: float) -> list[StepDeri
 
 
 def of_all_robots(many: list[StepDerivatives]) -> StepDerivatives:
-    """Return the derivatives of many robots as one `StepDerivatives`, with a leading axis."""
+    """Return the derivatives of many robots as one `StepDerivatives` with a leading axis."""
     A, B, B_control = (np.stack([getattr(one, name) for one in many]) for name in ("A", "B", "B_control"))
     return StepDerivatives(A, B, B_control, tuple(one.doubtful for one in many))
 

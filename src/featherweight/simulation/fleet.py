@@ -260,7 +260,7 @@ class Fleet:
     def require_alike(self, what: str) -> None:
         """Raise NotImplementedError for robots that differ."""
         if self._differ:
-            raise NotImplementedError(f"{what} for robots that differ from one another (vary) are not there")
+            raise NotImplementedError(f"{what} for robots that differ from one another (vary) are not implemented")
 
     @property
     def home(self) -> FleetArrays:

@@ -13,24 +13,24 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Observer(Protocol):
-    """Object that `Simulation.watch` takes, which follows the motion during `Simulation.run`."""
+    """Object that `Simulation.watch` accepts and that follows the motion during `Simulation.run`."""
 
     @property
     def closed(self) -> bool:
-        """Whether it wants no more states: the simulation then lets go of it."""
+        """Whether the observer is closed. The simulation then removes it."""
 
     def live(self, q: Array, points: Array, forces: Array) -> None:
-        """Take a state that `run` records: q (nq,), and contact forces (k, 3) [N] at points (k, 3) [m], in the world.
+        """Receive a state that `run` records: q (nq,), and contact forces (k, 3) [N] at points (k, 3) [m], in the world frame.
 
-        Simulations of many robots give those of the first.
+        A simulation of many robots passes the state of the first robot.
         """
 
     def play(self, trajectory: Trajectory, *, start: bool) -> None:
-        """Take the motion of one robot when `run` ends, and play it at once if `start`, which is False."""
+        """Receive the motion of one robot at the end of `run`. `start` asks to play it at once; `run` passes False."""
 
 
 class SimulationView(Observer, Protocol):
-    """The page of `Simulation.view`, a `featherweight.Window`. `featherweight.viewer.view` returns it with that type."""
+    """The page of `Simulation.view`, a `featherweight.Window`. `featherweight.viewer.view` returns this type, too."""
 
     @property
     def url(self) -> str:
@@ -38,20 +38,20 @@ class SimulationView(Observer, Protocol):
 
     @property
     def q(self) -> Array:
-        """The configuration (nq,) that is shown, a copy."""
+        """A copy of the displayed configuration (nq,)."""
 
     @property
     def trajectory(self) -> Trajectory | None:
-        """The motion in the time line."""
+        """The motion in the timeline, or None."""
 
     def show(self, q: Any, points: Any = None, forces: Any = None) -> None:
-        """Show a configuration (nq,), and contact forces (n, 3) [N] at points (n, 3) [m] in the world."""
+        """Show a configuration (nq,), and contact forces (n, 3) [N] at points (n, 3) [m] in the world frame."""
 
     def look(self, position: Any, at: Any) -> None:
-        """Put the camera at a position (3,) [m] in the world, looking at a point (3,) [m]."""
+        """Place the camera at `position` (3,) [m] in the world frame, looking at the point `at` (3,) [m]."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what is shown, with its motion, as one HTML file."""
+        """Save the displayed scene and its motion as one HTML file."""
 
     def close(self) -> None:
         """Stop serving the page."""
@@ -64,6 +64,7 @@ class Pictures(Protocol):
     """Object that draws the pictures of `Simulation.render`."""
 
     def frame(self, simulation: Any, size: tuple[int, int], robot: int | None, camera: str | None) -> Array:
-        """Draw all robots, or one of them, as an array (height, width, 3) of numbers 0 to 255; `size` is (width, height).
+        """Draw all robots, or only `robot`, as an array (height, width, 3) of numbers 0 to 255; `size` is (width, height).
 
-        `camera` is one of the file."""
+        `camera` is the name of a camera of the file.
+        """

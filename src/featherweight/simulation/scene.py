@@ -1,4 +1,4 @@
-"""Points and spheres on a robot that may touch, the ground under it, and options of contacts."""
+"""Contact points and spheres of a robot, and the ground."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model.types import AnyFrame, frame_name
+from ..summaries import summarized
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
 class ContactSphere:
-    """A sphere of a robot that may touch the ground and other spheres, and let go of them; a point, if it has no radius.
+    """A sphere on a robot that can touch the ground and other spheres. A sphere without radius is a point.
 
-    `center` [m] is in `frame`, a frame's name or a `Frame` of one's own. `friction` (Coulomb's coefficient) and `restitution`
-    (0 to 1) are those of `ContactOptions` unless given. Raises ValueError for negative or infinite numbers.
+    `center` [m] is in `frame`, the name of a frame or a `Frame`. `friction` (Coulomb's coefficient) and `restitution` (0 to 1)
+    default to those of `ContactOptions`. Raises ValueError for negative or infinite numbers.
     """
 
     frame: AnyFrame
@@ -43,7 +44,7 @@ def ContactPoint(
     friction: float | None = None,
     restitution: float | None = None,
 ) -> ContactSphere:
-    """A point of a robot, at `position` [m] in a frame or the one of that name, that may touch the ground and spheres.
+    """A point on a robot, at `position` [m] in a frame (a name or a `Frame`), that can touch the ground and spheres.
 
     It is a `ContactSphere` without a radius.
     """
@@ -52,7 +53,7 @@ def ContactPoint(
 
 @dataclass(frozen=True)
 class Plane:
-    """The ground as a plane through `point` [m] with an upward `normal`, in the world."""
+    """The ground as a plane through `point` [m] with an upward `normal`, in the world frame."""
 
     point: Sequence[float] = (0.0, 0.0, 0.0)
     normal: Sequence[float] = (0.0, 0.0, 1.0)
@@ -71,14 +72,15 @@ class Plane:
         check_surface("the plane", self.friction, self.restitution)
 
 
+@summarized
 @dataclass(frozen=True, eq=False)
 class HeightField:
-    """The ground as heights (nx, ny) [m] at the points of a regular grid over `x` and `y` (first, last) [m], in the world.
+    """The ground as heights (nx, ny) [m] on a regular grid over `x` and `y` (first, last) [m], in the world frame.
 
-    Each cell of the grid is two triangles, which share the diagonal from point (i, j) to (i + 1, j + 1), as in MuJoCo. The
-    ground ends at the first and last points: beyond them there is nothing. `base` [m] is how far the ground goes down below
-    z = 0; it has no lower side unless this is given. Spheres and points touch its faces, edges and vertices, its walls and
-    its lower side; a centre inside leaves it by the shortest way.
+    Each cell of the grid consists of two triangles, which share the diagonal from point (i, j) to (i + 1, j + 1), as in MuJoCo.
+    The ground ends at the first and last points. `base` [m] is the depth of its lower side below z = 0; by default it has no
+    lower side. Spheres and points touch faces, edges, vertices, walls and the lower side. A sphere whose centre is inside is
+    pushed out by the shortest path.
     """
 
     heights: Any
@@ -106,27 +108,27 @@ class HeightField:
 Ground = Plane | HeightField
 
 
-LEAST_FRICTION = 1e-5  # of MuJoCo's contacts, whatever the file says
+LEAST_FRICTION = 1e-5  # MuJoCo's lower bound for the friction of contacts
 
 
 class TouchingParts(NamedTuple):
-    """Parts that may touch in a simulation. `friction` and `restitution` are for surfaces that have none of their own."""
+    """Parts that may touch in a simulation. `friction` and `restitution` are defaults for surfaces without their own."""
 
     spheres: Sequence[ContactSphere]
     pairs: Sequence[tuple[int, int]]
     ground: Ground | None
-    shapes: bool  # the collision shapes of the robot's file too
+    shapes: bool  # whether the collision shapes of the robot's file take part
     friction: float
     restitution: float
-    lower: Array  # (n,) limits that are kept, by degree of freedom of all joints (see `JointLimits`)
+    lower: Array  # (n,) limits to enforce, by degree of freedom of all joints (see `JointLimits`)
     upper: Array
     joint_friction: bool
-    file_axes: bool = False  # tangents of contacts are MuJoCo's, on which pyramids depend
-    least_friction: float = 0.0  # of contacts that are not frictionless
+    file_axes: bool = False  # contacts have MuJoCo's tangents; friction pyramids depend on them
+    least_friction: float = 0.0  # lower bound for contacts that are not frictionless
 
 
 def check_surface(what: str, friction: float | None, restitution: float | None) -> None:
-    """Raise ValueError for coefficients that no surface has."""
+    """Raise ValueError for invalid coefficients of a surface."""
     if friction is not None and not (math.isfinite(friction) and friction >= 0.0):
         raise ValueError(f"friction of {what} must be zero or more; got {friction!r}")
     if restitution is not None and not 0.0 <= restitution <= 1.0:
@@ -134,7 +136,7 @@ def check_surface(what: str, friction: float | None, restitution: float | None) 
 
 
 def common_coefficient(a: float | None, b: float | None, default: float) -> float:
-    """A coefficient of two surfaces: the geometric mean of theirs, the other's where one has none."""
+    """Return the coefficient of two surfaces: the geometric mean, or the only one given, or the default."""
     if a is None or b is None:
         return default if a is None and b is None else float(b if a is None else a)  # type: ignore[arg-type]
     return math.sqrt(a * b)

@@ -1,4 +1,4 @@
-"""Readings of sensors: an array that knows the names of its parts."""
+"""Sensor readings: an array with the names of its parts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class SensorReadings(np.ndarray[Any, np.dtype[np.float64]]):
-    """Readings (nsensordata,) of one robot, or (robots, nsensordata) of many, in the order of the file.
+    """Sensor readings (nsensordata,) of one robot, or (robots, nsensordata) of many, in the order of the file.
 
-    `readings["imu_gyro"]` are those of one sensor, (dim,) or (robots, dim), a view. Every other index, and arithmetic, gives a
-    plain array. Raises KeyError for a name that no sensor has.
+    `readings["imu_gyro"]` is a view of the readings of one sensor, (dim,) or (robots, dim). Every other index, and arithmetic,
+    returns a plain array. Raises KeyError for an unknown sensor name.
     """
 
     names: Mapping[str, slice]
@@ -45,7 +45,7 @@ class SensorReadings(np.ndarray[Any, np.dtype[np.float64]]):
         return plain[..., self.names[which]]
 
     def keys(self) -> list[str]:
-        """Names of all sensors, in order."""
+        """Return the names of all sensors, in order."""
         return list(self.names)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Robots that move: time steps, contacts, limits, drives."""
+"""Simulation of robots: time steps, contacts, limits, drives."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..names import knows_keywords, missing_attribute
 from ..robot.model_view import EQUAL_LIMITS
+from ..robot.mujoco_order import RobotState
 from ..robot.robot import Robot
 from ..robot.trajectory import Recorder, Trajectory, joint_names
 from .arguments import (
@@ -64,49 +65,53 @@ OF_THIS_PROCESS = (
 
 
 class Simulation(StateOfRobots):
-    """The motion of a robot, or of many alike, with contacts.
+    """The motion of a robot, or of many identical robots, with contacts.
 
-    The state is `time` [s], `q` (..., nq) and `v` (..., nv), with a leading axis for many robots at once. Quaternions in q must
-    have unit length; they are normalized where only digits were rounded. A step of `step` seconds first moves the robot as if
-    nothing touched, by one of the integrators "semi-implicit" (Euler; damping and springs of joints are met at the end of the
-    step), "rk4" or "midpoint" (implicit; keeps energy). Then impulses at contacts, joint limits and joints with dry friction
-    change the velocity, by maximum dissipation (see `impulses`). Step and integrator are the file's unless given, or a
-    millisecond and "semi-implicit" where it has none.
+    The state is `time` [s], `q` (..., nq) and `v` (..., nv). For many robots at once, q and v have a leading axis. Quaternions
+    in q must have unit length; lengths within 1e-3 of 1 are normalized.
 
-    The collision shapes of the robot's file touch its floor, what else is fixed to the world, each other where the file's
-    rules let them, and a `ground`, a `Plane` or `HeightField`, that is added; True is the plane z = 0. That is so where there
-    is anything for them to touch, and no `spheres` are given: of a file without rules and without a floor, shapes touch the
-    `ground` and each other only with one, or with `shapes=True`. `spheres` of the robot (points are spheres without radius)
-    touch the `ground`, and `pairs` of them (by their numbers) each other. Two shapes of one robot from a file without rules
-    (URDF) never touch if they overlap in the configuration of the file, or at the start: `excluded_pairs` names their links.
-    Other bodies that overlap at the start are parted at 1 m/s, with a ModelWarning (see `overlaps` of `ContactOptions`). A
-    ModelWarning says what the file holds that is not simulated.
+    A step takes `step` seconds. The integrator first moves the robot as if it touched nothing. `integrator` is
+    "semi-implicit" (Euler, with damping and springs of joints evaluated at the end of the step), "rk4" or "midpoint" (implicit,
+    conserves energy). Impulses at contacts, joint limits and joints with dry friction then change the velocity; the solver
+    computes them by maximum dissipation (see `impulses`). The defaults of `step` and `integrator` are the robot file's values,
+    or 1 ms and "semi-implicit" if the file has none.
 
-    Without q, the robot starts where its file starts (`Robot.start`).
+    Contacts arise between the collision shapes of the robot's file and the file's floor, other shapes fixed to the world, and
+    each other where the file's contact rules allow it. `ground`, a `Plane` or `HeightField`, adds a ground; True is the plane
+    z = 0. Collision shapes take part if they have something to touch and no `spheres` are given. The shapes of a file without
+    contact rules and without a floor take part only if `ground` or `shapes=True` is given. `spheres` of the robot (points are
+    spheres without radius) touch the `ground`, and `pairs` of spheres, given by their numbers, touch each other. Two shapes of
+    one robot from a file without contact rules (URDF) never touch if they overlap in the file's configuration or at the start;
+    `excluded_pairs` names their links. Other bodies that overlap at the start are pushed apart at 1 m/s, with a ModelWarning
+    (see `overlaps` of `ContactOptions`). A ModelWarning also lists the contents of the file that are not simulated.
 
-    `contact` (`ContactOptions`, or "rigid", "compliant" or "as in the file", its `law`) has friction and restitution of
-    surfaces without their own, and lengths and tolerances of contacts. `joints` (`JointOptions`) leaves out limits, dry
-    friction, or damping and springs of the robot's joints. `actuators` are the robot's unless given, or position drives
-    (`PD`); their controls are an argument of `step`. A semi-implicit step takes their stiffness and damping at its end.
-    Loops are closed after each step; `opened` is what was left of their constraints before.
+    Without q, the robot starts in the initial configuration of its file (`Robot.start`).
 
-    A start may be beyond a joint's limit by 0.2 rad or m, but not by more than the joint's range, or as far as a configuration
-    of the robot's file is, which gives a ModelWarning; a start farther beyond is a ValueError. The joint is held there and
-    pushed back at 1 rad/s or m/s, without velocity, and no other joint is pushed faster by that. A limit that loops leave out
-    of reach is a SimulationError.
+    `contact` (`ContactOptions`, or the name of its `law`: "rigid", "compliant" or "as in the file") sets the lengths and
+    tolerances of contacts, and friction and restitution of surfaces that have none of their own. `joints` (`JointOptions`)
+    disables limits, dry friction, or damping and springs of the robot's joints. `actuators` default to the robot's actuators;
+    alternatively, give a list or position drives (`PD`). `step` takes their controls as an argument. A semi-implicit step
+    evaluates stiffness and damping of actuators at the end of the step. Each step ends with a correction that closes the loops
+    of mechanisms; `opened` is the residual of their constraints before it.
 
-    Of many robots, `on_failure` says what happens to one whose step cannot be taken: "raise" a SimulationError, and no robot
-    takes it; "stop" it where it is; or "reset" it to where it began. `failed` tells which.
+    A start may violate a joint limit by at most 0.2 rad or m, and by at most the joint's range. A larger violation, up to the
+    largest one in a configuration of the robot's file, gives a ModelWarning. Any other start is a ValueError. The limit holds
+    the joint where it starts and moves it back at 1 rad/s or m/s. This motion is a displacement without velocity, which moves
+    no other joint faster than that. A limit that loops keep out of reach raises a SimulationError.
 
-    Copies (`copy.copy`, `copy.deepcopy`, `pickle`) go on to the same bits from the state they were taken at, and move alone;
-    observers (windows, say) stay with the original.
+    `on_failure` says how a simulation of many robots treats a robot whose step fails: "raise" raises a SimulationError, and no
+    robot takes the step; "stop" stops the robot where it is; "reset" returns it to its initial state. `failed` marks these
+    robots.
 
-    A step is refused that leads to what is not finite, or that brings energy for which no force has worked, more than 5 %
-    of the sum of the kinetic energies before and after it (see `energy_guard`): it is too long for the speeds.
-    "semi-implicit" takes velocity products as they are at its beginning, which adds some (h w)² of their energy in each step
-    to bodies that tumble at w: where h w comes near 0.1 rad, take "rk4" or "midpoint", or a shorter step.
+    Copies (`copy.copy`, `copy.deepcopy`, `pickle`) continue from the state at which they were made, with bitwise the same
+    results, and move independently. Observers (windows, for example) stay with the original.
 
-    Raises ValueError for arguments that make no sense and SimulationError for a step that cannot be taken.
+    A step fails if its result is not finite. It also fails if the energy grows without the work of a force, by more than 5 % of
+    the sum of the kinetic energies before and after the step (see `energy_guard`). The step is then too long for the speeds.
+    "semi-implicit" evaluates velocity products at the start of the step. For bodies that tumble at w, this error adds some
+    (h w)² of their energy in each step. If h w approaches 0.1 rad, choose "rk4", "midpoint" or a shorter step.
+
+    Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """
 
     if not TYPE_CHECKING:  # type checkers would take every attribute to be there
@@ -193,11 +198,11 @@ class Simulation(StateOfRobots):
     # copies
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but what belongs to this simulation in this process."""
+        """Return all attributes except those that belong to this process."""
         return {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS} | {"_observers": []}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Simulation:
-        """Return a simulation of the same robot with states of its own; robots and their functions do not change."""
+        """Return a simulation of the same robot with a copy of the state. Both share the robot and its functions."""
         memo |= {id(robot): robot for robot in (self.robot, self._model.moving)}
         copied = memo[id(self)] = object.__new__(type(self))
         vars(copied).update(copy.deepcopy(self.__getstate__(), memo))
@@ -206,21 +211,22 @@ class Simulation(StateOfRobots):
     def __copy__(self) -> Simulation:
         return copy.deepcopy(self)
 
-    # what differs
+    # # variation of robots
 
     def vary(
         self, *, parameters: Any = None, armature: Any = None, friction: Any = None, joint_friction: Any = None,
         damping: Any = None, stiffness: Any = None, gains: Any = None,
     ) -> None:  # fmt: skip
-        """Robots that differ from one another (domain randomisation), from the next step on; nothing compiles for other values.
+        """Give each robot its own parameters (domain randomization), from the next step on, without recompilation.
 
-        parameters (robots, nbodies, 10) are inertial parameters as `identification.random_parameters` draws them, and armature
-        (robots, k) that of `robot.armature`. The others are factors, (robots,) or one for each: friction of contacts, and
-        joint_friction, damping and stiffness (robots, n) of degrees of freedom of all joints, and gains (robots, nu) of
-        actuators. What is not given is the robot's again.
+        `parameters` (robots, nbodies, 10) are inertial parameters, as `identification.random_parameters` draws them. `armature`
+        (robots, k) is the armature as in `robot.armature`. All other arguments are factors, of shape (robots,), or with one
+        factor for each element: `friction` of contacts; `joint_friction`, `damping` and `stiffness` (robots, n) of degrees of
+        freedom of all joints; `gains` (robots, nu) of actuators. A parameter that is not given returns to the robot's own
+        value.
 
-        Raises ValueError for wrong shapes, numbers that are not finite or negative factors, and for inertias of robots whose
-        functions are too large to be traced; NotImplementedError for inertial parameters with gravity compensation.
+        Raises ValueError for wrong shapes, non-finite numbers and negative factors, and for inertias of robots whose
+        functions are too large to be traced. Raises NotImplementedError for inertial parameters with gravity compensation.
         """
         given = {
             "friction": friction,
@@ -236,11 +242,11 @@ class Simulation(StateOfRobots):
     # moving
 
     def step(self, tau: Any = None, control: Any = None, external_forces: Any = None, *, steps: int = 1) -> None:
-        """Take one step, or `steps` of them, with joint forces tau (..., nv), controls (..., nu) of the actuators, and
-        `external_forces` (..., nbodies, 6) on bodies as of `Robot.inverse_dynamics`; none unless given.
+        """Take `steps` steps under joint forces, controls and external forces.
 
-        tau is cut to the efforts of the joints. Raises SimulationError where a step cannot be taken; the state is then
-        the one before it.
+        tau (..., nv), control (..., nu) of the actuators, and `external_forces` (..., nbodies, 6) on bodies, as in
+        `Robot.inverse_dynamics`, are constant over the steps and zero by default. tau is limited to the effort limits of the
+        joints. Raises SimulationError if a step fails; the state is then the one before that step.
         """
         fleet = self._fleet
         if steps != 1:
@@ -262,48 +268,53 @@ class Simulation(StateOfRobots):
             self._after_step(before)
 
     def _inputs(self, tau: Any, control: Any, external: Any) -> Inputs:
-        """Return the inputs of a step, as arrays (robots or 1, 1, ...)."""
+        """Return the inputs of a step as arrays (robots or 1, 1, ...)."""
         sizes = {"tau": (self.robot.nv,), "control": (self.forces.nu,), "external_forces": (len(self.robot.bodies), 6)}
         given = zip(sizes.items(), (tau, control, external), strict=True)
         return Inputs(*(None if x is None else of_robots(name, x, size, len(self._fleet.q)) for (name, size), x in given))
 
     def derivatives(self, tau: Any = None, control: Any = None) -> StepDerivatives:
-        """Jacobians of the step that `step` would take from here, which is not taken; of many robots, with a leading axis.
+        """Return the Jacobians of the step that `step` would take from the current state, without taking it.
 
-        A (2 nv, 2 nv) of the state (q, v) after it by that before, B (2 nv, nv) by tau, `B_control` (2 nv, nu) by controls, and
-        `doubtful`, what is at an edge where there is none (see `StepDerivatives`). Configurations change along velocities.
+        The result has A (2 nv, 2 nv), the state (q, v) after the step by the state before; B (2 nv, nv), by tau; `B_control`
+        (2 nv, nu), by controls; and `doubtful`, the contacts and joints at which the step has no derivative (see
+        `StepDerivatives`). Changes of configurations are velocities. For many robots, the arrays have a leading axis.
 
-        Exact for the equations of the step: what sticks, slides, is open or bounces goes on so, contacts move over the spheres
-        and the ground, and nothing is held fixed, but that a step finds the displacement that parts several overlaps to a tenth
-        of `slop` only. Raises ValueError and SimulationError as `step` does, and NotImplementedError for contacts of
-        shapes, contacts that yield, and for joints of which loops determine a part.
+        The Jacobians are exact for the equations of the step: each contact keeps its state (sticking, sliding, open or
+        bouncing), contact points move over the spheres and the ground, and no term is held constant. One exception: the step
+        computes the displacement that separates several overlaps only to a tenth of `slop`.
+
+        Raises ValueError and SimulationError as `step` does. Raises NotImplementedError for contacts of shapes, compliant
+        contacts, and joints that loops determine in part.
         """
         self._fleet.require_alike("derivatives of a step")
         if not self._holds_rigidly:
-            raise NotImplementedError("derivatives of a step with contacts that yield are not there; take contact='rigid'")
+            raise NotImplementedError("derivatives of a step with compliant contacts are not implemented; use contact='rigid'")
         if self._stage.settings.turning:
-            raise NotImplementedError("derivatives of a step with friction against spinning or rolling are not there")
+            raise NotImplementedError("derivatives of a step with friction against spinning or rolling are not implemented")
         if self.forces.turning_springs and self._model.passive:
             raise NotImplementedError(
-                f"derivatives of a step of {self.robot.name} with springs of ball joints or free ones are not there"
+                f"derivatives of a step of {self.robot.name} with springs of ball joints or free joints are not implemented"
             )
         if len(self.forces.springs.bent) and self._model.passive:
-            what = "springs or dampers that are not linear (stiffness_poly, damping_poly)"
-            raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not there")
+            what = "nonlinear springs or dampers (stiffness_poly, damping_poly)"
+            raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not implemented")
         if not self.forces.plain:
             what = "tendons, limits of ball joints, dry friction of free joints, forces at frames, activations or muscles"
-            raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not there")
+            raise NotImplementedError(f"derivatives of a step of {self.robot.name} with {what} are not implemented")
         if self.robot.model.carried:
-            raise NotImplementedError(f"derivatives of a step of {self.robot.name} with gravity compensation are not there")
+            raise NotImplementedError(
+                f"derivatives of a step of {self.robot.name} with gravity compensation are not implemented"
+            )
         if self._model.in_fluid:
-            raise NotImplementedError(f"derivatives of a step of {self.robot.name} in a fluid are not there")
+            raise NotImplementedError(f"derivatives of a step of {self.robot.name} in a fluid are not implemented")
         many = step_derivatives(self._fleet, self._inputs(tau, control, None), self.time)
         return many[0] if self._single else of_all_robots(many)
 
     def step_function(self) -> StepFunction:
         """Return a step of a copy of this simulation as a function of state and inputs, for libraries that differentiate.
 
-        `featherweight.torch.step` and `featherweight.jax.step` make functions of tensors and arrays of it.
+        `featherweight.torch.step` and `featherweight.jax.step` turn it into functions of tensors and JAX arrays.
         """
         copied = copy.deepcopy(self)
         copied.on_failure = copied._fleet.on_failure = "raise"
@@ -321,13 +332,13 @@ class Simulation(StateOfRobots):
         self, duration: float, controller: Controller | None = None, *, every: int = 1, tau: Any = None, control: Any = None,
         external_forces: Any = None,
     ) -> Trajectory:  # fmt: skip
-        """Steps for `duration` seconds, one state in `every` recorded, the first and the last included.
+        """Take steps for `duration` seconds and return the trajectory: every `every`-th state, with the first and the last.
 
-        `controller(time, q, v)` is called before each step and returns joint forces tau (..., nv), or a pair of tau (or None)
-        and controls. q and v are to be read only. Of many robots, the contacts of the first are recorded.
+        `controller(time, q, v)` is called before each step. It returns joint forces tau (..., nv), or a pair of tau (or None)
+        and controls. It must not change q and v. For many robots, the trajectory has the contacts of the first robot.
 
-        Raises ValueError for arguments and answers of the controller that make no sense, and SimulationError as `step` does;
-        the state is that before the step in question, and errors of the controller leave it so too.
+        Raises ValueError for invalid arguments and invalid results of the controller, and SimulationError as `step` does.
+        After an error, including one from the controller, the state is the one before the failed step.
         """
         check_duration(duration, every)
         steps = round(duration / self.step_size)
@@ -362,7 +373,7 @@ class Simulation(StateOfRobots):
         return joint_names(self.robot)
 
     def _steps(self, steps: int, inputs: Inputs) -> int:
-        """Take at least one step and at most `steps`, under constant inputs; how many."""
+        """Take between 1 and `steps` steps under constant inputs, and return their number."""
         before = None if self._history is None else self._before_step(self._history)
         steps = 1 if before is not None else steps
         try:
@@ -378,28 +389,30 @@ class Simulation(StateOfRobots):
     def rollout(
         self, q: Any, v: Any = None, steps: int | None = None, *, tau: Any = None, control: Any = None,
         external_forces: Any = None, every: int = 1, device: str | None = None,
-    ) -> tuple[Array, Array]:  # fmt: skip
-        """Motions of many robots, from q (robots, nq) and v (robots, nv): their states (robots, states, nq) and (…, nv).
+    ) -> RobotState:  # fmt: skip
+        """Simulate many robots from q (robots, nq) and v (robots, nv); return their states over time.
 
-        tau (robots or 1, steps, nv) and control (robots or 1, steps, nu) are given for each step; both may be left out, and
-        `steps` then says how many there are. One state in `every` is returned, the first included.
+        The states have shapes (robots, states, nq) and (robots, states, nv): every `every`-th state, starting with the first.
+        tau (robots or 1, steps, nv) and control (robots or 1, steps, nu) have an entry for each step. Without both, `steps`
+        gives the number of steps.
 
-        Arrays on a GPU (PyTorch, CuPy, JAX, ...) are computed there, and NumPy's with `device="cuda"`: one launch for all
-        steps, one thread a robot, contact included, in float64 with the bits of this machine. States are arrays of the same
-        library. The simulation's own state stays as it is. Arrays on a device are not read before (quaternions are to be of
-        unit length); the call waits for the device, to learn which robots failed. Robots whose functions are not traced, and
-        `on_failure` other than "raise", raise NotImplementedError.
+        Arrays on a GPU (PyTorch, CuPy, JAX, ...) are simulated on that GPU, NumPy arrays only with `device="cuda"`: one launch
+        computes all steps, contacts included, with one thread for each robot, in float64 and bitwise equal to this machine's
+        results. The states are arrays of the same library. The call does not check device arrays in advance (quaternions must
+        have unit length) and waits for the device to learn which robots failed. Raises NotImplementedError on devices for
+        robots whose functions are not traced, and for `on_failure` other than "raise".
 
-        Raises ValueError for arguments that make no sense, before anything moves, and SimulationError as `step` does.
+        The state of the simulation itself does not change. Raises ValueError for invalid arguments, before any robot moves, and
+        SimulationError as `step` does.
         """
         check_count("every", every, 1)
         arrays = {"q": q, "v": v, "tau": tau, "control": control, "external_forces": external_forces}
         if device is not None or not all(type(x) in TYPES for x in arrays.values()):
-            from .device_rollout import rolled_out  # only where there may be a device
+            from .device_rollout import rolled_out  # only if there may be a device
 
             states = rolled_out(self, arrays, steps, every, device)
             if states is not None:
-                return states
+                return RobotState(*states)
         q = np.atleast_2d(numbers("q", q))
         q, v = self._checked(q, None if v is None else np.atleast_2d(numbers("v", v)))
         given = [
@@ -418,10 +431,10 @@ class Simulation(StateOfRobots):
             self._count(self._fleet.done)
             raise
         self._count(steps)
-        return states
+        return RobotState(*states)
 
-    def _rolled_out_by_steps(self, steps: int, inputs: Inputs, every: int) -> tuple[Array, Array]:
-        """States of a rollout, one step after the other: sensors keep samples of each."""
+    def _rolled_out_by_steps(self, steps: int, inputs: Inputs, every: int) -> RobotState:
+        """Return the states of a rollout computed step by step, because sensors store samples of each step."""
         fleet = self._fleet
         kept = [(fleet.q.copy(), fleet.v.copy())]
         for k in range(1, steps + 1):
@@ -429,7 +442,7 @@ class Simulation(StateOfRobots):
             if k % every == 0:
                 kept.append((fleet.q.copy(), fleet.v.copy()))
         q, v = zip(*kept, strict=True)
-        return np.stack(q, axis=1), np.stack(v, axis=1)
+        return RobotState(np.stack(q, axis=1), np.stack(v, axis=1))
 
     def __repr__(self) -> str:
         many = "" if self._single else f", {len(self._fleet.q)} robots"

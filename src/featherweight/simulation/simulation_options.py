@@ -1,4 +1,4 @@
-"""Options of a simulation that belong together: how contacts are computed, and which forces of joints act."""
+"""Options of a simulation: contacts, and the forces that act at joints."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from .scene import check_surface
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-ALL = "all"  # of limits, also equal ones
+ALL = "all"  # limits, including equal lower and upper ones
 LAWS = RIGID, COMPLIANT, AS_IN_THE_FILE = "rigid", "compliant", "as in the file"
-PART, REFUSE = "part", "refuse"  # of overlaps at the start
+PART, REFUSE = "part", "refuse"  # treatment of overlaps at the start
 
 
 @dataclass(frozen=True)
 class ContactOptions:
-    """How a `Simulation` computes contacts.
+    """Options for contacts of a `Simulation`.
 
-    `friction` (Coulomb's coefficient) and `restitution` (0 to 1) are those of surfaces that have none of their own. `pyramid`
-    replaces friction cones by pyramids of four sides.
+    `friction` (Coulomb's coefficient) and `restitution` (0 to 1) are defaults for surfaces that have none of their own.
+    `pyramid` replaces friction cones by pyramids of four sides.
 
-    The simulation takes contacts with gaps below `margin` [m] into account, leaves overlaps below `slop` [m] alone and pushes
-    wider ones apart, without velocity; approaches slower than `bounce` [m/s] do not bounce. `tolerance` is the residual that
-    the solver aims at, over the greatest velocity; a step with more than 10⁵ times that left is refused, and so is one with an
-    overlap above `max_penetration` [m].
+    The simulation considers contacts with gaps below `margin` [m]. It tolerates overlaps below `slop` [m] and pushes deeper
+    overlaps apart by a displacement without velocity. Contacts that approach more slowly than `bounce` [m/s] do not bounce.
+    `tolerance` is the target residual of the solver, relative to the greatest velocity. A step fails if its residual is more
+    than 10⁵ times larger, or if an overlap exceeds `max_penetration` [m].
 
-    `overlaps` says what happens to bodies that overlap at the start by more than `max_penetration`: "part" parts them at 1 m/s,
-    without velocity, and "refuse" makes the first step a SimulationError.
+    `overlaps` says how to treat bodies that overlap at the start by more than `max_penetration`: "part" separates them at
+    1 m/s, without velocity; "refuse" makes the first step raise a SimulationError.
 
-    `law` is "rigid", or "compliant": contacts, joint limits and dry friction yield as in MuJoCo, by `solref` and `solimp` of an
-    MJCF file or MuJoCo's defaults, with Coulomb's friction; loops and other constraints stay exact. "as in the file" is
-    "compliant" for MJCF files and "rigid" for others.
+    `law` is "rigid", "compliant" or "as in the file". With "compliant", contacts, joint limits and dry friction yield as in
+    MuJoCo, by `solref` and `solimp` of an MJCF file or MuJoCo's defaults, with Coulomb friction; loops and other constraints
+    stay exact. "as in the file" is "compliant" for MJCF files and "rigid" for other files.
 
-    `delassus` is the algorithm for the matrix that contacts see, by the names of `Robot.delassus`, or a function of contacts
-    and q (robots, nq).
+    `delassus` chooses the algorithm for the Delassus matrix: a name as in `Robot.delassus`, or a function of contacts and
+    q (robots, nq).
 
-    Raises ValueError for numbers that are out of range, and TypeError for values of another type.
+    Raises ValueError for numbers out of range, and TypeError for values of another type.
     """
 
     friction: float = 0.8
@@ -70,11 +70,11 @@ class ContactOptions:
 
 @dataclass(frozen=True)
 class JointOptions:
-    """Which forces of the robot's joints act in a `Simulation`: `limits`, dry `friction`, and `passive` (damping and springs).
+    """Forces of the robot's joints that act in a `Simulation`: `limits`, dry `friction`, and `passive` (damping and springs).
 
-    Lower limits that equal upper ones are ignored, as MuJoCo ignores them, unless `limits` is "all".
+    Joint limits whose lower value equals the upper one are ignored, as in MuJoCo, unless `limits` is "all".
 
-    Raises ValueError for other values of `limits`, and TypeError for other types of the rest.
+    Raises ValueError for invalid values of `limits`, and TypeError for other arguments of the wrong type.
     """
 
     limits: bool | str = True
@@ -83,5 +83,5 @@ class JointOptions:
 
     def __post_init__(self) -> None:
         if self.limits not in (True, False, ALL):
-            raise ValueError(f"limits must be True, False or {ALL!r} (also equal lower and upper ones); got {self.limits!r}")
+            raise ValueError(f"limits must be True, False or {ALL!r} (with equal lower and upper ones); got {self.limits!r}")
         check_switches(friction=self.friction, passive=self.passive)

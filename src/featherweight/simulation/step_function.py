@@ -1,6 +1,6 @@
 """A step of a simulation as a function of arrays, for libraries that differentiate.
 
-A contact remembers nothing here: a step begins as if its robots had just been put where they are.
+Contacts keep no memory between calls: each step starts as if the robots had been placed at the given state.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import numpy as np
 from ..algorithms import integration
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
+from ..summaries import summarized
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@summarized
 class SteppedState(NamedTuple):
     """The state after a step."""
 
@@ -24,20 +26,22 @@ class SteppedState(NamedTuple):
     v: Any  # (..., nv)
 
 
+@summarized
 class StepGradients(NamedTuple):
     """Cotangents of the arguments of a step."""
 
-    q: Array  # (..., nq) tangent to the manifold of configurations
+    q: Array  # (..., nq) tangent to the configuration manifold
     v: Array  # (..., nv)
     tau: Array  # (..., nv)
     control: Array  # (..., nu)
 
 
 class StepFunction:
-    """The step of a simulation that nobody else moves; `Simulation.step_function` makes one of a copy.
+    """The step of a copy of a simulation as a function; `Simulation.step_function` makes it.
 
-    `step(q, v, tau, control)` gives the state after it. Arguments are arrays of float64, all with the same leading axes;
-    `sizes` has their last ones. `pullback` multiplies by the transposed derivative. Calls from several threads take turns.
+    `step(q, v, tau, control)` returns the state after the step. Arguments are float64 arrays with the same leading axes;
+    `sizes` gives their last axes. `pullback` multiplies by the transposed derivative. A lock serializes calls from several
+    threads.
     """
 
     def __init__(self, simulation: Any) -> None:
@@ -68,9 +72,9 @@ class StepFunction:
             return SteppedState(np.array(sim.q).reshape(*batch, q.shape[1]), np.array(sim.v).reshape(*batch, v.shape[1]))
 
     def pullback(self, q: Array, v: Array, tau: Array, control: Array, q_bar: Array, v_bar: Array) -> StepGradients:
-        """Return cotangents of the arguments, from those of the state after the step; those of q are projected on tangents.
+        """Return cotangents of the arguments for given cotangents of the state after the step.
 
-        Raises as `Simulation.derivatives` does.
+        The cotangents of q are projected on the tangent space. Raises as `Simulation.derivatives` does.
         """
         batch, (q, v, tau, control, q_bar, v_bar) = self._rows(q, v, tau, control, q_bar, v_bar)
         if not len(q):
@@ -92,7 +96,7 @@ class StepFunction:
         return StepGradients(*(x.reshape(*batch, x.shape[1]) for x in found))
 
     def _rows(self, *arrays: Array) -> tuple[tuple[int, ...], list[Array]]:
-        """Leading axes, and the arrays with one in place of them. Raises ValueError for wrong shapes."""
+        """Return the leading axes, and the arrays with one axis in place of them. Raises ValueError for wrong shapes."""
         named = zip(
             (*self.sizes, "q_bar", "v_bar"), (*self.sizes.values(), *list(self.sizes.values())[:2]), arrays, strict=False
         )
@@ -104,7 +108,7 @@ class StepFunction:
         return batch, [np.array(x, np.float64, order="C").reshape(rows, np.shape(x)[-1]) for x in arrays]
 
     def _put(self, q: Array, v: Array) -> Any:
-        """Put robots there, as they begin."""
+        """Place the robots at a state, as at the start of a simulation."""
         sim = self._simulation
         if sim.q.shape == q.shape:
             sim.reset(q, v, which=np.arange(len(q)))
@@ -113,6 +117,6 @@ class StepFunction:
         return sim
 
     def _rates(self, q: Array) -> Array:
-        """R (n, nq, nv): configurations change by R v along velocities v."""
+        """Return R (n, nq, nv), the matrix from velocities v to rates of configurations R v."""
         columns: Array = self._rate(q[:, None], np.eye(self.sizes["v"]))
         return np.swapaxes(columns, 1, 2)

@@ -1,4 +1,4 @@
-"""Motions of more robots than one machine is for: parameter sweeps and random beginnings, portion by portion."""
+"""Motions of more robots than one machine can simulate: parameter sweeps and random initial states, in portions."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ import numpy as np
 from ..engine.lazy import lazy
 from ..engine.lazy_blocks import Result, Sent, of_blocks
 from ..names import choose_from
+from ..summaries import summarized
 from .arguments import check_count, numbers
 from .simulation import Simulation
 
 Array = Any  # NumPy's or Dask's
-VARIED = tuple(signature(Simulation.vary).parameters)[1:]  # what robots may differ in
+VARIED = tuple(signature(Simulation.vary).parameters)[1:]  # names of parameters that may differ between robots
 
 
+@summarized
 class Motions(NamedTuple):
-    """States (robots, states, nq), (robots, states, nv) and which robots (robots,) could not take a step and have stopped."""
+    """States (robots, states, nq) and (robots, states, nv), and `failed` (robots,), the robots that stopped at a failed step."""
 
     q: Array
     v: Array
@@ -40,21 +42,21 @@ def sweep(
     every: int = 1,
     vary: Mapping[str, Array] | None = None,
 ) -> Motions:
-    """Motions of robots from q (robots, nq) and v (robots, nv), of the simulation that `make` makes, as by its `rollout`.
+    """Simulate robots from q (robots, nq) and v (robots, nv), by `rollout` of the simulation that `make` returns.
 
         motions = featherweight.sweep(make, q, v, steps=1000, every=1000, vary={"friction": factors})
 
-    Of NumPy's arrays they are computed here, all at once. Where some are Dask arrays, so are the results, computed when they
-    are asked for, wherever Dask's workers are: chunks of robots are portions, each one rollout. `make` is sent to them, by
-    cloudpickle, so that it may be a lambda or a local function, and each thread of theirs calls it once; let it say `threads=1`
-    where there are as many of them as processors, and `on_failure="stop"`, without which one robot's SimulationError is that
-    of all.
+    With NumPy arrays, the call computes all motions here, at once. If an argument is a Dask array, the results are Dask arrays,
+    which Dask's workers compute on demand: each chunk of robots is a portion, and each portion is one rollout. Dask sends
+    `make` to the workers by cloudpickle, so it may be a lambda or a local function; each worker thread calls it once. Let
+    `make` set `threads=1` if there are as many worker threads as processors, and `on_failure="stop"`: otherwise a
+    SimulationError of one robot fails the whole sweep.
 
-    tau, control and external_forces are for each step, (robots or 1, steps, ...). What is given in `vary` is an argument of
-    `Simulation.vary`, with a row for each robot. A portion has the same bits wherever and however often it is computed.
+    tau, control and external_forces have shape (robots or 1, steps, ...). Each entry of `vary` is an argument of
+    `Simulation.vary`, with a row for each robot. The results of a portion are bitwise the same wherever it is computed.
 
-    Raises ValueError for shapes that do not fit and names in `vary` that are none, TypeError for a `make` that makes no
-    Simulation, or that cannot be sent; `rollout` and `vary` raise for the rest, with a portion's first robot as 0.
+    Raises ValueError for wrong shapes and unknown names in `vary`, and TypeError if `make` does not return a Simulation or
+    cannot be sent. `rollout` and `vary` raise all other errors, in which the first robot of a portion has number 0.
     """
     vary = dict(vary or {})
     if unknown := vary.keys() - VARIED:
@@ -80,7 +82,7 @@ def _made(make: Callable[[], Simulation]) -> Simulation:
 
 
 def _number_of_steps(inputs: Mapping[str, Any], steps: int | None) -> int:
-    """Return the number of steps of the inputs, or `steps`. Raises ValueError if they differ or there is none."""
+    """Return the number of steps of the inputs, or `steps`. Raises ValueError if they differ or if neither is given."""
     for name, x in inputs.items():
         if x.ndim < 3:
             raise ValueError(f"{name} must have axes of robots, steps and elements; got shape {x.shape}")
@@ -94,7 +96,7 @@ def _number_of_steps(inputs: Mapping[str, Any], steps: int | None) -> int:
 
 
 def _check_rows(arrays: Mapping[str, Any], once: Any) -> None:
-    """A row for each robot, or one for all of inputs that are given `once`."""
+    """Check that each array has a row for each robot; inputs in `once` may have one row for all."""
     robots = arrays["q"].shape[0] if arrays["q"].ndim == 2 else None
     if robots is None or np.isnan(robots):
         raise ValueError(f"q must have shape (robots, nq), their number known; got {arrays['q'].shape}")
@@ -104,9 +106,9 @@ def _check_rows(arrays: Mapping[str, Any], once: Any) -> None:
 
 
 def _roll_out(simulation: Simulation, arrays: Mapping[str, Any], varied: Any, steps: int, every: int) -> Motions:
-    """The motions of one portion."""
+    """Return the motions of one portion."""
     if varied:
-        simulation.vary()  # of another number of robots before
+        simulation.vary()  # the portion before may have had another number of robots
         simulation.reset(arrays["q"], arrays.get("v"))
         simulation.vary(**{name: arrays[name] for name in varied})
     rest = {name: x for name, x in arrays.items() if name not in varied}
@@ -115,7 +117,7 @@ def _roll_out(simulation: Simulation, arrays: Mapping[str, Any], varied: Any, st
 
 
 class _OfThread(local):
-    """Simulation of each thread. Threads cannot share one, since it holds states."""
+    """The simulation of each thread. Threads cannot share one, because it holds states."""
 
     simulation: Simulation | None = None
 
@@ -126,7 +128,7 @@ class _OfThread(local):
 
 
 class Portions(Sent):
-    """Rollouts of portions, whose arrays are given in the order of `names`."""
+    """Rollouts of portions, with arrays in the order of `names`."""
 
     __name__ = "sweep"
 
@@ -144,7 +146,7 @@ class Portions(Sent):
 def _later(
     make: Callable[[], Simulation], arrays: Mapping[str, Any], varied: tuple[str, ...], steps: int, every: int
 ) -> list[Any]:
-    """Dask arrays of q, v and failed."""
+    """Return Dask arrays of q, v and failed."""
     robot = _made(make).robot
     for name, size in (("q", robot.nq), ("v", robot.nv)):
         if name in arrays and arrays[name].shape[1:] != (size,):
@@ -154,9 +156,9 @@ def _later(
     call = Portions(make, tuple(arrays), varied, steps, every)
     try:
         pickle.dumps(call)
-    except Exception as error:  # of any kind: those of objects' own __reduce__, too
+    except Exception as error:  # any exception: an object's __reduce__ may raise anything
         raise TypeError(
-            f"make is to be sent to Dask's workers, and cannot be: {error}; let it open files, and make what else does not "
-            "travel, inside"
+            f"make cannot be sent to Dask's workers: {error}; open files and create all other objects that cannot be sent "
+            "inside make"
         ) from error
     return of_blocks(call, "sweep", [(x, x.shape[1:]) for x in arrays.values()], results)

@@ -1,10 +1,10 @@
 """Functions of robots in PyTorch: operators with derivatives of any order, for `torch.compile` and `torch.func`.
 
     dynamics = featherweight.torch.wrap(robot.forward_dynamics)
-    a = dynamics(q, v, tau)          # tensors whose leading axes broadcast; a.sum().backward() goes through it
+    a = dynamics(q, v, tau)          # tensors whose leading axes broadcast; a.sum().backward() differentiates it
 
-A point of a manifold (a configuration with a quaternion) is an array of numbers here: gradients by it are tangent to
-the manifold, q_bar = R (Rᵀ R)⁻¹ v_bar for the cotangent v_bar of velocities and the rates R v of q
+A point of a manifold (a configuration with a quaternion) is a plain array here. Gradients with respect to it are tangent to
+the manifold: q_bar = R (Rᵀ R)⁻¹ v_bar, for the cotangent v_bar of velocities and the rates R v of q
 (`CompiledFunction.ambient`).
 """
 
@@ -39,25 +39,26 @@ from .simulated_step import SimulatedStep
 from .straight import straight_entry
 
 NAMESPACE = "featherweight"
-_library = torch.library.Library(NAMESPACE, "FRAGMENT")  # operators live as long as this, which is as long as the process
+_library = torch.library.Library(NAMESPACE, "FRAGMENT")  # keeps the operators alive until the process ends
 _operators: dict[str, _Operator] = {}
-_PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))  # no subclasses: those see what is done to them
+_PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))  # no subclasses, which may override operators
 _REAL = frozenset((torch.float64, torch.float32))
 
 
 def wrap(function: CompiledFunction[Any]) -> Wrapped:
-    """The function for PyTorch's tensors, float32 or float64; optional arguments by keyword, several results a named tuple.
+    """Return the function for PyTorch's tensors, float32 or float64.
 
-    Tensors on the processor are read where they lie, on as many threads as `torch.get_num_threads` says at most; those on CUDA
-    devices are computed with there. Gradients of any order, by `Tensor.backward` and `torch.func` (grad, vjp, jvp, jacrev,
-    jacfwd, hessian, vmap), are exact. `torch.compile` takes it whole, for values, `backward` and
-    vmap; it has no derivatives by `torch.func` inside of what it compiles.
+    Optional arguments are keywords; several results are a named tuple. Tensors on the processor are read without copies, on at
+    most `torch.get_num_threads` threads. Tensors on CUDA devices are computed on their device. Gradients of any order, by
+    `Tensor.backward` and `torch.func` (grad, vjp, jvp, jacrev, jacfwd, hessian, vmap), are exact. `torch.compile` compiles
+    calls without a graph break, with values, `backward` and vmap, but without derivatives by `torch.func` inside the compiled
+    code.
 
-    Raises TypeError for what is no compiled function. Calls raise TypeError and ValueError as the function's do, by argument;
-    a derivative of a function too large to be traced raises ValueError.
+    Raises TypeError for an argument that is not a compiled function. Calls raise TypeError and ValueError as the function does,
+    and name the argument. The derivative of a function that is too large to be traced raises ValueError.
     """
     if not isinstance(function, CompiledFunction):
-        raise TypeError(f"wrap takes a compiled function, as robot.forward_dynamics; got {function!r}")
+        raise TypeError(f"wrap takes a compiled function, such as robot.forward_dynamics; got {function!r}")
     return Wrapped(function)
 
 
@@ -67,13 +68,13 @@ def step(simulation: Any) -> SimulatedStep:
         step = featherweight.torch.step(simulation)
         q, v = step(q, v, tau=tau, control=control)
 
-    q (..., nq), v (..., nv), tau (..., nv) and control (..., nu) broadcast; tau and control are zero unless given. The
-    simulation stays as it is: its robot, step size, ground and contact model are taken, not its state. `backward` and
-    `torch.func` (grad, vjp, jacrev, vmap) go through; there is no forward differentiation and no second derivative. The
-    derivative is that of `Simulation.derivatives`, which works on one robot after the other.
+    q (..., nq), v (..., nv), tau (..., nv) and control (..., nu) broadcast; tau and control default to zero. The function uses
+    the robot, step size, ground and contact model of the simulation, not its state, and does not change it. `backward` and
+    `torch.func` (grad, vjp, jacrev, vmap) work; forward differentiation and second derivatives do not. The derivative is that
+    of `Simulation.derivatives`, which processes one robot after the other.
 
-    Gradients by configurations are tangent to their manifold, as those of `wrap`. Raises TypeError for what is no simulation.
-    Calls raise as `Simulation.step` and `Simulation.derivatives` do.
+    Gradients with respect to configurations are tangent to their manifold, as with `wrap`. Raises TypeError for an argument
+    that is not a simulation. Calls raise as `Simulation.step` and `Simulation.derivatives` do.
     """
     if not hasattr(simulation, "step_function"):
         raise TypeError(f"step takes a featherweight.Simulation; got {simulation!r}")
@@ -81,7 +82,7 @@ def step(simulation: Any) -> SimulatedStep:
 
 
 class Wrapped:
-    """A compiled function that takes and gives tensors, made by `wrap`."""
+    """A compiled function of tensors, made by `wrap`."""
 
     def __init__(self, function: CompiledFunction[Any]) -> None:
         self.function, self.name = function, function.name
@@ -89,7 +90,7 @@ class Wrapped:
         choices = chain.from_iterable(combinations(options, k) for k in range(len(options) + 1))
         self._operators = {
             chosen: _operator(_variant(function, chosen)) for chosen in choices
-        }  # now: none when a compiler looks
+        }  # made here, before a compiler traces calls
         self._alone = self._operators[()]
         fields = tuple(y.name for y in function.program.outputs)
         self._results = result_class(function.name, fields) if len(fields) > 1 else None
@@ -102,7 +103,7 @@ class Wrapped:
         return values if self._results is None else self._results(*values)
 
     def _bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[_Operator, tuple[Any, ...]]:
-        """The operator that takes the options given, and its arguments in order."""
+        """Return the operator for the given options, and its arguments in order."""
         chosen = tuple(option for option in self._options if named.get(option) is not None)
         operator = self._operators[chosen]
         named = {name: x for name, x in named.items() if name in chosen or name not in self._options}
@@ -125,8 +126,11 @@ def _variant(function: CompiledFunction[Any], options: Sequence[str]) -> Compile
 
 
 def _operator(function: CompiledFunction[Any]) -> _Operator:
-    """The operator of a function, which is registered once; equal functions have one, of one name in all processes."""
-    recipes, algorithm = function.__reduce__()[1]  # all that a function is made of
+    """Return the operator of a function, which is registered once.
+
+    Equal functions share an operator, whose name is the same in all processes.
+    """
+    recipes, algorithm = function.__reduce__()[1]  # everything that defines a function
     told = [(p.identity(), [_identity(x) for x in p.inputs], [_identity(y) for y in p.outputs], how) for p, *how in recipes]
     readable = re.sub(r"\W", "_", function.name)
     name = f"{readable}_{hashlib.sha256(repr((told, algorithm)).encode()).hexdigest()[:16]}"
@@ -141,7 +145,7 @@ def _identity(x: Input | Output) -> tuple[Any, ...]:
 
 
 class _Watchers(NamedTuple):
-    """PyTorch's own questions for who may look on as operators are called. They are not public, and may go."""
+    """PyTorch's private checks for modes that observe calls of operators. They may disappear."""
 
     transforms: Callable[[], Any]  # of torch.func
     dispatch_modes: Callable[[], Any]
@@ -150,7 +154,7 @@ class _Watchers(NamedTuple):
 
     @classmethod
     def of(cls, torch_c: Any) -> _Watchers:
-        """Return PyTorch's questions. A missing one is answered by yes: then all calls go the way that all can watch."""
+        """Return PyTorch's checks. A missing check answers yes, so that all calls take the path that modes can observe."""
         names = ("_are_functorch_transforms_active", "_len_torch_dispatch_stack", "_len_torch_function_stack", "_is_tracing")
         return cls(*(getattr(torch_c, name, lambda: True) for name in names))
 
@@ -159,7 +163,7 @@ _watchers = _Watchers.of(torch._C)
 
 
 def _unwatched() -> bool:
-    """Whether only the value, and what `backward` needs, is wanted of a call: nothing transforms, traces or watches it."""
+    """Return whether a call needs only its value and `backward`: no transformation, tracer or mode observes it."""
     transforms, dispatch_modes, function_modes, tracing = _watchers
     return not (
         forward_ad._current_level >= 0 or transforms() or dispatch_modes() or function_modes() or tracing()
@@ -167,12 +171,12 @@ def _unwatched() -> bool:
 
 
 class _Operator:
-    """A function as an operator of PyTorch's, with what its compiler and its transformations ask for.
+    """A function as operators of PyTorch, with the rules that its compiler and its transformations need.
 
-    `call` is what compilers see, of one name and one schema; it has derivatives by `backward`. What they make of it, and all
-    else in the end, calls `value`, an operator without derivatives: there PyTorch enters no Python on the way to the function.
-    `apply` has a derivative for `torch.func` and for forward differentiation, too, which operators cannot register. `recorded`
-    has one for `backward` alone, at a fraction of the price.
+    Compilers see `call`, which has one name, one schema and a derivative by `backward`. Compiled code, and in the end every
+    other path, calls `value`, an operator without derivatives, which PyTorch reaches without Python. `apply` also has
+    derivatives for `torch.func` and for forward differentiation, which operators cannot register. `recorded` has a derivative
+    by `backward` only, at a fraction of the overhead.
     """
 
     def __init__(self, function: CompiledFunction[Any], name: str) -> None:
@@ -186,7 +190,7 @@ class _Operator:
         def forward(*args: Any) -> Any:
             return self.value(*args)
 
-        forward.__signature__ = inspect.signature(forward)  # type: ignore[attr-defined]  # PyTorch looks for it at each call
+        forward.__signature__ = inspect.signature(forward)  # type: ignore[attr-defined]  # PyTorch reads it at each call
         self.apply = _differentiable(
             name, forward=forward, setup_context=self._keep, backward=self._pulled_back, jvp=self._pushed_forward,
             vmap=lambda info, axes, *args: self._batched(self.apply, axes, args),
@@ -197,7 +201,7 @@ class _Operator:
         _library.impl(name, self._called, "Autograd")
 
     def _defined(self, name: str) -> Any:
-        """An operator without derivatives."""
+        """Return an operator without derivatives."""
         taken, given = ", ".join(f"Tensor {name}" for name in self.names), ", ".join("Tensor" for _ in self.outputs)
         _library.define(f"{name}({taken}) -> ({given})", tags=(torch.Tag.pt2_compliant_tag,))
         for device in ("CPU", "CUDA"):
@@ -209,12 +213,12 @@ class _Operator:
         return defined
 
     def __call__(self, *args: Any) -> Any:
-        """The results, by the shortest way that gives all that is asked for."""
+        """Return the results, by the fastest path that provides what the caller needs."""
         if torch.compiler.is_compiling():
             self._check(args)
-            if forward_ad._current_level >= 0:  # an operator would drop the tangents without a word
+            if forward_ad._current_level >= 0:  # an operator would drop the tangents silently
                 raise NotImplementedError(
-                    f"{self.function.name}: torch.compile has no forward derivatives of it; call jvp uncompiled"
+                    f"{self.function.name}: torch.compile does not support forward derivatives of it; call jvp uncompiled"
                 )
             return self.call(*args)
         moving = False
@@ -224,9 +228,9 @@ class _Operator:
             moving = moving or x.requires_grad
         else:
             if _unwatched():
-                try:  # as `suppress`, which takes its time
+                try:  # contextlib.suppress is slower
                     return self._unseen(*args) if moving and torch.is_grad_enabled() else self._straight(*args)
-                except (RuntimeError, TypeError):  # for tensors elsewhere, or that stand for a batch; or wrong ones
+                except (RuntimeError, TypeError):  # tensors on other devices, batched tensors, or invalid ones
                     pass
         self._check(args)
         return self.apply(*args)
@@ -239,18 +243,18 @@ class _Operator:
                 raise TypeError(f"{self.function.name}: {name} must hold float32 or float64; got {x.dtype}")
             if x.layout is not torch.strided or x.is_nested:
                 kind = "a nested tensor" if x.is_nested else f"layout {x.layout}"
-                raise TypeError(f"{self.function.name}: {name} must be a dense tensor (as of `to_dense()`); got {kind}")
+                raise TypeError(f"{self.function.name}: {name} must be a dense tensor (see `to_dense()`); got {kind}")
 
     # values
 
     def _computed(self, *args: Any) -> Any:
-        """For PyTorch's dispatcher."""
+        """Compute the results when PyTorch's dispatcher calls."""
         if all(x.is_cpu for x in args):
             return self._straight(*args)
         return self._one_or_tuple(self.function(*(x.detach() for x in args)))
 
     def _straight(self, *args: Any) -> Any:
-        """On the processor, past PyTorch's dispatcher. Raises TypeError or RuntimeError for what must go through it."""
+        """Compute on the processor, bypassing PyTorch's dispatcher. Raises TypeError or RuntimeError for calls that need it."""
         dtype = args[0].dtype
         entry = self._entries.get(dtype)
         if entry is not None:
@@ -261,10 +265,10 @@ class _Operator:
             if x.dtype not in _REAL or not x.is_cpu or x.layout is not torch.strided:
                 self._check(args)
                 raise TypeError(f"{self.function.name}: not all tensors are on the processor")
-            if x._is_zerotensor() or torch._is_functional_tensor(x):  # the dispatcher knows what to do with both
-                raise TypeError(f"{self.function.name}: {name} stands for a tensor, and has no elements of its own")
+            if x._is_zerotensor() or torch._is_functional_tensor(x):  # the dispatcher handles both
+                raise TypeError(f"{self.function.name}: {name} represents a tensor, and has no elements of its own")
             if x.numel() and not x.untyped_storage().nbytes():
-                raise ValueError(f"{self.function.name}: {name} has no elements any more: its storage was freed")
+                raise ValueError(f"{self.function.name}: {name} has no elements: its storage was freed")
         arrays = [x.numpy(force=True) for x in args]
         values = self._of_arrays(arrays)
         if dtype not in self._entries and [x.ndim for x in arrays] == self._ranks and all(x.dtype == dtype for x in args):
@@ -272,9 +276,9 @@ class _Operator:
         return values
 
     def _of_arrays(self, arrays: Sequence[Any]) -> Any:
-        """On the processor, without copies."""
+        """Compute on the processor, without copies."""
         how = {}
-        if [a.ndim for a in arrays] != self._ranks:  # of one state it goes without saying
+        if [a.ndim for a in arrays] != self._ranks:  # calls of one state need no check
             threads = torch.get_num_threads()
             if threads < processors():
                 how["threads"] = threads
@@ -282,7 +286,7 @@ class _Operator:
         return _tensor(values) if len(self.outputs) == 1 else tuple([_tensor(y) for y in values])
 
     def _described(self, *args: Any) -> Any:
-        """Tensors like the results, without elements."""
+        """Return tensors like the results, without elements."""
         for x, own in zip(args, self.inputs, strict=True):
             if tuple(x.shape[max(x.ndim - len(own.shape), 0) :]) != own.shape:
                 core = ", ".join(["...", *map(str, own.shape)])
@@ -292,7 +296,7 @@ class _Operator:
         return self._one_or_tuple([torch.empty((*batch, *y.shape), dtype=dtype, device=args[0].device) for y in self.outputs])
 
     def _one_or_tuple(self, values: Any) -> Any:
-        """Results as a schema has them."""
+        """Return results in the form that a schema requires."""
         if len(self.outputs) > 1:
             return tuple(values)
         return values[0] if isinstance(values, list) else values
@@ -329,7 +333,7 @@ class _Operator:
         return self._straight(*args)
 
     def _called(self, *args: Any) -> Any:
-        """The operator where tensors may have gradients."""
+        """Call the operator for tensors that may need gradients."""
         if torch.is_grad_enabled() and any(x.requires_grad for x in args):
             return self.recorded(*args)
         return self.value(*args)
@@ -349,7 +353,10 @@ class _Operator:
 
 
 class _Derivative:
-    """A derivative of an operator, of its arguments and further ones, which are in order but may come before optional ones."""
+    """A derivative of an operator: a function of its arguments and further ones.
+
+    The arguments are in order, but further ones may come before optional ones.
+    """
 
     def __init__(self, function: CompiledFunction[Any], known: Sequence[str]) -> None:
         self._operator = _operator(function)
@@ -369,11 +376,11 @@ def _differentiable(name: str, **rules: Callable[..., Any]) -> Callable[..., Any
 
 
 def _cotangent(bar: Any, x: Any) -> Any:
-    """Summed over what was broadcast, in the precision of the argument."""
+    """Sum a cotangent over the broadcast axes of x, in the precision of x."""
     bar = bar if bar.shape == x.shape else bar.sum_to_size(x.shape)
     return bar if bar.dtype == x.dtype else bar.to(x.dtype)
 
 
 def _tensor(y: Any) -> Any:
-    """Return the tensor of an array, whose memory it shares, or of a number."""
+    """Return a tensor that shares the memory of an array, or the tensor of a number."""
     return torch.from_numpy(y) if type(y) is np.ndarray else torch.as_tensor(y)

@@ -16,14 +16,17 @@ class TensorState(NamedTuple):
 
 
 class SimulatedStep:
-    """A step of a simulation that takes and gives tensors, made by `featherweight.torch.step`."""
+    """A step of a simulation as a function of tensors, made by `featherweight.torch.step`."""
 
     def __init__(self, function: Any) -> None:
         self.function = function
 
     def __call__(self, q: Any, v: Any, tau: Any = None, control: Any = None) -> TensorState:
-        """Return the state after a step from q (..., nq) and v (..., nv) under tau (..., nv) and control (..., nu), zero unless
-        given; leading axes broadcast. Raises TypeError for what are no tensors on the processor."""
+        """Return the state after a step from q (..., nq) and v (..., nv) under tau (..., nv) and control (..., nu).
+
+        tau and control default to zero; leading axes broadcast. Raises TypeError for arguments that are not tensors on the
+        processor.
+        """
         sizes = self.function.sizes
         like = next((x for x in (q, v, tau, control) if isinstance(x, torch.Tensor)), None)
         given = {"q": q, "v": v, "tau": tau, "control": control}
@@ -44,7 +47,7 @@ class SimulatedStep:
 
 
 class _Step(torch.autograd.Function):  # type: ignore[misc]
-    """The step, and its derivative by `backward` and `torch.func`."""
+    """The step, with its derivative by `backward` and `torch.func`."""
 
     @staticmethod
     def forward(function: Any, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -65,7 +68,7 @@ class _Step(torch.autograd.Function):  # type: ignore[misc]
 
 
 class _Pullback(torch.autograd.Function):  # type: ignore[misc]
-    """The product with the transposed derivative, which has no derivative itself."""
+    """The product with the transposed derivative, which itself has no derivative."""
 
     @staticmethod
     def forward(function: Any, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -77,7 +80,7 @@ class _Pullback(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        raise NotImplementedError(f"{ctx.function.name}: second derivatives of a step are not there")
+        raise NotImplementedError(f"{ctx.function.name}: second derivatives of a step are not implemented")
 
     @staticmethod
     def vmap(info: Any, axes: Any, function: Any, *args: torch.Tensor) -> Any:
@@ -85,7 +88,7 @@ class _Pullback(torch.autograd.Function):  # type: ignore[misc]
 
 
 def _in_front(info: Any, axes: Any, args: Any) -> list[torch.Tensor]:
-    """Arguments with the axis of a batch in front."""
+    """Return arguments with the batch axis in front."""
     pairs = zip(args, axes, strict=True)
     return [x.expand(info.batch_size, *x.shape) if axis is None else x.movedim(axis, 0) for x, axis in pairs]
 

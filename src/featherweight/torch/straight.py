@@ -1,8 +1,9 @@
-"""Calls of one state with PyTorch's tensors at the price of a C extension, by DLPack's table of C functions.
+"""Calls of one state with PyTorch's tensors at the overhead of a C extension, by DLPack's table of C functions.
 
-`torch.Tensor.__dlpack_c_exchange_api__` (DLPack 1.3, `DLPackExchangeAPI` in dlpack.h) says where a tensor lies, and makes one,
-without Python in between. The entry is a built-in function in LLVM IR. It takes dense tensors of the core shapes on the
-processor and gives the results; None for anything else, which its caller must look at.
+`torch.Tensor.__dlpack_c_exchange_api__` (DLPack 1.3, `DLPackExchangeAPI` in dlpack.h) returns the address of a tensor's
+elements and makes new tensors, without Python. The entry is a built-in function in LLVM IR. It accepts dense tensors with the
+core shapes on the processor and returns the results. For any other argument it returns None, and its caller must examine the
+arguments.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ WORDS = (
     *("PyEval_SaveThread", "PyEval_RestoreThread", "Py_IncRef", "Py_DecRef", "PyErr_Clear", "PyTuple_New"),
 )
 ALLOCATE, TO_OBJECT, FROM_OBJECT = 2, 4, 5  # words of DLPack's table
-MAJOR_VERSION = 1  # of DLPack
-DEVICE, NDIM, DTYPE, SHAPE, STRIDES, OFFSET, BYTES = 8, 16, 20, 24, 32, 40, 48  # of its tensors, in bytes
-TENSOR = 32  # bytes from where a managed one begins
+MAJOR_VERSION = 1  # DLPack's
+DEVICE, NDIM, DTYPE, SHAPE, STRIDES, OFFSET, BYTES = 8, 16, 20, 24, 32, 40, 48  # offsets in DLPack's tensor, in bytes
+TENSOR = 32  # offset of the tensor in a managed tensor, in bytes
 PROCESSOR, REAL, ONE_LANE = 1, 2, 1 << 16
 FASTCALL = 0x80
 LOWEST = 32
@@ -48,7 +49,7 @@ class _Definition(ctypes.Structure):
 
 
 def straight_entry(function: CompiledFunction[Any], dtype: Any) -> Callable[..., Any] | None:
-    """The entry for tensors of that dtype; None where this PyTorch, this Python or the function has none."""
+    """Return the entry for tensors of a dtype; None if PyTorch, Python or the function does not support it."""
     table = _exchange()
     if table is None or not layouts_known() or function.execution != "traced":
         return None
@@ -57,7 +58,7 @@ def straight_entry(function: CompiledFunction[Any], dtype: Any) -> Callable[...,
     precision = PRECISIONS[dtype]
     ir = emit_straight_entry(function.program, Type(precision, 1))
     kept = cache.kept(lambda: compile_optimized(ir), "torch", host(), layout(), ir)
-    entry = Code(kept, "straight", "words")  # its own: it has words of its own
+    entry = Code(kept, "straight", "words")  # a copy of its own, since it has its own words
     kernel = function.machine_code.code(precision, many=False)
     words = [table[ALLOCATE], table[TO_OBJECT], table[FROM_OBJECT], kernel.address("single"), id(None)]
     words += [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in WORDS[len(words) :]]
@@ -66,7 +67,7 @@ def straight_entry(function: CompiledFunction[Any], dtype: Any) -> Callable[...,
 
 
 class _Straight:
-    """The `self` of a built-in function, which keeps what that reads: it lets its `self` go last."""
+    """The `self` of a built-in function. It owns the memory that the function reads, because Python releases `self` last."""
 
     def __init__(self, name: str, entry: Code, kernel: Code) -> None:
         self._keeps = entry, kernel
@@ -79,7 +80,7 @@ def _built_in(own: _Straight) -> Callable[..., Any]:
 
 
 def _exchange() -> Any:
-    """DLPack's table, in words; None where PyTorch has none."""
+    """Return DLPack's table as words; None if PyTorch has none."""
     capsule = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
     if capsule is None:
         return None
@@ -89,7 +90,7 @@ def _exchange() -> Any:
 
 
 def emit_straight_entry(program: Program, type: Type) -> str:
-    """A module with `ptr @straight(ptr self, ptr args, i64 nargs)` and `@words`."""
+    """Return a module with `ptr @straight(ptr self, ptr args, i64 nargs)` and `@words`."""
     f = Function("ptr", "straight", ["ptr %self", "ptr %args", "i64 %nargs"], linkage="external")
     inputs, outputs = program.inputs, program.outputs
     n, m = len(inputs), len(outputs)
@@ -129,7 +130,7 @@ def emit_straight_entry(program: Program, type: Type) -> str:
 
 
 def _argument(f: Function, k: int, shape: CoreShape, tensor: str, type: Type) -> str:
-    """Where a tensor's elements lie, if they are adjacent and all is as it should be."""
+    """Emit code that finds the elements of a tensor, if they are contiguous and the tensor has the right type and shape."""
     asked = f.call("i32", _word(f, "from_object"), f"ptr {f.load('ptr', '%args', k)}", f"ptr {tensor}")
     f.require(f.equal(asked, 0, "i32"), "other")
     for offset, expected in ((DEVICE, PROCESSOR), (NDIM, len(shape)), (DTYPE, _dtype(type))):
@@ -150,7 +151,7 @@ def _argument(f: Function, k: int, shape: CoreShape, tensor: str, type: Type) ->
 
 
 def _result(f: Function, j: int, rank: int, slots: tuple[str, str, str], type: Type) -> str:
-    """Where the elements of a new tensor lie."""
+    """Emit code that makes a new tensor and returns the address of its elements."""
     tensor, managed, results = slots
     f.clear_bytes(tensor, BYTES)
     for offset, value in ((DEVICE, PROCESSOR), (NDIM, rank), (DTYPE, _dtype(type))):

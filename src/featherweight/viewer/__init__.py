@@ -1,4 +1,5 @@
-"""A window in the browser: the robot, its joints to move, its motion to play, its contact forces. Pictures without one."""
+"""Windows in the browser that show a robot, move its joints, and play motions with contact forces; pictures without a window.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Return a name from its module, imported on first use: windows and pictures need different packages."""
+    """Import a name from its module on first use, because windows and pictures need different packages."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, (who, extra, *packages) = _MODULES[name]

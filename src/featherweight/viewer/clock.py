@@ -1,4 +1,4 @@
-"""Where playback is in a trajectory, and which of its instants are worth drawing."""
+"""Playback time of a trajectory, and the selection of states to draw."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass
 class Clock:
-    """Simulated time from 0 to `duration` [s], as fast as `speed` says; begins again at the end if `loop`."""
+    """Simulated time from 0 to `duration` [s], advancing at `speed`; restarts at the end if `loop`."""
 
     duration: float
     time: float = 0.0
@@ -23,7 +23,7 @@ class Clock:
     playing: bool = False
 
     def advance(self, elapsed: float) -> None:
-        """Go on by elapsed real time [s]."""
+        """Advance by elapsed real time [s]."""
         if not self.playing:
             return
         self.time += elapsed * self.speed
@@ -32,28 +32,28 @@ class Clock:
             self.playing = self.loop and self.duration > 0.0
 
     def play(self) -> None:
-        """Go on; from the beginning where the end is reached."""
+        """Continue; at the end, restart from the beginning."""
         if self.time >= self.duration:
             self.time = 0.0
         self.playing = True
 
 
 def playing_time(trajectory: Trajectory) -> float:
-    """Simulated time from the first instant to the last [s]."""
+    """Return the simulated time from the first state to the last [s]."""
     return float(trajectory.times[-1] - trajectory.times[0]) if len(trajectory) else 0.0
 
 
 def instant_at(trajectory: Trajectory, time: float) -> int:
-    """The last instant no later than `time` [s] after the first."""
+    """Return the index of the last state no later than `time` [s] after the first."""
     at = trajectory.times[0] + time
-    at += 1e-9 * max(1.0, abs(at))  # times are sums of steps
+    at += 1e-9 * max(1.0, abs(at))  # times are sums of steps, with rounding errors
     return max(0, int(np.searchsorted(trajectory.times, at, side="right")) - 1)
 
 
 def frames_to_draw(trajectory: Trajectory, rate: float) -> tuple[Array, Array]:
-    """The instants (m,) to draw, at most `rate` a second, and how long each lasts (m,) [s].
+    """Return the indices (m,) of states to draw, at most `rate` per second, and the duration (m,) [s] of each.
 
-    The durations sum to that of the trajectory.
+    The durations sum to the duration of the trajectory.
     """
     count = max(1, int(np.floor(playing_time(trajectory) * rate + 1e-9)) + 1)
     chosen = np.unique([instant_at(trajectory, k / rate) for k in range(count)])

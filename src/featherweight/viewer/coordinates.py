@@ -1,4 +1,4 @@
-"""The coordinates that a user can set: one number each, with an interval, whatever the joint's own coordinates are."""
+"""Coordinates that a user can set: one number each, with an interval, whatever the coordinates of the joint are."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ NUMBERS = {
 
 
 class SettableCoordinate(NamedTuple):
-    """One number of a joint [m or rad]."""
+    """One number of a joint [m or rad] that a user can set."""
 
     label: str
     joint: MovingJoint
-    place: int  # among the joint's numbers
+    place: int  # index among the joint's numbers
     lower: float
     upper: float
 
 
 def settable_coordinates(robot: Robot) -> list[SettableCoordinate]:
-    """Return the coordinates that can be set, in the order of the joints: those of joints whose motion is independent."""
+    """Return the coordinates of independent joints, in the order of the joints."""
     settable = []
     for joint in robot.joints:
         if not joint.independent or joint.q_slice.start == joint.q_slice.stop:
@@ -51,7 +51,10 @@ def settable_coordinates(robot: Robot) -> list[SettableCoordinate]:
 
 
 def slider_interval(joint: MovingJoint) -> tuple[float, float]:
-    """The limits of a joint with one coordinate; ±π and ±1 m, or as far beyond its only limit, where it has none."""
+    """Return the limits of a joint with one coordinate; a missing limit is replaced.
+
+    Without limits the interval is ±π rad or ±1 m; with one limit, it extends at least that far from the limit.
+    """
     far = 1.0 if joint.type == JointType.PRISMATIC else math.pi
     lower, upper = joint.lower, joint.upper
     if not math.isfinite(lower):
@@ -62,7 +65,7 @@ def slider_interval(joint: MovingJoint) -> tuple[float, float]:
 
 
 def joint_numbers(joint: MovingJoint, q: Array) -> list[float]:
-    """The numbers of a joint at q (nq,)."""
+    """Return the numbers of a joint at q (nq,)."""
     x = q[joint.q_slice]
     match joint.type:
         case JointType.FLOATING:
@@ -75,7 +78,7 @@ def joint_numbers(joint: MovingJoint, q: Array) -> list[float]:
 
 
 def with_joint_numbers(joint: MovingJoint, q: Array, numbers: Sequence[float]) -> Array:
-    """The configuration q (nq,) with other numbers of a joint."""
+    """Return the configuration q (nq,) with new numbers of a joint."""
     x: list[float] = list(numbers)
     if joint.type == JointType.FLOATING:
         x = [*x[:3], *_quaternion(x[3:])]
@@ -89,11 +92,11 @@ def with_joint_numbers(joint: MovingJoint, q: Array, numbers: Sequence[float]) -
 
 
 def _angles(xyzw: Array) -> list[float]:
-    """Roll, pitch and yaw of a unit quaternion."""
+    """Return roll, pitch and yaw of a unit quaternion."""
     turn = tf.SO3(np.roll(np.asarray(xyzw, dtype=float), 1)).as_rpy_radians()
     return [float(turn.roll), float(turn.pitch), float(turn.yaw)]
 
 
 def _quaternion(angles: Sequence[float]) -> list[float]:
-    """The unit quaternion (x, y, z, w) of roll, pitch and yaw."""
+    """Return the unit quaternion (x, y, z, w) of roll, pitch and yaw."""
     return [float(x) for x in np.roll(tf.SO3.from_rpy_radians(*angles).wxyz, -1)]

@@ -1,4 +1,4 @@
-"""The ground of a simulation, as windows and pictures draw it."""
+"""The ground of a simulation, for windows and pictures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..simulation.scene import Ground, HeightField, Plane
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-SHOWN = 3.0  # [m] on each side of an inclined plane's point
+SHOWN = 3.0  # [m] extent of an inclined plane on each side of its point
 
 
 def level_of(ground: Ground | None) -> float | None:
@@ -20,7 +20,7 @@ def level_of(ground: Ground | None) -> float | None:
 
 
 def heights_of(ground: Ground | None) -> tuple[Array, Array, Array] | None:
-    """Return x (n,), y (m,) and z (n, m) [m] of a ground that is not level; None for one that is, or for none."""
+    """Return x (n,), y (m,) and z (n, m) [m] of a ground that is not level; None for a level plane or no ground."""
     if ground is None or level_of(ground) is not None:
         return None
     if isinstance(ground, HeightField):

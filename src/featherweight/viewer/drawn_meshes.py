@@ -1,4 +1,4 @@
-"""Triangles made few enough to draw, and shaded across what is smooth."""
+"""Simplification of meshes for drawing, and smooth shading."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ import trimesh
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-DEVIATIONS = (0.002, 0.004)  # of the largest mesh, by which all may be off, until they are few enough
-CREASE = 0.6  # [rad]: two faces at a greater angle meet in an edge
+DEVIATIONS = (0.002, 0.004)  # allowed deviations, relative to the largest mesh, tried until the faces are few enough
+CREASE = 0.6  # [rad]: two faces at a greater angle form a sharp edge
 
-LAYERS = 5000.0  # times that squares about all faces cover that about the largest mesh: what a picture has time for
-MEETING = 5000  # faces at one vertex, from which on a mesh is not simplified, since that takes time in their square
+LAYERS = 5000.0  # greatest total area of the faces' squares that a picture has time for, in squares of the largest mesh
+MEETING = 5000  # faces at one vertex from which a mesh is not simplified, because the time is quadratic in their number
 
-# `fast_simplification` contracts edges whose error (a squared distance) is below 1e-9 (k + 3)^GROWTH in its round k of 100.
-# In units in which the last of these is one, what it does is bounded by a distance, whatever the number of faces.
+# `fast_simplification` contracts edges whose error (a squared distance) is below 1e-9 (k + 3)^GROWTH in round k of 100. In
+# units in which the last of these bounds is one, a distance bounds its result, whatever the number of faces.
 GROWTH = 3.0
 UNIT = float(np.sqrt(1e-9 * 102.0**GROWTH))
 
 
 def once_each(mesh: trimesh.Trimesh) -> None:
-    """Merge vertices at one place, and leave out faces between the same ones, in whatever order."""
+    """Merge coincident vertices, and remove faces that have the same vertices as another face in any order."""
     mesh.merge_vertices()
     mesh.update_faces(mesh.unique_faces())
 
 
 def layers(mesh: trimesh.Trimesh, size: float) -> float:
-    """How often squares about the faces cover a square about something of that size [m]."""
+    """Return the total area of squares about the faces, relative to a square of side `size` [m]."""
     triangles = np.asarray(mesh.triangles)
     extents = triangles.max(axis=1) - triangles.min(axis=1)
     return float((extents * extents).sum()) / max(size * size, 1e-300)
 
 
 def lighter(meshes: Sequence[trimesh.Trimesh], budget: int) -> list[trimesh.Trimesh]:
-    """The meshes with fewer faces, if they have more than `budget` together.
+    """Return the meshes, simplified if they have more than `budget` faces together.
 
-    They are made coarser until they have no more, or deviate by the last of `DEVIATIONS`: many cracks, of which no edge moves,
-    may keep them above. Nothing opens that was closed.
+    They become coarser until the budget is met or the last of `DEVIATIONS` is reached. Meshes with many cracks may stay above
+    the budget, because borders do not move. Closed surfaces stay closed.
     """
     made = list(meshes)
     size = max((float(m.extents.max()) for m in made if len(m.faces)), default=0.0)
@@ -52,7 +52,7 @@ def lighter(meshes: Sequence[trimesh.Trimesh], budget: int) -> list[trimesh.Trim
 
 
 def simplified(mesh: trimesh.Trimesh, deviation: float) -> trimesh.Trimesh:
-    """A mesh with fewer faces, whose surface is about `deviation` [m] from the given one's at most; its borders stay."""
+    """Return a mesh with fewer faces, whose surface deviates by at most about `deviation` [m]; its borders do not move."""
     if deviation <= 0.0 or not len(mesh.faces) or np.bincount(np.asarray(mesh.faces).ravel()).max() > MEETING:
         return mesh
     unit = deviation / UNIT
@@ -67,7 +67,7 @@ def simplified(mesh: trimesh.Trimesh, deviation: float) -> trimesh.Trimesh:
 
 
 def shaded(mesh: trimesh.Trimesh) -> tuple[Array, Array]:
-    """Vertices (n, 3) and faces (k, 3), with a vertex split where faces meet in an edge: normals are means over a vertex."""
+    """Return vertices (n, 3) and faces (k, 3) with sharp edges split, because normals are averaged over a vertex."""
     mesh.merge_vertices()
     mesh.update_faces(mesh.nondegenerate_faces())
     if len(mesh.faces) < 2:

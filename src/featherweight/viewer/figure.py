@@ -1,4 +1,4 @@
-"""Surfaces that are drawn of a robot: for each body surfaces of one colour, in several layers."""
+"""Surfaces to draw for each body of a robot, one for each colour, in several layers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 PLAIN: RGB = (190, 196, 204)
 INERTIA: RGB = (120, 160, 210)
 COLLISION: RGB = (225, 150, 90)
-FACES = 100_000  # of all meshes of a layer: some two megabytes for the browser
-SMALL = 0.01  # [m]: radius of what stands for a body without mass
-THIN = 2e-3  # [m]: least side that is drawn of a box
+FACES = 100_000  # triangles of all meshes of a layer: about two megabytes for the browser
+SMALL = 0.01  # [m]: radius of the ball that represents a body without mass
+THIN = 2e-3  # [m]: least side of a box as drawn
 
 
 class Layer(StrEnum):
-    """Which shapes of the bodies are drawn."""
+    """Selection of the shapes to draw."""
 
     VISUAL = "visual"
     FULL = "visual, every triangle"
@@ -54,10 +54,10 @@ class _BodyPart(NamedTuple):
 
 
 class Figure:
-    """The surfaces of a robot's bodies. Files are read when a layer is first asked for.
+    """The surfaces of a robot's bodies. The files of a layer are read when it is first used.
 
-    Meshes of a layer that have more than `faces` triangles together are given with fewer, near enough that nobody sees it: the
-    layer "visual, every triangle" has all of them. `notes` says which meshes could not be read.
+    If the meshes of a layer have more than `faces` triangles together, they are simplified; the difference is not visible. The
+    layer "visual, every triangle" contains all triangles. `notes` names the meshes that could not be read.
     """
 
     def __init__(self, robot: Robot, faces: int = FACES) -> None:
@@ -67,19 +67,19 @@ class Figure:
         self._layers: dict[Layer, dict[str | None, list[BodySurface]]] = {}
 
     def layer(self, layer: Layer) -> dict[str | None, list[BodySurface]]:
-        """The surfaces of each body, and of the ground (None)."""
+        """Return the surfaces of each body, and of the ground (None)."""
         if layer not in self._layers:
             parts = self._parts(layer)
             self._layers[layer] = _surfaces(parts if layer == Layer.FULL else self._lighter(parts))
         return self._layers[layer]
 
     def planes(self, layer: Layer) -> list[Shape]:
-        """Planes, which have no ends: of a layer, or those of the ground that bodies touch, drawn or not."""
+        """Return the infinite planes of a layer, or those of the ground in contacts, drawn or not."""
         drawn = [s for s in self._shapes(layer) if s.type == ShapeType.PLANE]
         return drawn or [s for s in self.robot.shapes if s.type == ShapeType.PLANE and s.collision and s.body is None]
 
     def points(self, layer: Layer, placements: Mapping[Any, Array]) -> Array:
-        """Vertices (n, 3) in the world of the bodies whose placements (4, 4) are given."""
+        """Return vertices (n, 3) in the world frame, of the bodies with given placements (4, 4)."""
         vertices = [np.zeros((0, 3))]
         for body, T in placements.items():
             for surface in self.layer(layer).get(body, ()):
@@ -121,7 +121,7 @@ class Figure:
         return body_inertias(self.robot.model)
 
     def _inertia_part(self, body: str) -> _BodyPart:
-        """The box that has the body's inertia, or a small ball without mass."""
+        """Return the box with the body's inertia, or a small ball for a body without mass."""
         box = equivalent_box(self._inertias[body])
         if box is None:
             return _BodyPart(body, trimesh.creation.icosphere(subdivisions=1, radius=SMALL), INERTIA, None, True)
@@ -130,13 +130,13 @@ class Figure:
         return _BodyPart(body, trimesh.creation.box(np.maximum(box.lengths, THIN), transform=T), INERTIA, None, True)
 
     def _lighter(self, parts: list[_BodyPart]) -> list[_BodyPart]:
-        """The parts with fewer triangles where meshes have many."""
+        """Return the parts, with simplified meshes if they have too many triangles."""
         light = iter(lighter([p.mesh for p in parts if not p.exact], self.faces))
         return [p if p.exact else p._replace(mesh=next(light)) for p in parts]
 
 
 def _surfaces(parts: list[_BodyPart]) -> dict[str | None, list[BodySurface]]:
-    """One surface for each colour of a body: browsers are slow at many small things."""
+    """Return one surface for each colour of a body, because browsers are slow with many small objects."""
     groups: dict[tuple[str | None, RGB, float | None], list[trimesh.Trimesh]] = {}
     for p in parts:
         groups.setdefault((p.body, p.color, p.opacity), []).append(p.mesh)
@@ -148,7 +148,7 @@ def _surfaces(parts: list[_BodyPart]) -> dict[str | None, list[BodySurface]]:
 
 
 def _joined(pieces: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Vertices and faces of all pieces together."""
+    """Concatenate the vertices and faces of all pieces."""
     starts = np.cumsum([0, *(len(v) for v, _ in pieces)])
     vertices = np.concatenate([v for v, _ in pieces])
     return vertices, np.concatenate([f + k for (_, f), k in zip(pieces, starts, strict=False)])
@@ -169,7 +169,7 @@ def _parts_of(shape: Shape, plain: RGB) -> list[_BodyPart]:
 
 
 def _without_crowded(parts: list[_BodyPart]) -> tuple[list[_BodyPart], list[_BodyPart]]:
-    """The parts that can be drawn in time, and the others: those whose faces lie over one another most often."""
+    """Split parts into those that can be drawn in time and those whose faces overlap one another most often."""
     size = max((float(np.linalg.norm(p.mesh.extents)) for p in parts if len(p.mesh.faces)), default=0.0)
     costs = np.array([layers(p.mesh, size) for p in parts])
     order = np.argsort(costs, kind="stable")

@@ -1,4 +1,4 @@
-"""Frames as files."""
+"""Frames saved as picture and film files."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from PIL import Image
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-HUNDREDTH = 0.01  # [s] in which a .gif file counts
+HUNDREDTH = 0.01  # [s] unit of time in a .gif file
 
 
 def save_picture(path: str | os.PathLike[str], frame: Array) -> None:
-    """Write a frame (height, width, 3) of numbers 0..255; the file's ending says how, .png for example."""
+    """Save a frame (height, width, 3) of numbers 0..255; the file's ending, .png for example, gives the format."""
     Image.fromarray(frame).save(path)
 
 
 def save_film(path: str | os.PathLike[str], frames: Iterable[Array], rate: float = 25.0) -> None:
-    """Write frames (height, width, 3) of numbers 0..255, `rate` a second, as a .gif file, or .mp4 with imageio and its ffmpeg.
+    """Save frames (height, width, 3) of numbers 0..255, `rate` per second, as a .gif or .mp4 file.
 
-    A .gif file lasts whole hundredths of a second a frame, two at least. Raises ValueError for no frames, a rate that is not
-    positive, or another kind of file, and ImportError without what .mp4 needs.
+    An .mp4 file needs imageio and its ffmpeg. In a .gif file, a frame lasts a whole number of hundredths of a second, at least
+    two. Raises ValueError without frames, for a rate that is not positive, and for other kinds of files. Raises ImportError
+    without the packages for .mp4.
     """
     kind, many = Path(path).suffix.lower(), list(frames)
     if not many or not rate > 0.0:
-        raise ValueError(f"save_film: needs a frame at least and a positive rate; got {len(many)} and {rate}")
+        raise ValueError(f"save_film: needs at least one frame and a positive rate; got {len(many)} frames and rate {rate}")
     if kind == ".gif":
         images = [Image.fromarray(frame) for frame in many]
         lasts = max(2, round(1.0 / (rate * HUNDREDTH)))

@@ -1,4 +1,4 @@
-"""Loops and couplings of a robot: lines to draw, and words."""
+"""Loops and couplings of a robot, as lines and as text."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def loop_lines(robot: Robot, placements: dict[str, Array]) -> dict[str, Array]:
-    """Ends (n, 2, 3) [m] of the lines of "loops" and of "couplings", for placements (4, 4) of the bodies.
+    """Return the ends (n, 2, 3) [m] of the lines of "loops" and of "couplings", for placements (4, 4) of the bodies.
 
-    A loop is a line from the origin of each of its bodies to its frame there, and one between the two frames, which has no
-    length where the loop is closed. A coupling is a line between the bodies that two joints move. What there is none of has
-    no entry.
+    A loop is drawn as a line from the origin of each of its two bodies to the loop's frame there, and a line between the two
+    frames, whose length is zero if the loop is closed. A coupling is a line between the bodies that two joints move. A robot
+    without loops or without couplings has no entry for them.
     """
     d = loop_description(robot)
     if d is None:
@@ -44,7 +44,7 @@ def loop_description(robot: Robot) -> Description | None:
 
 
 def _origins(robot: Robot, link: str | None, pose: Pose, placements: dict[str, Array]) -> tuple[Array, Array]:
-    """The origins of a link, and of a frame on it, in the world."""
+    """Return the origins of a link and of a frame on it, in the world frame."""
     frame = next((f for f in robot.frames if f.name == link), None)
     T = np.eye(4) if frame is None else homogeneous_matrix(frame.placement)
     if frame is not None and frame.body is not None:
@@ -53,7 +53,7 @@ def _origins(robot: Robot, link: str | None, pose: Pose, placements: dict[str, A
 
 
 def loops_told(robot: Robot) -> list[str]:
-    """The loops and couplings of a robot in words, a line each."""
+    """Describe the loops and couplings of a robot, one line each."""
     d = loop_description(robot)
     if d is None:
         return []

@@ -15,11 +15,11 @@ from .poses import quaternions
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FORCE, CENTER, LOOP, COUPLING = (0, 150, 70), (250, 190, 30), (200, 30, 160), (30, 90, 220)
-WEIGHT = 0.35  # of the robot's size: length of the arrow of a force as great as its weight
+WEIGHT = 0.35  # length of the arrow for a force equal to the robot's weight, relative to the robot's size
 
 
 class Mark(StrEnum):
-    """Marks that may be drawn over the robot."""
+    """Marks that can be drawn over the robot."""
 
     FRAMES = "frames"
     NAMES = "names of frames"
@@ -29,7 +29,7 @@ class Mark(StrEnum):
 
 
 class MarkNodes:
-    """Nodes that are made when they are first shown."""
+    """Nodes of marks, created when they are first shown."""
 
     def __init__(self, server: viser.ViserServer, robot: Robot, bodies: dict[str | None, Any], size: float) -> None:
         self.scene, self.robot, self.bodies, self.size = server.scene, robot, bodies, size
@@ -40,7 +40,7 @@ class MarkNodes:
         self._contacts: tuple[Array | None, Array | None] = (None, None)
 
     def show(self, mark: Mark, visible: bool) -> None:
-        """Draw a mark, or leave it out."""
+        """Show or hide a mark."""
         (self.shown.add if visible else self.shown.discard)(mark)
         if visible:
             self._nodes_of(mark)
@@ -51,13 +51,13 @@ class MarkNodes:
         self.push(*self._contacts)
 
     def like(self, other: MarkNodes) -> None:
-        """Draw what another scene draws, as large."""
+        """Show the same marks as another scene, at the same scale."""
         self.force_scale = other.force_scale
         for mark in Mark:
             self.show(mark, mark in other.shown)
 
     def move(self, q: Array, placements: dict[str, Array]) -> None:
-        """Bring the marks to a configuration, given the placements (4, 4) of the bodies there."""
+        """Move the marks to a configuration, with the placements (4, 4) of the bodies there."""
         self._at = q, placements
         if Mark.CENTER in self.shown:
             center = np.asarray(self.robot.center_of_mass(q))
@@ -70,7 +70,7 @@ class MarkNodes:
                 node.points = ends
 
     def push(self, points: Array | None, forces: Array | None) -> None:
-        """Draw contact forces (n, 3) [N] as arrows that begin at points (n, 3) [m]."""
+        """Draw contact forces (n, 3) [N] as arrows that start at points (n, 3) [m]."""
         self._contacts = points, forces
         arrows = self._arrows(points, forces)
         if Mark.FORCES not in self.shown or (not len(arrows) and Mark.FORCES not in self._nodes):
@@ -81,12 +81,12 @@ class MarkNodes:
             node.points = arrows
 
     def scale_forces(self, scale: float) -> None:
-        """Draw forces so many times as long."""
+        """Scale the arrows of forces."""
         self.force_scale = scale
         self.push(*self._contacts)
 
     def _arrows(self, points: Array | None, forces: Array | None) -> Array:
-        """Ends (n, 2, 3) of the arrows."""
+        """Return the ends (n, 2, 3) of the arrows."""
         if points is None or forces is None or not len(points):
             return np.zeros((0, 2, 3), dtype=np.float32)
         weight = self.robot.mass * float(np.linalg.norm(self.robot.gravity)) or 1.0

@@ -1,4 +1,4 @@
-"""The scene of a viser server: a node for each body, moved as the robot moves, and what is drawn over them."""
+"""The scene of a viser server: a node for each body, which moves with the robot, and marks over the bodies."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 WHITE, DIM, DARK = (255, 255, 255), (100, 100, 108), (20, 20, 26)
 LINES, STRIP = (190, 194, 200), 0.016  # the colour of the ground's lines, and their width in cells
-CELLS = 6  # of the ground on each side of its middle
-VIEW, DISTANCE = np.array([0.80, 0.55, 0.28]), 1.8  # where the camera is at first, seen from the robot, in its size
-FIELD = 0.7  # [rad] that the camera sees from bottom to top
+CELLS = 6  # cells of the ground on each side of its centre
+VIEW, DISTANCE = np.array([0.80, 0.55, 0.28]), 1.8  # initial camera position relative to the robot, in units of its size
+FIELD = 0.7  # [rad] vertical field of view
 
 _ShownSurface = tuple[Any, float | None]
 
 
 def _through(own: float | None, opacity: float) -> float | None:
-    """The opacity of a surface; None for a solid one, which is drawn faster."""
+    """Return the opacity of a surface; None for a solid surface, which is drawn faster."""
     return own if opacity >= 1.0 else opacity * (1.0 if own is None else own)
 
 
 def _extent(points: Array) -> Array:
-    """The least and greatest coordinates (2, 3) of points (n, 3)."""
+    """Return the least and greatest coordinates (2, 3) of points (n, 3)."""
     return np.array([points.min(axis=0), points.max(axis=0)])
 
 
 class RobotScene:
-    """Scene that a page shows: a robot at one configuration.
+    """The scene of a page: a robot at one configuration.
 
-    Each body has a node, which carries its surfaces; `move` sends the poses of nodes and nothing else.
+    Each body has a node, which carries its surfaces. `move` sends only the poses of nodes.
     """
 
     def __init__(self, server: viser.ViserServer, figure: Figure, q: Array) -> None:
@@ -60,9 +60,9 @@ class RobotScene:
         self.look()
 
     def _light(self) -> None:
-        """Two skies, one above and one aside, shade smoothly and cost least.
+        """Add two lights, one above and one aside, which shade smoothly at the least cost.
 
-        Shadows, reflections and lamps take longer to draw than the robot where there is no graphics card.
+        Without a graphics card, shadows, reflections and lamps take longer to draw than the robot.
         """
         scene = self.server.scene
         scene.configure_default_lights(enabled=False)
@@ -73,11 +73,11 @@ class RobotScene:
     # the robot
 
     def placements(self, q: Array) -> dict[str, Array]:
-        """The placement (4, 4) of each moving body's frame of the file in the world."""
+        """Return the placement (4, 4) of each moving body's frame (of the file) in the world frame."""
         return dict(zip(self._bodies, np.asarray(self._placement(q)), strict=True))
 
     def move(self, q: Array, points: Array | None = None, forces: Array | None = None) -> None:
-        """Draw the robot at q (nq,), with contact forces (n, 3) [N] at points (n, 3) [m] in the world."""
+        """Draw the robot at q (nq,), with contact forces (n, 3) [N] at points (n, 3) [m] in the world frame."""
         self.q = q
         T = np.asarray(self._placement(q))
         with self.server.atomic():
@@ -88,7 +88,7 @@ class RobotScene:
             self.marks.push(points, forces)
 
     def show_layer(self, layer: Layer) -> None:
-        """Draw these shapes of the bodies. Their triangles are sent when a layer is first shown."""
+        """Draw the shapes of a layer. Their triangles are sent when the layer is first shown."""
         if layer not in self._shown:
             self._shown[layer] = self._add_layer(layer)
         for other, nodes in self._shown.items():
@@ -97,14 +97,14 @@ class RobotScene:
         self.layer = layer
 
     def set_opacity(self, opacity: float) -> None:
-        """Let what is behind and inside the bodies show through, from 1 for not at all."""
+        """Set the opacity of the bodies, from 0 to 1 (opaque)."""
         self.opacity = opacity
         for nodes in self._shown.values():
             for node, own in nodes:
                 node.opacity = _through(own, opacity)
 
     def _add_layer(self, layer: Layer) -> list[_ShownSurface]:
-        """The nodes of a layer, each with the opacity that its file gives."""
+        """Return the nodes of a layer, each with the opacity given by the file."""
         scene, nodes = self.server.scene, []
         for body, surfaces in self.figure.layer(layer).items():
             for k, s in enumerate(surfaces):
@@ -118,10 +118,10 @@ class RobotScene:
 
     @cached_property
     def box(self) -> Array:
-        """The least and greatest coordinates (2, 3) [m] of the robot where the scene began."""
+        """The least and greatest coordinates (2, 3) [m] of the robot at the start of the scene."""
         moving = _extent(self.figure.points(Layer.VISUAL, self.placements(self.q)))
         fixed = self.figure.points(Layer.VISUAL, {None: np.eye(4)})
-        if len(fixed) and np.ptp(_extent(fixed), axis=0).max() <= np.ptp(moving, axis=0).max():  # a foot, and not a landscape
+        if len(fixed) and np.ptp(_extent(fixed), axis=0).max() <= np.ptp(moving, axis=0).max():  # a foot, not a landscape
             moving = _extent(np.concatenate([moving, fixed]))
         return moving
 
@@ -133,14 +133,14 @@ class RobotScene:
     # the world
 
     def add_ground(self, height: float) -> None:
-        """A grid at this height [m]."""
+        """Add a grid at a height [m]."""
         T = np.eye(4)
         T[:2, 3], T[2, 3] = np.round(self.box.mean(axis=0)[:2], 1), height
         self._add_grid("/ground", T)
 
     def _add_grid(self, name: str, T: Array) -> Any:
-        """Strips across a square: a plane, or lines of a width in pixels, take long to draw without a graphics card."""
-        cell = 0.5 * 10.0 ** np.round(np.log10(self.size / 2.0))  # 0.5 m for robots of some metres
+        """Add strips across a square: without a graphics card, planes and lines with a width in pixels take long to draw."""
+        cell = 0.5 * 10.0 ** np.round(np.log10(self.size / 2.0))  # 0.5 m for robots of a few metres
         at, half, end = cell * np.arange(-CELLS, CELLS + 1), STRIP * cell / 2.0, cell * CELLS
         along_y = np.array([[(a - half, -end), (a + half, -end), (a + half, end), (a - half, end)] for a in at])
         corners = np.concatenate([along_y, along_y[:, ::-1, ::-1]]).reshape(-1, 2)
@@ -151,13 +151,13 @@ class RobotScene:
         return self.server.scene.add_mesh_simple(name, vertices, faces, **look, position=T[:3, 3], wxyz=turn)
 
     def add_heights(self, x: Array, y: Array, z: Array) -> None:
-        """A surface with the heights z (n, m) [m] at x (n,) and y (m,) [m]."""
+        """Add a surface with heights z (n, m) [m] at x (n,) and y (m,) [m]."""
         vertices, faces = height_surface(x, y, z)
         look = {"color": (205, 208, 200), "material": "toon5", "side": "double", "cast_shadow": False}
         self.server.scene.add_mesh_simple("/heights", vertices, faces, **look)
 
     def look(self, position: Any = None, at: Any = None) -> None:
-        """Where the camera is and what it looks at [m], in pages that are open, and in others at first."""
+        """Set the position of the camera and its target [m], in open pages and as the initial view of others."""
         away = VIEW / np.linalg.norm(VIEW) * DISTANCE * max(self.size, 1e-3)
         center = self.box.mean(axis=0) if at is None else np.asarray(at, dtype=float)
         position = center + away if position is None else np.asarray(position, dtype=float)

@@ -16,30 +16,30 @@ from .rasterizer import LitWorld, PixelView, Planes, Surfaces, draw, place, shad
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FACES = 200_000  # of all meshes of a robot: more than pictures show
-FIELD = 0.7  # [rad] that the camera sees from bottom to top
-AWAY, DISTANCE = np.array([0.80, 0.55, 0.28]), 1.6  # where the camera is by itself, seen from the robots, in their size
-SUNLIGHT = np.array([-0.35, 0.25, -1.0])  # the way it goes
-SHADOW = 1024  # pixels of the sun's depth buffer along each side
-NEAR, REACH = 0.01, 6.0  # distances of the camera from what it looks at: nothing nearer, and no ground beyond, is seen
+FACES = 200_000  # triangles of all meshes of a robot: more than pictures can show
+FIELD = 0.7  # [rad] vertical field of view
+AWAY, DISTANCE = np.array([0.80, 0.55, 0.28]), 1.6  # default camera position relative to the robots, in units of their size
+SUNLIGHT = np.array([-0.35, 0.25, -1.0])  # direction of the light
+SHADOW = 1024  # side of the sun's depth buffer in pixels
+NEAR, REACH = 0.01, 6.0  # least visible distance, and the reach of the ground, in distances of the camera from its target
 GROUND, HEIGHTS = ((222, 226, 231), (203, 209, 216)), (205, 208, 200)
 SKY = ((240, 244, 248), (170, 196, 226))
-SPACING = 1.2  # of robots beside each other, in their size
-LEVELS = 4096  # of light, in the table of the screen's numbers
-DECODE = 2.2  # exponent between the screen's numbers and light
+SPACING = 1.2  # distance between robots, in units of their size
+LEVELS = 4096  # levels of light in the table of screen values
+DECODE = 2.2  # exponent (gamma) from screen values to light
 
 
 LENS = np.array([[1.0], [-1.0], [-1.0]])  # from a file's axes of cameras (x right, y up, looking along -z) to the rasterizer's
 
 
 class OffscreenScene:
-    """A robot, or several of a kind, as pictures (height, width, 3) of numbers from 0 to 255.
+    """A scene of one robot, or several identical ones, that draws pictures (height, width, 3) of numbers from 0 to 255.
 
-    `size` is (width, height). `ground` is the height of a floor [m], None for none but the file's, or "below" for one under
-    the robot at `q` (nq,) (where it is at first) where the file has none. Each pixel is the mean of `samples` × `samples`. The
-    camera looks at all robots of the first frame until `look` is called. With `camera`, or after `look_through`, pictures are
-    those of a camera of the robot's file, the first robot's where there are several. Raises ValueError for sizes that are none,
-    and for a camera that the robot does not have.
+    `size` is (width, height). `ground` is the height of a floor [m]; None draws only the file's ground; "below" adds a floor
+    under the robot at `q` (nq,) (default: its initial configuration) if the file has no ground. Each pixel is the mean of
+    `samples` × `samples` samples. The camera looks at all robots of the first frame until `look` is called. With `camera`, or
+    after `look_through`, pictures show the view of a camera of the robot's file; with several robots, that of the first one.
+    Raises ValueError for invalid sizes, and for a camera that the robot does not have.
     """
 
     def __init__(
@@ -87,36 +87,38 @@ class OffscreenScene:
         self._bright = np.round(255.0 * np.linspace(0.0, 1.0, LEVELS) ** (1.0 / DECODE)).astype(np.uint8)
 
     def look(self, position: Any, at: Any) -> None:
-        """Put the camera at a position (3,) [m] in the world, looking at a point (3,) [m]."""
+        """Place the camera at `position` (3,) [m] in the world frame, looking at the point `at` (3,) [m]."""
         position, at = np.asarray(position, dtype=float), np.asarray(at, dtype=float)
         if position.shape != (3,) or at.shape != (3,) or not np.linalg.norm(position - at) > 0.0:
-            raise ValueError("look: position and at must be two points (3,) apart from each other")
+            raise ValueError("look: position and at must be two different points (3,)")
         self.camera, self._through = (position, at), None
 
     def look_through(self, camera: str) -> None:
-        """Draw what a camera of the robot's file sees, wherever it goes.
+        """Draw the view of a camera of the robot's file, which moves with its body.
 
-        The field of view is the camera's from bottom to top; `size` says how wide the picture is. Raises ValueError for a
-        camera that the robot does not have, and for an orthographic one.
+        The vertical field of view is the camera's; `size` sets the width of the picture. Raises ValueError for a camera that
+        the robot does not have, and for an orthographic one.
         """
         through = self.robot.camera_placement(camera)
         if through.camera.orthographic:
-            raise ValueError(f"{self.robot.name}: camera {camera!r} is orthographic, and pictures are not; take another one")
+            raise ValueError(
+                f"{self.robot.name}: camera {camera!r} is orthographic, which pictures do not support; choose another camera"
+            )
         self._through = through
 
     def look_by_itself(self) -> None:
-        """Draw from where `look` put the camera, or from where all robots are seen, and through no camera of the file."""
+        """Return from a camera of the file to the camera that `look` placed, or to the view of all robots."""
         self._through = None
 
     def add_heights(self, x: Any, y: Any, z: Any) -> None:
-        """Draw ground of heights z (n, m) [m] above the points x (n,) and y (m,) [m]."""
+        """Draw ground of heights z (n, m) [m] at the points x (n,) and y (m,) [m]."""
         self._pieces.append((len(self.robot.bodies), *height_surface(x, y, z), (*HEIGHTS, 255.0)))
         self._join()
 
     def frame(self, q: Any, offsets: Any = None) -> Array:
-        """A picture (height, width, 3) of numbers 0..255 at q (nq,), or of several robots at q (robots, nq).
+        """Draw a picture (height, width, 3) of numbers 0..255 at q (nq,), or of several robots at q (robots, nq).
 
-        `offsets` (robots, 3) [m] says by how much each robot is moved away; unless given they stand in rows beside each other.
+        `offsets` (robots, 3) [m] moves each robot; by default, the robots stand in rows.
         """
         q = self._configurations(q)
         shifts = self._rows(len(q)) if offsets is None else np.asarray(offsets, dtype=float)
@@ -154,7 +156,7 @@ class OffscreenScene:
         return given
 
     def _join(self) -> None:
-        """All pieces as one set of triangles."""
+        """Join all pieces into one set of triangles."""
         counts = [len(v) for _, v, _, _ in self._pieces]
         starts = np.cumsum([0, *counts])
         meshes = [trimesh.Trimesh(v, f, process=False) for _, v, f, _ in self._pieces]
@@ -167,7 +169,7 @@ class OffscreenScene:
         self._colors = np.repeat(colors, [len(m.faces) for m in meshes], axis=0)
 
     def _placed(self, q: Array) -> tuple[Array, Array]:
-        """Points and normals (robots, n, 3) in the world."""
+        """Return points and normals (robots, n, 3) in the world frame."""
         T = np.concatenate([np.asarray(self._placement(q)), np.broadcast_to(np.eye(4), (len(q), 1, 4, 4))], axis=1)
         points = np.empty((len(q), len(self._vertices), 3))
         normals = np.empty_like(points)
@@ -176,13 +178,13 @@ class OffscreenScene:
         return points, normals
 
     def _rows(self, count: int) -> Array:
-        """Places (count, 3) in a square."""
+        """Return positions (count, 3) in a square."""
         side = int(np.ceil(np.sqrt(count)))
         k = np.arange(count)
         return SPACING * self._robot_size * np.stack([k // side, k % side, np.zeros(count)], axis=1)
 
     def _framed(self, points: Array) -> tuple[Array, Array]:
-        """A camera that sees all of the robots, but not of a landscape."""
+        """Return a camera that sees all robots; it ignores landscapes."""
         moving = points[:, self._vertex_bodies < len(self.robot.bodies)]
         low, high = _extent(moving)
         standing = points[:, self._vertex_bodies == len(self.robot.bodies)]
@@ -199,7 +201,7 @@ class OffscreenScene:
         return PixelView(_axes(at - position), position, focal, np.array([width, height]) / 2.0, near)
 
     def _seen_through(self, through: CameraPlacement, q: Array, shift: Array) -> PixelView:
-        """The view of a camera of the file; a sensor that is off the axis shifts the picture."""
+        """Return the view of a camera of the file; an off-axis sensor shifts the picture."""
         height, width = self._depth.shape
         T, camera = through(q), through.camera
         focal = height / (2.0 * np.tan(camera.field_of_view / 2.0))
@@ -209,36 +211,37 @@ class OffscreenScene:
         return PixelView(np.ascontiguousarray(T[:3, :3].T * LENS), T[:3, 3] + shift, focal, center, NEAR * self._robot_size)
 
     def _sun(self, points: Array) -> PixelView:
-        """The sun's view of all robots and of what their shadows may fall on."""
+        """Return the sun's view of all robots and of the surfaces that their shadows may fall on."""
         moving = points[:, self._vertex_bodies < len(self.robot.bodies)]
         low, high = _extent(moving if moving.size else points)
         center, size = (low + high) / 2.0, float(np.linalg.norm(high - low)) or 1.0
         return PixelView(_axes(SUNLIGHT), center, SHADOW / (1.1 * size), np.array([SHADOW, SHADOW]) / 2.0, 0.0)
 
     def _floor(self) -> Planes:
-        """The planes, with squares of a length that is easily told."""
+        """Return the planes, with squares of a readable length."""
         frames = np.array([np.concatenate([T[None, :3, 3], T[:3, :3].T]) for T in self._planes]).reshape(-1, 4, 3)
-        cell = 0.5 * 10.0 ** np.round(np.log10(self._robot_size / 2.0))  # 0.5 m for robots of some metres
+        cell = 0.5 * 10.0 ** np.round(np.log10(self._robot_size / 2.0))  # 0.5 m for robots of a few metres
         return Planes(frames, float(cell), _light(GROUND))
 
 
 def picture(robot: Robot, q: Any = None, size: tuple[int, int] = (640, 480), **options: Any) -> Array:
-    """One picture (height, width, 3) of a robot at q (nq,), or of several at (robots, nq); `options` are of `OffscreenScene`.
+    """Draw one picture (height, width, 3) of a robot at q (nq,), or of several at (robots, nq).
 
-    A scene that is kept draws more pictures sooner: reading meshes takes most of the time.
+    `options` are arguments of `OffscreenScene`. To draw several pictures, keep an `OffscreenScene`: reading meshes takes most
+    of the time.
     """
     scene = OffscreenScene(robot, size, q=q, **options)
     return scene.frame(scene.start)
 
 
 def _extent(points: Array) -> Array:
-    """The least and greatest coordinates (2, 3) of points (..., 3)."""
+    """Return the least and greatest coordinates (2, 3) of points (..., 3)."""
     points = points.reshape(-1, 3)
     return np.array([points.min(axis=0), points.max(axis=0)]) if len(points) else np.zeros((2, 3))
 
 
 def _axes(forward: Array) -> Array:
-    """The axes (3, 3), in rows, of an upright camera that looks along a vector (3,)."""
+    """Return the axes (3, 3), in rows, of an upright camera that looks along a vector (3,)."""
     forward = forward / np.linalg.norm(forward)
     right = np.cross(forward, (0.0, 0.0, 1.0))
     right = right / np.linalg.norm(right) if np.linalg.norm(right) > 1e-9 else np.array([1.0, 0.0, 0.0])
@@ -246,7 +249,7 @@ def _axes(forward: Array) -> Array:
 
 
 def _light(colors: Any) -> Array:
-    """Light, from 0 to 1, of colours (n, 3) of the screen, or of (n, 4) with opacity."""
+    """Convert screen colours (n, 3), or (n, 4) with opacity, to light from 0 to 1."""
     light = np.asarray(colors, dtype=float) / 255.0
     light[:, :3] **= DECODE
     return light

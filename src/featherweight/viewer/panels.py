@@ -1,4 +1,4 @@
-"""Panels in the page, in which a user sets the joints and what is drawn."""
+"""Panels in the page, with controls for the joints and the drawing."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .nodes import RobotScene
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-MANY = 14  # joints whose sliders are folded away at first
+MANY = 14  # number of joints from which the sliders start folded
 
 
 class JointsPanel:
-    """A slider for each coordinate that can be set. `set_q(q)` is called with the configuration that a slider asks for.
+    """A slider for each coordinate that can be set. `set_q(q)` is called with the configuration that a slider requests.
 
-    Loops are closed by the joints that depend on the one that is moved. Where that is impossible the page says so, and the
-    robot stays where it was.
+    Joints that depend on the moved joint close the loops. If that is impossible, the page says so, and the robot stays where it
+    was.
     """
 
     def __init__(self, gui: viser.GuiApi, scene: RobotScene, set_q: Callable[[Array], None], lock: threading.RLock) -> None:
@@ -41,13 +41,13 @@ class JointsPanel:
                 self.sliders.append(slider)
 
     def follow(self, q: Array) -> None:
-        """Bring the sliders to q; one whose coordinate is beyond its ends stays at the end."""
+        """Move the sliders to q; a slider whose coordinate is outside its interval stays at the end."""
         for c, slider in zip(self.coordinates, self.sliders, strict=True):
             slider.value = min(max(joint_numbers(c.joint, q)[c.place], c.lower), c.upper)
 
     def _handler(self, k: int) -> Callable[[viser.GuiEvent[Any]], None]:
         def moved(event: viser.GuiEvent[Any]) -> None:
-            if event.client is not None:  # a hand, and not `follow`
+            if event.client is not None:  # moved by the user, not by `follow`
                 with self.lock:
                     self._set(k, float(self.sliders[k].value), event.client)
 
@@ -70,7 +70,7 @@ class JointsPanel:
 
 
 class LookPanel:
-    """Controls for what is drawn, and a note of the meshes that could not be read."""
+    """Controls for the drawing, and a note about meshes that could not be read."""
 
     def __init__(self, gui: viser.GuiApi, scene: RobotScene, lock: threading.RLock) -> None:
         self.scene, self.lock = scene, lock
@@ -112,7 +112,7 @@ class LookPanel:
             self.scene.marks.scale_forces(float(self.scale.value))
 
     def _note(self) -> None:
-        """Say which meshes are missing."""
+        """Name the missing meshes."""
         notes = self.scene.figure.notes
         self.notes.visible = bool(notes)
         if notes:

@@ -1,4 +1,4 @@
-"""The time line: a slider, play and pause, speed, and what time and energy it is."""
+"""The timeline: a slider, play and pause, speed, and the current time and energy."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ TEXT = 0.125  # [s]: the slider and the text follow less often than the robot
 
 
 class Player:
-    """Plays a trajectory in a folder of its own.
+    """Player of a trajectory, in its own folder of the panel.
 
-    `draw(k)` is called for each instant that is to be drawn, and `rest()` where playback pauses.
+    `draw(k)` is called for each state to draw, and `rest()` when playback pauses.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Player:
             self.rest()
 
     def close(self) -> None:
-        """Stop, and take the folder away."""
+        """Stop, and remove the folder."""
         self._ended.set()
         self._woken.set()
         if threading.current_thread() is not self._thread:
@@ -90,7 +90,7 @@ class Player:
         self.seek(float(self._slider.value))
 
     def _run(self) -> None:
-        """Draw while playing; a thread of its own."""
+        """Draw while playing, in its own thread."""
         before = time.perf_counter()
         while not self._ended.is_set():
             if not self.clock.playing:
@@ -112,7 +112,7 @@ class Player:
         self.draw(instant_at(self.trajectory, self.clock.time))
 
     def _tell(self) -> None:
-        """Bring the slider and the text to the clock."""
+        """Set the slider and the text to the time of the clock."""
         self._told = time.perf_counter()
         self._slider.value = min(self.clock.time, float(self._slider.max))
         k = instant_at(self.trajectory, self.clock.time)

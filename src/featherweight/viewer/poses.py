@@ -1,4 +1,4 @@
-"""Poses as viser takes them."""
+"""Poses in viser's convention."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def quaternions(R: Any) -> Array:
-    """Rotations (..., 3, 3) as unit quaternions (..., 4), the scalar first."""
+    """Convert rotations (..., 3, 3) to unit quaternions (..., 4), scalar first."""
     return np.asarray(tf.SO3.from_matrix(np.asarray(R)).wxyz)
 
 
 def looking_at(position: Array, at: Array) -> Array:
-    """The orientation, as a unit quaternion (4,), of an upright camera at a position (3,) that looks at a point (3,)."""
+    """Return the orientation (4,), a unit quaternion, of an upright camera at a position (3,) that looks at a point (3,)."""
     forward = (at - position) / np.linalg.norm(at - position)
     right = np.cross(forward, (0.0, 0.0, 1.0))
     if np.linalg.norm(right) < 1e-9:

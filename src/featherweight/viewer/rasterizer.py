@@ -1,7 +1,7 @@
-"""Triangles and planes as pixels, on the processor: a depth buffer, one sun with its shadow, and a bright sky.
+"""Rasterizer of triangles and planes on the processor: a depth buffer, one sun with its shadow, and a bright sky.
 
 Cameras look along the z axis of their frame, with x to the right and y down. Depth buffers hold 1/z (a perspective camera) or
--z (the sun, which is far away): both are linear across the screen, and larger nearer.
+-z (the sun, which is far away). Both are linear across the screen, and larger for nearer points.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ AMBIENT, SUN, SHINE, GLOSS = 0.42, 0.75, 0.10, 24.0  # light of the sky, of the 
 class PixelView(NamedTuple):
     """A camera."""
 
-    R: Array  # (3, 3): its axes in the world, in rows
-    p: Array  # (3,): where it is [m]
-    focal: float  # pixels, of a perspective camera; pixels a metre of the sun
-    center: Array  # (2,): the pixel that it looks at
-    near: float  # [m], of a perspective camera; 0 for the sun
+    R: Array  # (3, 3): its axes in the world frame, in rows
+    p: Array  # (3,): its position [m]
+    focal: float  # focal length in pixels of a perspective camera; pixels per metre of the sun
+    center: Array  # (2,): the pixel on the optical axis
+    near: float  # [m] near plane of a perspective camera; 0 for the sun
 
 
 class Surfaces(NamedTuple):
-    """Triangles in the world, for several robots of the same triangles."""
+    """Triangles in the world frame, for several robots with the same triangles."""
 
     points: Array  # (robots, n, 3) [m]
     normals: Array  # (robots, n, 3)
@@ -38,9 +38,9 @@ class Surfaces(NamedTuple):
 
 
 class Planes(NamedTuple):
-    """Planes without ends, with a pattern of squares."""
+    """Infinite planes with a pattern of squares."""
 
-    frames: Array  # (m, 4, 3): a point, and three axes of which the last is the normal
+    frames: Array  # (m, 4, 3): a point, and three axes; the last is the normal
     cell: float  # side of the squares [m]
     colors: Array  # (2, 3): linear light
 
@@ -53,12 +53,12 @@ class LitWorld(NamedTuple):
     sun: PixelView
     shadow: Array  # (n, n): the sun's depth buffer
     sky: Array  # (2, 3): linear light at the horizon, and how it changes up to the zenith
-    reach: float  # how far ground is seen [m]
+    reach: float  # [m] greatest distance at which ground is visible
 
 
 @compiled
 def place(vertices: Array, normals: Array, bodies: Array, T: Array, points: Array, turned: Array) -> None:
-    """Points and normals (n, 3) of bodies at placements T (b, 4, 4)."""
+    """Compute points and normals (n, 3) of bodies at placements T (b, 4, 4)."""
     for i in range(len(vertices)):
         A = T[bodies[i]]
         x, y, z = vertices[i, 0], vertices[i, 1], vertices[i, 2]
@@ -70,9 +70,9 @@ def place(vertices: Array, normals: Array, bodies: Array, T: Array, points: Arra
 
 @compiled
 def _fill(a: Triple, b: Triple, c: Triple, name: int, opacity: float, depth: Array, owner: Array) -> None:
-    """Pixels whose middle is in a triangle (corners x, y, depth) and that is nearest there.
+    """Fill the pixels whose centre is in a triangle (corners x, y, depth), if the triangle is nearest there.
 
-    Of thin surfaces some are left out, by a fixed pattern.
+    Transparent surfaces leave out some pixels, by a fixed pattern.
     """
     (ax, ay, aw), (bx, by, bw), (cx, cy, cw) = a, b, c
     area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
@@ -98,7 +98,7 @@ def _fill(a: Triple, b: Triple, c: Triple, name: int, opacity: float, depth: Arr
 
 @compiled
 def draw(view: PixelView, surfaces: Surfaces, seen: Array, depth: Array, owner: Array) -> None:
-    """Fill a depth buffer and, for each pixel, which triangle is in front: robot k's triangle f is k len(faces) + f.
+    """Fill a depth buffer, and store for each pixel the triangle in front: triangle f of robot k is k len(faces) + f.
 
     `seen` (n, 3) is workspace.
     """
@@ -119,7 +119,7 @@ def draw(view: PixelView, surfaces: Surfaces, seen: Array, depth: Array, owner: 
             behind = (a[2] < near) + (b[2] < near) + (c[2] < near)
             if behind == 3:
                 continue
-            while (behind == 1 and not a[2] < near) or (behind == 2 and a[2] < near):  # the odd one first
+            while (behind == 1 and not a[2] < near) or (behind == 2 and a[2] < near):  # the odd one out first
                 a, b, c = b, c, a
             first, second, third = _project(a, f, mx, my), _project(b, f, mx, my), _project(c, f, mx, my)
             if behind > 0:
@@ -145,7 +145,7 @@ def _project(a: Array, f: float, mx: float, my: float) -> Triple:
 
 @compiled
 def _cut(a: Array, b: Array, f: float, mx: float, my: float, near: float) -> Triple:
-    """Where a line crosses the near plane, on the screen."""
+    """Return the point on the screen where a line crosses the near plane."""
     t = (near - a[2]) / (b[2] - a[2])
     w = 1.0 / near
     return f * (a[0] + t * (b[0] - a[0])) * w + mx, f * (a[1] + t * (b[1] - a[1])) * w + my, w
@@ -153,7 +153,7 @@ def _cut(a: Array, b: Array, f: float, mx: float, my: float, near: float) -> Tri
 
 @compiled
 def _lit(point: Triple, sun: PixelView, shadow: Array, bias: float) -> float:
-    """The part of the sun that reaches a point, from the four pixels of the sun's depth buffer about it."""
+    """Return the fraction of sunlight that reaches a point, from the four nearest pixels of the sun's depth buffer."""
     R, p = sun.R, sun.p
     x, y, z = point[0] - p[0], point[1] - p[1], point[2] - p[2]
     u = sun.focal * (R[0, 0] * x + R[0, 1] * y + R[0, 2] * z) + sun.center[0] - 0.5
@@ -172,9 +172,9 @@ def _lit(point: Triple, sun: PixelView, shadow: Array, bias: float) -> float:
 
 @compiled
 def shade(view: PixelView, world: LitWorld, depth: Array, owner: Array, bright: Array, picture: Array) -> None:
-    """The picture (height, width, 3) of depth buffers that have some pixels for each of its own.
+    """Compute the picture (height, width, 3) from depth buffers that have several samples for each pixel.
 
-    `bright` are the screen's numbers for light from 0 to 1.
+    `bright` is the table of screen values for light from 0 to 1.
     """
     height, width = picture.shape[:2]
     many = depth.shape[0] // height
@@ -201,7 +201,7 @@ def shade(view: PixelView, world: LitWorld, depth: Array, owner: Array, bright: 
 
 @compiled
 def _sample(at: Triple, name: int, wide: int, view: PixelView, world: LitWorld) -> Triple:
-    """The light at a place (x, y, 1/z) of the depth buffer, `wide` pixels about it: of a triangle, or what is behind."""
+    """Return the light at a sample (x, y, 1/z) of the depth buffer, `wide` pixels wide: of a triangle or of the background."""
     (column, row, w), planes, sun, sky = at, world.planes, world.sun, world.sky
     R, p = view.R, view.p
     u, v = (column - view.center[0]) / view.focal, (row - view.center[1]) / view.focal
@@ -257,9 +257,9 @@ def _between(a: Array, b: Array, t: float) -> Triple:
 
 @compiled
 def _squares(point: Triple, direction: Triple, width: float, F: Array, cell: float) -> float:
-    """How much of what a pixel sees of a plane is of its second colour, which is `width` [m] wide.
+    """Return the fraction of a pixel's view of a plane that has the second colour; the pixel is `width` [m] wide.
 
-    The mean over a rectangle: the pixel is longer where it sees the plane at an angle.
+    It is the mean over a rectangle, which is longer for a plane seen at an angle.
     """
     x, y, z = point[0] - F[0, 0], point[1] - F[0, 1], point[2] - F[0, 2]
     dx, dy, dz = direction
@@ -275,7 +275,7 @@ def _squares(point: Triple, direction: Triple, width: float, F: Array, cell: flo
 
 @compiled
 def _normal(point: Triple, name: int, surfaces: Surfaces) -> Triple:
-    """The unit normal at a point of a triangle, between those of its corners."""
+    """Return the unit normal at a point of a triangle, interpolated between its corners."""
     k, f = name // len(surfaces.faces), surfaces.faces[name % len(surfaces.faces)]
     points, normals = surfaces.points[k], surfaces.normals[k]
     ax, ay, az = points[f[0], 0], points[f[0], 1], points[f[0], 2]

@@ -1,7 +1,7 @@
-"""A viser server on one port of this machine, which answers its own pages only and says nothing on standard output.
+"""A viser server on one port of this machine, which answers only its own pages and writes nothing to standard output.
 
-viser takes any page's word: it has no check of where a request comes from. What it asks `websockets` for while it starts is
-exchanged, so that each request is looked at before viser sees it.
+viser does not check where a request comes from. While viser starts, this module replaces the function of `websockets` that it
+calls, so that each request is checked before viser sees it.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ import viser
 import websockets.asyncio.server
 
 LOOPBACK = "127.0.0.1"
-PORT, TRIED = 8080, 100  # where a page is unless told otherwise, and how many ports from there are tried
+PORT, TRIED = 8080, 100  # default port, and the number of ports tried from there
 PATIENCE = 0.5  # [s]
 
 _exchanging = threading.Lock()
 
 
 class _PageServer(viser.ViserServer):  # type: ignore[misc]  # viser is not checked
-    """A server whose pages cannot ask it for a tunnel to the world."""
+    """A server whose pages cannot open a tunnel to the internet."""
 
     def request_share_url(self, verbose: bool = True) -> None:
         return None
 
 
 class _Host(str):
-    """A host whose requests are looked at: other servers of the process, made meanwhile, are left alone."""
+    """The hosts whose requests are checked. Other servers of the process that start meanwhile are not affected."""
 
 
 def serve(host: str, port: int | None, label: str | None = None) -> viser.ViserServer:
-    """A server at a port of a host; 0 is any port that is free, None the first free one from `PORT`.
+    """Start a server at a port of a host; 0 is any free port, None the first free port from `PORT`.
 
-    Raises ValueError for what is no port, and OSError for one that is taken or a host that is not this machine's: viser would
-    take another port, or look for one forever.
+    Raises ValueError for an invalid port, and OSError for a port that is taken or a host that is not this machine: viser itself
+    would take another port, or search forever.
     """
     if port is not None and not 0 <= operator.index(port) <= 65535:
         raise ValueError(f"port must be from 0 (any that is free) to 65535; got {port}")
@@ -51,7 +51,7 @@ def serve(host: str, port: int | None, label: str | None = None) -> viser.ViserS
     local = ipaddress.ip_address(address[0]).is_loopback
     with rich.get_console().capture(), _looked_at({host} if local else None) as guarded:
         server = _PageServer(host=_Host(host), port=wanted, label=label, verbose=False)
-    server.get_event_loop().call_soon_threadsafe(rich.get_console().begin_capture)  # what viser prints is the thread's own
+    server.get_event_loop().call_soon_threadsafe(rich.get_console().begin_capture)  # captures the output of viser's thread
     if not guarded:
         stop(server)
         raise RuntimeError("this version of viser starts its server in a way that the window cannot guard; install viser 1.1")
@@ -63,7 +63,7 @@ def serve(host: str, port: int | None, label: str | None = None) -> viser.ViserS
 
 
 def stop(server: viser.ViserServer) -> None:
-    """Stop a server. It waits seconds for browsers that keep a connection; nobody else has to."""
+    """Stop a server without waiting for browsers that keep a connection, which would take seconds."""
     stopping = threading.Thread(target=server.stop, daemon=True)
     stopping.start()
     stopping.join(timeout=PATIENCE)
@@ -96,7 +96,7 @@ def _first_free(host: str, family: int) -> int:
 
 @contextmanager
 def _looked_at(names: set[str] | None) -> Iterator[list[str]]:
-    """Let a server that starts meanwhile refuse requests that are not `welcome`: it is listed then."""
+    """Let a server that starts within this context refuse requests that are not `welcome`; the context lists that server."""
     with _exchanging:
         original = websockets.asyncio.server.serve
         guarded: list[str] = []
@@ -125,10 +125,10 @@ def _before(process_request: Callable[..., Any], names: set[str] | None) -> Call
 
 
 def welcome(host: str | None, origin: str | None, names: set[str] | None) -> bool:
-    """Whether a request comes from the server's own page, or from a program that is no browser and names no origin.
+    """Return whether a request comes from the server's own page, or from a program without a browser, which names no origin.
 
-    Of a server that only this machine can reach, `names` are the hosts it was asked to be: others that lead to it are names
-    that a foreign site has given to this machine's address.
+    If only this machine can reach the server, `names` are the hosts under which it was requested. Other host names that lead to
+    it are names that a foreign site has given to this machine's address.
     """
     if origin is not None and (host is None or origin.lower().partition("://")[2] != host.lower()):
         return False

@@ -14,7 +14,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class SimulationPictures:
-    """Pictures of all robots of a simulation beside each other, or of one; the scene is kept until size or robots change."""
+    """Pictures of all robots of a simulation, side by side, or of one robot.
+
+    The scene is reused until the size or the robots change.
+    """
 
     def __init__(self) -> None:
         self._scene: OffscreenScene | None = None
@@ -24,8 +27,8 @@ class SimulationPictures:
     ) -> Array:
         """Draw the robots as an array (height, width, 3) of numbers 0 to 255; `size` is (width, height).
 
-        The camera is one of the file, or looks at where they are when the first picture without one is taken. Raises IndexError
-        for a number that no robot has, and ValueError for a camera that they do not have.
+        The view is that of a camera of the file. Without a camera, it shows the position of the robots at the first such
+        picture. Raises IndexError for an unknown robot, and ValueError for an unknown camera.
         """
         q = np.atleast_2d(simulation.q)
         if robot is not None:

@@ -1,4 +1,4 @@
-"""The window: one robot on one page."""
+"""Windows: one robot on one page in the browser."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ from .server import LOOPBACK, PORT, serve, stop
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LIVE_RATE = 60.0  # states a second that `live` sends at most
+LIVE_RATE = 60.0  # [Hz] greatest rate of states that `live` sends
 
 
 class Window:
-    """A page that shows a robot, at `url`.
+    """A page in the browser that shows a robot, at `url`.
 
-    `ground` is the height of a grid [m], None for no grid, or "below" for one under the robot as it is at first.
-    Meshes that have more than `faces` triangles together are drawn with fewer; the page can show them all. Only this machine
-    can see the page unless `host` says otherwise, and pages of other sites are refused. `port` 0 takes any that is free;
-    without one it is 8080, or the next that is free. A line on standard error says where the page is, unless `quiet`. Raises
-    OSError where the port is taken.
+    `ground` is the height of a grid [m], None for no grid, or "below" for a grid under the robot's initial position. If the
+    meshes have more than `faces` triangles together, the page draws simplified meshes; the page can switch to all triangles.
+    Only this machine can see the page unless `host` says otherwise, and the server refuses requests from pages of other sites.
+    `port` 0 takes any free port; the default is the first free port from 8080 on. Unless `quiet`, a line on standard error says
+    where the page is. Raises OSError if the port is taken.
 
-    Usable from several threads. A context manager: leaving it closes the window, after which it raises RuntimeError.
+    A window can be used from several threads. It is a context manager that closes the window at the end; a closed window raises
+    RuntimeError.
     """
 
     if not TYPE_CHECKING:  # type checkers would take every attribute to be there
@@ -83,7 +84,7 @@ class Window:
             )
 
     def _fill(self, trajectory: Trajectory | None) -> None:
-        """The panels beside the scene."""
+        """Add the panels beside the scene."""
         gui = self._server.gui
         gui.main_panel.dock_right()
         self._joints = JointsPanel(gui, self._scene, self._moved_by_hand, self._lock)
@@ -97,24 +98,27 @@ class Window:
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         host = self._server.get_host()
         return f"http://{f'[{host}]' if ':' in host else host}:{self._server.get_port()}"
 
     @property
     def q(self) -> Array:
-        """The configuration (nq,) that is shown, a copy."""
+        """A copy of the displayed configuration (nq,)."""
         return self._scene.q.copy()
 
     def show(self, q: Any, points: Any = None, forces: Any = None) -> None:
-        """Show a configuration (nq,), and contact forces (n, 3) [N] at points (n, 3) [m] in the world."""
+        """Show a configuration (nq,), and contact forces (n, 3) [N] at points (n, 3) [m] in the world frame."""
         q = self._configuration(q)
         with self._opened("show"):
             self._scene.move(q, points, forces)
             self._joints.follow(q)
 
     def live(self, q: Any, points: Any = None, forces: Any = None) -> None:
-        """`show` for a simulation that runs: all but sixty states a second are passed over, and sliders do not follow."""
+        """Show a state of a running simulation: at most 60 states per second are drawn, and the sliders do not follow.
+
+        The arguments are those of `show`.
+        """
         now = time.perf_counter()
         if now >= self._due:
             self._due = max(self._due + 1.0 / LIVE_RATE, now)
@@ -122,7 +126,7 @@ class Window:
                 self._scene.move(self._configuration(q), points, forces)
 
     def play(self, trajectory: Trajectory, *, start: bool = True) -> None:
-        """Take a trajectory into the time line, in place of what is there, and play it if `start`."""
+        """Load a trajectory into the timeline, in place of the previous one, and play it if `start`."""
         if not len(trajectory):
             raise ValueError("play: the trajectory has no states")
         self._configuration(trajectory.q[0])
@@ -136,26 +140,26 @@ class Window:
 
     @property
     def camera(self) -> tuple[Array, Array]:
-        """Where the window puts the camera (3,) [m] in the world, and the point (3,) [m] that it looks at."""
+        """Position of the window's camera (3,) [m] in the world frame, and the point (3,) [m] that it looks at."""
         return self._scene.camera
 
     def look(self, position: Any, at: Any) -> None:
-        """Put the camera at a position (3,) [m] in the world, looking at a point (3,) [m]."""
+        """Place the camera at `position` (3,) [m] in the world frame, looking at the point `at` (3,) [m]."""
         with self._opened("look"):
             self._scene.look(position, at)
 
     def add_heights(self, x: Any, y: Any, z: Any) -> None:
-        """Draw ground of heights z (n, m) [m] above the points x (n,) and y (m,) [m]."""
+        """Draw ground of heights z (n, m) [m] at the points x (n,) and y (m,) [m]."""
         with self._opened("add_heights"):
             self._scene.add_heights(x, y, z)
             self._heights.append((x, y, z))
 
-    # what stays
+    # # files and pictures
 
     def save(self, path: str | os.PathLike[str], rate: float = RATE) -> None:
-        """Write what is shown, in motion if there is a trajectory, as one HTML file that needs neither server nor network.
+        """Save the displayed scene as one HTML file that needs neither server nor network; with a trajectory, it moves.
 
-        `rate` is how many states are kept of each second of simulated time.
+        `rate` is the number of stored states per second of simulated time.
         """
         self._check_open("save")
         server = serve(LOOPBACK, 0)
@@ -173,9 +177,9 @@ class Window:
         Path(path).write_text(html, encoding="utf-8")
 
     def picture(self, size: tuple[int, int], *, timeout: float = 30.0) -> Array:
-        """Return what an open page draws from the window's camera, without the panels: (height, width, 3) in 0..255.
+        """Return the view of the window's camera from an open page, without panels: (height, width, 3) in 0..255.
 
-        `size` is (width, height). Raises RuntimeError where no page is open, TimeoutError where it does not answer.
+        `size` is (width, height). Raises RuntimeError if no page is open, and TimeoutError if the page does not answer.
         """
         self._check_open("picture")
         clients = list(self._server.get_clients().values())
@@ -189,7 +193,7 @@ class Window:
         return mixed
 
     def close(self) -> None:
-        """Stop serving the page. Once is enough; more does nothing."""
+        """Stop serving the page. Further calls do nothing."""
         with self._lock:
             was_closed, self.closed = self.closed, True
         if self._player is not None:
@@ -226,7 +230,7 @@ class Window:
         return self._scene.q if self.trajectory is None else self._configuration(self.trajectory.q[0])
 
     def _lowest(self) -> float | None:
-        """Just below the robot, unless the file has a ground of its own."""
+        """Return a height just below the robot; None if the file has its own ground."""
         return None if self.figure.planes(Layer.VISUAL) else float(self._scene.box[0, 2])
 
     def _furnish(self, scene: RobotScene) -> None:
@@ -246,6 +250,6 @@ class Window:
             self._scene.move(self.trajectory.q[k], *self.trajectory.contacts(k))
 
     def _rest(self) -> None:
-        """Let the sliders follow where playback rests."""
+        """Move the sliders to the configuration at which playback has stopped."""
         with self._lock:
             self._joints.follow(self._scene.q)
