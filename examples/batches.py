@@ -1,9 +1,9 @@
-"""A million states at once: batches, out=, threads, float32, and files that are larger than memory.
+"""Evaluate a million states at once: batches, out=, threads, float32, and files that are larger than memory.
 
     python examples/batches.py [--output output]        pip install 'featherweight[demo]'
 
-Forward dynamics of Panda, one state at a time and in batches; then from files and into a file, in chunks, so that only a chunk
-is in memory. The picture is batches.png.
+The example evaluates forward dynamics of Panda one state at a time, in batches, and from files into a file. It processes files
+in chunks, so only one chunk is in memory. The picture is batches.png.
 """
 
 import os
@@ -23,13 +23,13 @@ STATES, TIMED, CHUNK, SINGLE = 1_000_000, 200_000, 20_000, 2_000
 
 
 def states(robot, count, rng):
-    """q, v and tau (count, 7)."""
+    """Return random q, v and tau (count, 7)."""
     v, tau = rng.standard_normal((2, count, robot.nv))
     return robot.random_configuration(rng, count), v, 10.0 * tau
 
 
 def seconds(call, times=20):
-    """Of the quickest call, since others may have the processors, too; the first, which may compile, does not count."""
+    """Return the time of the fastest call. The first call, which may compile, does not count."""
     call()
     best = np.inf
     for _ in range(times):
@@ -45,14 +45,14 @@ def one_by_one(f, q, v, tau):
 
 
 def own_memory():
-    """What this process holds besides files [bytes]; Linux only, else 0."""
+    """Return the memory of this process without mapped files [bytes]; 0 on systems other than Linux."""
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else ()
     return next((1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0)
 
 
 def through_files(robot, folder, count, rng):
-    """Accelerations of states in files, written to a file, chunk by chunk: the arrays on disk, and how much memory grew."""
+    """Compute accelerations from files to a file in chunks; return the arrays on disk and the growth of memory."""
     shape = (count, robot.nv)
     files = {name: np.memmap(Path(folder, name), np.float32, "w+", shape=shape) for name in ("q", "v", "tau", "a")}
     grown, before = 0, own_memory()
@@ -68,7 +68,7 @@ def through_files(robot, folder, count, rng):
 
 
 def solve(count=STATES):
-    """Microseconds a state by way of calling; relative errors of float32; the files' bytes, and bytes that memory grew by."""
+    """Return µs per state by way of calling, errors of float32, and size of files and growth of memory [bytes]."""
     rng = np.random.default_rng(0)
     robot = fw.build(fw.read(fw.example(PANDA)).locked(FINGERS))
     f, x = robot.forward_dynamics, states(robot, count, rng)

@@ -1,11 +1,11 @@
 """Four mechanisms, each as a URDF file, as an MJCF file, and in Python: gears, a differential, a four-bar, a parallel ankle.
 
-Bodies weigh 0.5 kg, their centres are where it is said. All three say the same: `closed_chains.py` compares them.
+Bodies weigh 0.5 kg. The three forms describe the same mechanism; `closed_chains.py` compares them.
 """
 
 import featherweight as fw
 
-# ---- bodies and joints, in the words of each format
+# ---- bodies and joints in each format
 
 
 def link(name, center="0 0 0"):
@@ -45,7 +45,7 @@ X, Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 Z_ALONG_Y = ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, -1.0, 0.0))  # loops turn about the z axes of their frames
 
 
-# ---- the arm turns a fifth as fast as the motor, the other way
+# ---- the arm turns at a fifth of the motor's speed, in the opposite direction
 
 GEARS = (
     urdf(
@@ -66,7 +66,7 @@ GEARS = (
     ),
 )
 
-# ---- two motors: half their sum lifts the wrist, half their difference rolls it
+# ---- two motors: half the sum of their angles lifts the wrist, half the difference rolls it
 
 DIFFERENTIAL = (
     urdf(
@@ -103,7 +103,7 @@ DIFFERENTIAL = (
     ),
 )
 
-# ---- a crank of 0.1 m that goes round, a bar of 0.32 m, and a rocker of 0.2 m that swings
+# ---- a crank of 0.1 m that rotates fully, a bar of 0.32 m, and a rocker of 0.2 m that swings
 
 FOUR_BAR = (
     urdf(
@@ -135,7 +135,7 @@ FOUR_BAR = (
     ),
 )  # fmt: skip
 
-# ---- two motors push and pull a foot by rods, behind an ankle that pitches and rolls
+# ---- two motors push and pull the foot by rods, behind an ankle that pitches and rolls
 
 SIDES = (("left", 0.05), ("right", -0.05))
 ANKLE = (

@@ -1,9 +1,9 @@
-"""Gears, a differential, a four-bar and a parallel ankle: from URDF, from MJCF and from Python, with the same numbers.
+"""Load gears, a differential, a four-bar and a parallel ankle from URDF, MJCF and Python, and compare the results.
 
     python examples/closed_chains.py [--output output]        pip install 'featherweight[demo,mjcf]'
 
-Files and Python are in closed_chain_files.py. How bodies follow the motors, and what inertia a motor feels, is drawn in
-closed_chains.png.
+closed_chain_files.py contains the files and the Python descriptions. The picture closed_chains.png shows how the bodies follow
+the motors, and the inertia at a motor.
 """
 
 import tempfile
@@ -16,7 +16,7 @@ from guide_pictures import BLUE, GROUND, RED, output_folder, panels, save
 
 import featherweight as fw
 
-FORMATS = {  # and how they are drawn, one upon the other
+FORMATS = {  # and the line styles, drawn on top of each other
     "URDF": dict(color=GROUND, lw=5.0, alpha=0.6),
     "MJCF": dict(color=BLUE, lw=2.2, ls="--"),
     "Python": dict(color=RED, lw=1.4, ls=":"),
@@ -24,13 +24,13 @@ FORMATS = {  # and how they are drawn, one upon the other
 
 
 class Kind(NamedTuple):
-    """Three descriptions, joints that are driven, the body that follows, how far the first motor turns, and a guess."""
+    """Three descriptions of a mechanism, its driven joints, the output body, the range of the first motor, and a guess."""
 
     descriptions: tuple
     driven: tuple[str, ...]
     output: str
     turn: tuple[float, float]  # [rad]
-    guess: dict[str, float] = {}  # noqa: RUF012  # where zero is too far from closed
+    guess: dict[str, float] = {}  # noqa: RUF012  # needed where the zero configuration is far from closed
 
 
 KINDS = {
@@ -42,7 +42,7 @@ KINDS = {
 
 
 def robots(name, folder):
-    """The mechanism three times, by format."""
+    """Build the mechanism from each format."""
     urdf, mjcf, description = KINDS[name].descriptions
     paths = Path(folder, f"{name}.urdf"), Path(folder, f"{name}.xml")
     for path, text in zip(paths, (urdf, mjcf), strict=True):
@@ -52,7 +52,7 @@ def robots(name, folder):
 
 
 def assembled(robot, name, angles):
-    """Configurations (n, nq) in which the driven joints are at these angles (n, driven), each found from the one before."""
+    """Return the configurations (n, nq) at angles (n, driven) of the driven joints, each solved from the previous one."""
     q = np.zeros(robot.nq)
     for joint, guess in KINDS[name].guess.items():
         q[robot.joint(joint).q_slice] = guess
@@ -60,13 +60,13 @@ def assembled(robot, name, angles):
     for row in angles:
         for joint, angle in zip(KINDS[name].driven, row, strict=True):
             q[robot.joint(joint).q_slice] = angle
-        q = robot.close(q)  # the others follow
+        q = robot.close(q)  # the other joints follow
         found.append(q.copy())
     return np.array(found)
 
 
 def compare(name, folder):
-    """The greatest difference between formats of accelerations, forces and inertias, as parts of the greatest of each."""
+    """Return the largest relative difference between formats of accelerations, forces and inertias."""
     every, rng = robots(name, folder), np.random.default_rng(0)
     first = every["URDF"]
     q = assembled(first, name, np.linspace(0.0, 0.4, 20)[:, None] * rng.uniform(0.5, 1.0, first.nv))
@@ -77,7 +77,7 @@ def compare(name, folder):
 
 
 def followed(robot, name, count=181):
-    """Angles (n) of the first motor, pitch and roll (n) of the output body, and the inertia (n) that the motor feels."""
+    """Return angles (n) of the first motor, pitch and roll (n) of the output body, and the inertia (n) at the motor."""
     turned = np.linspace(*KINDS[name].turn, count)
     q = assembled(robot, name, np.stack([turned] + [0.0 * turned] * (robot.nv - 1), axis=1))
     R = robot.frame_placement(KINDS[name].output)(q)[:, :3, :3]
@@ -86,7 +86,7 @@ def followed(robot, name, count=181):
 
 
 def solve(count=181):
-    """By name: the difference between formats, and what is followed, by format."""
+    """Return for each mechanism the difference between formats, and the result of `followed` for each format."""
     with tempfile.TemporaryDirectory() as folder:
         return {
             name: (compare(name, folder), {f: followed(robot, name, count) for f, robot in robots(name, folder).items()})

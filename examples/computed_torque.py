@@ -1,9 +1,9 @@
-"""Panda follows a motion under computed torques: what each term of the model is worth, and what an unknown load costs.
+"""Computed torque control of Panda: the effect of each term of the model, and of an unknown load.
 
     python examples/computed_torque.py [--output output]        pip install 'featherweight[demo]'
 
-Three controllers with the same stiffness follow the same motion, with an empty hand and with 1.5 kg in it that they do not know
-of; a fourth knows. The picture is computed_torque.png.
+Three controllers with the same stiffness follow the same motion, with an empty hand and with an unknown load of 1.5 kg. A
+fourth controller knows the load. The picture is computed_torque.png.
 """
 
 import numpy as np
@@ -20,13 +20,13 @@ STEP, DURATION = 1e-3, 6.0  # [s]
 
 
 def arms():
-    """Panda with its fingers held, and the same with the load in its hand."""
+    """Return Panda with locked fingers, without and with the load in its hand."""
     empty = fw.read(fw.example(PANDA)).locked(FINGERS)
     return fw.build(empty), fw.build(empty.with_payload("panda_hand", LOAD))
 
 
 def reference(t):
-    """q, v and a (..., 7) of sines that begin at rest at HOME."""
+    """Return q, v and a (..., 7) of a sum of sines that starts at rest at HOME."""
     t = np.asarray(t)[..., None]
     w = np.array([1.1, 1.6, 1.3, 2.0, 2.4, 1.8, 2.8])  # [rad/s]
     size = np.array([0.7, 0.35, 0.5, 0.4, 0.6, 0.5, 0.8])  # [rad]
@@ -36,9 +36,9 @@ def reference(t):
 
 
 def controllers(model):
-    """Joint forces by (q, v, wanted q, v, a): springs alone, with gravity, and with all terms of the model."""
+    """Return controllers (q, v, desired q, v, a) -> tau: springs alone, with gravity, and with all terms of the model."""
     kp, kd = BANDWIDTH**2, 2.0 * BANDWIDTH
-    inertia = np.diag(model.mass_matrix(HOME))  # so that springs are as stiff as in computed torque, near HOME
+    inertia = np.diag(model.mass_matrix(HOME))  # gives the springs the stiffness of computed torque near HOME
 
     def springs(q, v, qd, vd, ad):
         return inertia * (kp * (qd - q) + kd * (vd - v))
@@ -53,22 +53,22 @@ def controllers(model):
 
 
 def follow(robot, law, motion=reference, duration=DURATION):
-    """The motion of a robot under a controller, from where the wanted motion begins."""
+    """Return the motion of a robot under a controller, from the start of the desired motion."""
     q, v, _ = motion(0.0)
-    # rk4: steps add no error that could be seen
+    # rk4: the integration error is negligible
     sim = fw.Simulation(robot, STEP, "rk4", q=q, v=v, joints=fw.JointOptions(limits=False))
     return sim.run(duration, lambda time, q, v: law(q, v, *motion(time)))
 
 
 def errors(robot, motion):
-    """Times, and distances (T,) of the hand from where it should be [m]."""
+    """Return times, and distances (T,) of the hand from its desired position [m]."""
     hand = robot.frame_placement("panda_hand")
     off = hand(motion.q)[:, :3, 3] - hand(reference(motion.times)[0])[:, :3, 3]
     return np.linalg.norm(off, axis=1)
 
 
 def solve(duration=DURATION):
-    """The times, and errors of the hand by (load, controller)."""
+    """Return the times, and the errors of the hand by (load, controller)."""
     empty, loaded = arms()
     laws = controllers(empty)
     told = controllers(loaded)["computed torque"]

@@ -1,9 +1,9 @@
-"""A quadruped drops, is pushed, and slides on ground of varied friction: a simulation from the first line to a saved file.
+"""Drop a quadruped, push it, and let it slide on ground of varied friction: a complete simulation with a saved file.
 
     python examples/drop_and_push.py [--output output]        pip install 'featherweight[demo]'
 
-Go2 falls 0.1 m onto its feet, held by springs at its joints, and is pushed sideways; then 64 of them slide at 1 m/s, each on
-other ground. The picture is drop_and_push.png.
+Go2 falls 0.1 m onto its feet, with springs at its joints, and receives a sideways push. Then 64 robots slide at 1 m/s, each on
+ground with a different friction. The picture is drop_and_push.png.
 """
 
 import tempfile
@@ -23,7 +23,7 @@ STIFFNESS, DAMPING = 150.0, 4.0  # of the joints [N m/rad, N m s/rad]
 
 
 def standing():
-    """Go2, and its configuration with feet on the ground."""
+    """Return Go2 and its configuration with the feet on the ground."""
     robot = fw.load(fw.example("go2"), base="floating", srdf=fw.example("go2.srdf"))
     q = robot.configurations["standing"].copy()
     q[2] += RADIUS - robot.frame_placement(FEET)(q)[:, 2, 3].min()
@@ -31,13 +31,13 @@ def standing():
 
 
 def springs(rest, pushed=False):
-    """A controller that draws joints to where they are at `rest`, for one robot or many; and the push at the trunk."""
+    """Return a controller, for one robot or many: springs pull the joints to `rest`, and a force pushes the trunk."""
 
     def control(time, q, v):
         tau = np.zeros_like(v)
         tau[..., 6:] = STIFFNESS * (rest[7:] - q[..., 7:]) - DAMPING * v[..., 6:]
         if pushed and AT <= time < AT + FOR:
-            tau[..., 1] = PUSH  # the free-flyer's force along y of the trunk
+            tau[..., 1] = PUSH  # force of the free-flyer along the y axis of the trunk
         return tau
 
     return control
@@ -49,7 +49,7 @@ def simulation(robot, q, v=None):
 
 
 def drop(robot, rest):
-    """The fall and the push, and the energies before [J]."""
+    """Simulate the fall and the push; return the motion and the energies before [J]."""
     start = rest.copy()
     start[2] += DROP
     sim = simulation(robot, start)
@@ -57,7 +57,7 @@ def drop(robot, rest):
 
 
 def slide(robot, rest, settled, count):
-    """Factors of friction (count,), and how far feet slide [m], from a speed of SPEED."""
+    """Return friction factors (count,), and the distances that the feet slide from the initial speed SPEED [m]."""
     friction = np.linspace(0.1, 0.6, count)
     v = np.zeros((count, robot.nv))
     v[:, 0] = SPEED

@@ -1,9 +1,9 @@
-"""Two arms with hands from one arm and one hand: attach, lock, mirror, load, save.
+"""Build two arms with hands from one arm and one hand: attach, lock, mirror, load, save.
 
     python examples/editing_models.py [--output output]        pip install 'featherweight[demo]'
 
-A UR5 gets an Allegro hand, and its image in a mirror becomes the left arm. What each change does to the mass and to the torque
-of the shoulder is printed; the picture is editing_models.png.
+The example attaches an Allegro hand to a UR5 and mirrors the result for the left arm. It prints the effect of each change on
+the mass and on the torque of the shoulder. The picture is editing_models.png.
 """
 
 import tempfile
@@ -22,7 +22,7 @@ POSE = [-0.5, -0.9, 1.2, -0.6, 0.3, 0.2]  # of the arm [rad]
 
 
 def variants():
-    """Descriptions by name, each made from the one before."""
+    """Return descriptions by name, each made from the previous one."""
     arm = fw.read(fw.example(ARM))
     armed = arm.attached(fw.read(fw.example(HAND)), frame="tool0", prefix="hand_")
     fingers = {j.name: 0.3 for j in armed.joints if j.name.startswith("hand_") and j.type != fw.JointType.FIXED}
@@ -35,27 +35,27 @@ def variants():
 
 
 def two_arms(one):
-    """The arm on the right of the plane y = 0, and its image on the left."""
+    """Return the arm on the right of the plane y = 0 together with its mirror image on the left."""
     nothing = fw.describe([], [], name="two_arms")
     right = nothing.attached(one, placement=fw.Pose(p=(0.0, -0.3, 0.8)))
     return nothing.attached(right, prefix="right_").attached(right.mirrored("y"), prefix="left_")
 
 
 def saved(description, folder):
-    """The description, written as URDF and read again."""
+    """Save the description as URDF and read it again."""
     path = Path(folder, "mine.urdf")
     description.save(path)
     return fw.read(path)
 
 
 def lines(robot, q, side):
-    """Ends (n, 2, 3) of lines from the frames of the bodies of a side to those of their parents, where they have one."""
+    """Return the ends (n, 2, 3) of lines between the frames of the bodies of one side and of their parents."""
     names = [(j.parent, j.child) for j in robot.joints if j.parent is not None and j.name.startswith(side)]
     return np.array([robot.frame_placement(list(pair))(q)[:, :3, 3] for pair in names])
 
 
 def solve():
-    """By variant: mass [kg] and torque of the shoulder [N m]; and both arms in one pose, whose file came back as it was."""
+    """Return mass [kg] and shoulder torque [N m] by variant, and both arms, read from a saved file, in one pose."""
     numbers = {}
     for name, description in variants().items():
         robot = fw.build(description)

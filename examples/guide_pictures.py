@@ -1,4 +1,4 @@
-"""What the pictures of the guides (docs/guides) have in common."""
+"""Plot functions for the pictures of the guides (docs/guides)."""
 
 from pictures import BLUE, COLORS, FAINT, GROUND, RED, Figure, output_folder, save
 
@@ -6,13 +6,13 @@ __all__ = ["BLUE", "COLORS", "FAINT", "GROUND", "RED", "draw_bars", "draw_curves
 
 
 def panels(columns, rows=1, width=11.0, height=3.8, **options):
-    """A figure and its axes."""
+    """Return a figure and its axes."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, **options)
 
 
 def draw_curves(ax, times, curves, title, label, colors=COLORS, **style):
-    """Values over time [s], by name."""
+    """Plot values over time [s], by name."""
     for (name, values), color in zip(curves.items(), colors, strict=False):
         ax.plot(times, values, color=color, lw=1.3, label=name, **style)
     ax.set(title=title, xlabel="time [s]", ylabel=label, xlim=(times[0], times[-1]))
@@ -20,7 +20,7 @@ def draw_curves(ax, times, curves, title, label, colors=COLORS, **style):
 
 
 def draw_bars(ax, groups, names, title, label, colors=COLORS):
-    """Values of each name in each group: {group: (value of each name)}."""
+    """Plot bars of the values of each name in each group: {group: (value of each name)}."""
     width = 0.8 / len(names)
     for k, (name, color) in enumerate(zip(names, colors, strict=False)):
         x = [i + (k - 0.5 * (len(names) - 1)) * width for i in range(len(groups))]
@@ -28,12 +28,12 @@ def draw_bars(ax, groups, names, title, label, colors=COLORS):
         ax.bar_label(bars, fmt="%.3g", fontsize=8.0, color=FAINT)
     ax.set_xticks(range(len(groups)), list(groups))
     ax.set(title=title, ylabel=label)
-    ax.margins(y=0.35)  # room for names above the bars
+    ax.margins(y=0.35)  # space for names above the bars
     ax.legend(frameon=False, fontsize=8.5, loc="upper center", ncols=len(names), handlelength=1.0, columnspacing=1.0)
 
 
 def picture_of_balance(path, found, seen, corners):
-    """Talos at some instants, its centre of mass, the ground below it with corners of feet (2, 4, 3), and loads of feet."""
+    """Plot Talos at some instants, its centre of mass, the corners of its feet (2, 4, 3), and the foot loads."""
     figure, ((body, center), (ground, loads)) = panels(2, 2, height=8.2, width_ratios=(1.0, 1.3))
     draw_talos(body, found, [0, *(len(seen.times) * k // 6 for k in (2, 3, 4))], seen.times)
     moved, asked = (1e3 * (x - seen.center[0]) for x in (seen.center, seen.asked))
@@ -56,7 +56,7 @@ def picture_of_balance(path, found, seen, corners):
 
 
 def draw_talos(ax, found, chosen, times):
-    """From behind, at some instants."""
+    """Draw Talos from behind, at some instants."""
     limbs = [["base_link", *(f"leg_{s}_{k}_link" for k in (1, 3, 4, 5)), f"{s}_sole_link"] for s in ("left", "right")]
     limbs += [["torso_2_link", *(f"arm_{s}_{k}_link" for k in (2, 4, 5))] for s in ("left", "right")]
     limbs += [["base_link", "torso_2_link", "head_2_link"]]

@@ -1,8 +1,8 @@
-"""HyQ jumps: optimal control with four point contacts within friction cones, and flight.
+"""HyQ jumps: optimal control with four point contacts, friction cones, and a flight phase.
 
     python examples/hyq_jumps.py [--output output]        pip install 'featherweight[demo]'
 
-The first run compiles for some seconds, others read that from the cache. The picture is hyq_jumps.png.
+The first run compiles for a few seconds; later runs load the code from the cache. The picture is hyq_jumps.png.
 """
 
 import time
@@ -18,11 +18,11 @@ FRICTION = 0.3
 
 
 def hyq(rise=0.3, bend=0.9):
-    """From a crouch, 0.3 s of stance, then 0.2 s up to the apex, where the trunk is `rise` [m] higher."""
+    """Return the problem: 0.3 s of stance from a crouch, then 0.2 s of flight to an apex `rise` [m] higher."""
     robot = fw.load(fw.example(HYQ), base="floating")
 
     def standing(bend):
-        """The trunk where the feet are on the ground, front and hind legs bent to each other."""
+        """Return a configuration with the feet on the ground, and the front and hind legs bent towards each other."""
         q = robot.neutral()
         q[7:] = np.array([[0.0, bend, -2.0 * bend]] * 2 + [[0.0, -bend, 2.0 * bend]] * 2).ravel()  # lf, rf, lh, rh
         q[2] = -robot.frame_placement(FEET)(q)[:, 2, 3].min()
@@ -45,7 +45,7 @@ def hyq(rise=0.3, bend=0.9):
 
 
 def push(ocp, plan):
-    """The ground's forces on the feet (stance, 4, 3), in the world [N]."""
+    """Return the ground forces on the feet (stance, 4, 3), in the world frame [N]."""
     force = ocp.contact_forces(plan)[0].reshape(-1, 4, 3)
     rows = ocp.robot.frame_placement(FEET)(plan.q[: len(force)])[..., :3, :3]
     return np.einsum("nfij,nfj->nfi", rows, force)

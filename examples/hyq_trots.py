@@ -1,9 +1,9 @@
-"""HyQ trots: model predictive control over phases that repeat, in a simulation with contact.
+"""HyQ trots: model predictive control over repeating phases, in a simulation with contact.
 
     python examples/hyq_trots.py [--output output]        pip install 'featherweight[demo]'
 
-Two diagonal pairs of feet take turns. Every 20 ms one iteration plans the next second, from the simulated state. After three
-seconds the trunk is pushed sideways. The picture is hyq_trots.png, the film hyq_trots.gif.
+Two diagonal pairs of feet alternate. Every 20 ms, one iteration of the solver plans the next second from the simulated state.
+After three seconds, a force pushes the trunk sideways. The picture is hyq_trots.png, and the animation hyq_trots.gif.
 """
 
 import time
@@ -15,7 +15,7 @@ import featherweight as fw
 
 HYQ = "hyq_no_sensors"
 FEET = ["lf_foot", "rf_foot", "lh_foot", "rh_foot"]
-PAIRS = (("lf_foot", "rh_foot"), ("rf_foot", "lh_foot"))  # that stand in turn
+PAIRS = (("lf_foot", "rh_foot"), ("rf_foot", "lh_foot"))  # that stand alternately
 STEP, STANCE, KNOTS = 0.02, 15, 50
 TICK = 1e-3  # [s] of the simulation
 SPEED, LIFT, FRICTION = 0.35, 0.08, 0.6
@@ -24,7 +24,7 @@ PUSH, PUSHED = 200.0, (3.0, 3.2)  # [N] to the left, [s]
 
 
 def standing(robot, bend=0.75):
-    """The trunk where the feet are on the ground, front and hind legs bent to each other."""
+    """Return a configuration with the feet on the ground, and the front and hind legs bent towards each other."""
     q = robot.neutral()
     q[7:] = np.array([[0.0, bend, -2.0 * bend]] * 2 + [[0.0, -bend, 2.0 * bend]] * 2).ravel()  # lf, rf, lh, rh
     q[2] = RADIUS - robot.frame_placement(FEET)(q)[:, 2, 3].min()
@@ -49,26 +49,26 @@ def problem(robot):
 
 
 class Trot:
-    """Where the trunk and the feet are to be."""
+    """Reference motion of the trunk and the feet."""
 
     def __init__(self, robot, start):
         self.start, self.places = start, robot.frame_placement(FEET)(start)[:, :3, 3]
 
     def forward(self, t):
-        """How far the trunk has gone (...); it speeds up during the first second."""
+        """Return the distance that the trunk has travelled (...); it accelerates during the first second."""
         t = np.asarray(t, dtype=float)
         return SPEED * np.where(t < 1.0, 0.5 * t * t, t - 0.5)
 
     def targets(self, t):
-        """Of knots that begin at times t (knots + 1,)."""
+        """Return the targets of knots that start at times t (knots + 1,)."""
         trunk = np.tile(self.start, (len(t), 1))
         trunk[:, 0] += self.forward(t)
         return {"trunk": trunk, "joints": self.start, **{foot: self.foot(i, t) for i, foot in enumerate(FEET)}}
 
     def foot(self, i, t):
-        """A foot stands where its hip is in the middle of its stance, and swings from one such place to the next."""
+        """Return positions of a foot. It stands below the position of its hip at mid-stance, and swings between such points."""
         half = STANCE * STEP
-        first = 0.0 if FEET[i] in PAIRS[0] else half  # when its stance begins in the cycle
+        first = 0.0 if FEET[i] in PAIRS[0] else half  # start of its stance in the cycle
         cycles, phase = np.divmod(t - first, 2.0 * half)
         here, there = (self.forward(np.maximum(first + (cycles + k) * 2.0 * half + 0.5 * half, 0.0)) for k in (0, 1))
         part = np.clip((phase - half) / half, 0.0, 1.0)
@@ -79,7 +79,7 @@ class Trot:
 
 
 def run(robot, seconds=6.0):
-    """Configurations every 20 ms, what they were to be, and the times of the controller's ticks [s]."""
+    """Return configurations every 20 ms, their references, and the computing time of each controller call [s]."""
     start = standing(robot)
     ocp, trot = problem(robot), Trot(robot, start)
     spheres = [fw.ContactSphere(foot, RADIUS) for foot in FEET]

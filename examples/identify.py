@@ -1,11 +1,12 @@
-"""Panda finds the inertias of its links, and of a tool in its hand, from noisy angles and joint forces.
+"""Identify the inertias of Panda's links and of a tool in its hand from noisy angles and joint forces.
 
     python examples/identify.py [--output output]        pip install 'featherweight[demo,identification]'
 
-What is believed is the arm of the file; the one that moves has other links, a tool, and friction. It follows a sum of sines,
-the best of some random ones. Angles are fitted by such sums, so that velocities and accelerations are free of what differences
-do to noise. Base parameters are fitted by least squares, and inertias that bodies can have by a semidefinite program; both
-predict the forces of a motion that they have not seen. The picture is identify.png.
+The nominal model is the arm of the file. The simulated arm has different links, a tool, and friction. It follows a sum of
+sines, the most informative of several random motions. A fit of the measured angles by sums of sines gives velocities and
+accelerations without numerical differentiation, which would amplify the noise. Least squares fit the base parameters, and a
+semidefinite program fits physically consistent inertias. Both predict the forces of a motion that is not in the data. The
+picture is identify.png.
 """
 
 from types import SimpleNamespace
@@ -17,20 +18,20 @@ import featherweight as fw
 from featherweight import identification
 
 PANDA = "panda"
-PERIOD, SAMPLES, HARMONICS = 10.0, 1000, 5  # [s], and how many
+PERIOD, SAMPLES, HARMONICS = 10.0, 1000, 5  # [s], and the number of samples
 TRIED = 40  # random motions
 ANGLE_NOISE, FORCE_NOISE = 1e-4, np.array([0.5, 0.5, 0.5, 0.5, 0.1, 0.1, 0.1, 0.1])  # [rad], [N m, N]
 TOOL = fw.Inertia(0.8, (0.0, 0.03, 0.12), (3e-3, 0.0, 0.0, 2.5e-3, 0.0, 1e-3))  # in the hand
 
 
 def driven(arm):
-    """Its joints, but for the finger that follows the other."""
+    """Return the joints, without the finger that follows the other."""
     return [j for j in arm.joints if j.independent]
 
 
 def hidden_arm(arm, rng):
-    """The arm that moves, and its coefficients of friction, viscous and then dry."""
-    bend = np.eye(4) + 0.08 * rng.standard_normal((len(arm.bodies), 4, 4))  # moves mass, which stays mass wherever it is
+    """Return the simulated arm and its friction coefficients, viscous and then dry."""
+    bend = np.eye(4) + 0.08 * rng.standard_normal((len(arm.bodies), 4, 4))  # affine maps keep inertias physically consistent
     bend[:, 3] = np.eye(4)[3]
     P = bend @ identification.pseudo_inertia(arm.inertial_parameters) @ np.swapaxes(bend, 1, 2)
     body, more = tool(arm)
@@ -41,7 +42,7 @@ def hidden_arm(arm, rng):
 
 
 def tool(arm):
-    """The body that carries the hand, and the pseudo-inertia of the tool there."""
+    """Return the body that carries the hand, and the pseudo-inertia of the tool in its frame."""
     m, c, (xx, xy, xz, yy, yz, zz) = TOOL
     hand = next(frame for frame in arm.frames if frame.name == "panda_hand")
     at = hand.placement @ fw.Pose(p=c)
@@ -51,14 +52,14 @@ def tool(arm):
 
 
 def waves(t):
-    """A constant, sines and cosines (t, 2 HARMONICS + 1), and their first and second derivatives."""
+    """Return a constant, sines and cosines (t, 2 HARMONICS + 1), and their first and second derivatives."""
     w = 2 * np.pi / PERIOD * np.arange(1, HARMONICS + 1)
     s, c, one = np.sin(np.outer(t, w)), np.cos(np.outer(t, w)), np.ones((len(t), 1))
     return np.hstack([one, s, c]), np.hstack([0 * one, w * c, -w * s]), np.hstack([0 * one, -w * w * s, -w * w * c])
 
 
 def random_motion(arm, rng, t):
-    """q, v and a (t, 8) of sines within limits."""
+    """Return q, v and a (t, 8) of a random sum of sines within the limits."""
     X, dX, ddX = waves(t)
     lower, upper = np.array([(j.lower, j.upper) for j in driven(arm)]).T
     sizes = 1.0 / np.arange(1, HARMONICS + 1)
@@ -69,7 +70,7 @@ def random_motion(arm, rng, t):
 
 
 def exciting_motion(arm, base, rng, t):
-    """That of the random motions which tells base parameters best from one another."""
+    """Return the random motion with the best conditioned regressor of base parameters."""
     motions = [random_motion(arm, rng, t) for _ in range(TRIED)]
 
     def condition(motion):
@@ -83,7 +84,7 @@ def exciting_motion(arm, base, rng, t):
 
 
 def measured(hidden, friction, regressor, motion, rng):
-    """Noisy angles and joint forces along a motion."""
+    """Return noisy angles and joint forces along a motion."""
     q, v, a = motion
     Y = regressor.function(q, v, a)[..., -len(friction) :]
     tau = hidden.inverse_dynamics(q, v, a) + Y @ friction
@@ -91,7 +92,7 @@ def measured(hidden, friction, regressor, motion, rng):
 
 
 def smoothed(q, t):
-    """q, v and a of the sum of sines next to noisy angles."""
+    """Return q, v and a of the sum of sines that fits noisy angles best."""
     X, dX, ddX = waves(t)
     x = np.linalg.lstsq(X, q, rcond=None)[0]
     return X @ x, dX @ x, ddX @ x

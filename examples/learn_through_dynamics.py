@@ -1,10 +1,10 @@
-"""A small policy learns to reach, by gradients through the dynamics.
+"""Train a small policy to reach targets, by gradients through the dynamics.
 
     python examples/learn_through_dynamics.py [--output output]        pip install 'featherweight[demo,torch]'
 
-An arm of two rods in a vertical plane is to bring its tip to targets, by torques. Many episodes run side by side, by
-semi-implicit steps of `forward_dynamics` and `integrate` that PyTorch differentiates; Adam follows the gradient of what they
-cost (Degrave et al. 2019). The picture is learn_through_dynamics.png.
+An arm of two rods in a vertical plane moves its tip to targets by torques. Many episodes run in parallel, by semi-implicit
+steps of `forward_dynamics` and `integrate`, which PyTorch differentiates. Adam follows the gradient of the cost (Degrave et al.
+2019). The picture is learn_through_dynamics.png.
 """
 
 import time
@@ -16,11 +16,11 @@ import featherweight as fw
 from featherweight.torch import wrap
 
 EPISODES, STEPS, H = 32, 50, 0.02  # H [s]
-TORQUE = torch.tensor([15.0, 4.0], dtype=torch.float64)  # the greatest [N m]: level rods need 10 and 2.5
+TORQUE = torch.tensor([15.0, 4.0], dtype=torch.float64)  # largest torques [N m]; horizontal rods need 10 and 2.5
 
 
 def arm():
-    """It hangs at q = 0."""
+    """Return the arm, which hangs down at q = 0."""
     rod, end = fw.Inertia(1.0, (0.0, 0.0, -0.25), (0.02, 0.0, 0.0, 0.02, 0.0, 1e-4)), fw.Pose(p=(0.0, 0.0, -0.5))
     shoulder = fw.Joint("shoulder", fw.JointType.CONTINUOUS, None, "upper", axis=(0.0, 1.0, 0.0))
     elbow = fw.Joint("elbow", fw.JointType.CONTINUOUS, "upper", "lower", end, (0.0, 1.0, 0.0))
@@ -29,28 +29,28 @@ def arm():
 
 
 class Reaching:
-    """Episodes of an arm and a policy, which sees angles, velocities, and where the target is."""
+    """Episodes of an arm and a policy that observes angles, velocities, and the position of the target."""
 
     def __init__(self, robot, seed=0):
         torch.manual_seed(seed)
         self.accelerate, self.move = wrap(robot.forward_dynamics), wrap(robot.integrate)
         self.placement = wrap(robot.frame_placement("tip"))
         last = torch.nn.Linear(64, 2)
-        last.weight.data *= 0.1  # weak to begin with: fast motion has gradients that are of no use
+        last.weight.data *= 0.1  # small at first: gradients of fast motions are useless
         layers = torch.nn.Linear(10, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64), torch.nn.Tanh(), last
         self.policy = torch.nn.Sequential(*layers, torch.nn.Tanh()).double()
 
     def tip(self, q):
-        """Where it is (..., 2) in the plane [m]."""
+        """Return the position of the tip (..., 2) in the plane [m]."""
         return self.placement(q)[..., [0, 2], 3]
 
     def random(self, episodes):
-        """Configurations and velocities to begin with, and targets that the arm reaches."""
+        """Return random initial configurations and velocities, and targets within the workspace."""
         q, goal = ((torch.rand(episodes, 2, dtype=torch.float64) - 0.5) * 3.0 for _ in range(2))
         return q, torch.zeros_like(q), self.tip(goal)
 
     def rollout(self, q, v, target, steps=STEPS):
-        """The tip (steps, episodes, 2), velocities and torques likewise."""
+        """Return tip positions (steps, episodes, 2), and velocities and torques of the same shape."""
         passed = []
         for _ in range(steps):
             tip = self.tip(q)
@@ -62,11 +62,11 @@ class Reaching:
 
     def cost(self, q, v, target):
         tip, v, tau = self.rollout(q, v, target)
-        off = (tip - target).square().sum(-1).add(1e-4).sqrt()  # like a distance, without its kink
+        off = (tip - target).square().sum(-1).add(1e-4).sqrt()  # a smooth distance
         return off.mean() + 5e-3 * v.square().mean() + 1e-5 * tau.square().mean()
 
     def learn(self, updates=200, told=print):
-        """What episodes cost on the average, at each update."""
+        """Train the policy; return the mean cost of the episodes at each update."""
         adam, costs, begun = torch.optim.Adam(self.policy.parameters(), lr=3e-3), [], time.perf_counter()
         rate = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.05, updates)
         for k in range(updates):

@@ -1,8 +1,9 @@
-"""A leg learns to hop, by trial and error on many robots at once.
+"""Train a leg to hop by reinforcement learning on many robots at once.
 
     python examples/learn_to_hop.py [--output output]        pip install 'featherweight[learning,demo]'
 
-Gymnasium's Hopper, simulated by `featherweight.Simulation`, and PPO (ppo.py) on NumPy alone. The picture is learn_to_hop.png.
+The task is Gymnasium's Hopper, simulated by `featherweight.Simulation`. The algorithm is PPO (ppo.py) in NumPy. The picture is
+learn_to_hop.png.
 """
 
 import gymnasium
@@ -15,14 +16,14 @@ ROBOTS, STEPS = 64, 1_000_000
 
 
 def learn(robots=ROBOTS, steps=STEPS, settings=None, seed=0):
-    """What has learned, and its progress."""
+    """Return the trained policy and the progress of the training."""
     envs = gymnasium.make_vec(HOPPER, num_envs=robots, autoreset_mode="SameStep")
     ppo = PPO(envs, settings, seed)
     return ppo, ppo.learn(steps)
 
 
 def hops(ppo, robots=32, steps=1000):
-    """Whole episodes without random actions: returns and lengths (robots,), and the first's motion (times + 1, nq), dt [s]."""
+    """Run episodes without random actions: returns and lengths (robots,), the first motion (times + 1, nq), dt [s]."""
     envs = gymnasium.make_vec(HOPPER, num_envs=robots, autoreset_mode="Disabled", max_episode_steps=steps)
     o, _ = envs.reset(seed=1)
     alive, total, length, motion = np.ones(robots, bool), np.zeros(robots), np.zeros(robots, int), [envs.simulation.q[0]]
@@ -37,7 +38,7 @@ def hops(ppo, robots=32, steps=1000):
 
 
 def capsules(robot, q):
-    """The ends (n, shapes, 2, 3) of a robot's capsules at configurations (n, nq), and their radii (shapes,)."""
+    """Return the ends (n, shapes, 2, 3) of a robot's capsules at configurations (n, nq), and their radii (shapes,)."""
     shapes = [s for s in robot.shapes if s.type == "capsule"]
     T = robot.frame_placement([s.body for s in shapes])(q)
     half = [0.5 * s.size[1] * np.array(s.placement.R)[:, 2] for s in shapes]

@@ -1,9 +1,9 @@
-"""Panda's hand as a spring: operational-space control, pushed by hand, while the elbow moves in the null space.
+"""Operational-space control of Panda: the hand is a spring, and the elbow moves in the null space.
 
     python examples/operational_space.py [--output output]        pip install 'featherweight[demo]'
 
-The hand gives way to a push of 20 N by as much as its stiffness says, and comes back without swinging; then the elbow is told
-to move, and the hand stays where it is. The picture is operational_space.png.
+A push of 20 N displaces the hand according to its stiffness, and the hand returns without oscillation. Then the elbow moves,
+and the hand keeps its position. The picture is operational_space.png.
 """
 
 from types import SimpleNamespace
@@ -21,15 +21,15 @@ HAND = "panda_hand"
 HOME = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8])  # [rad]
 STIFFNESS = np.diag([400.0, 400.0, 400.0, 20.0, 20.0, 20.0])  # [N/m, N m/rad]
 STEP, PUSH, BACK, SWING, END = 1e-3, 0.3, 1.5, 3.0, 5.0  # [s]
-FORCE = np.array([0.0, 20.0, 0.0])  # of the push, in the world [N]
-ELBOW = 0.7  # how far the first joint's rest moves [rad]
+FORCE = np.array([0.0, 20.0, 0.0])  # of the push, in the world frame [N]
+ELBOW = 0.7  # displacement of the rest position of the first joint [rad]
 
 
 class Impedance:
-    """A controller: the hand is a spring with the arm's own inertia, damped critically; the rest of the arm another."""
+    """Impedance controller: critically damped springs at the hand, with the arm's own inertia, and in the null space."""
 
     def __init__(self, robot, target):
-        space = robot.operational_space(fw.BilateralContact(HAND))  # six rows: the hand's velocity in its own frame
+        space = robot.operational_space(fw.BilateralContact(HAND))  # six rows: the velocity of the hand in its own frame
         self.target, self.rest = target, HOME.copy()
         hand = dict(placement=robot.frame_placement(HAND), J=space.jacobian, inertia=space.inertia, beta=space.bias)
         self.terms = robot.together(**hand, N=space.null_space_projector, M=robot.mass_matrix, h=robot.bias_force)
@@ -44,14 +44,14 @@ class Impedance:
 
 
 def critical_damping(inertia, stiffness):
-    """D with which inertia x'' + D x' + stiffness x = 0 returns as fast as it can without swinging, in each of its modes."""
+    """Return the D for which each mode of inertia x'' + D x' + stiffness x = 0 is critically damped."""
     squares, V = eigh(stiffness, inertia)  # Vᵀ inertia V = 1, Vᵀ stiffness V = diag(w²)
     W = inertia @ V
     return W * (2.0 * np.sqrt(squares)) @ W.T
 
 
 def push(robot, q):
-    """(nbodies, 6): the force FORCE at the hand, on the link that carries it, in the frame of that link."""
+    """Return external forces (nbodies, 6) of FORCE at the hand, in the frame of the link that carries the hand."""
     body = robot.body(HAND)
     link, hand = robot.frame_placement([body.name, HAND])(q)
     arm = hand[:3, 3] - link[:3, 3]
@@ -61,12 +61,12 @@ def push(robot, q):
 
 
 def solve():
-    """Times, configurations, displacements (T, 3) of the hand and of the elbow in the world; and the robot."""
+    """Return times, configurations, displacements (T, 3) of hand and elbow in the world frame, and the robot."""
     robot = fw.build(fw.read(fw.example(PANDA)).locked(FINGERS))
     control = Impedance(robot, robot.frame_placement(HAND)(HOME))
     sim = fw.Simulation(robot, STEP, q=HOME)
     parts = [sim.run(PUSH, control)]
-    while sim.time < BACK - 0.5 * STEP:  # the push keeps its direction, so that it is another one on the link in each step
+    while sim.time < BACK - 0.5 * STEP:  # the push is constant in the world frame, so it changes in the frame of the link
         parts.append(sim.run(STEP, control, external_forces=push(robot, sim.q)))
     parts.append(sim.run(SWING - sim.time, control))
     control.rest[0] += ELBOW

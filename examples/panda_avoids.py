@@ -1,9 +1,9 @@
-"""Panda follows a moving target around a wall, while a ball flies through its workspace: model predictive control.
+"""Model predictive control: Panda follows a moving target around a wall, while a ball moves through its workspace.
 
     python examples/panda_avoids.py [--output output]        pip install 'featherweight[demo]'
 
-Every 40 ms one iteration of an optimal control problem of 20 knots plans 0.8 s ahead, from what is measured. The
-paths of target and ball are parameters. The picture is panda_avoids.png, the film panda_avoids.gif.
+Every 40 ms, one iteration of an optimal control problem of 20 knots plans 0.8 s ahead from the measured state. The paths of
+target and ball are parameters. The picture is panda_avoids.png, and the animation panda_avoids.gif.
 """
 
 import time
@@ -17,7 +17,7 @@ HAND = "panda_hand_tcp"
 START = np.array([-0.9, 0.3, 0.0, -2.0, 0.0, 2.3, 0.8, 0.02])  # one finger follows the other
 KNOTS, STEP = 20, 0.04
 SECONDS, TICK = 9.0, 2e-3
-GAP = 0.02  # [m] to be kept
+GAP = 0.02  # required distance [m]
 ARM = ["panda_link4", "panda_link5", "panda_link6", "panda_link7"]
 WALL = fw.Shape("wall", None, "box", (0.5, 0.03, 0.45), fw.Pose(p=(0.65, 0.0, 0.225)), color=(0.55, 0.6, 0.65, 1.0))
 BALL = fw.Shape("ball", None, "sphere", (0.07,), color=(0.85, 0.35, 0.2, 1.0))
@@ -25,19 +25,19 @@ MARK = fw.Shape("mark", None, "sphere", (0.02,), color=(0.2, 0.6, 0.3, 1.0))
 
 
 def target(t):
-    """From one side of the wall to the other and back, close above its edge (..., 3)."""
+    """Return target positions (..., 3): from one side of the wall to the other and back, close above its edge."""
     angle = 2.0 * np.pi * np.asarray(t) / 6.0
     return np.stack([0.5 + 0.0 * angle, -0.35 * np.cos(angle), 0.3 + 0.25 * np.sin(angle) ** 2], axis=-1)
 
 
 def ball(t):
-    """To and fro above the wall, where the arm passes (..., 3)."""
+    """Return ball positions (..., 3): back and forth above the wall, across the path of the arm."""
     angle = 2.0 * np.pi * np.asarray(t) / 4.0
     return np.stack([0.6 + 0.25 * np.cos(angle), 0.2 * np.sin(angle), 0.75 + 0.0 * angle], axis=-1)
 
 
 def placements(points):
-    """The first three rows of placements, as `clearance` takes them (..., 12)."""
+    """Return the first three rows of placements (..., 12), the format of `clearance`."""
     T = np.zeros((*points.shape[:-1], 3, 4))
     T[..., :3] = np.eye(3)
     T[..., 3] = points
@@ -56,7 +56,7 @@ def problem(robot):
 
 
 def run(robot, seconds=SECONDS):
-    """States every 40 ms, the distances kept from wall and ball then, and the times of the controller's ticks [s]."""
+    """Return states every 40 ms, distances from wall and ball, and the computing time of each controller call [s]."""
     ocp = problem(robot)
     mpc, sim = fw.Controller(ocp, rate=1.0 / STEP), fw.Simulation(robot, TICK, q=START, shapes=False)
     ahead, motion, ticks = STEP * np.arange(KNOTS + 1), [], []
@@ -76,7 +76,7 @@ def run(robot, seconds=SECONDS):
 
 
 def gaps(ocp, q, times):
-    """The least distances from the wall and from the ball (n, 2) [m]."""
+    """Return the smallest distances from the wall and from the ball (n, 2) [m]."""
     found = []
     for name, points in (("wall", None), ("ball", placements(ball(times)))):
         T = ocp.robot.frame_placement(ocp.terms[name].frames)(q)
@@ -89,7 +89,7 @@ def gaps(ocp, q, times):
 
 
 def scene():
-    """The robot with the wall, and with ball and mark on rails: for the film alone."""
+    """Return the robot with the wall, and with the ball and the target on rails, for the animation."""
     light = fw.Inertia(1e-3)
     bodies, joints, shapes = [], [], [WALL]
     for shape in (BALL, MARK):

@@ -1,4 +1,4 @@
-"""The pictures of the examples."""
+"""Plot functions for the pictures of the examples."""
 
 import argparse
 from pathlib import Path
@@ -18,7 +18,7 @@ STANCE = {"facecolor": "#e4e9ee", "edgecolor": GROUND, "lw": 0.6, "zorder": 0, "
 
 
 def output_folder(doc):
-    """From the command line; it is made."""
+    """Return the output folder from the command line, and create it."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("output"), help="folder for the picture")
     output = parser.parse_args().output
@@ -38,7 +38,7 @@ def save(figure, path):
 
 
 def strobe(ax, lines, chosen):
-    """Lines (n, points, 2) at the knots chosen, early ones pale; the last in red."""
+    """Draw lines (n, points, 2) at the chosen knots, early ones pale, the last in red."""
     for i in chosen:
         last = i == chosen[-1]
         strength = 0.15 + 0.6 * i / chosen[-1]
@@ -47,7 +47,7 @@ def strobe(ax, lines, chosen):
 
 
 def draw_costs(ax, costs):
-    """By iteration, from the start, for each name."""
+    """Draw the costs by iteration for each name."""
     for (name, values), color in zip(costs.items(), COLORS, strict=False):
         ax.semilogy(values, "-o", color=color, ms=3.0, lw=1.2, label=name)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -56,7 +56,7 @@ def draw_costs(ax, costs):
 
 
 def picture_of_jump(path, swing, jump, push):
-    """`swing` is a problem and its plan, `jump` has the goal, too; `push` (knots of stance, 2) is the ground's force [N]."""
+    """Plot `swing` (problem, plan), `jump` (problem, plan, goal), and the ground force `push` (knots of stance, 2) [N]."""
     figure = Figure(figsize=(11.0, 8.2), layout="constrained")
     upper, lower = figure.subfigures(2, 1, height_ratios=(1.25, 1.0))
     pendulum, leg = upper.subplots(1, 2, width_ratios=(1.0, 2.2))
@@ -88,7 +88,7 @@ def draw_pendulum(ax, ocp, plan):
 
 
 def linkage(robot, q):
-    """Toe, foot, driver, thigh's ends and support of the leg (n, 6, 2): y and height."""
+    """Return y and height of toe, foot, driver, thigh ends and support of the leg (n, 6, 2)."""
     names = ["toe", "foot", "shank_driver", "thigh", "shank_support"]
     toe, foot, driver, hip, support = np.moveaxis(robot.frame_placement(names)(q)[..., 1::-1, 3], -2, 0)
     joined = foot + 0.031 / 0.127 * (toe - foot)
@@ -120,7 +120,7 @@ def ground(ocp, q):
 
 
 def draw_heights(ax, ocp, heights, asked):
-    """Of what is named [m], and what is asked of the first at the end."""
+    """Draw heights by name [m], and the final target of the first."""
     ax.axvspan(0.0, ocp.steps[0] * ocp.phases[0].knots, **STANCE)
     ax.axhline(asked, color=GROUND, ls=":")
     ax.annotate("goal", (0.0, asked), (4, -11), textcoords="offset points", color=FAINT)
@@ -132,7 +132,7 @@ def draw_heights(ax, ocp, heights, asked):
 
 
 def draw_forces(ax, ocp, forces, title):
-    """Of stance, by name (knots,); they are zero in flight."""
+    """Draw contact forces of the stance phase by name (knots,); they are zero in flight."""
     knots, h = [phase.knots for phase in ocp.phases], ocp.steps[0]
     times = h * np.arange(sum(knots))
     ax.axvspan(0.0, h * knots[0], **STANCE)
@@ -143,7 +143,7 @@ def draw_forces(ax, ocp, forces, title):
 
 
 def picture_of_hyq(path, ocp, plan, goal, force):
-    """HyQ along a plan, with the ground's forces (stance, 4, 3) [N]."""
+    """Plot HyQ along a plan, with the ground forces (stance, 4, 3) [N]."""
     figure = Figure(figsize=(11.0, 6.0), layout="constrained")
     upper, lower = figure.subfigures(2, 1, height_ratios=(1.0, 1.35))
     q = plan.q
@@ -158,7 +158,7 @@ def picture_of_hyq(path, ocp, plan, goal, force):
 
 
 def draw_hyq(ax, ocp, q):
-    """From the left, side by side in time."""
+    """Draw HyQ from the left at several times, side by side."""
     chosen, apart = [0, *range(15, len(q), 7)], 1.0
     chains = [[f"{leg}_{link}" for link in ("hipassembly", "upperleg", "lowerleg", "foot")] for leg in ("lf", "lh")]
     front, hind = (ocp.robot.frame_placement(chain)(q)[..., [0, 2], 3] for chain in chains)
@@ -174,7 +174,7 @@ def draw_hyq(ax, ocp, q):
 
 
 def picture_of_reach(path, robot, q, u, costs, step, target):
-    """Panda at the knots q (n+1, nq), with joint forces u (n, nv); `target` is for its hand [m]."""
+    """Plot Panda at the knots q (n+1, nq), with joint forces u (n, nv) and the `target` of the hand [m]."""
     figure = Figure(figsize=(11.0, 8.2), layout="constrained")
     grid = figure.add_gridspec(2, 2, width_ratios=(1.35, 1.0))
     draw_arm(figure.add_subplot(grid[:, 0], projection="3d"), robot, q, step, target)
@@ -203,7 +203,7 @@ def draw_arm(ax, robot, q, step, target):
 
 
 def picture_of_identification(path, base, fit, truth, seen, noise):
-    """Base parameters and their fit, and of a motion: times, forces (n, nv) measured, and predicted by name."""
+    """Plot base parameters and their fit, and the measured and predicted forces (n, nv) of a motion."""
     times, asked, predicted = seen
     figure = Figure(figsize=(11.0, 8.2), layout="constrained")
     upper, lower = figure.subfigures(2, 1, height_ratios=(1.0, 1.0))
@@ -217,7 +217,7 @@ def picture_of_identification(path, base, fit, truth, seen, noise):
 
 
 def draw_base_parameters(ax, base, fit, truth):
-    """Off the truth, in standard deviations of the fit on a scale that is linear up to three."""
+    """Draw errors in standard deviations of the fit, on a scale that is linear up to three."""
     k = np.arange(len(truth))
     ax.axhspan(-3.0, 3.0, **STANCE | {"label": "three standard deviations"})
     ax.plot(k, (base.values - truth) / fit.deviations, "o", color=GROUND, ms=4, label="file")
@@ -237,7 +237,7 @@ def draw_prediction(ax, times, asked, predicted, joint):
 
 
 def draw_errors(ax, asked, predicted, noise):
-    """Root mean squares by joint, beside the noise of measurements."""
+    """Draw root mean square errors by joint, with the measurement noise."""
     j, width = np.arange(len(noise)), 0.27
     for k, (color, (name, tau)) in enumerate(zip((GROUND, BLUE, RED), predicted.items(), strict=True)):
         ax.bar(j + (k - 1) * width, np.sqrt(np.mean((tau - asked) ** 2, axis=0)), width, color=color, label=name)
@@ -249,7 +249,7 @@ def draw_errors(ax, asked, predicted, noise):
 
 
 def picture_of_workspace(path, robot, x, z, share, arms):
-    """The share (z, x) of directions that a hand can take at points of a plane, and some arms (n, points, 3) that do."""
+    """Plot the share (z, x) of reachable directions of a hand at points of a plane, and some arms (n, points, 3)."""
     figure = Figure(figsize=(7.2, 6.2), layout="constrained")
     ax = figure.subplots()
     shown = ax.pcolormesh(x, z, np.where(share > 0.0, share, np.nan), cmap="YlGnBu", vmin=0.0, vmax=1.0, shading="nearest")
@@ -265,10 +265,10 @@ def picture_of_workspace(path, robot, x, z, share, arms):
 
 
 def picture_of_hopping(path, progress, ends, radii, dt):
-    """What was learned in the end: capsules with ends (n, capsules, 2, 2) at intervals of `dt`, and how that came (PPO)."""
+    """Plot the trained motion: capsules with ends (n, capsules, 2, 2) at intervals of `dt`, and the training progress."""
     figure = Figure(figsize=(11.0, 5.6), layout="constrained")
     upper, lower = figure.subfigures(2, 1, height_ratios=(1.0, 1.1))
-    draw_hops(upper.subplots(), ends[min(round(1.0 / dt), len(ends) // 2) :], radii, dt)  # when it has come into its stride
+    draw_hops(upper.subplots(), ends[min(round(1.0 / dt), len(ends) // 2) :], radii, dt)  # after the first transient
     returns, lengths = lower.subplots(1, 2)
     for ax, values, title in ((returns, progress.returns, "Return of episodes"), (lengths, progress.lengths, "Their steps")):
         ax.plot(np.array(progress.steps) / 1e6, values, color=BLUE, lw=1.6)
@@ -278,7 +278,7 @@ def picture_of_hopping(path, progress, ends, radii, dt):
 
 
 def picture_of_walking(path, progress, commands, velocities, dt):
-    """How a quadruped learned, and the velocities (times, robots, 3) of many that follow commands (times, 3)."""
+    """Plot the training progress, and velocities (times, robots, 3) of quadrupeds that follow commands (times, 3)."""
     figure = Figure(figsize=(11.0, 5.2), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=(1.0, 1.5))
     returns = left.subplots()
@@ -297,7 +297,7 @@ def picture_of_walking(path, progress, commands, velocities, dt):
 
 
 def draw_hops(ax, ends, radii, dt, every=0.08, columns=22):
-    """From the side, as they are along the way."""
+    """Draw hops from the side, along the distance."""
     stride = max(1, round(every / dt))
     poses = ends[: stride * columns : stride] - [ends[0, 0, 0, 0], 0.0]
     for i, pose in enumerate(poses):
@@ -311,7 +311,7 @@ def draw_hops(ax, ends, radii, dt, every=0.08, columns=22):
 
 
 def stadium(a, b, radius, color, alpha):
-    """A capsule from the side."""
+    """Return a capsule seen from the side."""
     along = (b - a) / np.linalg.norm(b - a)
     turn = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 12)
     half = radius * np.stack([np.cos(turn), np.sin(turn)], axis=-1)
@@ -321,7 +321,7 @@ def stadium(a, b, radius, color, alpha):
 
 
 def picture_of_cells(path, counts, volumes, low, cell, arm):
-    """Two cuts through the cells that a hand reaches, from above and from the side: states that bring it there, best volume."""
+    """Plot two sections of the workspace, from above and from the side: counts of states, and the best manipulability."""
     figure = Figure(figsize=(11.0, 8.6), layout="constrained")
     cuts = ((2, int((0.2 - low[2]) / cell)), (1, int((0.3 - low[1]) / cell)))
     for (normal, k), row in zip(cuts, figure.subplots(2, 2), strict=True):
@@ -343,7 +343,7 @@ def picture_of_cells(path, counts, volumes, low, cell, arm):
 
 
 def picture_of_reaching(path, costs, times, off, tip, target, shown=8):
-    """Costs of updates; distances `off` (times, episodes) [m] over times [s]; paths of tips (times, episodes, 2) to targets."""
+    """Plot costs of updates, distances `off` (times, episodes) [m] over times [s], and paths of tips (times, episodes, 2)."""
     figure = Figure(figsize=(11.0, 3.6), layout="constrained")
     learning, distances, plane = figure.subplots(1, 3)
     learning.plot(range(1, len(costs) + 1), costs, color=BLUE, lw=1.2)
@@ -359,7 +359,7 @@ def picture_of_reaching(path, costs, times, off, tip, target, shown=8):
 
 
 def picture_of_avoiding(path, times, away, kept, gap):
-    """How far the hand is from its target, and the arm from the wall and the ball [m], over time [s]."""
+    """Plot distances of the hand from its target, and of the arm from the wall and the ball [m], over time [s]."""
     figure = Figure(figsize=(8.5, 4.6), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True)
     upper.plot(times, 1e3 * away, color=BLUE)
@@ -373,7 +373,7 @@ def picture_of_avoiding(path, times, away, kept, gap):
 
 
 def picture_of_trot(path, times, q, feet, forward, names):
-    """How far the trunk goes, its height and sideways motion, and the feet's heights [m], over time [s]."""
+    """Plot the distance, height and sideways motion of the trunk, and the heights of the feet [m], over time [s]."""
     figure = Figure(figsize=(9.5, 6.2), layout="constrained")
     way, sideways, heights = figure.subplots(3, 1, sharex=True, height_ratios=(1.0, 1.0, 1.4))
     way.plot(times, q[:, 0] - q[0, 0], color=BLUE, label="trunk")

@@ -4,7 +4,7 @@
     advantage   A_t = sum_k (gamma lambda)^k delta_{t+k},  delta_t = r_t + gamma V(o_{t+1}) - V(o_t)
     gradient    of  mean min(rho A, clip(rho, 1 - c, 1 + c) A),  rho = pi(a|o) / pi(a|o) when it was taken
 
-Networks this small gain nothing from frameworks: a pass over a thousand rows takes half a millisecond.
+Frameworks would not make networks of this size faster: a pass over a thousand rows takes half a millisecond.
 """
 
 import time
@@ -17,21 +17,21 @@ import numpy as np
 
 @dataclass
 class Settings:
-    steps: int = 32  # of each environment, between two updates
-    epochs: int = 10  # passes over them in an update
+    steps: int = 32  # per environment between two updates
+    epochs: int = 10  # passes over these steps in an update
     minibatch: int = 128
     discount: float = 0.99  # gamma
     trace: float = 0.95  # lambda
     clip: float = 0.2  # c
-    rate: float = 3e-4  # of Adam, falling to zero
-    entropy: float = 0.0  # reward for it in the first half: then actions become less random
+    rate: float = 3e-4  # learning rate of Adam, decreases to zero
+    entropy: float = 0.0  # weight of the entropy bonus in the first half of the training; then actions become less random
     greatest_gradient: float = 0.5
     hidden: tuple = (64, 64)
-    sigma: float = 1.0  # of actions, at first, in units of their range
+    sigma: float = 1.0  # initial standard deviation of actions, in units of their range
 
 
 class Network:
-    """Layers of tanh, the last linear; its parameters are views of one vector, which Adam moves."""
+    """Layers with tanh, the last one linear. The parameters are views of one vector, which Adam updates."""
 
     def __init__(self, sizes, rng, last, extra=0):
         shapes = [*pairwise(sizes)]
@@ -55,16 +55,16 @@ class Network:
         return x
 
     def pullback(self, y_bar, extra_bar=()):
-        """The gradient by all parameters, of what has the gradient `y_bar` by the results of the last call."""
+        """Return the gradient with respect to all parameters, given the gradient `y_bar` with respect to the last results."""
         parts = [np.asarray(extra_bar, np.float32)]
         for k in range(len(self.layers) - 1, -1, -1):
             x, layer = self.inputs[k], self.layers[k]
             parts += [y_bar.sum(axis=0), (x.T @ y_bar).ravel()]
-            y_bar = (y_bar @ layer[:-1].T) * (1.0 - x * x)  # x is the tanh of the layer before; for the first it is not used
+            y_bar = (y_bar @ layer[:-1].T) * (1.0 - x * x)  # x is the tanh of the previous layer; unused for the first layer
         return np.concatenate(parts[::-1])
 
     def descend(self, gradient, rate, greatest):
-        """A step of Adam (Kingma and Ba 2015), along a gradient no longer than `greatest`."""
+        """Take a step of Adam (Kingma and Ba 2015) with the gradient clipped to the norm `greatest`."""
         gradient = gradient * min(1.0, greatest / (np.linalg.norm(gradient) + 1e-8))
         self._updates += 1
         for moment, decay, x in zip(self._moments, (0.9, 0.999), (gradient, gradient**2), strict=True):
@@ -88,7 +88,7 @@ class Scale:
 
 @dataclass
 class Progress:
-    """Of learning: after each update, environment steps, seconds, and mean returns and lengths of the episodes that ended."""
+    """Progress after each update: environment steps, seconds, and mean returns and lengths of finished episodes."""
 
     steps: list = field(default_factory=list)
     seconds: list = field(default_factory=list)
@@ -97,7 +97,7 @@ class Progress:
 
 
 class PPO:
-    """A policy for environments that begin the next episode in the same step (`autoreset_mode="SameStep"`)."""
+    """PPO for environments that start the next episode in the same step (`autoreset_mode="SameStep"`)."""
 
     def __init__(self, envs, settings=None, seed=0):
         self.envs, self.settings, self.seed = envs, settings or Settings(), seed
@@ -113,14 +113,14 @@ class PPO:
         return np.clip((o - self.seen.mean) / np.sqrt(self.seen.variance + 1e-8), -10.0, 10.0).astype(np.float32)
 
     def act(self, observations, rng=None):
-        """The mean actions for observations (..., numbers), or with a random generator such as it learned with."""
+        """Return the mean actions for observations (..., numbers), or random actions if `rng` is given."""
         a = self.policy(self.normalized(observations))
         if rng is not None:
             a = a + np.exp(self.policy.extra) * rng.standard_normal(a.shape)
         return np.clip(a, -1.0, 1.0) * self.envs.single_action_space.high
 
     def learn(self, steps, told=print):
-        """Takes at least so many steps of environments. Actions are in units of their range."""
+        """Train for at least `steps` environment steps. Actions are in units of their range."""
         s, n = self.settings, self.envs.num_envs
         updates, begun = -(-steps // (s.steps * n)), time.perf_counter()
         o = self.envs.reset(seed=self.seed)[0]
@@ -142,7 +142,7 @@ class PPO:
         return self.progress
 
     def _collect(self, o):
-        """Steps with random actions: rows of (observation, action, log probability, advantage, return)."""
+        """Take steps with random actions; return rows of (observation, action, log probability, advantage, return)."""
         s, n, kept = self.settings, self.envs.num_envs, []
         scale, log_sigma = self.envs.single_action_space.high, self.policy.extra
         for _ in range(s.steps):
@@ -166,7 +166,7 @@ class PPO:
         return o, (x.reshape(rows, -1), a.reshape(rows, -1), log_p.ravel(), A.ravel(), (A + v).ravel())
 
     def _tell(self, r, ended):
-        """Keeps the accounts of episodes."""
+        """Update the returns and lengths of the episodes."""
         self._return += r
         self._length += 1
         self._discounted = self.settings.discount * self._discounted + r
@@ -176,7 +176,7 @@ class PPO:
             account[ended] = 0
 
     def _update(self, batch, rate, entropy):
-        """Policy and value learn side by side: neither waits for the other."""
+        """Update policy and value function in two threads."""
         s, rows = self.settings, len(batch[0])
         orders = [self.rng.permutation(rows) for _ in range(s.epochs)]
         parts = [order[k : k + s.minibatch] for order in orders for k in range(0, rows, s.minibatch)]
@@ -193,7 +193,7 @@ class PPO:
         log_sigma = self.policy.extra
         z = (a - self.policy(x)) / np.exp(log_sigma)
         ratio = np.exp(-0.5 * (z * z).sum(-1) - log_sigma.sum() - log_p)
-        free = np.where(A > 0.0, ratio < 1.0 + s.clip, ratio > 1.0 - s.clip)  # where the clipped ratio is not the lesser
+        free = np.where(A > 0.0, ratio < 1.0 + s.clip, ratio > 1.0 - s.clip)  # where clipping is not active
         log_p_bar = (-(ratio * A * free) / count).astype(np.float32)[:, None]
         mean_bar, log_sigma_bar = log_p_bar * z / np.exp(log_sigma), (log_p_bar * (z * z - 1.0)).sum(axis=0)
         self.policy.descend(self.policy.pullback(mean_bar, log_sigma_bar - entropy), rate, s.greatest_gradient)

@@ -1,9 +1,9 @@
-"""Where the Panda's hand can work: inverse kinematics for tens of thousands of poses at once.
+"""The workspace of Panda's hand: inverse kinematics for tens of thousands of poses at once.
 
     python examples/reach_many.py [--output output]        pip install 'featherweight[demo]'
 
-At points of the vertical plane through the base, the hand is to point in directions all around, and at each the share of them
-that it can take is shown. The picture is reach_many.png.
+At points of the vertical plane through the base, the example solves for hand poses in many directions. The picture
+reach_many.png shows the share of reachable directions at each point.
 """
 
 import time
@@ -20,7 +20,7 @@ DIRECTIONS = 24
 
 
 def poses():
-    """Homogeneous matrices (points of Z, points of X, directions, 4, 4), the hand's z axis spread evenly over a sphere."""
+    """Return poses (points of Z, points of X, directions, 4, 4), with the z axes of the hand uniform on a sphere."""
     k = np.arange(DIRECTIONS) + 0.5
     height, turn = 1.0 - 2.0 * k / DIRECTIONS, np.pi * (1.0 + 5.0**0.5) * k  # Fibonacci's spiral
     z = np.stack([np.sqrt(1.0 - height**2) * np.cos(turn), np.sqrt(1.0 - height**2) * np.sin(turn), height], axis=-1)
@@ -33,11 +33,11 @@ def poses():
 
 
 def solve(restarts=8):
-    """The robot, targets, and what was found for them; the hand may turn about its own axis."""
+    """Solve for all targets, with free rotation about the axis of the hand; return the robot, the targets and the result."""
     robot = fw.load(fw.example(PANDA))
     ik = fw.InverseKinematics(robot, fw.FrameTask(HAND, weight=[1, 1, 1, 1, 1, 0], tolerance=1e-4))
     targets = poses()
-    ik.solve(targets[0, 0])  # compiles it, or reads it from the cache
+    ik.solve(targets[0, 0])  # compiles the solver, or loads it from the cache
     begun = time.perf_counter()
     found = ik.solve(targets, restarts=restarts)
     passed, count = time.perf_counter() - begun, found.converged.size
@@ -53,7 +53,7 @@ def main():
 
 
 def arms(robot, found):
-    """Lines (5, points, 3) of the arm at some of the solutions, the hand in the plane."""
+    """Return lines (5, points, 3) of the arm at some of the solutions."""
     links = [f"panda_link{k}" for k in (1, 2, 3, 4, 5, 6, 7, 8)] + [HAND]
     rows = np.flatnonzero(found.converged.mean(axis=-1).ravel() > 0.9)
     chosen = rows[np.linspace(0, len(rows) - 1, 5).astype(int)]

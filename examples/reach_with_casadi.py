@@ -1,10 +1,10 @@
-"""Panda reaches for a point: CasADi and Ipopt optimize, dynamics and their derivatives are ours.
+"""Panda reaches a point: CasADi and Ipopt optimize with our dynamics and derivatives.
 
     python examples/reach_with_casadi.py [--output output] [--compare]        pip install 'featherweight[casadi,demo]'
 
-Direct transcription by the trapezoidal rule: configurations, velocities and joint forces of all knots are unknowns. `--compare`
-solves again with the same operations as an expression graph of CasADi's, which is how dynamics usually come to it, and says how
-long Jacobians and solutions take. The picture is reach_with_casadi.png.
+The example uses direct transcription by the trapezoidal rule. The unknowns are the configurations, velocities and joint forces
+of all knots. `--compare` also solves with the same operations as a CasADi expression graph, the usual form of dynamics in
+CasADi, and prints the times of Jacobians and solutions. The picture is reach_with_casadi.png.
 """
 
 import argparse
@@ -25,14 +25,14 @@ except ImportError as error:
 
 PANDA = "panda"
 HAND = "panda_hand_tcp"
-STEP, KNOTS = 0.02, 45  # [s], and how many steps
+STEP, KNOTS = 0.02, 45  # [s], and the number of steps
 START = np.array([0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8, 0.02])  # q; one finger follows the other
-TARGET = np.array([0.35, -0.45, 0.35])  # for the hand [m]
-EFFORT, SPEED = 1e-3, 0.1  # what squares of joint forces beyond gravity's and of velocities cost
+TARGET = np.array([0.35, -0.45, 0.35])  # of the hand [m]
+EFFORT, SPEED = 1e-3, 0.1  # weights of squared joint forces, relative to gravity, and of squared velocities
 
 
 def expression_graph(f, name):
-    """A function of ours as a graph of CasADi's."""
+    """Return one of our functions as a CasADi expression graph."""
     arguments = [casadi.SX.sym(x.name, x.size) for x in f.program.inputs]
     arithmetic = fw.Arithmetic(casadi.SX, casadi.sqrt, casadi.sin, casadi.cos)
     flat = fw.evaluate(f.trace, [[x[i] for i in range(x.numel())] for x in arguments], arithmetic)
@@ -42,7 +42,7 @@ def expression_graph(f, name):
 
 
 def transcribed(robot, dynamics, hand):
-    """The problem for Ipopt, its bounds and a first guess."""
+    """Return the problem for Ipopt and an initial guess."""
     n = robot.nv
     q, v, tau = (casadi.MX.sym(name, n, KNOTS + 1) for name in ("q", "v", "tau"))
     a = dynamics.map(KNOTS + 1)(q, v, tau)
@@ -59,7 +59,7 @@ def transcribed(robot, dynamics, hand):
 
 
 def solve(robot, dynamics, hand, hessian):
-    """q, v and tau (knots, nv); the seconds of a Jacobian of the constraints and of the solution; costs of iterations."""
+    """Return q, v and tau (knots, nv), the seconds of a constraint Jacobian and of the solution, and the costs by iteration."""
     problem, guess = transcribed(robot, dynamics, hand)
     options = {"ipopt.print_level": 0, "print_time": False, "ipopt.sb": "yes", "ipopt.max_iter": 500}
     if not hessian:

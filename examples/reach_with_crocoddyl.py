@@ -1,9 +1,10 @@
-"""Panda reaches for a point: Crocoddyl optimizes, dynamics and derivatives are ours.
+"""Panda reaches a point: Crocoddyl optimizes with our dynamics and derivatives.
 
     python examples/reach_with_crocoddyl.py [--output output]        pip install 'featherweight[examples]'
 
-Crocoddyl asks an action model for one knot at a time: `calc` for the acceleration, `calcDiff` for derivatives. Each iteration
-has a line: cost, step, time, and how much of it our functions took. The picture is reach_with_crocoddyl.png.
+Crocoddyl evaluates an action model for one knot at a time: `calc` returns the acceleration, `calcDiff` the derivatives. The
+example prints for each iteration the cost, the step, the time, and the part of the time in our functions. The picture is
+reach_with_crocoddyl.png.
 """
 
 import time
@@ -20,13 +21,13 @@ except ImportError as error:
 
 PANDA = "panda"
 HAND = "panda_hand_tcp"
-STEP, KNOTS = 0.01, 75  # [s], and how many
+STEP, KNOTS = 0.01, 75  # [s], and the number of steps
 START = np.array([0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8, 0.02])  # q; one finger follows the other
-TARGET = np.array([0.35, -0.45, 0.35])  # for the hand [m]
+TARGET = np.array([0.35, -0.45, 0.35])  # of the hand [m]
 
 
 class Reach(crocoddyl.DifferentialActionModelAbstract):
-    """Panda, and what it costs: squares of the hand's distance, joints off the start, velocities, forces beyond gravity's."""
+    """Action model of Panda. The cost is quadratic in hand distance, posture, velocities, and forces relative to gravity."""
 
     def __init__(self, robot, distance, posture, velocity, effort):
         super().__init__(crocoddyl.StateVector(2 * robot.nv), robot.nv)
@@ -61,7 +62,7 @@ class Reach(crocoddyl.DifferentialActionModelAbstract):
 
 
 class Log(crocoddyl.CallbackAbstract):
-    """A line for each iteration."""
+    """Callback that prints a line for each iteration."""
 
     def __init__(self, cost, *models):
         super().__init__()
@@ -78,11 +79,11 @@ class Log(crocoddyl.CallbackAbstract):
 
 
 def solve():
-    """The robot, states q (n+1, nq) and v, joint forces u (n, nv), and costs."""
+    """Return the robot, states q (n+1, nq) and v, joint forces u (n, nv), and costs."""
     robot = fw.load(fw.example(PANDA))
     running = Reach(robot, distance=1.0, posture=0.1, velocity=0.1, effort=1e-3)
     final = Reach(robot, distance=1e4, posture=0.1, velocity=1e2, effort=0.0)
-    for model in (running, final):  # compiles what they call, or reads it from the cache
+    for model in (running, final):  # compiles the functions, or loads them from the cache
         data, x = model.createData(), model.rest
         model.calc(data, x, model.hold)
         model.calcDiff(data, x, model.hold)

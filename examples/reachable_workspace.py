@@ -1,16 +1,16 @@
-"""Where TALOS's left hand can go: a hundred million states of torso and arm, on a laptop or a cluster.
+"""The workspace of TALOS's left hand: a hundred million states of torso and arm, on a laptop or a cluster.
 
     python examples/reachable_workspace.py [--states 1e8] [--workers 2] [--scheduler ADDRESS] [--output output]
 
     pip install 'featherweight[demo,dask]' zarr
 
-Joints are drawn evenly within their limits, nothing else of the robot moves, and collisions are not looked at. The states that
-bring the hand to each cell of 4 cm are counted, and the greatest manipulability (Yoshikawa 1985: the volume of velocities of
-the hand's place) there is kept. The maps are workspace.zarr, the picture is reachable_workspace.png.
+Joint angles are uniformly random within their limits, the other joints are locked, and collisions are ignored. For each cell of
+4 cm, the example counts the states that place the hand there, and stores the largest manipulability (Yoshikawa 1985: the volume
+of the velocities of the hand position). The maps are in workspace.zarr, and the picture is reachable_workspace.png.
 
-What makes it quick: one compiled function for all that is asked of a state, single precision, and blocks of states that stay
-in a processor's cache from the random numbers to the maps, in memory that is used again. A task of Dask's is two thousand
-blocks, of which only maps are sent on.
+The computation is fast for three reasons: one compiled function evaluates all quantities of a state, the precision is single,
+and blocks of states stay in the processor's cache from the random numbers to the maps, in reused memory. A Dask task is two
+thousand blocks and returns only maps.
 """
 
 import argparse
@@ -28,42 +28,42 @@ import featherweight as fw
 TALOS = "talos_reduced"
 HAND = "gripper_left_base_link"
 MOVING = ("torso_", "arm_left_")
-LOW, CELL, CELLS = np.array([-1.2, -1.0, -1.2], np.float32), np.float32(0.04), (60, 60, 65)  # corner and size [m], numbers
-BLOCK = 1024  # states at once: all that is known of them stays in a processor's cache
-PORTION = 2048 * BLOCK  # states of a task: a second
+LOW, CELL, CELLS = np.array([-1.2, -1.0, -1.2], np.float32), np.float32(0.04), (60, 60, 65)  # corner, size [m], number
+BLOCK = 1024  # states per block, whose data stay in the processor's cache
+PORTION = 2048 * BLOCK  # states per task, about a second
 
 
 def arm():
-    """TALOS with all other joints locked where they are at first."""
+    """Return TALOS with all other joints locked at zero."""
     description = fw.read(fw.example(TALOS))
     joints = [j.name for j in fw.build(description).joints]
     return fw.build(description.locked({name: 0.0 for name in joints if not name.startswith(MOVING)}))
 
 
 def limits(robot):
-    """Of all joints: least and greatest (nq,)."""
+    """Return the lower and upper limits (nq,) of all joints."""
     return np.array([(j.lower, j.upper) for j in robot.joints], np.float32).T
 
 
 def cells_of(places):
-    """Numbers of the cells (n,) of places (n, 3) [m]."""
+    """Return the cell indices (n,) of positions (n, 3) [m]."""
     return np.ravel_multi_index(tuple(np.floor((places - LOW) / CELL).astype(int).T), CELLS)
 
 
 def manipulability(J):
-    """√det J Jᵀ (n,) of Jacobians (n, 3, nv)."""
-    by_element = np.ascontiguousarray(J.transpose(1, 2, 0))  # so that loops run over states
+    """Return √det J Jᵀ (n,) of Jacobians (n, 3, nv)."""
+    by_element = np.ascontiguousarray(J.transpose(1, 2, 0))  # the innermost loop runs over states
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = np.einsum("ijn,kjn->ikn", by_element, by_element)
     determinant = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz)
     return np.sqrt(np.maximum(determinant, 0.0))
 
 
 def explored(portion, hand, lower, upper, blocks):
-    """Counts and greatest manipulabilities (1, 2, cells) of the portion of states whose number is given (1,)."""
-    random = np.random.default_rng([0, *portion])  # the same states wherever and however often they are asked for
+    """Return counts and largest manipulabilities (1, 2, cells) of the states of the portion with this index (1,)."""
+    random = np.random.default_rng([0, *portion])  # the same states on every worker and in every run
     counts, best = np.zeros((2, np.prod(CELLS)))
     q = np.empty((BLOCK, len(lower)), np.float32)
-    place, jacobian = found = hand(q, threads=1)  # memory for all blocks: fresh memory takes longer than what is written there
+    place, jacobian = found = hand(q, threads=1)  # reused by all blocks: new memory would cost more than the writes
     for _ in range(blocks):
         random.random(out=q, dtype=np.float32)
         q *= upper - lower
@@ -76,7 +76,7 @@ def explored(portion, hand, lower, upper, blocks):
 
 
 def maps(robot, portions, blocks=PORTION // BLOCK):
-    """Counts and greatest manipulabilities, each of shape CELLS: Dask arrays, of which nothing is computed yet."""
+    """Return counts and largest manipulabilities, each of shape CELLS, as lazy Dask arrays."""
     hand = robot.together(place=robot.frame_placement(HAND), jacobian=robot.frame_jacobian(HAND))
     shape = {"new_axis": (1, 2), "chunks": (1, 2, int(np.prod(CELLS)))}
     found = da.map_blocks(explored, da.arange(portions, chunks=1), hand, *limits(robot), blocks, dtype=float, **shape)
@@ -86,11 +86,9 @@ def maps(robot, portions, blocks=PORTION // BLOCK):
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--states", type=float, default=1e8)
-    parser.add_argument("--workers", type=int, default=2, help="processes here")
-    parser.add_argument("--threads", type=int, default=1, help="of each process")
-    parser.add_argument(
-        "--scheduler", help="of a cluster that is there, tcp://...; --workers and --threads are not looked at then"
-    )
+    parser.add_argument("--workers", type=int, default=2, help="processes on this machine")
+    parser.add_argument("--threads", type=int, default=1, help="threads per process")
+    parser.add_argument("--scheduler", help="address of a running cluster, tcp://...; --workers and --threads are then ignored")
     parser.add_argument("--output", type=Path, default=Path("output"), help="folder for the maps and the picture")
     return parser.parse_args()
 
@@ -116,7 +114,7 @@ def main():
 
 
 def skeleton(robot):
-    """Lines (points, 3) of the arm, all joints in the middle of their limits."""
+    """Return lines (points, 3) of the arm with all joints in the middle of their ranges."""
     names = ["torso_2_link", *(f"arm_left_{k}_link" for k in range(1, 8)), HAND]
     return robot.frame_placement(names)(np.mean(limits(robot), axis=0))[..., :3, 3]
 

@@ -1,4 +1,4 @@
-"""A double pendulum swings up, driven at its shoulder alone, and a leg with a closed chain jumps: optimal control.
+"""Optimal control: a double pendulum, driven only at its shoulder, swings up, and a leg with a closed chain jumps.
 
     python examples/swing_and_jump.py [--output output]        needs matplotlib: pip install 'featherweight[demo]'
 
@@ -15,7 +15,7 @@ import featherweight as fw
 
 
 def pendulum():
-    """Two rods of 0.5 m and 1 kg, and 2.5 s to stand up in: the problem, its start, and its goal."""
+    """Return the problem, its start and its goal: two rods of 0.5 m and 1 kg swing up in 2.5 s."""
     rod, end = fw.Inertia(1.0, (0.0, 0.0, -0.25), (0.02, 0.0, 0.0, 0.02, 0.0, 1e-4)), fw.Pose(p=(0.0, 0.0, -0.5))
     shoulder = fw.Joint("shoulder", fw.JointType.CONTINUOUS, None, "upper", axis=(0.0, 1.0, 0.0))
     elbow = fw.Joint("elbow", fw.JointType.CONTINUOUS, "upper", "lower", end, (0.0, 1.0, 0.0))
@@ -30,7 +30,7 @@ def pendulum():
 
 
 def leg(apex=0.35):
-    """The library's linkage under a trunk on a slider, with x upward: 0.1 s of stance, then 0.2 s up to the apex [m]."""
+    """Return the problem of a leg linkage under a trunk on a vertical slider: 0.1 s of stance, 0.2 s up to the apex [m]."""
     d = fw.robots.planar_leg_linkage()
     slider = fw.Joint("slider", fw.JointType.PRISMATIC, None, "trunk", axis=(1.0, 0.0, 0.0))
     hip, *others = d.joints
@@ -56,7 +56,7 @@ def leg(apex=0.35):
 
 
 def solve(ocp, start, goal):
-    """The plan; the second of two solutions is timed, since the first compiles."""
+    """Return the plan. The first solution compiles, so the second one is timed."""
     targets = {name: goal for name, task in ocp.terms.items() if isinstance(task, fw.PostureTask)}
     ocp.solve(start, targets=targets)
     begun = time.perf_counter()
@@ -69,7 +69,7 @@ def solve(ocp, start, goal):
 
 
 def push(ocp, plan):
-    """The ground's force on the toe (stance, 2), upward and sideways [N]."""
+    """Return the ground force on the toe (stance, 2), upward and sideways [N]."""
     force = ocp.contact_forces(plan)[0]
     rows = ocp.robot.frame_placement("toe")(plan.q[: len(force)])[:, :2, :2]
     return np.einsum("nij,nj->ni", rows, force)

@@ -1,15 +1,16 @@
-"""A quadruped learns to follow a joystick, by trial and error on many robots at once.
+"""Train a quadruped to follow a joystick by reinforcement learning on many robots at once.
 
     python examples/train_go1.py [--output output]       pip install 'featherweight[learning,demo,render,robots]'
 
-Unitree's Go1 with the task of MuJoCo Playground (`featherweight.environments.Go1Joystick`), and PPO (ppo.py) on NumPy alone.
-Three things are easier here than there: commands are up to 1 m/s, joints have no dry friction, and low feet cost a quarter. The
-same seed gives the same bits on any number of threads. The picture is train_go1.png, the film train_go1.gif.
+The robot is Unitree's Go1 with the task of MuJoCo Playground (`featherweight.environments.Go1Joystick`), and the algorithm is
+PPO (ppo.py) in NumPy. The task is easier than in MuJoCo Playground in three ways: commands are at most 1 m/s, joints have no
+dry friction, and the cost of low feet is a quarter. The same seed gives the same bits on any number of threads. The picture is
+train_go1.png, and the animation train_go1.gif.
 """
 
 import os
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # sums of matrix products depend on it; threads move robots instead
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # sums in matrix products depend on it
 
 import gymnasium
 import numpy as np
@@ -32,19 +33,22 @@ SETTINGS = Settings(
     greatest_gradient=1.0,
     hidden=(128, 128),
 )
-WAY = ((3.0, (0.7, 0.0, 0.0)), (3.0, (0.5, 0.0, 0.6)), (2.0, (0.0, 0.3, 0.0)), (1.0, (0.0, 0.0, 0.0)))  # seconds, command
+WAY = ((3.0, (0.7, 0.0, 0.0)), (3.0, (0.5, 0.0, 0.6)), (2.0, (0.0, 0.3, 0.0)), (1.0, (0.0, 0.0, 0.0)))  # duration [s], command
 
 
 def learn(robots=ROBOTS, steps=STEPS, settings=SETTINGS, seed=0, told=print, **how):
-    """What has learned, and its progress."""
+    """Return the trained policy and the progress of the training."""
     envs = gymnasium.make_vec(GO1, num_envs=robots, autoreset_mode="SameStep", **EASIER, **how)
     ppo = PPO(envs, settings, seed)
     return ppo, ppo.learn(steps, told)
 
 
 def walk(ppo, robots=32, way=WAY):
-    """Along commands, with actions as random as in the end: those (times, 3), velocities (times, robots, 3), the motion
-    (times, nq) of one that has not fallen if any, which have, and the environments."""
+    """Follow commands, with actions as random as at the end of the training.
+
+    Return the commands (times, 3), the velocities (times, robots, 3), the motion (times, nq) of a robot that does not fall, if
+    there is one, the robots that fell (robots,), and the environments.
+    """
     envs = gymnasium.make_vec(GO1, num_envs=robots, autoreset_mode="Disabled", command_wait=np.inf, **EASIER)
     rng, (o, _) = np.random.default_rng(1), envs.reset(seed=1)
     commands, velocities, motion, fallen = [], [], [], np.zeros(robots, bool)
@@ -60,7 +64,7 @@ def walk(ppo, robots=32, way=WAY):
 
 
 def film(path, robot, motion, dt, rate=10.0, size=(288, 192)):
-    """The motion, the camera beside the robot."""
+    """Save an animation of the motion, with the camera beside the robot."""
     from featherweight.viewer import OffscreenScene, save_film
 
     scene, frames = OffscreenScene(robot, size, q=motion[0]), []
@@ -74,7 +78,7 @@ def main():
     output = output_folder(__doc__)
     ppo, progress = learn()
     commands, velocities, motion, fallen, envs = walk(ppo)
-    settled = np.arange(len(commands)) % 50 >= min(25, len(commands) // 2)  # half a second after each whole one
+    settled = np.arange(len(commands)) % 50 >= min(25, len(commands) // 2)  # the second half of each second
     off = np.abs(velocities - commands[:, None])[settled].mean(axis=(0, 1))
     print(f"Along the way {fallen.sum()} of {len(fallen)} fall; ", end="")
     print(f"velocities are off by {off[0]:.2f} m/s forward, {off[1]:.2f} m/s sideways and {off[2]:.2f} rad/s on average.")

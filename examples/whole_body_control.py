@@ -1,9 +1,10 @@
-"""Talos squats and shifts its weight: whole-body control by a quadratic program in each tick, on simulated ground.
+"""Talos squats and shifts its weight: whole-body control by a quadratic program in each tick, in simulation.
 
     python examples/whole_body_control.py [--output output]        pip install 'featherweight[demo,ik]'
 
-Accelerations and forces at the corners of the feet are found together, so that the centre of mass goes where it is told, feet
-stay where they are, forces stay in friction cones and torques within efforts. The picture is whole_body_control.png.
+The quadratic program solves for accelerations and for forces at the corners of the feet. The centre of mass follows its
+reference, the feet do not move, the forces stay within friction cones, and the torques within effort limits. The picture is
+whole_body_control.png.
 """
 
 import time
@@ -17,14 +18,14 @@ import featherweight as fw
 
 FEET = ["left_sole_link", "right_sole_link"]
 CORNERS = np.array([(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.06, 0.06)])  # of a sole [m]
-FRICTION = 0.6  # what the controller counts on; the ground has 0.8
+FRICTION = 0.6  # assumed by the controller; the ground has 0.8
 STEP, PERIOD = 1e-3, 2.0  # [s]
 SHIFT, SQUAT = 0.03, 0.08  # [m]
-INEQUALITY, EQUALITY, SOLVED = 0, 5, 1  # DAQP's kinds of rows, and its exit flag
+INEQUALITY, EQUALITY, SOLVED = 0, 5, 1  # row types and exit flag of DAQP
 
 
 def standing():
-    """Talos, half sitting, and its configuration on flat feet."""
+    """Return Talos and its half sitting configuration on flat feet."""
     robot = fw.load(fw.example("talos_reduced"), base="floating", srdf=fw.example("talos.srdf"))
     q = robot.configurations["half_sitting"]
     soles = robot.frame_placement(FEET)(q)
@@ -34,21 +35,21 @@ def standing():
 
 
 def wanted(t, start):
-    """Place, velocity and acceleration (3) of the centre of mass: left, right, and down once, in a period."""
-    w, A, B = 2.0 * np.pi / PERIOD, SHIFT / 1.3, 0.5 * SQUAT  # 1.3 is how far the sum of sines goes
+    """Return desired position, velocity and acceleration (3) of the centre of mass: left, right, and down once per period."""
+    w, A, B = 2.0 * np.pi / PERIOD, SHIFT / 1.3, 0.5 * SQUAT  # 1.3 is the amplitude of the sum of sines
     s, c, s2, c2 = np.sin(w * t), np.cos(w * t), np.sin(2.0 * w * t), np.cos(2.0 * w * t)
     place = start + np.array([0.0, A * (s - 0.5 * s2), B * (c - 1.0)])
     return place, np.array([0.0, A * w * (c - c2), -B * w * s]), np.array([0.0, A * w * w * (2.0 * s2 - s), -B * w * w * c])
 
 
 def wrenches():
-    """(6, 16): wrenches on a sole, in its frame, of unit forces along four edges of a pyramid in the cone of each corner."""
+    """Return the wrenches (6, 16) on a sole, in its frame, of unit forces along the four pyramid edges at each corner."""
     edges = np.array([(FRICTION, 0.0, 1.0), (-FRICTION, 0.0, 1.0), (0.0, FRICTION, 1.0), (0.0, -FRICTION, 1.0)])
     return np.array([[*f, *np.cross(corner, f)] for corner in CORNERS for f in edges]).T
 
 
 class WholeBody:
-    """A controller. `ticks` has the seconds that each took, for (terms, program), and `planned` the upward forces on feet."""
+    """Whole-body controller. `ticks` has the seconds (terms, program) of each tick, and `planned` the vertical foot forces."""
 
     def __init__(self, robot, q):
         self.robot, self.posture, self.start = robot, q, robot.center_of_mass(q)
@@ -63,7 +64,7 @@ class WholeBody:
             sole_velocity=robot.frame_velocity(FEET, "local"),
             drift=robot.frame_bias_acceleration(FEET, "local"),
         )
-        self.G = np.kron(np.eye(2), wrenches())  # wrenches of both feet: G times the weights of edges
+        self.G = np.kron(np.eye(2), wrenches())  # wrenches of both feet: G times the edge forces
         self.effort = robot.effort_limit[6:]
         n, m = robot.nv, self.G.shape[1]
         self.n, self.lower, self.upper = n, np.append(np.full(n, -1e30), np.zeros(m)), np.full(n + m, 1e30)
@@ -71,12 +72,12 @@ class WholeBody:
         self.ticks, self.planned = [], []
 
     def __call__(self, t, q, v):
-        """Joint forces, from x = (a, weights of edges)."""
+        """Return the joint forces, from x = (a, edge forces)."""
         begun = time.perf_counter()
         k = self.terms(q, v)
         between = time.perf_counter()
         n, h, J = self.n, k.bias_force, k.J.reshape(12, -1)
-        dynamics = np.hstack([k.mass_matrix, -J.T @ self.G])  # times x, and h: the joint forces
+        dynamics = np.hstack([k.mass_matrix, -J.T @ self.G])  # dynamics x + h: the joint forces
         feet = np.hstack([J, np.zeros_like(self.G)])
         still = -k.drift.ravel() - 20.0 * k.sole_velocity.ravel()
         A = np.vstack([dynamics[:6], feet, dynamics[6:]])
@@ -91,7 +92,7 @@ class WholeBody:
         return tau
 
     def cost(self, t, q, v, k):
-        """H and g of half xᵀ H x + gᵀ x: momentum, then posture and an upright trunk, then small forces."""
+        """Return H and g of ½ xᵀ H x + gᵀ x: momentum, then posture and an upright trunk, then small forces."""
         place, speed, acceleration = wanted(t, self.start)
         mass, n = self.robot.mass, self.n
         force = mass * (acceleration + 100.0 * (place - k.center_of_mass) + 20.0 * speed) - 20.0 * k.centroidal_momentum[:3]
@@ -105,7 +106,7 @@ class WholeBody:
 
 
 def solve(duration=PERIOD):
-    """The robot, its controller, and the motion."""
+    """Simulate; return the robot, its controller, and the motion."""
     robot, q = standing()
     control = WholeBody(robot, q)
     corners = [fw.ContactPoint(foot, tuple(corner)) for foot in FEET for corner in CORNERS]
@@ -114,7 +115,7 @@ def solve(duration=PERIOD):
 
 
 def balance(found):
-    """Centre of mass, as it was and as wanted (T, 3); of each step zero-moment point and loads of feet (T - 1, 2)."""
+    """Return actual and desired centre of mass (T, 3), and zero-moment point and foot loads (T - 1, 2) of each step."""
     motion = found.motion
     center = found.robot.center_of_mass(motion.q)
     asked = np.array([wanted(t, found.control.start)[0] for t in motion.times])
