@@ -14,14 +14,15 @@ import featherweight
 ROOT = Path(featherweight.__file__).parent
 PATHS = {".".join(p.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): p for p in ROOT.rglob("*.py")}
 
-BELOW_ROBOT = {"algorithms", "engine", "extras", "model", "names", "spatial"}
+BELOW_ROBOT = {"algorithms", "engine", "extras", "model", "names", "spatial", "summaries"}
 BELOW = {  # what each package may import
     "spatial": set[str](),
     "extras": set[str](),
-    "names": set[str](),
+    "summaries": set[str](),
+    "names": {"summaries"},
     "providers": set[str](),
-    "engine": {"extras", "names", "spatial"},
-    "model": {"extras", "names", "spatial"},
+    "engine": {"extras", "names", "spatial", "summaries"},
+    "model": {"extras", "names", "spatial", "summaries"},
     "se3": {"spatial"},
     "algorithms": {"model", "spatial"},
     "robots": BELOW_ROBOT,

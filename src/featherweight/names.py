@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, SupportsIndex, TypeVar, overload
 
+from .summaries import Several
+
 
 class HasName(Protocol):
     @property
@@ -22,8 +24,10 @@ R = TypeVar("R")
 SHOWN = 60  # names that a message lists
 
 
-class Named(tuple[T, ...]):
+class Named(Several[T]):
     """Things that have names, in order: by their numbers, and by their names."""
+
+    __slots__ = ()
 
     @overload
     def __getitem__(self, which: SupportsIndex) -> T: ...

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from ..summaries import summarized
 from .sources import digest
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ class Program(ABC):
         return f"{self.name}({', '.join(a.name for a in self.inputs)})"
 
 
+@summarized
 @dataclass(frozen=True)
 class KernelProgram(Program):
     """`kernel(*constants, *arguments, result)` reads nested sequences of scalars and writes a result, or a tuple of them.

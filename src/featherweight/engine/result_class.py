@@ -6,6 +6,8 @@ from collections import namedtuple
 from functools import cache
 from typing import Any
 
+from ..summaries import summary
+
 
 @cache
 def result_class(name: str, fields: tuple[str, ...]) -> type:
@@ -15,7 +17,7 @@ def result_class(name: str, fields: tuple[str, ...]) -> type:
     def reduce(self: Any) -> tuple[Any, ...]:
         return _result, (name, fields, tuple(self))
 
-    return type(name, (base,), {"__slots__": (), "__reduce__": reduce, "__module__": __name__})
+    return type(name, (base,), {"__slots__": (), "__reduce__": reduce, "__repr__": summary, "__module__": __name__})
 
 
 def _result(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..summaries import summarized
 from .graph import Expression, Graph, Number
 from .operations import CONSTANT, INPUT, OPERATIONS, Operations
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@summarized
 class Trace(NamedTuple):
     """A traced function: its graph, and each output as a number or as (node, negative)."""
 

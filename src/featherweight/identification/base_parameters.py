@@ -13,6 +13,7 @@ from ..engine.trace import evaluate
 from ..extras import install_command
 from ..robot.linear_parameters import Chosen, Regressor
 from ..robot.robot import Robot
+from ..summaries import Several, summarized
 from .data import deviations_of, stacked
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -21,6 +22,7 @@ DEPENDENT = 1e-8  # of a column's length: what is left of one that depends on ot
 SHOWN = 1e-7  # coefficients of normed columns below it are rounding
 
 
+@summarized
 class BaseFit(NamedTuple):
     """Base parameters fitted: `values` (r) with standard `deviations` (r), and what is left of forces, of each joint."""
 
@@ -46,18 +48,18 @@ class BaseParameters:
     @property
     def names(self) -> tuple[str, ...]:
         """(r) of the parameters that are the first of each group."""
-        return tuple(self.regressor.names[k] for k in self.columns)
+        return Several(self.regressor.names[k] for k in self.columns)
 
     @cached_property
     def expressions(self) -> tuple[str, ...]:
         """(r) in words: "link2.Izz + link3.Iyy - 0.4 link3.mx"."""
-        return tuple(_sum(self.regressor.names, row, k) for row, k in zip(self.groups, self.columns, strict=True))
+        return Several(_sum(self.regressor.names, row, k) for row, k in zip(self.groups, self.columns, strict=True))
 
     @property
     def without_effect(self) -> tuple[str, ...]:
         """Names of parameters that joint forces do not depend on."""
         names = np.array(self.regressor.names)
-        return tuple(names[~self.groups.any(axis=0)].tolist())
+        return Several(names[~self.groups.any(axis=0)].tolist())
 
     @property
     def values(self) -> Array:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..extras import install_command
 from ..robot.linear_parameters import Regressor
+from ..summaries import summarized
 from .consistency import parameters_of, pseudo_inertia
 from .data import deviations_of, stacked
 
@@ -31,6 +32,7 @@ UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # entries of a sy
 ROOT = np.array([1.0 if i == j else np.sqrt(2.0) for i, j in UPPER])
 
 
+@summarized
 class InertialFit(NamedTuple):
     """Parameters fitted: `inertial` (nbodies, 10), those of joints by name, and what is left of the forces of each joint."""
 

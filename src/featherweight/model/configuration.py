@@ -28,6 +28,7 @@ import numpy.typing as npt
 from ..spatial import Quaternion, Vec3, exp_se2, exp_se3, exp_so3, log_se2, log_se3, log_so3, sincos
 from ..spatial.lie_jacobians import ad_se2, ad_se3, ad_so3, inverse_adjoint, inverse_right_jacobian, right_jacobian
 from ..spatial.ordered import lengths
+from ..summaries import summarized
 from .random_numbers import uniform, unit_vectors
 from .types import JointType
 
@@ -116,6 +117,7 @@ def difference(coords: Sequence[Coordinates], q0: npt.ArrayLike, q1: npt.ArrayLi
     return out.astype(dtype, copy=False)
 
 
+@summarized
 class IntegrateDerivatives(NamedTuple):
     """Jacobians (..., nv, nv) of q ⊕ v, as velocities at the result: by velocities at q, and by v."""
 
@@ -123,6 +125,7 @@ class IntegrateDerivatives(NamedTuple):
     dresult_dv: npt.NDArray[Any]
 
 
+@summarized
 class DifferenceDerivatives(NamedTuple):
     """Jacobians (..., nv, nv) of q1 ⊖ q0: by velocities at q0, and at q1."""
 

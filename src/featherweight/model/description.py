@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..names import missing_attribute
+from ..names import Named, missing_attribute
 from . import editing
 from .formats.saving import save_description
 from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, Vector
+
+BY_NAME = "bodies", "joints", "frames", "loops", "couplings", "closures", "shapes", "tendons", "actuators", "cameras", "sensors"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -23,7 +25,8 @@ class Description(Contents):
     Each method below returns a new description and leaves this one unchanged. When a part is removed, everything that refers to
     it is removed, too: actuators of locked joints, shapes of bodies that are cut off. `unused`, and so the robot's `report()`,
     lists what was left out. Where a robot may then move in a way it could not before (a loop was cut), a ModelWarning says so,
-    too. Bodies, frames and joints are named as in the file. All methods raise ModelError for unknown names, and list the known
+    too. Bodies, frames and joints are named as in the file:
+    `arm.joints["wrist"]`. All methods raise ModelError for unknown names, and list the known
     ones.
     """
 
@@ -31,6 +34,11 @@ class Description(Contents):
 
         def __getattr__(self, name: str) -> Any:
             return missing_attribute(self, name, "featherweight.build makes a Robot, which computes, of a Description")
+
+    def __post_init__(self) -> None:
+        """Let parts be found by their names, and have short texts."""
+        for name in BY_NAME:
+            object.__setattr__(self, name, Named(getattr(self, name)))
 
     def __repr__(self) -> str:
         moving = sum(joint.type is not JointType.FIXED for joint in self.joints)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..names import missing_attribute
 from ..spatial import RigidInertia
+from ..summaries import summarized
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
 from .topology import Topology
 from .tree import Tree
@@ -189,6 +190,7 @@ class HeldLengths(NamedTuple):
     softness: Softness
 
 
+@summarized
 @dataclass(frozen=True)
 class Model:
     """A robot: what users may ask, and the arrays that algorithms read."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..spatial import Vec3
+from ..summaries import summarized
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
 from .servos import DCMotor, OrientationServo, Range, Servo
 
@@ -260,6 +261,7 @@ class ShapeType(StrEnum):
     HEIGHTFIELD = "heightfield"  # (length along x, y, depth of its base below z = 0)
 
 
+@summarized
 @dataclass(frozen=True, slots=True)
 class Shape:
     """A shape that a file draws for a body, or lets touch others.

@@ -17,6 +17,7 @@ from ..model.types import Actuator
 from ..robot.constraints.contact import BilateralContact
 from ..robot.inverse_kinematics.tasks import IkTask
 from ..robot.robot import Robot
+from ..summaries import SeveralListed, summarized
 from .drives import actuator_list, control_bounds, drives_of, force_bounds, joint_drives
 from .laws import costs_of_rows
 from .layout import Layout, Motion, Results
@@ -47,6 +48,7 @@ class Phase:
     impact: bool = False
 
 
+@summarized
 class Plan(NamedTuple):
     """A solution of an optimal control problem, or of many along a first axis.
 
@@ -482,7 +484,7 @@ class OptimalControl:
 
         An impact is an item of its own before its phase: its impulses (1, rows) [N s, N m s].
         """
-        return self._layout.forces_of(Motion(plan.q, plan.v, plan.u))
+        return SeveralListed(self._layout.forces_of(Motion(plan.q, plan.v, plan.u)))
 
     def violations(self, plan: Plan, targets: Any = None, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
         """Return the largest violation of each constraint by its name: which ones prevent a solution."""

@@ -1,4 +1,4 @@
-"""Robots with loops and couplings: the same functions, in the independent velocities."""
+"""Robots with loops and couplings: the functions of `Robot`, in the independent velocities."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from ..model.model import Model, MovingJoint
 from ..model.topology import Topology
 from ..model.types import WORLD, Coupling
 from ..names import Named
+from ..summaries import Several
 from .closed_configurations import ClosedConfigurations
 from .closing.assembly import said
 from .closing.loops import Loops
@@ -34,28 +35,29 @@ from .system import CONTRADICTING
 Array = np.ndarray[Any, np.dtype[Any]]
 
 for _module in pkgutil.iter_modules(mechanisms.__path__, f"{mechanisms.__name__}."):
-    import_module(_module.name)  # so that its kernels are registered
+    import_module(_module.name)  # registers its kernels
 
 
 class TiedJoints(NamedTuple):
-    """Joints that loops and couplings tie together."""
+    """Joints that loops and couplings connect."""
 
     joints: tuple[str, ...]  # their names
-    constraints: str  # the names of the loops and couplings
-    redundant: int  # constraint rows that follow from others
+    constraints: str  # names of the loops and couplings
+    redundant: int  # number of redundant constraint rows
 
 
 class ClosedRobot(ClosedConfigurations):
     """A robot with loops or couplings (Chignoli, Adrian, Kim and Wensing 2023).
 
-    Joints that a coupling determines do not appear in q. Joints of loops do, and q must satisfy the loops (`close`,
-    `residual`). Velocities, accelerations and joint forces are those of the independent joints: `joints[k].independent`.
+    q does not include joints whose coordinates a coupling determines. q includes all joints of loops, and must satisfy the
+    loops (`close`, `residual`). Velocities, accelerations and joint forces are those of the independent joints:
+    `joints[k].independent`.
     """
 
     def __init__(self, loops: Loops, execution: str = "auto") -> None:
         if execution == "rolled":
             raise ValueError(
-                f"{loops.model.name}: functions of a robot with loops or couplings are traced; rolled is not offered"
+                f"{loops.model.name}: rolled is not offered for robots with loops or couplings; use 'auto' or 'traced'"
             )
         super().__init__(loops.model, "traced" if execution == "auto" else execution)
         self._loops = loops
@@ -84,7 +86,7 @@ class ClosedRobot(ClosedConfigurations):
 
     @cached_property
     def _topology(self) -> Topology:
-        """The rows of the spanning tree, each with the output body of its cluster as its parent."""
+        """The rows of the spanning tree; the parent of each row is the output body of its cluster."""
         tree, clusters = self._mechanism.tree, self._mechanism.clusters
         owner = self._mechanism.owner
         return Topology(
@@ -108,7 +110,7 @@ class ClosedRobot(ClosedConfigurations):
 
     @cached_property
     def joints(self) -> Named[MovingJoint]:
-        """Moving joints; followers have no part of q, and joints that depend on others none of v."""
+        """Moving joints. Followers have an empty slice of q, and dependent joints an empty slice of v."""
         place = {r: c.start + k for c in self._mechanism.clusters for k, r in enumerate(c.independent)}
         joints, q = [], 0
         for j in self.model.joints:
@@ -124,20 +126,20 @@ class ClosedRobot(ClosedConfigurations):
 
     @property
     def _loop_ends(self) -> tuple[tuple[str | None, str | None], ...]:
-        bodies = {f.name: f.body for f in reversed(self.model.frames)}  # of links, which come first
+        bodies = {f.name: f.body for f in reversed(self.model.frames)}  # links come first and take precedence
         ends = ((loop.predecessor, loop.successor) for loop in self._loops.d.loops)
         return tuple((bodies.get(a or WORLD), bodies.get(b or WORLD)) for a, b in ends)
 
     @property
     def description(self) -> Description:
-        """The description with the loops and couplings that the robot was built from."""
+        """The description from which the robot was built, with its loops and couplings."""
         return self._loops.d
 
     @property
     def tied_joints(self) -> tuple[TiedJoints, ...]:
-        """The clusters of more than one joint or with followers, with the loops and couplings that tie them together."""
+        """Clusters of several joints, or of joints with followers, and the loops and couplings that connect them."""
         clusters = zip(self._mechanism.clusters, self.clusters, strict=True)
-        return tuple(
+        return Several(
             TiedJoints(names, self._loops.names(c), self._loops.redundant(c))
             for c, names in clusters
             if c.dependent or c.followers
@@ -149,18 +151,18 @@ class ClosedRobot(ClosedConfigurations):
 
     @property
     def clusters(self) -> tuple[tuple[str, ...], ...]:
-        """The names of joints that move together."""
+        """Groups of joints that move together, by name."""
         names = {r: j.name for j in self.model.joints for r in range(j.v_slice.start, j.v_slice.stop)}
-        return tuple(tuple(dict.fromkeys(names[r] for r in c.rows)) for c in self._mechanism.clusters)
+        return Several(tuple(dict.fromkeys(names[r] for r in c.rows)) for c in self._mechanism.clusters)
 
     def loops_of(self, row: int) -> str:
-        """The names of the loops and couplings that determine a velocity of all joints' (by its row in the spanning tree)."""
+        """Return the names of the loops and couplings that determine a velocity, given by its row in the spanning tree."""
         return self._loops.names(next(c for c in self._mechanism.clusters if row in c.rows))
 
     def report(self) -> dict[str, str]:
-        """Return by kind the data of the file that dynamics does not use, and the constraints that are redundant.
+        """Return the contents of the file that the library does not use, and the redundant constraints, by kind.
 
-        A constraint is redundant if it follows from others. Loops that contradict each other are listed as well.
+        The report also lists loops that contradict each other.
         """
         unused = super().report()
         left_out = [(self._loops.redundant(c), self._loops.names(c)) for c in self._mechanism.clusters]
@@ -174,17 +176,17 @@ class ClosedRobot(ClosedConfigurations):
 
     @cached_property
     def spanning_torque(self) -> CompiledFunction:
-        """Function of q, v, a: the forces at all joints of the spanning tree, of drives and constraints together.
+        """Function of q, v, a: the total forces at all joints of the spanning tree, from drives and constraints.
 
-        At an independent joint in a loop, and at a joint without drive, the difference from the drive's force is what loops
-        and couplings give; at a joint that follows another, it is the force of the coupling.
+        At an independent joint in a loop, and at a joint without drive, the loops and couplings contribute the difference from
+        the drive's force. At a follower, the force is that of the coupling.
         """
         n = len(self.model.tree.parent)
         return self._function(ClosedRobot.spanning_torque, c_rnea.spanning_torque, ("q", "v", "a"), Output("force", (n,)))
 
     @cached_property
     def loop_forces(self) -> CompiledFunction:
-        """Function of q, v, a: the forces of the constraint rows of loops that are kept, in the order of `loop_rows`."""
+        """Function of q, v, a: the forces of the loops' non-redundant constraint rows, in the order of `loop_rows`."""
         count = sum(len(c.kept) for c in self._mechanism.clusters)
         return self._function(ClosedRobot.loop_forces, c_rnea.loop_forces, ("q", "v", "a"), Output("force", (count,)))
 
@@ -198,12 +200,13 @@ class ClosedRobot(ClosedConfigurations):
 
     @cached_property
     def forward_dynamics(self) -> CompiledFunction:
-        """a (nv) for the forces tau of the independent joints.
+        """The acceleration a (nv) under forces tau of the independent joints.
 
-        By the cluster-based articulated-body algorithm ("aba"; Chignoli et al. 2023, algorithm 1), by the mass matrix and
-        its sparse factors ("crba-ltdl"), or, for comparison, by the "projection" of the spanning tree's equations or by
-        "multipliers" (section II-D), whichever takes fewer operations; `algorithm=` insists on one. There are no multipliers
-        where a joint moves no mass but by what follows it: the spanning tree alone then has no dynamics.
+        There are four algorithms: the cluster-based articulated-body algorithm ("aba"; Chignoli et al. 2023, algorithm 1), the
+        mass matrix and its sparse factors ("crba-ltdl"), and for comparison the "projection" of the spanning tree's equations
+        and "multipliers" (section II-D). The default is the one with the fewest operations; `algorithm=` selects one.
+        "multipliers" is not available if a joint moves no mass except through its followers, because the spanning tree alone
+        then has a singular mass matrix.
         """
         inputs = ("q", "v", "tau")
         member = ClosedRobot.forward_dynamics
@@ -218,6 +221,6 @@ class ClosedRobot(ClosedConfigurations):
 
     @cached_property
     def inverse_mass_matrix(self) -> CompiledFunction:
-        """M(q)⁻¹ (nv, nv), by the sparse factors of the mass matrix."""
+        """The inverse mass matrix M(q)⁻¹ (nv, nv), by the sparse factors of the mass matrix."""
         output = Output("Minv", (self.nv, self.nv))
         return self._function(ClosedRobot.inverse_mass_matrix, crba_ltdl.inverse_by_factors, ("q",), output)

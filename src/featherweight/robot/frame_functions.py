@@ -1,4 +1,4 @@
-"""Functions of a robot's frames: where they are and how they move, in the world or relative to another frame."""
+"""Functions of a robot's frames: placements and motions, in the world or relative to another frame."""
 
 from __future__ import annotations
 
@@ -27,49 +27,50 @@ Frames = AnyFrame | Iterable[AnyFrame]
 
 
 class FrameKernel(NamedTuple):
-    """The kernels, inputs and result shape that a function of frames is made of."""
+    """The kernels, inputs and result shape of a function of frames."""
 
     member: Any
     in_world: Callable[..., None]
-    relative: Callable[..., None]  # which takes another frame, the ground if it serves in the world too
+    relative: Callable[..., None]  # takes another frame: the ground, if it also serves in the world
     inputs: tuple[str, ...]
-    core: CoreShape  # of one frame's result
-    classical: int | None = None  # of accelerations, as in `Written`
+    core: CoreShape  # shape of one frame's result
+    classical: int | None = None  # for accelerations, as in `Written`
 
     def written(self, reference: int) -> int | frames.Written:
         return reference if self.classical is None else frames.Written(reference, self.classical)
 
 
 class FrameFunctions(System):
-    """A system whose frames move.
+    """A system with functions of its frames.
 
-    `frame` is the name of a frame, or a `featherweight.Frame` made for the purpose, on any link of the file or on the ground;
-    for a sequence of k of them, results have a first axis more. Motions are (linear, angular), by `reference`
+    `frame` is the name of a frame, or a `featherweight.Frame` that you create, on any link of the file or on the ground. For a
+    sequence of k frames, results have an additional first axis of length k. Motions are (linear, angular). `reference` selects
+    their axes and point:
 
-        "local"                 in the frame's axes, at its origin
-        "local_world_aligned"   in the world's axes, at the frame's origin
-        "world"                 in the world's axes, of the body's point that passes the world's origin
+        "local"                 the frame's axes, at its origin
+        "local_world_aligned"   the world's axes, at the frame's origin
+        "world"                 the world's axes, for the point of the body at the world's origin
 
-    With `relative_to`, another frame takes the place of the world in all of this: the motion is what an observer fixed to that
-    frame sees, in its axes where those above are the world's. Joints that carry both frames do not matter then.
+    With `relative_to`, another frame replaces the world: the result is the motion that an observer fixed to that frame sees,
+    and its axes replace the world's axes above. Joints that carry both frames then have no effect.
 
-    All raise ValueError for a frame that the robot does not have, or an unknown reference.
+    All functions raise ValueError for an unknown frame and for an unknown reference.
     """
 
     def frame_placement(self, frame: Frames, relative_to: AnyFrame | None = None) -> CompiledFunction:
-        """Function of q: the frame in the world, a homogeneous matrix (4, 4); (k, 4, 4) for a sequence of k frames.
+        """Function of q: the frame in the world, a homogeneous matrix (4, 4), or (k, 4, 4) for k frames.
 
-        `relative_to`, if given, is a frame that takes the place of the world. The derivative is by local tangents: (linear,
+        `relative_to`, if given, is a frame that replaces the world. The derivative consists of local tangents: (linear,
         angular) velocities in the frame's own axes (6, nv), or (k, 6, nv).
         """
         member, kernels = FrameFunctions.frame_placement, (frames.frame_placement, relative_frames.relative_placement)
         return self._of_frames(FrameKernel(member, *kernels, ("q",), (4, 4)), frame, None, relative_to)
 
     def frame_jacobian(self, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None) -> CompiledFunction:
-        """Function of q: the matrix J (6, nv), or (k, 6, nv), with J v = (linear, angular) velocity of the frame.
+        """Function of q: the matrix J (6, nv), or (k, 6, nv), for which J v is the (linear, angular) velocity of the frame.
 
-        `reference` is "local" (the frame's axes), "local_world_aligned" (its origin, the world's axes) or "world" (the
-        world's origin and axes). `relative_to`, if given, is a frame that takes the place of the world.
+        `reference` is "local" (the frame's axes), "local_world_aligned" (the frame's origin, the world's axes) or "world" (the
+        world's origin and axes). `relative_to`, if given, is a frame that replaces the world.
         """
         member, kernels = FrameFunctions.frame_jacobian, (frames.frame_jacobian, relative_frames.relative_jacobian)
         return self._of_frames(FrameKernel(member, *kernels, ("q",), (6, self.nv)), frame, reference, relative_to)
@@ -77,9 +78,10 @@ class FrameFunctions(System):
     def frame_jacobian_rate(
         self, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None
     ) -> CompiledFunction:
-        """Function of q, v: the rate J' (6, nv), or (k, 6, nv), at which the frame's Jacobian changes; arguments as for that.
+        """Function of q, v: the rate J' (6, nv), or (k, 6, nv), of the frame's Jacobian.
 
-        J' v is `frame_bias_acceleration`. With loops, J' has the rate at which dependent joints' velocities change too.
+        The arguments are those of `frame_jacobian`. J' v is `frame_bias_acceleration`. If the robot has loops, J' includes the
+        rate of the dependent joints' velocities.
         """
         member = FrameFunctions.frame_jacobian_rate
         if self.closed:
@@ -96,7 +98,7 @@ class FrameFunctions(System):
         return self._of_frames(kernel, frame, reference, relative_to)
 
     def frame_velocity(self, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None) -> CompiledFunction:
-        """Function of q, v: the frame's (linear, angular) velocity (6), or (k, 6); arguments as for the Jacobian."""
+        """Function of q, v: the frame's (linear, angular) velocity (6), or (k, 6), with the arguments of `frame_jacobian`."""
         member, kernels = FrameFunctions.frame_velocity, (frames.frame_velocity, relative_frames.relative_velocity)
         return self._of_frames(FrameKernel(member, *kernels, ("q", "v"), (6,)), frame, reference, relative_to)
 
@@ -105,19 +107,20 @@ class FrameFunctions(System):
     ) -> CompiledFunction:
         """Function of q, v, a: the frame's spatial acceleration (6), or (k, 6), (linear, angular).
 
-        Arguments as for the Jacobian. It is J a + J' v in the references "local" and "world", and turned to the world's axes in
-        the other, where J a + J' v is `frame_classical_acceleration`: that of the frame's origin as a point. Gravity is not in
-        it: an accelerometer shows the classical acceleration, less gravity.
+        The arguments are those of `frame_jacobian`. In the references "local" and "world", the result is J a + J' v. In
+        "local_world_aligned", it is the "local" acceleration in the world's axes; there, J a + J' v is
+        `frame_classical_acceleration`, the acceleration of the frame's origin as a point. Gravity is not included: an
+        accelerometer measures the classical acceleration minus gravity.
         """
         return self._acceleration(FrameFunctions.frame_acceleration, 0, frame, reference, relative_to)
 
     def frame_classical_acceleration(
         self, frame: Frames, reference: str = ALIGNED, relative_to: AnyFrame | None = None
     ) -> CompiledFunction:
-        """Function of q, v, a: the acceleration of the frame's origin as a point, and the angular (6), or (k, 6).
+        """Function of q, v, a: the acceleration of the frame's origin as a point, and the angular acceleration: (6), or (k, 6).
 
-        Arguments as for the Jacobian. It is J a + J' v in the reference "local_world_aligned"; in "world" it is that of the
-        body's point that passes the world's origin.
+        The arguments are those of `frame_jacobian`. In the reference "local_world_aligned", the result is J a + J' v. In
+        "world", it is the acceleration of the body's point at the world's origin.
         """
         return self._acceleration(FrameFunctions.frame_classical_acceleration, 1, frame, reference, relative_to)
 
@@ -130,16 +133,16 @@ class FrameFunctions(System):
         return self._of_frames(FrameKernel(member, *kernels, ("q", "v"), (6,)), frame, reference, relative_to)
 
     def camera_placement(self, camera: str) -> CameraPlacement:
-        """Function of q (..., nq): the frame of a camera of the file in the world, homogeneous matrices (..., 4, 4).
+        """Function of q (..., nq): the placement of a camera of the file in the world, homogeneous matrices (..., 4, 4).
 
-        The camera looks along -z, with x to the right and y up in its picture; cameras that track, or have a target, do so.
-        Raises ValueError for a camera that the robot does not have.
+        The camera looks along -z; x points right and y up in its image. Cameras that track a body or have a target follow it.
+        Raises ValueError for an unknown camera.
         """
         return CameraPlacement(self, camera)
 
     @cached_property
     def joint_jacobian_rate(self) -> CompiledFunction:
-        """Function of q, v: the rate (6, n) at which `joint_jacobian` changes."""
+        """Function of q, v: the rate (6, n) of `joint_jacobian`."""
         output = Output("J_dot", (6, len(self.model.tree.parent)))
         return self._function(FrameFunctions.joint_jacobian_rate, relative_frames.joint_jacobian_rate, ("q", "v"), output)
 
@@ -189,7 +192,7 @@ class FrameFunctions(System):
 
 
 def placement_tangents(count: int, batch: CoreShape) -> Program:
-    """From homogeneous matrices and their rates, the velocities of frames in their own axes (*batch, 6)."""
+    """Return the velocities of frames in their own axes (*batch, 6), given homogeneous matrices and their rates."""
     inputs = Input("placement", (count, 4, 4)), Input("rate", (count, 4, 4))
     output = Output("velocity", (*batch, 6), (count, 6))
     return KernelProgram("placement_tangent", frames.placement_tangent, (), inputs, (output,))

@@ -1,4 +1,4 @@
-"""The part of a robot's dynamics that is linear in its parameters: regressors, and the parameters themselves."""
+"""Regressors of a robot's dynamics, and the parameters in which the dynamics are linear."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from ..model.inertial_parameters import NAMES, inertial_parameters
 from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..names import choose_from
+from ..summaries import Several, summarized
 from .second_derivatives import TwiceDifferentiable
 from .system import placements
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Chosen = bool | Iterable[str]
-"""Joints by name, or all that a drive or a bearing may be at: all but floating ones."""
+"""Names of joints, or all joints that may have a drive or a bearing: all except floating joints."""
 
 
+@summarized
 class Regressor(NamedTuple):
-    """tau = function(q, v, a) @ parameters: those of bodies, ten each, and then those of joints."""
+    """A function with tau = function(q, v, a) @ parameters: ten parameters for each body, then parameters of joints."""
 
     function: CompiledFunction[Any]
-    names: tuple[str, ...]  # (p) of the parameters
-    values: Array  # (p) of the robot
+    names: tuple[str, ...]  # (p) names of the parameters
+    values: Array  # (p) values of the robot
     bodies: tuple[str, ...]
 
 
@@ -38,46 +40,50 @@ class Identifiable(TwiceDifferentiable):
 
     @property
     def inertial_parameters(self) -> Array:
-        """(nbodies, 10): m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz of each of `bodies`, all that is fixed to it included.
+        """(nbodies, 10): m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz of each of `bodies`, including all links fixed to it.
 
-        c is the centre of mass and I the rotational inertia about the origin, in the body's frame of the file: Pinocchio's
-        `toDynamicParameters`. Regressors take them flat, one body after the other.
+        c is the centre of mass and I the rotational inertia about the origin, in the body's frame of the file (Pinocchio's
+        `toDynamicParameters`). Regressors take the flattened array, one body after the other.
         """
         return inertial_parameters(self.model)
 
     @property
     def inertial_parameter_names(self) -> tuple[str, ...]:
-        """(10 nbodies) of the flat parameters: "forearm.m", "forearm.mx", ..., "forearm.Izz", ..."""
-        return tuple(f"{body.name}.{name}" for body in self.bodies for name in NAMES)
+        """(10 nbodies) names of the flattened parameters: "forearm.m", "forearm.mx", ..., "forearm.Izz", ..."""
+        return Several(f"{body.name}.{name}" for body in self.bodies for name in NAMES)
 
     @cached_property
     def inverse_dynamics_regressor(self) -> CompiledFunction:
-        """Y (nv, 10 nbodies) of q, v, a: joint forces are Y @ inertial_parameters.ravel() (Atkeson, An and Hollerbach 1986).
+        """Function of q, v, a: the matrix Y (nv, 10 nbodies) with joint forces Y @ inertial_parameters.ravel().
 
-        But for those of armatures, which `extended_regressor` has. Of robots with loops they are those of `inverse_dynamics`.
+        Atkeson, An and Hollerbach (1986) describe it. The forces are those of `inverse_dynamics` without the forces of
+        armatures, which `extended_regressor` includes.
         """
         return self._regressor("inverse_dynamics_regressor", regressors.inverse_dynamics_regressor, ("q", "v", "a"), (self.nv,))
 
     @cached_property
     def kinetic_energy_regressor(self) -> CompiledFunction:
-        """The row (10 nbodies) of q, v whose product with the inertial parameters is the kinetic energy, without armatures'."""
+        """Function of q, v: the row (10 nbodies) whose product with the inertial parameters is the kinetic energy.
+
+        The kinetic energy of armatures is not included.
+        """
         return self._regressor("kinetic_energy_regressor", regressors.kinetic_energy_regressor, ("q", "v"))
 
     @cached_property
     def potential_energy_regressor(self) -> CompiledFunction:
-        """The row (10 nbodies) of q whose product with the inertial parameters is `potential_energy`."""
+        """Function of q: the row (10 nbodies) whose product with the inertial parameters is `potential_energy`."""
         return self._regressor("potential_energy_regressor", regressors.potential_energy_regressor, ("q",))
 
     def extended_regressor(self, friction: Chosen = False, armature: Chosen = False) -> Regressor:
-        """The regressor of inverse dynamics with columns for joints after those of bodies, its names and the robot's values.
+        """Return the regressor of inverse dynamics with columns for joints, its parameter names and values.
 
-        `friction` adds for each joint the coefficient of viscous friction (force per velocity), and then for each that of dry
-        friction (force against the velocity's direction); `armature` adds reflected inertias. True is all joints that are not
-        floating, or joints are named; those of the spanning tree, followers too. A joint with several degrees of freedom has
-        one coefficient for all. The values of friction are `joints[k].damping` and `.friction`, which `inverse_dynamics`
-        leaves out.
+        `friction` adds the coefficient of viscous friction (force per velocity) of each joint, and after these the dry
+        friction (force against the direction of velocity) of each joint. `armature` adds reflected inertias. True selects all
+        joints except floating joints; a list of names selects joints of the spanning tree, including followers. A joint with
+        several degrees of freedom has one coefficient. The values are those of the robot; those of friction are
+        `joints[k].damping` and `.friction`, which `inverse_dynamics` does not include.
 
-        Raises ValueError for a joint that the robot does not have.
+        Raises ValueError for an unknown joint.
         """
         kinds = (VISCOUS, friction, "viscous"), (COULOMB, friction, "coulomb"), (ARMATURE, armature, "armature")
         columns = [(kind, j, name) for kind, chosen, name in kinds for j in self._chosen_joints(chosen)]

@@ -1,4 +1,4 @@
-"""The parts of a robot, and the limits of its joints as vectors: coordinates in the order of q, others in that of v."""
+"""The parts of a robot and the limits of its joints, as vectors in the order of q or v."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from ..model.model import Model, ModelFrame, ModelSensor, MovingBody, MovingJoin
 from ..model.servos import Range
 from ..model.types import Actuator, Camera, Coupling, Shape, controls_of
 from ..names import Named, choose_from, listed, missing_attribute
+from ..summaries import Several
 from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
 
-EQUAL_LIMITS = "equal lower and upper limits, which simulations ignore"  # in a report
+EQUAL_LIMITS = "equal lower and upper limits, which simulations ignore"  # a key of reports
 
 
 class Proportion(NamedTuple):
-    """The coordinate of a row of the tree is `slope` times that of a leader, and an offset."""
+    """A row of the tree whose coordinate is `slope` times the leader's coordinate plus `offset`."""
 
     row: int
     leader: int
@@ -32,7 +33,7 @@ class Proportion(NamedTuple):
 
 
 class ModelView:
-    """A model, as users see it."""
+    """The public attributes of a model."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -48,96 +49,96 @@ class ModelView:
 
     @property
     def nq(self) -> int:
-        """Length of a configuration."""
+        """The length of a configuration."""
         return self.model.nq
 
     @property
     def nv(self) -> int:
-        """Degrees of freedom."""
+        """The number of degrees of freedom."""
         return self.model.nv
 
     @cached_property
     def joints(self) -> Named[MovingJoint]:
-        """Moving joints, with the slices of q and v that are theirs: `joints[0]` or `joints["elbow"]`."""
+        """Moving joints, with their slices of q and v: `joints[0]` or `joints["elbow"]`."""
         return Named(self.model.joints)
 
     @property
     def clusters(self) -> tuple[tuple[str, ...], ...]:
-        """The names of joints that loops and couplings let move together only: each by itself, where there are none."""
-        return tuple((joint.name,) for joint in self.joints)
+        """Groups of joints, by name, that loops and couplings connect. Without any, each group has one joint."""
+        return Several((joint.name,) for joint in self.joints)
 
     @cached_property
     def bodies(self) -> Named[MovingBody]:
-        """Moving bodies; links that are fixed to one another are one body."""
+        """Moving bodies. Links that fixed joints connect are one body."""
         return Named(self.model.bodies)
 
     @cached_property
     def frames(self) -> Named[ModelFrame]:
-        """Named frames: every link of the file, and what else it names."""
+        """Named frames: every link of the file and every other frame that the file names."""
         return Named(self.model.frames)
 
-    @property
-    def shapes(self) -> tuple[Shape, ...]:
-        """Shapes that the file draws or lets touch, on moving bodies or the ground (None), in their frames of the file."""
-        return self.model.shapes
+    @cached_property
+    def shapes(self) -> Named[Shape]:
+        """Visual and collision shapes of the file, on moving bodies or on the ground (None), in their frames of the file."""
+        return Named(self.model.shapes)
 
     @cached_property
     def cameras(self) -> Named[Camera]:
-        """The file's cameras: `cameras[0]` or `cameras["side"]`."""
+        """Cameras of the file: `cameras[0]` or `cameras["side"]`."""
         return Named(self.model.cameras)
 
     @property
     def _loop_ends(self) -> tuple[tuple[str | None, str | None], ...]:
-        """The moving bodies that each loop joins, None for the ground."""
+        """The moving bodies that each loop connects; None is the ground."""
         return ()
 
     def joint(self, name: str) -> MovingJoint:
-        """The moving joint of that name. Raises ValueError where there is none."""
+        """Return the moving joint of this name. Raises ValueError for an unknown name."""
         found: MovingJoint = _named(name, self.joints, f"{self.name} has no moving joint")
         return found
 
     def body(self, name: str) -> MovingBody:
-        """The moving body of that name, or the one that a link of that name is fixed to.
+        """Return the moving body of this name, or the body that contains the link of this name.
 
-        Raises ValueError for a name that is none, and for links that are fixed to the ground.
+        Raises ValueError for an unknown name and for links that are fixed to the ground.
         """
         links = {link: body for body in self.bodies for link in body.links}
         return links[name] if name in links else _named(name, self.bodies, f"{self.name} has no moving body")
 
-    @property
-    def actuators(self) -> tuple[Actuator, ...]:
-        """Drives on joints, in the order of the file."""
-        return self.model.actuators
+    @cached_property
+    def actuators(self) -> Named[Actuator]:
+        """Actuators of the joints, in the order of the file."""
+        return Named(self.model.actuators)
 
     @property
     def controls(self) -> dict[str, Range]:
-        """Names of the controls of the actuators, in their order, with the least and greatest value of each."""
+        """The minimum and maximum of each control of the actuators, by name, in the order of the actuators."""
         return controls_of(self.model.actuators)
 
     @cached_property
     def sensors(self) -> Named[ModelSensor]:
-        """Sensors of the file in its order, with their `slice` of what `Simulation.sensors` gives: `sensors["imu_gyro"]`."""
+        """Sensors in the order of the file, with their `slice` of the array `Simulation.sensors`: `sensors["imu_gyro"]`."""
         return Named(self.model.sensors)
 
     @property
     def mass(self) -> float:
-        """Total mass of the moving bodies [kg]."""
+        """The total mass of the moving bodies [kg]."""
         return self.model.mass
 
     @property
     def gravity(self) -> tuple[float, float, float]:
-        """In the world [m/s²]."""
+        """The acceleration of gravity in the world [m/s²]."""
         g = self.model.tree.gravity
         return (g[0], g[1], g[2])
 
     @property
     def _couplings(self) -> tuple[Coupling, ...]:
-        """The description's."""
+        """The couplings of the description."""
         return ()
 
     @property
     def left_out_at_joints(self) -> Mapping[str, tuple[str, ...]]:
-        """Names of joints and actuators whose springs, limits or forces no simulation computes, by kind."""
+        """Names of joints and actuators whose springs, limits or forces simulations ignore, by kind."""
         acting = self.actuators, self.model.tendons, bool(self.model.carried)
         left_out = left_out_at_joints(self.model.joints, self.joints, self.clusters, *acting)
         held = self._limits_with_followers[1]
@@ -145,7 +146,7 @@ class ModelView:
         return {**left_out, LIMITS_WITHOUT_ROOM: names} if names else left_out
 
     def report(self) -> dict[str, str]:
-        """Return by kind what the file holds that nothing here uses, and limits that simulations ignore."""
+        """Return the contents of the file that the library does not use, and the limits that simulations ignore, by kind."""
         unused = {**dict(self.model.unused), **{kind: listed(names) for kind, names in self.left_out_at_joints.items()}}
         if equal := [j.name for j in self.model.joints if j.lower == j.upper]:
             unused[EQUAL_LIMITS] = listed(equal)
@@ -153,57 +154,62 @@ class ModelView:
 
     @property
     def closed(self) -> bool:
-        """Whether the robot has loops or couplings."""
+        """True if the robot has loops or couplings."""
         return False
 
     # limits
 
     @cached_property
     def lower(self) -> Array:
-        """The least coordinates (nq) [rad, m], in the order of q; -inf where a joint has no limit, or several coordinates.
+        """The lower limits of the coordinates (nq) [rad, m], in the order of q.
 
-        A joint that others follow in proportion keeps their limits, too.
+        They are -inf for joints without limits and for joints with several coordinates. If other joints follow a joint in
+        proportion, its limits include theirs.
         """
         return _read_only(self._coordinate_limits[0])
 
     @cached_property
     def upper(self) -> Array:
-        """The greatest coordinates (nq) [rad, m], as `lower`."""
+        """The upper limits of the coordinates (nq) [rad, m]; see `lower`."""
         return _read_only(self._coordinate_limits[1])
 
     @cached_property
     def velocity_limit(self) -> Array:
-        """The greatest velocities (nv) [rad/s, m/s], in the order of v; infinite where the file has none, or 0.
+        """The velocity limits (nv) [rad/s, m/s], in the order of v; infinite where the file gives none or 0.
 
-        A joint that others follow in proportion keeps their limits, too. Nothing cuts velocities to these.
+        If other joints follow a joint in proportion, its limit includes theirs. The library does not enforce these limits.
         """
         return _read_only(self._velocity_limits())
 
     @cached_property
     def effort_limit(self) -> Array:
-        """The greatest joint forces (nv) [N m, N], in the order of v; infinite where the file has none, or 0.
+        """The limits of the joint forces (nv) [N m, N], in the order of v; infinite where the file gives none or 0.
 
-        Simulations cut joint forces to these.
+        Simulations clip joint forces to these limits.
         """
         return _read_only(self._of_independent(self.row_maximum("effort")))
 
     @cached_property
     def effort_bounds(self) -> tuple[Array, Array]:
-        """The least and the greatest joint forces (nv) [N m, N] that simulations cut to, in the order of v."""
+        """The least and the greatest joint forces (nv) [N m, N], in the order of v. Simulations clip joint forces to them."""
         ends = np.array([j.efforts for j in self.model.joints for _ in range(j.type.nv)], dtype=float).reshape(-1, 2).T
         return _read_only(-self._of_independent(-ends[0])), _read_only(self._of_independent(ends[1]))
 
     def row_limits(self) -> Bounds:
-        """Lower and upper limits [rad, m] of the tree's rows (n,); infinite ones for joints of several degrees of freedom.
+        """Return the lower and upper limits [rad, m] of the tree's rows (n,).
 
-        A joint that others follow in proportion keeps their limits, too.
+        They are infinite for joints with several degrees of freedom. If other joints follow a joint in proportion, its limits
+        include theirs.
         """
         return self._limits_with_followers[0]
 
     @cached_property
     def _limits_with_followers(self) -> tuple[Bounds, tuple[int, ...]]:
-        """`row_limits`, and the rows of joints that follow one other in proportion, and whose limits are left out because they
-        would leave their leader no room: files often have limits of followers that nobody has looked at."""
+        """The result of `row_limits`, and the rows of followers whose limits are ignored.
+
+        Limits of a follower are ignored if they would leave its leader no range of motion. Many files have unchecked limits at
+        followers.
+        """
         held = []
         lower, upper = [-math.inf] * self.model.nv, [math.inf] * self.model.nv
         for j in self.model.joints:
@@ -235,14 +241,15 @@ class ModelView:
         return self._of_independent(most)
 
     def row_maximum(self, what: str) -> Array:
-        """The greatest "effort" or "velocity" (n,) of each row of the tree; infinite where the file has none, or 0, by which
-        files mean that they do not know it.
+        """Return the greatest "effort" or "velocity" (n,) of each row of the tree; infinite where the file gives none or 0.
+
+        Files write 0 for an unknown limit.
         """
         values = np.array([getattr(j, what) for j in self.model.joints for _ in range(j.type.nv)], dtype=float)
         return np.where(values > 0.0, values, np.inf)
 
     def _of_independent(self, by_row: Array) -> Array:
-        """Return the values (nv) of the independent rows, of values of all rows of the tree."""
+        """Select the values (nv) of the independent rows from the values of all rows of the tree."""
         own = np.full(self.nv, np.inf)
         for whole, j in zip(self.model.joints, self.joints, strict=True):
             if j.v_slice.stop > j.v_slice.start:
@@ -250,11 +257,14 @@ class ModelView:
         return own
 
     def followers(self) -> list[Follower]:
-        """Return the joints that follow others by a coupling: leaders that follow others come first."""
+        """Return the joints that follow others by a coupling. A leader that is itself a follower comes before its followers."""
         return []
 
     def proportions(self) -> list[Proportion]:
-        """Joints that follow one other in proportion: those first whose leaders follow others."""
+        """Return the joints that follow one other joint in proportion.
+
+        A joint comes before its leader if the leader is a follower.
+        """
         followers = [f for f in reversed(self.followers()) if len(f.terms) == 1]
         found = [(f, leader, slope, curvature) for f in followers for leader, (slope, *curvature) in f.terms]
         return [Proportion(f.row, leader, slope, f.offset) for f, leader, slope, curvature in found if slope and not curvature]

@@ -1,7 +1,7 @@
-"""States and controls in the order and the conventions of MuJoCo: qpos, qvel and ctrl.
+"""Conversion of states and controls to MuJoCo's order and conventions: qpos, qvel and ctrl.
 
-Quaternions and linear velocities are as `qpos_qvel` says, and all joints have coordinates and velocities, also those that
-others determine. Coordinates of hinges and slides are the same, `ref` included.
+`qpos_qvel` describes the conventions of quaternions and linear velocities. In MuJoCo, all joints have coordinates and
+velocities, including dependent joints. Coordinates of hinges and slides are the same, including `ref`.
 """
 
 from __future__ import annotations
@@ -19,38 +19,42 @@ from ..model.formats.mjcf.drives import ACTUATORS, read_actuators
 from ..model.formats.mjcf.numbers import first_controls
 from ..model.model import MovingJoint
 from ..model.types import JointType
+from ..summaries import summarized
 from .qpos_qvel import JointPlace, QposQvel
 from .system import System
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-TYPES = (JointType.FLOATING, JointType.SPHERICAL, JointType.PRISMATIC, JointType.REVOLUTE)  # by mjtJoint: free, ball, ...
+TYPES = (JointType.FLOATING, JointType.SPHERICAL, JointType.PRISMATIC, JointType.REVOLUTE)  # by mjtJoint: free, ...
 
 
+@summarized
 class MujocoState(NamedTuple):
-    """A state as MuJoCo has it."""
+    """A state in MuJoCo's conventions."""
 
     qpos: Array  # (..., nq)
     qvel: Array  # (..., nv)
 
 
+@summarized
 class RobotState(NamedTuple):
-    """A state as robots have it."""
+    """A state in the robot's conventions."""
 
     q: Array  # (..., nq)
     v: Array  # (..., nv)
 
 
 class MujocoOrder:
-    """Takes states and controls of a robot to MuJoCo and back.
+    """Converts states and controls between a robot and MuJoCo.
 
-    `model` is the mjModel; joints and actuators are matched by name, and those without a name (and free joints of other names)
-    by their order. An actuator of MuJoCo may have several controls, or none that the robot has: `nu` is the length of MuJoCo's
-    `ctrl`. Without a model, MuJoCo's joints and actuators are those of the robot in its order, as MuJoCo compiles the same
-    file. If that file has actuators that the robot lacks, `nu`, `ctrl` and `control` need the model, and raise ValueError
-    without it.
+    `model` is the mjModel. Joints and actuators are matched by name; those without a name, and free joints with different
+    names, are matched by their order. An actuator of MuJoCo may have several controls, or may be missing in the robot: `nu` is
+    the length of MuJoCo's `ctrl`. Without a model, MuJoCo's joints and actuators are those of the robot in its order, as
+    MuJoCo compiles the same file. If that file has actuators that the robot lacks, `nu`, `ctrl` and `control` need the model
+    and raise ValueError without it.
 
-    Raises ValueError for joints that are not of both, or not of one type there, and for planar joints, which MuJoCo lacks.
+    Raises ValueError for joints that are missing on one side or have different types, and for planar joints, which MuJoCo
+    lacks.
     """
 
     def __init__(self, robot: System, model: Any = None) -> None:
@@ -62,7 +66,7 @@ class MujocoOrder:
         joints = list(own) if model is None else _matched_joints(robot, model)
         every = range(len(robot.controls))
         controls = list(enumerate(every)) if model is None else _matched_controls(robot, model, joints)
-        self.joints = tuple(j.name for j in joints)  # of the robot, in MuJoCo's order
+        self.joints = tuple(j.name for j in joints)  # joints of the robot, in MuJoCo's order
         self.nq, self.nv = robot.model.nq, robot.model.nv
         self._nu: int = len(every) if model is None else model.nu
         self._lacking = robot.report().get(ACTUATORS, "") if model is None else ""
@@ -71,24 +75,24 @@ class MujocoOrder:
 
     @property
     def nu(self) -> int:
-        """Length of MuJoCo's `ctrl`."""
+        """The length of MuJoCo's `ctrl`."""
         if self._lacking:
             problem = f"its file has actuators that the robot lacks ({self._lacking}), so that MuJoCo's ctrl has other numbers"
             raise ValueError(f"{self.robot.name}: {problem}; pass the mjModel, as in MujocoOrder(robot, model)")
         return self._nu
 
     def state(self, q: Any, v: Any) -> MujocoState:
-        """qpos and qvel of q (..., nq) and v (..., nv); of robots with loops, closed ones."""
+        """Return qpos and qvel for q (..., nq) and v (..., nv); loops must be closed at q."""
         q, v = self._states(("q", q, self.robot.nq), ("v", v, self.robot.nv))
         if self.robot.closed:
             q, v = self._spanning(q, v)
         return MujocoState(self._arrays.qpos(q), self._arrays.qvel(q, v))
 
     def robot_state(self, qpos: Any, qvel: Any) -> RobotState:
-        """q and v of qpos (..., nq) and qvel (..., nv), which are MuJoCo's.
+        """Return q and v for MuJoCo's qpos (..., nq) and qvel (..., nv).
 
-        Of robots with loops and couplings, coordinates and velocities of joints that others determine are left out; q is as
-        closed as qpos is.
+        For robots with loops and couplings, the coordinates and velocities of dependent joints are ignored; loops at q are
+        closed as accurately as at qpos.
         """
         qpos, qvel = self._states(("qpos", qpos, self.nq), ("qvel", qvel, self.nv))
         q = self._arrays.q(qpos)
@@ -96,21 +100,24 @@ class MujocoOrder:
         return RobotState(q[..., self._coordinates], v[..., self._velocities])
 
     def ctrl(self, control: Any) -> Array:
-        """MuJoCo's ctrl (..., nu) of a control (..., number of `robot.controls`); zero for actuators that the robot lacks."""
+        """Return MuJoCo's ctrl (..., nu) for a control (..., number of `robot.controls`).
+
+        Entries for actuators that the robot lacks are zero.
+        """
         given = self.robot._checked("control", control, len(self.robot.controls))
         result = np.zeros((*given.shape[:-1], self.nu))
         result[..., self._driven] = given[..., self._drives]
         return result
 
     def control(self, ctrl: Any) -> Array:
-        """The control (..., number of `robot.controls`) of MuJoCo's ctrl (..., nu)."""
+        """Return the control (..., number of `robot.controls`) for MuJoCo's ctrl (..., nu)."""
         given = self.robot._checked("ctrl", ctrl, self.nu)
         result = np.empty((*given.shape[:-1], len(self.robot.controls)))
         result[..., self._drives] = given[..., self._driven]
         return result
 
     def _states(self, *given: tuple[str, Any, int]) -> tuple[Array, Array]:
-        """Coordinates and velocities with the same leading axes."""
+        """Broadcast coordinates and velocities to the same leading axes."""
         x, u = (self.robot._checked(*one) for one in given)
         try:
             batch = np.broadcast_shapes(x.shape[:-1], u.shape[:-1])
@@ -121,20 +128,20 @@ class MujocoOrder:
 
     @cached_property
     def _spanning(self) -> CompiledFunction[Any]:
-        """Coordinates and velocities of all joints, of q and v."""
+        """Return the coordinates and velocities of all joints for q and v."""
         outputs = Output("spanning_q", (self.nq,)), Output("spanning_v", (self.nv,))
         return self.robot.bind("spanning_motion", spanning.motion, ("q", "v"), outputs)
 
     @cached_property
     def _coordinates(self) -> Array:
-        """Where among those of all joints the coordinates of q are."""
+        """The indices of the coordinates in q among those of all joints."""
         pairs = zip(self.robot.model.joints, self.robot.joints, strict=True)
         own = [(k, j) for whole, joint in pairs for j, k in _pairs(joint.q_slice, whole.q_slice)]
         return np.array([k for k, _ in sorted(own, key=lambda pair: pair[1])], dtype=np.intp)
 
     @cached_property
     def _velocities(self) -> Array:
-        """Where among those of all joints the velocities of v are."""
+        """The indices of the velocities in v among those of all joints."""
         if not self.robot.closed:
             return np.arange(self.nv)
         rows = {c.start + k: r for c in self.robot._system.clusters for k, r in enumerate(c.independent)}
@@ -146,7 +153,7 @@ def _pairs(own: slice, whole: slice) -> Iterator[tuple[int, int]]:
 
 
 def _places(joints: Iterable[MovingJoint]) -> Iterator[JointPlace]:
-    """Yield the places of joints that lie one after the other in MuJoCo's vectors."""
+    """Yield the places of consecutive joints in MuJoCo's vectors."""
     q = v = 0
     for j in joints:
         yield JointPlace(j.type, j.q_slice, j.v_slice, slice(q, q + j.type.nq), slice(v, v + j.type.nv))
@@ -154,7 +161,7 @@ def _places(joints: Iterable[MovingJoint]) -> Iterator[JointPlace]:
 
 
 def _matched_joints(robot: System, model: Any) -> list[MovingJoint]:
-    """The robot's joints in the order of MuJoCo's."""
+    """Return the robot's joints in the order of MuJoCo's joints."""
     left = {j.name: j for j in robot.model.joints}
     theirs = [(model.joint(k).name, TYPES[model.jnt_type[k]]) for k in range(model.njnt)]
     matched = [left.pop(name, None) for name, _ in theirs]
@@ -165,18 +172,20 @@ def _matched_joints(robot: System, model: Any) -> list[MovingJoint]:
         own = matched[k]
         if own is None:
             raise ValueError(
-                f"{robot.name} has no joint {name or f'number {k}'!r}, as MuJoCo's model has; it must have them all"
+                f"{robot.name} has no joint {name or f'number {k}'!r}, but MuJoCo's model has; both must have all joints"
             )
         if kind is not (JointType.REVOLUTE if own.type is JointType.CONTINUOUS else own.type):
             raise ValueError(f"{robot.name}: joint {own.name!r} is {own.type.value} here and {kind.value} in MuJoCo's model")
     if others:
-        raise ValueError(f"MuJoCo's model has no joint {others[0].name!r}, as {robot.name} has; it must have them all")
+        raise ValueError(f"MuJoCo's model has no joint {others[0].name!r}, but {robot.name} has; both need the same joints")
     return [j for j in matched if j is not None]
 
 
 def _matched_controls(robot: System, model: Any, joints: Sequence[MovingJoint]) -> list[tuple[int, int]]:
-    """Pairs of numbers of controls, MuJoCo's and the robot's, of actuators that have one name. An actuator without a name has
-    the one that the reader of MJCF files gives it."""
+    """Return pairs of indices of controls, MuJoCo's and the robot's, for actuators of the same name.
+
+    An actuator without a name has the name that the reader of MJCF files gives it.
+    """
     first, place, left = first_controls(model), 0, dict[str, range]()
     for x in robot.actuators:
         left[x.name] = range(place, place + len(x.controls))
@@ -185,5 +194,7 @@ def _matched_controls(robot: System, model: Any, joints: Sequence[MovingJoint]) 
     names = {a: model.actuator(a).name for a in range(len(first))} | {a: actuator.name for a, actuator in read.items()}
     pairs = [(int(first[a]) + i, k) for a, name in names.items() if name in left for i, k in enumerate(left.pop(name))]
     if left:
-        raise ValueError(f"MuJoCo's model has no actuator {next(iter(left))!r}, as {robot.name} has; it must have them all")
+        raise ValueError(
+            f"MuJoCo's model has no actuator {next(iter(left))!r}, but {robot.name} has; both must have all actuators"
+        )
     return sorted(pairs)

@@ -1,4 +1,4 @@
-"""The system that functions of a robot are bound to: its model, its configuration space, and the kernels for its kind."""
+"""The base class of robots: the model, its configuration space, and the binding of kernels to it."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from .start import start_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LOOP_TOLERANCE = 1e-4  # [m, rad] by which loops may contradict each other: files have six digits, and loops tens of joints
-CONTRADICTING = "loops that contradict each other"  # in a report
+LOOP_TOLERANCE = 1e-4  # [m, rad] largest misclosure of loops: files have six digits, and loops tens of joints
+CONTRADICTING = "loops that contradict each other"  # a key of reports
 
 
 CONFIGURATIONS = ("q", "q0", "q1")  # names of inputs that are configurations
-VELOCITIES = ("v", "a", "tau", "u", "d")  # and of those that have the length of a velocity
+VELOCITIES = ("v", "a", "tau", "u", "d")  # names of inputs that have the length of a velocity
 
 
 class NotDefinedError(ValueError):
-    """This robot does not have the function: without mass, for example, there is no centre of mass."""
+    """The robot does not define the function; for example, a robot without mass has no centre of mass."""
 
 
 class System(ModelView):
-    """A model, and how kernels become functions of it."""
+    """A model that binds kernels as functions."""
 
     def __init__(self, model: Model, execution: str = "auto") -> None:
         require_execution(execution)
@@ -53,11 +53,11 @@ class System(ModelView):
         return Joints(Coordinates(j.type, j.q_slice, j.v_slice, j.lower, j.upper) for j in self.joints)
 
     def neutral(self) -> Array:
-        """The configuration with every joint at zero, (nq,): zero coordinates, identity rotations.
+        """Return the neutral configuration (nq,): zero coordinates and identity rotations.
 
-        `start()` is the one in which an MJCF file starts. The two are the same but for free joints, which are at the world's
-        origin here, and where the file places their bodies there; and for hinges and slides with a `ref`, which are at zero
-        here, and at `ref` there.
+        `start()` returns the initial configuration of an MJCF file. It differs in free joints, which `neutral()` places at the
+        world's origin and `start()` where the file places their bodies, and in hinges and slides with a `ref`, which are at
+        zero here and at `ref` there.
         """
         return self._neutral.copy()
 
@@ -66,51 +66,56 @@ class System(ModelView):
         return configuration.neutral(self._coordinates, self.nq)
 
     def start(self) -> Array:
-        """Return the configuration (nq,) in which the robot's file starts: "qpos0" of MJCF, or `neutral()` without one.
+        """Return the initial configuration (nq,) of the robot's file: "qpos0" of MJCF, or `neutral()` for other formats.
 
-        Joints beyond their limits there are moved to them, and loops closed again, as far as that can be.
+        Joints that exceed their limits there are moved to the limits, and loops are closed again where possible.
         """
         return start_of(self)
 
     def random_configuration(
         self, rng: np.random.Generator | int | None = None, size: SupportsIndex | Sequence[SupportsIndex] | None = None
     ) -> Array:
-        """Configurations (*size, nq), uniform within limits; without, angles in ±pi, lengths in ±1 m."""
+        """Return random configurations (*size, nq), uniform within limits.
+
+        Joints without limits take angles in ±pi and lengths in ±1 m.
+        """
         return configuration.random_configuration(self._coordinates, self.nq, rng, size)
 
     @cached_property
     def configurations(self) -> ReferenceConfigurations:
-        """Named configurations (nq,), read-only: group states of SRDF; keyframes of MJCF, and its "qpos0", the one that it is
-        drawn in. Joints that they leave out are where they are in `neutral()`.
+        """Named configurations (nq,) of the file, read-only.
 
-        Where loops are open there by more than rounding, they are closed near it (`close`: the independent joints stay, if
-        that can be). Raises KeyError for a name that is none, ValueError for loops that cannot be closed.
+        They are the group states of SRDF, and the keyframes and "qpos0" (the initial configuration) of MJCF. Joints that a
+        configuration does not name have their values of `neutral()`.
+
+        If a configuration opens loops by more than rounding, `close` closes them near it; the independent joints keep their
+        values if possible. An unknown name raises KeyError; loops that cannot be closed raise ValueError.
         """
         return ReferenceConfigurations(self.model, self.joints, self.neutral, self._closed_near)
 
     def _closed_near(self, name: str, q: Array) -> Array:
-        """The configuration of this name, given as in the file."""
+        """Return the named configuration, which the file gives as q, with its loops closed."""
         return q
 
     # how functions are made
 
     @property
     def _system(self) -> Any:
-        """The tree that kernels read, or the mechanism of a robot with loops."""
+        """The tree that kernels read, or the mechanism if the robot has loops."""
         return self.model.tree
 
     @property
     def parent(self) -> tuple[int, ...]:
-        """The expanded tree of the velocities: where the inertia matrix may have entries."""
+        """The parent of each row of the expanded tree, which determines the sparsity of the mass matrix."""
         return tuple(self.model.tree.parent)
 
     @property
     def _topology(self) -> Topology:
-        """The tree on which wrenches of contacts meet."""
+        """The tree along which contact wrenches are propagated."""
         return self.model.topology
 
     def _kernel(self, kernel: Any) -> Any:
-        """The kernel for this kind of robot, given that for a tree."""
+        """Return the kernel for this kind of robot that corresponds to a kernel for trees."""
         return kernel
 
     def bind(
@@ -125,9 +130,10 @@ class System(ModelView):
         algorithm: str = "",
         part: int | None = None,
     ) -> CompiledFunction[Any]:
-        """A kernel (that of a tree) as a function of this system; `constants` follow the system among the kernel's arguments.
+        """Return a kernel for trees as a compiled function of this system.
 
-        Inputs given by their names are those of `CONFIGURATIONS` and `VELOCITIES`. `part` as in `KernelProgram`.
+        The kernel's arguments are the system, `constants`, the inputs and the outputs. An input given by its name must be one
+        of `CONFIGURATIONS` or `VELOCITIES`. `part` is that of `KernelProgram`.
         """
         arguments = tuple(x if isinstance(x, Input) else self._argument(x) for x in inputs)
         program = KernelProgram(
@@ -145,19 +151,19 @@ class System(ModelView):
     def _function(
         self, member: Any, kernel: Any, inputs: Sequence[str | Input], output: Output, more: tuple[Any, ...] = (), **how: Any
     ) -> CompiledFunction[Any]:
-        """A kernel as a member of a class, which has its name and docstring."""
+        """Bind a kernel with the name and the docstring of a class member."""
         function = member.func if isinstance(member, cached_property) else member
         return self.bind(function.__name__, kernel, inputs, (output,), more, doc=function.__doc__, **how)
 
     def _checked(self, name: str, x: Any, n: int) -> Array:
-        """Numbers (..., n) in double precision; raises ValueError for another length."""
+        """Return numbers (..., n) in double precision. Raises ValueError for another length."""
         array: Array = np.asarray(x, dtype=np.float64)
         if array.shape[-1:] != (n,):
             raise ValueError(f"{self.name}: {name} must have shape (..., {n}); got {array.shape}")
         return array
 
     def _require_own(self, function: CompiledFunction[Any]) -> None:
-        """Refuse functions of another robot, and what is no function of a robot."""
+        """Raise ValueError for a function of another robot, and TypeError for an object that is no function of a robot."""
         if not isinstance(function, CompiledFunction):
             raise TypeError(f"{self.name}: expected a function of a robot, such as robot.mass_matrix; got {function!r}")
         kernels = function.program.kernels
@@ -166,7 +172,7 @@ class System(ModelView):
                 raise ValueError(f"{function.name} is a function of another robot than {self.name!r}")
 
     def _argument(self, name: str) -> Input:
-        """A configuration or a velocity. Raises ValueError for a name that does not say which."""
+        """Return the input for a configuration or a velocity of this name. Raises ValueError for an unknown name."""
         if name in CONFIGURATIONS:
             return Input(name, (self.nq,), rate=self._rate)
         if name in VELOCITIES:
@@ -176,30 +182,30 @@ class System(ModelView):
 
     @cached_property
     def _rate(self) -> Program:
-        """Program for the rate of change of a configuration along a velocity."""
+        """Program for the rate of change of a configuration with a velocity."""
         inputs, kernel = (Input("q", (self.nq,)), Input("v", (self.nv,))), self._kernel(integration.write_configuration_rate)
         return KernelProgram("configuration_rate", kernel, (self._system,), inputs, (Output("rate", (self.nq,)),))
 
     def configuration_result(self, name: str) -> Output:
-        """A result that is a configuration: its derivatives are velocities there."""
+        """Return an output that is a configuration; its derivatives are velocities in its tangent space."""
         inputs = Input("q", (self.nq,)), Input("rate", (self.nq,))
         kernel, result = self._kernel(integration.configuration_velocity), Output("v", (self.nv,))
         along = KernelProgram("configuration_velocity", kernel, (self._system,), inputs, (result,))
         return Output(name, (self.nq,), along=along)
 
     def frame(self, frame: AnyFrame) -> ModelFrame:
-        """A frame of the robot by its name, or one made for the purpose, on the moving body that carries it.
+        """Return a named frame, or a `Frame` that you create, on the moving body that carries it.
 
-        Raises ValueError for a name that is none, or a frame on no link or that is not placed by a rigid motion.
+        Raises ValueError for an unknown name, for a frame on an unknown link, and for a placement that is not a rigid motion.
         """
         return self._found(frame)[0]
 
     def _placed(self, frame: AnyFrame) -> Placed:
-        """Where a frame lies on the row of the tree that carries it; raises as `frame` does."""
+        """Return the row of the tree that carries a frame, and the frame's pose on it. Raises as `frame` does."""
         return self._found(frame)[1]
 
     def placements(self, frames: Sequence[AnyFrame]) -> Placements:
-        """Where frames lie on the rows of the tree, as kernels read them; raises as `frame` does."""
+        """Return the placements of frames on the rows of the tree, for kernels. Raises as `frame` does."""
         return placements([self._placed(frame) for frame in frames])
 
     def _found(self, frame: AnyFrame) -> tuple[ModelFrame, Placed]:
@@ -230,13 +236,15 @@ class System(ModelView):
 
 
 def placements(placed: Sequence[Placed]) -> Placements:
-    """Frames on rows of the tree, as kernels read them."""
+    """Return the placements of frames on the rows of the tree, for kernels."""
     return Placements(tuple(p.row for p in placed), tuple(p.pose.R for p in placed), tuple(p.pose.p for p in placed))
 
 
 def declared_functions(kind: type) -> tuple[str, ...]:
-    """The names of the public members of a class, and of those that it inherits from, that are declared as compiled functions:
-    cached properties whose annotation is `CompiledFunction`."""
+    """Return the names of the public members of a class that are declared as compiled functions, including inherited members.
+
+    These are cached properties whose annotation is `CompiledFunction`.
+    """
     members = {name: x for c in reversed(kind.__mro__) for name, x in vars(c).items()}
     names = dict.fromkeys(name for c in kind.__mro__ for name in vars(c) if not name.startswith("_"))
 

@@ -12,7 +12,8 @@ from ..engine.function import CompiledFunction
 from ..model.model import ModelSensor
 from ..providers import provided
 from ..robot.robot import Robot
-from .contact_arrays import ContactArrays, ManyContacts
+from ..summaries import Several, SeveralListed
+from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
 from .contact_stage import ContactStage
 from .fleet import Fleet
 from .forces import ForcesAtJoints
@@ -71,9 +72,9 @@ class Observations:
     def excluded_pairs(self) -> tuple[tuple[str | None, str | None], ...]:
         """Links whose shapes never touch because they overlap as their file, which has no rules for contact, draws them, or at
         the start; None is the world."""
-        return tuple(self._stage.excluded)
+        return Several(self._stage.excluded)
 
-    def contacts(self, robot: int = 0) -> tuple[Array, Array, list[str]]:
+    def contacts(self, robot: int = 0) -> ContactsOfRobot:
         """Return points (k, 3) [m], forces (k, 3) [N] and names of one robot's contacts in the last step.
 
         Points and forces are in the world; forces act on the first of the two bodies. Forces at the contacts of a patch are
@@ -81,7 +82,7 @@ class Observations:
         """
         candidates, points, impulses = self._fleet.spread_contacts(robot).of_robot(robot)
         names = [self._stage.names[int(c)] for c in candidates]
-        return points.copy(), impulses / self.step_size, names
+        return ContactsOfRobot(points.copy(), impulses / self.step_size, names)
 
     def contacts_of_many(self, which: Array | Sequence[int] | slice = slice(None)) -> ManyContacts:
         """Return the last step's contacts of all robots, or of some by their numbers (k,), a mask (robots,) or a slice."""
@@ -108,7 +109,7 @@ class Observations:
 
         Contact forces are on the first one.
         """
-        return self._stage.touching.links
+        return SeveralListed(self._stage.touching.links)
 
     @property
     def contact_forces(self) -> Array:

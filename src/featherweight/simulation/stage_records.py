@@ -19,6 +19,7 @@ from ..contact.patches import PatchWork
 from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Tensor4, Vector
 from ..engine.loops.kernels import MachineCall
 from ..robot.tendons.lengths import Lengths
+from ..summaries import summarized
 from .adhesion import Adhesion
 from .drag import DragParts
 from .drive_inputs import DriveLaws
@@ -361,6 +362,7 @@ class VariedArrays(NamedTuple):
         return cls(*rows)
 
 
+@summarized
 class FleetArrays(NamedTuple):
     """Many robots alike."""
 

@@ -23,7 +23,7 @@ VARIED = tuple(signature(Simulation.vary).parameters)[1:]  # names of parameters
 
 @summarized
 class Motions(NamedTuple):
-    """States (robots, states, nq) and (robots, states, nv), and `failed` (robots,), the robots that stopped at a failed step."""
+    """States (robots, states, nq) and (robots, states, nv), and `failed` (robots,): which robots stopped at a failed step."""
 
     q: Array
     v: Array

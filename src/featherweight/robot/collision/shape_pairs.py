@@ -1,4 +1,4 @@
-"""Which pairs of a robot's shapes may touch each other."""
+"""The pairs of a robot's shapes that may collide."""
 
 from __future__ import annotations
 
@@ -11,46 +11,49 @@ from ...model.types import WORLD, JointType, Shape, ShapeType
 from ..system import System
 
 Names = tuple[str | None, str | None]
-Turning = tuple[float, float, float]  # [m] friction against spinning, and against rolling about the first and second tangent
+Turning = tuple[float, float, float]  # [m] torsional friction, and rolling friction about the first and second tangent
 
 
 class CollisionPair(NamedTuple):
-    """Two shapes: their names, and the links of the file and the moving bodies that carry them, None for the ground."""
+    """Two shapes: their names, and the links of the file and the moving bodies that carry them (None for the ground)."""
 
     shapes: tuple[str, str]
     links: Names
     bodies: Names
 
+    def __str__(self) -> str:
+        return " and ".join(self.shapes)
+
 
 def described_pair(robot: System, i: int, j: int) -> CollisionPair:
-    """The pair of two shapes by their numbers in `robot.shapes`."""
+    """Return the pair of two shapes, given by their numbers in `robot.shapes`."""
     a, b, links = robot.shapes[i], robot.shapes[j], robot.model.shape_links
     return CollisionPair((a.name, b.name), (links[i], links[j]), (a.body, b.body))
 
 
 class TouchingPair(NamedTuple):
-    """Two shapes that may touch, by their numbers in `robot.shapes`, i < j, and what their contacts are like."""
+    """Two shapes that may collide, by their numbers in `robot.shapes`, i < j, and the parameters of their contacts."""
 
     i: int
     j: int
-    friction: float | None  # Coulomb's coefficient, zero for condim 1; None where neither shape has one
-    margin: float  # [m] of the gap at which they touch
-    condim: int  # 1 without friction, 3 with; 4 and 6 with friction against spinning and rolling, too
+    friction: float | None  # Coulomb coefficient, zero for condim 1; None if neither shape has one
+    margin: float  # [m] distance at which they touch
+    condim: int  # 1 without friction, 3 with; 4 and 6 also with torsional and rolling friction
     from_file: bool  # the file names the pair
     softness: Softness
     turning: Turning  # zero where condim has none
-    adhesion: float = 0.0  # [N] by which each contact pulls
-    gap: float = 0.0  # [m] beyond the margin, across which it pulls
-    second_friction: float | None = None  # along the second tangent, where it is another there
+    adhesion: float = 0.0  # [N] pull of each contact
+    gap: float = 0.0  # [m] distance beyond the margin within which it pulls
+    second_friction: float | None = None  # along the second tangent, if different
 
 
 def touching_pairs(robot: System) -> list[TouchingPair]:
-    """Pairs of collision shapes that move relative to one another and may touch, in order, as MuJoCo has them.
+    """Return the pairs of collision shapes that move relative to one another and may collide, in MuJoCo's order.
 
-    Left out are shapes of neighbours, by the description's rule (`NeighbourRule`); of links whose collisions the files
-    disable; and those that MJCF's contype and conaffinity keep apart. `contact_pairs` are there whatever keeps them apart, and
-    their numbers are their own. Other pairs have the friction, condim and adhesion of the shape of higher priority; of two of
-    the same priority the greater friction and condim, and the sum of both adhesions. Margins and gaps are added.
+    The rule of the description (`NeighbourRule`) excludes shapes of neighbouring bodies. Pairs of links whose collisions the
+    files disable, and pairs that MJCF's contype and conaffinity separate, are excluded too. `contact_pairs` are always
+    included, with their own parameters. Other pairs take friction, condim and adhesion from the shape of higher priority. At
+    equal priority they take the greater friction and condim, and the sum of both adhesions. Margins and gaps are added.
     """
     named = _named_pairs(robot)
     neighbours = _neighbours(robot)
@@ -71,7 +74,7 @@ def touching_pairs(robot: System) -> list[TouchingPair]:
 
 
 def pairs_that_may_touch(robot: System) -> list[tuple[int, int]]:
-    """The numbers of `touching_pairs`."""
+    """Return the shape numbers of `touching_pairs`."""
     return [(pair.i, pair.j) for pair in touching_pairs(robot)]
 
 
@@ -108,7 +111,7 @@ def _touching(i: int, j: int, a: Shape, b: Shape) -> TouchingPair:
 
 
 def _turning(of_shapes: Sequence[tuple[float, float]], condim: int, second: float | None = None) -> Turning:
-    """The greatest friction of shapes against spinning and rolling, where condim has it."""
+    """Return the greater torsional and rolling friction of two shapes, where condim includes it."""
     spinning, rolling = (max(x) for x in zip(*of_shapes, strict=True))
     second = rolling if second is None else second
     return (spinning if condim >= 4 else 0.0), (rolling if condim >= 6 else 0.0), (second if condim >= 6 else 0.0)
@@ -119,10 +122,11 @@ def _effective(friction: float | None, condim: int) -> float | None:
 
 
 def pairs_of_names(robot: System, wanted: Iterable[tuple[str | None, str | None]]) -> list[tuple[int, int]]:
-    """Pairs of collision shapes on two named things each, by their numbers in `robot.shapes`, whatever the files leave out.
+    """Return pairs of collision shapes between two named things, by their numbers in `robot.shapes`.
 
-    A name is that of a shape, a link or a moving body; None or "world" is the ground. Raises ValueError for a name that is
-    none or carries no collision shape, and for two between which nothing moves.
+    Pairs that the files exclude are included. A name is that of a shape, a link or a moving body; None or "world" is the
+    ground. Raises ValueError for an unknown name, for a name without collision shapes, and for two names between which nothing
+    moves.
     """
     found: dict[tuple[int, int], None] = {}
     for one, other in wanted:
@@ -146,7 +150,7 @@ def _carried(robot: System, name: str | None) -> list[int]:
 
 
 def _moving(a: Shape, b: Shape) -> bool:
-    """Whether they move relative to one another; surfaces without an inside never meet."""
+    """Return whether two shapes move relative to one another; surfaces without an inside never collide."""
     return a.body != b.body and not {a.type, b.type} <= {ShapeType.PLANE, ShapeType.HEIGHTFIELD}
 
 
@@ -155,7 +159,7 @@ def _affine(a: Shape, b: Shape) -> bool:
 
 
 def _neighbours(robot: System) -> set[frozenset[str | None]]:
-    """Pairs of bodies whose shapes are left out; massless bodies between the joints of one MJCF body are none."""
+    """Return pairs of bodies whose shapes are excluded; massless bodies between the joints of one MJCF body count as none."""
     rule = robot.model.neighbours
     if rule is NeighbourRule.NONE:
         return set()

@@ -1,4 +1,4 @@
-"""Collisions and distances of pairs of a robot's shapes: its compiled placements, and kernels of `collision` over all pairs."""
+"""Collisions and distances of pairs of a robot's shapes: compiled placements, and kernels that loop over all pairs."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ from ...engine.program import Output
 from ...engine.threads import processors, share_out
 from ...model.model import Placed
 from ...model.types import Pose, Shape, as_matrix
+from ...summaries import Several
 from ..system import System, placements
 from .shape_pairs import CollisionPair, described_pair
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# what memory that does not hold nq doubles raises, and a thread that has not asked yet
+# raised for memory that does not hold nq doubles, and for a thread without earlier queries
 NOT_ONE_STATE = (AttributeError, TypeError, ValueError, BufferError, NotImplementedError)
 ANSWERS = (np.False_, np.True_)
-SHARE = 200.0  # [us] of work that is worth another thread
-OF_STATE = 1.0  # [us] about what a state takes, without its pairs
+SHARE = 200.0  # [us] of work that justifies another thread
+OF_STATE = 1.0  # [us] approximate time of a state, without its pairs
 
 
 class ShapeQueries:
-    """Pairs of shapes of a robot, given by their numbers in `robot.shapes`.
+    """Queries about pairs of shapes of a robot, given by their numbers in `robot.shapes`.
 
     Raises ValueError and ImportError for shapes that `shape_part` refuses, with the robot's name.
     """
@@ -52,7 +53,7 @@ class ShapeQueries:
         shapes = [robot.shapes[k] for k in used]
         parts = [_part(robot, s) for s in shapes]
         self._robot = robot
-        self.pairs: tuple[CollisionPair, ...] = tuple(described_pair(robot, i, j) for i, j in pairs)
+        self.pairs: tuple[CollisionPair, ...] = Several(described_pair(robot, i, j) for i, j in pairs)
         self.number = {pair: k for k, pair in enumerate(self.pairs)}
         self._sides = np.array([(number[i], number[j]) for i, j in pairs], dtype=np.int64).reshape(-1, 2)
         self._table: PairTable = pair_table(parts, [(int(i), int(j)) for i, j in self._sides])
@@ -67,7 +68,7 @@ class ShapeQueries:
         self._carriers = [placed[b] for b in self._moving]
         self._own = threading.local()
 
-    # what is asked
+    # queries
 
     def any_touching(self, q: Any, margin: float) -> Any:
         """Return whether any pair (...) is within `margin` [m]."""
@@ -82,7 +83,7 @@ class ShapeQueries:
         return ANSWERS[found] if found >= 0 else self._refuse_numbers()
 
     def _any_touching(self, q: Any, margin: float) -> Any:
-        """The same for any states. This thread may then ask about one state at a time."""
+        """Return the same for any number of states, and prepare this thread for queries about single states."""
         if self._address and not hasattr(self._own, "one"):
             self._own.one = self._one_state()
         n, states = self._states(q)
@@ -100,7 +101,7 @@ class ShapeQueries:
     def distances(self, q: Any, within: float) -> tuple[Array, Array, Array]:
         """Return signed distances (..., npairs), nearest points (..., npairs, 2, 3) and normals (..., npairs, 3).
 
-        Beyond `within` [m] they are infinite and NaN.
+        Beyond `within` [m], distances are infinite, and points and normals are NaN.
         """
         try:
             row, reach, ask, query, distance, points, normal = self._own.distances
@@ -113,7 +114,7 @@ class ShapeQueries:
         return distance.copy(), points.copy(), normal.copy()
 
     def _distances(self, q: Any, within: float) -> tuple[Array, Array, Array]:
-        """The same for any states. This thread may then ask about one state at a time."""
+        """Return the same for any number of states, and prepare this thread for queries about single states."""
         if self._address and not hasattr(self._own, "distances"):
             self._own.distances = self._one_state_distances()
         n, states = self._states(q)
@@ -124,14 +125,14 @@ class ShapeQueries:
         return distance.reshape((*batch, pairs)), points.reshape((*batch, pairs, 2, 3)), normal.reshape((*batch, pairs, 3))
 
     def _results(self, n: int) -> dict[str, Array]:
-        """Room for distances of n states."""
+        """Return memory for distances of n states."""
         pairs = len(self.pairs)
         return {"distance": np.empty((n, pairs)), "points": np.empty((n, pairs, 6)), "normal": np.empty((n, pairs, 3))}
 
     def jacobian(self, q: Any, pairs: Sequence[CollisionPair], points: Array, normals: Array) -> Array:
-        """Return what distances (..., npairs) of some pairs change by along velocities (..., npairs, nv): n · (J_b - J_a)."""
+        """Return the derivatives (..., npairs, nv) of distances (..., npairs) of some pairs by velocities: n · (J_b - J_a)."""
         chosen = self._sides[[self.number[pair] for pair in pairs]]
-        whole = self._velocities(q)  # of a body as it passes the world's origin
+        whole = self._velocities(q)  # velocities of the body's point at the world's origin
         lines = np.empty((*points.shape[:-1], 6))
         lines[..., :3] = normals[..., None, :]
         lines[..., 3:] = np.cross(points, normals[..., None, :])
@@ -149,13 +150,13 @@ class ShapeQueries:
         constants = (placements(self._carriers), frames.WORLD)
         return self._robot.bind("shape_jacobians", frames.frame_jacobian, ("q",), (output,), constants)
 
-    # how it is asked
+    # arrays and tables of queries
 
     def _states(self, q: Any) -> tuple[int, dict[str, Array]]:
-        """Return how many states (..., nq) there are, and what kernels read of them."""
+        """Return the number of states (..., nq), and the arrays that kernels read."""
         q = np.asarray(q)
         if q.ndim == 0 or q.shape[-1] != self._robot.nq or q.dtype.kind not in "fiub":
-            self._place(q)  # says what is wrong with it
+            self._place(q)  # raises an error that describes the problem
         rows = np.ascontiguousarray(q, dtype=np.float64).reshape(-1, self._robot.nq)
         if not self.pairs and not np.isfinite(rows).all():
             self._refuse_numbers()
@@ -163,42 +164,44 @@ class ShapeQueries:
 
     @cached_property
     def _address(self) -> int:
-        """Where the machine code is that places shapes; 0 where the robot's functions are no machine code."""
+        """The address of the machine code that places shapes; 0 if the robot's functions are not machine code."""
         return (self._place.address or 0) if self.pairs and self._robot.nq else 0
 
     def _one_state(self) -> tuple[Any, ...]:
-        """Return what this thread asks with whether any pair touches in one state: memory for q and for the margin, and the
-        kernel with the address of its table."""
+        """Return this thread's query whether any pair touches in one state.
+
+        It consists of memory for q and for the margin, and the kernel with the address of its table.
+        """
         question = self._own.of_one_state = self._about_one_state(_ANY, {"found": np.zeros(1, bool)})
         return *question.places, *question.call
 
     def _one_state_distances(self) -> tuple[Any, ...]:
-        """Return the same for distances, and the memory of the results."""
+        """Return this thread's query for distances in one state, and the memory of the results."""
         results = self._results(1)
         question = self._own.of_one_distance = self._about_one_state(_DISTANCES, results)
         distance, points, normal = (x[0] for x in results.values())
         return *question.places, *question.call, distance, points.reshape(-1, 2, 3), normal
 
     def _about_one_state(self, kind: _Kind, results: dict[str, Array]) -> _Question:
-        """Return a question of this thread about the one state in its room."""
+        """Return a query of this thread about the one state in its memory."""
         room = self._room
         arrays = {"q": room.q[None], "placement": self._unplaced, "reach": np.zeros(1), **results}
         return _Question(kind, self._table, room, arrays)
 
     @property
     def _unplaced(self) -> Array:
-        """No placements: machine code computes them."""
+        """Return empty placements, because machine code computes them."""
         return np.zeros((0, len(self._bodies), 12))
 
     @property
     def _room(self) -> QueryWork:
-        """Room of this thread."""
+        """The memory of this thread."""
         if not hasattr(self._own, "room"):
             self._own.room = query_work(self._table, self._robot.nq, self._address)
         return self._own.room  # type: ignore[no-any-return]
 
     def _ask(self, kind: _Kind, n: int, arrays: dict[str, Array]) -> None:
-        """Ask about n states on as many threads as they are worth. Raises ValueError for one that is not finite."""
+        """Run a query for n states on as many threads as pay off. Raises ValueError for a q that is not finite."""
         if not self.pairs:
             return
         questions: dict[int, _Question] = {}
@@ -230,7 +233,7 @@ class ShapeQueries:
             self._refuse_numbers()
 
     def _question(self, kind: _Kind, arrays: dict[str, Array]) -> _Question:
-        """Return this thread's question of a kind, about these arrays."""
+        """Return this thread's query of a kind, with these arrays."""
         if not hasattr(self._own, "questions"):
             self._own.questions = {}
         known: dict[_Kind, _Question] = self._own.questions
@@ -245,7 +248,7 @@ class ShapeQueries:
 
 
 class _Kind(NamedTuple):
-    """A kind of question: the class of its table, the kernel that answers it, and about how long that takes for a pair [us]."""
+    """A kind of query: the class of its table, the kernel that answers it, and its approximate time for a pair [us]."""
 
     table: type
     kernel: CompiledLoop
@@ -258,7 +261,7 @@ _DISTANCES = _Kind(DistanceQuery, CompiledLoop(all_distances, 0), 0.5)
 
 
 class _Question:
-    """A question of one thread: a table with its arrays, for the kernel that answers it."""
+    """A query of one thread: a table with its arrays, for the kernel that answers it."""
 
     def __init__(self, kind: _Kind, shapes: PairTable, room: QueryWork, arrays: dict[str, Array]) -> None:
         self._span, self._arrays = np.array([0, 1], np.int64), arrays
@@ -267,19 +270,19 @@ class _Question:
 
     @property
     def places(self) -> tuple[memoryview, memoryview]:
-        """Memory of one state, and of the reach."""
+        """Return the memory of one state, and of `within`."""
         q: Any = self._arrays["q"][0]
         reach: Any = self._arrays["reach"]
         return memoryview(q), memoryview(reach)
 
     def point(self, arrays: dict[str, Array]) -> None:
-        """Take other arrays, of the same kinds."""
+        """Set other arrays of the same kinds."""
         self._arrays = arrays
         for name, x in arrays.items():
             self._table.point(name, x)
 
     def release(self) -> None:
-        """Keep no arrays alive until it is asked about others."""
+        """Release the arrays until the next query."""
         self._arrays = {}
 
     def ask(self, first: int, stop: int) -> int:
@@ -290,9 +293,9 @@ class _Question:
 
 
 def checked_length(name: str, value: float) -> float:
-    """Return a length. Raises ValueError for one that is negative or none."""
+    """Return a length. Raises ValueError for a negative length or another type."""
     if not value >= 0.0:
-        raise ValueError(f"{name} must be zero or more [m]; got {value!r}")
+        raise ValueError(f"{name} must be a length of zero or more [m]; got {value!r}")
     return float(value)
 
 

@@ -1,4 +1,4 @@
-"""Contacts and other constraints of a robot, and what they make of its dynamics: what users call."""
+"""The dynamics of a robot under contacts and other constraints."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from ...engine.program import CoreShape, Input, Output, Program
 from ...model.tree import Placements
 from ...model.types import Pose
 from ...names import missing_attribute
+from ...summaries import summarized
 from ..dynamics_derivatives import Differentiable
 from ..step_functions import Forest
 from .constrained_slopes import Constrained, constrained_slopes
@@ -43,34 +44,41 @@ DELASSUS = {
     "ltl": ltl.ltl,
     "dense": dense.dense,
 }
-ANY_ROWS = {"pv-osim": recursive.pv_osim_rows, "ltl": by_factors.ltl_rows, "dense": by_factors.dense_rows}  # of all constraints
+ANY_ROWS = {
+    "pv-osim": recursive.pv_osim_rows,
+    "ltl": by_factors.ltl_rows,
+    "dense": by_factors.dense_rows,
+}  # for all constraints
 OF_CLUSTERS = {"pv-osim": recursive.pv_osim_rows, "ltl": by_factors.ltl_rows, "projection": by_factors.dense_rows}  # with loops
-OF_CONTACTS = {"pv-osimr": pv_osimr.pv_osimr, "pv-osimr-some": pv_osimr.pv_osimr, "efpa": efpa.efpa}  # and contacts only
-STRAIN = 1e22  # squares of ratios: pivots that have lost eleven digits
+OF_CONTACTS = {"pv-osimr": pv_osimr.pv_osimr, "pv-osimr-some": pv_osimr.pv_osimr, "efpa": efpa.efpa}  # for contacts only
+STRAIN = 1e22  # squared ratio: pivots that have lost eleven digits
 
 
+@summarized
 class ConstrainedMotion(NamedTuple):
     """The result of forward dynamics under constraints."""
 
     acceleration: Array  # (..., nv)
-    force: Array  # (..., m) of the constraint rows: M a + c + g = tau + Jᵀ force
-    least_squares: bool  # whether rows depend on each other, so that forces are not unique and targets may not be met
+    force: Array  # (..., m) forces of the constraint rows: M a + c + g = tau + Jᵀ force
+    least_squares: bool  # True if rows are dependent: forces are not unique, targets may not be met
 
 
+@summarized
 class Impact(NamedTuple):
     """The result of impulse dynamics."""
 
-    velocity: Array  # (..., nv) after it
-    impulse: Array  # (..., m) of the constraint rows: M (velocity - v) = Jᵀ impulse
+    velocity: Array  # (..., nv) after the impact
+    impulse: Array  # (..., m) impulses of the constraint rows: M (velocity - v) = Jᵀ impulse
     least_squares: bool  # as in `ConstrainedMotion`
 
 
 class OperationalSpace:
-    """A robot's dynamics as m constraint rows see it (Khatib 1987): J is their Jacobian, Λ⁻¹ = J M⁻¹ Jᵀ.
+    """A robot's dynamics along m constraint rows (Khatib 1987): J is their Jacobian, Λ⁻¹ = J M⁻¹ Jᵀ.
 
-    Members are compiled functions, but for `forward_dynamics`; rows are in the order of `constraints`. Each takes the
-    algorithm with the fewest operations, and `algorithm=` in a call insists on another; `.candidates` has all counts.
-    What needs independent rows raises ValueError, when it is first asked for, if they are not.
+    Members are compiled functions, except `forward_dynamics` and `impulse_dynamics`; rows are in the order of `constraints`.
+    The default is the algorithm with the fewest operations. `algorithm=` in a call selects another; `.candidates` has the
+    counts of all algorithms. Functions that need independent rows raise ValueError at the first access if the rows are
+    dependent.
     """
 
     if not TYPE_CHECKING:  # type checkers would take every attribute to be there
@@ -89,10 +97,10 @@ class OperationalSpace:
 
     @property
     def size(self) -> int:
-        """Constraint rows m."""
+        """The number m of constraint rows."""
         return sum(self._contacts.sizes if self._recursive else self._rows.sizes)
 
-    # what constraints are made of
+    # constraints
 
     @cached_property
     def _rows(self) -> ResolvedRows:
@@ -100,7 +108,7 @@ class OperationalSpace:
 
     @cached_property
     def contacts(self) -> tuple[BilateralContact, ...]:
-        """The constraints, if all are contacts; else none."""
+        """The constraints if all are contacts, otherwise none."""
         contacts = tuple(c for c in self.constraints if isinstance(c, BilateralContact))
         return contacts if len(contacts) == len(self.constraints) else ()
 
@@ -111,12 +119,12 @@ class OperationalSpace:
 
     @property
     def _recursive(self) -> bool:
-        """Whether the recursions for contacts on a tree apply."""
+        """True if the recursions for contacts on a tree apply."""
         return bool(self.contacts) and not self.robot.closed
 
     @property
     def _read(self) -> Any:
-        """The constraints as algorithms read them."""
+        """The constraints in the form that algorithms read."""
         return self._contacts.contacts if self._recursive else self._rows.rows
 
     @cached_property
@@ -124,7 +132,7 @@ class OperationalSpace:
         return Independence(self.robot, self.constraints, self._rows, lambda some: self._with(some).jacobian)
 
     def _with(self, constraints: tuple[KnownConstraint, ...]) -> OperationalSpace:
-        """The same for other constraints of the robot."""
+        """Return the operational space of other constraints of the robot."""
         return self if constraints is self.constraints else OperationalSpace(self.robot, constraints)
 
     @cached_property
@@ -133,10 +141,10 @@ class OperationalSpace:
 
     @property
     def dependence(self) -> str:
-        """Which rows depend on each other, in words; empty if none do.
+        """A description of the rows that depend on each other; empty if all rows are independent.
 
-        Rows on one body are compared by their matrices, others where the robot is in general position: there may be
-        configurations, with stretched legs for one, at which further rows depend on each other.
+        Rows on one body are compared by their matrices, other rows at configurations in general position. At special
+        configurations, for example with stretched legs, further rows may be dependent.
         """
         return self._independence.report
 
@@ -144,20 +152,20 @@ class OperationalSpace:
 
     @cached_property
     def jacobian(self) -> CompiledFunction:
-        """Function of q: J (m, nv), with J v the velocities that the rows see."""
+        """Function of q: J (m, nv), where J v are the velocities along the rows."""
         kernel: Any = jacobian.contact_jacobian if self._recursive else constraint_rows.row_jacobian
         return self._function("contact_jacobian", kernel, (self._read,), "q", ("J", (self.size, self.robot.nv)))
 
     def jacobians_of_trees(self, forest: Forest) -> CompiledFunction:
         """Function of q: the columns of J of each row's own tree (m, `forest.widest`), see `algorithms.tree_blocks`.
 
-        For contacts of robots without loops.
+        The function supports contacts of robots without loops.
         """
         output = "J", (self.size, forest.widest)
         return self._function("jacobians_of_trees", tree_blocks.contact_jacobians, (self._read, forest.begins), "q", output)
 
     def delassus(self, algorithm: str = "auto") -> CompiledFunction:
-        """Function of q: J M⁻¹ Jᵀ (m, m); the algorithms are listed at `Robot.delassus`."""
+        """Return the function of q that computes J M⁻¹ Jᵀ (m, m); `Robot.delassus` lists the algorithms."""
         kernels = self._delassus_kernels
         if algorithm != "auto" and algorithm not in kernels:
             raise ValueError(f"algorithm must be auto or one of {', '.join(kernels)}; got {algorithm!r}")
@@ -195,7 +203,7 @@ class OperationalSpace:
 
     @cached_property
     def bias(self) -> CompiledFunction:
-        """Function of q, v: β = J' v - J M⁻¹ (c + g) (m), what the rows' velocities gain without joint forces."""
+        """Function of q, v: β = J' v - J M⁻¹ (c + g) (m), the acceleration along the rows without joint forces."""
         return self._cheapest("bias", recursive.bias, None, by_factors.bias, "qv", ("bias", (self.size,)))
 
     @cached_property
@@ -207,8 +215,8 @@ class OperationalSpace:
     def consistent_inverse(self) -> CompiledFunction:
         """Function of q: the dynamically consistent inverse of J (nv, m), M⁻¹ Jᵀ Λ (Khatib 1987).
 
-        By extended force propagators, carried on to all joints ("efp"; Wensing, Featherstone and Orin 2012), or by sparse
-        factors ("ltl").
+        The algorithms are extended force propagators, continued to all joints ("efp"; Wensing, Featherstone and Orin 2012),
+        and sparse factors ("ltl").
         """
         self._require_independence("the dynamically consistent inverse")
         out = ("inverse", (self.robot.nv, self.size))
@@ -217,7 +225,7 @@ class OperationalSpace:
 
     @cached_property
     def null_space_projector(self) -> CompiledFunction:
-        """Function of q: N (nv, nv) = 1 - M⁻¹ Jᵀ Λ J, for velocities; Nᵀ is that of joint forces."""
+        """Function of q: N (nv, nv) = 1 - M⁻¹ Jᵀ Λ J, for velocities; Nᵀ is the projector for joint forces."""
         self._require_independence("the null-space projector")
         n = self.robot.nv
         name, out = "null_space_projector", ("N", (n, n))
@@ -226,11 +234,11 @@ class OperationalSpace:
     def forward_dynamics(
         self, q: Any, v: Any, tau: Any, target: Any = None, *, algorithm: str | None = None, threads: int | None = None
     ) -> ConstrainedMotion:
-        """Accelerations (..., nv) and constraint forces (..., m) with J a + J' v = target (..., m), zero unless given.
+        """Return accelerations (..., nv) and constraint forces (..., m) with J a + J' v = target (..., m), zero by default.
 
-        Where rows depend on each other, forces are those of least norm among rows on one body, and the target is met in
-        the sense of least squares. Warns where independent rows come close to depending on each other, as those of two
-        feet may with stretched legs: forces have no meaning there.
+        If rows on one body depend on each other, the result has their forces of least norm, and meets the target in the sense
+        of least squares. The function warns if independent rows are nearly dependent, as those of two feet may be with
+        stretched legs; the forces are then meaningless.
         """
         if target is None and algorithm is None and threads is None:
             a, force, strain = self.constrained_dynamics(q, v, tau)
@@ -243,9 +251,9 @@ class OperationalSpace:
 
     @cached_property
     def constrained_dynamics(self) -> CompiledFunction[ConstrainedDynamics]:
-        """Function of q, v, tau and `target`, if given: accelerations (nv) and forces (m) of `forward_dynamics`, and a strain.
+        """Function of q, v, tau and an optional `target`: results (nv), (m) of `forward_dynamics`, and a strain.
 
-        The strain is the sum of squares of how much smaller pivots of J M⁻¹ Jᵀ are than its diagonal.
+        The strain is the sum of squares of the ratios of the diagonal entries of J M⁻¹ Jᵀ to its pivots.
         """
         space = self._with(self._independence.constraints)
         constants = (self._independence.reduction,)
@@ -267,10 +275,10 @@ class OperationalSpace:
         return cheapest(candidates)
 
     def impulse_dynamics(self, q: Any, v: Any, restitution: Any = 0.0, *, threads: int | None = None) -> Impact:
-        """Velocities (..., nv) after an impact at all rows at once, and the impulses (..., m) that the rows get there.
+        """Return velocities (..., nv) after an impact at all rows at once, and the impulses (..., m) of the rows.
 
-        Rows that had the velocities J v have -restitution J v afterwards (Newton's law), none unless given. Where rows depend
-        on each other, impulses are as forces of `forward_dynamics`; warnings too.
+        Rows with the velocities J v have -restitution J v after the impact (Newton's law); the default restitution is zero.
+        Dependent rows and warnings are treated as in `forward_dynamics`.
         """
         after, impulse, strain = self.impact(q, v, restitution, threads=threads)
         _warn_of_strain(strain, "impulses")
@@ -288,10 +296,11 @@ class OperationalSpace:
     def forward_dynamics_derivatives(self) -> CompiledFunction[ConstrainedDerivatives]:
         """Derivatives of the acceleration (nv) and the constraint forces (m) of `forward_dynamics` by q, v and tau.
 
-        A named tuple of dacceleration_dq, _dv, _dtau (nv, nv) and dforce_dq, _dv, _dtau (m, nv); those by q are along
-        velocities. A `target` that is given is one that does not depend on the state; see `stabilized_derivatives`. From the
-        derivatives of the equations of motion and constraint, at their solution, and one factorization ("ltl"); where rows
-        depend on each other, by forward differentiation of `constrained_dynamics`, least squares and all ("forward").
+        The result is a named tuple of dacceleration_dq, _dv, _dtau (nv, nv) and dforce_dq, _dv, _dtau (m, nv). Derivatives by
+        q are with respect to velocities. A given `target` is treated as independent of the state; see
+        `stabilized_derivatives`. The derivatives follow from those of the equations of motion and constraint at their
+        solution, with one factorization ("ltl"). If rows depend on each other, the function uses forward differentiation of
+        `constrained_dynamics`, including its least squares ("forward").
         """
         return self._derivatives(None, OperationalSpace.forward_dynamics_derivatives.__doc__)
 
@@ -299,7 +308,7 @@ class OperationalSpace:
     def stabilized_derivatives(self) -> CompiledFunction[ConstrainedDerivatives]:
         """Derivatives as in `forward_dynamics_derivatives`, for the target of `stabilization`, which depends on q and v.
 
-        Function of q, v, tau, placements (contacts, 4, 4) and gains (2).
+        A function of q, v, tau, placements (contacts, 4, 4) and gains (2).
         """
         return self._derivatives(self.stabilization.program, OperationalSpace.stabilized_derivatives.__doc__)
 
@@ -310,7 +319,7 @@ class OperationalSpace:
         execution = "interpreted" if self.robot.execution == "interpreted" else "traced"
         return CompiledFunction(program, execution, "forward" if reduction.dependent else "ltl")
 
-    # holding contacts in their places
+    # stabilization of contacts
 
     @cached_property
     def placements(self) -> CompiledFunction:
@@ -323,9 +332,9 @@ class OperationalSpace:
     def stabilization(self) -> CompiledFunction:
         """Function of q, v, placements (contacts, 4, 4) and gains (2): a target (m) for `forward_dynamics` (Baumgarte 1972).
 
-        The target is -K (gains[0] error + gains[1] velocity), with the error of each contact frame from the placement that
-        it is to have: position, and sine of the angle along the axis, on the frame's axes. Gains (ω², 2 ω) let errors die
-        away with the time constant 1/ω and without overshoot.
+        The target is -K (gains[0] error + gains[1] velocity). The error is the deviation of each contact frame from its
+        desired placement: the position, and the sine of the angle along the axis, in the frame's axes. With gains (ω², 2 ω),
+        errors decay with the time constant 1/ω and without overshoot.
         """
         where = self._frames("stabilization")
         K = tuple(tuple(map(float, (*row[3:], *row[:3]))) for c in self.contacts for row in c.matrix)
@@ -351,7 +360,7 @@ class OperationalSpace:
         if self.dependence:
             raise ValueError(
                 f"{what} is not defined, because rows depend on each other: {self.dependence}. "
-                "Leave such rows out, or use delassus or forward_dynamics"
+                "Remove the dependent rows, or use delassus or forward_dynamics"
             )
 
     def _cheapest(
@@ -364,7 +373,7 @@ class OperationalSpace:
         out: tuple[str, CoreShape],
         label: str = "",
     ) -> CompiledFunction:
-        """The cheapest of the ways there are for these constraints."""
+        """Return the cheapest algorithm for these constraints."""
         candidates: dict[str, CompiledFunction[Any]] = {}
         if self._recursive:
             contacts = self._read
@@ -388,7 +397,7 @@ class OperationalSpace:
 
 
 def _warn_of_strain(strain: Any, what: str) -> None:
-    """Warn the caller's caller where rows come close to depending on each other."""
+    """Warn the caller's caller if rows are nearly dependent."""
     one = isinstance(strain, float)
     if strain < STRAIN if one else (strain < STRAIN).all():
         return

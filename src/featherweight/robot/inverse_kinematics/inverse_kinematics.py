@@ -1,4 +1,4 @@
-"""Inverse kinematics: configurations at which frames, the centre of mass and joints are where tasks want them."""
+"""Inverse kinematics: configurations in which frames, the centre of mass and joints meet the targets of tasks."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ...algorithms.mechanisms.cluster_tree import constraint_count
 from ...engine.function import CompiledFunction
 from ...engine.program import Input, Output
 from ...names import missing_attribute
+from ...summaries import summarized
 from ..closed import ClosedRobot
 from ..robot import Robot
 from .attempts import AttemptLimits, Search, attempt, polished
@@ -25,18 +26,19 @@ from .tasks import IkTask, checked_tasks, error_names, slots_of, task_list
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-SHARE, ADDED = 0.03, 1e-6  # damping: share of squared errors, and what is added to it
+SHARE, ADDED = 0.03, 1e-6  # damping: fraction of squared errors, and a constant term
 MEASURES = ("miss", "left", "cost", "step")
-AT_REST = 1e-8  # [rad, m] step of an attempt at rest
+AT_REST = 1e-8  # [rad, m] largest step of an attempt at rest
 
 
+@summarized
 class Reached(NamedTuple):
     """The result of `solve`, for each problem.
 
-    `q` (..., nq) is the configuration, `converged` says whether q keeps all tolerances, and `errors` (..., k) are its errors
-    in the order of `error_names`, [m] and [rad]. Where a problem has not converged, q has the least errors that were met.
+    `q` (..., nq) is the configuration. `converged` is True if q satisfies all tolerances. `errors` (..., k) are the errors at
+    q in the order of `error_names`, [m] and [rad]. If a problem has not converged, q has the smallest errors that were found.
 
-    `iterations` counts the iterations of all attempts that ended, `restarts` the attempts after the first, side by side or not.
+    `iterations` counts the iterations of all finished attempts, `restarts` the attempts after the first.
     """
 
     q: Array
@@ -47,17 +49,18 @@ class Reached(NamedTuple):
 
 
 class InverseKinematics:
-    """Solves tasks for a robot, one problem or thousands at a time.
+    """A solver of tasks for a robot, for one problem or for thousands at a time.
 
-    By damped Newton iterations in the form of Levenberg and Marquardt on the configuration manifold (Sugihara 2011), each of
-    which is one compiled function: kinematics, errors, Jacobians, priorities, and a step within joint limits, on lanes of
-    problems. Tasks of one priority are weighted against each other; those of a higher number move only in the null space of
-    those before (Siciliano and Slotine 1991). Loops come before all tasks. Attempts that get stuck are begun anew elsewhere.
+    The method is damped Newton iteration (Levenberg-Marquardt) on the configuration manifold (Sugihara 2011). One compiled
+    function computes an iteration: kinematics, errors, Jacobians, priorities and a step within joint limits, with one problem
+    in each lane. Tasks of equal priority are weighted against each other. Tasks with higher priority numbers move only in the
+    null space of those with lower numbers (Siciliano and Slotine 1991). Loops precede all tasks. Attempts that get stuck
+    restart from other configurations.
 
         ik = featherweight.InverseKinematics(robot, featherweight.FrameTask("hand"))
         found = ik.solve(targets, seed=0)
 
-    Raises ValueError for a frame or joint that the robot does not have, or for tasks of one name.
+    Raises ValueError for an unknown frame or joint, and for tasks with the same name.
     """
 
     if not TYPE_CHECKING:  # type checkers would take every attribute to be there
@@ -65,9 +68,9 @@ class InverseKinematics:
 
     def __init__(self, robot: Robot, tasks: IkTask | Iterable[IkTask]) -> None:
         if not isinstance(robot, Robot):
-            raise TypeError(f"InverseKinematics takes a robot, as featherweight.load gives; got {type(robot).__name__}")
+            raise TypeError(f"InverseKinematics takes a robot, such as featherweight.load returns; got {type(robot).__name__}")
         if robot.execution == "rolled":
-            raise ValueError(f"{robot.name}: inverse kinematics is traced; rolled is not offered")
+            raise ValueError(f"{robot.name}: inverse kinematics needs traced functions; rolled is not offered")
         self.robot = robot
         self.tasks = checked_tasks(tasks)
         self._alone = isinstance(tasks, IkTask)
@@ -89,9 +92,11 @@ class InverseKinematics:
 
     @cached_property
     def iteration(self) -> CompiledFunction[Any]:
-        """Function of q, flat targets, and caution, 1 or a factor of the damping: the next q, and of q the sum of squares of
-        errors over tolerances, at most 1 where all are kept; the squares of those errors; the weighted squares of all, which
-        the step is to make less; and the squared step."""
+        """Function of q, flat targets, and caution (1 or another factor of the damping): the next q and measures of q.
+
+        The measures are the sum of squares of errors over tolerances, at most 1 if all are kept; the squares of those errors;
+        the weighted squares of all errors, which the step reduces; and the squared step.
+        """
         settings = StepSettings(*self.robot.row_limits(), SHARE, ADDED, 2 if self._levels > 1 else 1)
         caution = Input("caution", ())
         outputs = (Output("ahead", (self.robot.nq,)), *(Output(name, ()) for name in MEASURES))
@@ -99,7 +104,7 @@ class InverseKinematics:
 
     @cached_property
     def errors(self) -> CompiledFunction:
-        """Function of q and flat targets (see `flat_targets`): the lengths of errors (k), in the order of `error_names`."""
+        """Function of q and flat targets (see `flat_targets`): the norms of errors (k), in the order of `error_names`."""
         return self._function(iteration.task_errors, (), (Output("errors", (len(self.error_names),)),))
 
     def _function(
@@ -111,7 +116,7 @@ class InverseKinematics:
         return CompiledFunction(bound.program, "traced") if self.robot.execution == "auto" else bound
 
     def flat_targets(self, targets: Any) -> Array:
-        """Targets, as `solve` takes them, as the one array (..., n) that `iteration` and `errors` take."""
+        """Return targets, given as for `solve`, as the one array (..., n) that `iteration` and `errors` take."""
         return packed(self._slots, targets, self._alone)
 
     def solve(
@@ -123,15 +128,16 @@ class InverseKinematics:
         iterations: int = 20,
         restarts: int = 100,
     ) -> Reached:
-        """Configurations (..., nq) at which the tasks are solved, within joint limits.
+        """Return configurations (..., nq) that solve the tasks within joint limits.
 
-        `targets` is the target of the one task, or a sequence of one for each, or a dict by their names; leading axes
-        broadcast, also with those of `q0` (..., nq), where the search begins: at random configurations unless given. An attempt
-        ends after so many `iterations` (ten times as many where tasks are to be kept as well as can be; in batches, every third
-        looks), or where errors stay; up to so many `restarts` follow from random configurations, with floating bases where q0
-        has them. The same `seed` gives the same results, from other numbers than it gives `random_configuration`.
+        `targets` is the target of the only task, or a sequence with one target for each task, or a dict by task names. Leading
+        axes broadcast, also with those of `q0` (..., nq), the initial configurations, which are random by default. An attempt
+        ends after `iterations` iterations (ten times as many if tasks without tolerances are minimized; batches check at every
+        third), or when errors no longer decrease. Up to `restarts` attempts follow from random configurations; floating bases
+        start as in q0. The same `seed` gives the same results. Its random numbers differ from those of `random_configuration`.
 
-        Raises ValueError for targets or q0 of a wrong shape, or that are not finite or no rotations, naming the task.
+        Raises ValueError, which names the task, for targets or q0 that have a wrong shape, are not finite or contain no
+        rotation.
         """
         flat = self.flat_targets(targets)
         start = None if q0 is None else self._start(q0)
@@ -141,8 +147,8 @@ class InverseKinematics:
         return self._solve_many(flat, start, seed, limits)
 
     def _solve_one(self, target: Array, start: Array | None, seed: Seed, limits: AttemptLimits) -> Reached:
-        """One attempt after the other."""
-        rng: np.random.Generator | None = None  # made where it is needed: it takes longer than a few iterations
+        """Solve one problem, one attempt after the other."""
+        rng: np.random.Generator | None = None  # created on demand: it takes longer than a few iterations
         best, least, total = start, math.inf, 0
         for restarts in range(limits.attempts):
             q = start
@@ -191,13 +197,15 @@ class InverseKinematics:
         damping: float = 1e-6,
         speed: Any = math.inf,
     ) -> Array:
-        """The velocity (nv) that takes q (nq) towards the targets within the time dt [s]: differential inverse kinematics.
+        """Return the velocity (nv) that moves q (nq) towards the targets within the time dt [s].
 
-        A quadratic program for each priority: weighted least squares of what is left of errors times `gain` (1 is all in one
-        step), with `damping`, within joint limits and velocity limits `speed` [rad/s, m/s], a number or one for each of the nv;
-        loops are kept. `q` is one configuration, and `targets` as for `solve`. Needs the package daqp.
+        This is differential inverse kinematics: a quadratic program for each priority minimizes the weighted squares of the
+        remaining errors, which are scaled by `gain` (1 removes all errors in one step), with `damping`. It satisfies joint
+        limits and the velocity limits `speed` [rad/s, m/s], a number or an array (nv); loops stay closed. `q` is one
+        configuration, and `targets` are as for `solve`. Needs the package daqp.
 
-        Raises ImportError without it; ValueError for arguments of a wrong shape, or where no velocity keeps loops and limits.
+        Raises ImportError without daqp. Raises ValueError for arguments of a wrong shape, and if no velocity satisfies loops
+        and limits.
         """
         flat, at = self.flat_targets(targets), np.asarray(q, dtype=np.float64)
         if at.shape != (self._nq,) or flat.ndim != 1:
@@ -232,13 +240,13 @@ class InverseKinematics:
 
     @property
     def _levels(self) -> int:
-        """The number of priority levels; the robot's loops, if any, are one of them."""
+        """The number of priority levels; the robot's loops, if any, form one."""
         loops = isinstance(self.robot, ClosedRobot) and any(map(constraint_count, self.robot._mechanism.clusters))
         return len({task.priority for task in self.tasks}) + loops
 
     @cached_property
     def _rest(self) -> float:
-        """The squared step at rest; infinite where nothing is to be kept as well as can be."""
+        """The squared step at rest; infinite if no task is minimized."""
         keeps_all = all(math.isfinite(x) for task in self._task_list.every for x in task.tolerance)
         return math.inf if keeps_all else AT_REST**2
 
