@@ -64,7 +64,8 @@ def assembled(part: Sequence[Step], arrays: Sequence[str], types: tuple[Type, Ty
 
     None for a part that LLVM's code generator is to write: one with calls, or with too many arrays or values.
     """
-    if len(arrays) > MOST_ARRAYS or not all(type(s) in _WRITTEN for s in part):
+    known = all(type(s) in _WRITTEN and getattr(s, "op", ADD) in INSTRUCTIONS for s in part)
+    if len(arrays) > MOST_ARRAYS or not known:
         return None
     try:
         return _AssemblyWriter(part, arrays, types).written(part)
