@@ -124,7 +124,7 @@ def product_operations(kernel: Callable[..., None], parent: Sequence[int], unit:
 
 def candidate(function: CompiledFunction[Any], algorithm: str) -> CompiledFunction:
     """One of the algorithms that a function was chosen from."""
-    return function._candidates[algorithm]
+    return function.alternatives[algorithm]
 
 
 def dynamics(robot: Robot) -> dict[str, CompiledFunction[Any]]:

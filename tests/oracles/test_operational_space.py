@@ -417,7 +417,7 @@ def test_executions_agree(execution: str, kind: str, what: str) -> None:
     for algorithm in ways(function):
         if execution == "rolled" and ROLLED[kind][what] not in ("", algorithm):
             continue
-        f, g = (x._candidates.get(algorithm, x) for x in (function, reference))
+        f, g = (x.alternatives.get(algorithm, x) for x in (function, reference))
         if what == "constrained_dynamics":
             f, g = f.variant("target"), g.variant("target")
         assert f.execution == execution

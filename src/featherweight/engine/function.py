@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Self, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 import numpy as np
 
 from ..names import missing_attribute, unknown_keyword
-from .ambient_program import AmbientProgram, is_ambient, is_plain
-from .backends import EXECUTIONS, backend
-from .backends.host_arrays import TYPES
+from .ambient_program import AmbientProgram, is_ambient
+from .backends import EXECUTIONS
 from .backends.protocol import Executable
-from .call_arrays import batch_axes, bound, given_results, result_type
+from .call_arrays import bound
 from .call_signature import OfInstances, call_text, described
 from .derivative_program import JacobianProgram, PullbackProgram, PushforwardProgram
-from .lazy import some_are_lazy
 from .operations import Operations
 from .program import FusedProgram, Program
-from .result_class import result_class
+from .runner import Runner
 from .trace import Trace
-from .traced import NODE_BUDGET, Traced
-from .waiting import told
+from .ways import Way, Ways, cheapest_way
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -61,15 +57,24 @@ class CompiledFunction(Generic[R]):
 
     def __init__(self, program: Program, execution: str = "auto", algorithm: str = "") -> None:
         require_execution(execution)
-        self.program = program
-        self.algorithm = algorithm or program.kernels[0].kernel.__name__
-        self._asked = execution
+        way = Way.of(program, execution, algorithm)
+        self._set_ways(Ways({way.algorithm: way}, way.algorithm))
+
+    @classmethod
+    def of_ways(cls, ways: Ways) -> CompiledFunction[Any]:
+        """Return the function with several algorithms, which share their traces with the functions that they come from."""
+        function = cls.__new__(cls)
+        function._set_ways(ways)
+        return function
+
+    def _set_ways(self, ways: Ways) -> None:
+        self.ways, self.program, self.algorithm = ways, ways.own.program, ways.algorithm
+        self.runner = Runner(ways.own)
+        self._alternatives: dict[str, CompiledFunction[R]] = {self.algorithm: self}
         self._variants: dict[str, CompiledFunction[R]] = {}
-        self._candidates: dict[str, CompiledFunction[R]] = {}
         self._derivatives: dict[tuple[str, ...], CompiledFunction[Any]] = {}
-        self._traced = Traced(program, bounded=execution != "traced")
-        self.__name__ = self.__qualname__ = program.name
-        self.__doc__ = described(program)
+        self.__name__ = self.__qualname__ = self.program.name
+        self.__doc__ = described(self.program)
 
     __signature__ = OfInstances()
 
@@ -100,57 +105,61 @@ class CompiledFunction(Generic[R]):
     @property
     def operations(self) -> Operations:
         """Exact counts for one state, from the trace that is compiled."""
-        return self._traced.operations
+        return self.ways.own.traced.operations
 
     @property
     def trace(self) -> Trace:
         """The expression graph that is counted and compiled, for `evaluate`."""
-        return self._traced.trace
+        return self.ways.own.traced.trace
 
-    @cached_property
+    @property
     def execution(self) -> str:
         """ "traced", "rolled" or "interpreted": how it runs."""
-        if self._asked != "auto":
-            return self._asked
-        return "rolled" if self.program.rollable and self.too_large else "traced"
+        return self.ways.own.execution
 
     @property
     def too_large(self) -> bool:
         """Whether its trace goes past the node budget, which only a function that is to be traced may do."""
-        return self._traced.too_large
+        return self.ways.own.too_large
 
     def variant(self, option: str) -> CompiledFunction[R]:
         """The function with a further argument, which is also used when that argument is given in a call."""
         if option not in self._variants:
             if option not in self.program.options:
                 raise TypeError(f"{self.program} has no argument {option!r}")
-            self._variants[option] = CompiledFunction(self.program.given(option), self._asked, self.algorithm)
+            self._variants[option] = CompiledFunction(self.program.given(option), self.ways.own.asked, self.algorithm)
         return self._variants[option]
 
     def copy(self, algorithm: str = "") -> CompiledFunction[R]:
         """The same function, not compiled yet, without the algorithms that it was compared with; it may be called another."""
-        same: CompiledFunction[R] = CompiledFunction(self.program, self._asked, algorithm or self.algorithm)
-        same._traced = self._traced
-        return same
+        way = self.ways.own._replace(algorithm=algorithm or self.algorithm)
+        return CompiledFunction.of_ways(Ways({way.algorithm: way}, way.algorithm))
 
     @property
     def candidates(self) -> dict[str, Operations]:
         """Operation counts of the algorithms that were compared, this one's included, by name."""
-        return {name: f.operations for name, f in self._candidates.items()}
+        several = self.ways.every if len(self.ways.every) > 1 else {}
+        return {name: way.traced.operations for name, way in several.items()}
 
     @property
     def alternatives(self) -> dict[str, CompiledFunction[R]]:
         """The functions that were compared, this one included, by the names of their algorithms."""
-        return dict(self._candidates) or {self.algorithm: self}
+        return {name: self._by(name) for name in self.ways.every}
+
+    def _by(self, algorithm: str) -> CompiledFunction[R]:
+        """Return the function by another of its algorithms, and without the others."""
+        if algorithm not in self._alternatives:
+            way = self.ways.every[algorithm]
+            self._alternatives[algorithm] = CompiledFunction.of_ways(Ways({algorithm: way}, algorithm))
+        return self._alternatives[algorithm]
 
     @property
     def parts(self) -> dict[str, Operations]:
         """Operation counts of each function alone where this one fuses several (`Robot.together`); otherwise empty."""
         if not isinstance(self.program, FusedProgram):
             return {}
-        bounded = self._asked != "traced"
-        names = [", ".join(names) for names in self.program.names]
-        return {n: Traced(p, bounded).operations for n, p in zip(names, self.program.alone or self.program.parts, strict=True)}
+        names, parts = map(", ".join, self.program.names), self.program.alone or self.program.parts
+        return {n: Way.of(p, self.ways.own.asked).traced.operations for n, p in zip(names, parts, strict=True)}
 
     # derivatives
 
@@ -208,23 +217,9 @@ class CompiledFunction(Generic[R]):
         return self if is_ambient(self.program) else self._derived(("ambient",), AmbientProgram)
 
     def _derived(self, key: tuple[str, ...], made: Callable[[Program], Program]) -> CompiledFunction[Any]:
-        """Return a derivative, made from each of the algorithms.
-
-        Where an argument is on a manifold, the value's algorithm is taken, otherwise the cheapest. Raises ValueError for a
-        function too large to be traced.
-        """
+        """Return the function whose programs `made` makes of those of this function; it is made once."""
         if key not in self._derivatives:
-            sources = {name: f for name, f in self.alternatives.items() if not f.too_large}
-            if not sources:
-                raise ValueError(f"{self.name} is too large to be differentiated: its trace goes past the budget of operations")
-            how = "interpreted" if self._asked == "interpreted" else "traced"
-            derived: dict[str, CompiledFunction[Any]] = {
-                name: CompiledFunction(made(f.program), how, name) for name, f in sources.items()
-            }
-            if self.algorithm in derived and not all(map(is_plain, self.program.inputs)):
-                self._derivatives[key] = one_of(derived, self.algorithm)
-            else:
-                self._derivatives[key] = only_or_cheapest(derived)
+            self._derivatives[key] = CompiledFunction.of_ways(self.ways.derived(made))
         return self._derivatives[key]
 
     def __repr__(self) -> str:
@@ -234,11 +229,7 @@ class CompiledFunction(Generic[R]):
         return self  # a function does not change
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, ([f._recipe for f in self._candidates.values()] or [self._recipe], self.algorithm)
-
-    @property
-    def _recipe(self) -> tuple[Program, str, str]:
-        return self.program, self._asked, self.algorithm
+        return CompiledFunction.of_ways, (self.ways,)
 
     # calling it
 
@@ -246,7 +237,8 @@ class CompiledFunction(Generic[R]):
         f = self.chosen(named)
         if f is not self:
             return f(*args, out=out, threads=threads, device=device, **named)
-        result: R = self._general(bound(self.program, args, named), out, threads, device)
+        given = bound(self.program, args, named)
+        result: R = self.runner(*given, out=out, threads=threads, device=device, begin=self._take_entry)
         return result
 
     def chosen(self, named: dict[str, Any]) -> CompiledFunction[R]:
@@ -256,53 +248,14 @@ class CompiledFunction(Generic[R]):
         """
         algorithm = named.pop("algorithm", None)
         if algorithm is not None and algorithm != self.algorithm:
-            if algorithm not in self._candidates:
-                known = ", ".join(self._candidates or (self.algorithm,))
-                raise ValueError(f"{self.name}: algorithm must be one of {known}; got {algorithm!r}")
-            return self._candidates[algorithm].chosen(named)
+            if algorithm not in self.ways.every:
+                raise ValueError(f"{self.name}: algorithm must be one of {', '.join(self.ways.every)}; got {algorithm!r}")
+            return self._by(algorithm).chosen(named)
         for option in self.program.options:
             if named.get(option) is not None:
                 return self.variant(option).chosen(named)
             named.pop(option, None)
         return self
-
-    def _general(self, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None) -> Any:
-        code: DeviceCode | None = self.__dict__.get("device_code")  # once it has been called on a device
-        if code is not None and (again := code.again(args, out, threads, device)) is not None:
-            return again[0] if self._result_class is None else self._result_class(*again)
-        if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
-            raise ValueError(f"{self.name}: threads must be a whole number of at least 1; got {threads!r}")
-        if not all(type(x) in TYPES for x in args) and some_are_lazy(args):
-            return self._lazily(args, out, threads, device)
-        executable = self._executable_for(args, out, device)
-        arrays = [executable.array(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
-        batch = batch_axes(self.program, arrays)
-        results = None if out is None else given_results(self.program, executable, out, batch)
-        dtype = result_type(a.dtype for a in arrays)
-        values = executable.run(arrays, batch, dtype, results, threads)
-        return values[0] if self._result_class is None else self._result_class(*values)
-
-    def _lazily(self, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None) -> Any:
-        """Dask arrays of the results, of arguments of which some are Dask arrays."""
-        if out is not None:
-            raise TypeError(f"{self.name}: out= is for arrays that exist; results of Dask arrays are computed later")
-        from .lazy_blocks import OnBlocks, Result, of_blocks, shaped, taken  # only where Dask is
-
-        arrays = [taken(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
-        batch_axes(self.program, [shaped(x, len(p.shape)) for x, p in zip(arrays, self.program.inputs, strict=True)])
-        call = OnBlocks(CompiledFunction, self._recipe, threads, device, self)
-        cores, dtype = [p.shape for p in self.program.inputs], result_type(a.dtype for a in arrays)
-        results = [Result(r.name, r.shape, dtype) for r in self.program.outputs]
-        values = of_blocks(call, self.name, list(zip(arrays, cores, strict=True)), results)
-        return values[0] if self._result_class is None else self._result_class(*values)
-
-    def _executable_for(self, args: tuple[Any, ...], out: Any, device: str | None) -> Executable:
-        """Return the executable for the place where the arguments are, or for the device that is named."""
-        if device is None and all(type(x) in TYPES for x in args) and type(out) in TYPES:
-            return self._executable
-        from .devices import executable_on_device  # only where there may be one
-
-        return executable_on_device(self.program, lambda: self.device_code, args, out, device) or self._executable
 
     def tune(self, *args: Any, **named: Any) -> None:
         """Measure, for arguments on a device, the ways in which the function can be written for it, and keep the quickest.
@@ -314,58 +267,27 @@ class CompiledFunction(Generic[R]):
         if f is not self:
             f.tune(*args, **named)
             return
-        args = bound(self.program, args, named)
-        executable: Any = self._executable_for(args, None, None)
-        if not hasattr(executable, "tune"):
-            raise ValueError(f"{self.name}: tune takes arrays on a device (CuPy's, PyTorch's or JAX's)")
-        arrays = [executable.array(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
-        batch = batch_axes(self.program, arrays)
-        if 0 in batch:
-            raise ValueError(f"{self.name}: tune needs states to measure; got a batch of shape {batch}")
-        executable.tune(arrays, batch, result_type(a.dtype for a in arrays))
+        self.runner.tune(bound(self.program, args, named))
 
-    @cached_property
+    @property
     def device_code(self) -> DeviceCode:
         """Kernels for devices, for bridges to other libraries, too. Raises ValueError for a function that is not traced."""
-        from .backends.cuda.device_code import DeviceCode
-
-        self._require_traced("run on a device")
-        return DeviceCode(self.program, self._traced)
+        return self.runner.device_code
 
     @property
     def machine_code(self) -> MachineCode:
         """Machine code of the function, for bridges to other libraries. Raises ValueError for a function that is not traced."""
-        self._require_traced("are machine code that other libraries can call")
-        return cast("MachineCode", self._executable)
+        return self.runner.machine_code
 
-    def _require_traced(self, what: str) -> None:
-        if self.execution != "traced":
-            reason = "too large to be traced" if self._asked == "auto" else f"asked to be {self._asked}"
-            raise ValueError(f"{self.name}: only traced functions {what}, and this one is {reason}")
+    def _take_entry(self, executable: Executable) -> None:
+        """Have Python call the entry of the back end, if it has one.
 
-    @cached_property
-    def _executable(self) -> Executable:
-        """Executable for calls from Python.
-
-        Where the back end has an entry of its own, calls go there: Python looks for `__call__` in an object's class, so from
-        here on this object is the only one of its own class, whose `__call__` is the entry.
+        Python looks for `__call__` in an object's class. From here on this object is therefore the only one of its own class,
+        whose `__call__` is the entry; another way would take longer than the entry itself.
         """
-        executable = self._made_executable
-        entry = executable.entry(self.name, self._result_class, CompiledFunction.__call__.__get__(self))
+        entry = executable.entry(self.name, self.runner.result_class, CompiledFunction.__call__.__get__(self))
         if entry is not None:
             self.__class__ = type("CompiledFunction", (CompiledFunction,), {"__call__": entry, "__module__": __name__})
-        return executable
-
-    @cached_property
-    def _made_executable(self) -> Executable:
-        """Executable that the back end makes of the program."""
-        return backend(self.execution).compile(self.program, self._traced)
-
-    @cached_property
-    def _result_class(self) -> type | None:
-        """Class of the named tuple of several results; None for one result."""
-        outputs = self.program.outputs
-        return None if len(outputs) == 1 else result_class(self.name, tuple(r.name for r in outputs))
 
     def woven_address(self, lanes: int) -> int | None:
         """Address of `int f(double **arguments, mask *lanes)` for states that are woven, None where there is none."""
@@ -378,49 +300,15 @@ class CompiledFunction(Generic[R]):
         Compiled callers (steps of simulations, C by ctypes) may release the GIL. The code returns 0. If it runs out of memory,
         it returns 1 and the results are NaN. It stays in memory as long as this function exists. Raises MemoryError.
         """
-        return self._made_executable.address  # an entry for calls from Python is compiled when one comes
+        return self.runner.executable.address  # an entry for calls from Python is compiled when one comes
 
 
-DIVISION = 8  # multiplications that a division or a root takes the time of
+def cheapest(candidates: Mapping[str, CompiledFunction[R]]) -> CompiledFunction[R]:
+    """Return a function that uses the candidate with the fewest operations, and the others where a call insists on one.
 
-
-def cost(o: Operations) -> int:
-    """Return the cost by which algorithms are compared: a division or a root counts as `DIVISION` multiplications.
-
-    Sines and cosines do not count: all algorithms have the same ones.
+    It is a new function, which shares the traces of the candidates. They stay as they are. Candidates whose trace exceeds the
+    node budget, or far exceeds the operations of one before, are out, unless all are, or loops were asked for: then the first
+    is taken.
     """
-    return o.flops + DIVISION * (o.div + o.sqrt)
-
-
-def cheapest(candidates: dict[str, CompiledFunction[R]]) -> CompiledFunction[R]:
-    """A function that is the candidate with the fewest operations, and answers for the others where a call insists on one.
-
-    Candidates whose trace goes past the node budget, or far past the operations of one before, are out, unless all are, or
-    loops were asked for: then the first is taken.
-    """
-    first = next(iter(candidates))
-    costs: dict[str, int] = {}
-    with told(f"{candidates[first].program.title} (comparing {len(candidates)} algorithms)"):
-        for name, f in candidates.items():
-            budget = f.program.nodes_for(min(costs.values())) if costs else NODE_BUDGET
-            if f._asked != "rolled" and f._traced.within(budget):
-                costs[name] = cost(f.operations)
-    return one_of(candidates, min(costs, key=costs.__getitem__) if costs else first)
-
-
-def one_of(candidates: dict[str, CompiledFunction[R]], algorithm: str) -> CompiledFunction[R]:
-    """A function that is one of the candidates, and answers for the others; those that are given stay as they are."""
-    own = {name: f.copy(name) for name, f in candidates.items()}
-    own[algorithm]._candidates = own
-    return own[algorithm]
-
-
-def only_or_cheapest(candidates: dict[str, CompiledFunction[R]]) -> CompiledFunction[R]:
-    """The cheapest of several; the only one as it is, not traced yet and without others to insist on."""
-    return cheapest(candidates) if len(candidates) > 1 else next(iter(candidates.values()))
-
-
-def _rebuilt(recipes: list[tuple[Program, str, str]], algorithm: str) -> CompiledFunction[Any]:
-    """A function from its pickle."""
-    functions: dict[str, CompiledFunction[Any]] = {recipe[2]: CompiledFunction(*recipe) for recipe in recipes}
-    return one_of(functions, algorithm) if len(functions) > 1 else functions[algorithm]
+    ways = {name: f.ways.own._replace(algorithm=name) for name, f in candidates.items()}
+    return CompiledFunction.of_ways(Ways(ways, cheapest_way(ways)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from importlib import import_module
 from itertools import count
@@ -21,13 +21,12 @@ from .backends.host_arrays import HostArrays
 from .lazy import lazy
 
 if TYPE_CHECKING:
-    from .program import Program
+    from .runner import Runner
+    from .ways import Way
 
 KEPT = 128  # functions that a process keeps compiled, of those that were sent to it
 
-Maker = Any  # of a function, from a program, how it is asked to be executed, and its algorithm
 Shape = tuple[int, ...]
-Recipe = tuple["Program", str, str]
 
 
 class Sent:
@@ -67,18 +66,25 @@ class OnBlocks(Sent):
     The first call is one at a time, so that a process compiles once.
     """
 
-    def __init__(self, make: Maker, recipe: Recipe, threads: int | None, device: str | None, function: Any = None) -> None:
-        super().__init__(make, recipe, threads, device)
-        self._function = make(*recipe) if function is None else function
-        self._where = {"threads": threads or 1, "device": device}
+    def __init__(
+        self,
+        make: Callable[[Way], Runner],
+        way: Way,
+        threads: int | None,
+        device: str | None,
+        runner: Runner | None = None,
+    ) -> None:
+        super().__init__(make, way, threads, device)
+        self._run = make(way) if runner is None else runner
+        self._threads, self._device = threads or 1, device
         self._begun, self._lock = False, Lock()
-        self.__name__ = self._function.name
+        self.__name__ = self._run.name
 
     def __call__(self, *blocks: Any) -> Any:
         if self._begun:
-            return self._function(*blocks, **self._where)
+            return self._run(*blocks, threads=self._threads, device=self._device)
         with self._lock:
-            values = self._function(*blocks, **self._where)
+            values = self._run(*blocks, threads=self._threads, device=self._device)
             self._begun = True
         return values
 

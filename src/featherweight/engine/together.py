@@ -8,12 +8,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .function import CompiledFunction, cost
+from .function import CompiledFunction
 from .graph import BudgetExceeded, Expression, Graph
 from .operations import Operations
 from .program import FusedProgram, Program
 from .trace import live_nodes
 from .traced import NODE_BUDGET
+from .ways import cost
 
 MOST_CHOICES = 64  # of algorithms, up to which all are compared; for more, one function's after another's
 
@@ -32,7 +33,7 @@ def together(functions: Sequence[CompiledFunction[Any]], named: Mapping[str, Com
                 f"together: a result cannot be named {name!r}; choose a name without an underscore at its beginning that is "
                 "no word of Python's"
             )
-    executions = {f._asked for f in every}
+    executions = {f.ways.own.asked for f in every}
     chosen = [f.program for f in _cheapest_choice(every)]
     doc = "; ".join(f"{f.name}: {(f.program.doc or '').partition(chr(10))[0]}" for f in every)
     names = _names(every, [None] * len(functions) + list(named))

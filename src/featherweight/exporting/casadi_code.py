@@ -1,11 +1,11 @@
-"""Object code with CasADi's interface for external functions, Jacobians included.
+"""Object code with CasADi's interface for external functions, including Jacobians.
 
-A function NAME comes with jac_NAME, its Jacobian with sparsity, and adj1_NAME, its cotangents; with `hessian` also with
-jac_adj1_NAME, from which CasADi makes exact Hessians. Arrays are as CasADi has them: a vector (n,) is n x 1, a matrix is stored
-column by column, and an array with more axes has its first ones as rows, row by row. Configurations are what they are to
-CasADi, nq numbers: derivatives are those of the code by each of them, also off the manifold, where a quaternion is not of
-length one. The derivatives are those of the program that gives the value, unless all coordinates are plain ones, of which
-the algorithms that a function chooses from are one function.
+Each function NAME has jac_NAME, its Jacobian with sparsity, and adj1_NAME, its cotangents. With `hessian`, it also has
+jac_adj1_NAME, from which CasADi computes exact Hessians. Arrays follow CasADi's conventions: a vector (n,) is n x 1, a matrix
+is stored column by column, and an array with more axes has its leading axes as rows, row by row. To CasADi, a configuration is
+a list of nq numbers: derivatives are those of the code with respect to each number, also off the manifold, where a quaternion
+does not have unit length. The derivatives are those of the program that computes the value. If all coordinates are plain
+numbers, all algorithms of a function compute the same function, and the cheapest one is differentiated.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from ..engine.ambient_program import is_plain
 from ..engine.derivative_program import JacobianProgram, PullbackProgram
-from ..engine.function import CompiledFunction, only_or_cheapest
+from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import CoreShape, Input, Output, Program, WrappedProgram, split
 from ..engine.trace import Trace, live_nodes
 from .c_names import check_distinct
@@ -34,7 +34,7 @@ SOURCE = hashlib.sha256(b"".join(f.read_bytes() for f in sorted(Path(__file__).p
 
 @dataclass(frozen=True)
 class ColumnsFirst(WrappedProgram):
-    """A program whose arguments and results are lists of numbers, matrices column by column, and which knows no manifolds."""
+    """A program whose arguments and results are lists of numbers, matrices column by column, without manifolds."""
 
     program: Program
 
@@ -62,25 +62,25 @@ class ColumnsFirst(WrappedProgram):
 
 
 def matrix_shape(shape: CoreShape) -> tuple[int, int]:
-    """The rows and columns that CasADi has an array as."""
+    """Return CasADi's numbers of rows and columns for an array."""
     if len(shape) < 2:
         return math.prod(shape), 1
     return math.prod(shape[:-1]), shape[-1]
 
 
 def by_columns(shape: tuple[int, int]) -> list[int]:
-    """Where the elements of a matrix lie that is stored row by row, in the order of columns."""
+    """Return the indices of the elements of a row-major matrix in the order of columns."""
     rows, columns = shape
     return [i * columns + j for j in range(columns) for i in range(rows)]
 
 
 @dataclass(frozen=True)
 class SomeNumbers(WrappedProgram):
-    """Some of the numbers that a program gives, as other results."""
+    """A program that returns a subset of the numbers of another program."""
 
     program: Program
     results: tuple[Output, ...]
-    kept: tuple[int, ...]  # of all its results, one after the other
+    kept: tuple[int, ...]  # indices in the concatenated results
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -95,14 +95,14 @@ class SomeNumbers(WrappedProgram):
 
 
 class CasadiFunction(NamedTuple):
-    """A routine, and what CasADi asks of it."""
+    """A routine, with the properties that CasADi asks for."""
 
     routine: Routine
     interface: CasadiInterface
     program: SomeNumbers
 
     def compiled(self, target: ExportTarget) -> ObjectCode:
-        """Its object code, of Jacobians with many directions at a time where the target has vectors."""
+        """Compile the object code; Jacobians compute many directions at once if the target has vectors."""
         lanes = target.lanes("double")
         vectors = self.routine.in_lanes(lanes) if lanes > 1 else None
         known = self.routine._replace(in_lanes=lambda _: vectors)
@@ -111,7 +111,7 @@ class CasadiFunction(NamedTuple):
         )
 
     def callable(self) -> CompiledFunction[Any]:
-        """The same for callers in Python: of what it reads, and without zeros."""
+        """Return the function for callers in Python: with only the arguments that it reads, and without zero results."""
         return CompiledFunction(self.program, "traced", self.routine.name)
 
 
@@ -122,8 +122,10 @@ def compile_for_casadi(
     hessian: bool = False,
     jacobian: CompiledFunction[Any] | None = None,
 ) -> dict[str, ObjectCode]:
-    """Objects by name: of functions, and of their derivatives. Raises ValueError for names that CasADi does not take, and where
-    a function is called as something of another."""
+    """Return objects of functions and their derivatives, by name.
+
+    Raises ValueError for names that CasADi does not accept, and for a function with the name of another function's derivative.
+    """
     named = {name: casadi_functions(name, f, hessian, jacobian) for name, f in named_functions(functions, prefix)}
     objects = {name: {m.routine.name: m.compiled(target) for m in made} for name, made in named.items()}
     check_distinct({name: [s for o in own.values() for s in o.symbols] for name, own in objects.items()})
@@ -133,13 +135,13 @@ def compile_for_casadi(
 def casadi_functions(
     name: str, f: CompiledFunction[Any], hessian: bool = False, jacobian: CompiledFunction[Any] | None = None
 ) -> list[CasadiFunction]:
-    """A function and its derivatives; of a Jacobian that is given the program is taken, else f is differentiated.
+    """Return a function and its derivatives. A given Jacobian replaces the one that differentiation of f would give.
 
-    Raises ValueError for names that CasADi does not take.
+    Raises ValueError for names that CasADi does not accept.
     """
     if "__" in name or name in ("null", "jac", "hess"):
         raise ValueError(
-            f"{name!r} is no name for CasADi, which takes none with two underscores in a row, nor null, jac and hess"
+            f"{name!r} is not a valid name in CasADi: names cannot be null, jac or hess, or contain two underscores in a row"
         )
     inputs, outputs = f.program.inputs, f.program.outputs
     shapes = [matrix_shape(x.shape) for x in inputs], [matrix_shape(y.shape) for y in outputs]
@@ -172,7 +174,7 @@ def casadi_functions(
 
 
 def _hessian(name: str, pullback: PullbackProgram, arguments: Any, results: Any) -> CasadiFunction:
-    """The derivatives of cotangents by all that they depend on; those by results, of which they are not made, are zero."""
+    """Return the derivatives of cotangents with respect to all arguments; those with respect to results are zero."""
     names, patterns, read = arguments
     adj_out, shapes = results
     second = JacobianProgram(pullback, "", tuple(x.name for x in pullback.inputs))
@@ -188,7 +190,7 @@ def _hessian(name: str, pullback: PullbackProgram, arguments: Any, results: Any)
             [(math.prod(shapes[a]), sizes[b]) for a, b in places if b in read],
         ),
     )
-    # Blocks by results come in between, and are empty.
+    # Empty blocks, the derivatives with respect to results, come between the others.
     interface, routine = made.interface, made.routine
     known: dict[str, tuple[Pattern, Output, int | None]] = {
         n: (p, y, k)
@@ -204,31 +206,35 @@ def _hessian(name: str, pullback: PullbackProgram, arguments: Any, results: Any)
 
 
 def _differentiated(f: CompiledFunction[Any], derived: Callable[[Program], Program]) -> Program:
-    """The derivative of f by its algorithm or, where that is the same function of any numbers, by the cheapest."""
+    """Return the derivative of f's algorithm, or of the cheapest algorithm if all compute the same function of any numbers."""
     if not all(map(is_plain, f.program.inputs)):
         return derived(f.program)
     made = {n: CompiledFunction(derived(g.program), "traced", n) for n, g in f.alternatives.items() if not g.too_large}
-    return only_or_cheapest(made).program
+    return cheapest(made).program
 
 
 def _given_jacobian(f: CompiledFunction[Any], jacobian: CompiledFunction[Any]) -> Program:
-    """Raises ValueError where it is not one by all arguments, each a list of plain numbers."""
+    """Return a program for a given Jacobian.
+
+    Raises ValueError unless it is a Jacobian with respect to all arguments, each a list of plain numbers.
+    """
     p = f.program
     wanted = [(*matrix_shape(y.shape)[:1], x.size) for y in p.outputs for x in p.inputs if len(y.shape) == 1 == len(x.shape)]
     shapes = [y.shape for y in jacobian.program.outputs]
     same = [x.shape for x in jacobian.program.inputs] == [x.shape for x in p.inputs]
     if not same or shapes != wanted or not all(map(is_plain, p.inputs)):
         raise ValueError(
-            f"{jacobian.name} cannot be the Jacobian of {f.name}: it must take the same arguments, and give the derivatives of "
-            "each result by each of them, in their order, all vectors and by nq numbers where there is a configuration"
+            f"{jacobian.name} cannot be the Jacobian of {f.name}: it must take the same arguments, all vectors, and return the "
+            "derivatives of each result with respect to each argument, in order, with nq columns for a configuration"
         )
     return jacobian.program
 
 
 def _made(name: str, doc: str, program: Program, arguments: Any, results: Any) -> CasadiFunction:
-    """A program, with CasADi's (names, patterns, those that are read) of arguments, and (names, shapes) of results.
+    """Return a function of a program, with CasADi's descriptions of arguments and results.
 
-    Of Jacobians zeros are left out, and matrices turned so that columns come first.
+    Arguments have names, patterns and the indices of those that are read; results have names and shapes. Zeros of Jacobians are
+    left out, and matrices are transposed so that columns come first.
     """
     names_in, patterns_in, read = arguments
     names_out, shapes = results

@@ -1,4 +1,4 @@
-"""Functions that take inertias as arguments: one compilation for robots that differ in nothing else (domain randomisation)."""
+"""Functions with inertias as arguments: one compilation serves robots that differ only in inertias (domain randomisation)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..algorithms.contact.constraint_rows import ConstraintRows
 from ..algorithms.mechanisms.cluster_tree import ClusterTree
-from ..engine.function import CompiledFunction, R, only_or_cheapest
+from ..engine.function import CompiledFunction, R, cheapest
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, WrappedProgram, nested, with_kernels
 from ..engine.sources import digest
 from ..engine.trace import trace
@@ -26,30 +26,32 @@ PARAMETERS, ARMATURE = "parameters", "armature"
 
 
 class Parametric(Identifiable):
-    """A system whose functions may have its inertias as arguments."""
+    """A system whose functions may take inertias as arguments."""
 
     @property
     def armature(self) -> Array:
-        """Reflected inertias [kg m², kg] of all joints that are not floating, in their order."""
+        """Reflected inertias [kg m², kg] of all joints except floating joints, in their order."""
         return np.array([j.armature for j in self._chosen_joints(True)])
 
     def parametric(self, function: CompiledFunction[R], bodies: Chosen = True, armature: Chosen = True) -> CompiledFunction[R]:
-        """A function of this robot with inertias as arguments: those of each state are its own, and nothing compiles again.
+        """Return a function of this robot with inertias as additional arguments; each state of a batch may have its own.
 
-        Further arguments follow those that the function has: `parameters` (k, 10) of the bodies chosen, all or those named, in
-        the order and the frames of `inertial_parameters`; and `armature` (k) of the joints chosen, in their order: all but
-        floating ones (the robot's are `robot.armature`), or those named. A joint with several degrees of freedom has one
-        armature for all. Bodies and joints that are not chosen stay as they are, which makes for shorter functions. Of a
-        derivative, the derivatives by other arguments at these inertias.
+        One compilation serves all values. The additional arguments follow those of the function: `parameters` (k, 10) of the
+        selected bodies, in the order and the frames of `inertial_parameters`, and `armature` (k) of the selected joints, in
+        their order. The default selects all bodies, and all joints except floating joints (`robot.armature` has the robot's
+        values). A joint with several degrees of freedom has one armature. Bodies and joints that are not selected keep their
+        values, which makes the function shorter. For a derivative, the result has the derivatives by its other arguments at
+        these inertias.
 
             dynamics = robot.parametric(robot.forward_dynamics)
             a = dynamics(q, v, tau, parameters, armature)
 
-        Numbers are taken as they are: that bodies can have them is for `identification.inconsistent_bodies` to say, and
-        `identification.random_parameters` makes such. A function that does not depend on inertias is returned as it is.
+        The function does not check the values: `identification.inconsistent_bodies` finds physically impossible ones, and
+        `identification.random_parameters` generates possible ones. A function that does not depend on inertias is returned
+        unchanged.
 
-        Raises ValueError for a function of another robot, for a body or joint that the robot does not have, where rows of a
-        CenterOfMass constraint depend on the masses, and for a function that is rolled or too large to be traced.
+        Raises ValueError for a function of another robot, for an unknown body or joint, for a CenterOfMass constraint whose
+        rows depend on the masses, and for a function that is rolled or too large to be traced.
         """
         self._require_own(function)
         placed = dict(zip((b.name for b in self.bodies), self.model.placed_bodies, strict=True))
@@ -66,19 +68,19 @@ class Parametric(Identifiable):
         sources = {name: f for name, f in sources.items() if f.execution != "rolled" and not f.too_large}
         if not sources:
             raise ValueError(
-                f"{self.name}: {function.name} is rolled, or too large to be traced; functions of inertias are traced. Use "
-                "robots of their own (with_inertial_parameters)"
+                f"{self.name}: {function.name} is rolled or too large to be traced, and parametric needs a trace. Build "
+                "one robot for each set of inertias (with_inertial_parameters)"
             )
         how = "interpreted" if self.execution == "interpreted" else "traced"
         functions: dict[str, CompiledFunction[R]] = {name: CompiledFunction(programs[name], how, name) for name in sources}
-        return only_or_cheapest(functions)
+        return cheapest(functions)
 
 
 class Inertias(NamedTuple):
-    """Where inertias that are arguments belong in the tree."""
+    """The positions of inertial arguments in the tree."""
 
     bodies: tuple[Placed, ...]
-    armatures: tuple[tuple[int, ...], ...]  # rows of each joint
+    armatures: tuple[tuple[int, ...], ...]  # the rows of each joint
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -87,7 +89,7 @@ class Inertias(NamedTuple):
 
 
 def tree_with(tree: Tree, inertias: Inertias, parameters: Sequence[Sequence[Any]], armature: Sequence[Any]) -> Tree:
-    """The tree with other inertias, scalars of any kind; rows without a body keep their exact zeros."""
+    """Return the tree with other inertias, scalars of any kind; rows without a body keep their exact zeros."""
     mass, moment, inertia, rotors = (list(x) for x in (tree.mass, tree.moment, tree.inertia, tree.armature))
     for own, placed in zip(parameters, inertias.bodies, strict=True):
         I = inertia_in_row(own, placed)
@@ -100,7 +102,7 @@ def tree_with(tree: Tree, inertias: Inertias, parameters: Sequence[Sequence[Any]
 
 @dataclass(frozen=True)
 class ParametricKernel(WrappedProgram):
-    """A kernel whose tree has inertias that are arguments; they come before optional ones."""
+    """A kernel whose tree takes inertias from arguments; they precede optional arguments."""
 
     program: KernelProgram
     inertias: Inertias
@@ -116,7 +118,7 @@ class ParametricKernel(WrappedProgram):
         return False
 
     def identity(self) -> tuple[Any, ...]:
-        """Without the inertias that the robot happens to have."""
+        """The identity of the kernel without the robot's own inertias."""
         arguments = ((0.0,) * len(NAMES),) * len(self.inertias.bodies), (0.0,) * len(self.inertias.armatures)
         blank = _with_trees(self.program, lambda tree: tree_with(tree, self.inertias, *arguments))
         return "parametric", digest(tree_with), self.inertias, blank.identity()
@@ -130,7 +132,7 @@ class ParametricKernel(WrappedProgram):
 
 
 def _with_trees(program: KernelProgram, change: Callable[[Tree], Tree]) -> KernelProgram:
-    """The kernel with another tree, or a mechanism of another tree."""
+    """Return the kernel with another tree, or with a mechanism of another tree."""
 
     def changed(constant: Any) -> Any:
         if isinstance(constant, ClusterTree):
@@ -141,7 +143,7 @@ def _with_trees(program: KernelProgram, change: Callable[[Tree], Tree]) -> Kerne
 
 
 def _with_inertias(program: Program, inertias: Inertias) -> Program:
-    """The program with inertias as arguments, after its own; itself if it has none."""
+    """Return the program with inertias as arguments after its own, or the same program if it does not depend on them."""
     changed = with_kernels(program, lambda kernel: ParametricKernel(kernel, inertias) if _reads_inertias(kernel) else kernel)
     if changed is program or not inertias.inputs:
         return program
@@ -150,22 +152,22 @@ def _with_inertias(program: Program, inertias: Inertias) -> Program:
     taken = [x for x in changed.inputs if not x.optional]
     if tuple(x.name for x in taken) == wanted:
         return changed
-    rates = [x for x in inertias.inputs if f"{x.name}_dot" in {y.name for y in taken}]  # of what moves: inertias do not
+    rates = [x for x in inertias.inputs if f"{x.name}_dot" in {y.name for y in taken}]  # inertias do not change along a motion
     still = [KernelProgram("still", stand_still, (), (x,), (Output(f"{x.name}_dot", x.shape),)) for x in rates]
     results = tuple(y.name for y in changed.outputs)
     return ComposedProgram(program.name, (*still, changed), results, program.doc, first=wanted)
 
 
 def stand_still(x: Any, x_dot: Any) -> None:
-    """The rates of what does not move: results of a traced kernel are zero unless it writes them."""
+    """Write zero rates for inertias: results of a traced kernel are zero unless it writes them."""
 
 
 class _Read(Exception):
-    """Something has read what is watched."""
+    """Raised when a kernel reads a watched value."""
 
 
 class _Watched:
-    """In the place of numbers, to find out whether anything reads them."""
+    """A stand-in for numbers that detects whether a kernel reads them."""
 
     def __getitem__(self, index: Any) -> Any:
         raise _Read
@@ -174,10 +176,10 @@ class _Watched:
 
 
 def _reads_inertias(program: KernelProgram) -> bool:
-    """Whether a kernel depends on the inertias of its tree."""
+    """Return whether a kernel depends on the inertias of its tree."""
     if any(isinstance(c, ConstraintRows) and c.of_masses for c in program.constants):
         raise ValueError(
-            f"{program.name}: rows of a CenterOfMass constraint depend on the masses, which cannot be arguments there; use "
+            f"{program.name}: rows of a CenterOfMass constraint depend on the masses, which therefore cannot be arguments. Use "
             "robots of their own (with_inertial_parameters)"
         )
     if not any(isinstance(c, (Tree, ClusterTree)) for c in program.constants):

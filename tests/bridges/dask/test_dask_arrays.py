@@ -138,13 +138,13 @@ def test_what_is_wrong_is_told_before_anything_is_computed(one: CompiledFunction
 
 def test_blocks_have_one_thread_each_unless_told(one: CompiledFunction[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    run = type(one._executable).run
+    run = type(one.runner.executable).run
 
     def noting(self: Any, arrays: Any, batch: Any, dtype: Any, out: Any, threads: Any) -> Any:
         asked.append(threads)
         return run(self, arrays, batch, dtype, out, threads)
 
-    monkeypatch.setattr(type(one._executable), "run", noting)
+    monkeypatch.setattr(type(one.runner.executable), "run", noting)
     x = np.zeros((2, 3, 5, N))  # of two axes: not for the entry
     one(lazily(x, 1), x).compute()
     one(lazily(x, 1), x, threads=3).compute()
@@ -153,12 +153,13 @@ def test_blocks_have_one_thread_each_unless_told(one: CompiledFunction[Any], mon
 
 def test_a_process_has_one_of_each_function_that_is_sent_to_it(one: CompiledFunction[Any]) -> None:
     from featherweight.engine.lazy_blocks import OnBlocks
+    from featherweight.engine.runner import Runner
 
-    call = OnBlocks(CompiledFunction, one._recipe, None, None, one)
+    call = OnBlocks(Runner, one.ways.own, None, None, one.runner)
     sent = pickle.dumps(call)
     again, more = pickle.loads(sent), pickle.loads(sent)
     assert again is more
-    assert pickle.loads(pickle.dumps(OnBlocks(CompiledFunction, one._recipe, 2, None, one))) is not again
+    assert pickle.loads(pickle.dumps(OnBlocks(Runner, one.ways.own, 2, None, one.runner))) is not again
     assert again.__dask_tokenize__() == call.__dask_tokenize__()
     x, y = np.random.default_rng(4).normal(size=(2, 8, N))
     np.testing.assert_array_equal(again(x, y), one(x, y))

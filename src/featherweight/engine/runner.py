@@ -1,0 +1,137 @@
+"""Calls of one program: on the host, on devices, and on Dask arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from .backends import backend
+from .backends.host_arrays import TYPES
+from .backends.protocol import Executable
+from .call_arrays import batch_axes, given_results, result_type
+from .lazy import some_are_lazy
+from .result_class import result_class
+from .ways import Way
+
+if TYPE_CHECKING:
+    from .backends.cuda.device_code import DeviceCode
+    from .backends.llvm.backend import MachineCode
+
+
+class Runner:
+    """Runs a program on arrays: compiles it at the first call, for the place where the arguments are."""
+
+    def __init__(self, way: Way) -> None:
+        self.way, self.program = way, way.program
+        self._begun, self._beginning = False, Lock()
+
+    @property
+    def name(self) -> str:
+        return self.program.name
+
+    def __call__(
+        self,
+        *args: Any,
+        out: Any = None,
+        threads: int | None = None,
+        device: str | None = None,
+        begin: Callable[[Executable], None] | None = None,
+    ) -> Any:
+        """Return the results for the arguments in order, as a call of `CompiledFunction` does.
+
+        The first call on the host passes its executable to `begin`.
+        """
+        code: DeviceCode | None = self.__dict__.get("device_code")  # once it has been called on a device
+        if code is not None and (again := code.again(args, out, threads, device)) is not None:
+            return again[0] if self.result_class is None else self.result_class(*again)
+        if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
+            raise ValueError(f"{self.name}: threads must be a whole number of at least 1; got {threads!r}")
+        if not all(type(x) in TYPES for x in args) and some_are_lazy(args):
+            return self._lazily(args, out, threads, device)
+        executable = self._executable_for(args, out, device, begin)
+        arrays = self._arrays(executable, args)
+        batch = batch_axes(self.program, arrays)
+        results = None if out is None else given_results(self.program, executable, out, batch)
+        dtype = result_type(a.dtype for a in arrays)
+        return self._delivered(executable.run(arrays, batch, dtype, results, threads))
+
+    def tune(self, args: tuple[Any, ...]) -> None:
+        """Measure the ways to write the program for the device of the arguments; see `CompiledFunction.tune`."""
+        executable: Any = self._executable_for(args, None, None)
+        if not hasattr(executable, "tune"):
+            raise ValueError(f"{self.name}: tune takes arrays on a device (CuPy's, PyTorch's or JAX's)")
+        arrays = self._arrays(executable, args)
+        batch = batch_axes(self.program, arrays)
+        if 0 in batch:
+            raise ValueError(f"{self.name}: tune needs states to measure; got a batch of shape {batch}")
+        executable.tune(arrays, batch, result_type(a.dtype for a in arrays))
+
+    @cached_property
+    def executable(self) -> Executable:
+        """Executable for the host, which the back end makes of the program."""
+        return backend(self.way.execution).compile(self.program, self.way.traced)
+
+    @cached_property
+    def device_code(self) -> DeviceCode:
+        """Kernels for devices. Raises ValueError for a function that is not traced."""
+        from .backends.cuda.device_code import DeviceCode
+
+        self._require_traced("run on a device")
+        return DeviceCode(self.program, self.way.traced)
+
+    @property
+    def machine_code(self) -> MachineCode:
+        """Machine code of the program. Raises ValueError for a function that is not traced."""
+        self._require_traced("are machine code that other libraries can call")
+        return cast("MachineCode", self.executable)
+
+    @cached_property
+    def result_class(self) -> type | None:
+        """Class of the named tuple of several results; None for one result."""
+        outputs = self.program.outputs
+        return None if len(outputs) == 1 else result_class(self.name, tuple(r.name for r in outputs))
+
+    def _executable_for(
+        self, args: tuple[Any, ...], out: Any, device: str | None, begin: Callable[[Executable], None] | None = None
+    ) -> Executable:
+        """Return the executable for the place where the arguments are, or for the device that is named."""
+        if device is not None or type(out) not in TYPES or not all(type(x) in TYPES for x in args):
+            from .devices import executable_on_device  # only where there may be one
+
+            if there := executable_on_device(self.program, lambda: self.device_code, args, out, device):
+                return there
+        if begin is not None and not self._begun:
+            with self._beginning:
+                if not self._begun:
+                    begin(self.executable)
+                    self._begun = True
+        return self.executable
+
+    def _arrays(self, executable: Executable, args: tuple[Any, ...]) -> list[Any]:
+        return [executable.array(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
+
+    def _delivered(self, values: Any) -> Any:
+        """Return one result, or the named tuple of several."""
+        return values[0] if self.result_class is None else self.result_class(*values)
+
+    def _lazily(self, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None) -> Any:
+        """Return Dask arrays of the results, for arguments of which some are Dask arrays."""
+        if out is not None:
+            raise TypeError(f"{self.name}: out= is for arrays that exist; results of Dask arrays are computed later")
+        from .lazy_blocks import OnBlocks, Result, of_blocks, shaped, taken  # only where Dask is
+
+        arrays = [taken(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
+        batch_axes(self.program, [shaped(x, len(p.shape)) for x, p in zip(arrays, self.program.inputs, strict=True)])
+        call = OnBlocks(Runner, self.way, threads, device, self)
+        cores, dtype = [p.shape for p in self.program.inputs], result_type(a.dtype for a in arrays)
+        results = [Result(r.name, r.shape, dtype) for r in self.program.outputs]
+        return self._delivered(of_blocks(call, self.name, list(zip(arrays, cores, strict=True)), results))
+
+    def _require_traced(self, what: str) -> None:
+        if self.way.execution != "traced":
+            reason = "too large to be traced" if self.way.asked == "auto" else f"asked to be {self.way.asked}"
+            raise ValueError(f"{self.name}: only traced functions {what}, and this one is {reason}")
