@@ -88,7 +88,7 @@ def test_inspect_shows_what_acts_in_joints_and_leaves_out_what_is_nowhere(
     assert "servo hinge 1 20 0, -20, 0 -1 … 1 Force" in out
     assert "name pendulum[1]" in out
     assert "named configurations qpos0, up" in out
-    assert "shapes that may touch 1 plane, 1 capsule" in out
+    assert "collision shapes 1 plane, 1 capsule" in out
 
 
 def test_inspect_tells_servos_and_the_ranges_of_their_controls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -311,7 +311,7 @@ def test_cache_shows_what_is_kept_and_removes_it(
     capsys.readouterr()
     assert cli.main(["cache"]) == 0
     out = squeezed(capsys.readouterr().out)
-    assert str(tmp_path / "kept") in out and f"{len(files)} files" in out and "used last: today" in out
+    assert str(tmp_path / "kept") in out and f"{len(files)} files" in out and "most recently used: today" in out
     assert cli.main(["cache", "--clear"]) == 0
     assert f"Removed {len(files)} files" in squeezed(capsys.readouterr().out)
     assert files and not list((tmp_path / "kept").glob("*.bin"))

@@ -78,7 +78,7 @@ def test_wrong_options_are_one_line_on_stderr(tmp_path: Path, capsys: pytest.Cap
     path = tmp_path / "bot.xacro"
     path.write_text(BOT)
     for options, words in (
-        (["--xacro-arg", "side"], "--xacro-arg side: it is not NAME=VALUE"),
+        (["--xacro-arg", "side"], "--xacro-arg side: must have the form NAME=VALUE"),
         (["--xacro-arg", "=left"], "NAME=VALUE"),
         (["--package-path", str(tmp_path / "nowhere")], "no such folder"),
     ):

@@ -29,7 +29,7 @@ def test_it_drops_a_robot_and_draws_its_energy(tmp_path: Path, capsys: pytest.Ca
     assert main(["simulate", written(tmp_path, LID), "--time", "0.5", "--hold", "5", "--output", str(tmp_path)]) == 0
     told = capsys.readouterr().out
     assert "7 degrees of freedom, 8 points and spheres" in told
-    assert "steps a second" in told and "4 contacts at the end" in told
+    assert "steps per second" in told and "4 contacts at the end" in told
     with Image.open(tmp_path / "simulate_crate.png") as picture:
         assert picture.width > 600 and picture.convert("L").getextrema() != (255, 255)
 

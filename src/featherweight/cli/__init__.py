@@ -12,7 +12,7 @@ REQUIRED = ("typer", "rich", "matplotlib")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line on `arguments` (those of the process unless given) and return its exit code."""
+    """Run the command line with `arguments` (default: those of the process) and return its exit code."""
     missing = [name for name in REQUIRED if not _available(name)]
     if missing:
         print(

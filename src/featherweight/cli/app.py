@@ -1,4 +1,4 @@
-"""The commands as one program, and what it does about errors."""
+"""The commands as one program, with its error handling."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .simulate import drop_robot
 from .view import view_robot
 
 app = typer.Typer(
-    help="Dynamics of articulated robots, compiled for the robot at hand.",
+    help="Dynamics of articulated robots, compiled for each robot.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # brackets are units, and names of files
+    rich_markup_mode=None,  # brackets contain units and file names
     context_settings={"max_content_width": 120},
 )
 
@@ -53,7 +53,7 @@ app.command("cache")(show_cache)
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; errors that a user can put right are one line on stderr, and exit code 1."""
+    """Run the command line. An error that the user can correct prints one line on stderr and returns exit code 1."""
     write_plainly(sys.stdout)
     try:
         with warnings.catch_warnings():
@@ -78,5 +78,5 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _tell(message: str, style: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr."""
     Console(stderr=True).print(Text(" ".join(message.split()), style=style), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The command that measures how long functions take."""
+"""The command that measures the time of functions."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .options import OutputOption, RepeatsOption, RobotFile, ThreadsOption, of_r
 @of_robot_file
 def bench_robot(
     file: RobotFile,
-    batch: Annotated[int, typer.Option(min=1, help="States of one call.")] = 4096,
+    batch: Annotated[int, typer.Option(min=1, help="Number of states in a batch.")] = 4096,
     threads: ThreadsOption = None,
     repeats: RepeatsOption = 15,
     output: OutputOption = Path("output"),
 ) -> None:
-    """Measure the time of each function for one state, and draw it.
+    """Measure the time per state of each function, and draw a chart.
 
-    Functions whose traces are longer than the budget of nodes are named and left out.
+    Functions whose traces exceed the node budget are listed but not measured.
     """
-    from .charts import save_timings  # brings matplotlib
+    from .charts import save_timings  # imports matplotlib
 
     loaded = file.load()
     console = make_console()
@@ -39,7 +39,7 @@ def bench_robot(
         timings = time_functions(loaded, names, batch, used, repeats, step)
     console.print(tables.timings_table(timings, batch, used), "", sep="\n")
     if left_out := sorted(functions.keys() - set(names)):
-        say(console, f"Not measured, since their traces are longer than {NODE_BUDGET:,} nodes: {', '.join(left_out)}\n")
+        say(console, f"Not measured, because their traces exceed {NODE_BUDGET:,} nodes: {', '.join(left_out)}\n")
     path = output / f"bench_{file.stem}.png"
     save_timings(path, loaded, timings, batch, used)
     console.print(f"Chart: {path}", soft_wrap=True)

@@ -16,10 +16,10 @@ MEGABYTE = 1e6
 def show_cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove all compiled code.")] = False,
 ) -> None:
-    """Show where compiled code is kept and how much of it, or remove it."""
+    """Show the folder and the size of the cache of compiled code, or clear the cache."""
     console, folder = make_console(), directory()
     if folder is None:
-        console.print("No compiled code is kept: you have no home folder. FEATHERWEIGHT_CACHE may name one.")
+        console.print("There is no cache of compiled code: you have no home folder. Set FEATHERWEIGHT_CACHE to a folder.")
         return
     files = kept_files(folder)
     if clear:
@@ -31,7 +31,7 @@ def show_cache(
     console.print(f"{folder}", soft_wrap=True)
     console.print(f"{len(files)} files, {size:.1f} MB of {bound() / MEGABYTE:.0f} MB (FEATHERWEIGHT_CACHE_SIZE)")
     if files:
-        console.print(f"used last: {_days_ago(files[-1].used)}; not used the longest: {_days_ago(files[0].used)}")
+        console.print(f"most recently used: {_days_ago(files[-1].used)}; least recently used: {_days_ago(files[0].used)}")
 
 
 def _days_ago(used: float) -> str:

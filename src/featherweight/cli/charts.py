@@ -1,4 +1,4 @@
-"""Charts of operations and times, and the look that all pictures share."""
+"""Charts of operations and times, and the common style of all pictures."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ _STYLE: Any = {
 
 
 def style() -> AbstractContextManager[None]:
-    """The look of all pictures, while it lasts."""
+    """Return a context in which Matplotlib uses the style of all pictures."""
     return matplotlib.rc_context(_STYLE)
 
 
 def words(name: str) -> str:
-    """A function's name as text."""
+    """Return a function's name as text."""
     return name.replace("_", " ")
 
 
 def draw_operations(ax: Axes, operations: Sequence[tuple[str, Operations]]) -> None:
-    """Stacked bars: multiplications, additions, and all others."""
+    """Draw stacked bars: multiplications, additions, and all other operations."""
     rows = range(len(operations))
     left = [0] * len(operations)
     parts = (
@@ -81,7 +81,7 @@ def draw_operations(ax: Axes, operations: Sequence[tuple[str, Operations]]) -> N
 
 
 def draw_times(ax: Axes, timings: Sequence[Timing], threads: int) -> None:
-    """One row a function, a mark for each way of calling it, on a logarithmic axis of time."""
+    """Draw one row for each function and one mark for each way to call it, on a logarithmic axis of time."""
     marks = [("one call from Python", FAINT, "o", [t.single for t in timings])]
     marks.append(("batch, 1 thread", PALE, "s", [t.batch for t in timings]))
     if threads > 1:
@@ -112,7 +112,7 @@ def draw_times(ax: Axes, timings: Sequence[Timing], threads: int) -> None:
 
 
 def save_timings(path: Path, robot: Robot, timings: Sequence[Timing], batch: int, threads: int) -> None:
-    """The chart of `featherweight bench`."""
+    """Save the chart of `featherweight bench`."""
     with style():
         figure = Figure(figsize=(8.0, 1.9 + 0.36 * len(timings)), dpi=DPI)
         figure.set_layout_engine("constrained", h_pad=0.12, w_pad=0.12)
@@ -130,14 +130,14 @@ def _name_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def save_energy(path: Path, name: str, times: Any, energies: Any) -> None:
-    """The energies (T, 3) of a motion over time: kinetic, potential above the least, and their sum with that of springs [J]."""
+    """Save a chart of the energies (T, 3) of a motion [J]: kinetic, potential above its minimum, and total with springs."""
     with style():
         figure = Figure(figsize=(6.4, 3.4), dpi=DPI, layout="constrained")
         ax: Axes = figure.add_subplot()
         least = energies[:, 1].min()
         for k, label, color, shift in (
-            (2, "kinetic, potential and of springs", INK, least),
-            (1, "potential, above its least", PALE, least),
+            (2, "kinetic, potential and springs", INK, least),
+            (1, "potential above its minimum", PALE, least),
             (0, "kinetic", BLUE, 0.0),
         ):
             ax.plot(times, energies[:, k] - shift, color=color, linewidth=1.6, label=label)

@@ -1,4 +1,4 @@
-"""Where the commands print, and how they show that they are at work."""
+"""Output of the commands: console, progress bars."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-NARROWEST = 120  # columns, where no terminal says how many there are
+NARROWEST = 120  # columns, if there is no terminal
 
 
 PLAIN = {"→": "->", "←": "<-", "–": "-", "…": "...", "µ": "u", "²": "2", "·": "*"}
 
 
 def write_plainly(stream: TextIO) -> None:
-    """Let a stream write what its encoding has no letters for in plain ones, in place of an error."""
+    """Let a stream replace characters that its encoding lacks by plain ones, instead of raising an error."""
     codecs.register_error("featherweight.plain", _in_plain_letters)
     if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
         stream.reconfigure(errors="featherweight.plain")
@@ -32,7 +32,7 @@ def _in_plain_letters(error: UnicodeError) -> tuple[str, int]:
 
 
 def make_console() -> Console:
-    """A console on stdout, which prints brackets in names as they are."""
+    """Return a console on stdout that prints brackets in names unchanged."""
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
         console.width = max(console.width, NARROWEST)
@@ -40,12 +40,12 @@ def make_console() -> Console:
 
 
 def say(console: Console, text: str) -> None:
-    """Print a line of text that holds markup."""
+    """Print a line of text with markup."""
     console.print(text, markup=True, soft_wrap=True)
 
 
 def wait_for_interrupt() -> None:
-    """Return when the user presses Ctrl-C."""
+    """Wait until the user presses Ctrl-C."""
     try:
         while True:
             time.sleep(3600.0)
@@ -55,7 +55,7 @@ def wait_for_interrupt() -> None:
 
 @contextmanager
 def progress(console: Console, what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """A progress bar on a terminal, gone when done; call what it gives with the name of each step that is done."""
+    """Show a progress bar on a terminal. Call the yielded function with the name of each step when it is done."""
     columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[name]}")
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total, name="")

@@ -24,9 +24,9 @@ from .measure import time_functions
 from .options import OutputOption, RepeatsOption, ThreadsOption
 
 ROBOT = "talos_reduced"
-CHUNK = 65_536  # states drawn at a time, which bounds the memory
-BATCH = 4096  # states of a call whose time is measured
-TOLERANCE = 1e-10  # of the round trip, relative to the largest joint force of a state; rounding leaves 1e-13
+CHUNK = 65_536  # states drawn at a time, to bound memory
+BATCH = 4096  # states in a timed call
+TOLERANCE = 1e-10  # error of the round trip relative to the largest joint force of a state; rounding errors are 1e-13
 
 POSE = {
     "torso_1_joint": 0.10,
@@ -60,14 +60,14 @@ SHOWN = (
     *("integrate", "inverse_dynamics", "forward_dynamics", "mass_matrix", "inverse_mass_matrix", "bias_force", "gravity_force"),
     *("kinetic_energy", "potential_energy", "center_of_mass", "center_of_mass_jacobian", "joint_jacobian"),
 )
-"""The functions of the demonstration; `featherweight ops` and `featherweight bench` have all."""
+"""The functions of the demonstration; `featherweight ops` and `featherweight bench` show all functions."""
 
 
 class RoundTrip(NamedTuple):
     """Forward dynamics of many states, and inverse dynamics of the results."""
 
     states: int
-    seconds: float  # in the calls of forward dynamics
+    seconds: float  # time of the calls of forward dynamics
     error: float  # largest relative error of the joint forces
 
     @property
@@ -77,24 +77,24 @@ class RoundTrip(NamedTuple):
 
 def show_demo(
     output: OutputOption = Path("output"),
-    states: Annotated[int, typer.Option(min=1, help="States of forward dynamics.")] = 1_000_000,
+    states: Annotated[int, typer.Option(min=1, help="Number of states for forward dynamics.")] = 1_000_000,
     threads: ThreadsOption = None,
     repeats: RepeatsOption = 15,
 ) -> None:
-    """Show what the library does on Talos, a humanoid robot: numbers, speed, and a picture."""
+    """Show the library on Talos, a humanoid robot: numbers, speed, and a picture."""
     if not demonstrate(make_console(), output, states, threads or processors(), repeats):
         raise typer.Exit(1)
 
 
 def demonstrate(console: Console, output: Path, states: int, threads: int, repeats: int) -> bool:
-    """Print the demonstration to `console` and save its picture under `output`; whether its check passed."""
+    """Print the demonstration to `console` and save its picture in `output`; return whether its check passed."""
     path = example(ROBOT)
     output.mkdir(parents=True, exist_ok=True)
     robot = load(path, base="floating", mimic="independent")
-    say(console, f"[bold]featherweight {__version__}[/bold]: dynamics of articulated robots, compiled for the robot at hand\n")
+    say(console, f"[bold]featherweight {__version__}[/bold]: dynamics of articulated robots, compiled for each robot\n")
     console.print(f"Talos, from {path}:", soft_wrap=True)
     size = f"{len(robot.bodies)} bodies, nq = {robot.nq}, nv = {robot.nv}, {robot.mass:.1f} kg"
-    say(console, f"[bold]{size}[/bold] with a free-flyer as its base")
+    say(console, f"[bold]{size}[/bold], with a floating base")
     functions = shown_functions(robot)
     seconds = _call_all_once(robot, functions)
     say(console, f"{len(functions)} functions, compiled or read from the cache in {tables.format_duration(seconds)}\n")
@@ -109,7 +109,7 @@ def demonstrate(console: Console, output: Path, states: int, threads: int, repea
         timings = time_functions(robot, functions, batch, threads, repeats, step)
     console.print(tables.timings_table(timings, batch, threads), "", sep="\n")
 
-    from .picture import save_picture  # brings matplotlib
+    from .picture import save_picture  # imports matplotlib
 
     picture = output / "demo.png"
     save_picture(picture, robot, functions, q, timings, round_trip.states / round_trip.seconds, threads)
@@ -118,13 +118,13 @@ def demonstrate(console: Console, output: Path, states: int, threads: int, repea
 
 
 def shown_functions(robot: Robot) -> dict[str, CompiledFunction[Any]]:
-    """The functions that the demonstration shows, by name."""
+    """Return the functions of the demonstration, by name."""
     every = robot.functions
     return {name: every[name] for name in SHOWN}
 
 
 def standing(robot: Robot) -> Array:
-    """The configuration `POSE`, with the lower foot's sole on the ground."""
+    """Return the configuration `POSE`, with the sole of the lower foot on the ground."""
     q = robot.neutral()
     for joint in robot.joints:
         if joint.name in POSE:
@@ -135,7 +135,7 @@ def standing(robot: Robot) -> Array:
 
 
 def one_state_table(robot: Robot, functions: Mapping[str, CompiledFunction[Any]], q: Array) -> Table:
-    """The result of each function at one state: the pose q, with velocities and forces drawn at random."""
+    """Return a table of each function's result at one state: the pose q, with random velocities and forces."""
     rng = np.random.default_rng(0)
     state = {"q": q, **{name: rng.standard_normal(robot.nv) for name in ("v", "a", "tau")}}
     table = tables.plain_table("One state, midway through a step")
@@ -153,12 +153,12 @@ def one_state_table(robot: Robot, functions: Mapping[str, CompiledFunction[Any]]
 
 
 def _without_rounding(values: Array, largest: float) -> Array:
-    """Values, but zero for what is no more than rounding of the largest."""
+    """Return values, with zero in place of rounding errors."""
     return np.where(np.abs(values) < 1e-14 * largest, 0.0, values)
 
 
 def dynamics_of_many_states(console: Console, robot: Robot, states: int, threads: int) -> RoundTrip:
-    """Forward dynamics of random states, all different, each undone by inverse dynamics; only the former is timed."""
+    """Compute forward dynamics of random states and undo it by inverse dynamics; only forward dynamics is timed."""
     rng = np.random.default_rng(1)
     chunk = min(CHUNK, states)
     a, back = np.empty((chunk, robot.nv)), np.empty((chunk, robot.nv))
@@ -192,13 +192,13 @@ def _print_round_trip(console: Console, round_trip: RoundTrip, threads: int) -> 
     verdict = "[bold green]pass[/bold green]" if round_trip.passed else "[bold red]fail[/bold red]"
     say(
         console,
-        f"Inverse dynamics gives the forces of all {round_trip.states:,} states back, with a relative error of at most "
+        f"Inverse dynamics returns the forces of all {round_trip.states:,} states, with a relative error of at most "
         f"{round_trip.error:.1e} (tolerance {TOLERANCE:.0e}): {verdict}\n",
     )
 
 
 def _call_all_once(robot: Robot, functions: Mapping[str, CompiledFunction[Any]]) -> float:
-    """Call each function once, which compiles it or reads it from the cache; the seconds it took."""
+    """Call each function once, which compiles it or loads it from the cache; return the time in seconds."""
     start = time.perf_counter()
     for function in functions.values():
         function(*(robot.neutral() if a.rate else np.zeros(a.shape) for a in function.program.inputs))

@@ -1,4 +1,4 @@
-"""The command that writes functions as files for other programs and machines."""
+"""The command that exports functions as files for other programs and machines."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ..robot.robot import Robot
 from .console import make_console
 from .options import RobotFile, of_robot_file
 
-FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the files go.", show_default=False)]
+FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for the files.", show_default=False)]
 FunctionsOption = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
-        help="Functions, with commas; frame_placement:FRAME takes a frame, and NAME.derivative, NAME.pullback are derivatives.",
+        help="Names separated by commas; frame_placement:FRAME names a frame, NAME.derivative and NAME.pullback derivatives.",
     ),
 ]
-FilesOption = Annotated[str, typer.Option(metavar="KINDS", help=f"Of {', '.join(KINDS)}; with commas.")]
-TargetOption = Annotated[str, typer.Option(metavar="MACHINE", help=f"host, {', '.join(TARGETS)}.")]
+FilesOption = Annotated[str, typer.Option(metavar="KINDS", help=f"Kinds of files, separated by commas: {', '.join(KINDS)}.")]
+TargetOption = Annotated[str, typer.Option(metavar="MACHINE", help=f"Target machine: host, {', '.join(TARGETS)}.")]
 
 
 DERIVED = ("derivative", "pullback", "pushforward")
@@ -43,7 +43,7 @@ class Precision(StrEnum):
 
 
 class Interface(StrEnum):
-    """How functions are called."""
+    """Calling convention of functions."""
 
     C = "c"
     CASADI = "casadi"
@@ -57,12 +57,12 @@ def export_files(
     functions: FunctionsOption = "forward_dynamics,inverse_dynamics",
     files: FilesOption = "static,source",
     target: TargetOption = "host",
-    precision: Annotated[Precision, typer.Option(help="Of numbers.")] = Precision.DOUBLE,
-    prefix: Annotated[str, typer.Option(help="What the functions' names in C begin with.")] = "",
-    interface: Annotated[Interface, typer.Option(help="How functions are called.")] = Interface.C,
-    web: Annotated[bool, typer.Option("--web", help="Write a page where the robot moves, and no library.")] = False,
+    precision: Annotated[Precision, typer.Option(help="Precision of numbers.")] = Precision.DOUBLE,
+    prefix: Annotated[str, typer.Option(help="Prefix of the functions' names in C.")] = "",
+    interface: Annotated[Interface, typer.Option(help="Calling convention of the functions.")] = Interface.C,
+    web: Annotated[bool, typer.Option("--web", help="Write a page that shows the moving robot, instead of a library.")] = False,
 ) -> None:
-    """Write functions of a robot as C source, object code and libraries, for this machine or another; or as a web page."""
+    """Export functions of a robot as C source, object code and libraries, for this or another machine; or as a web page."""
     if web:
         _refuse(context, OF_LIBRARIES)
     loaded = file.load()
@@ -88,29 +88,29 @@ def export_files(
 
 
 def _refuse(context: typer.Context, names: Iterable[str]) -> None:
-    """Raises ModelError for options of libraries that are given with --web."""
+    """Raise ModelError if options of libraries are given with --web."""
     sources = {name: context.get_parameter_source(name) for name in names}
     given = [f"--{name}" for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
     if given:
-        raise ModelError(f"--web writes a page, which has no {', '.join(given)}: leave out one or the other")
+        raise ModelError(f"--web writes a page and does not support {', '.join(given)}: leave out one or the other")
 
 
 def _chosen(robot: Robot, names: str) -> dict[str, CompiledFunction[Any]]:
-    """Functions by their names in C. Raises ModelError where two names become one."""
+    """Return functions by their names in C. Raises ModelError if two names become the same name in C."""
     chosen: dict[str, CompiledFunction[Any]] = {}
     meant: dict[str, str] = {}
     for name in dict.fromkeys(filter(None, map(str.strip, names.split(",")))):
         c_name = _c_name(name)
         if c_name in chosen:
             raise ModelError(
-                f"functions {meant[c_name]!r} and {name!r} would both be called {c_name}: export them by two commands"
+                f"functions {meant[c_name]!r} and {name!r} would have the same name {c_name}: export them by two commands"
             )
         meant[c_name], chosen[c_name] = name, find_function(robot, name)
     return chosen
 
 
 def _page(robot: Robot, folder: Path) -> Path:
-    """A page named as the robot is."""
+    """Write a page named after the robot."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         return web_page(robot, folder / f"{_c_name(robot.name) or 'robot'}.html")
@@ -125,13 +125,13 @@ def _show(paths: Iterable[Path]) -> None:
 
 
 def find_function(robot: Robot, name: str) -> CompiledFunction[Any]:
-    """A function of the robot by its name, with the frame that it takes and the derivative that is meant.
+    """Return a function of the robot by its name, with the frame and the derivative in the name.
 
-    Raises ModelError for names that are none.
+    Raises ModelError for unknown names.
     """
     own, colon, frame = name.partition(":")
     own, _, derived = own.partition(".")
-    if frame.rpartition(".")[2] in DERIVED:  # names of frames have dots, too
+    if frame.rpartition(".")[2] in DERIVED:  # frame names may contain dots
         frame, _, derived = frame.rpartition(".")
     f = None if own.startswith("_") else getattr(robot, own, None)
     if colon and isinstance(f, CompiledFunction):
@@ -145,7 +145,7 @@ def find_function(robot: Robot, name: str) -> CompiledFunction[Any]:
     if not derived:
         return f
     if derived not in DERIVED:
-        raise ModelError(f"function {name!r}: of functions there are derivative, pullback and pushforward")
+        raise ModelError(f"function {name!r}: the derivatives of a function are derivative, pullback and pushforward")
     return f.derivative() if derived == "derivative" else getattr(f, derived)
 
 

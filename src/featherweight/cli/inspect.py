@@ -1,4 +1,4 @@
-"""The command that shows what a robot is."""
+"""The command that shows the contents of a robot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .options import RobotFile, of_robot_file
 
 @of_robot_file
 def inspect_robot(file: RobotFile) -> None:
-    """Show a robot's joints, drives, bodies and totals, and what its file holds that is not used."""
+    """Show a robot's joints, drives, bodies and totals, and the contents of its file that are not used."""
     loaded = file.load()
     shown = [tables.joints_table(loaded), tables.joint_forces_table(loaded), tables.actuators_table(loaded)]
     shown += [tables.bodies_table(loaded), tables.totals_table(loaded)]

@@ -1,4 +1,4 @@
-"""How long functions take: medians over repeated measurements."""
+"""Time of functions: medians over repeated measurements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from ..engine.function import CompiledFunction
 from ..robot.robot import Array, Robot
 
-SHORTEST = 2e-3  # [s] of one measurement: a shorter call is repeated within it
+SHORTEST = 2e-3  # [s] least time of one measurement; shorter calls are repeated
 
 
 class Timing(NamedTuple):
@@ -21,11 +21,11 @@ class Timing(NamedTuple):
     name: str
     single: float  # one call from Python for each state
     batch: float  # one call for many states, on one thread
-    threaded: float  # the same, on all threads
+    threaded: float  # the same call on all threads
 
 
 def random_arguments(robot: Robot, function: CompiledFunction[Any], rng: np.random.Generator, states: int) -> list[Array]:
-    """Arguments for a number of states: configurations within limits, all else standard normal."""
+    """Return random arguments for a number of states: configurations within limits, all others standard normal."""
     return [
         robot.random_configuration(rng, states) if a.rate else rng.standard_normal((states, *a.shape))
         for a in function.program.inputs
@@ -35,7 +35,7 @@ def random_arguments(robot: Robot, function: CompiledFunction[Any], rng: np.rand
 def time_functions(
     robot: Robot, names: Iterable[str], batch: int, threads: int, repeats: int, progress: Callable[[str], None]
 ) -> list[Timing]:
-    """Time functions of a robot; `progress` is called with the name of each one that is done."""
+    """Time functions of a robot; `progress` is called with the name of each function when it is done."""
     rng = np.random.default_rng(0)
     functions, timings = robot.functions, []
     for name in names:
@@ -46,7 +46,7 @@ def time_functions(
 
 
 def time_function(name: str, function: CompiledFunction[Any], arguments: list[Array], threads: int, repeats: int) -> Timing:
-    """Time a function on a batch of states, written into a given array, and on the first of them alone."""
+    """Time a function for a batch of states, with a given result array, and for its first state alone."""
     states = len(arguments[0])
     one = [a[0].copy() for a in arguments]
     results = tuple(np.empty((states, *y.shape)) for y in function.program.outputs)
@@ -60,7 +60,7 @@ def time_function(name: str, function: CompiledFunction[Any], arguments: list[Ar
 
 
 def _median_time(call: Callable[[], Any], repeats: int) -> float:
-    """Median time of a call [s]; the first one, which compiles, does not count."""
+    """Return the median time of a call [s], without the first one, which compiles."""
     call()
     calls = 1
     while (elapsed := _time(call, calls)) < SHORTEST:

@@ -14,7 +14,7 @@ from .options import RobotFile, of_robot_file
 
 ContactOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="FRAME", help="A frame with a 6-D contact; once for each contact. Compares Delassus algorithms."),
+    typer.Option(metavar="FRAME", help="A frame with a 6-D contact, to compare Delassus algorithms; repeatable."),
 ]
 
 
@@ -23,7 +23,7 @@ def count_operations(
     file: RobotFile,
     contact: ContactOption = None,
 ) -> None:
-    """Count the operations of each function exactly."""
+    """Count the operations of each function."""
     loaded = file.load()
     console = make_console()
     try:

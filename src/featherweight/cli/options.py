@@ -1,4 +1,4 @@
-"""Arguments and options that commands share, and the robot that they stand for."""
+"""Arguments and options that commands share, and the robot that they describe."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..robot.robot import Robot
 
 
 class Base(StrEnum):
-    """How the root hangs on the world."""
+    """Connection of the root to the world."""
 
     FIXED = "fixed"
     FLOATING = "floating"
@@ -44,44 +44,45 @@ P = ParamSpec("P")
 
 STANDARD_INPUT = Path("-")
 
-OutputOption = Annotated[Path, typer.Option(metavar="DIR", help="Where the picture goes.")]
-ThreadsOption = Annotated[int | None, typer.Option(min=1, help="Threads of a batch.", show_default="all processors")]
-RepeatsOption = Annotated[int, typer.Option(min=1, help="Measurements of which the median is taken.")]
+OutputOption = Annotated[Path, typer.Option(metavar="DIR", help="Folder for the picture.")]
+ThreadsOption = Annotated[int | None, typer.Option(min=1, help="Number of threads for a batch.", show_default="all processors")]
+RepeatsOption = Annotated[int, typer.Option(min=1, help="Number of measurements; the result is their median.")]
 
 
 class RobotFile(NamedTuple):
-    """The robot that a command is for: its file, what carries it, how the file is read; each a parameter of the command."""
+    """The robot of a command: its file, its base, and options for reading the file. Each field is a parameter of the command.
+    """
 
     robot: Annotated[
         Path,
         typer.Argument(metavar="ROBOT", help="A .urdf, .xml (MJCF) or .xacro file; - for standard input.", show_default=False),
     ]
-    base: Annotated[Base, typer.Option(help="What carries the root: nothing, or a free-flyer.")] = Base.FIXED
-    mimic: Annotated[Mimic, typer.Option(help="URDF joints that follow others: they do, or move by themselves.")] = Mimic.FOLLOW
+    base: Annotated[Base, typer.Option(help="Base of the robot: fixed to the world or floating.")] = Base.FIXED
+    mimic: Annotated[Mimic, typer.Option(help="URDF mimic joints: follow their leaders, or move independently.")] = Mimic.FOLLOW
     unsupported: Annotated[
         UnsupportedElements,
-        typer.Option(help="What MJCF files ask for and is not supported: an error, or left out and listed."),
+        typer.Option(help="Unsupported elements of MJCF files: raise an error, or ignore and report them."),
     ] = UnsupportedElements.REFUSE
     package_path: Annotated[
         list[Path] | None,
-        typer.Option(metavar="DIR", help="Where package://NAME/ is: a package, or what packages lie in; may be repeated."),
+        typer.Option(metavar="DIR", help="Folder for package://NAME/: a package, or a folder of packages; repeatable."),
     ] = None
     xacro_arg: Annotated[
         list[str] | None,
-        typer.Option("--xacro-arg", metavar="NAME=VALUE", help="An argument of a xacro file; may be repeated."),
+        typer.Option("--xacro-arg", metavar="NAME=VALUE", help="An argument of a xacro file; repeatable."),
     ] = None
 
     def load(self) -> Robot:
-        """The robot; raises ModelError for a file that cannot be used."""
+        """Return the robot. Raises ModelError if the file is invalid."""
         return load(self._opened(), self.base.value, **self._keywords())
 
     def read(self) -> Description:
-        """Return the description in the file. Raises ModelError if the file cannot be used."""
+        """Return the description in the file. Raises ModelError if the file is invalid."""
         return read(self._opened(), **self._keywords())
 
     @property
     def stem(self) -> str:
-        """For the names of files that are written."""
+        """Base name for output files."""
         return "robot" if self.robot == STANDARD_INPUT else self.robot.stem
 
     def _opened(self) -> Path | IO[bytes]:
@@ -99,9 +100,9 @@ class RobotFile(NamedTuple):
 
 
 def of_robot_file(command: Callable[Concatenate[RobotFile, P], None]) -> Callable[..., None]:
-    """A command of a `RobotFile` and parameters of its own, as one of the file's parameters and its own, as Typer sees them.
+    """Give a command a signature for Typer that has the fields of `RobotFile` and the command's own parameters.
 
-    Where both have one of a name, it is the command's own.
+    If a field and a parameter have the same name, the parameter replaces the field.
     """
     _, *parameters = signature(command, eval_str=True).parameters.values()
     own = {x.name: x.replace(kind=Parameter.KEYWORD_ONLY) for x in parameters}
@@ -125,5 +126,5 @@ def of_robot_file(command: Callable[Concatenate[RobotFile, P], None]) -> Callabl
 def _assignment(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise ModelError(f"--xacro-arg {text}: it is not NAME=VALUE")
-    return name.removesuffix(":"), value  # xacro's own command line writes NAME:=VALUE
+        raise ModelError(f"--xacro-arg {text}: must have the form NAME=VALUE")
+    return name.removesuffix(":"), value  # xacro's command line writes NAME:=VALUE

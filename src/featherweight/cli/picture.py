@@ -1,4 +1,4 @@
-"""The picture of the demonstration: the robot, its mass matrix, and what its functions cost."""
+"""The picture of the demonstration: the robot, its mass matrix, and the operations and times of its functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def save_picture(
     path: Path, robot: Robot, functions: Mapping[str, CompiledFunction[Any]], q: Array, timings: Sequence[Timing],
     states_per_second: float, threads: int,
 ) -> None:  # fmt: skip
-    """Draw and save it; `timings` and `states_per_second` are what was measured."""
+    """Draw and save the picture, with the measured `timings` and `states_per_second`."""
     with style():
         figure = Figure(figsize=(11.0, 9.6), dpi=DPI)
         upper = figure.add_gridspec(1, 2, left=0.01, right=0.91, bottom=0.40, top=0.872, width_ratios=(1.0, 1.0), wspace=0.22)
@@ -45,7 +45,8 @@ def save_picture(
 
 
 def operations_shown(functions: Mapping[str, CompiledFunction[Any]]) -> str:
-    """Return the chart of operations as text, a line for each function. The file has it for those who cannot see it."""
+    """Return the chart of operations as text, one line for each function; the file contains it for readers who cannot see it.
+    """
     return "\n".join(f"{name}: {f.operations}" for name, f in functions.items())
 
 
@@ -63,7 +64,7 @@ def _heading(figure: Figure, robot: Robot, states_per_second: float, threads: in
 
 
 def draw_mass_matrix(figure: Figure, ax: Axes, robot: Robot, q: Array) -> None:
-    """Magnitudes of the mass matrix; zeros that the branches of the tree induce are left white."""
+    """Draw the magnitudes of the mass matrix; zeros that result from the branches of the tree are white."""
     M = abs(robot.mass_matrix(q))
     zeros = 1.0 - (M > 0.0).mean()
     shown = np.ma.masked_equal(M, 0.0)
@@ -95,7 +96,7 @@ def draw_mass_matrix(figure: Figure, ax: Axes, robot: Robot, q: Array) -> None:
 
 
 def _blocks(robot: Robot) -> list[tuple[str, int, int]]:
-    """Limbs in order, with the first of their velocities and the first after them."""
+    """Return the limbs in order, with the range of their velocities."""
     blocks: list[tuple[str, int, int]] = []
     for joint in robot.joints:
         name = limb_of(joint.name)[0]

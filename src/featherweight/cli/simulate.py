@@ -24,28 +24,28 @@ from .options import Base, OutputOption, RobotFile, of_robot_file
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FRAMES = 60  # states kept for a second
-DAMPED = 0.02  # [s] damping of joints that are held, over their stiffness
+FRAMES = 60  # recorded states per second
+DAMPED = 0.02  # [s] ratio of damping to stiffness for --hold
 
 
 @of_robot_file
 def drop_robot(
     file: RobotFile,
     base: Annotated[
-        Base | None, typer.Option(help="What carries the root.", show_default="a free-flyer, if the root can fly")
+        Base | None, typer.Option(help="Base of the robot.", show_default="floating, if possible")
     ] = None,
-    seconds: Annotated[float, typer.Option("--time", min=1e-3, help="How long [s].")] = 2.0,
-    step: Annotated[float, typer.Option(min=1e-6, help="Length of a step [s].")] = 1e-3,
-    height: Annotated[float, typer.Option(min=0.0, help="From which it falls [m].")] = 0.2,
-    hold: Annotated[float, typer.Option(min=0.0, help="Stiffness of springs that hold its posture [N m/rad].")] = 0.0,
-    friction: Annotated[float, typer.Option(min=0.0, help="Coulomb's coefficient.")] = 0.8,
-    restitution: Annotated[float, typer.Option(min=0.0, max=1.0, help="Part of the approach that bounces.")] = 0.0,
+    seconds: Annotated[float, typer.Option("--time", min=1e-3, help="Duration [s].")] = 2.0,
+    step: Annotated[float, typer.Option(min=1e-6, help="Time step [s].")] = 1e-3,
+    height: Annotated[float, typer.Option(min=0.0, help="Initial height above the ground [m].")] = 0.2,
+    hold: Annotated[float, typer.Option(min=0.0, help="Stiffness of springs that hold the posture [N m/rad].")] = 0.0,
+    friction: Annotated[float, typer.Option(min=0.0, help="Coefficient of Coulomb friction.")] = 0.8,
+    restitution: Annotated[float, typer.Option(min=0.0, max=1.0, help="Coefficient of restitution.")] = 0.0,
     output: OutputOption = Path("output"),
-    view: Annotated[bool, typer.Option("--view", help="Play it in the window afterwards.")] = False,
-    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the motion as one HTML file.")] = None,
+    view: Annotated[bool, typer.Option("--view", help="Then play the motion in a window.")] = False,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the motion as one HTML file.")] = None,
 ) -> None:
-    """Drop a robot on the ground: its motion, its energy, and how fast that is simulated."""
-    from .charts import save_energy  # brings matplotlib
+    """Drop a robot on the ground, and show its motion, its energy, and the speed of the simulation."""
+    from .charts import save_energy  # imports matplotlib
 
     console = make_console()
     description = file.read()
@@ -61,7 +61,7 @@ def drop_robot(
     wall = time.perf_counter() - begun
     rate = sim.steps / wall
     console.print(
-        f"{sim.time:.4g} s in {wall:.2f} s: {rate:,.0f} steps a second, {sim.time / wall:.2g} times real time; "
+        f"{sim.time:.4g} s in {wall:.2f} s: {rate:,.0f} steps per second, {sim.time / wall:.2g} times real time; "
         f"{len(sim.contacts()[0])} contacts at the end"
     )
     output.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def drop_robot(
 
 
 def _built(description: Description, base: Base | None) -> Robot:
-    """On a free-flyer, unless told otherwise, or the file's root flies already or has no mass that could."""
+    """Build the robot with the given base. The default is floating, unless the root floats already or has no mass."""
     if base is not None or any(j.type is JointType.FLOATING for j in description.joints):
         return build(description, (base or Base.FIXED).value)
     try:
@@ -85,34 +85,37 @@ def _built(description: Description, base: Base | None) -> Robot:
 
 
 def _scene(robot: Robot, step: float, height: float, contact: ContactOptions) -> tuple[Simulation, str]:
-    """The robot where its file puts it, on the file's floor; or else above a ground, if it flies; and what may touch."""
+    """Return a simulation and a description of what may touch.
+
+    The robot starts at its file's configuration if the file has a floor, or else above a ground if it floats.
+    """
     if shapes_have_something_to_touch(robot, None):
         start = next((robot.configurations[name] for name in ("home", "qpos0") if name in robot.configurations), None)
         count = len(touching_pairs(robot))
-        return Simulation(robot, step, q=start, contact=contact), f"{count} pairs of the file's shapes may touch"
+        return Simulation(robot, step, q=start, contact=contact), f"{count} pairs of the file's shapes can touch"
     spheres = spheres_of(robot) if any(j.type is JointType.FLOATING for j in robot.joints) else []
     ground = Plane() if spheres else None
     q = above_ground(robot, spheres, height)
     sim = Simulation(robot, step, q=q, spheres=spheres, ground=ground, contact=contact)
-    return sim, _what_may_touch(robot, spheres) if spheres else "its base is fixed, and nothing touches"
+    return sim, _what_may_touch(robot, spheres) if spheres else "no contacts, because the base is fixed"
 
 
 def _what_may_touch(robot: Robot, spheres: list[ContactSphere]) -> str:
     bare = len({b.name for b in robot.bodies} - {s.frame for s in spheres})
-    without = f"; {bare} bodies have no collision shapes, and touch nothing" if bare else ""
-    return f"{len(spheres)} points and spheres that may touch{without}"
+    without = f"; {bare} bodies without collision shapes touch nothing" if bare else ""
+    return f"{len(spheres)} points and spheres that can touch{without}"
 
 
 def _compile(sim: Simulation, console: Any) -> None:
-    """Make the machine code beforehand, so that it does not count: the first time takes some seconds, later ones none."""
-    with console.status("compiling (the first time on a machine some seconds, later from the disk)"):
+    """Compile the machine code in advance, so that the time does not count."""
+    with console.status("compiling (a few seconds the first time on a machine; later loaded from disk)"):
         q = sim.q
         sim.run(2 * sim.step_size, every=2)
         sim.reset(q)
 
 
 def with_springs(description: Description, stiffness: float) -> Description:
-    """The description with springs and dampers at all joints of one degree of freedom."""
+    """Return the description with springs and dampers at all joints with one degree of freedom."""
     if stiffness == 0.0:
         return description
     joints = tuple(
@@ -125,7 +128,7 @@ def with_springs(description: Description, stiffness: float) -> Description:
 
 
 def above_ground(robot: Robot, spheres: list[ContactSphere], height: float) -> Array:
-    """The neutral configuration, brought within limits and, if it floats, with its lowest point at a height [m]."""
+    """Return the neutral configuration within limits; a floating robot has its lowest point at a height [m]."""
     q = robot.neutral()
     for j in robot.joints:
         if j.type.nq == 1 and j.q_slice.stop > j.q_slice.start and not robot.closed:
@@ -140,13 +143,15 @@ def above_ground(robot: Robot, spheres: list[ContactSphere], height: float) -> A
 
 
 def _start(lower: float, upper: float) -> float:
-    """Zero, or the limit nearest to it."""
+    """Return zero, or the nearest limit."""
     return min(max(0.0, lower), upper)
 
 
 def _simulate(sim: Simulation, seconds: float, console: Any) -> tuple[Trajectory, Array, SimulationError | None]:
-    """The motion at most `FRAMES` times a second, with kinetic, potential and whole energies, and what stopped it, if anything
-    did."""
+    """Simulate; return the motion, at most `FRAMES` states per second, the energies, and the failure or None.
+
+    The energies are kinetic, potential and total.
+    """
     every = max(1, round(1.0 / (FRAMES * sim.step_size)))
     parts = [sim.run(0.0)]
     energies = [_energies(sim)]
@@ -175,7 +180,7 @@ def _energies(sim: Simulation) -> list[float]:
 
 
 def _show(robot: Robot, motion: Trajectory, view: bool, save: Path | None) -> None:
-    from ..viewer import Window  # brings viser
+    from ..viewer import Window  # imports viser
 
     with Window(robot, motion, port=None if view else 0, ground=0.0, quiet=True) as window:
         console = make_console()

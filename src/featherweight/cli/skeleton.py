@@ -1,4 +1,4 @@
-"""A robot as a figure of its joints and masses, seen from an angle."""
+"""A robot drawn as a skeleton of its joints and masses, in perspective from an angle."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ LIMBS = (
 )
 """Limbs of Talos: names, how the names of their joints begin, and colours."""
 
-AZIMUTH, ELEVATION = math.radians(-42.0), math.radians(10.0)  # of the eye, from the robot's front and from the ground
+AZIMUTH, ELEVATION = math.radians(-42.0), math.radians(10.0)  # direction of the eye, from the robot's front and from the ground
 MASS_RADIUS = 0.028  # [m] of the disc of 1 kg; its area grows with the mass
 SOLES = ("left_sole_link", "right_sole_link")
 SOLE_HALF = (0.105, 0.065)  # [m]
 
 
 class Projection(NamedTuple):
-    """An orthographic projection: points (..., 3) of the world to the picture's plane, and how near the eye they are."""
+    """An orthographic projection of points (..., 3) in the world frame to the picture's plane, with their depth."""
 
     right: Array
     up: Array
@@ -43,7 +43,7 @@ class Projection(NamedTuple):
 
 
 def projection_from(azimuth: float, elevation: float) -> Projection:
-    """Return the projection for an eye far away in the direction of an azimuth and an elevation [rad]."""
+    """Return the projection for an eye at infinity in the direction of an azimuth and an elevation [rad]."""
     eye = np.array(
         [
             math.cos(azimuth) * math.cos(elevation),
@@ -56,12 +56,12 @@ def projection_from(azimuth: float, elevation: float) -> Projection:
 
 
 def limb_of(joint: str) -> tuple[str, str]:
-    """Name and colour of the limb that a joint belongs to."""
+    """Return the name and colour of the limb of a joint."""
     return next(((name, color) for name, starts, color in LIMBS if joint.startswith(starts)), ("", INK))
 
 
 def draw_skeleton(ax: Axes, robot: Robot, q: Array) -> None:
-    """Bones between joints, a disc for each body's mass at its centre, and the centre of mass of all."""
+    """Draw bones between joints, a disc for each body's mass at its centre, and the centre of mass of the robot."""
     projection = projection_from(AZIMUTH, ELEVATION)
     placements = robot.frame_placement([b.name for b in robot.bodies])(q)
     centers = placements[:, :3, 3] + np.einsum("kij,kj->ki", placements[:, :3, :3], [b.center for b in robot.bodies])
@@ -141,7 +141,7 @@ def _center_of_mass(ax: Axes, projection: Projection, center: Array) -> None:
 
 
 def _key(ax: Axes) -> None:
-    """Discs of known masses beside the figure."""
+    """Draw discs of known masses beside the figure."""
     x, y = 0.66, 0.64
     ax.text(x, y + 0.05, "mass of a body", fontsize=8.5, ha="center", color=FAINT)
     for mass in (1.0, 5.0, 15.0):

@@ -26,7 +26,7 @@ _PREFIXES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
 def joints_table(robot: Robot) -> Table:
-    """Joints in order, with the slices of q and v that are theirs."""
+    """Return a table of joints in order, with their slices of q and v."""
     table = plain_table("Joints")
     for heading in ("#", "joint", "type", "parent → child", "q", "v", "limits"):
         table.add_column(heading, justify="right" if heading in "#qv" else "left", overflow="fold")
@@ -37,7 +37,7 @@ def joints_table(robot: Robot) -> Table:
 
 
 def joint_forces_table(robot: Robot) -> Table | None:
-    """Return a table of what acts in joints besides dynamics, without empty columns; None if nothing does."""
+    """Return a table of further forces at joints, without empty columns; None if there are none."""
     columns: dict[str, Callable[[MovingJoint], str]] = {
         "armature": lambda j: _nonzero(j.armature),
         "damping": lambda j: _coefficients(j.damping, j.damping_poly),
@@ -46,13 +46,13 @@ def joint_forces_table(robot: Robot) -> Table | None:
         "at rest": lambda j: f"{j.rest:.4g}" if sprung(j) else "",
         "greatest force": lambda j: f"{j.effort:.4g}" if math.isfinite(j.effort) else "",
     }
-    table = plain_table("Joint forces", "In SI units, of rotation or translation.")
+    table = plain_table("Joint forces", "In SI units, for rotation or translation.")
     rows = [[j.name, *(text(j) for text in columns.values())] for j in robot.joints]
     return _filled(table, ["joint", *columns], [row for row in rows if any(row[1:])])
 
 
 def actuators_table(robot: Robot) -> Table | None:
-    """The drives of the file; None where it has none."""
+    """Return a table of the file's actuators; None if there are none."""
     table = plain_table("Actuators", "Force = gear × clip(gain × clip(u) + b0 + b1 gear q + b2 gear q').")
     headings = ["actuator", "acts on", "gear", "gain", "b0, b1, b2", "u", "force"]
     rows = [
@@ -71,14 +71,14 @@ def actuators_table(robot: Robot) -> Table | None:
 
 
 def _law(a: Actuator) -> str:
-    """The gain of a drive, or what takes its place."""
+    """Return the gain of an actuator, or the name of its special law."""
     others = {"motor": a.motor, "servo": a.servo, "orientation servo": a.orientation, "muscle": a.muscle}
     return next((name for name, x in others.items() if x is not None), f"{a.gain:.4g}")
 
 
 def bodies_table(robot: Robot) -> Table:
-    """Moving bodies, and the links of the file that each is made of."""
-    table = plain_table("Bodies", "Centres of mass are in the bodies' frames of the file.")
+    """Return a table of moving bodies, with the links of the file that each contains."""
+    table = plain_table("Bodies", "Centres of mass are in the bodies' frames in the file.")
     for heading in ("#", "body", "mass [kg]", "centre of mass [m]", "links merged in"):
         table.add_column(heading, justify="right" if heading in ("#", "mass [kg]") else "left", overflow="fold")
     for b in robot.bodies:
@@ -87,7 +87,7 @@ def bodies_table(robot: Robot) -> Table:
 
 
 def totals_table(robot: Robot) -> Table:
-    """The robot in numbers."""
+    """Return a table of the robot's main numbers."""
     table = _pairs("Robot")
     gravity = ", ".join(f"{x:g}" for x in robot.gravity)
     for what, value in (
@@ -98,17 +98,17 @@ def totals_table(robot: Robot) -> Table:
         ("gravity", f"({gravity}) m/s²"),
         ("depth of the tree", _joints(depth(robot))),
         ("named configurations", ", ".join(robot.configurations) or "none"),
-        ("shapes that may touch", _kinds([s for s in robot.shapes if s.collision])),
-        ("shapes that are drawn", _kinds([s for s in robot.shapes if s.visual])),
+        ("collision shapes", _kinds([s for s in robot.shapes if s.collision])),
+        ("visual shapes", _kinds([s for s in robot.shapes if s.visual])),
     ):
         table.add_row(what, value)
     return table
 
 
 def clusters_table(robot: ClosedRobot) -> Table:
-    """Joints that loops and couplings tie together."""
+    """Return a table of joints that loops and couplings connect."""
     table = plain_table("Clusters", "The smallest sets of joints with all their loops and couplings.")
-    for heading in ("loops and couplings", "independent joints", "joints that depend on them", "left out"):
+    for heading in ("loops and couplings", "independent joints", "dependent joints", "left out"):
         table.add_column(heading, overflow="fold")
     joints = {j.name: j for j in robot.joints}
     for tied in robot.tied_joints:
@@ -121,22 +121,22 @@ def clusters_table(robot: ClosedRobot) -> Table:
 
 def unused_table(robot: Robot) -> Table:
     """Return a table of the parts of the file that dynamics does not use."""
-    table = _pairs("In the file, not used")
+    table = _pairs("Contents of the file that are not used")
     for kind, what in robot.report().items():
         table.add_row(kind, what)
     return table
 
 
 def is_too_long(function: CompiledFunction[Any]) -> bool:
-    """Whether a function is traced although its trace goes past the node budget, so that it takes long to count and compile."""
+    """Return whether a traced function exceeds the node budget, so that it takes long to count and compile."""
     return function.execution == "traced" and function.too_large
 
 
 def operations_table(functions: Mapping[str, CompiledFunction[Any]]) -> Table:
-    """Exact operation counts of each function."""
-    caption = "add counts subtractions too, trig sines and cosines."
+    """Return a table of the exact operation counts of each function."""
+    caption = "add includes subtractions; trig counts sines and cosines."
     if any(map(is_too_long, functions.values())):
-        caption += f"\n–: its trace is longer than {NODE_BUDGET:,} nodes; `robot.NAME.operations` counts it in Python."
+        caption += f"\n–: the trace exceeds {NODE_BUDGET:,} nodes; `robot.NAME.operations` counts in Python."
     table = plain_table("Operations for one state", caption)
     for heading in ("function", "signature"):
         table.add_column(heading, overflow="fold")
@@ -153,9 +153,9 @@ def operations_table(functions: Mapping[str, CompiledFunction[Any]]) -> Table:
 
 
 def delassus_table(function: CompiledFunction[Any]) -> Table:
-    """Exact operation counts of the algorithms for the Delassus matrix."""
+    """Return a table of the exact operation counts of the algorithms for the Delassus matrix."""
     m = function.program.outputs[0].shape[0]
-    table = plain_table(f"Delassus matrix ({m}, {m})", "By each algorithm; the one that is taken has an arrow.")
+    table = plain_table(f"Delassus matrix ({m}, {m})", "For each algorithm; the arrow marks the algorithm that is used.")
     table.add_column("algorithm")
     for heading in ("mul", "add", "div", "sqrt", "trig", "total"):
         table.add_column(heading, justify="right")
@@ -165,9 +165,9 @@ def delassus_table(function: CompiledFunction[Any]) -> Table:
 
 
 def timings_table(timings: Sequence[Timing], batch: int, threads: int) -> Table:
-    """Time of each function for one state."""
-    table = plain_table("Time for one state", f"Medians. Batches of {batch:,} states, written into a given array.")
-    headings = ["function", "call from Python", "batch, 1 thread", f"batch, {threads} threads", "at best, per second"]
+    """Return a table of the time per state of each function."""
+    table = plain_table("Time for one state", f"Medians. Batches have {batch:,} states and a preallocated result.")
+    headings = ["function", "call from Python", "batch, 1 thread", f"batch, {threads} threads", "best rate, per second"]
     if threads == 1:
         del headings[3]
     for heading in headings:
@@ -179,7 +179,7 @@ def timings_table(timings: Sequence[Timing], batch: int, threads: int) -> Table:
 
 
 def depth(robot: Robot) -> int:
-    """Joints between the ground and the body that is farthest from it."""
+    """Return the number of joints between the ground and the farthest body."""
     depths: dict[str | None, int] = {}
     for j in robot.joints:
         depths[j.child] = depths.get(j.parent, 0) + 1
@@ -187,7 +187,7 @@ def depth(robot: Robot) -> int:
 
 
 def format_duration(seconds: float) -> str:
-    """Three digits and a unit from nanoseconds to seconds."""
+    """Return a time with three digits and a unit from nanoseconds to seconds."""
     for size, unit in _PREFIXES:
         if seconds >= size:
             return f"{_three_digits(seconds / size)} {unit}"
@@ -195,7 +195,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_rate(states_per_second: float) -> str:
-    """Three digits, in millions from a million on."""
+    """Return a rate with three digits, in millions from a million on."""
     if states_per_second >= 1e6:
         return f"{_three_digits(states_per_second * 1e-6)} million"
     return f"{states_per_second:,.0f}"
@@ -207,7 +207,7 @@ def _three_digits(x: float) -> str:
 
 
 def plain_table(title: str, caption: str | None = None) -> Table:
-    """A table with a title and no lines but one."""
+    """Return a table with a title and a single line."""
     return Table(
         title=title,
         caption=caption,
@@ -223,7 +223,7 @@ def plain_table(title: str, caption: str | None = None) -> Table:
 
 
 def _filled(table: Table, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table | None:
-    """The table with these rows, without columns that would be empty; None without rows."""
+    """Return the table with these rows, without empty columns; None without rows."""
     kept = [k for k in range(len(headings)) if any(row[k] for row in rows)]
     for k in kept:
         table.add_column(headings[k], justify="left" if headings[k] in NAMES else "right", overflow="fold")
@@ -262,7 +262,7 @@ def _nonzero(x: float) -> str:
 
 
 def _kinds(shapes: Sequence[Shape]) -> str:
-    """How many shapes there are of each kind."""
+    """Return the count of shapes of each kind as text."""
     counts = Counter(s.type.value for s in shapes)
     return ", ".join(f"{n} {kind}" for kind, n in counts.most_common()) or "none"
 

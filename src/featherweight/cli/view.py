@@ -14,31 +14,31 @@ from ..robot.trajectory import Trajectory
 from .console import make_console, wait_for_interrupt
 from .options import RobotFile, of_robot_file
 
-FILMS, FILM_RATE = (".gif", ".mp4"), 25.0  # frames a second
+FILMS, FILM_RATE = (".gif", ".mp4"), 25.0  # frames per second
 
 
 @of_robot_file
 def view_robot(
     file: RobotFile,
     trajectory: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="States to play: an .npz file with times, q, v, and contacts.")
+        Path | None, typer.Option(metavar="FILE", help="Motion to play: an .npz file with times, q, v, and contacts.")
     ] = None,
-    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page as one HTML file, and end.")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the page as one HTML file, and exit.")] = None,
     picture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw the first state (.png) or all (.gif, .mp4) without a browser, and end."),
+        typer.Option(metavar="FILE", help="Draw the first state (.png) or all (.gif, .mp4) without a browser, and exit."),
     ] = None,
-    camera: Annotated[str | None, typer.Option(metavar="NAME", help="The camera of the file that draws the --picture.")] = None,
+    camera: Annotated[str | None, typer.Option(metavar="NAME", help="Camera of the file for the --picture.")] = None,
     ground: Annotated[float | None, typer.Option(help="Height of the ground [m].", show_default="under the robot")] = None,
-    host: Annotated[str, typer.Option(help="Who may see the page: 0.0.0.0 lets other machines.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address of the page; 0.0.0.0 admits other machines.")] = "127.0.0.1",
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Where the page is; 0 for any.", show_default="8080, or the next that is free"),
+        typer.Option(min=0, max=65535, help="Port of the page; 0 for any.", show_default="8080, or the next free port"),
     ] = None,
 ) -> None:
-    """Show a robot in the browser: move its joints, play a motion, see its frames, loops and contact forces."""
+    """Show a robot in the browser: move its joints, play a motion, and show frames, loops and contact forces."""
     if camera is not None and picture is None:
-        raise ModelError(f"--camera {camera}: it is that of a --picture; give one")
+        raise ModelError(f"--camera {camera} needs --picture")
     loaded = file.load()
     motion = None if trajectory is None else Trajectory.load(trajectory, loaded)
     height: Any = "below" if ground is None else ground
@@ -47,7 +47,7 @@ def view_robot(
         draw_picture(picture, loaded, motion, height, camera)
         console.print(f"Picture: {picture}", soft_wrap=True)
         return
-    from ..viewer import Window  # brings viser
+    from ..viewer import Window  # imports viser
 
     if motion is not None and motion.q.ndim == 3:
         motion = motion.of(0)
@@ -64,7 +64,7 @@ def view_robot(
 def draw_picture(
     path: Path, robot: Robot, motion: Trajectory | None, ground: float | Literal["below"] | None, camera: str | None = None
 ) -> None:
-    """Draw a robot where it is at first, or a motion; raises ModelError for a kind of file that is not written."""
+    """Draw the initial configuration of a robot, or a motion. Raises ModelError for other kinds of files."""
     kind = path.suffix.lower()
     if kind not in (".png", *FILMS):
         raise ModelError(f"{path}: pictures are .png, {' or '.join(FILMS)} files")

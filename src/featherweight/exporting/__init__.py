@@ -1,4 +1,4 @@
-"""Compiled functions as files for other programs and machines: object code, libraries, C source, CasADi's interface, pages."""
+"""Export of compiled functions for other programs and machines: object code, libraries, C source, CasADi's interface, pages."""
 
 from .browser_page import web_page
 

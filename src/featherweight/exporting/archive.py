@@ -1,4 +1,4 @@
-"""Static libraries: object files one after the other, in the format of `ar`, with the index that linkers read."""
+"""Static libraries: concatenated object files in the format of `ar`, with the symbol index that linkers read."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import struct
 from collections.abc import Mapping, Sequence
 
 MAGIC = b"!<arch>\n"
-NAME_LIMIT = 15  # letters that fit into a header
+NAME_LIMIT = 15  # characters that fit into a header
 
 
 def static_library(objects: Mapping[str, bytes], symbols: Mapping[str, Sequence[str]]) -> bytes:
-    """An archive of files by name; `symbols` are what each has for others. The same files give the same bytes."""
+    """Return an archive of files by name; `symbols` are the global symbols of each. Equal files give equal bytes."""
     long_names = b"".join(f"{name}/\n".encode() for name in objects if len(name) > NAME_LIMIT)
     names: dict[str, str] = {}
     at = 0

@@ -1,4 +1,4 @@
-"""A robot as one HTML file whose dynamics runs in the browser, without a server: it falls, swings, is pulled by the mouse."""
+"""A robot as one HTML file that computes the dynamics in the browser: the robot falls, and the mouse pulls it."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from .plain_surfaces import plain_surfaces
 from .routine import Routine, routines
 
 STEP = 1e-3  # [s]
-LEAST = 0.01  # [m]: size of a robot that has none
+LEAST = 0.01  # [m]: size of a robot without extent
 TEMPLATE = Path(__file__).with_name("page.html")
 
 
 def web_page(robot: Robot, path: str | Path, step: float = STEP) -> Path:
-    """Write a page that shows a robot in motion, in steps of `step` [s], and needs no server, network or script from elsewhere.
+    """Write a page that shows a robot in motion, with time step `step` [s], and return its path.
 
-    The robot starts at rest as its MJCF file has it, or at `neutral()`; its joints have their damping and springs, by the first
-    coefficients, without limits, friction or contact. A floating base is held by a spring until it is let go. The page's
-    forward dynamics gives what `robot.forward_dynamics` does, to rounding, with `step` times its damping added to each joint's
-    armature. Bodies are drawn by their plain shapes, and those that have only meshes by boxes of the same inertia. Returns the
-    path.
+    The page needs no server, network or external script. The robot starts at rest, in the configuration of its MJCF file or at
+    `neutral()`. Its joints have damping and springs, by the linear coefficients, without limits, friction or contact. A spring
+    holds a floating base until the user releases it. The page's forward dynamics agrees with `robot.forward_dynamics` to
+    rounding, with `step` times the damping added to each joint's armature. Bodies are drawn by their plain shapes; bodies that
+    have only meshes are drawn as boxes of equal inertia.
 
-    Raises TypeError for a robot with loops or couplings, ValueError for a step that is not positive and finite, and for a
-    robot too large to be traced; OSError where the file cannot be written.
+    Raises TypeError for a robot with loops or couplings, and ValueError for a step that is not positive and finite, or a robot
+    too large to be traced. Raises OSError if the file cannot be written.
     """
     if not (isinstance(robot, Robot) and isinstance(robot.integrate, CompiledFunction)):
         raise TypeError(f"web_page: robot must be a Robot without loops or couplings; got {type(robot).__name__}")
@@ -80,7 +80,7 @@ def _description(robot: Robot, step: float) -> dict[str, Any]:
 
 
 def _functions(robot: Robot) -> dict[str, CompiledFunction[Any]]:
-    """By the names that the page calls."""
+    """Return the functions of the page, by the names under which it calls them."""
     return {
         "forward_dynamics": robot.forward_dynamics.variant("external_forces"),
         "integrate": robot.integrate,

@@ -1,4 +1,4 @@
-"""Names that C and C++ take, and that mean nothing else to compilers, to their library, or to programs that build with it."""
+"""Valid names in C and C++ that compilers, their libraries and build tools do not use."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ remquo rename rewind rint round scalbn scanf setjmp signal signbit sin sinh size
 stderr stdin stdout strcat strchr strcmp strcpy strlen strtod strtol system tan tanh tgamma time tmpfile tolower toupper trunc
 ungetc unix vprintf wait write y0 y1 yn j0 j1 jn
 """
-_OURS = "FW_LIBM FW_MULADD FW_SQRT fw_reduce_far fw_sincos workspace"  # of the source
+_OURS = "FW_LIBM FW_MULADD FW_SQRT fw_reduce_far fw_sincos workspace"  # names in the source
 _FILES = """
 assert complex ctype errno fenv float inttypes iso646 limits locale math memory setjmp signal stdalign stdarg stdatomic
 stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
 c dl m pthread rt stdc++
 all clean edit_cache help install package package_source rebuild_cache test
-"""  # headers of the library, libraries, and what CMake makes; a header of ours would hide theirs
+"""  # the library's headers, libraries, and CMake's targets; our header would hide theirs
 RESERVED = frozenset([*_WORDS.split(), *_LIBRARY.split(), *_OURS.split()])
 RESERVED_FILES = frozenset(_FILES.split())
 _INTEGERS = re.compile(r"u?int(_fast|_least)?\d+_t|u?int(ptr|max)_t")
 
 
 def is_free(name: str) -> bool:
-    """Whether a name is one in C that nothing else has."""
+    """Return whether a name is valid in C and not used otherwise."""
     return re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) is not None and name not in RESERVED and not _INTEGERS.fullmatch(name)
 
 
 def check_name(name: str, what: str) -> str:
-    """A name for a function; raises ValueError for those that C and C++ do not take, or that have a meaning there."""
+    """Return a name for a function. Raises ValueError for names that are invalid in C or C++, or have a meaning there."""
     if not is_free(name):
         why = "is taken in C or C++" if name.isidentifier() and name.isascii() and name[:1] != "_" else "cannot be a name in C"
         raise ValueError(f"export: {name!r} {why}: give {what} another name, of letters, digits and underscores")
@@ -50,21 +50,24 @@ def check_name(name: str, what: str) -> str:
 
 
 def check_file_name(name: str) -> str:
-    """A name for a library; raises ValueError also for those of C's headers and libraries, and of what CMake makes."""
+    """Return a name for a library. Raises ValueError also for names of C's headers and libraries, and of CMake's targets."""
     if name.lower() in RESERVED_FILES:
         raise ValueError(f"export: {name!r} is taken by C's library or by CMake: give the library another name")
     return check_name(name, "the library")
 
 
 def plain_name(name: str, taken: Iterable[str] = ()) -> str:
-    """A library's name made of any other: its letters and digits, with `robot_` before them where that is none; "" of none."""
+    """Make a library's name from any other name.
+
+    The result has its letters and digits, after `robot_` if they alone are not a valid name; it is "" for a name without any.
+    """
     plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name).strip("_")
     free = is_free(plain) and plain.lower() not in RESERVED_FILES and plain not in taken
     return plain if free else f"robot_{plain}" if plain else ""
 
 
 def check_distinct(defined: Mapping[str, Iterable[str]]) -> None:
-    """Raises ValueError where what functions define, by their names, is not all different."""
+    """Raise ValueError unless all symbols that functions define are distinct."""
     owner: dict[str, str] = {}
     for name, symbols in defined.items():
         for symbol in symbols:

@@ -1,7 +1,7 @@
-"""Sine and cosine in C99, from the constants of the machine code's (`trig`, `payne_hanek`), without a library.
+"""Sine and cosine in C99 without a library, from the constants of the machine code (`trig`, `payne_hanek`).
 
-The angle is reduced in double precision, without fma, and beyond `REACH` in integers; so the results are those of the machine
-code without fma but for rounding, for all finite angles.
+The angle is reduced in double precision without fma, and beyond `REACH` in integers. For all finite angles, the results equal
+those of the machine code without fma, except for rounding.
 """
 
 from __future__ import annotations
@@ -110,12 +110,12 @@ static void fw_sincos(@T x, @T *sine, @T *cosine)
 
 
 def c_number(x: float, precision: str) -> str:
-    """A literal; the shortest decimal number that is read as this one."""
+    """Return the literal of a number: the shortest decimal that is read back as the same number."""
     return f"{x!r}f" if precision == "float" else repr(x)
 
 
 def sincos_source(precision: str) -> str:
-    """`static void fw_sincos(T x, T *sine, T *cosine)`."""
+    """Return the source of `static void fw_sincos(T x, T *sine, T *cosine)`."""
     k = CONSTANTS[precision]
     digits = "0" * 8 * PADDING + TWO_OVER_PI
     words = [f"0x{digits[i : i + 8]}u," for i in range(0, len(digits), 8)]
@@ -142,7 +142,7 @@ def sincos_source(precision: str) -> str:
 
 
 def _horner(coefficients: tuple[float, ...], variable: str, precision: str) -> str:
-    """A polynomial, of coefficients from the lowest power up."""
+    """Return the source of a polynomial, with coefficients from the lowest power up."""
     text = c_number(coefficients[-1], precision)
     for k in reversed(coefficients[:-1]):
         text = f"{c_number(k, precision)} + {variable} * ({text})"

@@ -1,7 +1,7 @@
 """Readable C99 source of routines, for any compiler.
 
-Long routines are cut into functions, which hand values on in the workspace, as the machine code's are. A product that goes into
-one sum only is written as FW_MULADD, which may be the processor's own instruction.
+Long routines are split into functions that pass values in the workspace, as in the machine code. A product that is used only in
+one sum is written as FW_MULADD, which may map to a processor instruction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .c_sincos import c_number, sincos_source
 from .export_targets import ITEM_BYTES
 from .routine import Routine
 
-PART = 500  # values of a function: compilers take longer and longer for more
+PART = 500  # values in a function: compile times grow faster than linearly
 SYMBOLS = {ADD: "+", SUB: "-", MUL: "*", DIV: "/"}
 
 _MACROS = """\
@@ -38,7 +38,7 @@ _SQRT = """\
 
 
 def c_source(routines: Sequence[Routine], precision: str, header: str, title: str) -> tuple[str, dict[str, int]]:
-    """The text of a source file, and the bytes of workspace that each routine needs. `title` is a comment."""
+    """Return the text of a source file, and the bytes of workspace for each routine. `title` is a comment."""
     written = [_Source(r, precision) for r in routines]
     functions = [w.functions() for w in written]
     check_distinct({r.name: [r.name, *(f.name for f in own)] for r, own in zip(routines, functions, strict=True)})
@@ -52,19 +52,19 @@ def c_source(routines: Sequence[Routine], precision: str, header: str, title: st
 
 
 class _CFunction(NamedTuple):
-    """The code of a part of a plan."""
+    """Code of a part of a plan."""
 
     name: str
-    arrays: list[str]  # that it takes
+    arrays: list[str]  # its arguments
     lines: list[str]
 
 
 class _Source:
-    """Writer of one routine, which turns the steps of a plan into statements of C."""
+    """Writer of one routine; it turns the steps of a plan into statements of C."""
 
     def __init__(self, routine: Routine, precision: str) -> None:
         self.routine, self.precision = routine, precision
-        # Trace order runs along one limb at a time, which is easiest to read; compilers order instructions themselves.
+        # Trace order follows one limb at a time, which is easiest to read; compilers reorder instructions themselves.
         self.plan = plan_trace(routine.trace, [y.size for y in routine.outputs], PlanOptions(True, PART, ordered=False))
         self.names = dict(zip(self.plan.arrays, [*routine.c_names, "w"], strict=True))
         self.fuses = any(type(step) is steps.FmaStep for part in self.plan.parts for step in part.steps)
@@ -83,7 +83,7 @@ class _Source:
         return self.plan.workspace * ITEM_BYTES[self.precision] + CACHE_LINE if self.plan.workspace else 0
 
     def functions(self) -> list[_CFunction]:
-        """The functions that it is made of, as far as they do something."""
+        """Return the functions of the routine that have statements."""
         written = [self._function(part) for part in self.plan.parts]
         return [f for f in written if f.lines]
 
@@ -132,7 +132,7 @@ class _Source:
         return _CFunction(title, [name for array, name in self.names.items() if array in self.used], list(filter(None, lines)))
 
     def _load(self, s: steps.LoadStep) -> str:
-        """No statement: memory is read where the value is used."""
+        """Write no statement: memory is read where the value is used."""
         self.values[s.value] = self._at(s.array, s.element)
         return ""
 
@@ -167,7 +167,7 @@ class _Source:
 
     def _literal(self, x: float) -> str:
         if not math.isfinite(x):
-            raise ValueError(f"{self.routine.name}: C has no number {x}, which the function has as a constant")
+            raise ValueError(f"{self.routine.name}: the function contains the constant {x}, which C cannot represent")
         if self.precision == "float":
             x = struct.unpack("f", struct.pack("f", x))[0]
         return c_number(x, self.precision)

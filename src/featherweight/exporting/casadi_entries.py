@@ -1,4 +1,4 @@
-"""The functions that CasADi calls of an external function, around the parts of a kernel."""
+"""The functions through which CasADi calls an external function, around the parts of a kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..engine.backends.llvm.emit import Kernel
 from ..engine.backends.llvm.ir import CACHE_LINE, Function
 from .routine import Routine
 
-Pattern = tuple[tuple[int, int], tuple[int, ...]]  # rows and columns, and the places, column by column, that are not zero
+Pattern = tuple[tuple[int, int], tuple[int, ...]]  # numbers of rows and columns, and indices of nonzeros, column by column
 
 
 class CasadiInterface(NamedTuple):
@@ -21,21 +21,21 @@ class CasadiInterface(NamedTuple):
     names_out: tuple[str, ...]
     patterns_in: tuple[Pattern, ...]
     patterns_out: tuple[Pattern, ...]
-    read: tuple[int, ...]  # which of the arguments the code reads, in its order
-    blocks: tuple[int | None, ...] = ()  # of a Jacobian in lanes: which of the arrays that the code writes each result is
+    read: tuple[int, ...]  # indices of the arguments that the code reads, in its order
+    blocks: tuple[int | None, ...] = ()  # for a Jacobian in lanes: the array of the code for each result
 
 
 class CasadiCode(NamedTuple):
-    """Code that CasADi's functions call, and its interface."""
+    """Code that CasADi's functions call, with its interface."""
 
     routine: Routine
     kernel: Kernel
     interface: CasadiInterface
-    in_lanes: bool  # whether it writes whole matrices, row by row, of which results are some numbers
+    in_lanes: bool  # whether it writes whole matrices, row by row; results are a subset of their numbers
 
 
 def entries(code: CasadiCode) -> list[Function]:
-    """NAME and what tells CasADi of it."""
+    """Return NAME and the functions that describe it to CasADi."""
     r, interface = code.routine, code.interface
     n_in, n_out = len(interface.names_in), len(interface.names_out)
     lookups = [
@@ -52,12 +52,12 @@ def entries(code: CasadiCode) -> list[Function]:
 
 
 def _scratch(code: CasadiCode) -> int:
-    """Numbers that code needs in `w`, with what it takes to begin where a cache line does."""
+    """Return the count of numbers that code needs in `w`, including the padding to a cache line."""
     return code.kernel.workspace + CACHE_LINE // 8
 
 
 def _written(code: CasadiCode) -> list[int]:
-    """The sizes of the arrays that code writes, which may all have to lie in `w`."""
+    """Return the sizes of the arrays that code writes, all of which may have to be in `w`."""
     if not code.in_lanes:
         return [y.size for y in code.routine.outputs]
     pairs = zip(code.interface.blocks, code.interface.patterns_out, strict=True)
@@ -65,8 +65,10 @@ def _written(code: CasadiCode) -> list[int]:
 
 
 def _call(code: CasadiCode) -> Function:
-    """`int NAME(const double **arg, double **res, long long *iw, double *w, int mem)`: arguments that are not there are zero,
-    and results that are not there are not wanted."""
+    """Return `int NAME(const double **arg, double **res, long long *iw, double *w, int mem)`.
+
+    Null arguments are zero, and null results are not computed.
+    """
     r = code.routine
     f = Function("i32", r.name, ["ptr %arg", "ptr %res", "ptr %iw", "ptr %w", "i32 %mem"], linkage="external")
     most = max((x.size for x in r.inputs), default=1)
@@ -95,7 +97,7 @@ def _call(code: CasadiCode) -> Function:
 
 
 def _gather(f: Function, code: CasadiCode, matrices: Sequence[str]) -> None:
-    """Results from matrices that are stored row by row: what their patterns have, column by column."""
+    """Emit code that gathers results from row-major matrices: the entries of their patterns, column by column."""
     for k, (block, pattern) in enumerate(zip(code.interface.blocks, code.interface.patterns_out, strict=True)):
         (rows, columns), places = pattern
         if block is None or not places:
@@ -118,7 +120,7 @@ def _count(name: str, value: int) -> Function:
 
 
 def _work(name: str, sizes: Sequence[int]) -> Function:
-    """`int NAME_work(long long *sz_arg, *sz_res, *sz_iw, *sz_w)`."""
+    """Return `int NAME_work(long long *sz_arg, *sz_res, *sz_iw, *sz_w)`."""
     pointers = [f"%p{k}" for k in range(len(sizes))]
     f = Function("i32", f"{name}_work", [f"ptr {p}" for p in pointers], linkage="external")
     for p, size in zip(pointers, sizes, strict=True):
@@ -132,7 +134,10 @@ def _work(name: str, sizes: Sequence[int]) -> Function:
 
 
 def _lookup(name: str, items: Sequence[bytes], kind: str) -> Function:
-    """The address of the item of a number, or null: all lie in one constant, so that no address has to be written anywhere."""
+    """Return a function from an index to the address of an item, or null.
+
+    All items are in one constant, so no addresses are stored.
+    """
     width = 8 if kind == "i64" else 1
     starts = [sum(map(len, items[:k])) // width for k in range(len(items))]
     blob = b"".join(items)
@@ -156,7 +161,7 @@ def _constant(name: str, data: bytes, kind: str) -> str:
 
 
 def _compressed(pattern: Pattern) -> bytes:
-    """Rows, columns, where each column begins, and the rows of what is not zero: 64-bit numbers."""
+    """Return rows, columns, column starts, and row indices of nonzeros, as 64-bit numbers."""
     (rows, columns), places = pattern
     starts = [0] * (columns + 1)
     for k in places:

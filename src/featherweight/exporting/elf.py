@@ -1,4 +1,4 @@
-"""ELF files, as far as object code needs it: what LLVM wrote is read here, to be checked and linked."""
+"""A reader of ELF files, for checking and linking object code that LLVM wrote."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GLOBAL, FUNCTION, SECTION_SYMBOL = 1, 2, 3
 
 
 class Section(NamedTuple):
-    """A piece of an object file."""
+    """A section of an object file."""
 
     name: str
     type: int
@@ -25,7 +25,7 @@ class Section(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A name for a place in a section; of section 0, one that another file must have."""
+    """A named location in a section; in section 0, a symbol that another file must define."""
 
     name: str
     type: int
@@ -37,7 +37,7 @@ class Symbol(NamedTuple):
 
 
 class Relocation(NamedTuple):
-    """Where the address of a symbol goes once it is known."""
+    """A location that needs the address of a symbol."""
 
     section: int
     offset: int
@@ -47,7 +47,7 @@ class Relocation(NamedTuple):
 
 
 class Elf:
-    """An object file, little-endian, of 32 or 64 bits. Raises ValueError for other files."""
+    """An object file, little-endian, 32-bit or 64-bit. Raises ValueError for other files."""
 
     def __init__(self, data: bytes) -> None:
         if data[:4] != b"\x7fELF" or data[5] != 1:
@@ -64,12 +64,12 @@ class Elf:
         return self.data[at : self.data.index(b"\0", at)].decode()
 
     def content(self, section: Section) -> bytes:
-        """Its bytes; zeros where the file has none."""
+        """Return the bytes of a section; zeros if the file stores none."""
         return bytes(section.size) if section.type == 8 else self.data[section.offset : section.offset + section.size]
 
     @property
     def symbols(self) -> list[Symbol]:
-        """Symbols that linkers see; in shared libraries, symbols that loaders see."""
+        """Return symbols visible to linkers; for shared libraries, symbols visible to loaders."""
         tables = [s for s in self.sections if s.type == (11 if self.type == 3 else 2)]
         return [self._symbol(t, at) for t in tables for at in range(t.offset, t.offset + t.size, t.entry)]
 
@@ -83,17 +83,17 @@ class Elf:
 
     @property
     def undefined(self) -> list[str]:
-        """Symbols that it needs from elsewhere."""
+        """Return the names of undefined symbols."""
         return sorted({s.name for s in self.symbols if s.section == 0 and s.name})
 
     @property
     def defined(self) -> list[str]:
-        """Symbols that it has for others."""
+        """Return the names of defined symbols."""
         return [s.name for s in self.symbols if s.binding == GLOBAL and s.section and s.visibility in (0, 3)]
 
     @property
     def relocations(self) -> list[Relocation]:
-        """Relocations with addends, in the sections that are loaded."""
+        """Return relocations with addends in the loaded sections."""
         found = []
         for table in self.sections:
             if table.type == 4 and self.sections[table.info].flags & ALLOCATED:

@@ -1,4 +1,4 @@
-"""The machines that code is exported for: one table, by name."""
+"""Target machines of exported code, in one table by name."""
 
 from __future__ import annotations
 
@@ -13,42 +13,41 @@ ITEM_BYTES = {"double": 8, "float": 4}
 
 
 class ExportTarget(NamedTuple):
-    """A machine, as LLVM names it, and what suits it."""
+    """A target machine, as LLVM names it, with settings for its code."""
 
     name: str
     triple: str
     cpu: str = "generic"
-    features: str = ""  # as LLVM writes them: "+fma,-sse4a"
-    vector_bytes: int = 0  # of the vectors that both precisions may use; 0 if there are none
+    features: str = ""  # in LLVM's notation: "+fma,-sse4a"
+    vector_bytes: int = 0  # size of the vectors for both precisions; 0 without vectors
     fma: bool = True  # whether a b + c, rounded once, is an instruction
-    abi: str = ""  # by LLVM's name, where the triple leaves it open
-    precisions: tuple[str, ...] = ("double", "float")  # that it has instructions for
+    abi: str = ""  # LLVM's name, if the triple does not determine it
+    precisions: tuple[str, ...] = ("double", "float")  # precisions with instructions
     what: str = ""
 
     def lanes(self, precision: str) -> int:
-        """Numbers that one vector holds."""
+        """Return the count of numbers in one vector."""
         return max(1, self.vector_bytes // ITEM_BYTES[precision])
 
     @property
     def has_system(self) -> bool:
-        """Whether programs are loaded anywhere, by an operating system."""
+        """Whether an operating system loads programs at any address."""
         return "-none-" not in self.triple and "-unknown-unknown" not in self.triple
 
     @property
     def full_triple(self) -> str:
-        """With the vendor that short ones leave out: LLVM reads the parts by their places, and how numbers are passed in the
-        fourth."""
+        """The triple with the vendor that short triples omit, because LLVM reads its parts by position."""
         parts = self.triple.split("-")
         return "-".join([parts[0], "unknown", *parts[1:]]) if len(parts) == 3 and parts[1] in ("none", "linux") else self.triple
 
     def machine(self) -> llvm.TargetMachine:
-        """LLVM's code generator for it. Raises ValueError for a triple that it does not know."""
+        """Return LLVM's code generator for the target. Raises ValueError for a triple that LLVM does not know."""
         _initialize()
         try:
             known = llvm.Target.from_triple(self.full_triple)
         except RuntimeError as error:
             raise ValueError(f"target {self.name}: LLVM has no code for {self.triple!r}: {error}") from None
-        far = self.triple.startswith("riscv")  # whose small code lies in the first 2 GiB
+        far = self.triple.startswith("riscv")  # its small code model is limited to the first 2 GiB
         return known.create_target_machine(
             cpu=self.cpu,
             features=self.features,
@@ -89,14 +88,13 @@ TARGETS = {t.name: t for t in (*_LINUX, *_BARE)}
 
 
 def this_machine() -> ExportTarget:
-    """The machine that this process runs on: its code gives the same bits as the function does here."""
+    """Return the machine of this process; its code returns bitwise the same results as the function does here."""
     h = host()
     return ExportTarget("host", h.triple, h.cpu, h.features, h.vector_bytes, h.fma, what="this machine")
 
 
 def find_target(target: str | ExportTarget, precision: str) -> ExportTarget:
-    """A target of the table, or the one that is given. Raises ValueError for unknown names, and for doubles where there are
-    none."""
+    """Return a target of the table, or the given one. Raises ValueError for unknown names, and for unsupported precisions."""
     if isinstance(target, str):
         if target != "host" and target not in TARGETS:
             raise ValueError(f"target must be host, {', '.join(TARGETS)}, or an ExportTarget; got {target!r}")

@@ -1,4 +1,4 @@
-"""The header of exported functions: what they take and give, for readers and for compilers."""
+"""The header of exported functions: arguments and results, for readers and for compilers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..engine.program import Input, Output
 from ..version import __version__
 from .routine import Routine
 
-_UNITS = {  # of a joint's q and v
+_UNITS = {  # units of a joint's q and v
     "revolute": ("rad", "rad/s"),
     "continuous": ("rad", "rad/s"),
     "prismatic": ("m", "m/s"),
@@ -20,11 +20,10 @@ _UNITS = {  # of a joint's q and v
     "planar": ("x y [m], cosine and sine of the angle", "m/s in the body's frame, rad/s"),
 }
 _CONVENTIONS = """\
-SI units. Arrays are numbers one after the other, matrices row by row. Spatial vectors are (linear, angular). A function \
-reads its arguments, writes its results and uses its workspace of NAME_WORKSPACE_BYTES; nothing else: no memory is allocated, \
-nothing is kept between calls, and threads may call it at once, each with a workspace of its own, which may begin at any \
-address. Arguments, results and the workspace may not overlap. It returns 0, or 1 where there is no workspace but has to be \
-one."""
+SI units. Arrays are contiguous, matrices row-major. Spatial vectors are (linear, angular). A function reads its arguments, \
+writes its results and uses a workspace of NAME_WORKSPACE_BYTES at any address. It allocates no memory and keeps no state \
+between calls. Several threads may call it at once, each with its own workspace. Arguments, results and the workspace must \
+not overlap. It returns 0, or 1 if it needs a workspace and the pointer is null."""
 
 
 class Described(Protocol):
@@ -41,7 +40,7 @@ class Described(Protocol):
 
 
 def title_of(name: str, target: str, robot: Described | None) -> str:
-    """The comment that files begin with."""
+    """Return the comment at the start of each file."""
     lines = [f"{name}: written by Featherweight {__version__}{target}."]
     if robot is not None:
         g = ", ".join(f"{x:g}" for x in robot.gravity)
@@ -55,7 +54,7 @@ def title_of(name: str, target: str, robot: Described | None) -> str:
 
 
 def header(name: str, title: str, routines: Sequence[Routine], precision: str, workspaces: Mapping[str, int]) -> str:
-    """The text of a header; `workspaces` are the bytes that each routine needs."""
+    """Return the text of a header; `workspaces` are the bytes of workspace for each routine."""
     guard = guard_of(name)
     lines = [title, f"#ifndef {guard}", f"#define {guard}", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
     lines += [_comment(textwrap.wrap(_CONVENTIONS, 110)), ""]
@@ -86,7 +85,7 @@ def _macros(r: Routine, workspace: int) -> list[str]:
 
 
 def _about(r: Routine) -> list[str]:
-    """Return lines that say what the function computes, and the shapes of its arguments and results."""
+    """Return lines with the purpose of the function, and the shapes of its arguments and results."""
     paragraph = re.split(r"\n\s*\n", r.doc.strip())[0]
     lines = textwrap.wrap(" ".join(paragraph.split()), 110)
     names = r.c_names
@@ -116,12 +115,12 @@ def _indices(s: slice) -> str:
 
 
 def _comment(lines: Sequence[str]) -> str:
-    """A comment of C, in which no text ends it, and whose letters every compiler reads."""
+    """Return a comment of C in plain ASCII that its text cannot end."""
     plain = [_readable(line) for line in lines]
     return "\n".join(["/* " + plain[0], *(f" * {line}".rstrip() for line in plain[1:])]) + " */"
 
 
 def _readable(line: str) -> str:
-    """One line of ASCII, without what ends comments; other letters by their numbers, as they are in C's strings."""
+    """Return a line in ASCII without delimiters of comments; other characters become escapes as in C strings."""
     text = " ".join(line.splitlines()).replace("²", "^2").replace("³", "^3").encode("ascii", "backslashreplace").decode()
     return re.sub(r"\?\?+", "?", text).replace("*/", "* /").replace("/*", "/ *")

@@ -1,4 +1,4 @@
-"""`export`: compiled functions as files."""
+"""The function `export`, which writes compiled functions as files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = ("source", "object", "static", "shared", "cmake")
 
 
 class _Texts(NamedTuple):
-    """Name, title comment and precision that all files of a library share."""
+    """Name, title comment and precision, shared by all files of a library."""
 
     name: str
     title: str
@@ -40,28 +40,29 @@ def export(
     prefix: str = "",
     interface: str = "c",
 ) -> list[Path]:
-    """Write compiled functions as files for other programs and other machines; returns the paths, the header first.
+    """Export compiled functions as files for other programs and machines; return the paths, the header first.
 
-    Each function becomes `int NAME(const double *argument, ..., double *result, ..., void *workspace)`, one state a call, that
-    allocates nothing, keeps nothing and calls nothing, not even the C library. A dict gives the names; else they are the
-    functions' own. `prefix` goes before them all, `name` names the files: the robot's name by default, or "featherweight".
+    Each function becomes `int NAME(const double *argument, ..., double *result, ..., void *workspace)`. It computes one state
+    for each call, allocates no memory, keeps no state and calls no other function, not even of the C library. If `functions` is
+    a dict, its keys are the names; otherwise the functions keep their own names. All names begin with `prefix`. `name` is the
+    base name of the files; the default is the robot's name, or "featherweight".
 
-    `files` are of these kinds, and a header NAME.h is always there:
+    `files` are the kinds of files to write; the header NAME.h is always written:
 
         "source"    NAME.c, C99 for any compiler
         "object"    FUNCTION.o, machine code for the target
-        "static"    libNAME.a, of these objects
-        "shared"    libNAME.so (.dylib, .wasm), of these objects; WebAssembly, and Linux on x86-64 and AArch64, need no linker
-        "cmake"     CMakeLists.txt with a library NAME: the source compiled, else the static library
+        "static"    libNAME.a, with these objects
+        "shared"    libNAME.so (.dylib, .wasm), with these objects; WebAssembly, and Linux on x86-64 and AArch64, need no linker
+        "cmake"     CMakeLists.txt with a library NAME, from the source if it is written, otherwise from the static library
 
-    `target` is "host", a name of `featherweight.exporting.export_targets.TARGETS`, or an `ExportTarget`; the source is the same
-    for all. `precision` is "double" or "float". A `robot` lends the comments its joints. On this machine the objects give the
-    bits that the functions give for one state; the source agrees to rounding.
+    `target` is "host", a name in `featherweight.exporting.export_targets.TARGETS`, or an `ExportTarget`; the source does not
+    depend on it. `precision` is "double" or "float". With `robot`, comments list its joints. On this machine, the objects give
+    bitwise the same results as the functions do for one state; the source agrees to rounding.
 
-    `interface="casadi"` writes what `casadi.external` takes in place of plain C, with Jacobians: see `casadi_code`.
+    `interface="casadi"` writes code for `casadi.external` instead of plain C, with Jacobians: see `casadi_code`.
 
-    Raises ValueError for names, kinds and targets that are none, and for functions too large to be traced; TypeError for what
-    is no compiled function; OSError where the folder cannot be written to.
+    Raises ValueError for invalid names, kinds and targets, and for functions too large to be traced. Raises TypeError for an
+    argument that is not a compiled function, and OSError if the folder is not writable.
     """
     kinds = _kinds(files, interface, precision)
     chosen = find_target(target, precision)
@@ -87,18 +88,18 @@ def export(
 
 
 def _kinds(files: Sequence[str], interface: str, precision: str) -> Sequence[str]:
-    """Raises ValueError for what is none."""
+    """Return the kinds of files. Raises ValueError for an invalid kind."""
     kinds = [files] if isinstance(files, str) else list(files)
     if unknown := {*kinds} - {*KINDS}:
         raise ValueError(f"export: files are {', '.join(KINDS)}; got {min(unknown)!r}")
     if not kinds:
-        raise ValueError(f"export: ask for files of one kind at least: {', '.join(KINDS)}")
+        raise ValueError(f"export: files must name at least one kind: {', '.join(KINDS)}")
     if interface not in ("c", "casadi"):
         raise ValueError(f"export: interface must be c or casadi; got {interface!r}")
     if interface == "casadi" and (precision != "double" or {"source", "cmake"} & {*kinds}):
-        raise ValueError("export: CasADi takes objects and libraries in double precision; ask for files='shared'")
+        raise ValueError("export: CasADi needs objects or libraries in double precision; use files='shared'")
     if kinds == ["cmake"]:
-        raise ValueError("export: a CMakeLists.txt takes the source or a static library beside it; ask for one of them too")
+        raise ValueError("export: a CMakeLists.txt needs the source or a static library; add 'source' or 'static' to files")
     return kinds
 
 
@@ -130,7 +131,7 @@ def _binaries(kinds: Sequence[str], objects: Mapping[str, ObjectCode], texts: _T
 
 
 def _cmake(name: str, kinds: Sequence[str]) -> str:
-    """A project that others add by add_subdirectory."""
+    """Return a CMake project for use by add_subdirectory."""
     lines = ["cmake_minimum_required(VERSION 3.13)", f"project({name} C)", ""]
     if "source" in kinds:
         lines += [f"add_library({name} STATIC {name}.c)", f"set_target_properties({name} PROPERTIES C_STANDARD 99)"]

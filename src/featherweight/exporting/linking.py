@@ -1,4 +1,4 @@
-"""Shared libraries, by our own linker where it can and else by the system's."""
+"""Linking of shared libraries: by this package where possible, otherwise by a system linker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import shared_library
 from .export_targets import ExportTarget
 from .wasm_module import link_wasm
 
-_OWN = ("x86_64", "aarch64")  # processors, under Linux
+_OWN = ("x86_64", "aarch64")  # processors that this package links for, under Linux
 
 
 def shared_suffix(target: ExportTarget) -> str:
@@ -21,26 +21,29 @@ def shared_suffix(target: ExportTarget) -> str:
 
 
 def links_itself(target: ExportTarget) -> bool:
-    """Whether shared libraries are made without a linker of the system's."""
+    """Return whether this package links shared libraries for a target without a system linker."""
     return _is_wasm(target) or ("linux" in target.triple and target.triple.partition("-")[0] in _OWN)
 
 
 def link_shared(objects: Sequence[bytes], name: str, target: ExportTarget, symbols: Sequence[str]) -> bytes:
-    """A shared library for a target; a module, of WebAssembly. Raises ValueError where there are none, or no linker for it."""
+    """Return a shared library for a target, or a module of WebAssembly.
+
+    Raises ValueError for a target without shared libraries, or if no linker for it is installed.
+    """
     arch = target.triple.partition("-")[0]
     if _is_wasm(target):
         return link_wasm(objects, symbols)
     if links_itself(target):
         return shared_library.link(objects, name)
     if "-none-" in target.triple:
-        raise ValueError(f"target {target.name} has no shared libraries: take the static library, or the objects")
+        raise ValueError(f"target {target.name} has no shared libraries: export a static library or objects")
     for command in _commands(target, arch, name):
         if shutil.which(command[0]):
             return _run(command, objects)
     tried = ", ".join(command[0] for command in _commands(target, arch, name))
     raise ValueError(
-        f"target {target.name}: a shared library takes a linker for {target.triple}, and none of {tried} is there; install "
-        "one, or export a static library and link it there"
+        f"target {target.name}: a shared library needs a linker for {target.triple}, but none of {tried} is installed; "
+        "install one, or export a static library and link it on the target"
     )
 
 
@@ -67,5 +70,5 @@ def _run(command: Sequence[str], objects: Sequence[bytes]) -> bytes:
         out = Path(folder, "out")
         done = subprocess.run([*command, "-o", out, *paths], capture_output=True, text=True, check=False)
         if done.returncode:
-            raise RuntimeError(f"{command[0]} did not link: {done.stderr.strip()}")
+            raise RuntimeError(f"{command[0]} failed to link: {done.stderr.strip()}")
         return out.read_bytes()

@@ -1,4 +1,4 @@
-"""Object code of routines for a target: straight-line code with a plain C entry, which calls nothing and keeps nothing."""
+"""Object code of routines for a target: straight-line code with a plain C entry, without calls and without state."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .wasm import needed_functions
 
 
 class ObjectCode(NamedTuple):
-    """Object code that LLVM compiled from a routine."""
+    """Object code of a routine, compiled by LLVM."""
 
     data: bytes
-    symbols: tuple[str, ...]  # that it has for others
-    workspace: int  # bytes that a call needs
+    symbols: tuple[str, ...]  # global symbols
+    workspace: int  # bytes of workspace for a call
 
 
 Entry = Callable[[Routine, Kernel, Type], Sequence[Function]]
@@ -29,7 +29,7 @@ Entry = Callable[[Routine, Kernel, Type], Sequence[Function]]
 
 
 def compile_routine(routine: Routine, target: ExportTarget, precision: str, entry: Entry | None = None) -> ObjectCode:
-    """One object file. Raises RuntimeError where it would need functions of a library."""
+    """Return one object file. Raises RuntimeError if the code would call library functions."""
     type = Type(precision, 1)
     kernel = _kernel(routine, target, precision)
     functions = (entry or c_entry)(routine, kernel, type)
@@ -50,7 +50,7 @@ def workspace_bytes(kernel: Kernel, precision: str) -> int:
 
 
 def _kernel(routine: Routine, target: ExportTarget, precision: str) -> Kernel:
-    """Emit the kernel that the function itself uses for one state, so that results have the same bits on the same processor."""
+    """Emit the kernel that the function itself uses for one state, so that results are bitwise equal on the same processor."""
     lanes = target.lanes(precision)
     vectors = routine.in_lanes(lanes) if lanes > 1 else None
     sizes = [y.size for y in routine.outputs]
@@ -73,7 +73,7 @@ def _module(kernel: Kernel, functions: Sequence[Function], target: ExportTarget,
 
 
 def c_entry(routine: Routine, kernel: Kernel, type: Type) -> list[Function]:
-    """`int NAME(const T *argument, ..., T *result, ..., void *workspace)`, which gives 0; 1 where there is no workspace."""
+    """Return `int NAME(const T *argument, ..., T *result, ..., void *workspace)`, which returns 0, or 1 without a workspace."""
     arguments = [f"ptr %a{k}" for k in range(len(routine.inputs))] + [f"ptr %r{k}" for k in range(len(routine.outputs))]
     f = Function("i32", routine.name, [*arguments, "ptr %workspace"], linkage="external")
     workspace = "null"
@@ -92,7 +92,7 @@ def c_entry(routine: Routine, kernel: Kernel, type: Type) -> list[Function]:
 
 
 def _needed(data: bytes) -> list[str]:
-    """Functions that an object file needs from elsewhere; none is known of formats other than ELF and WebAssembly."""
+    """Return the undefined functions of an object file; none are known for formats other than ELF and WebAssembly."""
     if data[:4] == b"\x7fELF":
         return Elf(data).undefined
     return needed_functions(data) if data[:4] == b"\0asm" else []

@@ -1,4 +1,4 @@
-"""Few flat faces that stand for a robot's bodies: of their plain shapes, or of boxes of the same inertia."""
+"""Robot bodies as a few flat faces: their plain shapes, or boxes of equal inertia."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..robot.robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-SIDES = 14  # of what is round
+SIDES = 14  # sides of a round shape
 ARC = 5  # faces from a pole to the equator
 GREY, BLUE = (190, 196, 204), (120, 160, 210)
-THIN = 2e-3  # [m]: least side that is drawn of a box
+THIN = 2e-3  # [m]: least side of a box as drawn
 _TURNED = (ShapeType.SPHERE, ShapeType.ELLIPSOID, ShapeType.CYLINDER, ShapeType.CAPSULE)
 
 
 class PlainSurface(NamedTuple):
-    """Flat convex faces, anticlockwise as seen from outside, in the frame of a body; of the world if `body` is -1."""
+    """Flat convex faces, anticlockwise seen from outside, in the frame of a body; in the world frame if `body` is -1."""
 
     body: int
     vertices: Array  # (n, 3) [m]
@@ -29,22 +29,23 @@ class PlainSurface(NamedTuple):
     color: tuple[int, int, int]
 
     def points(self, placements: Array) -> Array:
-        """The vertices in the world for placements (nbodies, 4, 4)."""
+        """Return the vertices in the world frame for placements (nbodies, 4, 4)."""
         if self.body < 0:
             return self.vertices
         T = placements[self.body]
         return np.asarray(self.vertices @ T[:3, :3].T + T[:3, 3])
 
     def described(self) -> dict[str, Any]:
-        """Return the surface for JSON, with vertices to a tenth of a millimetre."""
+        """Return the surface for JSON, with vertices rounded to a tenth of a millimetre."""
         vertices = np.round(self.vertices, 4).tolist()
         return {"body": self.body, "vertices": vertices, "faces": self.faces, "color": self.color}
 
 
 def plain_surfaces(robot: Robot) -> list[PlainSurface]:
-    """Return the surfaces of the world and of each body: its visual shapes, or if these are meshes, its plain collision shapes.
+    """Return the surfaces of the world and of each body.
 
-    A body with neither gets the box that has its inertia.
+    A body has its visual shapes or, if these include meshes, its plain collision shapes. A body with neither has the box with
+    its inertia.
     """
     inertias = body_inertias(robot.model)
     surfaces = [s for shape in _plain(robot.shapes, None) for s in _surface(shape, -1)]
@@ -62,7 +63,7 @@ def _plain(shapes: Sequence[Shape], body: str | None) -> list[Shape]:
     own = [s for s in shapes if s.body == body]
     plain = [s for s in own if s.type in _TURNED or s.type == ShapeType.BOX]
     visual, colliding = [s for s in plain if s.visual], [s for s in plain if s.collision]
-    meshes = any(s.visual and s.type == ShapeType.MESH for s in own)  # what is drawn beside them is not the body
+    meshes = any(s.visual and s.type == ShapeType.MESH for s in own)  # plain shapes beside a mesh are only details
     return (colliding or visual) if meshes else (visual or colliding)
 
 
@@ -81,7 +82,7 @@ def _box(lengths: Array) -> tuple[Array, list[list[int]]]:
 
 
 def _profile(shape: Shape) -> tuple[Array, Array]:
-    """Radius and height (n, 2) of rings from below up, and the scale (3,) of what turning them gives."""
+    """Return radius and height (n, 2) of rings from bottom to top, and the scale (3,) of the surface of revolution."""
     angles = np.linspace(0.0, np.pi / 2, ARC + 1)
     quarter = np.stack([np.cos(angles), np.sin(angles)], axis=1)  # from the equator to the pole
     unit = np.ones(3)
@@ -97,7 +98,7 @@ def _profile(shape: Shape) -> tuple[Array, Array]:
 
 
 def _turned(profile: Array, scale: Array) -> tuple[Array, list[list[int]]]:
-    """Rings about z and the faces between them, with a lid at each end."""
+    """Return rings about z, the faces between them, and a lid at each end."""
     turns = 2.0 * np.pi * np.arange(SIDES) / SIDES
     rings = [np.stack([r * np.cos(turns), r * np.sin(turns), np.full(SIDES, z)], axis=1) for r, z in profile]
     faces = []

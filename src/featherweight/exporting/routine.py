@@ -14,7 +14,7 @@ from .c_names import RESERVED, check_distinct, check_name
 
 
 class Routine(NamedTuple):
-    """A function with a C name, as a trace from arguments to results."""
+    """A function with a name in C, as a trace from arguments to results."""
 
     name: str
     inputs: tuple[Input, ...]
@@ -25,7 +25,7 @@ class Routine(NamedTuple):
 
     @property
     def c_names(self) -> list[str]:
-        """C names of arguments and results: distinct without regard to case, and no words of C or local variables."""
+        """C names of arguments and results: distinct regardless of case, and different from keywords and local variables."""
         names: list[str] = []
         for own in [*(x.name for x in self.inputs), *(y.name for y in self.outputs)]:
             name = re.sub(r"\W|^(?=\d)", "_", own, flags=re.ASCII)
@@ -38,7 +38,7 @@ class Routine(NamedTuple):
 
     @property
     def defined(self) -> list[str]:
-        """Names that its header and its object file give to others."""
+        """Global names in its header and its object file."""
         macros = [*(f"{n}_SIZE" for n in self.c_names), "WORKSPACE_BYTES"]
         return [self.name, f"{self.name}_workspace_bytes", *(f"{self.name}_{m}".upper() for m in macros)]
 
@@ -46,8 +46,11 @@ class Routine(NamedTuple):
 def routines(
     functions: CompiledFunction[Any] | Iterable[CompiledFunction[Any]] | Mapping[str, CompiledFunction[Any]], prefix: str = ""
 ) -> list[Routine]:
-    """Functions as routines; raises as `named_functions` does, and ValueError for functions that are too large, and for names
-    of which something else is made, too."""
+    """Return functions as routines.
+
+    Raises as `named_functions` does, and ValueError for functions that are too large, and for names that collide with generated
+    ones.
+    """
     made = [_routine(name, f) for name, f in named_functions(functions, prefix)]
     check_distinct({r.name: r.defined for r in made})
     return made
@@ -56,15 +59,15 @@ def routines(
 def named_functions(
     functions: CompiledFunction[Any] | Iterable[CompiledFunction[Any]] | Mapping[str, CompiledFunction[Any]], prefix: str = ""
 ) -> list[tuple[str, CompiledFunction[Any]]]:
-    """Functions with the names that they get, their own if no others are given.
+    """Return functions with their names; the default is their own names.
 
-    Raises TypeError for other things, ValueError for names that are taken or that C does not take.
+    Raises TypeError for other objects, and ValueError for names that are taken or invalid in C.
     """
     if isinstance(functions, CompiledFunction):
         functions = [functions]
     pairs = list(functions.items()) if isinstance(functions, Mapping) else [(getattr(f, "name", ""), f) for f in functions]
     if not pairs:
-        raise ValueError("export: give one function at least")
+        raise ValueError("export: give at least one function")
     named: dict[str, CompiledFunction[Any]] = {}
     for own, f in pairs:
         if not isinstance(f, CompiledFunction):
@@ -79,9 +82,9 @@ def named_functions(
 
 def _routine(name: str, f: CompiledFunction[Any]) -> Routine:
     if f.too_large:
-        raise ValueError(f"export: {f.name} is too large to be traced, so it has no code of its own to export")
+        raise ValueError(f"export: {f.name} is too large to be traced, so it cannot be exported")
     p = f.program
     empty = [x.name for x in p.inputs if x.size == 0] + [y.name for y in p.outputs if y.size == 0]
     if empty:
-        raise ValueError(f"export: {f.name} has {empty[0]} without elements, which C has no arrays for")
+        raise ValueError(f"export: {f.name} has {empty[0]} without elements, but C has no empty arrays")
     return Routine(name, p.inputs, p.outputs, f.trace, p.in_lanes, f.__doc__ or "")

@@ -1,7 +1,7 @@
-"""Shared libraries for Linux from object files that need nothing: an own small linker, so that no compiler has to be there.
+"""A small linker of shared libraries for Linux, from object files without dependencies, so that no compiler is needed.
 
-The file has three parts in memory: what is read (headers, tables of symbols, constants), code, and the dynamic section, which
-loaders write to. Addresses within the code are relative to it, so nothing is left to relocate when it is loaded.
+The file has three parts in memory: read-only data (headers, tables of symbols, constants), code, and the dynamic section, which
+loaders write to. Addresses within the code are relative to it, so the loader relocates nothing.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from .elf import ALLOCATED, EXECUTABLE, FUNCTION, GLOBAL, WRITABLE, Elf, Symbol
 
-PAGE = 0x10000  # of the largest pages that AArch64 has; x86-64 has smaller ones
+PAGE = 0x10000  # largest page size of AArch64; pages of x86-64 are smaller
 HASH, DYNAMIC_SYMBOLS, STRINGS, SYMBOLS, STRINGS_SIZE, SYMBOL_SIZE, NAME = 4, 11, 5, 6, 10, 11, 14
 LINKED = {"x86-64": 0x3E, "AArch64": 0xB7}
 
 
 class _Placed(NamedTuple):
-    """Where something lies, in memory and in the file alike."""
+    """A section with its address, which is the same in memory and in the file."""
 
     name: str
     type: int
@@ -31,15 +31,15 @@ class _Placed(NamedTuple):
 
 
 def link(objects: Sequence[bytes], name: str) -> bytes:
-    """A shared library of object files for x86-64 or AArch64, whose global functions it has under their names.
+    """Return a shared library of object files for x86-64 or AArch64 that exports their global functions.
 
-    Raises ValueError for other machines, and for objects that need others, or memory that they write to.
+    Raises ValueError for other machines, and for objects with undefined symbols or writable memory.
     """
     files = [Elf(data) for data in objects]
     machines = {f.machine for f in files}
     if len(machines) != 1 or not machines <= {*LINKED}:
         given = ", ".join(machines)
-        raise ValueError(f"shared libraries are linked here for {' and '.join(LINKED)}; these objects are for {given}")
+        raise ValueError(f"the built-in linker supports {' and '.join(LINKED)}; these objects are for {given}")
     return _Linker(files, name).library()
 
 
@@ -48,9 +48,9 @@ class _Linker:
         self.files, self.name, self.machine = files, name, files[0].machine
         for f in files:
             if f.undefined:
-                raise ValueError(f"objects for a shared library may need nothing; these need {', '.join(f.undefined)}")
+                raise ValueError(f"objects of a shared library must define all symbols; these need {', '.join(f.undefined)}")
             if any(s.flags & ALLOCATED and s.flags & WRITABLE and s.size for s in f.sections):
-                raise ValueError("objects for a shared library may have no memory that they write to")
+                raise ValueError("objects of a shared library must not have writable memory")
         self.exported = [(k, s) for k, f in enumerate(files) for s in f.symbols if _is_exported(s)]
         self.names = b"\0" + b"".join(s.name.encode() + b"\0" for _, s in self.exported) + name.encode() + b"\0"
 
@@ -83,7 +83,7 @@ class _Linker:
         return self._file(placed, code_at, data_at)
 
     def _place(self, at: int, executable: bool) -> tuple[dict[int, bytes], int]:
-        """Sections by their addresses, from an address on, and what comes behind them."""
+        """Return sections by their addresses, from `at` on, and the next free address."""
         placed: dict[int, bytes] = {}
         for k, f in enumerate(self.files):
             for number, s in enumerate(f.sections):
@@ -97,7 +97,7 @@ class _Linker:
         return placed, at
 
     def _relocated(self, start: int, data: bytes) -> bytes:
-        """The bytes of a section, with the addresses that it refers to."""
+        """Return the bytes of a section with all relocations applied."""
         [(k, number)] = [place for place, address in self.addresses.items() if address == start]
         f = self.files[k]
         symbols, patched = f.symbols, bytearray(data)
@@ -144,7 +144,7 @@ class _Linker:
             (1, 5, code_at, len(text.data), PAGE),
             (1, 6, data_at, len(dynamic.data), PAGE),
             (2, 6, data_at, len(dynamic.data), 8),
-            (0x6474E551, 6, 0, 0, 16),  # the stack holds no code
+            (0x6474E551, 6, 0, 0, 16),  # the stack is not executable
         ]
         titles = b"\0" + b"".join(p.name.encode() + b"\0" for p in placed) + b".shstrtab\0"
         titles_at = data_at + len(dynamic.data)
@@ -161,7 +161,7 @@ class _Linker:
         file += bytes(64)
         for p in placed:
             title = titles.index(b"\0" + p.name.encode() + b"\0") + 1
-            first = 1 if p.name == ".dynsym" else 0  # symbol that is not local
+            first = 1 if p.name == ".dynsym" else 0  # index of the first global symbol
             file += struct.pack("<IIQQQQIIQQ", title, p.type, p.flags, p.at, p.at, len(p.data), p.link, first, p.align, p.entry)
         title = titles.index(b"\0.shstrtab\0") + 1
         file += struct.pack("<IIQQQQIIQQ", title, 3, 0, 0, titles_at, len(titles), 0, 0, 1, 0)
@@ -173,7 +173,7 @@ def _is_exported(s: Symbol) -> bool:
 
 
 def _joined(pieces: Mapping[int, bytes]) -> bytes:
-    """Pieces at their addresses, with zeros between them."""
+    """Concatenate pieces at their addresses, with zeros between them."""
     first = min(pieces)
     data = bytearray()
     for at, piece in pieces.items():
@@ -194,7 +194,7 @@ def _hash(name: str) -> int:
     return h
 
 
-# relocations: of the code at an offset, whose address is `place`, to an address
+# relocations of the code at an offset, whose address is `place`, to an address
 
 _Patch = Callable[[bytearray, int, int, int], None]
 
@@ -204,7 +204,7 @@ def _relative(code: bytearray, at: int, target: int, place: int) -> None:
 
 
 def _bits(shift: int, width: int, scale: int = 0, page: bool = False) -> _Patch:
-    """A field of an AArch64 instruction: the offset within a page, or the distance, in units of 2^scale."""
+    """Return the patch of a field of an AArch64 instruction: the offset in a page, or the distance, in units of 2^scale."""
 
     def patch(code: bytearray, at: int, target: int, place: int) -> None:
         (word,) = struct.unpack_from("<I", code, at)

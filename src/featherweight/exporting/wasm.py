@@ -1,4 +1,4 @@
-"""WebAssembly's object files, as far as it takes to see what they need from elsewhere."""
+"""A reader of WebAssembly object files that finds their undefined functions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ IMPORTS, FUNCTION = 2, 0
 
 
 def needed_functions(data: bytes) -> list[str]:
-    """Functions that a module imports; memory, tables and globals are the linker's business."""
+    """Return the functions that a module imports; the linker provides memory, tables and globals."""
     at, names = 8, []
     while at < len(data):
         section = data[at]
@@ -39,13 +39,13 @@ def _imports(data: bytes, at: int) -> list[str]:
 
 
 def read_text(data: bytes, at: int) -> tuple[str, int]:
-    """A text behind its length, and what is behind it."""
+    """Read a text with its length in front; return it and the next offset."""
     size, at = read_number(data, at)
     return data[at : at + size].decode(), at + size
 
 
 def read_number(data: bytes, at: int, signed: bool = False) -> tuple[int, int]:
-    """A number in LEB128, and what is behind it."""
+    """Read a number in LEB128; return it and the next offset."""
     value, shift = 0, 0
     while True:
         byte, at = data[at], at + 1

@@ -1,8 +1,7 @@
-"""Modules of WebAssembly: object files linked into one, with its memory, that programs load as they are.
+"""A linker of WebAssembly object files into one module with its own memory, which programs load directly.
 
-Object files of ours import a memory and the stack's pointer and nothing else; their functions call each other, and read
-constants. Numbers that depend on what else is there are listed as relocations, and are padded to five bytes
-(WebAssembly's tool conventions, Linking.md).
+Our object files import only a memory and the stack pointer; their functions call each other and read constants. Numbers that
+depend on other objects are listed as relocations, and padded to five bytes (WebAssembly's tool conventions, Linking.md).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from .wasm import needed_functions, read_number, read_text
 
 T = TypeVar("T")
 
-STACK = 65536  # bytes, from zero up: a call that needs more ends in an error, and spoils nothing
+STACK = 65536  # bytes, from address zero: a stack overflow traps and overwrites nothing
 PAGE = 65536
 CUSTOM, TYPES, FUNCTIONS, MEMORY, GLOBALS, EXPORTS, CODE, DATA = 0, 1, 3, 5, 6, 7, 10, 11
 I32, CONST, END = 0x7F, 0x41, 0x0B
@@ -37,10 +36,10 @@ class _Relocation(NamedTuple):
 
 
 class _Object(NamedTuple):
-    """An object file, as far as a module takes it over."""
+    """The parts of an object file that a module needs."""
 
     types: list[bytes]
-    functions: list[int]  # their types
+    functions: list[int]  # types of the functions
     code: bytes
     data: bytes
     symbols: list[_Symbol]
@@ -49,9 +48,9 @@ class _Object(NamedTuple):
 
 
 def link_wasm(objects: Sequence[bytes], symbols: Sequence[str]) -> bytes:
-    """A module that exports its `memory`, `__heap_base` (the first address that is free) and the functions named.
+    """Return a module that exports `memory`, `__heap_base` (the first free address) and the named functions.
 
-    Raises ValueError for data that is no such object file, that needs functions of others, and for symbols that none has.
+    Raises ValueError for data that is not such an object file, for undefined functions, and for symbols that no object defines.
     """
     read = [_object(data) for data in objects]
     types: list[bytes] = []
@@ -90,7 +89,7 @@ def link_wasm(objects: Sequence[bytes], symbols: Sequence[str]) -> bytes:
 
 
 def _moved(o: _Object, section: int, first: int, first_type: int, addresses: Sequence[int]) -> bytes:
-    """A section with the numbers that hold in the module."""
+    """Return a section with relocations applied."""
     moved = bytearray(o.code if section == CODE else o.data)
     for r in o.relocations.get(section, ()):
         symbol = o.symbols[r.to] if r.kind != TO_TYPE else None
@@ -103,7 +102,10 @@ def _moved(o: _Object, section: int, first: int, first_type: int, addresses: Seq
         elif r.kind in (TO_ADDRESS, TO_SIGNED_ADDRESS, TO_WORD):
             value = addresses[symbol.number] + symbol.offset + r.addend
         else:
-            raise ValueError(f"our linker knows no relocation {r.kind} of WebAssembly, to {symbol.name!r}: link with wasm-ld")
+            raise ValueError(
+                f"the built-in linker of WebAssembly does not support relocation {r.kind}, to {symbol.name!r}: "
+                "link with wasm-ld"
+            )
         padded = value.to_bytes(4, "little") if r.kind == TO_WORD else _padded(value)
         moved[r.at : r.at + len(padded)] = padded
     return bytes(moved)
@@ -111,9 +113,9 @@ def _moved(o: _Object, section: int, first: int, first_type: int, addresses: Seq
 
 def _object(data: bytes) -> _Object:
     if data[:8] != b"\0asm\1\0\0\0":
-        raise ValueError("our linker of WebAssembly takes its object files; this is none")
+        raise ValueError("the built-in linker of WebAssembly needs object files; this is not one")
     if needed := needed_functions(data):
-        raise ValueError(f"an object calls {needed[0]}, which our linker of WebAssembly does not have")
+        raise ValueError(f"an object calls {needed[0]}, which the built-in linker of WebAssembly does not provide")
     found: dict[int, bytes] = {}
     custom: list[tuple[str, bytes]] = []
     order: list[int] = []
@@ -126,7 +128,7 @@ def _object(data: bytes) -> _Object:
             found[number] = payload
     named = dict(custom)
     if "linking" not in named:
-        raise ValueError("our linker of WebAssembly takes object files; this is a module that is linked already")
+        raise ValueError("the built-in linker of WebAssembly needs object files; this is a linked module")
     parts = dict(_sections(named["linking"], 1))
     relocations = dict(_relocations(order, payload) for name, payload in custom if name.startswith("reloc."))
     return _Object(
@@ -149,7 +151,7 @@ def _sections(data: bytes, at: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _vector(payload: bytes, read: Callable[[bytes, int], tuple[T, int]], at: int = 0) -> list[T]:
-    """So many as the number at `at` says; `read` gives one, and where the next begins."""
+    """Read a vector with its count at `at`; `read` returns an element and the next offset."""
     count, at = read_number(payload, at)
     found = []
     for _ in range(count):
@@ -172,9 +174,9 @@ def _body(payload: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _segment(payload: bytes, at: int) -> tuple[bytes, int]:
-    """Its bytes; where they lie is the linker's to say."""
+    """Read the bytes of a data segment, ignoring its address, which the linker chooses."""
     if payload[at : at + 2] != bytes([0, CONST]):
-        raise ValueError("our linker of WebAssembly takes plain segments of data only: link the objects with wasm-ld")
+        raise ValueError("the built-in linker of WebAssembly supports only plain data segments: link the objects with wasm-ld")
     _, at = read_number(payload, at + 2)
     return _body(payload, at + 1)
 
@@ -187,7 +189,7 @@ def _symbol(payload: bytes, at: int) -> tuple[_Symbol, int]:
     if kind == 1:
         name, at = read_text(payload, at)
         if undefined:
-            raise ValueError(f"an object reads {name}, which our linker of WebAssembly does not have")
+            raise ValueError(f"an object reads {name}, which the built-in linker of WebAssembly does not provide")
         index, at = read_number(payload, at)
         offset, at = read_number(payload, at)
         _, at = read_number(payload, at)
@@ -195,7 +197,7 @@ def _symbol(payload: bytes, at: int) -> tuple[_Symbol, int]:
         index, at = read_number(payload, at)
         if kind != 3 and (named or not undefined):  # 3 is a section
             name, at = read_text(payload, at)
-        elif kind == 2:  # an import that keeps its own name, and the one that there is
+        elif kind == 2:  # an import without a name of its own here; there is only one
             name = "__stack_pointer"
     return _Symbol(kind, name, index, offset), at
 
@@ -223,7 +225,7 @@ def _relocations(order: Sequence[int], payload: bytes) -> tuple[int, list[_Reloc
 
 
 def _leb(value: int) -> bytes:
-    """A number that is not negative in LEB128."""
+    """Encode a nonnegative number in LEB128."""
     digits = []
     while value > 0x7F:
         digits.append(value & 0x7F | 0x80)
@@ -232,12 +234,12 @@ def _leb(value: int) -> bytes:
 
 
 def _padded(value: int) -> bytes:
-    """In five bytes, which is the same number with a sign and without one below 2^31."""
+    """Encode in five bytes, which give the same number signed and unsigned below 2^31."""
     return bytes([*(value >> shift & 0x7F | 0x80 for shift in (0, 7, 14, 21)), value >> 28])
 
 
 def _constant(value: int) -> bytes:
-    """The expression of a number."""
+    """Return the constant expression of a number."""
     return bytes([CONST]) + _padded(value) + bytes([END])
 
 

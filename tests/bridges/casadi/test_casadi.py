@@ -237,7 +237,7 @@ def test_what_is_no_function_is_named() -> None:
         wrap(ARM.frame_placement)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="jacobian must be a compiled function of a robot; got int"):
         wrap(ARM.forward_dynamics, jacobian=1)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="'a__b' is no name for CasADi"):
+    with pytest.raises(ValueError, match="'a__b' is not a valid name in CasADi"):
         wrap(ARM.forward_dynamics, "a__b")
 
 

@@ -61,7 +61,7 @@ def test_functions_for_casadi_may_not_be_called_as_their_jacobians(tmp_path: Pat
         with pytest.raises(ValueError, match=f"functions 'f' and '{other}' both define {other}"):
             fw.export({"f": F, other: G}, tmp_path, name="arm", files="shared", interface="casadi")
     for name in ("left__hand", "jac", "null"):
-        with pytest.raises(ValueError, match=f"'{name}' is no name for CasADi"):
+        with pytest.raises(ValueError, match=f"'{name}' is not a valid name in CasADi"):
             fw.export({name: F}, tmp_path, name="arm", files="shared", interface="casadi")
 
 

@@ -54,9 +54,9 @@ def test_functions_linked_together_give_what_they_give_here(tmp_path: Path, robo
 
 def test_the_linker_of_modules_refuses_what_it_cannot_link(tmp_path: Path, robot: fw.Robot) -> None:
     fw.export(robot.gravity_force, tmp_path, name="tree", target="wasm32", files=("object", "shared"))
-    with pytest.raises(ValueError, match="this is none"):
+    with pytest.raises(ValueError, match="this is not one"):
         link_wasm([b"\x7fELF"], [])
-    with pytest.raises(ValueError, match="a module that is linked already"):
+    with pytest.raises(ValueError, match="this is a linked module"):
         link_wasm([(tmp_path / "libtree.wasm").read_bytes()], [])
     with pytest.raises(ValueError, match="no object has a function 'other'"):
         link_wasm([(tmp_path / "gravity_force.o").read_bytes()], ["other"])
