@@ -1,4 +1,4 @@
-"""Readable C99 source of routines, for any compiler.
+"""Readable C99 source of routines, for any compiler and its C library, which has sqrt, sin and cos.
 
 Long routines are split into functions that pass values in the workspace, as in the machine code. A product that is used only in
 one sum is written as FW_MULADD, which may map to a processor instruction.
@@ -17,7 +17,6 @@ from ..engine.backends.straight_plan import PlanOptions, PlanPart, plan_trace
 from ..engine.backends.straight_steps import Operand
 from ..engine.operations import ADD, COS, DIV, MUL, SIN, SQRT, SUB
 from .c_names import check_distinct
-from .c_sincos import c_number, sincos_source
 from .export_targets import ITEM_BYTES
 from .routine import Routine
 
@@ -29,12 +28,6 @@ _MACROS = """\
 #define FW_MULADD(a, b, c) ((a) * (b) + (c))
 #endif
 """
-_SQRT = """\
-#ifndef FW_SQRT /* compilers have an instruction for it; some call the library for numbers below zero: -fno-math-errno */
-#include <math.h>
-#define FW_SQRT(x) sqrt@F(x)
-#endif
-"""
 
 
 def c_source(routines: Sequence[Routine], precision: str, header: str, title: str) -> tuple[str, dict[str, int]]:
@@ -43,10 +36,9 @@ def c_source(routines: Sequence[Routine], precision: str, header: str, title: st
     functions = [w.functions() for w in written]
     check_distinct({r.name: [r.name, *(f.name for f in own)] for r, own in zip(routines, functions, strict=True)})
     operations = {r.trace.graph.op[i] for r in routines for i in r.trace.live}
-    suffix = "f" if precision == "float" else ""
-    blocks = [f'{title}\n#include "{header}"\n\n#include <stdint.h>\n', _MACROS if any(w.fuses for w in written) else ""]
-    blocks.append(_SQRT.replace("@F", suffix) if SQRT in operations else "")
-    blocks.append(sincos_source(precision) if operations & {SIN, COS} else "")
+    math_header = "#include <math.h>\n" if operations & {SQRT, SIN, COS} else ""
+    blocks = [f'{title}\n#include "{header}"\n\n{math_header}#include <stdint.h>\n']
+    blocks.append(_MACROS if any(w.fuses for w in written) else "")
     blocks += [w.source(own) for w, own in zip(written, functions, strict=True)]
     return "\n".join(b for b in blocks if b), {w.routine.name: w.bytes for w in written}
 
@@ -64,6 +56,7 @@ class _Source:
 
     def __init__(self, routine: Routine, precision: str) -> None:
         self.routine, self.precision = routine, precision
+        self.suffix = "f" if precision == "float" else ""  # of numbers, and of functions of the C library
         # Trace order follows one limb at a time, which is easiest to read; compilers reorder instructions themselves.
         self.plan = plan_trace(routine.trace, [y.size for y in routine.outputs], PlanOptions(True, PART, ordered=False))
         self.names = dict(zip(self.plan.arrays, [*routine.c_names, "w"], strict=True))
@@ -141,18 +134,23 @@ class _Source:
         return ""
 
     def _sincos(self, s: steps.SincosStep) -> str:
-        angle = self._value(s.angle)
-        return f"{self.precision} s{s.angle}, c{s.angle};\n    fw_sincos({angle}, &s{s.angle}, &c{s.angle});"
+        sine, cosine = self._turned(s.angle)
+        return f"const {self.precision} s{s.angle} = {sine}, c{s.angle} = {cosine};"
 
     def _sincos_of_input(self, s: steps.SincosGroupStep) -> str:
-        return f"fw_sincos({self._value(s.angles)}, &{self._at('ws', s.slot)}, &{self._at('ws', s.slot + 1)});"
+        sine, cosine = self._turned(s.angles)
+        return f"{self._at('ws', s.slot)} = {sine};\n    {self._at('ws', s.slot + 1)} = {cosine};"
+
+    def _turned(self, angle: Operand) -> tuple[str, str]:
+        return f"sin{self.suffix}({self._value(angle)})", f"cos{self.suffix}({self._value(angle)})"
 
     def _operation(self, s: steps.OperationStep) -> str:
         if s.op in (SIN, COS):
             self.values[s.value] = f"{'s' if s.op == SIN else 'c'}{s.operands[0]}"
             return ""
         operands = [self._value(x) for x in s.operands]
-        return self._defined(s.value, f"FW_SQRT({operands[0]})" if s.op == SQRT else f" {SYMBOLS[s.op]} ".join(operands))
+        root = f"sqrt{self.suffix}({operands[0]})"
+        return self._defined(s.value, root if s.op == SQRT else f" {SYMBOLS[s.op]} ".join(operands))
 
     def _defined(self, value: int, expression: str) -> str:
         self.values[value] = f"t{value}"
@@ -170,4 +168,4 @@ class _Source:
             raise ValueError(f"{self.routine.name}: the function contains the constant {x}, which C cannot represent")
         if self.precision == "float":
             x = struct.unpack("f", struct.pack("f", x))[0]
-        return c_number(x, self.precision)
+        return f"{x!r}{self.suffix}"  # the shortest decimal number that is read as this one

@@ -43,9 +43,9 @@ def export(
     """Export compiled functions as files for other programs and machines; return the paths, the header first.
 
     Each function becomes `int NAME(const double *argument, ..., double *result, ..., void *workspace)`. It computes one state
-    for each call, allocates no memory, keeps no state and calls no other function, not even of the C library. If `functions` is
-    a dict, its keys are the names; otherwise the functions keep their own names. All names begin with `prefix`. `name` is the
-    base name of the files; the default is the robot's name, or "featherweight".
+    for each call, allocates no memory and keeps no state. Objects call no other function; the source calls `sqrt`, `sin` and
+    `cos` of the C library. If `functions` is a dict, its keys are the names; otherwise the functions keep their own names. All
+    names begin with `prefix`. `name` is the base name of the files; the default is the robot's name, or "featherweight".
 
     `files` are the kinds of files to write; the header NAME.h is always written:
 

@@ -68,7 +68,7 @@ def test_objects_give_the_bits_of_the_functions_and_source_agrees(
 
 @needs_compiler
 @pytest.mark.parametrize("precision", ["double", "float"])
-def test_sines_of_the_source_are_right_for_all_angles(precision: str, tmp_path: Path) -> None:
+def test_sines_of_the_source_are_those_of_the_c_library(precision: str, tmp_path: Path) -> None:
     dtype: Any = np.float64 if precision == "double" else np.float32
     paths = fw.export(TRIGONOMETRY, tmp_path, files=("source",), precision=precision)
     assert [p.name for p in paths] == ["featherweight.h", "featherweight.c"]

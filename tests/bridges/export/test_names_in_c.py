@@ -25,7 +25,7 @@ ARM = """<robot name="{robot}"><link name="base"/>
 
 
 @pytest.mark.parametrize(
-    "name", ["asm", "constexpr", "nullptr", "wchar_t", "sqrt", "malloc", "errno", "linux", "int32_t", "FW_SQRT"]
+    "name", ["asm", "constexpr", "nullptr", "wchar_t", "sqrt", "malloc", "errno", "linux", "int32_t", "FW_MULADD"]
 )
 def test_names_with_a_meaning_of_their_own_are_refused(name: str, tmp_path: Path) -> None:
     given: list[dict[str, Any]] = [{"name": "arm"}, {"name": "arm", "prefix": name[:2]}]
