@@ -1,7 +1,7 @@
-"""Functions of Dask arrays: block by block, wherever Dask's workers are.
+"""Functions of Dask arrays: block by block, on Dask's workers.
 
-Chunks of the leading axes are blocks of states, each of which is one call; chunks of core axes are put together first. Workers
-receive the program of a function, not its code: a process compiles it once, or reads the cache.
+Chunks of the leading axes are blocks of states, one call each. Chunks of core axes are first joined. Workers receive the
+program of a function, not its code; each process compiles it once, or reads it from the cache.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ from .backends.host_arrays import HostArrays
 from .lazy import lazy
 
 if TYPE_CHECKING:
-    from .runner import Runner
     from .ways import Way
 
-KEPT = 128  # functions that a process keeps compiled, of those that were sent to it
+KEPT = 128  # received functions that a process keeps compiled
 
 Shape = tuple[int, ...]
 
 
 class Sent:
-    """Callable for blocks that is sent to the processes that have them; each process has one, however often it is sent."""
+    """A callable for blocks that is sent to worker processes; each process holds one copy."""
 
     def __init__(self, *made_of: Any) -> None:
         self.made_of = made_of
@@ -40,7 +39,7 @@ class Sent:
 
     @cached_property
     def _pickled(self) -> bytes:
-        """By value where it is of a program's main file, as Dask sends functions."""
+        """Pickle by value for functions of a program's main file, as Dask does."""
         content: bytes = import_module("cloudpickle").dumps((type(self), self.made_of))
         return content
 
@@ -48,7 +47,7 @@ class Sent:
         return _received, (self._pickled,)
 
     def __dask_tokenize__(self) -> tuple[str, str]:
-        """Return the token that names of results follow from: the same function in another process has the same token."""
+        """Return the token for names of results, equal for the same function in all processes."""
         return "featherweight", hashlib.sha256(self._pickled).hexdigest()
 
 
@@ -56,29 +55,30 @@ class Sent:
 def _received(pickled: bytes) -> Sent:
     kind, made_of = pickle.loads(pickled)
     sent: Sent = kind(*made_of)
-    sent._pickled = pickled  # pickled again, it would be other bytes of the same
+    sent._pickled = pickled  # pickling again could give different bytes
     return sent
 
 
 class OnBlocks(Sent):
-    """A function for blocks of states. Dask computes as many blocks at once as it has threads: each has one, unless told.
+    """A function for blocks of states.
 
-    The first call is one at a time, so that a process compiles once.
+    Dask computes as many blocks at once as it has threads; by default, a block uses one thread. The first call is serialized,
+    so that a process compiles once.
     """
 
     def __init__(
         self,
-        make: Callable[[Way], Runner],
+        make: Callable[[Way], Callable[..., Any]],
         way: Way,
         threads: int | None,
         device: str | None,
-        runner: Runner | None = None,
+        run: Callable[..., Any] | None = None,
     ) -> None:
         super().__init__(make, way, threads, device)
-        self._run = make(way) if runner is None else runner
+        self._run = make(way) if run is None else run
         self._threads, self._device = threads or 1, device
         self._begun, self._lock = False, Lock()
-        self.__name__ = self._run.name
+        self.__name__ = way.program.name
 
     def __call__(self, *blocks: Any) -> Any:
         if self._begun:
@@ -90,7 +90,7 @@ class OnBlocks(Sent):
 
 
 def taken(x: Any, what: str) -> Any:
-    """A Dask array of what is Dask's, and NumPy's of others."""
+    """Return an argument as a Dask array if it is one, otherwise as a NumPy array."""
     later = lazy(x)
     return HostArrays().array(x, what) if later is None else later
 
@@ -104,7 +104,10 @@ class Shaped(NamedTuple):
 
 
 def shaped(x: Any, core: int) -> Shaped:
-    """Lengths of leading axes that are not known are 1, which goes with all; those of `core` axes must be."""
+    """Return the shape of an argument, with length 1, which broadcasts, for unknown lengths of leading axes.
+
+    Core axes must have known lengths.
+    """
     leading = x.ndim - core
     return Shaped(tuple(1 if k < leading and np.isnan(n) else n for k, n in enumerate(x.shape)), x.ndim, x.dtype)
 
@@ -118,7 +121,7 @@ class Result(NamedTuple):
 
 
 class Item:
-    """One result of several."""
+    """One of several results."""
 
     def __init__(self, place: int, name: str) -> None:
         self.place, self.__name__ = place, name
@@ -128,10 +131,10 @@ class Item:
 
 
 def of_blocks(call: Sent, name: str, inputs: Sequence[tuple[Any, Shape]], outputs: Sequence[Result]) -> list[Any]:
-    """Dask arrays of the results of a function, named so, of arrays with their core shapes; nothing is computed."""
+    """Return Dask arrays of the results of a named function, from arrays with their core shapes, without computing them."""
     blockwise: Any = import_module("dask.array").blockwise
     axes = max(a.ndim - len(core) for a, core in inputs)
-    fresh = count(axes)  # indices of core axes, which are no others': those of arguments are contracted
+    fresh = count(axes)  # unique indices of core axes; those of arguments are contracted
     indexed: list[Any] = []
     for a, core in inputs:
         leading = a.ndim - len(core)
