@@ -85,4 +85,5 @@ USES_OF_EXTRAS = {
     "identification": r"fit_inertial_parameters|base_parameters",
     "ik": r"\bimport daqp|ik\.velocity",
     "mjcf": r"\.xml\"",
+    "shapes": r"\bfrom scipy|fw\.clearance\(",
 }

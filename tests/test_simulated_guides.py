@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,6 +39,7 @@ def drawn(module: ModuleType, found: Any, monkeypatch: pytest.MonkeyPatch, folde
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs_in_order(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shutil.copytree(page.parents[1] / "files", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
