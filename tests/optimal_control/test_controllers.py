@@ -80,35 +80,79 @@ def lift() -> tuple[fw.OptimalControl, fw.Simulation]:
     return ocp, fw.Simulation(robot, step=0.01, q=np.zeros(2), on_failure="stop")
 
 
+@pytest.mark.parametrize("simulated", [True, False])
 @pytest.mark.parametrize("temperature", [0.0, 0.05])
-def test_sampling_lifts_a_pendulum(temperature: float) -> None:
+def test_sampling_lifts_a_pendulum(temperature: float, simulated: bool) -> None:
     ocp, inner = lift()
     target = [0.7, 0.0, -0.4]
-    control = fw.SamplingController(ocp, inner, samples=64, noise=2.0, temperature=temperature, targets={"tip": target}, seed=1)
-    sim = fw.Simulation(ocp.robot, step=0.01, q=np.zeros(2))
+    control = fw.SamplingController(
+        ocp, inner if simulated else None, samples=256, noise=2.0, temperature=temperature, targets={"tip": target}, seed=1
+    )
+    sim = fw.Simulation(ocp.robot, step=0.005, q=np.zeros(2))
     motion = sim.run(3.0, control)
     away = np.linalg.norm(ocp.robot.frame_placement("tip")(motion.q)[:, :3, 3] - target, axis=1)
-    assert away[0] > 0.8 and away[-50:].mean() < 0.1
+    assert away[0] > 0.8 and away[-100:].mean() < 0.1
 
 
-def test_sampling_gives_the_same_for_the_same_seed() -> None:
+@pytest.mark.parametrize("simulated", [True, False])
+def test_sampling_gives_the_same_for_the_same_seed(simulated: bool) -> None:
+    """On any number of threads."""
     ends = []
-    for seed in (1, 1, 2):
+    for seed, threads in ((1, 1), (1, 2), (2, 1)):
         ocp, inner = lift()
-        control = fw.SamplingController(ocp, inner, samples=16, noise=2.0, targets={"tip": [0.7, 0.0, -0.4]}, seed=seed)
+        ocp.threads = threads
+        control = fw.SamplingController(
+            ocp, inner if simulated else None, samples=160, noise=2.0, targets={"tip": [0.7, 0.0, -0.4]}, seed=seed
+        )
         ends.append(np.array([control(0.04 * k, np.zeros(2), np.zeros(2)) for k in range(3)]))
     np.testing.assert_array_equal(ends[0], ends[1])
     assert (ends[0] != ends[2]).any()
 
 
 def test_costs_of_samples_are_those_of_plans() -> None:
-    """Of motions in which nothing touches, steps of the simulation as long as those of the problem."""
+    """Costs of motions in which nothing touches, where the simulation's steps are as long as those of the problem."""
     ocp, _ = lift()
     inner = fw.Simulation(ocp.robot, step=0.04, q=np.zeros(2), on_failure="stop")
     targets = {"tip": [0.7, 0.0, -0.4]}
     plan = ocp.solve(np.zeros(2), targets=targets, constraint_tolerance=1e-9)
-    control = fw.SamplingController(ocp, inner, targets=targets)
-    np.testing.assert_allclose(control.costs(np.zeros(2), np.zeros(2), plan.u[None]), plan.cost, rtol=1e-6)
+    for simulation in (inner, None):
+        control = fw.SamplingController(ocp, simulation, targets=targets)
+        np.testing.assert_allclose(control.costs(np.zeros(2), np.zeros(2), plan.u[None]), plan.cost, rtol=1e-6)
+
+
+def test_costs_of_samples_are_those_of_motions() -> None:
+    """With contacts, Huber's function and violated constraints; more motions than are followed at once."""
+    rng = np.random.default_rng(0)
+    phases = [fw.Phase(3, [fw.BilateralContact("tip", "point", rows=[[0.0] * 5 + [1.0]])]), fw.Phase(4)]
+    ocp = fw.OptimalControl(pendulum(), step=0.01, phases=phases)
+    ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0, width=0.1)
+    ocp.add(fw.Effort(), weight=1e-3)
+    ocp.limit(efforts=True)
+    ocp.require(fw.JointVelocities(), low=-0.1, high=0.1)
+    q, v, u = np.array([0.3, -0.6]), rng.standard_normal(2), 20.0 * rng.standard_normal((150, 7, 2))
+    targets = {"tip": [0.7, 0.0, -0.4]}
+    found = fw.SamplingController(ocp, penalty=30.0, targets=targets).costs(q, v, u)
+    layout = ocp._window().layout
+    qs, vs = [np.tile(q, (150, 1))], [np.tile(v, (150, 1))]
+    flat = np.broadcast_to(layout.parameters(q, targets, None), (8, layout.size))
+    for k in range(7):
+        step = layout.stages[k >= 3].step
+        known = {"q": qs[k], "v": vs[k], "u": u[:, k], "h": 0.01, "parameters": flat[k]}
+        q_next, v_next, _ = step(*(known[x.name] for x in step.program.inputs))
+        qs.append(q_next)
+        vs.append(v_next)
+    moved = ocp.cost_of_motions(np.stack(qs, 1), np.stack(vs, 1), u, targets, penalty=30.0, start=q)
+    np.testing.assert_allclose(found, moved, rtol=1e-12)
+
+
+def test_samples_stay_within_limits_and_the_first_is_the_plan() -> None:
+    ocp, _ = lift()
+    control = fw.SamplingController(ocp, samples=9, noise=[1.0, 1e3], targets={"tip": [0.7, 0.0, -0.4]})
+    control.update(0.0, np.zeros(2), np.zeros(2))
+    u = control._draws.u
+    np.testing.assert_array_equal(u[:, 0], control._draws.plan)
+    low, high = ocp.robot.effort_bounds
+    assert (u >= low).all() and (u <= high).all() and (u[..., 1] == high[1]).any()
 
 
 def test_simulations_that_do_not_fit_are_refused() -> None:
@@ -120,3 +164,8 @@ def test_simulations_that_do_not_fit_are_refused() -> None:
         fw.SamplingController(ocp, fw.Simulation(robot, step=0.01, q=np.zeros(2)))
     with pytest.raises(ValueError, match="samples and nodes"):
         fw.SamplingController(ocp, inner, samples=1)
+    with pytest.raises(ValueError, match="contacts come from the simulation"):
+        fw.SamplingController(hyq(1.0)[0], inner)
+    cycle = fw.OptimalControl(robot, step=0.04, knots=3, phases=[fw.Phase(2)])
+    with pytest.raises(ValueError, match="phases of one time step, without impacts, that do not repeat"):
+        fw.SamplingController(cycle)

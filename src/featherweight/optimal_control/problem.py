@@ -1,4 +1,4 @@
-"""Optimal control of a robot: what users call."""
+"""Optimal control problems of a robot."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from ..model.types import Actuator
 from ..robot.constraints.contact import BilateralContact
 from ..robot.inverse_kinematics.tasks import IkTask
 from ..robot.robot import Robot
+from ..robot.trajectory import Contacts, Trajectory, joint_names
 from ..summaries import SeveralListed, summarized
+from .contact_points import contacts_in_world
 from .drives import actuator_list, control_bounds, drives_of, force_bounds, joint_drives
 from .laws import costs_of_rows
 from .layout import Layout, Motion, Results
 from .solver import ITERATIONS, NOT_FINITE, STALLED
 from .stage_functions import Span
 from .terms import Added, Picked, Term, name_of, quantities
-from .workspace import Pool, Settings
+from .workspace import Pool, Settings, Workspace
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Contacts = tuple[BilateralContact, ...]
 
 REASONS = {
     ITERATIONS: "the iterations are used up", STALLED: "no step decreases the cost", NOT_FINITE: "numbers are not finite",
@@ -36,10 +37,10 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of the horizon: a number of knots during which contacts hold.
+    """A part of the horizon: a number of knots with the same contacts.
 
-    `step` [s] is the step of the problem unless given. Contacts are at rest at the end of each step (to second order in it).
-    With `impact`, the phase begins with one more knot, which takes no time: an impact brings the contacts to rest.
+    `step` [s] overrides the step of the problem. Contacts are at rest at the end of each step (to second order in it). With
+    `impact`, the phase begins with an additional knot of zero duration, in which an impact brings the contacts to rest.
     """
 
     knots: int
@@ -50,9 +51,9 @@ class Phase:
 
 @summarized
 class Plan(NamedTuple):
-    """A solution of an optimal control problem, or of many along a first axis.
+    """A solution of an optimal control problem, or many solutions along a first axis.
 
-    Between knots, a controller may use u + gains [q_now - q; v_now - v], with the difference of configurations as a velocity.
+    Between knots, a controller may use u + gains [q_now - q; v_now - v]; the difference of configurations is a velocity.
     """
 
     q: Array  # (..., knots + 1, nq)
@@ -60,29 +61,29 @@ class Plan(NamedTuple):
     u: Array  # (..., knots, nu) [N m, N]
     gains: Array  # (..., knots, nu, 2 nv)
     cost: Any  # (...)
-    violation: Any  # (...) the largest violation of a constraint
+    violation: Any  # (...) largest violation of a constraint
     converged: Any  # (...) bool
     iterations: Any  # (...)
-    reason: Any  # (...) why the solver stopped; empty if it converged
+    reason: Any  # (...) reason why the solver stopped; empty if it converged
 
 
 class Given(NamedTuple):
-    """A term as it was given, for any part of the cycle."""
+    """A term as the user added it, for any part of the cycle."""
 
     term: Any
     name: str
-    weight: Array  # (knots + 1,); zero where it was not asked for
+    weight: Array  # (knots + 1,); zero at other knots
     constraint: bool
     low: Any
     high: Any
-    contacts: Contacts | None  # where only phases with these have it
+    contacts: tuple[BilateralContact, ...] | None  # if only phases with these contacts have the term
 
 
 class Window(NamedTuple):
-    """A problem from a knot of the cycle on."""
+    """A problem whose horizon begins at a knot of the cycle."""
 
     layout: Layout
-    pool: Pool
+    pool: Pool[Workspace]
 
 
 class OptimalControl:
@@ -94,17 +95,18 @@ class OptimalControl:
         plan = ocp.solve(q, targets={"tool": T})
 
     The motion consists of semi-implicit Euler steps, v' = v + h a and q' = q ⊕ h v'. The cost is the integral of weighted
-    squares over the horizon plus weighted squares at its end. Controls are the forces of the `driven` joints (names), by
-    default of all joints but floating and planar ones; or, with `actuators` (True for those of the file, a list, or a `PD`),
-    the controls of actuators whose joint force is linear: motors, position and velocity servos. `phases` says which contacts
-    hold when; `knots` is one phase without contacts. With both, the phases repeat, as those of a gait do, and the horizon has
-    so many knots of this cycle; a `Controller` moves it along. The step of phases is `step` [s] unless they have their own.
-    Many problems are solved on so many `threads`, by default on all processors.
+    squares over the horizon plus weighted squares at its end.
+
+    Controls are the forces of the `driven` joints (names; the default is all joints except floating and planar ones). With
+    `actuators` (True for those of the file, a list, or a `PD`), controls are those of actuators whose joint force is linear:
+    motors, position and velocity servos. `phases` gives the contacts over time; `knots` alone is one phase without contacts.
+    With both, the phases repeat, as in a gait, and the horizon has `knots` knots of this cycle; a `Controller` moves the
+    horizon along. The step of phases is `step` [s] unless they have their own. `threads` threads solve many problems; the
+    default is one for each processor.
 
     The method is multiple-shooting DDP with Gauss-Newton curvature (Mastalli et al. 2020) and augmented Lagrangians for
-    constraints (Howell, Jackson and Manchester 2019). The first solution compiles the functions of the problem; other
-    targets, parameters and initial states do not compile again. Raises ValueError for a joint or frame that the robot does
-    not have.
+    constraints (Howell, Jackson and Manchester 2019). The first solution compiles the functions of the problem; other targets,
+    parameters and initial states do not compile again. Raises ValueError for an unknown joint or frame.
     """
 
     def __init__(
@@ -119,13 +121,13 @@ class OptimalControl:
         threads: int | None = None,
     ) -> None:
         if not isinstance(robot, Robot):
-            raise TypeError(f"OptimalControl takes a robot, as featherweight.load gives; got {type(robot).__name__}")
+            raise TypeError(f"OptimalControl takes a robot, such as featherweight.load returns; got {type(robot).__name__}")
         if knots is None and phases is None:
             raise ValueError("OptimalControl: give knots, or phases that have them, or both for phases that repeat")
         self.robot, self.threads = robot, threads
         self.phases = (Phase(int(knots or 0)),) if phases is None else tuple(phases)
         if not self.phases or any(phase.knots < 1 for phase in self.phases) or (knots is not None and knots < 1):
-            raise ValueError(f"OptimalControl: the horizon and each phase need one knot at least; got {self.phases}")
+            raise ValueError(f"OptimalControl: the horizon and each phase need at least one knot; got {self.phases}")
         steps = [step if phase.step is None else phase.step for phase in self.phases]
         if bad := [h for h in steps if not 0.0 < h < math.inf]:
             raise ValueError(f"OptimalControl: step must be a positive number of seconds; got {bad[0]!r}")
@@ -142,7 +144,7 @@ class OptimalControl:
             raise ValueError("OptimalControl: phases that repeat need one step, and no impacts")
         self.knots = int(knots) if knots is not None else self.period
         if driven is not None and actuators is not False:
-            raise ValueError("OptimalControl: give either driven joints or actuators, which have their joints")
+            raise ValueError("OptimalControl: give either driven joints or actuators, not both")
         self.actuators = () if actuators is False else actuator_list(robot, actuators)
         """The actuators whose controls these are; none where controls are joint forces."""
         self.drives = drives_of(robot, self.actuators, set(steps)) if self.actuators else joint_drives(robot, driven)
@@ -166,7 +168,7 @@ class OptimalControl:
         return np.repeat([span.step for span in spans], [span.knots for span in spans])
 
     def _spans(self, begin: int = 0) -> list[Span]:
-        """Return the spans of knots with the same contacts, from a knot of the cycle on where phases repeat."""
+        """Return the spans of knots with the same contacts; if phases repeat, from a knot of the cycle on."""
         if not self.repeats:
             return self._cycle
         found: list[Span] = []
@@ -183,7 +185,7 @@ class OptimalControl:
 
     @property
     def terms(self) -> dict[str, Term]:
-        """Costs and constraints by their names."""
+        """Costs and constraints by name."""
         return {x.name: x.term for x in self._terms}
 
     # costs and constraints
@@ -192,15 +194,15 @@ class OptimalControl:
         """Add a cost: weight / 2 times the squared rows of the term; beyond `width` it grows linearly (Huber 1964).
 
         `at` selects the knots: "all", "running" (all but the last), "end" or a sequence of knot numbers. The weight of a
-        running knot is per second. The weight may be an array (knots + 1,) over the horizon. Terms of contact forces apply to
-        phases with contacts; terms of controls do not apply to the end.
+        running knot is per second. The weight may be an array (knots + 1,) over the horizon. Terms of contact forces apply
+        only to phases with contacts. Terms of controls do not apply to the end.
         """
         self._add(term, weight, at, False, 0.0, width)
 
     def require(self, term: Term, low: Any = 0.0, high: Any = 0.0, *, at: Any = "all", weight: float = 1.0) -> None:
         """Add a constraint: low <= rows of the term <= high, an equality by default. `at` is as in `add`.
 
-        `weight` multiplies the penalty of the augmented Lagrangian. It changes the convergence and not the solution.
+        `weight` multiplies the penalty of the augmented Lagrangian. It affects the convergence, not the solution.
         """
         self._add(term, weight, at, True, low, high)
 
@@ -215,8 +217,8 @@ class OptimalControl:
     ) -> None:
         """Add constraints: limits of positions, velocities, joint forces and controls of actuators, and friction cones.
 
-        `friction` is the coefficient of all point contacts; normals are along the world's z axis, and violations are measured
-        in units of the robot's weight. Raises ValueError for limits that the file does not have.
+        `friction` is the coefficient of all point contacts. Their normals are along the world's z axis, and violations are
+        measured in units of the robot's weight. Raises ValueError for limits that the file does not have.
         """
         robot = self.robot
         if positions:
@@ -243,7 +245,7 @@ class OptimalControl:
 
     def _limit(self, name: str, by: str, which: Array, low: Array, high: Array) -> None:
         if not len(which):
-            raise ValueError(f"{self.robot.name}: the file has no limits of {name}; leave out {name}=True, or set the limits")
+            raise ValueError(f"{self.robot.name}: the file has no limits of {name}; omit {name}=True, or set the limits")
         picked = Picked(name, (by,), kernels.picked, (tuple(map(int, which)),), len(which))
         self._add(picked, 1.0, "running" if by in ("u", "tau") else "all", True, low[which], high[which])
 
@@ -254,14 +256,21 @@ class OptimalControl:
             raise ValueError("OptimalControl: friction needs contacts; give phases that have some")
         for contacts in different:
             if other := [c for c in contacts if c.size != 3]:
-                raise ValueError(f"OptimalControl: friction is for point contacts; {other[0]} has {other[0].size} rows")
+                raise ValueError(f"OptimalControl: friction supports point contacts; {other[0]} has {other[0].size} rows")
             frames = tuple(c.frame for c in contacts)
             name = f"friction of {', '.join(map(str, frames))}"
             picked = Picked(name, ("q", "force"), kernels.friction, (mu, weight), len(frames), frames)
             self._add(picked, 1.0, "running", True, 0.0, np.inf, contacts)
 
     def _add(
-        self, term: Any, weight: Any, at: Any, constraint: bool, low: Any, high: Any, contacts: Contacts | None = None
+        self,
+        term: Any,
+        weight: Any,
+        at: Any,
+        constraint: bool,
+        low: Any,
+        high: Any,
+        contacts: tuple[BilateralContact, ...] | None = None,
     ) -> None:
         if not isinstance(term, Term | Picked):
             raise TypeError(
@@ -270,7 +279,7 @@ class OptimalControl:
             )
         name = name_of(term)
         if any(x.name == name and not (isinstance(term, IkTask) and x.term == term) for x in self._terms):
-            raise ValueError(f"OptimalControl: two terms are called {name!r}; give one of them another name by name=")
+            raise ValueError(f"OptimalControl: two terms are called {name!r}; rename one of them with name=")
         given = np.asarray(weight, dtype=float)
         if given.shape not in ((), (self.knots + 1,)) or not np.isfinite(given).all() or (given < 0.0).any():
             raise ValueError(
@@ -282,7 +291,7 @@ class OptimalControl:
         if not any((mask & self._existing(made, self._spans(k))).any() for k in range(self.period if self.repeats else 1)):
             raise ValueError(f"OptimalControl: {name!r} applies to none of the knots {at!r}: its quantities do not exist there")
         self._terms.append(made)
-        self._stages, self._windows = {}, {}  # others may have the old ones
+        self._stages, self._windows = {}, {}  # copies may share the old ones
 
     def _knots_of(self, name: str, at: Any) -> Array:
         """Return the knots that `at` selects."""
@@ -299,7 +308,7 @@ class OptimalControl:
         return mask
 
     def _existing(self, x: Given, spans: Sequence[Span]) -> Array:
-        """Return at which knots the quantities of a term exist."""
+        """Return a mask of the knots at which the quantities of a term exist."""
         counts, needed = [span.knots for span in spans], quantities(x.term)
         mask = np.ones(self.knots + 1, bool)
         if not {"q", "v"}.issuperset(needed):
@@ -309,7 +318,7 @@ class OptimalControl:
         if x.contacts is not None:
             mask &= np.append(np.repeat([span.contacts == x.contacts and not span.impact for span in spans], counts), False)
         if not {"q", "v", "u", "tau"}.issuperset(needed):
-            mask &= ~np.append(np.repeat([span.impact for span in spans], counts), False)  # there is no acceleration
+            mask &= ~np.append(np.repeat([span.impact for span in spans], counts), False)  # impacts have no acceleration
         return mask
 
     def _weighted(self, x: Given, spans: Sequence[Span]) -> Added:
@@ -320,17 +329,17 @@ class OptimalControl:
     # solutions
 
     def _window(self, begin: int = 0) -> Window:
-        """Return the compiled problem of the horizon that begins at a knot of the cycle."""
+        """Return the compiled problem whose horizon begins at a knot of the cycle."""
         k = begin % self.period if self.repeats else 0
         if k not in self._windows:
             spans = self._spans(k)
             layout = Layout(self.robot, self.drives, spans, [self._weighted(x, spans) for x in self._terms], self._stages)
-            self._windows[k] = Window(layout, Pool(layout))
+            self._windows[k] = Window(layout, Pool(lambda: Workspace(layout)))
         return self._windows[k]
 
     @property
     def _layout(self) -> Layout:
-        """The functions of the problem, and where its rows and parameters are."""
+        """The functions of the problem, and the layout of its rows and parameters."""
         return self._window().layout
 
     def solve(
@@ -345,15 +354,15 @@ class OptimalControl:
         tolerance: float = 1e-6,
         constraint_tolerance: float = 1e-4,
     ) -> Plan:
-        """Return the motion of least cost from q (nq,) and v (nv,), zero by default; or from q (n, nq), n problems on threads.
+        """Return the motion of least cost from q (nq,) and v (nv,), or from q (n, nq) for n problems on threads.
 
-        `targets` are the targets of tasks by their names, as in `InverseKinematics.solve`; a target with one more leading
-        axis (knots + 1, or 1) changes along the horizon. n problems have a leading axis before that. A posture without a
-        target stays as it is at q. `parameters` are those of functions, by names. Where phases repeat, the horizon begins with
-        the first. The solver starts from `guess`, or from standing still.
+        The default for v is zero. `targets` are the targets of tasks by name, as in `InverseKinematics.solve`. A target with
+        one more leading axis (knots + 1, or 1) changes along the horizon; n problems have a leading axis before it. A posture
+        without a target uses q. `parameters` are those of functions, by name. If phases repeat, the horizon begins with the
+        first phase. The solver starts from `guess`, or from standing still.
 
-        It converges when an iteration promises a decrease below `tolerance` (1 + cost), and constraints hold within
-        `constraint_tolerance`. Raises ValueError for arguments of wrong shapes, or that are not finite.
+        The solver converges when an iteration promises a decrease below `tolerance` (1 + cost) and constraints hold within
+        `constraint_tolerance`. Raises ValueError for arguments that have wrong shapes or are not finite.
         """
         start_q = self._state("q", q, self.robot.nq)
         start_v = np.zeros((*start_q.shape[:-1], self.robot.nv)) if v is None else self._state("v", v, self.robot.nv)
@@ -393,7 +402,7 @@ class OptimalControl:
         return Plan(*motion, found.cost, found.violation, converged, found.iterations, reasons)
 
     def _wrong_from_the_start(self, layout: Layout, motion: Motion, flat: Array, tolerance: float) -> str:
-        """Return, in words, the constraints that the initial state violates, which no solution can change."""
+        """Describe the constraints that the initial state violates, which no solution can change."""
         rows, found = next(iter(layout.rows_of(motion, flat)))[0], []
         for x, first, stop in layout.terms_of_stage[0]:
             if x.constraint and x.weight[0] > 0.0 and {"q", "v"}.issuperset(quantities(x.term)):
@@ -404,14 +413,14 @@ class OptimalControl:
         return f"; the initial state violates {', '.join(found)}" if found else ""
 
     def scaled(self, scale: float) -> OptimalControl:
-        """Return the problem with all steps multiplied by `scale`; it has the same compiled functions.
+        """Return the problem with all steps multiplied by `scale`; it shares the compiled functions.
 
-        Raises ValueError for a scale that is not positive, and for actuators whose stiffness or damping depend on the step.
+        Raises ValueError for a scale that is not positive, and for actuators whose stiffness or damping depends on the step.
         """
         if not 0.0 < scale < math.inf:
             raise ValueError(f"OptimalControl: the scale of time must be a positive number; got {scale!r}")
         if any(d.armature for d in self.drives):
-            raise ValueError("OptimalControl: stiffness and damping of actuators depend on the step; make another problem")
+            raise ValueError("OptimalControl: stiffness and damping of actuators depend on the step; create another problem")
         other = copy.copy(self)
         other._cycle = [span._replace(step=scale * span.step) for span in self._cycle]
         other._terms, other._stages, other._windows = list(self._terms), self._stages, {}
@@ -420,13 +429,13 @@ class OptimalControl:
     def fastest(
         self, q: Any, v: Any = None, *, shortest: float, longest: float = 1.0, accuracy: float = 0.01, **options: Any
     ) -> tuple[OptimalControl, Plan]:
-        """Return the problem of the shortest duration that has a solution, and its plan: minimum time under the constraints.
+        """Return the problem with the shortest duration that has a solution, and its plan: minimum time under the constraints.
 
             quick, plan = ocp.fastest(q, shortest=0.2, targets={"tool": T})
 
-        Durations are those of the problem times scales from `shortest` to `longest`; bisection finds the least one to
-        `accuracy`, where each trial starts from the last plan that was found. `options` are those of `solve`. Raises ValueError
-        where the longest duration has no solution, with the reason, and as `scaled` and `solve` do.
+        Durations are those of the problem times scales from `shortest` to `longest`. Bisection finds the least scale to within
+        `accuracy`; each trial starts from the last plan. `options` are those of `solve`. Raises ValueError, with the reason,
+        if the longest duration has no solution, and as `scaled` and `solve` do.
         """
         if not 0.0 < shortest < longest:
             raise ValueError(f"OptimalControl: shortest must be positive and less than longest; got {shortest!r}, {longest!r}")
@@ -437,7 +446,7 @@ class OptimalControl:
             held = ", ".join(f"{name} by {x:.1e}" for name, x in worst.items() if x > 1e-3) or "none"
             raise ValueError(
                 f"OptimalControl: even the longest duration, {best.steps.sum():.3g} s, has no solution: {plan.reason}; "
-                f"constraints that are violated: {held}"
+                f"violated: {held}"
             )
         low, high = shortest, longest
         trial = low
@@ -468,7 +477,7 @@ class OptimalControl:
     ) -> Array:
         """Return the costs (...) of motions q (..., knots + 1, nq), v (..., knots + 1, nv) with controls u (..., knots, nu).
 
-        `start` is the configuration that postures without a target are compared with, by default the first. Constraints count
+        `start` is the posture by default for tasks without a target; its default is the first configuration. Constraints count
         with penalty / 2 times the squares of their violations.
         """
         motion = Motion(*(np.asarray(x, dtype=float) for x in (q, v, u)))
@@ -480,14 +489,38 @@ class OptimalControl:
         return total
 
     def contact_forces(self, plan: Plan) -> list[Array]:
-        """Return the contact forces (knots, rows) [N, N m] of each phase, on the axes of the contact frames.
+        """Return the contact forces (knots, rows) [N, N m] of each phase, in the axes of the contact frames.
 
-        An impact is an item of its own before its phase: its impulses (1, rows) [N s, N m s].
+        An impact is a separate item before its phase: its impulses (1, rows) [N s, N m s].
         """
         return SeveralListed(self._layout.forces_of(Motion(plan.q, plan.v, plan.u)))
 
+    def trajectory(self, plan: Plan) -> Trajectory:
+        """Return one plan over time as a `Trajectory`, for charts, films, files and windows.
+
+        It has the joint forces, unless controls are those of actuators, and the forces of contacts in the world. Impulses of
+        impacts, which take no time, are left out. Raises ValueError for several plans.
+        """
+        if np.ndim(plan.q) != 2:
+            raise ValueError(f"OptimalControl: trajectory takes one plan; got q of shape {np.shape(plan.q)}")
+        times = np.concatenate([[0.0], np.cumsum(self.steps)])
+        tau = np.zeros((0, 0))
+        if not self.actuators:
+            tau = np.zeros((self.knots + 1, self.robot.nv))
+            tau[1:, list(self.driven)] = plan.u
+            tau[0] = tau[1]
+        counts, k, contacts = [0, 0], 0, [Contacts(np.zeros((0, 3)), np.zeros((0, 3)))]
+        for span, force in zip(self._spans(), self.contact_forces(plan), strict=True):
+            here = () if span.impact else span.contacts  # whose forces are on their axes at the beginning of each step
+            contacts.append(contacts_in_world(self.robot, here, plan.q[k : k + span.knots], force))
+            counts += [len(here)] * span.knots
+            k += span.knots
+        points, forces = map(np.concatenate, zip(*contacts, strict=True))
+        names = self.robot.name, joint_names(self.robot)
+        return Trajectory(times, plan.q, plan.v, np.cumsum(counts), points, forces, *names, tau, self.robot)
+
     def violations(self, plan: Plan, targets: Any = None, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
-        """Return the largest violation of each constraint by its name: which ones prevent a solution."""
+        """Return the largest violation of each constraint, by name."""
         motion = Motion(plan.q, plan.v, plan.u)
         worst = dict.fromkeys((x.name for x in self._terms if x.constraint), 0.0)
         flat = self._layout.parameters(plan.q[0], targets, parameters)
@@ -501,7 +534,7 @@ class OptimalControl:
         return worst
 
     def _check_guess(self, guess: Plan) -> None:
-        """Raise ValueError for a plan of other knots or another robot."""
+        """Raise ValueError for a guess with a different number of knots or of another robot."""
         shapes = (self.knots + 1, self.robot.nq), (self.knots + 1, self.robot.nv), (self.knots, self.nu)
         for name, x, shape in zip("qvu", guess, shapes, strict=False):
             if x.shape[-2:] != shape or not np.isfinite(x).all():

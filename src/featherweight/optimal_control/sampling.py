@@ -1,43 +1,87 @@
-"""Sampling-based predictive control on simulations: for contacts that are made and broken.
+"""Sampling-based predictive control, by the dynamics of a problem, or by simulations that make and break contacts.
 
-Model predictive path integral control (MPPI; Williams et al. 2017) draws sequences of controls around the plan, simulates all
+Model predictive path integral control (MPPI; Williams et al. 2017) draws sequences of controls around the plan, follows all
 of them, and averages them with the weights exp(-(cost - least cost) / temperature). Predictive sampling (Howell et al. 2022)
-is the limit of temperature zero: the best sequence.
+is the limit at temperature zero: the best sequence.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
+from ..engine.loops.kernels import CompiledLoop, Table
+from ..engine.threads import processors, share_out
 from ..simulation import Simulation
 from .drives import control_bounds
 from .problem import OptimalControl
-from .workspace import holding_controls
+from .sampled_motions import AT_ONCE, SampledMotions
+from .workspace import Pool, holding_controls
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+NEGLIGIBLE = 1e-12  # weights of samples that do not count
+
+
+class Draws(NamedTuple):
+    """Sequences of controls: a plan, and noise that is linear between nodes."""
+
+    nodes: Tensor  # (nodes, samples, nu)
+    before: Integers  # (knots,) the node at or before each knot
+    part: Vector  # (knots,) of the way to the next node
+    plan: Matrix  # (knots, nu)
+    low: Vector  # (nu,)
+    high: Vector  # (nu,)
+    u: Tensor  # (knots, samples, nu) the sequences
+
+
+def draws(knots: int, nodes: int, samples: int, bounds: Array) -> Draws:
+    """Return room for sequences within bounds (2, nu)."""
+    at, nu = np.linspace(0.0, nodes - 1.0, knots), bounds.shape[1]
+    before = np.minimum(at.astype(np.int64), nodes - 2)
+    low, high = np.ascontiguousarray(bounds, dtype=float)
+    zeros = (np.zeros(shape) for shape in ((nodes, samples, nu), (knots, nu), (knots, samples, nu)))
+    noise, plan, u = zeros
+    return Draws(noise, before, at - before, plan, low, high, u)
+
+
+def write_controls(d: Draws, first: int, stop: int) -> int:
+    """Write the sequences of some samples."""
+    for k in range(len(d.plan)):
+        i, part = d.before[k], d.part[k]
+        for a in range(first, stop):
+            for j in range(len(d.low)):
+                x = d.nodes[i, a, j]
+                x = d.plan[k, j] + (x + part * (d.nodes[i + 1, a, j] - x))
+                d.u[k, a, j] = min(max(x, d.low[j]), d.high[j])
+    return 0
+
+
+WRITE_CONTROLS = CompiledLoop(write_controls, 2, what="sampling of controls")
+
 
 class SamplingController:
-    """A controller that simulates many sequences of controls at each tick, and follows the average of the cheap ones.
+    """A controller that follows many sequences of controls at each tick and averages the cheapest ones.
 
-        mppi = featherweight.SamplingController(ocp, simulation, samples=256, noise=10.0, targets={"tool": T})
+        mppi = featherweight.SamplingController(ocp, samples=1000, noise=10.0, targets={"tool": T})
         sim.run(2.0, mppi)
 
-    The costs are those of `ocp`; constraints count with penalty / 2 times their squared violations. `simulation` runs the
-    samples: make one for this purpose, with on_failure="stop" and a time step of which the step of `ocp` is a multiple.
-    Sequences are interpolated linearly between `nodes`, which have the standard deviation `noise` [N m, N], a number or one
-    for each control. Controls stay within the robot's limits. The same seed gives the same controls. Raises ValueError for
-    arguments that do not fit.
+    The costs are those of `ocp`; constraints count with penalty / 2 times their squared violations. Samples follow the dynamics
+    of `ocp`, with the contacts of its phases, on its `threads`. If the motion itself makes and breaks contacts, give a
+    `simulation` to run the samples, which takes much longer: one made for this purpose, with on_failure="stop" and a time step
+    of which the step of `ocp` is a multiple; `ocp` then has no contacts. Sequences are interpolated linearly between `nodes`,
+    which have the standard deviation `noise` [N m, N], a number or one for each control. Controls stay within the robot's
+    limits. The same seed gives the same controls. Raises ValueError for arguments that are invalid.
     """
 
     def __init__(
         self,
         ocp: OptimalControl,
-        simulation: Simulation,
+        simulation: Simulation | None = None,
         *,
         samples: int = 256,
         noise: Any = 1.0,
@@ -48,19 +92,12 @@ class SamplingController:
         parameters: Mapping[str, Any] | None = None,
         seed: int = 0,
     ) -> None:
-        spans = ocp._spans()
-        if len(spans) > 1 or spans[0].contacts:
-            raise ValueError("SamplingController: contacts are the simulation's; give a problem with knots=, without phases")
-        if simulation.on_failure != "stop":
+        if ocp.repeats or len(set(ocp.steps)) > 1:
             raise ValueError(
-                'SamplingController: motions that fail are to cost infinity; make the Simulation with on_failure="stop"'
+                "SamplingController: the problem needs phases of one time step, without impacts, that do not repeat"
             )
-        hold = ocp._spans()[0].step / simulation.step_size
-        if abs(hold - round(hold)) > 1e-9 or hold < 1.0 - 1e-9:
-            raise ValueError(
-                f"SamplingController: the problem's step {ocp._spans()[0].step} s must be a multiple of the simulation's, "
-                f"{simulation.step_size} s"
-            )
+        self._step = float(ocp.steps[0])
+        self._hold = 1 if simulation is None else steps_of_knot(ocp, self._step, simulation)
         if samples < 2 or nodes < 2:
             raise ValueError(f"SamplingController: samples and nodes must be at least 2; got {samples} and {nodes}")
         if temperature < 0.0:
@@ -68,22 +105,24 @@ class SamplingController:
         self.ocp, self.simulation, self.samples, self.temperature, self.penalty = ocp, simulation, samples, temperature, penalty
         self.targets, self.parameters = targets, parameters
         self.noise = np.broadcast_to(np.asarray(noise, dtype=float), (ocp.nu,))
-        self._hold, self._rng = round(hold), np.random.default_rng(seed)
-        self._spline = interpolation(ocp.knots, min(nodes, ocp.knots))
+        self._rng = np.random.default_rng(seed)
         bounds = control_bounds(ocp.actuators) if ocp.actuators else np.array(ocp.robot.effort_bounds)[:, list(ocp.driven)]
-        self._low: Array = bounds[0]
-        self._high: Array = bounds[1]
+        self._draws = draws(ocp.knots, max(2, min(nodes, ocp.knots)), samples, np.array(bounds))
+        self._table = Table(self._draws)
+        self._motions = Pool(lambda: SampledMotions(ocp._window().layout))
         self.plan: Array | None = None  # (knots, nu)
         self.cost, self._time = math.inf, -math.inf
 
     def reset(self) -> None:
-        """Forget the plan."""
+        """Discard the plan."""
         self.plan, self._time = None, -math.inf
 
     def __call__(self, time: float, q: Array, v: Array) -> Any:
-        """Return the joint forces tau (nv) at a time [s], at q (nq) and v (nv); with actuators (zeros, their controls)."""
-        step = self.ocp._spans()[0].step
-        if self.plan is None or time < self._time or time >= self._time + step * (1.0 - 1e-9):
+        """Return the joint forces tau (nv) at a time [s], for q (nq) and v (nv).
+
+        With actuators, return (zeros, their controls).
+        """
+        if self.plan is None or time < self._time or time >= self._time + self._step * (1.0 - 1e-9):
             self.update(time, q, v)
         assert self.plan is not None
         tau = np.zeros(self.ocp.robot.nv)
@@ -93,40 +132,76 @@ class SamplingController:
         return tau
 
     def update(self, time: float, q: Array, v: Array) -> None:
-        """Draw sequences, simulate and average them."""
-        ocp = self.ocp
+        """Draw sequences, follow and average them."""
+        ocp, d = self.ocp, self._draws
         if self.plan is None or time < self._time:
             self.plan = np.tile(holding_controls(ocp.robot, ocp.drives, q), (ocp.knots, 1))
         else:
-            passed = min(round((time - self._time) / ocp._spans()[0].step), ocp.knots)
+            passed = min(round((time - self._time) / self._step), ocp.knots)
             self.plan = np.concatenate([self.plan[passed:], np.repeat(self.plan[-1:], passed, axis=0)])
-        nodes = self._rng.standard_normal((self.samples, self._spline.shape[1], ocp.nu)) * self.noise
-        nodes[0] = 0.0
-        u = np.clip(self.plan + self._spline @ nodes, self._low, self._high)
-        costs = self.costs(q, v, u)
+        d.plan[:] = self.plan
+        np.multiply(self._rng.standard_normal(d.nodes.shape, np.float32), self.noise, out=d.nodes)
+        d.nodes[:, 0] = 0.0  # the first sample is the plan
+        write = WRITE_CONTROLS.for_tables(self._table)
+        costs = self._costs(q, v, d.u, lambda first, stop: write(self._table.address, first, stop))
         least = costs.min()
         if not math.isfinite(least):
-            raise ValueError("SamplingController: the simulations of all samples fail; take less noise or a shorter time step")
-        weights = costs == least if self.temperature == 0.0 else np.exp(-(costs - least) / self.temperature)
-        self.plan = np.tensordot(weights / weights.sum(), u, 1)
+            raise ValueError("SamplingController: the motions of all samples fail; reduce the noise or the time step")
+        with np.errstate(over="ignore"):
+            weights = costs == least if self.temperature == 0.0 else np.exp((least - costs) / self.temperature)
+        weights = weights / weights.sum()
+        chosen = np.flatnonzero(weights > NEGLIGIBLE)
+        self.plan = np.einsum("n,knu->ku", weights[chosen], d.u[:, chosen])
         self.cost, self._time = float(least), time
 
     def costs(self, q: Array, v: Array, u: Array) -> Array:
-        """Return the costs (samples,) of controls u (samples, knots, nu) from q and v; infinity where the simulation fails."""
-        ocp, count = self.ocp, len(u)
+        """Return the costs (samples,) of controls u (samples, knots, nu) from q and v; infinity where the motion fails."""
+        return self._costs(q, v, np.swapaxes(u, 0, 1))
+
+    def _costs(self, q: Array, v: Array, u: Array, write: Callable[[int, int], object] = lambda *_: None) -> Array:
+        """The costs of controls u (knots, samples, nu), which `write` writes for some samples."""
+        if self.simulation is not None:
+            write(0, u.shape[1])
+            return self._costs_of_simulations(q, v, np.swapaxes(u, 0, 1))
+        costs: Array = np.empty(u.shape[1])
+        flat = self.ocp._window().layout.parameters(q, self.targets, self.parameters)
+
+        def piece(first: int, stop: int) -> None:
+            write(first, stop)
+            with self._motions.borrowed() as one:
+                one.parameters[:] = flat
+                one.costs(q, v, u[:, first:stop], self.penalty, costs[first:stop])
+
+        share_out(piece, len(costs), self.ocp.threads or processors(), AT_ONCE)
+        return np.where(np.isfinite(costs), costs, np.inf)
+
+    def _costs_of_simulations(self, q: Array, v: Array, u: Array) -> Array:
+        """The costs of controls u (samples, knots, nu), which the simulation follows."""
+        ocp, simulation, count = self.ocp, self.simulation, len(u)
+        assert simulation is not None
         held = np.repeat(u, self._hold, axis=1)
         start = np.broadcast_to(q, (count, len(q))), np.broadcast_to(v, (count, len(v)))
         if ocp.actuators:
-            qs, vs = self.simulation.rollout(*start, control=held, every=self._hold)
+            qs, vs = simulation.rollout(*start, control=held, every=self._hold)
         else:
             tau = np.zeros((count, ocp.knots * self._hold, ocp.robot.nv))
             tau[..., list(ocp.driven)] = held
-            qs, vs = self.simulation.rollout(*start, tau=tau, every=self._hold)
+            qs, vs = simulation.rollout(*start, tau=tau, every=self._hold)
         costs = ocp.cost_of_motions(qs, vs, u, self.targets, self.parameters, penalty=self.penalty, start=q)
-        return np.where(self.simulation.failed, np.inf, costs)
+        return np.where(simulation.failed, np.inf, costs)
 
 
-def interpolation(knots: int, nodes: int) -> Array:
-    """Return the matrix (knots, nodes) of linear interpolation."""
-    at = np.linspace(0.0, nodes - 1.0, knots)
-    return np.maximum(1.0 - np.abs(at[:, None] - np.arange(nodes)), 0.0)
+def steps_of_knot(ocp: OptimalControl, step: float, simulation: Simulation) -> int:
+    """Return the steps of a simulation for each knot. Raises ValueError for one that does not fit the problem."""
+    if any(phase.contacts for phase in ocp.phases):
+        raise ValueError("SamplingController: contacts come from the simulation; give a problem with knots= and without phases")
+    if simulation.on_failure != "stop":
+        raise ValueError(
+            'SamplingController: failed motions must have infinite cost; create the Simulation with on_failure="stop"'
+        )
+    hold = step / simulation.step_size
+    if abs(hold - round(hold)) > 1e-9 or hold < 1.0 - 1e-9:
+        raise ValueError(
+            f"SamplingController: the problem's step {step} s must be a multiple of the simulation's, {simulation.step_size} s"
+        )
+    return round(hold)

@@ -1,11 +1,11 @@
-"""Memory in which one problem at a time is solved, and the compiled solver on it."""
+"""Memory for one problem at a time, and the compiled solver that works on it."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,37 +16,39 @@ from ..engine.loops.kernels import CompiledLoop, Table
 from ..robot.robot import Robot
 from .layout import Layout, Motion, Results
 from .riccati import KNOTS_AT_ONCE, riccati
+from .sampled_motions import Motions, arrays_of_stage, in_order, side_by_side
 from .solver import COST, PENALTY, TOLERANCE, TRIALS, VIOLATED, VIOLATION, Calls, Horizon, Linear, Solver, Trials, solve
 from .terms import PARAMETERS
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Kind = TypeVar("Kind")
 
 SOLVE = CompiledLoop(solve, 1, what="the solver of optimal control")
 FIRST_PENALTY = 10.0
 
 
 class Settings(NamedTuple):
-    """When the solver stops."""
+    """Stopping criteria of the solver."""
 
     iterations: int
     tolerance: float
     constraint_tolerance: float
 
 
-class Pool:
-    """Workspaces of threads."""
+class Pool(Generic[Kind]):
+    """Workspaces that threads borrow; `make` creates one."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
-        self.spare: deque[Workspace] = deque()
+    def __init__(self, make: Callable[[], Kind]) -> None:
+        self.make = make
+        self.spare: deque[Kind] = deque()
 
     @contextmanager
-    def borrowed(self) -> Iterator[Workspace]:
-        """A workspace that no other thread uses meanwhile."""
-        one: Workspace | None = None
-        with suppress(IndexError):
+    def borrowed(self) -> Iterator[Kind]:
+        """A workspace that no other thread uses in the meantime."""
+        try:
             one = self.spare.pop()
-        one = one or Workspace(self.layout)
+        except IndexError:
+            one = self.make()
         try:
             yield one
         finally:
@@ -90,15 +92,16 @@ class Workspace:
         self.run = SOLVE.for_tables(self.table)
 
     def _calls(self, l: Linear, t: Trials, ahead: tuple[Array, ...], motion: Array) -> tuple[Calls, list[Any]]:
-        """Return the calls of compiled functions, and what must live as long."""
-        robot, z = self.layout.robot, self.horizon
+        """Return the calls of compiled functions, and the objects that must live as long."""
+        layout, robot, z = self.layout, self.layout.robot, self.horizon
         ahead_q, _, apart = ahead
+        side = Motions(t.q, t.v, t.u, t.row)
         fixed = [motion, l.curved, l.gradient, t.away, t.reached, t.gap]
         look, slopes, tried = [], [], []
-        for i, stage in enumerate(self.layout.stages):
+        for i, stage in enumerate(layout.stages):
             if not stage.rows:
                 continue  # the end
-            arrays, several = self._arrays_of_stage(i, t, ahead)
+            arrays, several = self._arrays_of_stage(i, ahead), arrays_of_stage(layout, i, side, z.h, self.parameters)
             hessian = l.hessian[: KNOTS_AT_ONCE * len(stage.places)].reshape(KNOTS_AT_ONCE, -1)
             laws = (x[self.layout.rows_of_stage(i)].reshape(-1, stage.rows) for x in (l.force, l.stiffness))
             gradient = l.last[None] if stage.end else l.gradient
@@ -108,7 +111,7 @@ class Workspace:
             tried.append((stage.step, several))
             slopes.append((stage.slopes, arrays | own | dict(zip(("slope", "stiffness"), laws, strict=True))))
         away = [
-            (robot.difference, {"q0": for_trials(z.q), "q1": t.q, "velocity": t.away}),
+            (robot.difference, {"q0": side_by_side(z.q, TRIALS), "q1": t.q, "velocity": t.away}),
             (robot.difference, {"q0": z.q[1:], "q1": ahead_q, "velocity": apart}),
         ]
         integrate = robot.step_functions.integrate
@@ -121,24 +124,21 @@ class Workspace:
             kept += more
         return Calls(*made), kept
 
-    def _arrays_of_stage(self, i: int, t: Trials, ahead: tuple[Array, ...]) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Return arguments and results of a stage's functions: along the motion, and of trials at each knot."""
-        z, p, stage = self.horizon, self.parameters, self.layout.stages[i]
+    def _arrays_of_stage(self, i: int, ahead: tuple[Array, ...]) -> dict[str, Array]:
+        """Return arguments and results of a stage's functions along the motion."""
+        z, stage = self.horizon, self.layout.stages[i]
         knots, rows = self.layout.knots_of_stage(i), self.layout.rows_of_stage(i)
-        own: dict[str, Array] = {"q": z.q, "v": z.v, PARAMETERS: p}
-        trials: dict[str, Array] = {"q": t.q, "v": t.v, PARAMETERS: for_trials(p)}
+        own: dict[str, Array] = {"q": z.q, "v": z.v, PARAMETERS: self.parameters}
         if not stage.end:
             own |= {"u": z.u, "h": z.h, "ahead": ahead[0], "velocity": ahead[1]}
-            trials |= {"u": t.u, "h": for_trials(z.h), "ahead": t.q[1:], "velocity": t.v[1:]}
-        found, several = ({name: x[knots] for name, x in arrays.items()} for arrays in (own, trials))
+        found = {name: x[knots] for name, x in own.items()}
         found["rows"] = z.row[rows].reshape(-1, stage.rows)
-        several["rows"] = t.row[rows.start * TRIALS : rows.stop * TRIALS].reshape(-1, TRIALS, stage.rows)
-        return found, several
+        return found
 
     # solutions
 
     def begin(self, q: Array, v: Array, parameters: Array, guess: Motion | None) -> None:
-        """Begin from a motion, or from standing still."""
+        """Start from a motion, or from standing still."""
         z, robot = self.horizon, self.layout.robot
         self.parameters[:] = parameters
         if guess is None:
@@ -151,7 +151,7 @@ class Workspace:
         self.solver.numbers[PENALTY] = FIRST_PENALTY
 
     def move_on(self, before: Workspace, knots: int, q: Array, v: Array) -> None:
-        """Begin from another solution, shifted by a number of knots; new knots at the end are copies of the last one."""
+        """Start from another solution, shifted by a number of knots; new knots at the end are copies of the last one."""
         z, last = self.horizon, before.horizon
         left = len(z.u) - knots
         for x, y in zip((z.q, z.v, z.u), (last.q, last.v, last.u), strict=True):
@@ -170,7 +170,7 @@ class Workspace:
         z.q[0], z.v[0] = q, v
 
     def run_on(self, settings: Settings) -> int:
-        """Improve the motion with the multipliers and the penalty that are there; return why the solver stopped."""
+        """Improve the motion with the present multipliers and penalty; return why the solver stopped."""
         numbers = self.solver.numbers
         numbers[TOLERANCE], numbers[VIOLATED] = settings.tolerance, settings.constraint_tolerance
         status = int(self.run(self.table.address, settings.iterations))
@@ -179,7 +179,7 @@ class Workspace:
         return status
 
     def solve(self, settings: Settings, results: Results, i: int) -> None:
-        """Solve the problem, and write the solution as the i-th."""
+        """Solve the problem, and write the solution as number i."""
         results.status[i] = self.run_on(settings)
         z, numbers = self.horizon, self.solver.numbers
         results.q[i], results.v[i], results.u[i], results.gains[i] = z.q, z.v, z.u, self.gains()
@@ -199,13 +199,3 @@ def holding_controls(robot: Robot, drives: Sequence[Drive], q: Array) -> Array:
     tau = robot.gravity_force(q)
     held = [(tau[d.velocity] / count[d.velocity] - d.force - d.stiffness * q[d.position]) / d.gain for d in drives]
     return np.array(held)
-
-
-def for_trials(x: Array) -> Array:
-    """Return the same for all trials: (k, TRIALS, ...)."""
-    return np.broadcast_to(x[:, None], (len(x), TRIALS, *x.shape[1:]))
-
-
-def in_order(function: Any, arrays: Mapping[str, Array]) -> list[Array]:
-    """Return the arrays of a function's arguments and results."""
-    return [arrays[x.name] for x in (*function.program.inputs, *function.program.outputs)]
