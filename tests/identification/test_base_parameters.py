@@ -128,9 +128,9 @@ def test_what_a_fit_cannot_do_is_said() -> None:
     base = base_parameters(robot)
     q, v, a = random_states(robot, 50)
     tau = base.matrix(q, v, a) @ base.values
-    with pytest.raises(ValueError, match=r"tau must have shape \(50, 6\), as q, v and a have; got \(6, 50\)"):
+    with pytest.raises(ValueError, match=r"tau must have shape \(50, 6\), like q, v and a; got \(6, 50\)"):
         base.fit(q, v, a, tau.T)
-    with pytest.raises(ValueError, match=r"one sample a row"):
+    with pytest.raises(ValueError, match=r"one sample in each row"):
         base.fit(q[0], v[0], a[0], tau[0])
     with pytest.raises(ValueError, match="36 base parameters need more samples than 6"):
         base.fit(q[:6], v[:6], a[:6], tau[:6])
@@ -138,7 +138,7 @@ def test_what_a_fit_cannot_do_is_said() -> None:
         base.fit(q, v, a, tau * np.nan)
     with pytest.raises(ValueError, match="deviations must be 6 positive numbers"):
         base.fit(q, v, a, tau, deviations=np.zeros(6))
-    with pytest.raises(ValueError, match=r"these motions say nothing of shoulder_link.Izz"):
+    with pytest.raises(ValueError, match=r"these motions do not excite shoulder_link.Izz"):
         base.fit(q, 0.0 * v, 0.0 * a, tau)
-    with pytest.raises(ValueError, match=r"these motions do not tell .* from other base parameters"):
+    with pytest.raises(ValueError, match=r"these motions do not separate .* from other base parameters"):
         base.fit(np.tile(q[:1], (50, 1)), np.tile(v[:1], (50, 1)), np.tile(a[:1], (50, 1)), tau)

@@ -50,7 +50,7 @@ def test_planar_bodies_stay_planar() -> None:
 def test_bad_ranges_are_refused() -> None:
     robot = example("ur5")
     for bad in ((0.0, 1.0), (1.2, 0.8), (1.0, np.nan), 1.0):
-        with pytest.raises(ValueError, match="mass must be two numbers"):
+        with pytest.raises(ValueError, match="mass must be two positive numbers"):
             random_parameters(robot, mass=bad)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="center"):
         random_parameters(robot, center=-0.1)

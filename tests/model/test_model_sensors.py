@@ -77,7 +77,7 @@ def test_sensors_of_descriptions_made_in_python_are_measured() -> None:
         (SensorKind.JOINTPOS, Sensed(SensedKind.JOINT, "jb"), "joint 'jb' is spherical, of which there is no jointpos"),
         (SensorKind.BALLQUAT, Sensed(SensedKind.JOINT, "ja"), "joint 'ja' is revolute, of which there is no ballquat"),
         (SensorKind.DISTANCE, Sensed(SensedKind.GEOM, "g"), "sensor 'x': there is no geom 'g'"),
-        (SensorKind.GYRO, None, "a sensor of kind gyro is on something; give it on="),
+        (SensorKind.GYRO, None, "a sensor of kind gyro needs an object; give it on="),
     ],
 )
 def test_a_sensor_on_what_is_not_there_is_refused(kind: SensorKind, on: Sensed | None, message: str) -> None:

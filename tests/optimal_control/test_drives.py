@@ -120,7 +120,7 @@ def test_sampling_with_actuators() -> None:
         (dict(actuators=[MOTOR], driven=["elbow"]), "either driven joints or actuators"),
         (
             dict(actuators=[fw.Actuator("string", tendon="t")]),
-            "actuator 'string' has tendon; controls are of actuators of joints",
+            "actuator 'string' has tendon; the problem supports actuators of joints",
         ),
         (dict(actuators=[fw.Actuator("weak", "elbow", gain=0.0)]), "the control of actuator 'weak' has no effect"),
         (dict(actuators=[SERVO], knots=None, phases=[fw.Phase(2), fw.Phase(2, step=0.1)]), "all phases need the same step"),

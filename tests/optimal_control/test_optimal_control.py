@@ -301,7 +301,7 @@ def test_hubers_width_makes_far_targets_pull_with_a_constant_force() -> None:
     [
         (lambda r: fw.OptimalControl(r, step=0.01), "give knots, or phases that have them"),
         (lambda r: fw.OptimalControl(r, step=-0.01, knots=3), "step must be a positive number"),
-        (lambda r: fw.OptimalControl(r, knots=0), "need one knot at least"),
+        (lambda r: fw.OptimalControl(r, knots=0), "need at least one knot"),
         (lambda r: fw.OptimalControl(r, knots=3, driven=["nose"]), "nose"),
         (lambda r: fw.OptimalControl(r, knots=3).solve(np.zeros(8)), "no term of the knots from 0 on depends on controls"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), weight=-1.0), "the weight of 'effort'"),
@@ -341,7 +341,7 @@ def test_terms_that_do_not_fit_are_refused_by_name(wrong: Any, words: str) -> No
     ("change", "words"),
     [
         ({"targets": {}}, "OptimalControl: targets must be those of the tasks"),
-        ({"targets": np.eye(4)}, "targets must be a dict by names; got ndarray"),
+        ({"targets": np.eye(4)}, "targets must be a dict with names as keys; got ndarray"),
         ({"parameters": {}}, "parameters of 'away' are missing"),
         ({"parameters": {"away": [1.0, 2.0]}}, "parameters of 'away' must be 3"),
         ({"parameters": {"away": [1.0, 2.0, 3.0], "far": [1.0]}}, "no function 'far'"),

@@ -103,5 +103,5 @@ def test_what_repeats_has_one_step_and_no_impacts() -> None:
             fw.OptimalControl(robot, step=0.02, knots=6, phases=wrong)
     with pytest.raises(ValueError, match="phases that repeat"):
         fw.Controller(completed(fw.OptimalControl(robot, phases=phases())), rate=50)
-    with pytest.raises(ValueError, match="need one knot at least"):
+    with pytest.raises(ValueError, match="need at least one knot"):
         fw.OptimalControl(robot, knots=0, phases=phases())

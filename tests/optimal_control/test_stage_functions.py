@@ -108,7 +108,7 @@ def test_contacts_are_at_rest_after_a_step() -> None:
 def test_a_function_that_returns_too_few_numbers_is_named() -> None:
     ocp = panda()
     ocp.add(fw.Residual(lambda q: [q[0]], size=2, name="short"), weight=1.0)
-    with pytest.raises(ValueError, match="Residual 'short': its function returns 1 numbers; size says 2"):
+    with pytest.raises(ValueError, match="Residual 'short': its function returns 1 numbers, but size is 2"):
         ocp.solve(PANDA_START, **panda_arguments(ocp))
 
 

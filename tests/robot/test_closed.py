@@ -39,7 +39,7 @@ def test_followers_are_in_neither_q_nor_v_and_dependents_in_q_only() -> None:
 def test_any_joint_of_a_loop_may_be_the_independent_one() -> None:
     """The same accelerations of the linkage, whichever joint they are told by."""
     base = MECHANISMS["four_bar"]()
-    with pytest.raises(fw.ModelError, match="leave 1 of 3 velocities free, and the joints that are marked"):
+    with pytest.raises(fw.ModelError, match="leave 1 of 3 velocities free, but the joints that are marked"):
         fw.build(base, independent=["joint1", "joint2"])
     q = four_bar_configuration(0.4)
     spanning = []
@@ -133,7 +133,7 @@ def test_motion_without_mass_is_refused() -> None:
     joints = [fw.Joint("a", HINGE, "world", "arm"), fw.Joint("b", HINGE, "world", "wheel")]
     coupling = fw.Coupling("teeth", "b", (("a", (2.0,)),))
     massless = fw.describe([fw.Body("arm"), fw.Body("wheel")], joints, couplings=[coupling])
-    with pytest.raises(fw.ModelError, match=r"joint 'a' can move, .* while all mass stays where it is"):
+    with pytest.raises(fw.ModelError, match=r"joint 'a', with .*, moves no mass"):
         fw.build(massless)
     assert fw.build(fw.describe([fw.Body("arm"), *bodies("wheel")], joints, couplings=[coupling])).nv == 1
 
@@ -148,7 +148,7 @@ def test_descriptions_may_hold_numpy_s_numbers() -> None:
 
 
 def test_rolled_execution_is_refused() -> None:
-    with pytest.raises(ValueError, match="are traced; rolled is not offered"):
+    with pytest.raises(ValueError, match="rolled is not offered for robots with loops"):
         fw.build(fw.robots.four_bar(), execution="rolled")
 
 
@@ -218,7 +218,7 @@ def follower(coefficients: tuple[float, ...], **leader: Any) -> fw.Description:
 
 
 def test_a_joint_without_mass_must_always_move_what_follows_it() -> None:
-    with pytest.raises(fw.ModelError, match=r"joint 'a' can move.* where 'a' is -0\.25; give"):
+    with pytest.raises(fw.ModelError, match=r"joint 'a', .* moves no mass where 'a' is -0\.25; give"):
         fw.build(follower((1.0, 2.0)))
     assert fw.build(follower((1.0, 2.0), lower=0.0, upper=1.0)).nv == 1
     assert fw.build(follower((1.0, 0.0, 2.0))).nv == 1
@@ -307,5 +307,5 @@ def test_jacobians_of_difference_are_those_on_closed_configurations(name: str) -
 def test_jacobians_of_integrate_are_refused_where_loops_take_a_part_of_a_joint() -> None:
     robot = built("crank_and_rocker")
     q = robot.random_configuration(1)
-    with pytest.raises(NotImplementedError, match="joint 'ball' are not there"):
+    with pytest.raises(NotImplementedError, match=r"do not support loops .* joint 'ball'"):
         robot.integrate_derivatives(q, np.zeros(robot.nv))

@@ -65,7 +65,7 @@ def test_files_of_other_robots_are_refused(robot: fw.Robot, tmp_path: Path) -> N
     path = tmp_path / "motion.npz"
     motion_of(robot).save(path)
     other = fw.build(chain(4, seed=1))
-    with pytest.raises(fw.ModelError, match=rf"motion.npz: of '{robot.name}', whose joint 3 is nothing, where that of"):
+    with pytest.raises(fw.ModelError, match=rf"motion.npz: a trajectory of '{robot.name}': its joint 3 is nothing; that of"):
         fw.Trajectory.load(path, other)
     np.savez(path, times=np.zeros(2), q=np.zeros((2, 3)), v=np.zeros((2, 3)))
     with pytest.raises(fw.ModelError, match=r"q must have shape \(2, 4\)"):
@@ -78,14 +78,14 @@ STATES: dict[str, Any] = {"times": np.zeros(2), "q": np.zeros((2, 3)), "v": np.z
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"format": np.array(2)}, "format 2, and this version of Featherweight reads 1"),
+        ({"format": np.array(2)}, "format 2, but this version of Featherweight reads 1"),
         ({"times": np.array(["a", "b"])}, "times must hold numbers"),
         ({"joints": np.zeros(3)}, "joints must hold text"),
         ({"q": np.array([{}, {}])}, "damaged"),  # a pickle
         ({"v": np.zeros((3, 3))}, r"v must have shape \(2, n\)"),
-        ({"points": np.zeros((1, 3))}, "points and forces must have shape"),
+        ({"points": np.zeros((1, 3))}, "points and forces must both have shape"),
         ({"first": np.array([0, 2, 1])}, "first must ascend"),
-        ({"first": np.array([0, 1])}, "first must hold 3 whole numbers"),
+        ({"first": np.array([0, 1])}, "first must hold 3 integers"),
         ({"first": np.array([0, 0, 1])}, "to the number of contacts, 0"),
     ],
 )

@@ -412,7 +412,7 @@ def test_what_makes_no_sense_is_refused_as_in_a_step() -> None:
     loop = fw.build(MECHANISMS["crank_and_rocker"](), execution="interpreted")
     assert isinstance(loop, fw.ClosedRobot)
     q = loop.random_configuration(1)
-    with pytest.raises(NotImplementedError, match="do not support loops .* joint 'ball'"):
+    with pytest.raises(NotImplementedError, match=r"do not support loops .* joint 'ball'"):
         fw.Simulation(loop, H, q=q, **NOTHING).derivatives()
 
 

@@ -48,7 +48,7 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         fw.ModelError,
         "the root element is <hello>; that of a robot is <robot>",
     ),
-    "a path to build": (lambda: fw.build("arm.urdf"), TypeError, "build takes a Description, which featherweight.read gives"),
+    "a path to build": (lambda: fw.build("arm.urdf"), TypeError, "build takes a Description, which featherweight.read returns"),
     "a robot to build": (lambda: fw.build(arm()), TypeError, "load does both); got a Robot"),
     # options of load
     "a base in capitals": (lambda: fw.load(ARM, base="Floating"), ValueError, "got 'Floating' (is it 'floating'?)"),

@@ -266,7 +266,7 @@ def test_mujocos_binary_meshes_are_read_as_mujoco_reads_them(tmp_path: Path, con
     [
         ("gmsh.msh", "$MeshFormat\n4.1 0 8\n$EndMeshFormat\n", "not in MuJoCo's binary MSH format"),
         ("short.msh", msh(True)[:-4], "not in MuJoCo's binary MSH format"),
-        ("wrong.msh", msh(True)[:-4] + b"\x09\0\0\0", "a face names a vertex that is not there"),
+        ("wrong.msh", msh(True)[:-4] + b"\x09\0\0\0", "a face names a vertex that does not exist"),
         ("part.step", "ISO-10303-21;", "convert it to STL, OBJ, COLLADA, PLY or glTF"),
     ],
 )

@@ -21,7 +21,7 @@ from .kinematics import (
 
 
 def aba(tree: Tree, bodies: Placements, q, v, tau, forces, qdd) -> None:
-    """Accelerations that the joint forces `tau`, and `forces` on the bodies, give."""
+    """Write the accelerations under the joint forces `tau` and the `forces` on the bodies."""
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
     c = velocity_products(tree, X, w, carried, v)
@@ -30,7 +30,7 @@ def aba(tree: Tree, bodies: Placements, q, v, tau, forces, qdd) -> None:
 
 
 def articulated_bodies(tree: Tree, X, w, c, tau, external):
-    """Pass 2: W, d and u."""
+    """Run pass 2: return W, d and u."""
     n = len(tree.parent)
     IA = [ZERO_ARTICULATED] * n
     pA = [ZERO_FORCE] * n
@@ -62,7 +62,7 @@ def articulated_bodies(tree: Tree, X, w, c, tau, external):
 
 
 def accelerations(tree: Tree, X, c, W, d, u, qdd):
-    """Pass 3: write q'' and return a, in which the ground accelerates upwards instead of gravity pulling down."""
+    """Run pass 3: write q'' and return a. The ground accelerates upwards in place of gravity."""
     n = len(tree.parent)
     a = [ZERO_MOTION] * n
     for j in range(n):

@@ -1,9 +1,9 @@
-"""Inertias and velocities of links about the centre of mass of all, on the world's axes.
+"""Inertias and velocities of links about the common centre of mass, in the world's axes.
 
     c = sum m_k c_k / sum m_k     d_k = c_k - c
     I_k = R_k diag(i_k) R_kᵀ + m_k (d² 1 - d dᵀ)     v_k(c) = v_k - w_k x d_k
 
-MuJoCo's `cinert` and `cvel`, for robots whose links hang together: there each tree of links has a centre of its own.
+These are MuJoCo's `cinert` and `cvel` for robots whose links form one tree; in MuJoCo, each tree has its own centre of mass.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class PrincipalInertias(NamedTuple):
 
 
 def about_center_of_mass(tree: Tree, links: Placements, inertias: PrincipalInertias, q, v, results) -> None:
-    """The centre (3); inertias (m, 10), (xx, yy, zz, xy, xz, yz, m d, m); and velocities (m, 6), (angular, linear)."""
+    """Write the centre (3); inertias (m, 10), (xx, yy, zz, xy, xz, yz, m d, m); and velocities (m, 6), (angular, linear)."""
     center, inertia, velocity = results
     X = joint_transforms(tree, q)
     u = spatial_velocities(tree, X, v)
@@ -55,5 +55,5 @@ def about_center_of_mass(tree: Tree, links: Placements, inertias: PrincipalInert
 
 
 def weighted(a, w, b):
-    """a . diag(w) b"""
+    """Return a . diag(w) b."""
     return w.x * (a.x * b.x) + w.y * (a.y * b.y) + w.z * (a.z * b.z)

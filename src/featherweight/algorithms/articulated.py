@@ -2,8 +2,8 @@
 
     U_i = IA_i S_i,  d_i = 1 / S_i^T U_i,  W_i = d_i U_i,  IA_p += X^T (IA_i - U_i W_i^T) X
 
-An armature adds to S_i^T U_i. A wrench on body i, against its motion, leaves the force u = tau - S^T p at its joint; p + W u
-goes on to the parent.
+An armature is added to S_i^T U_i. A wrench p on body i, against its motion, gives the force u = tau - S^T p at its joint; p +
+W u is passed to the parent.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from .kinematics import rigid_inertia
 
 
 def without_armature(tree: Tree, j: int):
-    """Whether row j's armature is known to be zero: one that is an argument of a function is not."""
+    """Return whether row j's armature is known to be zero; an armature that is an argument is not."""
     return isinstance(tree.armature[j], (float, int)) and tree.armature[j] == 0.0
 
 
 def gain(tree: Tree, U: Force, d, j: int):
-    """W_j of the header."""
+    """Return W_j of the header."""
     W = d * U
     if without_armature(tree, j):
-        return W.replaced(tree.axis[j], 1.0)  # it is d S^T U, so that p - (S^T p) W has a zero there
+        return W.replaced(tree.axis[j], 1.0)  # d S^T U is 1, so p - (S^T p) W has an exact zero there
     return W
 
 
 def apparent_inertia(tree: Tree, IA: ArticulatedInertia, U: Force, W: Force, j: int) -> ArticulatedInertia:
-    """IA_j - U_j W_j^T of the header."""
+    """Return IA_j - U_j W_j^T of the header."""
     Ia = IA.minus_dyad(U, W)
     if without_armature(tree, j):
         return Ia.without(tree.axis[j])
@@ -35,13 +35,13 @@ def apparent_inertia(tree: Tree, IA: ArticulatedInertia, U: Force, W: Force, j: 
 
 
 def joint_acceleration(tree: Tree, j: int, W: Force, x, a: Motion):
-    """x - W^T a, for a row that accelerates by a apart from its own joint, with x = d u."""
+    """Return x - W^T a, with x = d u, for a row with the acceleration a before that of its own joint."""
     k = tree.axis[j]
     return (x - W.replaced(k, 0.0).power(a)) - W.component(k) * a.component(k)
 
 
 def with_joint(tree: Tree, j: int, W: Force, x, a: Motion) -> Motion:
-    """a with the joint's own acceleration; the part of a along the axis goes out where W is one there."""
+    """Add the joint's own acceleration to a; the part of a along the axis cancels if W is one there."""
     k = tree.axis[j]
     if without_armature(tree, j):
         return a.replaced(k, x - W.replaced(k, 0.0).power(a))
@@ -49,7 +49,7 @@ def with_joint(tree: Tree, j: int, W: Force, x, a: Motion) -> Motion:
 
 
 def articulated_inertias(tree: Tree, X):
-    """For each row W_i and d_i of the header, in its own frame."""
+    """Return W_i and d_i of the header for each row, in its own frame."""
     n = len(tree.parent)
     IA = [ZERO_ARTICULATED] * n
     W = [ZERO_FORCE] * n
@@ -69,7 +69,10 @@ def articulated_inertias(tree: Tree, X):
 
 
 def joint_forces(tree: Tree, X, W, tau, Y):
-    """u for the joint forces tau and the wrench Y against the motion of each row, which gets what its children pass on."""
+    """Return u for the joint forces tau and the wrenches Y against the motion of the rows.
+
+    Y of each row gets the wrenches that its children pass on.
+    """
     n = len(tree.parent)
     u = [0.0] * n
     for i in range(n - 1, -1, -1):
@@ -82,7 +85,7 @@ def joint_forces(tree: Tree, X, W, tau, Y):
 
 
 def responses(tree: Tree, X, W, d, u, qdd):
-    """Write the joint accelerations for u, at no velocity and without gravity; return those of the rows."""
+    """Write the joint accelerations for u, without velocities and gravity; return the accelerations of the rows."""
     n = len(tree.parent)
     a = [ZERO_MOTION] * n
     for i in range(n):

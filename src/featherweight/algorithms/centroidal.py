@@ -1,9 +1,10 @@
-"""Centroidal momentum: that of all bodies about their centre of mass, on the world's axes (Orin, Goswami and Lee 2013).
+"""Centroidal momentum: the momentum of all bodies about their centre of mass, in the world's axes (Orin, Goswami and Lee 2013).
 
-    h = (linear, angular) = A_G q',   column j of A_G = X_G^T Ic_j S_j        Ic_j: all that row j carries
+    h = (linear, angular) = A_G q',   column j of A_G = X_G^T Ic_j S_j        Ic_j: composite inertia of row j
 
-Columns are made in the frames of the rows, where S_j is a unit vector. What moves everything, a single joint on the ground, has
-no angular momentum about the centre of mass but by the inertia about that. Rotors (armature) are no part of the bodies.
+Columns are computed in the frames of the rows, where S_j is a unit vector. The motion of a single joint on the ground moves
+everything; its angular momentum about the centre of mass depends only on the inertia about that centre. Rotors (armature) are
+not part of the bodies.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def centroidal_map(tree: Tree, q, A) -> None:
 
 
 def centroidal_inertia(tree: Tree, q, inertia) -> None:
-    """Write the rotational inertia of all bodies, as if joints were locked, about the centre of mass (3, 3)."""
+    """Write the rotational inertia of all bodies about the centre of mass (3, 3), with joints locked."""
     X = joint_transforms(tree, q)
     Ic = composite_inertias(tree, X)
     R, _ = world_axes(tree, X)
@@ -84,7 +85,10 @@ def center_of_mass_velocity(tree: Tree, q, v, velocity) -> None:
 
 
 def composite_momenta(tree: Tree, X, v, mass, moment):
-    """The momentum of all that a joint carries, relative to its parent's point there, at its last row in that row's frame."""
+    """Return the momentum of the bodies that a joint carries, at its last row in that row's frame.
+
+    The momentum is relative to the parent's point at the joint.
+    """
     n = len(tree.parent)
     w, _ = angular_velocities(tree, X, v)
     slip = own_linear_velocities(tree, v)
@@ -102,7 +106,7 @@ def composite_momenta(tree: Tree, X, v, mass, moment):
 
 
 def about_center(tree: Tree, X, mass, moment, f) -> Force:
-    """The sum of what the last rows of the roots have, about the centre of mass and on the world's axes."""
+    """Return the sum over the last rows of the roots, about the centre of mass and in the world's axes."""
     R, _ = world_axes(tree, X)
     r = points_about_center(tree, X, R, mass, moment)
     total = ZERO_FORCE
@@ -113,13 +117,13 @@ def about_center(tree: Tree, X, mass, moment, f) -> Force:
 
 
 def points_about_center(tree: Tree, X, R, mass, moment):
-    """The origin of each row's frame as seen from the centre of mass, on the world's axes.
+    """Return the origin of each row's frame relative to the centre of mass, in the world's axes.
 
-    Of `mass` and `moment`, of all that a row carries, those of the roots are read.
+    The function reads composite `mass` and `moment` of the roots only.
     """
     n = len(tree.parent)
     r = [ZERO3] * n
-    away = ZERO3  # mass times centre of mass, as seen from the first root
+    away = ZERO3  # mass times centre of mass, relative to the first root
     for j in range(n):
         if tree.parent[j] < 0:
             r[j] = X[j].p - X[0].p
@@ -135,7 +139,7 @@ def points_about_center(tree: Tree, X, R, mass, moment):
 
 
 def root_count(tree: Tree) -> int:
-    """Joints on the ground."""
+    """Return the number of joints on the ground."""
     count = 0
     for j in range(len(tree.parent)):
         if tree.parent[j] < 0:
@@ -144,7 +148,7 @@ def root_count(tree: Tree) -> int:
 
 
 def write_product(A, v, result) -> None:
-    """A v."""
+    """Write A v."""
     for i in range(len(A)):
         total = 0.0
         for j in range(len(v)):

@@ -1,13 +1,13 @@
 """Rates of centroidal momentum: h' = A_G q'' + A_G' q', and A_G' itself.
 
-h' is the force that all bodies need, about the centre of mass; gravity has no part in it, nor in A_G'. In the inertial frame in
-which a point rests that moves with the robot, points r of what joint j carries have velocities S_j(r) along column j, which
-change by S_j'(r) + w_j x r', with r' relative to that point, so that
+h' is the force that the motion of all bodies needs, about the centre of mass; gravity is not included, nor in A_G'. Consider
+the inertial frame in which a point rests that moves with the robot. There, points r of the bodies that joint j carries have
+velocities S_j(r) along column j, which change by S_j'(r) + w_j x r', with r' relative to that point, so that
 
     (Ic_j S_j)' = Ic_j S_j' + N_j w_j + sum of [m r' x S_j(r); 0]        N_j x = sum of [r x; 1] m x x r'   (spatial.Coriolis)
 
-The point is that of joint j's parent there, as in inverse_dynamics_derivatives.py, and the centre of mass in the end: what is
-faster by u has besides [u x (Ic_j S_j).lin; 0].
+The point is first that of joint j's parent at the joint, as in inverse_dynamics_derivatives.py, and finally the centre of
+mass. A momentum that moves faster by u gains [u x (Ic_j S_j).lin; 0].
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Distances between balls and obstacles, with derivatives everywhere: also inside obstacles, and where they have edges."""
+"""Distances between balls and obstacles with derivatives everywhere, including the inside and the edges of obstacles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from ..spatial import sqrt
 
-ROUNDED = 1e-6  # [m] lengths below which edges are round, so that distances have derivatives there
+ROUNDED = 1e-6  # [m] radius of rounded edges, at which distances then have derivatives
 
 Point = list[Any]
 
@@ -51,13 +51,13 @@ def from_cylinder(radius: float, half: float, p: Point) -> Any:
 
 
 def from_faces(beyond: list[Any]) -> Any:
-    """Return the distance from a shape of the distances beyond faces that are perpendicular to each other."""
+    """Return the distance from a shape, given the distances beyond faces that are perpendicular to each other."""
     outside = length(*(positive(x) for x in beyond))
     return outside - positive(0.0 - greatest(*beyond))
 
 
 def from_capsule(radius: float, half: float, p: Point) -> Any:
-    """Return the distance [m] of a point in a capsule's frame from the capsule, which is a sphere where `half` is zero."""
+    """Return the distance [m] of a point in a capsule's frame from the capsule, which is a sphere if `half` is zero."""
     x, y, z = p
     nearest = 0.5 * (length(z + half) - length(z - half)) if half > 0.0 else 0.0
     return length(x, y, z - nearest) - radius

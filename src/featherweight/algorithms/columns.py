@@ -1,7 +1,7 @@
-"""Many forces at once, a column of the inverse inertia matrix each: what Drumwright's algorithm does over and over.
+"""Many forces at once, one for each column of the inverse inertia matrix, for Drumwright's algorithm.
 
-Forces lie in blocks of LANES, so that a compiler makes vector instructions of the loops over a block: Y[block][component]
-[lane]. What loops do beyond the columns that they are asked for falls on columns that are not there yet.
+Forces are stored in blocks of LANES, so that the compiler vectorizes the loops over a block: Y[block][component][lane]. Loops
+may write beyond the requested columns, but only to columns that are computed later.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ TILE = 64
 
 
 def columns(n: int):
-    """No forces yet, for n columns."""
+    """Return empty forces for n columns."""
     return [[[0.0] * LANES for _ in range(6)] for _ in range(n // LANES + 1)]
 
 
 def column_force(Y, k: int) -> Force:
-    """The force of column k."""
+    """Return the force of column k."""
     a, b, c, f, g, h = Y[k // LANES]
     l = k % LANES
     return Force(Vec3(a[l], b[l], c[l]), Vec3(f[l], g[l], h[l]))
 
 
 def set_force(Y, k: int, W: Force) -> None:
-    """Begin column k with the force W."""
+    """Start column k with the force W."""
     y = Y[k // LANES]
     l = k % LANES
     for c in range(6):
@@ -33,7 +33,7 @@ def set_force(Y, k: int, W: Force) -> None:
 
 
 def sweep_columns(Y, row, Q: Motion, s: Motion, W: Force, r: Vec3, begin: int, stop: int) -> None:
-    """Write Q^T Y for columns begin to stop - 1 to `row`, and let their forces go on past the joint: Y - (s^T Y) W."""
+    """Write Q^T Y for columns begin to stop - 1 to `row`, and propagate their forces past the joint: Y - (s^T Y) W."""
     for b in range(begin // LANES, stop // LANES):
         _entries(Y[b], row, b * LANES, LANES, Q)
         _pass(Y[b], LANES, s, W, r)
@@ -44,7 +44,7 @@ def sweep_columns(Y, row, Q: Motion, s: Motion, W: Force, r: Vec3, begin: int, s
 
 
 def propagate_columns(Y, s: Motion, W: Force, r: Vec3, begin: int, stop: int) -> None:
-    """Let the forces of columns begin to stop - 1 go on past the joint."""
+    """Propagate the forces of columns begin to stop - 1 past the joint."""
     for k in range(begin, stop):
         Yk = column_force(Y, k)
         set_force(Y, k, (Yk - Yk.power(s) * W).translate(r))
@@ -72,7 +72,7 @@ def write_mobility_products(Y, inverse, O: Mobility, i0: int, i1: int, begin: in
 
 
 def clear_block(inverse, i0: int, i1: int, begin: int, stop: int) -> None:
-    """Write zeros to rows i0 to i1 - 1 and columns begin to stop - 1: trees that meet at the ground only."""
+    """Write zeros to rows i0 to i1 - 1 and columns begin to stop - 1: trees that meet only at the ground."""
     for i in range(i0, i1):
         for k in range(begin, stop):
             inverse[i][k] = 0.0
@@ -111,7 +111,7 @@ def _turn(y, P, k: int, begin: int, stop: int) -> None:
 
 
 def mirror_upper(inverse, first: int, stop: int) -> None:
-    """Copy columns first to stop - 1 above the diagonal to the rows opposite, tile by tile."""
+    """Copy columns first to stop - 1 above the diagonal to the transposed entries, tile by tile."""
     for k0 in range(first, stop, TILE):
         k1 = min(k0 + TILE, stop)
         for i0 in range(0, k1, TILE):

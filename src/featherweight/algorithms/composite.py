@@ -1,4 +1,4 @@
-"""Composite rigid bodies: all that a row of the tree carries, as if its joints were locked (Featherstone 2008, equation 6.13).
+"""Composite rigid bodies: the inertia of all bodies that a row carries, with joints locked (Featherstone 2008, equation 6.13).
 
 Ic_i = I_i + sum over children of X^T Ic X
 """
@@ -11,7 +11,7 @@ from .kinematics import rigid_inertia
 
 
 def composite_inertias(tree: Tree, X):
-    """Ic of each row, in its own frame."""
+    """Return Ic of each row, in its own frame."""
     n = len(tree.parent)
     Ic = [ZERO_RIGID] * n
     for j in range(n):

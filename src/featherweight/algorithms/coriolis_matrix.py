@@ -1,11 +1,11 @@
-"""The Coriolis matrix: C q' are the forces that velocities need, and M' = C + C^T (Echeandia and Wensing 2021).
+"""The Coriolis matrix C: C q' are the velocity-dependent forces, and M' = C + C^T (Echeandia and Wensing 2021).
 
     C_ij = S_i^T (Ic_j S_j' + N_j w_j)        C_ji = (Ic_j S_j)^T S_i' + (N_j^T S_j)^T w_i        i above j
 
-with S_j' = v_j x S_j. Particles m at r have no Coriolis forces in coordinates r, so that their C is the sum of m dr/dq_i .
-(dr/dq_j)': of their B_j S_j (equation 24) what is left is N_j x = sum of [r x; 1] m x x r' (`spatial.Coriolis`), which the
-angular part of S_j determines. With quasi-velocities, of free-flyers and balls, the axes S_j are those that move with the body.
-Of single coordinates it is the matrix of Christoffel symbols. Velocities are relative to points of parents, as in
+with S_j' = v_j x S_j. Particles m at r have no Coriolis forces in coordinates r, so their C is the sum of m dr/dq_i .
+(dr/dq_j)'. Of their B_j S_j (equation 24), N_j x = sum of [r x; 1] m x x r' (`spatial.Coriolis`) remains, which the angular
+part of S_j determines. With quasi-velocities, of free-flyers and balls, the axes S_j move with the body. With rates of
+coordinates as velocities, C is the matrix of Christoffel symbols. Velocities are relative to points of parents, as in
 inverse_dynamics_derivatives.py; the constant inertia of rotors adds nothing.
 """
 
@@ -54,7 +54,7 @@ def coriolis_matrix(tree: Tree, q, v, C) -> None:
 
 
 def coriolis_matrix_in_root(tree: Tree, q, v, C) -> None:
-    """The same with all spatial vectors on the axes and about the origin of the root's body, as in idsva.py."""
+    """Write C with all spatial vectors in the axes and about the origin of the root's body, as in idsva.py."""
     n = len(tree.parent)
     for i in range(n):
         for j in range(n):

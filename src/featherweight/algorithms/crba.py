@@ -2,7 +2,7 @@
 
     Ic_p += X^T Ic_i X,   F = Ic_i S_i,   H_ii = S_i^T F,   then up the tree:  F = X^T F,  H_ij = S_j^T F
 
-Only the pairs on one path to the ground are not zero; both triangles are written.
+Only entries of pairs on one path to the ground are nonzero; both triangles are written.
 """
 
 from __future__ import annotations

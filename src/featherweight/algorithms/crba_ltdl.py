@@ -12,7 +12,7 @@ from .mechanisms.counterparts import takes_mechanism
 
 
 def factorized_mass_matrix(system, q):
-    """L, with D on its diagonal, and the reciprocals of D."""
+    """Return L, with D on its diagonal, and the reciprocals of D."""
     n = len(system.parent)
     L = [[0.0] * n for _ in range(n)]
     write_mass_matrix(system, q, L)
@@ -22,14 +22,14 @@ def factorized_mass_matrix(system, q):
 
 @takes_mechanism
 def packed_factors(system, q, F) -> None:
-    """The packed LTDL factors of the inertia matrix."""
+    """Write the packed LTDL factors of the inertia matrix."""
     L, _ = factorized_mass_matrix(system, q)
     pack(system.parent, L, F)
 
 
 @takes_mechanism
 def crba_ltdl(system, bodies: Placements, q, v, tau, forces, qdd) -> None:
-    """Accelerations that the joint forces `tau`, and `forces` on the bodies, give."""
+    """Write the accelerations under the joint forces `tau` and the `forces` on the bodies."""
     n = len(system.parent)
     bias = [0.0] * n
     write_joint_forces(system, bodies, q, v, [0.0] * n, forces, bias)

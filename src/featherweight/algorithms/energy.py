@@ -10,7 +10,7 @@ from .mechanisms.counterparts import takes_mechanism
 
 
 def kinetic_energy(tree: Tree, q, v, energy) -> None:
-    """The sum of 1/2 v^T I v over bodies and 1/2 armature q'^2 over joints."""
+    """Write the sum of 1/2 v^T I v over bodies and 1/2 armature q'^2 over joints."""
     u = spatial_velocities(tree, joint_transforms(tree, q), v)
     total = 0.0
     for j in range(len(tree.parent)):
@@ -22,7 +22,7 @@ def kinetic_energy(tree: Tree, q, v, energy) -> None:
 
 @takes_mechanism
 def kinetic_energy_by_mass_matrix(system, q, v, energy) -> None:
-    """1/2 v^T M v, of a tree or a mechanism."""
+    """Write 1/2 v^T M v, of a tree or a mechanism."""
     n = len(system.parent)
     H = [[0.0] * n for _ in range(n)]
     write_mass_matrix(system, q, H)
@@ -39,7 +39,7 @@ def kinetic_energy_by_mass_matrix(system, q, v, energy) -> None:
 
 @takes_mechanism
 def mechanical_power(system, v, tau, power) -> None:
-    """tau^T v."""
+    """Write tau^T v."""
     total = 0.0
     for j in range(len(system.parent)):
         total = total + tau[j] * v[j]
@@ -49,7 +49,7 @@ def mechanical_power(system, v, tau, power) -> None:
 def composite_moments(tree: Tree, X, unit):
     """Return mass and first moment of each row's subtree, in the row's frame, and the first moment of all bodies in the world.
 
-    Masses are in units of 1 / `unit`. The first loop adds up the terms that are fixed in a body's frame, which are constant.
+    Masses are in units of 1 / `unit`. The first loop adds up the terms that are constant in a body's frame.
     """
     n = len(tree.parent)
     mass = [0.0] * n
@@ -75,13 +75,13 @@ def composite_moments(tree: Tree, X, unit):
 
 
 def potential_energy(tree: Tree, q, energy) -> None:
-    """Minus gravity times first moment: zero with the centre of mass at the world's origin."""
+    """Write minus gravity times first moment: zero with the centre of mass at the world's origin."""
     g = tree.gravity
     energy[0] = 0.0 - Vec3(g[0], g[1], g[2]).dot(composite_moments(tree, joint_transforms(tree, q), 1.0)[2])
 
 
 def center_of_mass(tree: Tree, q, center) -> None:
-    """The centre of mass of the moving bodies, in the world."""
+    """Write the centre of mass of the moving bodies, in the world."""
     c = composite_moments(tree, joint_transforms(tree, q), 1.0 / whole_mass(tree))[2]
     center[0] = c.x
     center[1] = c.y
@@ -89,7 +89,7 @@ def center_of_mass(tree: Tree, q, center) -> None:
 
 
 def center_of_mass_jacobian(tree: Tree, q, J) -> None:
-    """The Jacobian (3, n) of the centre of mass: a joint moves the part of the robot's mass that it carries."""
+    """Write the Jacobian (3, n) of the centre of mass: a joint moves the part of the robot's mass that it carries."""
     X = joint_transforms(tree, q)
     _, E = world_axes(tree, X)
     mass, moment, _ = composite_moments(tree, X, 1.0 / whole_mass(tree))
@@ -111,14 +111,14 @@ def whole_mass(tree: Tree):
 
 
 def single(tree: Tree, j: int):
-    """Whether a row is a joint of one degree of freedom, whose axis is the z of both bodies."""
+    """Return whether a row is a joint of one degree of freedom, whose axis is the z axis of both bodies."""
     return tree.kind[j] == REVOLUTE or tree.kind[j] == PRISMATIC
 
 
 def world_axes(tree: Tree, X):
-    """Orientations in the world: of each row's frame, and of that in which the row's motion is seen.
+    """Return orientations in the world: of each row's frame, and of the frame that expresses the row's motion.
 
-    For a single joint that is the frame before its turn, so that no axes turn with the last joints of the tree.
+    For a single joint this is the frame before its rotation, so that the last joints of the tree rotate no axes.
     """
     n = len(tree.parent)
     R = [IDENTITY3] * n

@@ -2,10 +2,10 @@
 
     da/dx = -M^-1 dtau/dx  at tau = ID(q, v, a)      (Carpentier and Mansard, RSS 2018, equation 12)
 
-dtau/dx has entries for rows on one path only. M^-1 = N D^-1 N^T with N = L^-1: N^T keeps to the path, and N is taken where the
-path goes. Moving the whole robot, or giving it another linear velocity, changes the acceleration of a floating root alone, so
-these columns are written without a solution. An armature of the root breaks this symmetry: gravity then accelerates more than
-the mass that it acts on. The columns of such a root are solved for as the others are.
+dtau/dx has entries for rows on one path only. M^-1 = N D^-1 N^T with N = L^-1: N^T stays on the path, and N follows it. A
+displacement of the whole robot, or another linear velocity, changes only the acceleration of a floating root, so these columns
+are written without a solution. An armature of the root breaks this symmetry, because gravity then accelerates more than the
+mass that it acts on; the columns of such a root are solved for like the others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def accelerations_by_factors(tree: Tree, q, v, dtau_dq, dtau_dv, M, results) -> 
 
 
 def is_free_root(tree: Tree, j: int):
-    """Whether row j begins a floating joint on the ground whose six rows are known to have no armature."""
+    """Return whether row j begins a floating joint on the ground whose six rows are known to have no armature."""
     free = tree.kind[j] == FLOATING and tree.parent[j] < 0
     for i in range(j, tree.last[j] + 1):
         free = free and without_armature(tree, i)
@@ -68,7 +68,7 @@ def write_solution(parent, L, r, N, B, j: int, result) -> None:
 
 
 def write_columns_of_free_root(tree: Tree, row: int, at: int, q, v, results) -> None:
-    """The columns for the root's place and turn, and for its linear velocity; its rows begin at `row`, velocities at `at`."""
+    """Write the columns for the root's position and rotation, and linear velocity; rows begin at `row`, velocities at `at`."""
     by_q, by_v, _ = results
     fall = joint_transform(tree, row, q).rotate_to_child(base_acceleration(tree).lin)
     w = ZERO3
@@ -90,7 +90,7 @@ def write_columns_of_free_root(tree: Tree, row: int, at: int, q, v, results) -> 
 
 @for_mechanism(accelerations_by_factors)
 def accelerations_of_mechanism(mech, q, v, dtau_dq, dtau_dv, M, results) -> None:
-    """The same for the independent velocities."""
+    """Write the same derivatives for the independent velocities."""
     write_solutions(mech.parent, dtau_dq, dtau_dv, M, results)
     for cluster in mech.clusters:
         j = cluster.rows[0]
@@ -98,13 +98,13 @@ def accelerations_of_mechanism(mech, q, v, dtau_dq, dtau_dv, M, results) -> None
             write_columns_of_free_root(mech.tree, j, cluster.start, spanning_configuration(mech, q), v, results)
 
 
-# The second derivatives of w^T M q'' from those W of w^T ID, whose derivatives by x and a hang on q'' as well:
+# The second derivatives of w^T M q'' from those W of w^T ID, whose derivatives by x and a depend on q'' as well:
 # ID(x, q''(x, tau)) = tau, so w^T M q''_xy = -(W_xy + W_xa q''_y + (W_ya q''_x)^T).
 
 
 @takes_mechanism
 def hessian_by_configuration(system, by_q, inverse, W_qq, W_qa, results) -> None:
-    """Write those by q and q, and by q and tau."""
+    """Write the derivatives by q and q, and by q and tau."""
     qq, q_tau = results
     n = len(system.parent)
     for j in range(n):
@@ -115,7 +115,7 @@ def hessian_by_configuration(system, by_q, inverse, W_qq, W_qa, results) -> None
 
 @takes_mechanism
 def hessian_by_velocity(system, by_v, W_qv, W_vv, W_qa, results) -> None:
-    """Write those by q and v, and by v and v."""
+    """Write the derivatives by q and v, and by v and v."""
     qv, vv = results
     n = len(system.parent)
     for j in range(n):
@@ -125,7 +125,7 @@ def hessian_by_velocity(system, by_v, W_qv, W_vv, W_qa, results) -> None:
 
 
 def dot(row, B, k: int):
-    """A row times column k of B."""
+    """Return a row times column k of B."""
     total = 0.0
     for i in range(len(row)):
         total = total + row[i] * B[i][k]

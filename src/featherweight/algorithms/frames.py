@@ -1,17 +1,17 @@
-"""Frames fixed to bodies: where they are, how they move, and how that depends on the joints' velocities.
+"""Frames fixed to bodies: placements, motions, and Jacobians by the joint velocities.
 
-A frame's motion is written (linear, angular), in one of three ways:
+A frame's motion is written (linear, angular), in one of three references:
 
     local                 the frame's own axes and origin
     local_world_aligned   the frame's origin, the world's axes
-    world                 the motion of the point that passes the world's origin, the world's axes
+    world                 the motion of the body's point at the world's origin, the world's axes
 
-The velocity-product acceleration is J' v for the Jacobian J of the same reference: what the second time derivative of the
-frame's coordinates has left when the joints do not accelerate. For the moving axes of `local` and for `world` this is the
-spatial acceleration, for `local_world_aligned` the acceleration of the origin as a point.
+The velocity-product acceleration is J' v for the Jacobian J of the same reference: the part of the frame's acceleration that
+does not depend on the joint accelerations. In the moving axes of `local` and in `world` this is the spatial acceleration, in
+`local_world_aligned` the acceleration of the origin as a point.
 
-A spatial acceleration is the rate of a spatial velocity; the classical one of the body's point that is at the origin is that
-and w x v (Featherstone 2008, section 2.11).
+A spatial acceleration is the rate of a spatial velocity. The classical acceleration of the body's point at the origin is the
+spatial one plus w x v (Featherstone 2008, section 2.11).
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ LOCAL, LOCAL_WORLD_ALIGNED, WORLD = range(3)
 
 
 class Written(NamedTuple):
-    """How an acceleration is written: in which of the three ways, and whether it is the classical (1) or the spatial one."""
+    """The form of an acceleration: its reference, and whether it is the classical (1) or the spatial one (0)."""
 
     reference: int
     classical: int
 
 
 def of_components(reference: int) -> Written:
-    """The acceleration that is the rate of a velocity's components."""
+    """Return the form of the acceleration that is the rate of a velocity's components."""
     return Written(reference, 1 if reference == LOCAL_WORLD_ALIGNED else 0)
 
 
 def world_poses(tree: Tree, X):
-    """Orientation and origin of each row's frame in the world."""
+    """Return orientation and origin of each row's frame in the world."""
     n = len(tree.parent)
     R = [IDENTITY3] * n
     o = [ZERO3] * n
@@ -65,7 +65,7 @@ def world_poses(tree: Tree, X):
 
 
 def frame_poses(tree: Tree, frames: Placements, X):
-    """Orientation and origin of each frame in the world."""
+    """Return orientation and origin of each frame in the world."""
     R, o = world_poses(tree, X)
     m = len(frames.row)
     Rf = [IDENTITY3] * m
@@ -81,14 +81,14 @@ def frame_poses(tree: Tree, frames: Placements, X):
 
 
 def frame_placement(tree: Tree, frames: Placements, q, placement) -> None:
-    """Homogeneous matrices (frames, 4, 4)."""
+    """Write homogeneous matrices (frames, 4, 4)."""
     R, o = frame_poses(tree, frames, joint_transforms(tree, q))
     for k in range(len(frames.row)):
         write_placement(R[k], o[k], placement[k])
 
 
 def placement_rows(tree: Tree, frames: Placements, q, rows) -> None:
-    """Rotations by rows, and then positions (frames, 12), as contact geometry reads them."""
+    """Write rotations by rows, then positions (frames, 12), for contact geometry."""
     R, o = frame_poses(tree, frames, joint_transforms(tree, q))
     for k in range(len(frames.row)):
         write_vec3(R[k].x, rows[k], 0)
@@ -98,7 +98,7 @@ def placement_rows(tree: Tree, frames: Placements, q, rows) -> None:
 
 
 def placement_tangent(placement, rate, velocity) -> None:
-    """Velocities (frames, 6) of homogeneous matrices that change by `rate`, in the frames' own axes."""
+    """Write velocities (frames, 6), in the frames' own axes, of homogeneous matrices that change by `rate`."""
     for k in range(len(placement)):
         T, dT = placement[k], rate[k]
         x, y, z = (Vec3(T[0][i], T[1][i], T[2][i]) for i in range(3))
@@ -108,7 +108,7 @@ def placement_tangent(placement, rate, velocity) -> None:
 
 
 def frame_jacobian(tree: Tree, frames: Placements, reference: int, q, J) -> None:
-    """Jacobians (frames, 6, n): the frame's velocity for unit joint velocities."""
+    """Write Jacobians (frames, 6, n): the frame's velocity for unit joint velocities."""
     X = joint_transforms(tree, q)
     R, o = world_poses(tree, X)
     _, of = frame_poses(tree, frames, X)
@@ -136,7 +136,7 @@ def frame_jacobian(tree: Tree, frames: Placements, reference: int, q, J) -> None
 
 
 def joint_jacobian(tree: Tree, q, J) -> None:
-    """Motions of all rows' joints (6, n), as of a body that passes the world's origin, on the world's axes."""
+    """Write motions of all rows' joints (6, n): velocities of the point at the world's origin, in the world's axes."""
     R, o = world_poses(tree, joint_transforms(tree, q))
     for j in range(len(tree.parent)):
         s = unit_motion(tree.axis[j], 1.0)
@@ -145,7 +145,7 @@ def joint_jacobian(tree: Tree, q, J) -> None:
 
 
 def frame_velocity(tree: Tree, frames: Placements, reference: int, q, v, velocity) -> None:
-    """Velocities (frames, 6)."""
+    """Write velocities (frames, 6)."""
     X = joint_transforms(tree, q)
     u = spatial_velocities(tree, X, v)
     R, o = frame_poses(tree, frames, X)
@@ -159,7 +159,7 @@ def frame_velocity(tree: Tree, frames: Placements, reference: int, q, v, velocit
 
 
 def frame_bias_acceleration(tree: Tree, frames: Placements, reference: int, q, v, acceleration) -> None:
-    """Velocity-product accelerations (frames, 6)."""
+    """Write velocity-product accelerations (frames, 6)."""
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
     c = velocity_products(tree, X, w, carried, v)
@@ -167,7 +167,7 @@ def frame_bias_acceleration(tree: Tree, frames: Placements, reference: int, q, v
 
 
 def frame_acceleration(tree: Tree, frames: Placements, written: Written, q, v, a, acceleration) -> None:
-    """Accelerations (frames, 6)."""
+    """Write accelerations (frames, 6)."""
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
     c = velocity_products(tree, X, w, carried, v)
@@ -177,7 +177,7 @@ def frame_acceleration(tree: Tree, frames: Placements, written: Written, q, v, a
 
 
 def write_accelerations(tree: Tree, frames: Placements, written: Written, X, v, w, c, acceleration) -> None:
-    """Accelerations (frames, 6) from those c of the joints, in the rows' frames with their origins as points."""
+    """Write accelerations (frames, 6), given those of the joints, c, in the rows' frames with their origins as points."""
     u = spatial_velocities(tree, X, v)
     R, o = frame_poses(tree, frames, X)
     a = accelerations_of_velocities(tree, X, c)
@@ -201,17 +201,17 @@ def write_accelerations(tree: Tree, frames: Placements, written: Written, X, v, 
 
 
 def seen_at(m: Motion, p: Vec3) -> Motion:
-    """The same motion seen from an origin at -p."""
+    """Return the same motion about an origin at -p."""
     return Motion(m.ang, m.lin + p.cross(m.ang))
 
 
 def pointwise(a: Motion, v: Motion) -> Motion:
-    """The acceleration of the point at the origin, for the spatial acceleration a of a body whose velocity is v."""
+    """Return the acceleration of the point at the origin, for the spatial acceleration a of a body with the velocity v."""
     return Motion(a.ang, a.lin + v.ang.cross(v.lin))
 
 
 def carried_velocity(frames: Placements, k: int, u) -> Motion:
-    """The velocity of frame k in its own axes, from the velocities u of the rows."""
+    """Return the velocity of frame k in its own axes, from the velocities u of the rows."""
     j = frames.row[k]
     if j < 0:
         return ZERO_MOTION
@@ -226,7 +226,7 @@ def write_vec3(x: Vec3, out, start: int) -> None:
 
 
 def write_placement(R: Mat3, o: Vec3, out) -> None:
-    """A homogeneous matrix."""
+    """Write a homogeneous matrix."""
     write_vec3(R.x, out[0], 0)
     write_vec3(R.y, out[1], 0)
     write_vec3(R.z, out[2], 0)

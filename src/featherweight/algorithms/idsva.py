@@ -1,8 +1,9 @@
 """Derivatives of inverse dynamics with all spatial vectors in one frame: IDSVA (Singh, Russell and Wensing, RA-L 2022).
 
-The equations of inverse_dynamics_derivatives.py on the axes and about the origin of the root's body, so that nothing moves on
-the way to the root and an entry is a scalar product. Dearer for each body, cheaper for each pair of them. About one origin
-inertias of small bodies drown in their masses times squares of distances: a few digits are lost where those are large.
+The equations are those of inverse_dynamics_derivatives.py in the axes and about the origin of the root's body, so that nothing
+is transformed on the way to the root and an entry is a scalar product. This is more expensive for each body and cheaper for
+each pair of bodies. About one origin, the inertias of small bodies are added to their masses times squared distances; a few
+digits are lost if the distances are large.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def idsva(tree: Tree, bodies: Placements, q, v, qdd, forces, results) -> None:
 
 
 def axes_in_root(tree: Tree, X):
-    """Each row's orientation, origin and motion axis, in the frame of its root's body."""
+    """Return each row's orientation, origin and motion axis, in the frame of its root's body."""
     n = len(tree.parent)
     R = [IDENTITY3] * n
     o = [ZERO3] * n
@@ -80,7 +81,10 @@ def axes_in_root(tree: Tree, X):
 
 
 def motions_in_root(tree: Tree, X, S, v, qdd):
-    """Velocities and accelerations of bodies at the last rows of joints, and psi1 (its angular part), psi2 and Sv of rows."""
+    """Return velocities and accelerations of bodies at the last rows of joints, and psi1, psi2 and Sv of rows.
+
+    psi1 is given by its angular part.
+    """
     n = len(tree.parent)
     u = [ZERO_MOTION] * n
     a = [ZERO_MOTION] * n
@@ -112,7 +116,7 @@ def motions_in_root(tree: Tree, X, S, v, qdd):
 
 
 def composites_in_root(tree: Tree, R, o, u, a, external):
-    """Ic, N and f of all that a joint carries, at its last row."""
+    """Return Ic, N and f of all bodies that a joint carries, at its last row."""
     n = len(tree.parent)
     Ic = [ZERO_RIGID] * n
     N = [ZERO_CORIOLIS] * n

@@ -1,11 +1,11 @@
-"""Moving along a velocity on the configuration manifold, q exp(v), joint by joint, and the rate of q.
+"""Motion along a velocity on the configuration manifold, q exp(v), joint by joint, and the rate of q.
 
     line           q + v
     SO(3)          q exp(v)                           v = w
     SE(3)          (p + R l', R exp(w))               v = (l, w), exp(v) = (l', exp(w))
     SE(2)          the same in the plane
 
-with the exponentials of spatial/lie.py. Rotations are normalized, so they stay so over any number of steps.
+with the exponentials of spatial/lie.py. Rotations are normalized, so they stay normalized over any number of steps.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..spatial import (
 
 
 def integrate(tree: Tree, q, v, result) -> None:
-    """The configuration that the velocity v, held for a unit of time, leads to from q."""
+    """Write the configuration reached from q with the velocity v in a unit of time."""
     for j in range(len(tree.parent)):
         move_joint(tree, j, q, v, result)
 
@@ -47,7 +47,7 @@ def move_joint(tree: Tree, j: int, q, v, result) -> None:
 
 
 def difference(tree: Tree, q0, q1, result) -> None:
-    """The velocity that leads from q0 to q1 in a unit of time."""
+    """Write the velocity that moves from q0 to q1 in a unit of time."""
     for j in range(len(tree.parent)):
         kind = tree.kind[j]
         k = tree.q_index[j]
@@ -101,7 +101,7 @@ def planar(j: int, k: int, q, v, result) -> None:
 
 
 def turned(start: Quaternion, turn: Quaternion, result, k: int) -> None:
-    """Write the quaternion after a turn, on the side of the one before, by the sign of cos h."""
+    """Write the quaternion after a rotation, with the sign nearer to the one before, by the sign of cos h."""
     end = start.product(turn)
     write_quaternion(Quaternion(turn.s * end.u, turn.s * end.s).normalized(), result, k)
 
@@ -119,7 +119,7 @@ def write_quaternion(x: Quaternion, result, k: int) -> None:
 
 
 def configuration_rate(tree: Tree, q, v):
-    """The rate of change of q at the velocity v."""
+    """Return the rate of change of q at the velocity v."""
     rate = [0.0] * len(q)
     for j in range(len(tree.parent)):
         k = tree.q_index[j]
@@ -151,7 +151,10 @@ def write_configuration_rate(tree: Tree, q, v, rate) -> None:
 
 
 def configuration_velocity(tree: Tree, q, rate, v) -> None:
-    """Write the velocity at which a configuration q with unit quaternions changes by `rate`: undo `configuration_rate`."""
+    """Write the velocity at which a configuration q with unit quaternions changes by `rate`.
+
+    This is the inverse of `configuration_rate`.
+    """
     for j in range(len(tree.parent)):
         k = tree.q_index[j]
         kind = tree.kind[j]
@@ -171,18 +174,18 @@ def configuration_velocity(tree: Tree, q, rate, v) -> None:
 
 
 def turning_velocity(x: Quaternion, rate: Quaternion) -> Vec3:
-    """Return the angular velocity, in the turned frame, of a unit quaternion with this rate of change."""
+    """Return the angular velocity, in the rotated frame, of a unit quaternion with this rate of change."""
     w: Vec3 = 2.0 * x.conjugate().product(rate).u
     return w
 
 
-# The semi-implicit step of bodies that turn. Linear velocities of floating and planar joints are in axes that turn with the
-# body, where a step v + h v' of a body that only spins would gain h² w² of its speed. So they are stepped in the axes of the
-# start, which do not turn, and only then expressed in those of the end. `turning[i]` is the joint's kind at its first row.
+# The semi-implicit step of rotating bodies. Linear velocities of floating and planar joints are in axes that rotate with the
+# body, where the step v + h v' of a body that only spins would increase its speed by h² w². Therefore they are stepped in the
+# fixed axes at the start, and then expressed in those at the end. `turning[i]` is the joint's kind at its first row.
 
 
 def free_velocity(turning, v, a, h, result) -> None:
-    """u = v + h (v' + w x v), in the axes of the start."""
+    """Write u = v + h (v' + w x v), in the axes at the start."""
     for i in range(len(turning)):
         result[i] = v[i] + h * a[i]
     for i in range(len(turning)):
@@ -197,10 +200,10 @@ def free_velocity(turning, v, a, h, result) -> None:
 
 
 def advance(tree: Tree, q, u, d, h, results) -> None:
-    """Where the velocity u, in the axes of the step's start, and a displacement d lead from q, and u in the axes of the end.
+    """Write the configuration reached from q by the velocity u and a displacement d, and u in the axes there.
 
-    Origins move straight on, by l = h u + d: through the exponential they would have to begin with V(w)⁻¹ l, which has no value
-    for a whole turn w.
+    u is given in the axes at the start. Origins move along straight lines, by l = h u + d. Through the exponential they would
+    have to start with V(w)⁻¹ l, which is not defined for a whole turn w.
     """
     ahead, velocity = results
     n = len(tree.parent)
@@ -235,7 +238,7 @@ def move_joint_straight(tree: Tree, j: int, q, x, ahead) -> None:
 
 
 def carry(turning, u, d, h, velocity) -> None:
-    """The velocity u, in the axes of the start, in those of the end, to which h u and a displacement d turn them."""
+    """Write the velocity u, in the axes at the start, in the axes after the displacement h u + d."""
     for i in range(len(turning)):
         velocity[i] = u[i]
     for i in range(len(turning)):
@@ -252,6 +255,6 @@ def carry(turning, u, d, h, velocity) -> None:
 
 
 def hand_on(v, q_dot) -> None:
-    """A velocity as the direction along which a configuration changes, for derivatives along it."""
+    """Pass a velocity on as the direction in which a configuration changes, for derivatives along it."""
     for i in range(len(v)):
         q_dot[i] = v[i]

@@ -5,21 +5,21 @@ share the articulated inertias:
 
     U_i = IA_i s_i,  d_i = 1 / s_i^T U_i,  W_i = d_i U_i,  IA_p += X^T (IA_i - U_i W_i^T) X
 
-The force that joint k passes up, Y = W_k at first, meets joint i with u_ik = -s_i^T Y and goes on as Y + u_ik W_i. The paper
-(algorithm 1) then sends each column's motions out to all joints. Here nothing goes out; two ways make entries at once:
+The force that joint k passes up, initially Y = W_k, causes u_ik = -s_i^T Y at joint i and continues as Y + u_ik W_i. The paper
+(algorithm 1) then propagates each column's motions outwards to all joints. The two algorithms here compute entries directly:
 
-    global   With O_i, the motion of body i for a force on it, of which it takes one pass from the root,
+    global   With O_i, the motion of body i for a force on it, computed in one pass from the root,
                  R_i = O_p W_i,  e_i = d_i + R_i^T W_i,  O_i = O_p + s_i g_i^T + g_i s_i^T,  g_i = e_i / 2 s_i - R_i
              the inverse is e_i on the diagonal, (R_i - e_i s_i)^T Y for the force Y from below joint i, and Y^T O_c Y' for
-             two that meet at c. Theta(n^2), on the same axes for all bodies, as the paper argues, so that nothing is ever
-             turned. The axes are the root's, so that it does not matter how it is turned. Origins are the bodies' own: with
-             one for all, the paper's, a step takes 23 operations instead of 29, but inertias of small bodies drown in
-             their masses times squares of distances, and up to three digits of the inverse were lost.
+             two that meet at c. The cost is Theta(n^2). As the paper proposes, all bodies share the same axes, so nothing is
+             rotated. The axes are the root's, so the result does not depend on the root's orientation. Origins are the bodies'
+             own: with one origin for all, as in the paper, a step takes 23 operations instead of 29, but inertias of small
+             bodies are added to masses times squared distances, and up to three digits of the inverse are lost.
     local    The u_ik are the factor L^-1 of the inverse L^-1 D^-1 L^-T, whose entries are sums over common ancestors.
-             Fewer operations where paths are short.
+             This takes fewer operations if paths are short.
 
-The paper's line 5 leaves out Y itself, and its line 8 has delta for R; with the impulse R_ik counted as u_k, Y is the force
-on the parent as in forward dynamics. Multi-degree joints and a floating base need no case in the expanded tree.
+The paper's line 5 omits Y itself, and its line 8 has delta for R; with the impulse R_ik counted as u_k, Y is the force on the
+parent as in forward dynamics. In the expanded tree, joints with several degrees of freedom are no special case.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .mechanisms.counterparts import for_mechanism
 
 
 def turned_to_root(tree: Tree, X):
-    """Each row's axis s_i and inertia about its origin, and its origin seen from its parent's, on the root's axes."""
+    """Return each row's axis s_i and inertia about its origin, and its origin relative to its parent's, in the root's axes."""
     n = len(tree.parent)
     R = [IDENTITY3] * n
     s = [ZERO_MOTION] * n
@@ -57,7 +57,7 @@ def turned_to_root(tree: Tree, X):
 
 
 def turned_articulated_inertias(tree: Tree, s, r, IA):
-    """W_i and d_i of the header; takes the bodies' inertias IA and leaves articulated ones."""
+    """Return W_i and d_i of the header; the bodies' inertias IA become articulated ones."""
     n = len(tree.parent)
     W = [ZERO_FORCE] * n
     d = [0.0] * n
@@ -72,7 +72,7 @@ def turned_articulated_inertias(tree: Tree, s, r, IA):
 
 
 def mobilities_on_root_axes(tree: Tree, s, r, W, d):
-    """O_i, R_i and e_i of the header."""
+    """Return O_i, R_i and e_i of the header."""
     n = len(tree.parent)
     O = [ZERO_MOBILITY] * n
     R = [ZERO_MOTION] * n
@@ -89,7 +89,7 @@ def mobilities_on_root_axes(tree: Tree, s, r, W, d):
 
 
 def inverse_global(tree: Tree, part, q, inverse) -> None:
-    """Write columns part[0] to part[1] - 1 of the inverse, as far as they lie above the diagonal, and the rows opposite.
+    """Write columns part[0] to part[1] - 1 of the inverse above the diagonal, and the transposed entries.
 
     Rows are numbered depth first, so the descendants of a row are the range that follows it. A part begins with a block.
     """
@@ -105,7 +105,7 @@ def inverse_global(tree: Tree, part, q, inverse) -> None:
     for i in range(stop - 1, -1, -1):
         below = min(end[i], stop)
         child = i + 1
-        while child < below and end[child] < below:  # the next one is a sibling
+        while child < below and end[child] < below:  # the next child is a sibling
             write_mobility_products(Y, inverse, O[i], child, end[child], max(end[child], first), below)
             child = end[child]
         if carried[i] == 1:
@@ -121,7 +121,7 @@ def inverse_global(tree: Tree, part, q, inverse) -> None:
 
 
 def spans(tree: Tree, first: int, stop: int):
-    """Where each row's descendants end; and whether columns before `first` must go through the row, to meet some after."""
+    """Return the ends of each row's descendants, and whether columns before `first` pass the row to meet later columns."""
     n = len(tree.parent)
     end = [0] * n
     carried = [0] * n
@@ -140,7 +140,7 @@ def spans(tree: Tree, first: int, stop: int):
 
 
 def inverse_local(tree: Tree, q, inverse) -> None:
-    """Write the inverse by the factors that unit forces make on their way to the root, in the frames of the bodies."""
+    """Write the inverse by the factors that unit forces build on their way to the root, in the frames of the bodies."""
     n = len(tree.parent)
     X = joint_transforms(tree, q)
     W, d = articulated_inertias(tree, X)

@@ -1,18 +1,19 @@
-"""Derivatives of inverse dynamics by configuration, velocity and acceleration, along the rows' own motions.
+"""Derivatives of inverse dynamics by configuration, velocity and acceleration, with respect to the rows' own motions.
 
-After Carpentier and Mansard (RSS 2018) and Singh, Russell and Wensing (RA-L 2022, equations 25 to 32): when joint j turns, all
-that it carries turns along, and what is left is how the parent moves as seen from there. With the parent's velocity v_p and
-acceleration a_p (gravity's included) at the joint, and f the forces of all that the joint carries,
+The equations follow Carpentier and Mansard (RSS 2018) and Singh, Russell and Wensing (RA-L 2022, equations 25 to 32). When
+joint j moves, all bodies that it carries move along, so only the motion of the parent changes as seen from there. With the
+parent's velocity v_p and acceleration a_p (including gravity) at the joint, and f the forces of all bodies that the joint
+carries,
 
     psi1 = v_p x S_j,   psi2 = a_p x S_j + v_p x psi1,   Sv = psi1 + v_j x S_j
 
     dtau_i/dq_j = S_i^T (Ic_j psi2 + N_j psi1 + S_j x* f_j)      dtau_i/dv_j = S_i^T (Ic_j Sv + N_j S_j)      i above j
     dtau_j/dq_i = (Ic_j S_j)^T psi2_i + (N_j^T S_j)^T psi1_i     dtau_j/dv_i = (Ic_j S_j)^T Sv_i + (N_j^T S_j)^T S_i
 
-Ic are composite inertias and N_j x are the forces that velocities ask for when all that joint j carries is given the velocity x
-besides, and the acceleration x x v_i: with points that accelerate by 2 x x (their velocity), a map of 3 + 9 numbers of the
-angular part of x alone (`spatial.Coriolis`). As in kinematics.py, velocities are taken in inertial frames that move with
-points: here with the parent's point where the joint is, so that v_p has no linear part.
+Ic are composite inertias. N_j x are the velocity-dependent forces when all bodies that joint j carries have the additional
+velocity x and the acceleration x x v_i: with points that accelerate by 2 x x (their velocity), N_j is a map of 3 + 9 numbers
+of the angular part of x alone (`spatial.Coriolis`). As in kinematics.py, velocities are taken in inertial frames that move
+with points: here with the parent's point at the joint, so that v_p has no linear part.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def rnea_derivatives(tree: Tree, bodies: Placements, q, v, qdd, forces, results)
 
 
 def write_derivatives(tree: Tree, q, v, qdd, external, results) -> None:
-    """The same under `external`, one Force a row."""
+    """Write the derivatives under `external`, one Force for each row."""
     dq, dv, M = results
     n = len(tree.parent)
     for i in range(n):
@@ -93,7 +94,7 @@ def write_derivatives(tree: Tree, q, v, qdd, external, results) -> None:
 
 
 def own_linear_velocities(tree: Tree, v):
-    """At the first row of each joint, how it moves its body's origin; zero at other rows."""
+    """Return, at the first row of each joint, the velocity of its body's origin due to the joint; zero at other rows."""
     slip = [ZERO3] * len(tree.parent)
     for j in range(len(tree.parent)):
         slip[tree.first[j]] = slip[tree.first[j]] + unit_motion(tree.axis[j], v[j]).lin
@@ -101,7 +102,7 @@ def own_linear_velocities(tree: Tree, v):
 
 
 def motions(tree: Tree, X, w, carried, v, qdd, slip):
-    """The force of each body, and psi1 (its angular part), psi2 and Sv of each row, in the frame of its joint's body."""
+    """Return the force of each body, and psi1 (angular part), psi2 and Sv of each row, in the frame of its joint's body."""
     n = len(tree.parent)
     c = joint_products(tree, w, carried, v)
     alpha = [ZERO3] * n
@@ -117,7 +118,7 @@ def motions(tree: Tree, X, w, carried, v, qdd, slip):
         p = tree.parent[first]
         b = tree.last[first]
         turning = ZERO3  # the parent's angular acceleration
-        at = X[first].rotate_to_child(base_acceleration(tree).lin)  # the acceleration of its point
+        at = X[first].rotate_to_child(base_acceleration(tree).lin)  # the acceleration of the parent's point
         if p >= 0:
             turning = X[first].rotate_to_child(alpha[p])
             away = X[first].p if b > first else X[first].base
@@ -132,7 +133,9 @@ def motions(tree: Tree, X, w, carried, v, qdd, slip):
         o[b] = at + own.lin
         f[b] = rigid_inertia(tree, b).rate(B[b], o[b])
         together = tree.kind[first] == REVOLUTE or tree.kind[first] == PRISMATIC
-        field = B[b] if together else acceleration_field(carried[first], turning)  # along the axis both accelerate alike
+        field = (
+            B[b] if together else acceleration_field(carried[first], turning)
+        )  # both bodies accelerate equally along the axis
         both = w[b] + carried[first]
         for j in range(first, b + 1):
             s = unit_motion(tree.axis[j], 1.0)
@@ -143,7 +146,7 @@ def motions(tree: Tree, X, w, carried, v, qdd, slip):
 
 
 def point_velocities(tree: Tree, X, w, slip):
-    """At first rows, the velocity of the parent's point where the joint is, in the frame of the parent's joint."""
+    """Return, at first rows, the velocity of the parent's point at the joint, in the frame of the parent's joint."""
     u = [ZERO3] * len(tree.parent)
     for j in range(len(tree.parent)):
         p = tree.parent[j]
@@ -153,7 +156,7 @@ def point_velocities(tree: Tree, X, w, slip):
 
 
 def composites(tree: Tree, X, w, slip, u):
-    """Ic and N of the header at the last row of each joint."""
+    """Return Ic and N of the header at the last row of each joint."""
     n = len(tree.parent)
     Ic = [ZERO_RIGID] * n
     N = [ZERO_CORIOLIS] * n

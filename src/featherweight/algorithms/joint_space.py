@@ -1,10 +1,10 @@
-"""Interface that a tree and a mechanism with loops share, so that each algorithm on top of it is written once.
+"""Common interface of a tree and a mechanism with loops, so that each algorithm on top of it is written once.
 
 A system is a Tree, or a ClusterTree with its independent velocities. Both have
 
-    parent     the tree on whose paths alone the inertia matrix M has entries
-    M, c + g   the inertia matrix, the forces that velocities and gravity need
-    J, J' v    the Jacobian of constraint rows, and their accelerations at no acceleration of the joints
+    parent     the tree on whose paths the inertia matrix M has its entries
+    M, c + g   the inertia matrix, and the forces due to velocities and gravity
+    J, J' v    the Jacobian of constraint rows, and their accelerations without joint accelerations
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .rnea import bias_force, rnea
 
 
 def kernel_for(system, kernel):
-    """The kernel itself on a tree, its counterpart on a mechanism."""
+    """Return the kernel itself for a tree, or its counterpart for a mechanism."""
     return kernel if isinstance(system, Tree) else counterpart(kernel)
 
 
@@ -32,7 +32,7 @@ def write_bias_force(system, q, v, tau) -> None:
 
 
 def write_joint_forces(system, bodies, q, v, qdd, forces, tau) -> None:
-    """Write M q'' + c + g less what `forces` on the bodies give."""
+    """Write M q'' + c + g minus the joint forces of `forces` on the bodies."""
     kernel_for(system, rnea)(system, bodies, q, v, qdd, forces, tau)
 
 
@@ -42,5 +42,5 @@ def write_row_jacobian(system, rows, q, J) -> None:
 
 
 def row_bias(system, rows, q, v):
-    """J' v."""
+    """Return J' v."""
     return kernel_for(system, row_bias_acceleration)(system, rows, q, v)

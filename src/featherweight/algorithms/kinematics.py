@@ -1,13 +1,13 @@
 """First step of every recursion: joint transforms, angular velocities, velocity-product accelerations.
 
-Velocities are taken in the inertial frame that momentarily moves with each body's origin. A body's motion is then its
-angular velocity w alone, its acceleration is [angular acceleration; acceleration of the origin as a point], and the
-textbook's v x S q' and v x* I v shrink to
+Velocities are taken in the inertial frame that momentarily moves with each body's origin. A body's motion is then its angular
+velocity w alone, and its acceleration is [angular acceleration; acceleration of the origin as a point]. The textbook's v x S
+q' and v x* I v become
 
     c_i = [w_p x s q' ; R^T (w_p x (w_p x p)) + (w_i + w_p) x d q']      S = [s; d], w_p the parent's w in this frame
     w x* I w = [w x (I w) ; w x (w x h)]                                 h the first moment of mass
 
-with a third of the operations less, and the linear velocities never computed.
+with a third fewer operations, and without linear velocities.
 """
 
 from __future__ import annotations
@@ -32,37 +32,37 @@ from ..spatial import (
 
 
 def vec3(a, j: int) -> Vec3:
-    """Row j of an (n, 3) array."""
+    """Return row j of an (n, 3) array."""
     r = a[j]
     return Vec3(r[0], r[1], r[2])
 
 
 def mat3(a, j: int) -> Mat3:
-    """Row j of an (n, 3, 3) array."""
+    """Return row j of an (n, 3, 3) array."""
     x, y, z = a[j]
     return Mat3(Vec3(x[0], x[1], x[2]), Vec3(y[0], y[1], y[2]), Vec3(z[0], z[1], z[2]))
 
 
 def sym3(a, j: int) -> Sym3:
-    """Row j of an (n, 6) array."""
+    """Return row j of an (n, 6) array."""
     r = a[j]
     return Sym3(r[0], r[1], r[2], r[3], r[4], r[5])
 
 
 def turns(a, j: int):
-    """Row j of an (n, 3, 2) array, in tuples."""
+    """Return row j of an (n, 3, 2) array, as tuples."""
     x, y, z = a[j]
     return (x[0], x[1]), (y[0], y[1]), (z[0], z[1])
 
 
 def force(a, j: int) -> Force:
-    """Row j of an (n, 6) array, torque and force."""
+    """Return row j of an (n, 6) array, torque and force."""
     r = a[j]
     return Force(Vec3(r[0], r[1], r[2]), Vec3(r[3], r[4], r[5]))
 
 
 def joint_transform(tree: Tree, j: int, q) -> Transform:
-    """The frame of row j in its parent's frame."""
+    """Return the frame of row j in its parent's frame."""
     kind = tree.kind[j]
     if kind == INNER:
         return IDENTITY
@@ -89,12 +89,12 @@ def joint_transform(tree: Tree, j: int, q) -> Transform:
 
 
 def twisted(c, s, twist):
-    """Cosine and sine of a turn, with a constant turn added."""
+    """Return cosine and sine of a rotation with a constant rotation added."""
     return (c * twist[0] - s * twist[1], s * twist[0] + c * twist[1])
 
 
 def joint_transforms(tree: Tree, q):
-    """The frame of each row in its parent's frame."""
+    """Return the frame of each row in its parent's frame."""
     X = [IDENTITY] * len(tree.parent)
     for j in range(len(tree.parent)):
         X[j] = joint_transform(tree, j, q)
@@ -102,7 +102,7 @@ def joint_transforms(tree: Tree, q):
 
 
 def angular_velocities(tree: Tree, X, v):
-    """w[j], and as `carried[j]` the parent's w, both in the frame of row j."""
+    """Return w[j], and as `carried[j]` the parent's w, both in the frame of row j."""
     n = len(tree.parent)
     w = [ZERO3] * n
     carried = [ZERO3] * n
@@ -119,7 +119,7 @@ def angular_velocities(tree: Tree, X, v):
 
 
 def joint_products(tree: Tree, w, carried, v):
-    """The terms of c[j] in the header that have the joint's own velocity, summed at the first row of each joint."""
+    """Return the terms of c[j] in the header with the joint's own velocity, summed at the first row of each joint."""
     n = len(tree.parent)
     c = [ZERO_MOTION] * n
     for j in range(n):
@@ -130,19 +130,19 @@ def joint_products(tree: Tree, w, carried, v):
 
 
 def velocity_products(tree: Tree, X, w, carried, v):
-    """c[j] of the header, summed at the first row of each joint."""
+    """Return c[j] of the header, summed at the first row of each joint."""
     c = joint_products(tree, w, carried, v)
     for j in range(len(tree.parent)):
         p = tree.parent[j]
         if p >= 0 and tree.kind[j] != INNER:
             lin = X[j].rotate_to_child(w[p].cross(w[p].cross(X[j].base)))
-            out = Vec3(0.0, 0.0, X[j].slide)  # along the child's z, where the parent's w is at hand
+            out = Vec3(0.0, 0.0, X[j].slide)  # along the child's z, where the parent's w is available
             c[j] = c[j] + Motion(ZERO3, lin + carried[j].cross(carried[j].cross(out)))
     return c
 
 
 def accelerations_of_velocities(tree: Tree, X, c):
-    """The acceleration of each row, with its origin as a point, when no joint accelerates; c from `velocity_products`."""
+    """Return each row's acceleration, with its origin as a point, without joint accelerations; c from `velocity_products`."""
     n = len(tree.parent)
     a = [ZERO_MOTION] * n
     for j in range(n):
@@ -152,7 +152,7 @@ def accelerations_of_velocities(tree: Tree, X, c):
 
 
 def base_acceleration(tree: Tree) -> Motion:
-    """The ground accelerates upwards instead of gravity pulling down."""
+    """Return the acceleration of the ground: upwards, in place of gravity."""
     g = tree.gravity
     return Motion(ZERO3, Vec3(0.0 - g[0], 0.0 - g[1], 0.0 - g[2]))
 
@@ -162,7 +162,7 @@ def rigid_inertia(tree: Tree, j: int) -> RigidInertia:
 
 
 def spatial_velocities(tree: Tree, X, v):
-    """The velocity of each row's body as a spatial vector in its own frame."""
+    """Return the velocity of each row's body as a spatial vector in its own frame."""
     n = len(tree.parent)
     u = [ZERO_MOTION] * n
     for j in range(n):
@@ -173,7 +173,7 @@ def spatial_velocities(tree: Tree, X, v):
 
 
 def external_forces(tree: Tree, bodies: Placements, forces):
-    """`forces` (bodies, 6), force and torque in each body's frame of the file, as one Force a row."""
+    """Return `forces` (bodies, 6), force and torque in each body's frame of the file, as one Force for each row."""
     f = [ZERO_FORCE] * len(tree.parent)
     for k in range(len(bodies.row)):
         R = mat3(bodies.rotation, k)

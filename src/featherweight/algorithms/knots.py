@@ -1,4 +1,4 @@
-"""Knots of optimal control problems: steps, rows of costs and constraints, and what derivatives of these are made of."""
+"""Knots of optimal control problems: steps, rows of costs and constraints, and parts of their derivatives."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from ..spatial import sqrt
 from .inverse_kinematics.prioritized import is_zero
 
 FELT = "felt"  # the joint forces at the end of a step
-ROUNDED = 1e-3  # of the weight: tangential forces below which cones are round
+ROUNDED = 1e-3  # relative to the weight: smaller tangential forces are rounded off
 
 
 class Drive(NamedTuple):
-    """How a control u acts on a joint of one degree of freedom: gain u + stiffness q + damping v + force [N m, N].
+    """The action of a control u on a joint of one degree of freedom: gain u + stiffness q + damping v + force [N m, N].
 
-    A drive that is taken at the end of a step has an armature, by which its force is less for the joint's acceleration.
+    A drive that is evaluated at the end of a step has an armature, which reduces its force in proportion to the joint's
+    acceleration.
     """
 
     velocity: int  # number of the joint's velocity
@@ -27,12 +28,12 @@ class Drive(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Whether the joint force depends on the control alone."""
+        """True if the joint force depends on the control alone."""
         return self.stiffness == self.damping == self.force == 0.0
 
 
 def joint_forces(drives: tuple[Drive, ...], u, *others: Any) -> None:
-    """Joint forces tau of drives; of q and v, too, where drives need them. They are zero at other joints."""
+    """Write joint forces tau of drives, as functions of q and v too if drives need them; zero at other joints."""
     *state, tau = others
     for i, d in enumerate(drives):
         total = d.gain * u[i] if d.gain != 1.0 else u[i]
@@ -43,7 +44,7 @@ def joint_forces(drives: tuple[Drive, ...], u, *others: Any) -> None:
 
 
 def felt_forces(drives: tuple[Drive, ...], tau, a, felt) -> None:
-    """Joint forces at the end of a step, from those without the drives' armatures."""
+    """Write joint forces at the end of a step, given those without the drives' armatures."""
     for i, x in enumerate(tau):
         felt[i] = x
     for d in drives:
@@ -51,7 +52,7 @@ def felt_forces(drives: tuple[Drive, ...], tau, a, felt) -> None:
 
 
 def add_through_drives(drives: tuple[Drive, ...], n: int, by_tau, row) -> None:
-    """Add to a row of derivatives by (dq, dv, du) what comes through the joint forces, by which the derivatives are given."""
+    """Add the part of the derivatives by (dq, dv, du) that results from derivatives by the joint forces."""
     for i, d in enumerate(drives):
         for at, factor in ((2 * n + i, d.gain), (d.velocity, d.stiffness), (n + d.velocity, d.damping)):
             if factor != 0.0:
@@ -59,7 +60,10 @@ def add_through_drives(drives: tuple[Drive, ...], n: int, by_tau, row) -> None:
 
 
 def next_velocity(impact: bool, v, a, h, results) -> None:
-    """The velocity after a step h, and the displacement along it (semi-implicit Euler); or after an impact, whose jump is a."""
+    """Write the velocity after a step h, and the displacement (semi-implicit Euler).
+
+    After an impact, the velocity changes by the jump a.
+    """
     velocity, displacement = results
     for i, x in enumerate(a):
         velocity[i] = v[i] + x if impact else v[i] + h * x
@@ -67,18 +71,18 @@ def next_velocity(impact: bool, v, a, h, results) -> None:
 
 
 def no_rebound(h, restitution) -> None:
-    """Contacts that hold from an impact on."""
+    """Write a restitution of zero: contacts hold after an impact."""
     restitution[0] = 0.0
 
 
 def jump(after, v, a) -> None:
-    """The jump of the velocity at an impact."""
+    """Write the jump of the velocity at an impact."""
     for i, x in enumerate(after):
         a[i] = x - v[i]
 
 
 def jump_slopes(by_q, by_v, results) -> None:
-    """The derivatives of the jump by q, v and tau, from those of the velocity after it."""
+    """Write the derivatives of the jump by q, v and tau, given those of the velocity after it."""
     da_dq, da_dv, _ = results
     for i, row in enumerate(by_v):
         for j, x in enumerate(row):
@@ -87,13 +91,13 @@ def jump_slopes(by_q, by_v, results) -> None:
 
 
 def rest_after_step(h, results) -> None:
-    """Gains by which contacts are at rest after a step, wherever they are."""
+    """Write gains that bring contacts to rest after a step, wherever they are."""
     _, gains = results
     gains[1] = 1.0 / h
 
 
 def picked(which: tuple[int, ...], x, rows) -> None:
-    """Some entries of a quantity."""
+    """Write some entries of a quantity."""
     for i, k in enumerate(which):
         rows[i] = x[k]
 
@@ -101,7 +105,7 @@ def picked(which: tuple[int, ...], x, rows) -> None:
 def friction(mu: float, weight: float, placements, force, rows) -> None:
     """Write mu f_n - |f_t| of each point contact over the robot's weight, positive within the cone; normals are along z.
 
-    Forces are on the axes of contact frames. Close to zero |f_t| is rounded off, so that it has a derivative.
+    Forces are in the axes of contact frames. Close to zero, |f_t| is rounded off, so that it has a derivative.
     """
     for i, T in enumerate(placements):
         x, y, z = (sum((T[r][c] * force[3 * i + c] for c in range(3)), 0.0) for r in range(3))
@@ -110,7 +114,7 @@ def friction(mu: float, weight: float, placements, force, rows) -> None:
 
 
 def gathered(sizes: tuple[int, ...], *parts_and_rows: Any) -> None:
-    """All rows, one part after the other."""
+    """Write all rows, one part after the other."""
     *parts, rows = parts_and_rows
     k = 0
     for part in parts:
@@ -120,10 +124,10 @@ def gathered(sizes: tuple[int, ...], *parts_and_rows: Any) -> None:
 
 
 def row_slopes(quantities: tuple[tuple[str, ...], ...], drives: tuple[Drive, ...], n: int, *given: Any) -> None:
-    """Derivatives of all rows by (dq, dv, du).
+    """Write derivatives of all rows by (dq, dv, du).
 
-    `quantities` has for each part the quantities by which its derivatives are given. Derivatives of a and force by q, v and tau
-    come last, where parts depend on them.
+    `quantities` has the quantities by which each part's derivatives are given. Derivatives of a and force by q, v and tau come
+    last, if parts depend on them.
     """
     *arrays, rows = given
     left = iter(arrays)
@@ -138,7 +142,7 @@ def row_slopes(quantities: tuple[tuple[str, ...], ...], drives: tuple[Drive, ...
 
 
 def depends(quantities: tuple[tuple[str, ...], ...], name: str) -> bool:
-    """Whether derivatives of a or force are needed."""
+    """Return whether derivatives of a or force are needed."""
     return any(name in by or (name == "a" and FELT in by) for by in quantities)
 
 
@@ -169,7 +173,7 @@ def add_slopes(name: str, slope, through, drives: tuple[Drive, ...], n: int, row
 
 
 def gauss_newton(places: tuple[tuple[int, int], ...], rows, force, stiffness, results) -> None:
-    """The gradient Jᵀ f and entries of the Hessian Jᵀ diag(c) J of the cost, at `places`."""
+    """Write the gradient Jᵀ f and the entries of the Hessian Jᵀ diag(c) J of the cost, at `places`."""
     gradient, hessian = results
     own = {place: k for k, place in enumerate(places)}
     for i, row in enumerate(rows):
@@ -184,7 +188,7 @@ def gauss_newton(places: tuple[tuple[int, int], ...], rows, force, stiffness, re
 
 
 def motion_slopes(curved: tuple[tuple[int, int], ...], drives: tuple[Drive, ...], impact: bool, h, *given: Any) -> None:
-    """D = dv' by (dq, dv, du); of each curved block the derivative of q' by q, then by v'."""
+    """Write D = dv' by (dq, dv, du), and for each curved block the derivatives of q' by q and by v'."""
     lasts = 0.0 if impact else h
     h = 1.0 if impact else h
     *by, results = given

@@ -8,9 +8,9 @@ Then H = L^T D L (LTDL) or H = L^T L (LTL) fills in nothing: L has entries where
                                 H_ki = a
     LTL    for k = n to 1:  H_kk = sqrt H_kk,  H_kj /= H_kk for ancestors j,  H_ij -= H_ki H_kj
 
-Both work in situ on the lower triangle. With D1 = sum of (d_i - 1) and D2 = sum of d_i (d_i - 1) / 2 over depths d_i they
-take D2 multiplications and subtractions, besides for LTDL D1 multiplications and the reciprocals 1/D, which solving with the
-factors needs as well, and for LTL D1 divisions and n square roots.
+Both work in situ on the lower triangle. With D1 = sum of (d_i - 1) and D2 = sum of d_i (d_i - 1) / 2 over depths d_i, both
+take D2 multiplications and subtractions. LTDL also takes D1 multiplications and the reciprocals 1/D, which solutions with the
+factors need as well; LTL also takes D1 divisions and n square roots.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..spatial import sqrt
 
 
 def ltdl_in_situ(parent, H):
-    """Leave D on the diagonal of H and the rest of L, whose diagonal is one, below it; return the reciprocals of D."""
+    """Write D on the diagonal of H and the rest of L, whose diagonal is one, below it; return the reciprocals of D."""
     n = len(parent)
     r = [0.0] * n
     for k in range(n - 1, -1, -1):
@@ -37,7 +37,7 @@ def ltdl_in_situ(parent, H):
 
 
 def ltl_in_situ(parent, H) -> None:
-    """Leave L on and below the diagonal of H."""
+    """Write L on and below the diagonal of H."""
     for k in range(len(parent) - 1, -1, -1):
         H[k][k] = sqrt(H[k][k])
         j = parent[k]
@@ -54,21 +54,21 @@ def ltl_in_situ(parent, H) -> None:
 
 
 def ltdl(parent, H, F) -> None:
-    """The packed factors of H."""
+    """Write the packed factors of H."""
     A = on_pattern(parent, H)
     ltdl_in_situ(parent, A)
     pack(parent, A, F)
 
 
 def ltl(parent, H, F) -> None:
-    """The packed factor of H."""
+    """Write the packed factor of H."""
     A = on_pattern(parent, H)
     ltl_in_situ(parent, A)
     pack(parent, A, F)
 
 
 def on_pattern(parent, H):
-    """A copy of the entries of H, on and below the diagonal, that the tree allows."""
+    """Return a copy of the entries of H, on and below the diagonal, that the tree allows."""
     n = len(parent)
     A = [[0.0] * n for _ in range(n)]
     for i in range(n):
@@ -79,11 +79,11 @@ def on_pattern(parent, H):
     return A
 
 
-# Packed, a factor is its entries that are not zero: for each row its diagonal, its parent's column, and so on to the root.
+# A packed factor consists of its nonzero entries: for each row its diagonal, its parent's column, and so on to the root.
 
 
 def pack(parent, A, F) -> None:
-    """The entries of a factor one after the other."""
+    """Write the entries of a factor one after the other."""
     k = 0
     for i in range(len(parent)):
         j = i
@@ -94,7 +94,7 @@ def pack(parent, A, F) -> None:
 
 
 def row_starts(parent):
-    """Where each row of a packed factor begins."""
+    """Return the start of each row of a packed factor."""
     n = len(parent)
     depth = [0] * n
     start = [0] * n
@@ -106,7 +106,7 @@ def row_starts(parent):
 
 
 def outside_pattern(parent, H, total) -> None:
-    """The sum of squares of the entries below the diagonal that the tree does not allow."""
+    """Write the sum of squares of the entries below the diagonal that the tree does not allow."""
     n = len(parent)
     total[0] = 0.0
     for i in range(n):
@@ -120,11 +120,11 @@ def outside_pattern(parent, H, total) -> None:
                 total[0] = total[0] + H[i][j] * H[i][j]
 
 
-# Products with a packed factor: it has D on its diagonal where `unit` is 1 (LTDL), and its own diagonal where it is 0 (LTL).
+# Products with a packed factor: D is on its diagonal if `unit` is 1 (LTDL), its own diagonal if `unit` is 0 (LTL).
 
 
 def multiply(parent, unit: int, F, x, y) -> None:
-    """y = L x."""
+    """Write y = L x."""
     k = 0
     for i in range(len(parent)):
         y[i] = x[i] if unit == 1 else F[k] * x[i]
@@ -137,7 +137,7 @@ def multiply(parent, unit: int, F, x, y) -> None:
 
 
 def multiply_transposed(parent, unit: int, F, x, y) -> None:
-    """y = L^T x."""
+    """Write y = L^T x."""
     k = 0
     for i in range(len(parent)):
         y[i] = x[i] if unit == 1 else F[k] * x[i]
@@ -150,7 +150,7 @@ def multiply_transposed(parent, unit: int, F, x, y) -> None:
 
 
 def divide(parent, unit: int, F, x, y) -> None:
-    """y = L^-1 x."""
+    """Write y = L^-1 x."""
     start = row_starts(parent)
     for i in range(len(parent)):
         y[i] = x[i]
@@ -165,7 +165,7 @@ def divide(parent, unit: int, F, x, y) -> None:
 
 
 def divide_transposed(parent, unit: int, F, x, y) -> None:
-    """y = L^-T x."""
+    """Write y = L^-T x."""
     start = row_starts(parent)
     n = len(parent)
     for i in range(n):
@@ -182,7 +182,7 @@ def divide_transposed(parent, unit: int, F, x, y) -> None:
 
 
 def solve(parent, unit: int, F, x, y) -> None:
-    """y = H^-1 x: L^-1 D^-1 L^-T x, where LTL has no D."""
+    """Write y = H^-1 x: L^-1 D^-1 L^-T x, where LTL has no D."""
     start = row_starts(parent)
     n = len(parent)
     z = [0.0] * n
@@ -193,7 +193,7 @@ def solve(parent, unit: int, F, x, y) -> None:
     divide(parent, unit, F, z, y)
 
 
-# The same with a factor in situ, whose diagonal is not read: it is one.
+# The same with a factor in situ, whose diagonal is one and is not read.
 
 
 def back_substitute(parent, L, y) -> None:
@@ -223,7 +223,7 @@ def solve_in_situ(parent, L, r, y) -> None:
 
 
 def invert_unit(parent, L, N) -> None:
-    """N = L^-1 for L with a unit diagonal; entries for ancestors only."""
+    """Write N = L^-1 for L with a unit diagonal; entries for ancestors only."""
     for k in range(len(parent)):
         N[k][k] = 1.0
         r = parent[k]
@@ -238,7 +238,7 @@ def invert_unit(parent, L, N) -> None:
 
 
 def product_with_transpose(parent, N, d, P) -> None:
-    """P = N diag(d) N^T, full and symmetric, for N with a unit diagonal and entries for ancestors only."""
+    """Write P = N diag(d) N^T, full and symmetric, for N with a unit diagonal and entries for ancestors only."""
     n = len(parent)
     for i in range(n):
         E = [0.0] * n  # row i of N diag(d)
@@ -249,7 +249,7 @@ def product_with_transpose(parent, N, d, P) -> None:
         for k in range(i + 1):
             s = 0.0
             j = k
-            while j >= 0:  # E is zero where j is no ancestor of i
+            while j >= 0:  # E is zero if j is no ancestor of i
                 s = s + N[k][j] * E[j]
                 j = parent[j]
             P[i][k] = s

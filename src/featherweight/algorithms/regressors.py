@@ -1,16 +1,16 @@
-"""Inverse dynamics and energies are linear in the inertias of bodies: their regressors (Atkeson, An and Hollerbach 1986).
+"""Regressors of inverse dynamics and energies, which are linear in the inertias of bodies (Atkeson, An and Hollerbach 1986).
 
 The parameters of a body, in its frame of the file, are
 
     m,  h = m c,  Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the frame's origin
 
-Where the origin accelerates by o and other points by o + B r (rnea.py), the force and the torque about the origin are
+If the origin accelerates by o and other points by o + B r (rnea.py), the force and the torque about the origin are
 
     f = m o + B h          n = h x o + I alpha + w x I w
 
-so that the columns of a body are four wrenches and six couples. Rows of the joints on its path are their powers S_j^T A_i, with
-all of them on the axes and about the origin of the root's body, where a joint's axis is made once and a free-flyer's are the
-unit vectors. All other entries are zero.
+so the columns of a body are four wrenches and six couples. Rows of the joints on its path are their powers S_j^T A_i. All of
+them are in the axes and about the origin of the root's body, where a joint's axis is computed once and a free-flyer's axes are
+the unit vectors. All other entries are zero.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from .idsva import axes_in_root
 from .kinematics import angular_velocities, base_acceleration, joint_products, joint_transforms, mat3, spatial_velocities, vec3
 from .rnea import body_accelerations
 
-PARAMETERS = 10  # of a body
+PARAMETERS = 10  # number of parameters of a body
 VISCOUS, COULOMB, ARMATURE = range(3)
-STILL = 1e-30  # the square of a velocity below which dry friction fades
+STILL = 1e-30  # squared velocity below which dry friction fades
 
 
 class JointColumns(NamedTuple):
-    """Columns for parameters of joints: m of them."""
+    """Columns for m parameters of joints."""
 
     kind: Any  # (m,) int, VISCOUS, COULOMB or ARMATURE
     first: Any  # (m,) int, the first row of the joint
@@ -38,13 +38,13 @@ class JointColumns(NamedTuple):
 
 
 def inverse_dynamics_regressor(tree: Tree, bodies: Placements, q, v, qdd, Y) -> None:
-    """Write Y (n, 10 bodies) with Y times the parameters of all bodies their part of the joint forces."""
+    """Write Y (n, 10 bodies), for which Y times the parameters of all bodies is their part of the joint forces."""
     clear(Y, len(tree.parent), PARAMETERS * len(bodies.row))
     write_regressor(tree, bodies, q, v, qdd, Y)
 
 
 def extended_regressor(tree: Tree, bodies: Placements, joints: JointColumns, q, v, qdd, Y) -> None:
-    """Write the same, and columns for joints: forces that are v, the sign of v, and q'' times a parameter."""
+    """Write Y, and columns for joints: forces that are v, the sign of v, and q'' times a parameter."""
     begin = PARAMETERS * len(bodies.row)
     clear(Y, len(tree.parent), begin + len(joints.kind))
     write_regressor(tree, bodies, q, v, qdd, Y)
@@ -68,7 +68,7 @@ def force_of_joint(kind: int, v, a):
 
 
 def write_regressor(tree: Tree, bodies: Placements, q, v, qdd, Y) -> None:
-    """Write the entries of bodies that are not zero."""
+    """Write the nonzero entries of bodies."""
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
     alpha, B, o = body_accelerations(tree, X, w, joint_products(tree, w, carried, v), qdd, base_acceleration(tree))
@@ -91,7 +91,7 @@ def write_regressor(tree: Tree, bodies: Placements, q, v, qdd, Y) -> None:
 
 
 def force_columns(B: Mat3, o: Vec3, R: Mat3, p: Vec3):
-    """The wrenches of m and h of a body with axes R at p, about the origin there."""
+    """Return the wrenches of m and h of a body with axes R at p, about the origin there."""
     T = B.transpose()
     return (
         Force(ZERO3, R @ o).translate(p),
@@ -102,7 +102,7 @@ def force_columns(B: Mat3, o: Vec3, R: Mat3, p: Vec3):
 
 
 def inertia_columns(w: Vec3, alpha: Vec3, R: Mat3):
-    """The couples of Ixx, Ixy, Iyy, Ixz, Iyz, Izz of a body with axes R: I alpha + w x I w of unit entries of I."""
+    """Return the couples of Ixx, Ixy, Iyy, Ixz, Iyz, Izz of a body with axes R: I alpha + w x I w for unit entries of I."""
     xy, xz, yz = w.x * w.y, w.x * w.z, w.y * w.z
     xx, yy, zz = w.x * w.x, w.y * w.y, w.z * w.z
     return (
@@ -116,7 +116,7 @@ def inertia_columns(w: Vec3, alpha: Vec3, R: Mat3):
 
 
 def kinetic_energy_regressor(tree: Tree, bodies: Placements, q, v, y) -> None:
-    """Write the row y (10 bodies) with y times the parameters the bodies' kinetic energy."""
+    """Write the row y (10 bodies), for which y times the parameters is the bodies' kinetic energy."""
     u = spatial_velocities(tree, joint_transforms(tree, q), v)
     for k in range(len(bodies.row)):
         m = u[bodies.row[k]]
@@ -132,7 +132,7 @@ def kinetic_energy_regressor(tree: Tree, bodies: Placements, q, v, y) -> None:
 
 
 def potential_energy_regressor(tree: Tree, bodies: Placements, q, y) -> None:
-    """Write the row y (10 bodies) with y times the parameters the energy in gravity."""
+    """Write the row y (10 bodies), for which y times the parameters is the potential energy."""
     R, o = frame_poses(tree, bodies, joint_transforms(tree, q))
     g = tree.gravity
     up = Vec3(0.0 - g[0], 0.0 - g[1], 0.0 - g[2])

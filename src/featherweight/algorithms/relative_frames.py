@@ -1,15 +1,16 @@
-"""Frames as others see them, which then take the place of the world; and how Jacobians change.
+"""Frames relative to other frames, which take the place of the world, and the rates of Jacobians.
 
-An observer fixed to a frame sees all joints of the tree turn and slide between bodies, as one on the ground does. On the way
-from the observer up to the ground each joint moves what is above it, the other way round. On its axes, as of bodies that pass
-its origin, with S_j the motion of joint j and W_i the velocity of its body i (Featherstone 2008, section 2.11),
+An observer fixed to a frame sees all joints of the tree move between bodies, like an observer on the ground. On the path from
+the observer up to the ground, each joint moves the bodies above it, in the opposite direction. In the observer's axes, with
+motions of the points at its origin, S_j the motion of joint j and W_i the velocity of its body i (Featherstone 2008, section
+2.11),
 
     W_j = W_p + S_j v_j          S_j' = W_j x S_j          A_j = A_p + S_j a_j + S_j' v_j
 
-For a joint of several degrees of freedom, whose axes are fixed in its last body, S_j' has that body's W. The velocity of a
-frame relative to another is the sum of S_j v_j over the joints that carry it, less that over those that carry the other, so
-that joints that carry both do not count. Seen from the other frame these are the references `world` and, at the frame's
-origin, `local_world_aligned`; seen from the frame itself they are `local`.
+For a joint of several degrees of freedom, whose axes are fixed in its last body, S_j' uses that body's W. The velocity of a
+frame relative to another is the sum of S_j v_j over the joints that carry it, minus the sum over those that carry the other,
+so that joints that carry both cancel. Seen from the other frame, these are the references `world` and, at the frame's origin,
+`local_world_aligned`; seen from the frame itself they are `local`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from .kinematics import joint_transforms, mat3, vec3
 
 
 class View(NamedTuple):
-    """Poses of the rows' frames and, last, of the ground, as an observer on a frame sees them."""
+    """Poses of the rows' frames and, last, of the ground, relative to an observer on a frame."""
 
     axes: list[Mat3]
     origins: list[Vec3]
@@ -77,13 +78,13 @@ def view_of(tree: Tree, frames: Placements, k: int, X) -> View:
 
 
 def about(view: View, p: Vec3) -> View:
-    """The same axes at the point p."""
+    """Return the same view, with the origin at the point p."""
     o = [x - p for x in view.origins]
     return View(view.axes, o, view.above)
 
 
 def axes_in(tree: Tree, view: View):
-    """S of the header for all rows."""
+    """Return S of the header for all rows."""
     S = [ZERO_MOTION] * len(tree.parent)
     for j in range(len(tree.parent)):
         s = unit_motion(tree.axis[j], 1.0)
@@ -93,7 +94,10 @@ def axes_in(tree: Tree, view: View):
 
 
 def summed(tree: Tree, view: View, row: int, m):
-    """The motions of all rows' bodies and, last, of the ground, as an observer on `row` sees them, for those m of joints."""
+    """Return the motions of all rows' bodies and, last, of the ground, given those of joints, m.
+
+    They are relative to an observer on `row`.
+    """
     n = len(tree.parent)
     W = [ZERO_MOTION] * (n + 1)
     j = row
@@ -108,7 +112,7 @@ def summed(tree: Tree, view: View, row: int, m):
 
 
 def velocities_in(tree: Tree, view: View, row: int, S, v):
-    """W of the header."""
+    """Return W of the header."""
     m = [ZERO_MOTION] * len(tree.parent)
     for j in range(len(tree.parent)):
         m[j] = v[j] * S[j]
@@ -116,7 +120,7 @@ def velocities_in(tree: Tree, view: View, row: int, S, v):
 
 
 def accelerations_in(tree: Tree, view: View, row: int, S, W, v, a):
-    """A of the header."""
+    """Return A of the header."""
     m = [ZERO_MOTION] * len(tree.parent)
     for j in range(len(tree.parent)):
         m[j] = a[j] * S[j] + v[j] * W[tree.last[j]].cross(S[j])
@@ -124,14 +128,14 @@ def accelerations_in(tree: Tree, view: View, row: int, S, W, v, a):
 
 
 def origin_in(view: View, frames: Placements, k: int) -> Vec3:
-    """The origin of frame k of `frames`."""
+    """Return the origin of frame k of `frames`."""
     j = frames.row[k]
     origin: Vec3 = view.origins[j] + view.axes[j] @ vec3(frames.translation, k)
     return origin
 
 
 def counted(tree: Tree, j: int, other: int):
-    """How often each joint counts in the motion of a frame on row j relative to one on row `other`: 1, -1 or 0."""
+    """Return the sign of each joint in the motion of a frame on row j relative to one on row `other`: 1, -1 or 0."""
     sign = [0] * len(tree.parent)
     while j >= 0:
         sign[j] += 1
@@ -143,7 +147,7 @@ def counted(tree: Tree, j: int, other: int):
 
 
 def relative_placement(tree: Tree, frames: Placements, other: Placements, q, placement) -> None:
-    """Homogeneous matrices (frames, 4, 4) in the frame `other`."""
+    """Write homogeneous matrices (frames, 4, 4) in the frame `other`."""
     view = view_of(tree, other, 0, joint_transforms(tree, q))
     for k in range(len(frames.row)):
         R = view.axes[frames.row[k]].product(mat3(frames.rotation, k))
@@ -151,7 +155,7 @@ def relative_placement(tree: Tree, frames: Placements, other: Placements, q, pla
 
 
 def relative_jacobian(tree: Tree, frames: Placements, other: Placements, reference: int, q, J) -> None:
-    """Jacobians (frames, 6, n)."""
+    """Write Jacobians (frames, 6, n)."""
     X = joint_transforms(tree, q)
     view = view_of(tree, other, 0, X)
     for k in range(len(frames.row)):
@@ -164,7 +168,7 @@ def relative_jacobian(tree: Tree, frames: Placements, other: Placements, referen
 
 
 def relative_velocity(tree: Tree, frames: Placements, other: Placements, reference: int, q, v, velocity) -> None:
-    """Velocities (frames, 6)."""
+    """Write velocities (frames, 6)."""
     X = joint_transforms(tree, q)
     row = other.row[0]
     view = view_of(tree, other, 0, X)
@@ -182,7 +186,7 @@ def relative_velocity(tree: Tree, frames: Placements, other: Placements, referen
 
 
 def relative_acceleration(tree: Tree, frames: Placements, other: Placements, written: Written, q, v, a, acceleration) -> None:
-    """Accelerations (frames, 6)."""
+    """Write accelerations (frames, 6)."""
     X = joint_transforms(tree, q)
     row = other.row[0]
     view = view_of(tree, other, 0, X)
@@ -210,13 +214,13 @@ def relative_acceleration(tree: Tree, frames: Placements, other: Placements, wri
 
 
 def relative_bias_acceleration(tree: Tree, frames: Placements, other: Placements, reference: int, q, v, acceleration) -> None:
-    """Velocity-product accelerations (frames, 6)."""
+    """Write velocity-product accelerations (frames, 6)."""
     still = [0.0] * len(tree.parent)
     relative_acceleration(tree, frames, other, of_components(reference), q, v, still, acceleration)
 
 
 def jacobian_rate(tree: Tree, frames: Placements, other: Placements, reference: int, q, v, J) -> None:
-    """Time derivatives (frames, 6, n) of Jacobians."""
+    """Write time derivatives (frames, 6, n) of Jacobians."""
     X = joint_transforms(tree, q)
     row = other.row[0]
     whole = view_of(tree, other, 0, X)
@@ -229,7 +233,7 @@ def jacobian_rate(tree: Tree, frames: Placements, other: Placements, reference: 
             view = about(whole, origin_in(whole, frames, k))
         S = axes_in(tree, view)
         W = velocities_in(tree, view, row, S, v)
-        point = ZERO3  # the velocity of the point about which motions are taken
+        point = ZERO3  # velocity of the point about which motions are taken
         if reference == LOCAL_WORLD_ALIGNED:
             point = W[frames.row[k]].lin
         sign = counted(tree, frames.row[k], other.row[0])
@@ -239,7 +243,7 @@ def jacobian_rate(tree: Tree, frames: Placements, other: Placements, reference: 
 
 
 def joint_jacobian_rate(tree: Tree, q, v, J) -> None:
-    """Time derivatives (6, n) of all rows' joint motions on the world's axes."""
+    """Write time derivatives (6, n) of all rows' joint motions, in the world's axes."""
     view = view_from(tree, -1, IDENTITY3, ZERO3, joint_transforms(tree, q))
     S = axes_in(tree, view)
     W = velocities_in(tree, view, -1, S, v)

@@ -17,7 +17,7 @@ from .kinematics import angular_velocities, base_acceleration, external_forces, 
 
 
 def newton_euler(tree: Tree, q, v, qdd, external, tau) -> None:
-    """Write the joint forces of accelerations `qdd` under `external`, one Force a row, to `tau`."""
+    """Write the joint forces for accelerations `qdd` under `external`, one Force for each row, to `tau`."""
     X = joint_transforms(tree, q)
     f = body_forces(tree, X, v, qdd, base_acceleration(tree))
     for j in range(len(tree.parent)):
@@ -30,7 +30,7 @@ def newton_euler(tree: Tree, q, v, qdd, external, tau) -> None:
 
 
 def body_forces(tree: Tree, X, v, qdd, base: Motion):
-    """The force that each row's body needs, in its frame, on a ground that accelerates by `base`."""
+    """Return the force that each row's body needs, in its frame, on a ground that accelerates by `base`."""
     n = len(tree.parent)
     w, carried = angular_velocities(tree, X, v)
     _, B, o = body_accelerations(tree, X, w, joint_products(tree, w, carried, v), qdd, base)
@@ -42,8 +42,10 @@ def body_forces(tree: Tree, X, v, qdd, base: Motion):
 
 
 def body_accelerations(tree: Tree, X, w, c, qdd, base: Motion):
-    """alpha, B and o of the header for the last row of each joint, on a ground that accelerates by `base`; c from
-    `joint_products`."""
+    """Return alpha, B and o of the header for the last row of each joint, on a ground that accelerates by `base`.
+
+    c comes from `joint_products`.
+    """
     n = len(tree.parent)
     alpha = [ZERO3] * n
     o = [ZERO3] * n
@@ -71,23 +73,23 @@ def body_accelerations(tree: Tree, X, w, c, qdd, base: Motion):
 
 
 def rnea(tree: Tree, bodies: Placements, q, v, qdd, forces, tau) -> None:
-    """Joint forces that give the accelerations `qdd` while `forces` act on the bodies."""
+    """Write joint forces that produce the accelerations `qdd` while `forces` act on the bodies."""
     newton_euler(tree, q, v, qdd, external_forces(tree, bodies, forces), tau)
 
 
 def bias_force(tree: Tree, q, v, tau) -> None:
-    """Coriolis, centrifugal and gravity forces: inverse dynamics at no acceleration."""
+    """Write Coriolis, centrifugal and gravity forces: inverse dynamics without accelerations."""
     n = len(tree.parent)
     newton_euler(tree, q, v, [0.0] * n, [ZERO_FORCE] * n, tau)
 
 
 def gravity_force(tree: Tree, q, tau) -> None:
-    """Gravity forces: inverse dynamics at rest."""
+    """Write gravity forces: inverse dynamics at rest."""
     n = len(tree.parent)
     newton_euler(tree, q, [0.0] * n, [0.0] * n, [ZERO_FORCE] * n, tau)
 
 
 def static_torque(tree: Tree, bodies: Placements, q, forces, tau) -> None:
-    """Joint forces that hold the robot still while `forces` act on the bodies."""
+    """Write joint forces that hold the robot still while `forces` act on the bodies."""
     n = len(tree.parent)
     rnea(tree, bodies, q, [0.0] * n, [0.0] * n, forces, tau)

@@ -1,8 +1,8 @@
-"""Matrices of a forest: trees that share only the ground, as the blocks that have entries.
+"""Matrices of a forest (trees that share only the ground), stored as their nonzero blocks.
 
-Rows of a tree are consecutive. A matrix whose columns are rows of the forest is written with the columns of each row's own tree
-only, from the tree's first on: to J[r][i - begin] goes the entry of column i. With the zeros left out, a free body beside a
-hundred others costs no more than alone.
+Rows of a tree are consecutive. A matrix whose columns are rows of the forest is stored with the columns of each row's own tree
+only, from the tree's first on: J[r][i - begin] is the entry of column i. Without the zeros, a free body among a hundred others
+costs no more than a single one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .kinematics import joint_transforms
 
 
 def tree_between(tree: Tree, begin: int, stop: int) -> Tree:
-    """A tree of a forest, by its first row and the row after its last."""
+    """Return a tree of a forest, given its first row and the row after its last."""
     own = Tree(*(field if field is tree.gravity else field[begin:stop] for field in tree))
     return own._replace(
         parent=[p - begin if p >= 0 else -1 for p in own.parent],
@@ -30,7 +30,7 @@ def tree_between(tree: Tree, begin: int, stop: int) -> Tree:
 
 
 def write_inverses(tree: Tree, trees: tuple[int, ...], q, inverse, write: Callable[..., None]) -> None:
-    """Write the inverse inertia matrix of each tree by an algorithm for one; `trees` as of `Topology.trees`."""
+    """Write the inverse inertia matrix of each tree by an algorithm for one; `trees` are those of `Topology.trees`."""
     places = [*tree.q_index, len(q)]
     for begin, stop in pairwise(trees):
         write(tree_between(tree, begin, stop), q[places[begin] : places[stop]], inverse[begin:stop])
@@ -52,7 +52,7 @@ def inverses_by_factors(tree: Tree, trees: tuple[int, ...], q, inverse) -> None:
 
 
 def contact_jacobians(tree: Tree, contacts: ContactRows, trees: tuple[int, ...], q, J) -> None:
-    """Write the Jacobian of contacts, of which each is on one tree."""
+    """Write the Jacobian of contacts, each of which is on one tree."""
     X = joint_transforms(tree, q)
     begin_of = [begin for begin, stop in pairwise(trees) for _ in range(begin, stop)]
     for r in range(len(contacts.owner)):

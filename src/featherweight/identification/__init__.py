@@ -1,9 +1,9 @@
-"""From measured motions and forces to the inertias of a robot.
+"""Identification of a robot's inertias from measured motions and forces.
 
-`base_parameters` finds what the forces of joints depend on at all, and fits it; `fit_inertial_parameters` fits inertias that
-bodies can have; `pseudo_inertia` and `inconsistent_bodies` say which those are. Regressors are those of
-`Robot.extended_regressor`: for fixed and floating bases, trees and loops. `random_parameters` draws inertias that bodies can
-have around those of a robot, for functions that take them as arguments (`Robot.parametric`).
+`base_parameters` finds the combinations of parameters that determine the joint forces, and fits them.
+`fit_inertial_parameters` fits physically consistent inertias; `pseudo_inertia` and `inconsistent_bodies` check consistency.
+Regressors are those of `Robot.extended_regressor`, for fixed and floating bases, trees and loops. `random_parameters` draws
+physically consistent inertias around those of a robot, for functions that take them as arguments (`Robot.parametric`).
 """
 
 from .base_parameters import BaseFit, BaseParameters, base_parameters

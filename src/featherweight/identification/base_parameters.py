@@ -1,4 +1,4 @@
-"""The combinations of parameters that joint forces depend on (Gautier and Khalil 1990), found by QR (Gautier 1991)."""
+"""Base parameters (Gautier and Khalil 1990), by QR (Gautier 1991): the combinations that determine joint forces."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .data import deviations_of, stacked
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-DEPENDENT = 1e-8  # of a column's length: what is left of one that depends on others; loops are closed to 1e-12
-SHOWN = 1e-7  # coefficients of normed columns below it are rounding
+DEPENDENT = 1e-8  # residual of a dependent column, relative to its length; loops are closed to 1e-12
+SHOWN = 1e-7  # smaller coefficients of normalized columns are rounding errors
 
 
 @summarized
 class BaseFit(NamedTuple):
-    """Base parameters fitted: `values` (r) with standard `deviations` (r), and what is left of forces, of each joint."""
+    """Fitted base parameters: `values` (r) with standard `deviations` (r), and the residual force of each joint."""
 
     values: Array
     deviations: Array
@@ -33,10 +33,10 @@ class BaseFit(NamedTuple):
 
 @dataclass(frozen=True)
 class BaseParameters:
-    """tau = regressor.function(q, v, a)[..., columns] @ groups @ parameters: r base parameters of p."""
+    """The r base parameters of p parameters: tau = regressor.function(q, v, a)[..., columns] @ groups @ parameters."""
 
     regressor: Regressor
-    columns: tuple[int, ...]  # (r) of the regressor
+    columns: tuple[int, ...]  # (r) columns of the regressor
     groups: Array  # (r, p), ones at `columns`
 
     def __len__(self) -> int:
@@ -47,39 +47,39 @@ class BaseParameters:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(r) of the parameters that are the first of each group."""
+        """(r) names of the first parameter of each group."""
         return Several(self.regressor.names[k] for k in self.columns)
 
     @cached_property
     def expressions(self) -> tuple[str, ...]:
-        """(r) in words: "link2.Izz + link3.Iyy - 0.4 link3.mx"."""
+        """(r) the base parameters in words: "link2.Izz + link3.Iyy - 0.4 link3.mx"."""
         return Several(_sum(self.regressor.names, row, k) for row, k in zip(self.groups, self.columns, strict=True))
 
     @property
     def without_effect(self) -> tuple[str, ...]:
-        """Names of parameters that joint forces do not depend on."""
+        """Names of parameters on which joint forces do not depend."""
         names = np.array(self.regressor.names)
         return Several(names[~self.groups.any(axis=0)].tolist())
 
     @property
     def values(self) -> Array:
-        """(r) of the robot."""
+        """(r) values of the robot."""
         return self.of(self.regressor.values)
 
     def of(self, parameters: Any) -> Array:
-        """The base parameters (..., r) of parameters (..., p)."""
+        """Return the base parameters (..., r) of parameters (..., p)."""
         return np.asarray(np.asarray(parameters) @ self.groups.T)
 
     def matrix(self, q: Any, v: Any, a: Any) -> Array:
-        """The regressor of the base parameters (..., nv, r)."""
+        """Return the regressor of the base parameters (..., nv, r)."""
         return np.asarray(self.regressor.function(q, v, a)[..., self.columns])
 
     def fit(self, q: Any, v: Any, a: Any, tau: Any, deviations: Any = None) -> BaseFit:
-        """Least squares of measured forces tau (n, nv) at q (n, nq), v and a (n, nv), each joint by its noise.
+        """Fit measured forces tau (n, nv) at q (n, nq), v and a (n, nv) by least squares, weighted by the noise of each joint.
 
-        `deviations` (nv) are standard deviations of the noise of each joint's forces, estimated unless given, by a first fit
-        in which all count alike. Those of the result hold for noise that is independent from sample to sample, and in forces
-        only. Raises ValueError for wrong shapes, too few samples, or motions that leave a base parameter open.
+        `deviations` (nv) are the standard deviations of the noise of each joint's forces. By default they are estimated by a
+        first fit with equal weights. The deviations of the result assume noise in forces only, independent between samples.
+        Raises ValueError for wrong shapes, too few samples, or motions that do not determine a base parameter.
         """
         Y, forces = stacked(self.regressor, (q, v, a), tau)
         Y = Y[..., self.columns]
@@ -89,11 +89,11 @@ class BaseParameters:
         A, b = Y / sigma[:, None], forces / sigma
         scale = np.linalg.norm(A, axis=(0, 1))
         if not scale.all():
-            raise ValueError(f"these motions say nothing of {self.names[int(np.argmin(scale))]}: its column is zero")
+            raise ValueError(f"these motions do not excite {self.names[int(np.argmin(scale))]}: its column is zero")
         Q, R = np.linalg.qr((A / scale).reshape(-1, len(self)))
         left = np.abs(np.diagonal(R))
         if left.min() < DEPENDENT:
-            raise ValueError(f"these motions do not tell {self.names[int(np.argmin(left))]} from other base parameters")
+            raise ValueError(f"these motions do not separate {self.names[int(np.argmin(left))]} from other base parameters")
         values = np.linalg.solve(R, Q.T @ b.ravel()) / scale
         inverse = np.linalg.inv(R)
         rest = forces - Y @ values
@@ -103,13 +103,13 @@ class BaseParameters:
 def base_parameters(
     robot: Robot, friction: Chosen = False, armature: Chosen = False, rng: np.random.Generator | int | None = 0
 ) -> BaseParameters:
-    """The base parameters of a robot, with `friction` and `armature` as in `Robot.extended_regressor`.
+    """Return the base parameters of a robot, with `friction` and `armature` as in `Robot.extended_regressor`.
 
-    Their number is the rank of the regressor of random states, by QR with column pivoting. Of the parameters, in the order of
-    the bodies, each that those before do not make up begins a group, to which others are added: as Gautier and Khalil choose
-    them. Checked with further states.
+    Their number is the rank of the regressor at random states, by QR with column pivoting. In the order of the bodies, each
+    parameter that is independent of earlier ones begins a group; dependent parameters are added to groups, as by Gautier and
+    Khalil. The result is checked at further states.
 
-    Raises ImportError without scipy, and ArithmeticError where numbers are too ill-conditioned to tell.
+    Raises ImportError without scipy, and ArithmeticError if the regressor is too ill-conditioned.
     """
     regressor, rng = robot.extended_regressor(friction, armature), np.random.default_rng(rng)
     p = len(regressor.names)
@@ -127,14 +127,16 @@ def base_parameters(
     groups[:, moved[rest]] = made_up * norms[moved[rest]] / norms[columns][:, None]
     fresh = _random_regressor(robot, regressor, p, rng)
     if np.linalg.norm((fresh - fresh[:, columns] @ groups) / norms.max()) > 1e-6 * np.linalg.norm(fresh / norms.max()):
-        raise ArithmeticError(f"{robot.name}: base parameters cannot be told from rounding; are units or masses extreme?")
+        raise ArithmeticError(
+            f"{robot.name}: base parameters cannot be distinguished from rounding errors; check units and masses"
+        )
     return BaseParameters(regressor, tuple(columns.tolist()), groups)
 
 
 def _random_regressor(robot: Robot, regressor: Regressor, rows: int, rng: np.random.Generator) -> Array:
-    """The regressor of random states, one below the other, with as many rows at least.
+    """Return the regressor at random states, stacked, with at least this many rows.
 
-    So few are evaluated from the trace: that takes less time than to compile it.
+    It is evaluated from the trace, which takes less time than compiling it.
     """
     n = -(-rows // robot.nv) + 1
     states = robot.random_configuration(rng, n), *rng.standard_normal((2, n, robot.nv))
@@ -146,7 +148,7 @@ def _random_regressor(robot: Robot, regressor: Regressor, rows: int, rng: np.ran
 
 
 def _independent(A: Array) -> Array:
-    """Columns of unit length that span all of A's: as many as column pivoting finds, the first ones that do."""
+    """Return the first columns of unit length that span all columns of A; column pivoting gives their number."""
     try:
         from scipy.linalg import qr
     except ImportError as error:

@@ -1,7 +1,7 @@
-"""Inertias that bodies can have: those with a positive semidefinite pseudo-inertia (Wensing, Kim and Slotine 2018).
+"""Physically consistent inertias: those with a positive semidefinite pseudo-inertia (Wensing, Kim and Slotine 2018).
 
 With mass density rho over points r of a body's frame, P = ∫ rho (r, 1)(r, 1)ᵀ = [[Σ, m c], [m cᵀ, m]], where Σ, the second
-moment of mass, is ½ tr(I) 1 - I. P moves between frames as H P Hᵀ.
+moment of mass, is ½ tr(I) 1 - I. P transforms between frames as H P Hᵀ.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ..robot.linear_parameters import Identifiable
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-TENSOR = ((4, 5, 7), (5, 6, 8), (7, 8, 9))  # where the parameters have the entries of I
-SLIGHT = 1e-9  # of moments: what rounding may exceed by
+TENSOR = ((4, 5, 7), (5, 6, 8), (7, 8, 9))  # indices of the entries of I among the parameters
+SLIGHT = 1e-9  # relative to moments: tolerance for rounding
 
 
 def pseudo_inertia(parameters: Any) -> Array:
-    """The matrices P (..., 4, 4) of inertial parameters (..., 10)."""
+    """Return the matrices P (..., 4, 4) of inertial parameters (..., 10)."""
     x = np.asarray(parameters, dtype=np.float64)
     if x.ndim == 0 or x.shape[-1] != len(NAMES):
         raise ValueError(f"inertial parameters must have shape (..., {len(NAMES)}); got {x.shape}")
@@ -35,7 +35,7 @@ def pseudo_inertia(parameters: Any) -> Array:
 
 
 def parameters_of(pseudo: Any) -> Array:
-    """The inertial parameters (..., 10) of symmetric matrices P (..., 4, 4)."""
+    """Return the inertial parameters (..., 10) of symmetric matrices P (..., 4, 4)."""
     P = np.asarray(pseudo, dtype=np.float64)
     if P.shape[-2:] != (4, 4):
         raise ValueError(f"pseudo-inertias must have shape (..., 4, 4); got {P.shape}")
@@ -46,9 +46,9 @@ def parameters_of(pseudo: Any) -> Array:
 
 
 def inconsistent_bodies(robot: Identifiable, parameters: Any = None) -> dict[str, str]:
-    """The bodies that no distribution of mass gives these inertial parameters (nbodies, 10), or flat, and why.
+    """Return the bodies whose inertial parameters (nbodies, 10), or flat, no distribution of mass has, and the reasons.
 
-    Those of the robot unless given. A body may be flat, thin, a point, or have no mass at all: P is semidefinite then.
+    The default parameters are those of the robot. A body may be flat, thin, a point, or have no mass; P is then semidefinite.
     """
     shape = (len(robot.bodies), len(NAMES))
     given = robot.inertial_parameters if parameters is None else parameters
@@ -60,7 +60,7 @@ def inconsistent_bodies(robot: Identifiable, parameters: Any = None) -> dict[str
 
 
 def _why_not(x: Array) -> str:
-    """In words; nothing for parameters that a body can have."""
+    """Describe why a body cannot have these parameters; empty if it can."""
     if not np.isfinite(x).all():
         return "its parameters are not finite"
     mass = float(x[0])

@@ -1,12 +1,12 @@
-"""Inertias that bodies can have, nearest to measured forces: a semidefinite program (Wensing, Kim and Slotine 2018).
+"""Fit of physically consistent inertias to measured forces: a semidefinite program (Wensing, Kim and Slotine 2018).
 
-With P0 the pseudo-inertia of a body known before and P = L X Lᵀ, P0 = L X0 Lᵀ, the matrices X are found that minimize
+With P0 the prior pseudo-inertia of a body and P = L X Lᵀ, P0 = L X0 Lᵀ, the program finds the matrices X that minimize
 
     ½ Σ ((tau - Y pi(X)) / sigma)² + ½ Σ |X - X0|² / spread²        X ⪰ MARGIN,  friction and armature not negative
 
-L Lᵀ is P0, but of a body with some mass that is not thinner than a tenth of its length: files have thinner ones that are not
-meant so. The second sum is then, nearly, the distance of inertias at P0 that is the same in all frames and units (Lee, Wensing
-and Park 2020); it decides what the motions leave open.
+L Lᵀ is P0, modified to have some mass and at least a tenth of its length as thickness, because files often contain thinner
+bodies by mistake. The second sum is then approximately the distance of inertias at P0 that is the same in all frames and units
+(Lee, Wensing and Park 2020). It determines what the motions leave undetermined.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from .data import deviations_of, stacked
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-MARGIN = 1e-6  # of what was known before, in every direction
-SMALL = 0.01  # radius [m]: bodies have as much, to measure distances by
-UNKNOWN = 0.1, 0.1  # of the mean mass, and radius [m] of bodies that had no mass: likewise
-THIN = 0.01  # of the largest second moment: likewise
-NEARLY_FREE = 1e-7  # of what is known of a joint's parameter, the weight of zero: motions may tell nothing
+MARGIN = 1e-6  # relative to the prior, in every direction
+SMALL = 0.01  # [m] least radius of bodies in the distance
+UNKNOWN = 0.1, 0.1  # of the mean mass, and radius [m], of massless bodies in the distance
+THIN = 0.01  # of the largest second moment: least moments in the distance
+NEARLY_FREE = 1e-7  # weight of zero as the prior of a joint's parameter, because motions may not determine it
 UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # entries of a symmetric matrix, as the solver takes them
 ROOT = np.array([1.0 if i == j else np.sqrt(2.0) for i, j in UPPER])
 
 
 @summarized
 class InertialFit(NamedTuple):
-    """Parameters fitted: `inertial` (nbodies, 10), those of joints by name, and what is left of the forces of each joint."""
+    """Fitted parameters: `inertial` (nbodies, 10), those of joints by name, and the residual force of each joint."""
 
     inertial: Array
     joints: dict[str, float]
@@ -44,13 +44,14 @@ class InertialFit(NamedTuple):
 def fit_inertial_parameters(
     regressor: Regressor, q: Any, v: Any, a: Any, tau: Any, *, spread: float = 10.0, prior: Any = None, deviations: Any = None
 ) -> InertialFit:
-    """The physically consistent parameters for measured forces tau (n, nv) at q (n, nq), v and a (n, nv).
+    """Return the physically consistent parameters that fit measured forces tau (n, nv) at q (n, nq), v and a (n, nv).
 
-    `regressor` is from `Robot.extended_regressor`. `prior` (nbodies, 10) are the inertial parameters known before, the robot's
-    unless given, and `spread` says how far those found may be from them, relatively: what the motions do not tell stays there.
-    `deviations` (nv) as in `BaseParameters.fit`. The result suits `Robot.with_inertial_parameters`.
+    `regressor` is from `Robot.extended_regressor`. `prior` (nbodies, 10) are prior inertial parameters, by default those of
+    the robot, and `spread` is the expected relative deviation from them. Parameters that the motions do not determine keep
+    their prior values. `deviations` (nv) are as in `BaseParameters.fit`. The result can be passed to
+    `Robot.with_inertial_parameters`.
 
-    Raises ValueError for wrong shapes or numbers, ImportError without clarabel and scipy, ArithmeticError where the solver
+    Raises ValueError for wrong shapes or numbers, ImportError without clarabel and scipy, and ArithmeticError if the solver
     fails.
     """
     count = 10 * len(regressor.bodies)
@@ -77,7 +78,7 @@ def fit_inertial_parameters(
 
 
 def _measure(P: Array) -> Array:
-    """L Lᵀ of the header."""
+    """Return L Lᵀ of the header."""
     mass = P[:, 3, 3]
     there = mass > 0.0
     m = np.where(there, mass, UNKNOWN[0] * float(np.mean(np.maximum(mass, 0.0))) or UNKNOWN[0])
@@ -92,7 +93,10 @@ def _measure(P: Array) -> Array:
 
 
 def _symmetric(x: Array) -> Array:
-    """Matrices (..., 4, 4) of their entries (..., 10), those off the diagonal times the root of two."""
+    """Return matrices (..., 4, 4) for their entries (..., 10).
+
+    Entries off the diagonal are scaled by the square root of two.
+    """
     X = np.empty((*x.shape[:-1], 4, 4))
     for k, (i, j) in enumerate(UPPER):
         X[..., i, j] = X[..., j, i] = x[..., k] / ROOT[k]
@@ -100,19 +104,19 @@ def _symmetric(x: Array) -> Array:
 
 
 def _from_scaled(L: Array) -> Array:
-    """The matrices (nbodies, 10, 10) that lead from the entries of X to inertial parameters."""
+    """Return the matrices (nbodies, 10, 10) that map the entries of X to inertial parameters."""
     L = L[:, None]
     return np.asarray(parameters_of(L @ _symmetric(np.eye(len(UPPER))) @ np.swapaxes(L, -1, -2)).swapaxes(-1, -2))
 
 
 def _positive(x: Array) -> Array:
-    """The matrices X (nbodies, 4, 4), definite beyond the solver's rounding."""
+    """Return the matrices X (nbodies, 4, 4), made definite beyond the solver's rounding."""
     values, axes = np.linalg.eigh(_symmetric(x))
     return np.asarray((axes * np.maximum(values, 0.5 * MARGIN)[:, None, :]) @ np.swapaxes(axes, 1, 2))
 
 
 def _solved(A: Array, b: Array, x0: Array, spread: float) -> Array:
-    """Entries of the matrices X, and parameters of joints: least squares of A x - b, near x0 (nbodies, 10), in their cones."""
+    """Return the matrices X and the parameters of joints by least squares of A x - b, near x0 (nbodies, 10), in their cones."""
     try:
         import clarabel
         from scipy.sparse import csc_matrix, identity
@@ -125,7 +129,10 @@ def _solved(A: Array, b: Array, x0: Array, spread: float) -> Array:
     whole = np.block([[A * unit, b[:, None]], [np.diag(pull), (pull * np.append(x0, np.zeros(free)))[:, None]]])
     R = np.asarray(np.linalg.qr(whole, mode="r"))
     R, z = R[:-1, :-1], R[:-1, -1]
-    x, inverse = np.linalg.solve(R, z), np.linalg.inv(R)  # without cones; the program is for y = R times what they add
+    x, inverse = (
+        np.linalg.solve(R, z),
+        np.linalg.inv(R),
+    )  # solution without cones; the program is for y = R times the change by the cones
     one = np.array([1.0 if i == j else 0.0 for i, j in UPPER])
     limits = x - np.append(np.tile(MARGIN * one, bodies), np.zeros(free))
     cones = [clarabel.PSDTriangleConeT(4)] * bodies + ([clarabel.NonnegativeConeT(free)] if free else [])
@@ -134,5 +141,5 @@ def _solved(A: Array, b: Array, x0: Array, spread: float) -> Array:
     still = np.zeros(len(x))
     answer = clarabel.DefaultSolver(identity(len(x)).tocsc(), still, csc_matrix(-inverse), limits, cones, settings).solve()
     if str(answer.status) not in ("Solved", "AlmostSolved"):
-        raise ArithmeticError(f"the semidefinite program of the fit was not solved ({answer.status}); are units extreme?")
+        raise ArithmeticError(f"the semidefinite program of the fit was not solved ({answer.status}); check the units")
     return np.asarray((x + inverse @ np.asarray(answer.x)) * unit)

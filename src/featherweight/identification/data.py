@@ -1,4 +1,4 @@
-"""Measured motions and forces, as fits take them."""
+"""Checks of measured motions and forces."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ from ..robot.linear_parameters import Regressor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LEAST = 1e-4, 1e-6  # of the joint's own forces, and of the greatest of all: deviations below it are not believed
+LEAST = 1e-4, 1e-6  # least deviations, relative to the joint's forces and to the greatest of all joints
 
 
 def stacked(regressor: Regressor, motion: tuple[Any, Any, Any], tau: Any) -> tuple[Array, Array]:
-    """The regressor (n, nv, p) at q, v and a (n, .), and forces (n, nv); raises ValueError for forces that do not fit."""
+    """Return the regressor (n, nv, p) at q, v and a (n, .), and forces (n, nv).
+
+    Raises ValueError for forces of a wrong shape.
+    """
     Y = np.asarray(regressor.function(*motion))
     forces = np.asarray(tau, dtype=np.float64)
     if Y.ndim != 3:
-        raise ValueError(f"q, v and a must have one sample a row: shapes (n, .); got a batch of shape {Y.shape[:-2]}")
+        raise ValueError(f"q, v and a must have one sample in each row: shapes (n, .); got a batch of shape {Y.shape[:-2]}")
     if forces.shape != Y.shape[:2]:
-        raise ValueError(f"tau must have shape {Y.shape[:2]}, as q, v and a have; got {forces.shape}")
+        raise ValueError(f"tau must have shape {Y.shape[:2]}, like q, v and a; got {forces.shape}")
     if not (np.isfinite(Y).all() and np.isfinite(forces).all()):
         raise ValueError("q, v, a and tau must be finite")
     return Y, forces
 
 
 def deviations_of(Y: Array, tau: Array, given: Any) -> Array:
-    """Standard deviations (nv) of the noise of forces: those given, or what least squares leave of each joint's."""
+    """Return standard deviations (nv) of the noise of forces: the given ones, or the residuals of least squares."""
     nv = tau.shape[1]
     if given is not None:
         sigma = np.asarray(given, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Inertias drawn at random around those of a robot, which bodies can have: for domain randomisation."""
+"""Random, physically consistent inertias around those of a robot, for domain randomisation."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ def random_parameters(
     lengths: Range = (1.0, 1.0),
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Inertial parameters (*size, nbodies, 10) of bodies like the robot's, each drawn by itself and uniformly.
+    """Return random inertial parameters (*size, nbodies, 10) around the robot's, uniform and independent for each body.
 
-    A body's density is multiplied by a factor from `mass`, and its inertia with it; its mass is moved along the principal axes,
-    by up to `center` times the half lengths of the box of uniform density that has its inertia; and it is stretched along them
-    about its centre by factors from `lengths`, one for each axis. What a body can have stays so, since P becomes
-    s H P Hᵀ with an affine map H of space (`pseudo_inertia`). Bodies without mass stay so. Inertias that no body can have, as
-    in models of the plane, are stretched along all axes alike.
+    A body's density, and with it its inertia, is multiplied by a factor from `mass`. Its mass is moved along the principal
+    axes, by up to `center` times the half lengths of the box of uniform density with the same inertia. It is stretched along
+    these axes about its centre by factors from `lengths`, one for each axis. Consistent inertias remain consistent, because P
+    becomes s H P Hᵀ with an affine map H of space (`pseudo_inertia`). Bodies without mass do not change. Physically impossible
+    inertias, for example in planar models, are stretched equally along all axes.
 
-    Raises ValueError for ranges that are no pairs of ascending numbers above zero, or a `center` below zero.
+    Raises ValueError for ranges that are not pairs of ascending positive numbers, and for a negative `center`.
     """
     for name, given in (("mass", mass), ("lengths", lengths)):
         if np.shape(given) != (2,) or not 0.0 < given[0] <= given[1] < np.inf:
-            raise ValueError(f"random_parameters: {name} must be two numbers above zero, least and greatest; got {given}")
+            raise ValueError(f"random_parameters: {name} must be two positive numbers, the least and the greatest; got {given}")
     if not 0.0 <= center < np.inf:
-        raise ValueError(f"random_parameters: center must be a number of zero or more; got {center}")
+        raise ValueError(f"random_parameters: center must be zero or more; got {center}")
     rng = np.random.default_rng(rng)
     P = pseudo_inertia(robot.inertial_parameters)
     m = P[:, 3, 3]
     c = P[:, :3, 3] / np.where(m > 0.0, m, 1.0)[:, None]
     moments, axes = np.linalg.eigh(P[:, :3, :3] - m[:, None, None] * c[:, :, None] * c[:, None, :])
     variances = np.maximum(moments, 0.0) / np.where(m > 0.0, m, 1.0)[:, None]
-    half_lengths = np.sqrt(3.0 * variances)  # of a box, whose variance is a third of a half length's square
+    half_lengths = np.sqrt(3.0 * variances)  # the variance of a box is a third of the squared half length
     shape = (*shape_of(size), len(m))
     stretch, shift = rng.uniform(*lengths, (*shape, 3)), center * half_lengths * rng.uniform(-1.0, 1.0, (*shape, 3))
     odd = moments[:, 0] < -SLIGHT * moments[:, 2]

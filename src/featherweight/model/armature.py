@@ -1,4 +1,4 @@
-"""A model with other reflected inertias at its joints."""
+"""Models with other reflected inertias at their joints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .model import Model
 
 
 def with_armature(model: Model, armature: Mapping[str, float]) -> Model:
-    """The same model with the reflected inertia [kg m², kg] of the joints named."""
+    """Return the same model with the given reflected inertias [kg m², kg] at the named joints."""
     known = {j.name for j in model.joints}
     for name, value in armature.items():
         if name not in known:

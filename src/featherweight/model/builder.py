@@ -1,4 +1,4 @@
-"""Mechanisms made in Python."""
+"""Descriptions of mechanisms, created in Python."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def describe(
     gravity: Vector = (0.0, 0.0, -9.81),
     name: str = "mechanism",
 ) -> Description:
-    """A description for `featherweight.build`: bodies, the joints of a spanning tree, and what closes its loops.
+    """Return a description for `featherweight.build`: bodies, the joints of a spanning tree, and the constraints of its loops.
 
-    Each body hangs on one joint, whose parent is another body, or None for the ground ("world" too, unless a
-    body has that name); a body without a joint is a root. `couplings` let
-    joints follow others, `loops` join two bodies, `closures` are constraints of one's own on joint coordinates. Of the joints
-    in loops, `independent` names those that the velocities are to be those of, `dependent` those that are to follow; where
-    neither says, the choice is the best conditioned one. `configurations` have names and coordinates of joints;
-    `disabled_collisions` are pairs of bodies, None for the ground, whose shapes do not touch.
+    Each body is the child of one joint, whose parent is another body or the ground (None, or "world" unless a body has that
+    name). A body without a joint is a root. `couplings` make joints follow others, `loops` connect two bodies, `closures` are
+    user-defined constraints on joint coordinates. Among the joints of loops, `independent` names joints with independent
+    velocities and `dependent` names joints that depend on others; otherwise the library makes the best-conditioned choice.
+    `configurations` have names and coordinates of joints. `disabled_collisions` are pairs of bodies (None for the ground)
+    whose shapes do not collide.
 
-    Raises ModelError for names that are twice there or not at all, and bodies on two joints.
+    Raises ModelError for duplicate or unknown names, and for bodies that are the child of two joints.
     """
     description = Description(
         name=name,

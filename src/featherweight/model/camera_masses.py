@@ -1,4 +1,4 @@
-"""Cameras of a description: checks of the bodies that they refer to, and the masses whose centres they follow."""
+"""Cameras of a description: checks of their bodies, and the masses whose centres they follow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CENTERED = (CameraMode.TRACKCOM, CameraMode.TARGETBODYCOM)
 
 
 def require_cameras(d: Contents) -> None:
-    """Raise ModelError for cameras of one name, on bodies that are not there, or without a picture."""
+    """Raise ModelError for cameras with the same name, on unknown bodies, or with an invalid field of view."""
     known = {b.name for b in d.bodies} | {WORLD, None}
     names = [c.name for c in d.cameras]
     for k, c in enumerate(d.cameras):
@@ -31,16 +31,16 @@ def require_cameras(d: Contents) -> None:
 
 
 def followed(c: Camera) -> str | None:
-    """The link that a camera goes with or looks at, beyond the one that it is fixed to."""
+    """Return the link that a camera follows or looks at, in addition to the link that carries it."""
     return c.target if c.has_target else c.body
 
 
 def followed_masses(
     d: Contents, point: Callable[[str, Vector], tuple[str | None, Vector]]
 ) -> tuple[tuple[PointMass, ...], ...]:
-    """For each camera the masses whose centre it follows or looks at: of a link and all links that it carries.
+    """Return, for each camera, the masses whose centre it follows or looks at: a link and all links that it carries.
 
-    `point` says where a point of a link is on a moving body.
+    `point` returns the position of a link's point on its moving body.
     """
     if not any(c.mode in CENTERED for c in d.cameras):
         return ((),) * len(d.cameras)

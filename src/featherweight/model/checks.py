@@ -1,4 +1,4 @@
-"""Checks that a description must pass, whatever it was read from."""
+"""Checks of descriptions, whatever their format."""
 
 from __future__ import annotations
 
@@ -43,12 +43,14 @@ from .types import (
 Array = np.ndarray[Any, np.dtype[Any]]
 
 NONNEGATIVE = ("armature", "damping", "friction", "stiffness", "effort", "velocity")
-ROUNDED = 0.01  # what moments of three digits, each rounded, may be apart from those of a flat body
+ROUNDED = 0.01  # excess of a flat body's moments when they are rounded to three digits
 
 
 def require_sound_numbers(d: Description) -> None:
-    """Raise ModelError for the first number that is none, or negative where it must not be, or so large or small that what is
-    computed of it overflows."""
+    """Raise ModelError for the first invalid number: not finite, negative where it must not be, or too large or too small.
+
+    Numbers are too large or too small if later computations would overflow.
+    """
     for kind, elements in (("joint", d.joints), ("tendon", d.tendons)):
         for x in elements:
             for key in ("stiffness_poly", "damping_poly"):
@@ -56,7 +58,7 @@ def require_sound_numbers(d: Description) -> None:
                     problem = f"{key} has the two coefficients b, c; got {given}"
                     raise ModelError(f"{d.source}: {kind} {x.name!r}: {problem}; give both, 0 where there is none")
     for element, numbers in _numbers(d):
-        if not all(-LARGEST <= x <= LARGEST for x in numbers):  # also where it is no number
+        if not all(-LARGEST <= x <= LARGEST for x in numbers):  # also catches NaN
             worst = next(x for x in numbers if not -LARGEST <= x <= LARGEST)
             raise ModelError(f"{d.source}: {element} has the number {worst:g}; give numbers within ±{LARGEST:g}, in SI units")
     for b in d.bodies:
@@ -64,7 +66,9 @@ def require_sound_numbers(d: Description) -> None:
         if mass < 0.0:
             raise ModelError(f"{d.source}: body {b.name!r}: the mass is negative ({mass:g}); correct it")
         if 0.0 < mass < SMALLEST_MASS:
-            raise ModelError(f"{d.source}: body {b.name!r}: the mass {mass:g} kg is too small to compute with; make it zero")
+            raise ModelError(
+                f"{d.source}: body {b.name!r}: the mass {mass:g} kg is too small for the computation; make it zero"
+            )
     for j in d.joints:
         for key in NONNEGATIVE:
             if getattr(j, key) < 0.0:
@@ -84,8 +88,10 @@ def require_sound_numbers(d: Description) -> None:
 
 
 def require_coordinates(d: Description) -> None:
-    """Raise ModelError for two configurations of one name, or one with a joint that is not there or another number of
-    coordinates. Those of fixed joints do not matter."""
+    """Raise ModelError for duplicate names of configurations, unknown joints, and wrong numbers of coordinates.
+
+    Coordinates of fixed joints are ignored.
+    """
     if twice := [name for name, count in Counter(c.name for c in d.configurations).items() if count > 1]:
         raise ModelError(f"{d.source}: two configurations have the name {twice[0]!r}; rename one of them")
     controls = controls_of(d.actuators)
@@ -108,7 +114,7 @@ def require_coordinates(d: Description) -> None:
 
 
 def require_independent(d: Description) -> None:
-    """Raise ModelError for joints that are to be independent and cannot be."""
+    """Raise ModelError for independent joints that cannot be independent."""
     types, leaders = {j.name: j.type for j in d.joints}, {c.joint: c for c in d.couplings}
     for name in d.independent:
         where = f"{d.source}: independent: joint {name!r}"
@@ -123,7 +129,7 @@ def require_independent(d: Description) -> None:
 
 
 def require_links(d: Description) -> None:
-    """Raise ModelError for collisions of links that are not there: they would be taken for the ground's."""
+    """Raise ModelError for disabled collisions of unknown links, which would otherwise count as the ground."""
     known = {b.name for b in d.bodies} | {WORLD, None}
     for pair in d.disabled_collisions:
         if unknown := [link for link in pair if link not in known]:
@@ -132,7 +138,7 @@ def require_links(d: Description) -> None:
 
 
 def require_shapes(d: Description) -> None:
-    """Raise ModelError for contacts of shapes that are not there, and for meshes and height fields with nothing in them."""
+    """Raise ModelError for contacts of unknown shapes, and for empty meshes and height fields."""
     known = {s.name for s in d.shapes}
     for pair in d.contact_pairs:
         if unknown := [name for name in pair.shapes if name not in known]:
@@ -168,8 +174,7 @@ def require_shapes(d: Description) -> None:
 
 
 def require_transmissions(d: Description) -> None:
-    """Raise ModelError for tendons and actuators of joints, tendons, bodies and frames that are not there, and for paths that
-    are none."""
+    """Raise ModelError for tendons and actuators of unknown joints, tendons, bodies or frames, and for invalid paths."""
     types = {j.name: j.type for j in d.joints}
     bodies, tendons = {b.name for b in d.bodies} | {WORLD, None}, {t.name for t in d.tendons}
     frames = {f.name for f in d.frames} | {b.name for b in d.bodies}
@@ -192,7 +197,7 @@ def require_transmissions(d: Description) -> None:
     for a in d.actuators:
         where = f"{d.source}: actuator {a.name!r}"
         if (a.joint is not None or a.at is not None) + (a.tendon is not None) + (a.adhesion is not None) != 1:
-            raise ModelError(f"{where}: it acts on a joint, a tendon, at a frame or by adhesion; give it one of them")
+            raise ModelError(f"{where}: an actuator acts on a joint, a tendon, at a frame or by adhesion; give it one of them")
         if a.adhesion is not None and a.adhesion not in bodies:
             problem = f"there is no body {a.adhesion!r}{hint(a.adhesion, {b.name for b in d.bodies})}"
             raise ModelError(f"{where}: {problem}; correct the name")
@@ -211,7 +216,7 @@ def require_transmissions(d: Description) -> None:
 
 
 def _servo_problem(a: Actuator) -> str:
-    """Describe the fault of an actuator's servo or motor, and its remedy; the text is empty where there is none."""
+    """Describe the fault of an actuator's servo or motor, and its remedy; the text is empty if there is none."""
     servo, motor = a.servo, a.motor
     if a.delay is not None and not (a.delay.samples >= 1 and 0.0 < a.delay.time < math.inf and len(a.controls) == 1):
         return f"delay {tuple(a.delay)}: it takes one control, a positive time, and one sample or more; correct it"
@@ -244,7 +249,7 @@ def _servo_problem(a: Actuator) -> str:
 
 
 def _path_problem(path: Sequence[TendonPoint | TendonWrap | Pulley]) -> str:
-    """Describe the fault of a path; the text is empty where there is none."""
+    """Describe the fault of a path; the text is empty if there is none."""
     branch: list[TendonPoint | TendonWrap] = []
     for x in (*path, None) if path else ():
         if x is not None and not isinstance(x, Pulley):
@@ -263,7 +268,7 @@ def _path_problem(path: Sequence[TendonPoint | TendonWrap | Pulley]) -> str:
 
 
 def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """The numbers of each element, but for limits that are infinite: there is none."""
+    """Yield the numbers of each element; infinite limits, which stand for no limit, are left out."""
     for b in d.bodies:
         yield f"body {b.name!r}", (b.inertia.mass, *b.inertia.center, *b.inertia.rotational, b.gravity_compensation)
     for j in d.joints:
@@ -323,21 +328,23 @@ def _of_pose(pose: Pose) -> tuple[float, ...]:
     return (*pose.R[0], *pose.R[1], *pose.R[2], *pose.p)
 
 
-# --- inertias that no body has
+# --- physically impossible inertias
 
 
 def principal_moments(rotational: Sequence[Sequence[float]] | Array) -> Array:
-    """In ascending order (n, 3), of tensors (n, 6) as in `Inertia`."""
+    """Return the principal moments, in ascending order (n, 3), of tensors (n, 6) as in `Inertia`."""
     xx, xy, xz, yy, yz, zz = np.asarray(rotational, dtype=float).reshape(-1, 6).T
     tensors = np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=-1).reshape(-1, 3, 3)
-    shift = total(np.abs(tensors)).max(axis=-1)  # that makes them positive, so that their singular values are eigenvalues
+    shift = total(np.abs(tensors)).max(axis=-1)  # makes them positive, so that their singular values are eigenvalues
     shifted = tensors + shift[:, None, None] * np.eye(3)
     return np.asarray((singular_values(shifted) - shift[:, None])[:, ::-1])
 
 
 def excess_moments(inertias: Sequence[Inertia]) -> Array:
-    """By how much the greatest principal moment (n,) exceeds the sum of the two others, as a fraction of that; infinite for
-    turning without mass. No distribution of mass exceeds it."""
+    """Return by how much the greatest principal moment (n,) exceeds the sum of the two others, as a fraction of this sum.
+
+    For any distribution of mass, the excess is zero or less. It is infinite for rotational inertia without mass.
+    """
     if not inertias:
         return np.zeros(0)
     moments = principal_moments([i.rotational for i in inertias])
@@ -350,9 +357,9 @@ def excess_moments(inertias: Sequence[Inertia]) -> Array:
 
 
 def impossible_bodies(model: Model) -> str:
-    """In words, the moving bodies with mass whose inertia no body has, and by how much; nothing for none.
+    """Describe the moving bodies with physically impossible inertias, and the excess of their moments; empty if there are none.
 
-    What counts is the inertia of all links that are fixed together, not that of each.
+    The inertia of a moving body is that of all links that are fixed together.
     """
     tree = model.tree
     rows = [placed.row for placed in model.placed_bodies]
@@ -365,15 +372,15 @@ def impossible_bodies(model: Model) -> str:
 
 
 class Verdict(NamedTuple):
-    """On an inertia."""
+    """The properties of an inertia."""
 
-    lowest: float  # principal moment about the centre of mass
-    possible: bool  # not negative beyond rounding
-    solid: bool  # with mass, and inertia about every axis
+    lowest: float  # least principal moment about the centre of mass
+    possible: bool  # True unless a moment is negative beyond rounding
+    solid: bool  # True with mass, and inertia about every axis
 
 
 def judged_inertias(inertias: Sequence[RigidInertia]) -> list[Verdict]:
-    """A verdict on each, in whatever frames they are."""
+    """Return a verdict on each inertia, in any frame."""
     moments = principal_moments([tuple(about_center(I)) for I in inertias])
     verdicts = []
     for I, (lowest, _, largest) in zip(inertias, moments.tolist(), strict=True):
@@ -390,5 +397,5 @@ def rigid_inertia_of_row(model: Model, row: int) -> RigidInertia:
 
 
 def about_center(I: RigidInertia) -> Sym3:
-    """The rotational inertia about the centre of mass; that of a body without mass as it is."""
+    """Return the rotational inertia about the centre of mass; for a body without mass, unchanged."""
     return (I.translate(-1.0 / I.mass * I.moment) if I.mass else I).rotational

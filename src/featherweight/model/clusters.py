@@ -1,8 +1,8 @@
-"""Clusters: the smallest sets of joints with all their loops and couplings, between which a mechanism is a tree.
+"""Clusters: the smallest sets of joints that contain whole loops and couplings, so that a mechanism is a tree of clusters.
 
-Each constraint ties together the rows of the tree on the paths between the bodies, or the joints, that it is about, up to the
-last body that carries them all (Chignoli et al., section IV; Jain 2009). Sets that share a row are one. All that is in a
-cluster then hangs on one body, its output body.
+Each constraint connects the rows of the tree on the paths between its bodies or joints, up to the last body that carries them
+all (Chignoli et al., section IV; Jain 2009). Sets that share a row are merged. One body, the output body, then carries the
+whole cluster.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .tree import Tree
 
 
 def rows_between_bodies(tree: Tree, ends: Sequence[int]) -> frozenset[int]:
-    """Rows that a loop ties together: whole joints, up to the last body that carries all `ends`.
+    """Return the rows that a loop connects: whole joints, up to the last body that carries all `ends`.
 
     `ends` are the last rows of bodies, -1 for the ground.
     """
@@ -21,15 +21,15 @@ def rows_between_bodies(tree: Tree, ends: Sequence[int]) -> frozenset[int]:
 
 
 def rows_between_joints(tree: Tree, rows: Sequence[int]) -> frozenset[int]:
-    """Rows that a constraint on the coordinates of joints ties together: whole joints, up to the last body that carries all.
+    """Return the rows that a constraint on joint coordinates connects: whole joints, up to the last body that carries all.
 
-    `rows` are rows of those joints, which are tied themselves.
+    `rows` are the rows of those joints, which are included.
     """
     return _rows_on_paths(tree, rows, [tree.parent[tree.first[i]] for i in rows])
 
 
 def _rows_on_paths(tree: Tree, ends: Sequence[int], carriers: Sequence[int]) -> frozenset[int]:
-    """Rows on the paths from the ground to `ends`, without those that are on the paths to all `carriers`."""
+    """Return the rows on the paths from the ground to `ends`, except those on the paths to all `carriers`."""
     common = set.intersection(*(set(_support(tree, i)) for i in carriers))
     rows = {r for i in ends for r in _support(tree, i)} - common
     return frozenset(r for i in rows for r in range(tree.first[i], tree.last[i] + 1))
@@ -44,7 +44,7 @@ def _support(tree: Tree, i: int) -> list[int]:
 
 
 def clusters(tree: Tree, ties: Iterable[frozenset[int]]) -> list[tuple[int, ...]]:
-    """All rows in clusters, whole joints, in the order of their first rows."""
+    """Return all rows in clusters of whole joints, in the order of their first rows."""
     sets: list[set[int]] = [set(range(tree.first[i], tree.last[i] + 1)) for i in range(len(tree.parent)) if tree.first[i] == i]
     for tie in ties:
         touched = [s for s in sets if not s.isdisjoint(tie)]
@@ -54,7 +54,7 @@ def clusters(tree: Tree, ties: Iterable[frozenset[int]]) -> list[tuple[int, ...]
 
 
 def output_row(tree: Tree, rows: Sequence[int]) -> int:
-    """The row of the body that a cluster hangs on, -1 for the ground."""
+    """Return the row of the body that carries a cluster, -1 for the ground."""
     inside = set(rows)
     outputs = {tree.parent[i] for i in rows} - inside
     assert len(outputs) == 1, "paths to the last common carrier end at one body"

@@ -1,4 +1,4 @@
-"""Configurations as points of a manifold: the neutral one, random ones, q ⊕ v, and the v between two of them.
+"""Configurations as points of a manifold: the neutral one, random ones, q ⊕ v, and the v between two configurations.
 
 A configuration is the concatenation of one chart per joint, and each joint belongs to one of four Lie groups:
 
@@ -7,11 +7,11 @@ A configuration is the concatenation of one chart per joint, and each joint belo
     SE(2)     planar                            q = (x, y, cos θ, sin θ)        v = (vx, vy, ω)
     SE(3)     floating                          q = (x, y, z, qx, qy, qz, qw)   v = (linear, angular)
 
-with v in the moved frame and in force for one second, so that q ⊕ v = q · exp(v) and the difference is
-log(q0⁻¹ · q1), as spatial/lie.py has them. These are the conventions of Pinocchio, except that a continuous joint has one
-coordinate here.
+v is in the axes of the moved frame and lasts for one second: q ⊕ v = q · exp(v), and the difference is log(q0⁻¹ · q1), with
+the functions of spatial/lie.py. These are the conventions of Pinocchio, except that a continuous joint has one coordinate
+here.
 
-Every function treats all joints of a group at once, over all leading axes. Lengths in m, angles in rad.
+Every function treats all joints of a group at once, over all leading axes. Lengths are in m, angles in rad.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Coordinates(NamedTuple):
-    """Where a moving joint lives in q and v, and the limits [rad or m] of its coordinate if it has one only."""
+    """The slices of q and v of a moving joint, and the limits [rad or m] of its coordinate if it has only one."""
 
     type: JointType
     q: slice
@@ -46,9 +46,9 @@ class Coordinates(NamedTuple):
 
 
 def neutral(coords: Sequence[Coordinates], nq: int) -> Array:
-    """The configuration (nq,) of all joints at zero: zero coordinates, identity rotations.
+    """Return the configuration (nq,) with all joints at zero: zero coordinates, identity rotations.
 
-    The coordinates of other joints, if `nq` leaves room for any, are zero.
+    If `nq` exceeds the coordinates of the joints, the others are zero.
     """
     q = np.zeros(nq)
     for group, rows, *_ in _members(coords):
@@ -62,11 +62,11 @@ def random_configuration(
     rng: np.random.Generator | int | None = None,
     size: SupportsIndex | Sequence[SupportsIndex] | None = None,
 ) -> Array:
-    """Random configurations (*size, nq); a single one (nq,) if `size` is None.
+    """Return random configurations (*size, nq), or a single one (nq,) if `size` is None.
 
-    A coordinate with limits is uniform between them; without, an angle is uniform in [-π, π] and a length in [-1, 1] m.
-    One finite limit gives an interval of the same width that ends there. Rotations are uniform on SO(3), the positions
-    of planar and floating joints uniform in [-1, 1] m. `rng` is a generator, or a seed for a new one.
+    A coordinate with limits is uniform between them. Without limits, an angle is uniform in [-π, π] and a length in [-1, 1] m.
+    A single finite limit is one end of an interval of the same width. Rotations are uniform on SO(3), the positions of planar
+    and floating joints are uniform in [-1, 1] m. `rng` is a generator, or a seed for a new one.
     """
     rng = np.random.default_rng(rng)
     shape = shape_of(size)
@@ -77,19 +77,19 @@ def random_configuration(
 
 
 def shape_of(size: SupportsIndex | Sequence[SupportsIndex] | None) -> tuple[int, ...]:
-    """The leading axes that `size` asks for, as NumPy's generators read it."""
+    """Return the leading axes that `size` gives, as NumPy's generators interpret it."""
     if size is None:
         return ()
     return tuple(map(operator.index, np.atleast_1d(np.asarray(size))))
 
 
 def integrate(coords: Sequence[Coordinates], q: npt.ArrayLike, v: npt.ArrayLike) -> npt.NDArray[Any]:
-    """q ⊕ v: the configuration (..., nq) reached from q (..., nq) by moving with v (..., nv) for one second.
+    """Return q ⊕ v: the configuration (..., nq) reached from q (..., nq) by moving with v (..., nv) for one second.
 
-    Leading axes broadcast. The result is float64, or float32 if both arguments are; its quaternions and
-    (cos θ, sin θ) pairs are normalised, and those of q need not be. A NaN in a joint's q or v gives NaN in its result.
-    Of the two signs of a quaternion, a floating joint takes the one nearer to q, a spherical joint the one that follows
-    the motion, as Pinocchio does.
+    Leading axes broadcast. The result is float64, or float32 if both arguments are. Its quaternions and (cos θ, sin θ) pairs
+    are normalised; those of q need not be. A NaN in a joint's q or v gives NaN in its result. Of the two signs of a
+    quaternion, a floating joint takes the one nearer to q, and a spherical joint the one that follows the motion, as in
+    Pinocchio.
 
     Raises ValueError if the last axis of `q` or `v` has the wrong length or if leading axes do not broadcast.
     """
@@ -103,10 +103,10 @@ def integrate(coords: Sequence[Coordinates], q: npt.ArrayLike, v: npt.ArrayLike)
 
 
 def difference(coords: Sequence[Coordinates], q0: npt.ArrayLike, q1: npt.ArrayLike) -> npt.NDArray[Any]:
-    """q1 ⊖ q0: the v (..., nv) with integrate(q0, v) = q1, for q0 and q1 (..., nq).
+    """Return q1 ⊖ q0: the v (..., nv) with integrate(q0, v) = q1, for q0 and q1 (..., nq).
 
-    Rotations take the short way, by at most π; q and -q of a quaternion are the same rotation. Coordinates of revolute
-    and continuous joints are subtracted, whole turns included. Leading axes, dtype, NaN and errors as in `integrate`.
+    Rotations take the short way, by at most π; the quaternions q and -q are the same rotation. Coordinates of revolute and
+    continuous joints are subtracted, including whole turns. Leading axes, dtype, NaN and errors are as in `integrate`.
     """
     nq, nv = _sizes(coords)
     (a, b), dtype = _prepare(("q0", q0, nq), ("q1", q1, nq))
@@ -134,9 +134,9 @@ class DifferenceDerivatives(NamedTuple):
 
 
 def integrate_derivatives(coords: Sequence[Coordinates], q: npt.ArrayLike, v: npt.ArrayLike) -> IntegrateDerivatives:
-    """The Jacobians of `integrate` at q (..., nq) and v (..., nv), as Pinocchio's dIntegrate has them.
+    """Return the Jacobians of `integrate` at q (..., nq) and v (..., nv), as Pinocchio's dIntegrate does.
 
-    To rounding for angles of any size. Leading axes, dtype, NaN and errors as in `integrate`.
+    They are accurate to rounding for angles of any size. Leading axes, dtype, NaN and errors are as in `integrate`.
     """
     nq, nv = _sizes(coords)
     (a, b), dtype = _prepare(("q", q, nq), ("v", v, nv))
@@ -151,9 +151,10 @@ def integrate_derivatives(coords: Sequence[Coordinates], q: npt.ArrayLike, v: np
 
 
 def difference_derivatives(coords: Sequence[Coordinates], q0: npt.ArrayLike, q1: npt.ArrayLike) -> DifferenceDerivatives:
-    """The Jacobians of `difference` at q0 and q1 (..., nq), as Pinocchio's dDifference has them.
+    """Return the Jacobians of `difference` at q0 and q1 (..., nq), as Pinocchio's dDifference does.
 
-    To rounding for turns by less than π, where the short way changes. Leading axes, dtype, NaN and errors as in `difference`.
+    They are accurate to rounding for turns by less than π, where the short way changes. Leading axes, dtype, NaN and errors
+    are as in `difference`.
     """
     nq, nv = _sizes(coords)
     (a, b), dtype = _prepare(("q0", q0, nq), ("q1", q1, nq))
@@ -168,7 +169,7 @@ def difference_derivatives(coords: Sequence[Coordinates], q0: npt.ArrayLike, q1:
 
 
 def _write_blocks(matrix: npt.NDArray[Any], columns: npt.NDArray[np.intp], blocks: Array) -> None:
-    """Blocks (..., k, n, n) of k joints in a matrix (..., nv, nv), at their velocities `columns` (k, n)."""
+    """Write blocks (..., k, n, n) of k joints to a matrix (..., nv, nv), at their velocities `columns` (k, n)."""
     matrix[..., columns[:, :, None], columns[:, None, :]] = blocks
 
 
@@ -180,7 +181,7 @@ def _sizes(coords: Sequence[Coordinates]) -> tuple[int, int]:
 
 
 def _prepare(*arguments: tuple[str, npt.ArrayLike, int]) -> tuple[list[Array], npt.DTypeLike]:
-    """The named arguments in float64, their lengths checked, and the dtype of the result."""
+    """Return the named arguments in float64, with checked lengths, and the dtype of the result."""
     given = [np.asarray(value) for _, value, _ in arguments]
     for (name, _, length), array in zip(arguments, given, strict=True):
         if array.ndim == 0:
@@ -198,7 +199,7 @@ def _prepare(*arguments: tuple[str, npt.ArrayLike, int]) -> tuple[list[Array], n
 
 
 class Joints(tuple[Coordinates, ...]):
-    """Joints whose groups are found once."""
+    """Joints, with their groups found once."""
 
     @cached_property
     def members(self) -> list[Members]:
@@ -214,7 +215,10 @@ class Joints(tuple[Coordinates, ...]):
 
 
 class Members(NamedTuple):
-    """A group, the indices (k, ·) of its k joints into q and into v, and least random coordinates and how far they go."""
+    """A group, the indices (k, ·) of its k joints in q and v, and the ranges of their random coordinates.
+
+    `low` are the least random coordinates, and `width` the widths of their ranges.
+    """
 
     group: _Group
     q: npt.NDArray[np.intp]
@@ -228,7 +232,7 @@ def _members(coords: Sequence[Coordinates]) -> list[Members]:
 
 
 def interval(joint: Coordinates) -> tuple[float, float]:
-    """Where random coordinates of a joint lie."""
+    """Return the range of random coordinates of a joint."""
     half = 1.0 if joint.type is JointType.PRISMATIC else math.pi
     if math.isfinite(joint.lower):
         return joint.lower, joint.upper if math.isfinite(joint.upper) else joint.lower + 2 * half
@@ -243,12 +247,12 @@ def _vector(x: Array) -> Vec3:
 
 
 def _quaternion(x: Array) -> Quaternion:
-    """The unit quaternion along (x, y, z, w)."""
+    """Return the unit quaternion along (x, y, z, w)."""
     return Quaternion(_vector(x), x[..., 3]).normalized()
 
 
 def _coordinates(*parts: Any) -> Array:
-    """Vectors, quaternions and numbers in one array."""
+    """Return vectors, quaternions and numbers in one array."""
     flat: list[Any] = []
     for x in parts:
         flat += [*x.u, x.s] if isinstance(x, Quaternion) else [*x] if isinstance(x, Vec3) else [x]
@@ -267,7 +271,7 @@ def _se3_integrate(q: Array, v: Array) -> Array:
     start = _quaternion(q[..., 3:])
     step, e = exp_se3(_vector(v), _vector(v[..., 3:]))
     end = start.product(e).normalized()
-    side: Any = np.where(e.s < 0.0, -1.0, 1.0)  # the cosine of half the turn is the scalar product of start and end
+    side: Any = np.where(e.s < 0.0, -1.0, 1.0)  # the scalar product of start and end is the cosine of half the turn
     return _coordinates(_vector(q) + start.matrix() @ step, Quaternion(side * end.u, side * end.s))
 
 
@@ -278,7 +282,7 @@ def _se3_difference(q0: Array, q1: Array) -> Array:
 
 
 def _direction(q: Array) -> tuple[Array, Array]:
-    """Cosine and sine of a planar joint."""
+    """Return cosine and sine of a planar joint."""
     r = np.sqrt(q[..., 2] * q[..., 2] + q[..., 3] * q[..., 3])
     return q[..., 2] / r, q[..., 3] / r
 
@@ -295,11 +299,11 @@ def _se2_difference(q0: Array, q1: Array) -> Array:
     return _coordinates(*log_se2(c0 * x + s0 * y, c0 * y - s0 * x, c0 * c1 + s0 * s1, c0 * s1 - s0 * c1))
 
 
-# ---- ad of velocities, and the angles by which they turn
+# ---- ad of velocities, and their angles of rotation
 
 
 def _line_adjoint(v: Array) -> tuple[Array, Array]:
-    return v[..., None] * 0.0, v[..., 0] * 0.0  # NaN stays one
+    return v[..., None] * 0.0, v[..., 0] * 0.0  # keeps NaN
 
 
 def _so3_adjoint(w: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Contact rules of a description, beyond the numbers of each shape: softness, neighbours and contact pairs."""
+"""Contact rules of a description that are not parameters of one shape: softness, neighbours and contact pairs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-SOFT = "softness of contacts (solref, solimp)"  # in a report, as below
+SOFT = "softness of contacts (solref, solimp)"  # keys of reports, here and below
 SOFT_HOLDS = "softness of limits, dry friction and equality constraints (solref, solimp)"
 TWO_FRICTIONS = "contacts with two sliding or rolling frictions, read as the first"
 TOUCHING_LEFT_OUT = "geoms that touch and are left out"
@@ -14,11 +14,11 @@ TOUCHING_AS_MESHES = "primitives fitted to meshes, touching as those meshes"
 
 
 class Softness(NamedTuple):
-    """MuJoCo's numbers for contacts, limits and dry friction that yield: `solref` and `solimp`, with its defaults.
+    """MuJoCo's parameters of compliant contacts, limits and dry friction: `solref` and `solimp`, with its defaults.
 
     `solref` are a time constant [s] and a damping ratio, or stiffness and damping as negative numbers. `solimp` are the least
-    and greatest impedance, the depth [m, rad] over which one becomes the other, and the midpoint and power of that curve.
-    `solmix` is the share of one of two surfaces.
+    and greatest impedance, the depth [m, rad] over which the impedance changes from one to the other, and the midpoint and
+    power of that curve. `solmix` is the weight of one of two surfaces.
     """
 
     solref: tuple[float, float] = (0.02, 1.0)
@@ -30,7 +30,7 @@ DEFAULT_SOFTNESS = Softness()
 
 
 def mixed_softness(a: Softness, b: Softness) -> Softness:
-    """Return the softness of a contact of two surfaces, as MuJoCo mixes it."""
+    """Return the softness of a contact between two surfaces, mixed as in MuJoCo."""
     whole = a.solmix + b.solmix
     part = a.solmix / whole if whole > 0.0 else 0.5
     if a.solref[0] > 0.0 and b.solref[0] > 0.0:
@@ -42,20 +42,20 @@ def mixed_softness(a: Softness, b: Softness) -> Softness:
 
 
 class NeighbourRule(StrEnum):
-    """Whose shapes do not touch because their bodies are neighbours. Bodies that are fixed to one another are one."""
+    """Rules that exclude contacts between shapes of neighbouring bodies. Bodies that are fixed to one another count as one."""
 
-    JOINED = "joined"  # those that a joint or a loop connects, free-flying ones aside
-    MOVING = "moving"  # those that a joint connects, unless one of them is the ground: MuJoCo's rule
-    NONE = "none"  # nobody's
+    JOINED = "joined"  # bodies that a joint or a loop connects, except by free joints
+    MOVING = "moving"  # bodies that a joint connects, except the ground: MuJoCo's rule
+    NONE = "none"  # no bodies
 
 
 @dataclass(frozen=True, slots=True)
 class ContactPair:
-    """Two shapes, by their names, that touch whatever else keeps shapes apart; the numbers are as in `Shape`, for both.
+    """Two shapes, by name, that collide whatever other rules exclude; the parameters are as in `Shape`, for both.
 
-    With a `second_friction`, `friction` acts along the first tangent of MuJoCo's contact frame, and this along the second: the
-    friction cone is elliptic. A `second_rolling` [m] likewise acts against rolling about the second tangent, and that of
-    `turning_friction` about the first.
+    With `second_friction`, `friction` acts along the first tangent of MuJoCo's contact frame and `second_friction` along the
+    second, so that the friction cone is elliptic. Likewise, `second_rolling` [m] acts against rolling about the second
+    tangent, and that of `turning_friction` about the first.
     """
 
     shapes: tuple[str, str]

@@ -1,7 +1,7 @@
-"""Which bodies of a tree carry constrained ones, and where their paths meet (Sathya, Decré and Swevers, section I-C).
+"""End-effectors of a tree: which bodies carry them, and where their paths meet (Sathya, Decré and Swevers, section I-C).
 
-Each contact is an end-effector: a child without a joint of the body that it is on. In the expanded tree a body is the last
-row of its joint.
+Each contact is an end-effector: a child, without a joint, of the body with the contact. In the expanded tree, a body is the
+last row of its joint.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class EndEffectors:
 
     @cached_property
     def branching(self) -> tuple[bool, ...]:
-        """Rows in N: where paths from end-effectors meet, so that no child carries all that the row carries."""
+        """The rows in N: rows where paths from end-effectors meet, so that no child carries all end-effectors of the row."""
         on_link = self._on_links
         result = []
         for i, carried in enumerate(self.supported):
@@ -60,7 +60,7 @@ class EndEffectors:
 
     @cached_property
     def common_ancestors(self) -> Array:
-        """cca: the last row that carries both of two end-effectors, or -1 where only the ground does; (E, E)."""
+        """cca: the last row that carries both of two end-effectors, or -1 if only the ground does; (E, E)."""
         ancestors = np.full((len(self.links), len(self.links)), -1)
         on_link = self._on_links
         for i in {link for link in self.links if link >= 0}.union(k for k, meet in enumerate(self.branching) if meet):
@@ -78,10 +78,10 @@ class EndEffectors:
 
 
 class Spans:
-    """Stretches of the tree between end-effectors, the rows `at`, and the ground; `sizes` are constraint rows.
+    """The branches of the tree between end-effectors, the rows `at`, and the ground; `sizes` are numbers of constraint rows.
 
-    Over a stretch pass columns: those of the constraints from an end-effector on, numbered one after the other, and from the
-    k-th row of `at` on six more in place of all that arrives there.
+    Columns are passed along a branch: the constraint columns of the end-effectors, numbered consecutively. At the k-th row of
+    `at`, six additional columns replace all columns that arrive there.
     """
 
     def __init__(self, ends: EndEffectors, at: Iterable[int], sizes: Sequence[int]) -> None:
@@ -93,16 +93,16 @@ class Spans:
             self.columns.append(range(start, start + size))
 
     def above(self, k: int) -> int:
-        """A: the nearest of `at` above its k-th row, by its place in `at`; -1 where there is none."""
+        """A: the nearest of `at` above its k-th row, by its index in `at`; -1 if there is none."""
         return self._nearest(self.ends.tree.parent[self.at[k]])
 
     def end_above(self, e: int) -> int:
-        """A of end-effector e: the nearest of `at` at or above its link, by its place in `at`; -1 where there is none."""
+        """A of end-effector e: the nearest of `at` at or above its link, by its index in `at`; -1 if there is none."""
         return self._nearest(self.ends.links[e])
 
     @cached_property
     def meets(self) -> Array:
-        """The last row of `at` that carries both of two end-effectors, by its place in `at`; -1 where none does; (E, E)."""
+        """The last row of `at` that carries both of two end-effectors, by its index in `at`; -1 if none does; (E, E)."""
         return np.array(self._near)[self.ends.common_ancestors]
 
     def meet(self, e: int, f: int) -> int:
@@ -113,7 +113,7 @@ class Spans:
 
     @cached_property
     def _near(self) -> list[int]:
-        """The nearest of `at` at or above each row, and for the ground, which is the last."""
+        """The nearest of `at` at or above each row, and for the ground, which comes last."""
         near = [-1] * (len(self.ends.tree) + 1)
         for i, p in enumerate(self.ends.tree.parent):
             near[i] = self._rank.get(i, near[p])
@@ -121,7 +121,7 @@ class Spans:
 
     @cached_property
     def passing(self) -> tuple[tuple[int, ...], ...]:
-        """For each row of the tree the columns that its joint passes on."""
+        """The columns that the joint of each row passes on."""
         arriving: list[list[int]] = [[] for _ in range(len(self.ends.tree))]
         for e, link in enumerate(self.ends.links):
             if link >= 0:
@@ -137,9 +137,10 @@ class Spans:
 
     @cached_property
     def pairs(self) -> list[list[tuple[int, int, int]]]:
-        """For each of `at`, and last for the ground: end-effectors with the ranges of later columns that meet theirs there.
+        """The end-effectors that meet at each of `at`, and last at the ground, with later columns.
 
-        A range (end-effector, first column, stop) begins with its own columns or behind them.
+        The ranges of later columns are those that meet theirs there. A range (end-effector, first column, stop) begins with
+        its own columns or after them.
         """
         pairs: list[list[tuple[int, int, int]]] = [[] for _ in range(len(self.at) + 1)]
         for f in range(len(self.ends.links)):
@@ -151,7 +152,7 @@ class Spans:
 
     @cached_property
     def carried_ranges(self) -> list[list[tuple[int, int]]]:
-        """For each of `at` the ranges of constraint columns that it carries."""
+        """The ranges of constraint columns that each of `at` carries."""
         all_ranges = []
         for row in self.at:
             carried = self.ends.supported[row]
@@ -162,7 +163,7 @@ class Spans:
 
     @cached_property
     def earliest(self) -> list[int]:
-        """For each column the first one that passes a joint with it, or itself."""
+        """The first column that passes a joint together with each column, or the column itself."""
         first = list(range(self.columns[-1].stop))
         for passing in set(self.passing):
             for c in passing:
@@ -170,14 +171,17 @@ class Spans:
         return first
 
 
-STEP, INNER_STEP = 40, 12  # operations, nearly, of a column over a joint, and over an inner row of one
-PAIR = 2  # of a pair of columns over a joint
-MOVE = 50  # of a column by a matrix at a branching row
-PRODUCT = 11  # of a pair of columns there
+STEP, INNER_STEP = 40, 12  # approximate operations for a column over a joint, and over an inner row of a joint
+PAIR = 2  # for a pair of columns over a joint
+MOVE = 50  # for a column times a matrix at a branching row
+PRODUCT = 11  # for a pair of columns there
 
 
 def stations(ends: EndEffectors, sizes: Sequence[int]) -> tuple[int, ...]:
-    """Rows where six columns can stand for more: branching ones, and those whose own end-effectors have more than six."""
+    """Return the rows where six columns may replace others.
+
+    These are branching rows, and rows whose own end-effectors have more than six columns.
+    """
     own = [0] * len(ends.tree)
     for link, size in zip(ends.links, sizes, strict=True):
         if link >= 0:
@@ -186,10 +190,11 @@ def stations(ends: EndEffectors, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def worthwhile_stations(ends: EndEffectors, sizes: Sequence[int], inner: Sequence[bool]) -> tuple[int, ...]:
-    """The stations at which six columns in place of all that arrive take fewer operations, as far as one can estimate.
+    """Return the stations at which replacing all columns by six saves operations, by an estimate.
 
-    From the tips on: to carry c columns over the stretch to the next station or to the ground, or else six, to move the
-    c columns there by a matrix, and to multiply all pairs of them. Where one is chosen, so are all above it.
+    From the tips on, the estimate compares carrying c columns, or six, over the branch to the next station or to the ground,
+    including the product of the c columns with a matrix at the station and the products of all pairs of columns. If a station
+    is chosen, so are all stations above it.
     """
     tree = ends.tree
     possible = set(stations(ends, sizes))

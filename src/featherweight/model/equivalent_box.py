@@ -13,7 +13,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class BodyInertia(NamedTuple):
-    """Mass [kg], centre of mass (3,) [m], and inertia (3, 3) about it [kg m²], in the body's frame of the file."""
+    """The mass [kg], centre of mass (3,) [m], and inertia (3, 3) about it [kg m²] of a body, in its frame of the file."""
 
     mass: float
     center: Array
@@ -21,7 +21,7 @@ class BodyInertia(NamedTuple):
 
 
 class Box(NamedTuple):
-    """Lengths (3,) [m] along the columns of a rotation (3, 3), and the centre (3,) [m]."""
+    """The lengths (3,) [m] of a box along the columns of a rotation (3, 3), and its centre (3,) [m]."""
 
     lengths: Array
     rotation: Array
@@ -29,7 +29,7 @@ class Box(NamedTuple):
 
 
 def body_inertias(model: Model) -> dict[str, BodyInertia]:
-    """The inertia of each moving body, with everything that is fixed to it, by the body's name."""
+    """Return the inertia of each moving body, with everything that is fixed to it, by the body's name."""
     tree, inertias = model.tree, {}
     for body, (row, pose) in zip(model.bodies, model.placed_bodies, strict=True):
         xx, xy, xz, yy, yz, zz = tree.inertia[row]
@@ -43,10 +43,10 @@ def body_inertias(model: Model) -> dict[str, BodyInertia]:
 
 
 def equivalent_box(inertia: BodyInertia) -> Box | None:
-    """The box of uniform density with this inertia; None without mass.
+    """Return the box of uniform density with this inertia; None without mass.
 
-    A box with sides a, b, c has the principal moment m (b² + c²) / 12 about its first axis, so that a² is 6 / m times the
-    sum of the other two moments less the first. Moments that no mass can have give a side of zero.
+    A box with sides a, b, c has the principal moment m (b² + c²) / 12 about its first axis, so a² is 6 / m times the sum of
+    the other two moments minus the first. Impossible moments give a side of zero.
     """
     if inertia.mass <= 0.0:
         return None
@@ -57,13 +57,13 @@ def equivalent_box(inertia: BodyInertia) -> Box | None:
 
 
 def box_lengths(mass: float, moments: Array) -> Array:
-    """The lengths (3,) [m] of the box with principal moments (3,)."""
+    """Return the lengths (3,) [m] of the box with principal moments (3,)."""
     squares = 6.0 / mass * (moments.sum() - 2.0 * moments)
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 
 def box_of_link(body: Body) -> tuple[Matrix, Vector]:
-    """The axes, as columns in the link's frame, and lengths [m] of the box of a link, along the axes that its file gives."""
+    """Return the axes, as columns in the link's frame, and lengths [m] of the box of a link, along the axes of its file."""
     mass, center, (xx, xy, xz, yy, yz, zz) = body.inertia
     rotational = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     if body.principal is None:

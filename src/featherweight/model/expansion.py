@@ -1,7 +1,8 @@
-"""From a description to a model: fixed joints merged, joints in depth-first order, degrees of freedom expanded.
+"""Conversion of a description to a model: fixed joints are merged, joints sorted depth-first, and degrees of freedom expanded.
 
-A joint with k degrees of freedom becomes k rows of the expanded tree (Featherstone 2005, section 3). The child's internal frame
-lies on the joint's axis; everything that is fixed to the child is given in it, and its inertias are summed there.
+A joint with k degrees of freedom becomes k rows of the expanded tree (Featherstone 2005, section 3). The child's internal
+frame lies on the joint's axis. Everything that is fixed to the child is given in this frame, and the inertias are summed
+there.
 """
 
 from __future__ import annotations
@@ -54,14 +55,14 @@ _KIND = {
     JointType.FLOATING: (FLOATING, (3, 4, 5, 0, 1, 2)),
     JointType.PLANAR: (PLANAR, (3, 4, 2)),
 }
-"""For each type its kind and, in the order of its velocities, its axes."""
+"""The kind of each joint type, and its axes in the order of its velocities."""
 
 CURVED = {t: _KIND[t][0] for t in (JointType.SPHERICAL, JointType.FLOATING, JointType.PLANAR)}
 """Types of joints whose velocities do not commute, and their kinds in the tree."""
 
 
 class _Carrier(NamedTuple):
-    """Where a link of the file ended up: the row of its moving body, and its pose in that body's internal frame."""
+    """The carrier of a link of the file: the row of its moving body, and the link's pose in that body's internal frame."""
 
     body: str | None  # None for the ground
     row: int
@@ -69,10 +70,10 @@ class _Carrier(NamedTuple):
 
 
 def build_model(description: Description, base: str = "fixed", gravity: Sequence[float] | None = None) -> Model:
-    """Merge, order and expand a description.
+    """Merge, sort and expand a description.
 
-    `base` is "fixed" (the root is where the file leaves it) or "floating" (a free-flyer carries it); `gravity` [m/s²] is
-    the file's unless given. Raises ModelError for a robot whose motion is not defined.
+    `base` is "fixed" (the root stays at its place in the file) or "floating" (a free-flyer carries it). `gravity` [m/s²]
+    overrides that of the file. Raises ModelError for a robot whose motion is not defined.
     """
     require_sound_numbers(description)
     require_coordinates(description)
@@ -88,7 +89,7 @@ def build_model(description: Description, base: str = "fixed", gravity: Sequence
 
 
 def _ordered_joints(d: Description, base: str) -> list[Joint]:
-    """All joints, depth-first in the file's order, with one that attaches each root to the world."""
+    """Return all joints depth-first in the file's order, and a joint that attaches each root to the world."""
     if base not in ("fixed", "floating"):
         raise ValueError(f'base must be "fixed" or "floating"; got {base!r}{hint(base, ("fixed", "floating"))}')
     moved = {j.child for j in d.joints}
@@ -120,15 +121,15 @@ def _ordered_joints(d: Description, base: str) -> list[Joint]:
 
 
 def _on_ground(joint: Joint, bodies: set[str]) -> Joint:
-    """The joint, without a parent if that is the ground."""
+    """Return the joint, with None as its parent if that is the ground."""
     return replace(joint, parent=None) if joint.parent == WORLD and WORLD not in bodies else joint
 
 
 class _Load(NamedTuple):
-    """Joint axes and masses that a moving body carries, in its frame of the file."""
+    """The joint axes and masses that a moving body carries, in its frame of the file."""
 
-    axes: list[Line]  # of joints, at zero
-    masses: list[tuple[float, Vector]]  # with their centres
+    axes: list[Line]  # axes of joints, at zero
+    masses: list[tuple[float, Vector]]  # masses, with their centres
 
     @property
     def center(self) -> Vector | None:
@@ -140,10 +141,10 @@ class _Load(NamedTuple):
 
 
 def _loads(d: Description, joints: list[Joint]) -> dict[str | None, _Load]:
-    """For each moving body what it carries."""
+    """Return the load of each moving body."""
     inertias = {b.name: b.inertia for b in d.bodies}
     loads: dict[str | None, _Load] = {}
-    links: dict[str | None, tuple[str | None, Pose]] = {None: (None, Pose())}  # link -> moving body, and its pose there
+    links: dict[str | None, tuple[str | None, Pose]] = {None: (None, Pose())}  # link -> moving body, and the link's pose on it
     for joint in joints:
         body, pose = links[joint.parent]
         at = pose @ joint.placement
@@ -158,7 +159,7 @@ def _loads(d: Description, joints: list[Joint]) -> dict[str | None, _Load]:
 
 
 class _Expansion:
-    """The rows of the expanded tree so far, and where the links that they carry ended up."""
+    """The rows of the expanded tree so far, and the carriers of the links."""
 
     def __init__(self, description: Description, joints: list[Joint]) -> None:
         self.d = description
@@ -183,7 +184,7 @@ class _Expansion:
             else:
                 self._add_joint(joint, parent)
         if not self.moving:
-            raise ModelError(f'{self.d.source}: no joint of the robot moves; if it is to fly, load it with base="floating"')
+            raise ModelError(f'{self.d.source}: no joint of the robot moves; load a flying robot with base="floating"')
         inertias = self._merged_inertias()
         self._check_inertias(inertias)
         virtual = self.d.virtual
@@ -224,12 +225,12 @@ class _Expansion:
         )
 
     def _carried_link(self, name: str) -> tuple[str | None, Pose]:
-        """The moving body that carries a link, and the link's pose in that body's frame of the file."""
+        """Return the moving body that carries a link, and the link's pose in that body's frame of the file."""
         carrier = self.carriers[name]
         return carrier.body, self._in_body(carrier, Pose())
 
     def _add_joint(self, joint: Joint, parent: _Carrier) -> None:
-        """The rows of a joint, and the internal frame of its child."""
+        """Add the rows of a joint, and return the internal frame of its child."""
         kind, axes = _KIND[joint.type]
         load = self.loads[joint.child]
         internal = internal_frame(joint, load.axes, load.center)  # in the child's frame of the file
@@ -245,7 +246,7 @@ class _Expansion:
             at = zero if k == 0 else Pose()
             screws = axial_screws(at)
             offset = 0.0
-            if kind == REVOLUTE and 0.0 not in screws.twist:  # an addition is cheaper than a turn
+            if kind == REVOLUTE and 0.0 not in screws.twist:  # an addition is cheaper than a rotation
                 offset, screws = atan2(screws.twist[1], screws.twist[0]), screws._replace(twist=(1.0, 0.0))
             self.rows.append(
                 dict(
@@ -279,7 +280,7 @@ class _Expansion:
         )  # fmt: skip
 
     def _drag(self) -> Iterator[DragPart]:
-        """Return the ellipsoids or boxes of links with mass that move, where there is a fluid."""
+        """Yield the ellipsoids or boxes of moving links with mass, if there is a fluid."""
         for body in self.d.bodies if self.d.fluid is not None else ():
             carrier = self.carriers[body.name]
             if carrier.body is None or not body.inertia.mass > 0.0:
@@ -294,14 +295,14 @@ class _Expansion:
                 yield DragPart(carrier.body, at @ Pose(axes, body.inertia.center), size)
 
     def _carried(self) -> Iterator[PointMass]:
-        """Return the masses of links that move, as far as their weight is compensated."""
+        """Yield the parts of the masses of moving links whose weight is compensated."""
         for body in self.d.bodies:
             owner, center = self._point(body.name, body.inertia.center)
             if owner is not None and body.gravity_compensation * body.inertia.mass != 0.0:
                 yield PointMass(owner, body.gravity_compensation * body.inertia.mass, center)
 
     def _merged_inertias(self) -> dict[int, RigidInertia]:
-        """For the last row of each joint: the inertia of everything fixed to its body, in the internal frame."""
+        """Return, for the last row of each joint, the inertia of everything fixed to its body, in the internal frame."""
         inertias: dict[int, RigidInertia] = {}
         for body in self.d.bodies:
             carrier = self.carriers[body.name]
@@ -314,7 +315,7 @@ class _Expansion:
         return inertias
 
     def _check_inertias(self, inertias: dict[int, RigidInertia]) -> None:
-        """Refuse bodies of indefinite inertia, and note whether all have mass and inertia about every axis."""
+        """Raise ModelError for bodies of indefinite inertia, and record whether all have mass and inertia about every axis."""
         merged = [inertias.get(joint.v_slice.stop - 1, ZERO_RIGID) for joint in self.moving]
         for joint, verdict in zip(self.moving, judged_inertias(merged), strict=True):
             self.solid &= verdict.solid
@@ -334,7 +335,7 @@ class _Expansion:
         return MovingBody(index, name, Inertia(I.mass, center.p, tuple(rotational)), tuple(self.links[name]))
 
     def _frames(self, ground: _Carrier) -> tuple[tuple[ModelFrame, ...], tuple[Placed, ...]]:
-        """One frame for each link, then the file's own."""
+        """Return one frame for each link, then the file's own frames."""
         of_links = [Frame(b.name, b.name) for b in self.d.bodies if b.name not in self.d.virtual]
         taken: set[str] = set()
         frames, placed = [], []
@@ -349,12 +350,12 @@ class _Expansion:
         return tuple(frames), tuple(placed)
 
     def _in_body(self, carrier: _Carrier, pose: Pose) -> Pose:
-        """A pose on a link of the file, in the frame of the file of the moving body that carries the link."""
+        """Return a pose on a link of the file, in the frame of the file of the moving body that carries the link."""
         internal = chained(carrier.pose, pose)
         return internal if carrier.body is None else chained(self.carriers[carrier.body].pose.inverse(), internal)
 
     def _point(self, link: str, center: Vector) -> tuple[str | None, Vector]:
-        """A point of a link of the file: the moving body that carries it, and where it is there."""
+        """Return the moving body that carries a point of a link of the file, and the point in that body's frame."""
         carrier = self.carriers[link]
         return carrier.body, self._in_body(carrier, Pose(p=center)).p
 
@@ -363,12 +364,12 @@ class _Expansion:
         return replace(shape, body=carrier.body, placement=self._in_body(carrier, shape.placement))
 
     def _on_moving_body(self, link: str | None, pose: Pose) -> tuple[str | None, Pose]:
-        """A pose on a link of the file, on the moving body that carries the link."""
+        """Return a pose on a link of the file as a pose on the moving body that carries the link."""
         carrier = _Carrier(None, -1, Pose()) if link is None else self.carriers.get(link, _Carrier(None, -1, Pose()))
         return carrier.body, self._in_body(carrier, pose)
 
     def _link(self, name: str | None) -> str | None:
-        """A link of the file; None for the ground."""
+        """Return a link of the file; None for the ground."""
         return name if name in self.carriers else None
 
     def _tree(self, inertias: dict[int, RigidInertia], gravity: Vector) -> Tree:

@@ -1,9 +1,9 @@
-"""Robots made to measure: chains, random trees, and the tree topologies of Featherstone (2005), section 4.2.
+"""Generated robots: chains, random trees, and the tree topologies of Featherstone (2005), section 4.2.
 
-A topology is a parent array: `parents[i]` is the body that body i hangs on, -1 the ground, and parents[i] < i. From it
-`from_parents` makes a robot of general geometry: bodies "body0", "body1", ... on joints "joint0", "joint1", ..., every
-placement, axis, mass and inertia random, and every random number from the seed. The arrays of the named topologies
-are numbered depth-first, so that joint i of the description is joint i of the robot.
+A topology is a parent array: `parents[i]` is the parent of body i, -1 for the ground, and parents[i] < i. `from_parents` turns
+it into a robot of general geometry: bodies "body0", "body1", ... on joints "joint0", "joint1", ..., with random placements,
+axes, masses and inertias. All random numbers depend on the seed. The arrays of the named topologies are numbered depth-first,
+so that joint i of the description is joint i of the robot.
 
 SI units throughout. Joint offsets are 0.1 to 0.3 m long; a body is a solid ellipsoid with semi-axes of 0.05 to 0.3 m.
 """
@@ -26,7 +26,7 @@ MOVING = tuple(kind for kind in JointType if kind is not JointType.FIXED)
 
 
 def chain(n: int, *, joint: str = "revolute", seed: int = 0) -> Description:
-    """`n` bodies in series, all on joints of the type `joint`, with general geometry and inertias of 0.5 to 5 kg."""
+    """Return a chain of `n` bodies, on joints of the type `joint`, with general geometry and inertias of 0.5 to 5 kg."""
     return from_parents(unbranched_parents(n), seed=seed, joint_types=(joint,), name=f"chain_{n}")
 
 
@@ -38,14 +38,14 @@ def random_tree(
     joint_types: Sequence[str] = MOVING,
     masses: tuple[float, float] = (1e-4, 1e4),
 ) -> Description:
-    """A random tree of `n` bodies, for tests that should meet every kind of robot.
+    """Return a random tree of `n` bodies, for tests of every kind of robot.
 
-    The first joint hangs on the ground. Each later body hangs, with probability `branching`, on one of the earlier
-    bodies, all alike, otherwise on the one just before it: 0 gives a chain, 1 a uniformly random recursive tree. Its
-    joint's type is one of `joint_types`, all alike; half of the axes lie along ±x, ±y or ±z. Masses are log-uniform
-    between the two in `masses` [kg].
+    The first joint is on the ground. The parent of each later body is, with probability `branching`, a uniformly random
+    earlier body, otherwise the body before it: 0 gives a chain, 1 a uniformly random recursive tree. Its joint's type is a
+    uniformly random one of `joint_types`; half of the axes lie along ±x, ±y or ±z. Masses are log-uniform between the two in
+    `masses` [kg].
 
-    Raises ValueError if `n` < 1, `branching` is outside [0, 1], or as `from_parents` does.
+    Raises ValueError if `n` < 1 or `branching` is outside [0, 1], and as `from_parents` does.
     """
     _positive("n", n)
     if not 0 <= branching <= 1:
@@ -66,14 +66,14 @@ def from_parents(
     aligned: float = 0.0,
     name: str = "tree",
 ) -> Description:
-    """The robot with the topology `parents`, -1 for the ground, and random geometry and inertias.
+    """Return the robot with the topology `parents`, -1 for the ground, and random geometry and inertias.
 
-    `joint_types` are drawn from with equal chances; `masses` [kg] are the ends of a log-uniform distribution; `aligned`
-    is the fraction of joint axes that lie along ±x, ±y or ±z of the child's frame, the others have any direction.
-    Revolute joints are limited to at most [-π, π] rad, prismatic ones to at most [-0.5, 0.5] m; no others are.
+    Types are drawn uniformly from `joint_types`. `masses` [kg] are the ends of a log-uniform distribution. `aligned` is the
+    fraction of joint axes that lie along ±x, ±y or ±z of the child's frame; the others have any direction. Limits are at most
+    [-π, π] rad for revolute joints and [-0.5, 0.5] m for prismatic joints; other joints have none.
 
-    Raises ValueError if a parent does not come before its child, a joint type is unknown, or the masses are not a
-    range of positive numbers.
+    Raises ValueError if a parent does not come before its child, a joint type is unknown, or the masses are not a range of
+    positive numbers.
     """
     for i, parent in enumerate(parents):
         if not -1 <= parent < i:
@@ -81,7 +81,7 @@ def from_parents(
     if not 0 < masses[0] <= masses[1] < math.inf:
         raise ValueError(f"masses: expected 0 < lightest <= heaviest, got {masses}")
     if not joint_types:
-        raise ValueError("joint_types: expected one type at least, got none")
+        raise ValueError("joint_types: expected at least one type, got none")
     types = [JointType(kind) for kind in joint_types]
     rng = np.random.default_rng(seed)
     bodies, joints = [], []
@@ -96,17 +96,17 @@ def from_parents(
 
 
 def unbranched_parents(n: int) -> list[int]:
-    """An unbranched chain of `n` bodies."""
+    """Return an unbranched chain of `n` bodies."""
     return list(range(-1, _positive("n", n) - 1))
 
 
 def short_side_branches_parents(m: int) -> list[int]:
-    """A chain of `m` bodies, each of which carries a side branch of one body: n = 2m (figure 4a)."""
+    """Return a chain of `m` bodies, each with a side branch of one body: n = 2m (figure 4a)."""
     return [parent for k in range(_positive("m", m)) for parent in (2 * k - 2 if k else -1, 2 * k)]
 
 
 def balanced_tree_parents(m: int) -> list[int]:
-    """A balanced binary tree of `m` levels: n = 2^m - 1 (figure 4b)."""
+    """Return a balanced binary tree of `m` levels: n = 2^m - 1 (figure 4b)."""
     if _positive("m", m) == 1:
         return [-1]
     half = balanced_tree_parents(m - 1)
@@ -114,31 +114,31 @@ def balanced_tree_parents(m: int) -> list[int]:
 
 
 def span_grid_parents(m: int) -> list[int]:
-    """A spanning tree of the m × m grid whose paths to the root, at one corner, are shortest: n = m² (figure 4c).
+    """Return a spanning tree of the m × m grid with the shortest paths to the root at one corner: n = m² (figure 4c).
 
-    Of the several that there are, the one in which the first column is a chain and each row a chain that starts there.
+    Of several such trees, this is the one in which the first column is a chain, and each row is a chain that starts there.
     """
     rows = range(_positive("m", m))
     return [row * m + column - 1 if column else (row - 1) * m if row else -1 for row in rows for column in range(m)]
 
 
 def unbranched(n: int, *, seed: int = 0) -> Description:
-    """`unbranched_parents(n)` with revolute joints."""
+    """Return the robot of `unbranched_parents(n)` with revolute joints."""
     return from_parents(unbranched_parents(n), seed=seed, name=f"unbranched_{n}")
 
 
 def short_side_branches(m: int, *, seed: int = 0) -> Description:
-    """`short_side_branches_parents(m)` with revolute joints."""
+    """Return the robot of `short_side_branches_parents(m)` with revolute joints."""
     return from_parents(short_side_branches_parents(m), seed=seed, name=f"short_side_branches_{m}")
 
 
 def balanced_tree(m: int, *, seed: int = 0) -> Description:
-    """`balanced_tree_parents(m)` with revolute joints."""
+    """Return the robot of `balanced_tree_parents(m)` with revolute joints."""
     return from_parents(balanced_tree_parents(m), seed=seed, name=f"balanced_tree_{m}")
 
 
 def span_grid(m: int, *, seed: int = 0) -> Description:
-    """`span_grid_parents(m)` with revolute joints."""
+    """Return the robot of `span_grid_parents(m)` with revolute joints."""
     return from_parents(span_grid_parents(m), seed=seed, name=f"span_grid_{m}")
 
 
@@ -159,7 +159,7 @@ def _joint(rng: np.random.Generator, name: str, kind: JointType, parent: str, ch
 
 
 def random_inertia(rng: np.random.Generator, masses: tuple[float, float]) -> Inertia:
-    """A solid ellipsoid, turned and shifted anyhow: its second moment about the principal axis k is m a_k² / 5."""
+    """Return the inertia of a solid ellipsoid in a random pose: its second moment about the principal axis k is m a_k² / 5."""
     mass = float(np.clip(exp(float(uniform(rng, log(masses[0]), log(masses[1]), ()))), *masses))
     moments = mass / 5 * uniform(rng, 0.05, 0.3, 3) ** 2
     R = random_rotation(rng)
@@ -169,12 +169,12 @@ def random_inertia(rng: np.random.Generator, masses: tuple[float, float]) -> Ine
 
 
 def random_direction(rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """A unit vector, uniform on the sphere."""
+    """Return a unit vector, uniform on the sphere."""
     return unit_vectors(rng, (3,))
 
 
 def random_rotation(rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """A rotation matrix, uniform on SO(3), from a random unit quaternion."""
+    """Return a rotation matrix, uniform on SO(3), from a random unit quaternion."""
     a, b, c, w = unit_vectors(rng, (4,))
     return np.array(
         [

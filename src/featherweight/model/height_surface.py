@@ -1,4 +1,4 @@
-"""The triangles of ground that is given by heights."""
+"""The triangles of ground given by heights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def height_surface(x: Any, y: Any, z: Any) -> tuple[Array, Array]:
     """Return vertices (n m, 3) and faces (k, 3) of heights z (n, m) [m] at x (n,) and y (m,) [m].
 
     A cell has two triangles, which share the diagonal from its point (i, j) to (i + 1, j + 1), as in simulations. Raises
-    ValueError where shapes do not fit.
+    ValueError if the shapes do not match.
     """
     x, y, z = (np.asarray(a, dtype=float) for a in (x, y, z))
     if z.shape != (len(x), len(y)):

@@ -1,4 +1,4 @@
-"""Loops and couplings of a description that are held by springs and dampers, beside a model that is the tree without them."""
+"""Compliant loops and couplings of a description, for a model that is the tree without them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ KINDS = (LoopType.SPHERICAL, LoopType.WELD)
 
 
 def with_held_equalities(model: Model, d: Description) -> Model:
-    """Return the model with the loops and couplings of its description.
+    """Return the model with the compliant loops and couplings of its description.
 
-    Raises ModelError for those that are held exactly only.
+    Raises ModelError for constraints that can only be exact.
     """
     lengths = [HeldLengths(c.name, c.tie, c.softness) for c in d.couplings if c.tie is not None]
     unheld = [x.name for x in d.loops if x.type not in KINDS]
@@ -30,7 +30,7 @@ def with_held_equalities(model: Model, d: Description) -> Model:
             unheld.append(closure.name)
     if unheld:
         problem = f"equalities that are held exactly only: {', '.join(unheld)} (loops that are no welds nor points, closures)"
-        raise ModelError(f'{d.source}: {problem}; build with equalities="exact", or leave them out')
+        raise ModelError(f'{d.source}: {problem}; build with equalities="exact", or remove them')
     centers: dict[str | None, Vector] = {b.name: b.inertia.center for b in d.bodies}
 
     def center(link: str | None) -> Vector:

@@ -1,4 +1,4 @@
-"""The ten parameters of each moving body, in its frame of the file, and a model with others."""
+"""The ten inertial parameters of each moving body, in its frame of the file, and models with other parameters."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
 
 def inertial_parameters(model: Model) -> Array:
-    """(nbodies, 10) in the order of `NAMES`, of each moving body with all that is fixed to it."""
+    """Return (nbodies, 10) parameters in the order of `NAMES`, of each moving body with all links that are fixed to it."""
     rows = [_parameters(_in_file(rigid_inertia_of_row(model, placed.row), placed)) for placed in model.placed_bodies]
     return np.array(rows).reshape(-1, len(NAMES))
 
 
 def with_inertial_parameters(model: Model, parameters: Any) -> Model:
-    """The same model with other parameters (nbodies, 10), or flat; raises ValueError that names the body and what is wrong."""
+    """Return the same model with other parameters, (nbodies, 10) or flat.
+
+    Raises ValueError, which names the body and the problem.
+    """
     before = inertial_parameters(model)
     after = np.asarray(parameters, dtype=np.float64)
     if after.size != before.size or after.shape not in (before.shape, (before.size,)):
@@ -36,7 +39,7 @@ def with_inertial_parameters(model: Model, parameters: Any) -> Model:
     after = after.reshape(before.shape)
     tree, bodies = model.tree, list(model.bodies)
     mass, moment, inertia = list(tree.mass), list(tree.moment), list(tree.inertia)
-    for k in np.flatnonzero((after != before).any(axis=1)):  # what is the same keeps its exact zeros
+    for k in np.flatnonzero((after != before).any(axis=1)):  # unchanged bodies keep their exact zeros
         values = [float(x) for x in after[k]]
         _require_body(model, bodies[k].name, values)
         placed = model.placed_bodies[k]
@@ -53,7 +56,7 @@ def with_inertial_parameters(model: Model, parameters: Any) -> Model:
 
 
 def _require_body(model: Model, name: str, values: list[float]) -> None:
-    """Refuse what no model may have."""
+    """Raise ValueError for parameters that no model may have."""
     where = f"{model.name}: inertial parameters of body {name!r}"
     if not all(abs(x) <= LARGEST for x in values):
         raise ValueError(f"{where}: {values} are not finite numbers within ±{LARGEST:g}")
@@ -61,9 +64,9 @@ def _require_body(model: Model, name: str, values: list[float]) -> None:
     if m < 0.0:
         raise ValueError(f"{where}: the mass is negative ({m:g})")
     if 0.0 < m < SMALLEST_MASS:
-        raise ValueError(f"{where}: the mass {m:g} kg is too small to compute with; make it zero")
+        raise ValueError(f"{where}: the mass {m:g} kg is too small for the computation; make it zero")
     if m == 0.0 and any(values[1:4]):
-        raise ValueError(f"{where}: without mass its first moment must be zero, too; got {values[1:4]}")
+        raise ValueError(f"{where}: without mass its first moment must be zero too; got {values[1:4]}")
     if not (verdict := judged_inertias([_rigid(values)])[0]).possible:
         raise ValueError(
             f"{where}: the inertia about the centre of mass has the principal moment {verdict.lowest:.3g} kg m²; fit them so "
@@ -87,7 +90,7 @@ def _in_file(I: RigidInertia, placed: Placed) -> RigidInertia:
 
 
 def inertia_in_row(parameters: Sequence[Any], placed: Placed) -> RigidInertia:
-    """The inertia in the frame of the row of the tree that carries a body, of its parameters (10): scalars of any kind."""
+    """Return the inertia of a body with parameters (10), scalars of any kind, in the frame of its row of the tree."""
     return _rigid(parameters).rotate(_axes(placed)).translate(Vec3(*placed.pose.p))
 
 

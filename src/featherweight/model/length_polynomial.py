@@ -1,4 +1,4 @@
-"""Closures that come from lengths of tendons."""
+"""Closures for relations between lengths of tendons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .contact_rules import DEFAULT_SOFTNESS, Softness
 
 
 class LengthPolynomial(NamedTuple):
-    """Zero where one length, less that at rest, is a polynomial in another's."""
+    """A function that is zero if one length, minus its rest, is the given polynomial of another."""
 
     first: tuple[float, ...]  # coefficients of all coordinates
     second: tuple[float, ...]

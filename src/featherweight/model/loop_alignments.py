@@ -1,4 +1,4 @@
-"""Alignments that each type of loop joint holds between the frames of its predecessor and of its successor."""
+"""Alignments between the frames of predecessor and successor, for each type of loop joint."""
 
 from __future__ import annotations
 

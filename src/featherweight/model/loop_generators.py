@@ -1,9 +1,9 @@
-"""Mechanisms with loops as drawing programs export them: welded loops that are far from closed at zero, numbers rounded.
+"""Mechanisms with loops as CAD programs export them: welded loops, far from closed at zero, with rounded numbers.
 
-Each is made in an assembled pose, with the points and axes of its joints in the world; then every joint is turned back by a
-random angle, so that the pose at zero is anything, and every number of the file is rounded. What is drawn: `planar` and
-`spatial` rings of revolute joints, `linkage` of planar rings that share bodies, and a `platform` on legs. Welds of planar
-rings are redundant, and rounding makes them contradict each other.
+Each mechanism is created in an assembled pose, with the points and axes of its joints in the world. Then every joint is turned
+back by a random angle, so that the pose at zero is arbitrary, and every number of the file is rounded. The kinds are `planar`
+and `spatial` rings of revolute joints, a `linkage` of planar rings that share bodies, and a `platform` on legs. Welds of
+planar rings are redundant, and rounding makes them contradict each other.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ LEAST = {"planar": 4, "spatial": 7, "linkage": 7, "platform": 36}
 
 
 def closed_mechanism(kind: str, joints: int, *, seed: int, digits: int = 6, spread: float = math.pi) -> Description:
-    """A mechanism of one of `KINDS` with some number of joints, whose loops are welds.
+    """Return a mechanism of one of `KINDS` with a number of joints, whose loops are welds.
 
-    `joints` is that of all joints, at least `LEAST` of the kind; a linkage takes the next lower 3 k + 4 of k + 1 rings, and a
-    platform has six legs of a sixth of them. Joints are turned by up to `spread` [rad, and 0.1 m] between zero and the pose
-    in which the loops are closed; numbers are rounded to `digits` after the point. Raises ValueError for a kind that is
-    unknown or too few joints.
+    `joints` is the total number of joints, at least `LEAST` of the kind. A linkage has k + 1 rings, for the greatest 3 k + 4
+    that does not exceed `joints`; a platform has six legs with a sixth of the joints each. Joints are turned by up to `spread`
+    [rad, and 0.1 m] between zero and the pose in which the loops are closed. Numbers are rounded to `digits` decimals. Raises
+    ValueError for an unknown kind and for too few joints.
     """
     if kind not in KINDS:
         raise ValueError(f"kind: expected one of {', '.join(KINDS)}, got {kind!r}")
@@ -57,7 +57,7 @@ class _Assembled:
     places: dict[str, Pose] = field(default_factory=lambda: {WORLD: Pose()})
 
     def add(self, parent: str, point: Array, axis: Array, kind: JointType = JointType.REVOLUTE) -> str:
-        """A body on a joint at a point and about, or along, an axis of the world."""
+        """Add a body on a joint at a point and about, or along, an axis of the world."""
         R = random_rotation(self.rng)
         child, e = f"body{len(self.bodies)}", self._rounded(times(R.T, axis))
         e /= lengths(e)
@@ -79,7 +79,7 @@ class _Assembled:
         self.loops.append(Loop(f"loop{len(self.loops)}", LoopType.WELD, predecessor, successor, on, to))
 
     def ring(self, points: Array, axes: Array, begin: str, end: str) -> list[str]:
-        """Bodies in series from one to another, on joints at points, the last welded to `end`."""
+        """Add bodies in series from one to another, on joints at points; the last is welded to `end`."""
         bodies = [begin]
         for point, axis in zip(points, axes, strict=True):
             bodies.append(self.add(bodies[-1], point, axis))
@@ -118,7 +118,7 @@ def _spatial(made: _Assembled, joints: int) -> None:
 
 
 def _linkage(made: _Assembled, joints: int) -> None:
-    """A ring of four bars, and pairs of bars that join two bodies each."""
+    """Add a ring of four bars, and pairs of bars that connect two bodies each."""
     R = random_rotation(made.rng)
     points = product(_polygon(made.rng, 4), R[:, :2].T)
     bodies = [WORLD, *made.ring(points, np.broadcast_to(R[:, 2], points.shape), WORLD, WORLD)[:-1]]
@@ -132,7 +132,7 @@ def _linkage(made: _Assembled, joints: int) -> None:
 
 
 def _platform(made: _Assembled, joints: int) -> None:
-    """Six legs: crossed axes at the ground, revolute joints or a slide, and three crossed axes at the plate."""
+    """Add six legs: crossed axes at the ground, revolute joints or a slide, and three crossed axes at the plate."""
     plate, legs = None, joints // 6
     for k in range(6):
         angle = math.pi / 3 * k + float(uniform(made.rng, -0.4, 0.4, ()))
@@ -156,7 +156,7 @@ def _platform(made: _Assembled, joints: int) -> None:
 
 
 def _polygon(rng: np.random.Generator, count: int) -> Array:
-    """Corners around a point in the plane, sides of some 0.3 m."""
+    """Return corners around a point in the plane, with sides of about 0.3 m."""
     angles = 2.0 * math.pi * (np.arange(count) + uniform(rng, -0.3, 0.3, count)) / count
     radius = 0.05 * count * uniform(rng, 0.7, 1.3, count)
     sines, cosines = sincos(angles)
@@ -164,7 +164,7 @@ def _polygon(rng: np.random.Generator, count: int) -> Array:
 
 
 def _rotation(w: Array) -> Array:
-    """The turn by a rotation vector."""
+    """Return the rotation by a rotation vector."""
     angle = float(lengths(w))
     if angle == 0.0:
         return np.eye(3)

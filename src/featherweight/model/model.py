@@ -1,4 +1,4 @@
-"""A robot ready for the algorithms: what users see of it, in the frames of its file, and the arrays that algorithms read."""
+"""Models of robots: the parts that users see, in the frames of the file, and the arrays that algorithms read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .types import (
 
 @dataclass(frozen=True, slots=True)
 class MovingJoint:
-    """A joint with degrees of freedom, and where its coordinates live in q and v."""
+    """A joint with degrees of freedom, and its slices of q and v."""
 
     if not TYPE_CHECKING:  # type checkers would take every attribute to be there
         __getattr__ = missing_attribute
@@ -52,7 +52,7 @@ class MovingJoint:
     lower: float
     upper: float
     armature: float
-    damping: float = 0.0  # and below: as in `Joint`
+    damping: float = 0.0  # this and the following as in `Joint`
     friction: float = 0.0
     stiffness: float = 0.0
     rest: float = 0.0
@@ -68,19 +68,19 @@ class MovingJoint:
 
     @property
     def efforts(self) -> tuple[float, float]:
-        """The least and the greatest force of its drive; infinite where the file has none, or 0."""
+        """The least and the greatest force of the joint's drive; infinite where the file gives none or 0."""
         most = self.effort if self.effort > 0.0 else math.inf
         return self.effort_range or (-most, most)
 
     @property
     def independent(self) -> bool:
-        """Whether all its velocities are its own: no loop or coupling determines any."""
+        """True if no loop or coupling determines any of the joint's velocities."""
         return int(self.v_slice.stop - self.v_slice.start) == self.type.nv
 
 
 @dataclass(frozen=True, slots=True)
 class MovingBody:
-    """A body that a joint moves, with everything that is fixed to it: `inertia` is that of the whole."""
+    """A body that a joint moves, with everything that is fixed to it; `inertia` is that of the whole."""
 
     if not TYPE_CHECKING:  # type checkers would take every attribute to be there
         __getattr__ = missing_attribute
@@ -88,11 +88,11 @@ class MovingBody:
     index: int
     name: str
     inertia: Inertia  # in the body's frame of the file
-    links: tuple[str, ...]  # the links of the file that it is made of, itself first
+    links: tuple[str, ...]  # its links of the file, starting with itself
 
     @property
     def mass(self) -> float:
-        """[kg]"""
+        """The mass [kg]."""
         return self.inertia.mass
 
     @property
@@ -103,7 +103,10 @@ class MovingBody:
 
 @dataclass(frozen=True, slots=True)
 class ModelFrame:
-    """A named frame: the moving body that carries it (None for the ground) and its pose there, in the frames of the file."""
+    """A named frame: the moving body that carries it (None for the ground) and its pose there.
+
+    The pose is in the frame of the body in the file.
+    """
 
     if not TYPE_CHECKING:  # type checkers would take every attribute to be there
         __getattr__ = missing_attribute
@@ -121,8 +124,10 @@ class Placed(NamedTuple):
 
 
 class DragPart(NamedTuple):
-    """A box with the mass and inertia of a link, or an ellipsoid of one of its shapes, in the frame of the moving body that
-    carries the link."""
+    """A box with the mass and inertia of a link, or the ellipsoid of one of its shapes, for fluid forces.
+
+    It is given in the frame of the moving body that carries the link.
+    """
 
     body: str
     pose: Pose
@@ -139,25 +144,27 @@ class PointMass(NamedTuple):
 
 
 class HeldLoop(NamedTuple):
-    """A loop that springs and dampers hold, and the centres of mass of the links that it joins, in their frames of the file."""
+    """A compliant loop, and the centres of mass of the links that it connects, in their frames of the file."""
 
     loop: Loop
     centers: tuple[Vector, Vector]
 
 
 class CarriedPart(NamedTuple):
-    """Links of one moving body, or on the ground (None), that a link carries or is; `inertia` is about the origin of the
-    moving body's frame of the file, in that frame."""
+    """Links of one moving body, or of the ground (None), that a link carries or is.
+
+    `inertia` is about the origin of the moving body's frame of the file, in that frame.
+    """
 
     body: str | None
     links: tuple[str, ...]
     inertia: RigidInertia
-    whole: bool  # whether these are all links of the moving body
+    whole: bool  # True if these are all links of the moving body
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSensor:
-    """A sensor, where its numbers are among those of all sensors, and the frames and bodies that it measures."""
+    """A sensor, the slice of its readings among those of all sensors, and the frames and bodies that it measures."""
 
     if not TYPE_CHECKING:  # type checkers would take every attribute to be there
         __getattr__ = missing_attribute
@@ -166,24 +173,24 @@ class ModelSensor:
     name: str
     kind: SensorKind
     slice: slice
-    sensor: Sensor  # as the file has it
+    sensor: Sensor  # the sensor of the file
     frame: Frame | None = None  # on a link
     reference: Frame | None = None
-    parts: tuple[CarriedPart, ...] = ()  # of what the sensor's body carries
+    parts: tuple[CarriedPart, ...] = ()  # parts that the sensor's body carries
     shapes: tuple[tuple[int, ...], tuple[int, ...]] = (
         (),
         (),
-    )  # numbers of the shapes that a distance is between, or of contacts
-    links: tuple[tuple[str | None, ...], tuple[str | None, ...]] = ((), ())  # whose contacts count
+    )  # numbers of the shapes of a distance, or of contacts
+    links: tuple[tuple[str | None, ...], tuple[str | None, ...]] = ((), ())  # links whose contacts count
 
     @property
     def dim(self) -> int:
-        """Number of values of a reading."""
+        """The number of values of a reading."""
         return int(self.slice.stop - self.slice.start)
 
 
 class HeldLengths(NamedTuple):
-    """Two lengths that springs and dampers tie to one another."""
+    """Two lengths that springs and dampers couple."""
 
     name: str
     tie: LengthTie
@@ -193,7 +200,7 @@ class HeldLengths(NamedTuple):
 @summarized
 @dataclass(frozen=True)
 class Model:
-    """A robot: what users may ask, and the arrays that algorithms read."""
+    """A robot: the parts that users see, and the arrays that algorithms read."""
 
     name: str
     source: str
@@ -204,14 +211,14 @@ class Model:
     placed_frames: tuple[Placed, ...]  # one for each frame
     placed_bodies: tuple[Placed, ...]  # the file's frame of each moving body
     unused: tuple[tuple[str, str], ...]
-    solid: bool  # every moving body has mass, and inertia about every axis
-    shapes: tuple[Shape, ...] = ()  # on moving bodies, or on the ground (None), in those bodies' frames of the file
-    tendons: tuple[Tendon, ...] = ()  # paths on moving bodies, in their frames of the file
+    solid: bool  # True if every moving body has mass, and inertia about every axis
+    shapes: tuple[Shape, ...] = ()  # on moving bodies or on the ground (None), in these bodies' frames of the file
+    tendons: tuple[Tendon, ...] = ()  # with paths on moving bodies, in their frames of the file
     actuators: tuple[Actuator, ...] = ()
     configurations: tuple[Configuration, ...] = ()
-    shape_links: tuple[str | None, ...] = ()  # the link of the file that each shape is on; None for the ground itself
+    shape_links: tuple[str | None, ...] = ()  # the link of each shape in the file; None for the ground
     link_centers: tuple[tuple[str, Vector], ...] = ()  # centres of mass of links with shapes, in their frames
-    disabled_collisions: tuple[tuple[str | None, str | None], ...] = ()  # pairs of such links
+    disabled_collisions: tuple[tuple[str | None, str | None], ...] = ()  # pairs of links with shapes
     contact_pairs: tuple[ContactPair, ...] = ()
     neighbours: NeighbourRule = NeighbourRule.JOINED
     timestep: float | None = None
@@ -220,13 +227,13 @@ class Model:
     noslip: int = 0
     cone: str | None = None
     fluid: Fluid | None = None
-    drag: tuple[DragPart, ...] = ()  # of links in a fluid
-    held_loops: tuple[HeldLoop, ...] = ()  # equalities that are compliant: no part of the robot's functions
+    drag: tuple[DragPart, ...] = ()  # parts of links in a fluid
+    held_loops: tuple[HeldLoop, ...] = ()  # compliant equalities, which the robot's functions ignore
     held_couplings: tuple[Coupling, ...] = ()
     held_lengths: tuple[HeldLengths, ...] = ()
     cameras: tuple[Camera, ...] = ()  # on links of the file
-    carried: tuple[PointMass, ...] = ()  # weights that gravity compensation carries
-    camera_masses: tuple[tuple[PointMass, ...], ...] = ()  # whose centre each camera follows or looks at; () for origins
+    carried: tuple[PointMass, ...] = ()  # masses whose weight gravity compensation carries
+    camera_masses: tuple[tuple[PointMass, ...], ...] = ()  # masses whose centre each camera follows or looks at; () for origins
     sensors: tuple[ModelSensor, ...] = ()
 
     @property
@@ -239,10 +246,10 @@ class Model:
 
     @property
     def mass(self) -> float:
-        """Total mass of the moving bodies [kg]."""
+        """The total mass of the moving bodies [kg]."""
         return math.fsum(b.mass for b in self.bodies)
 
     @property
     def topology(self) -> Topology:
-        """Topology of the expanded tree, which has one row for each degree of freedom."""
+        """The topology of the expanded tree, with one row for each degree of freedom."""
         return Topology(self.tree.parent)

@@ -1,4 +1,4 @@
-"""Sensors of a model: where their numbers are, and the frames, bodies and shapes that they measure."""
+"""Sensors of a model: the slices of their readings, and the frames, bodies and shapes that they measure."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ SCALARS = (
     K.INSIDESITE, K.DISTANCE, K.E_POTENTIAL, K.E_KINETIC, K.CLOCK,
 )  # fmt: skip
 DIMENSIONS = dict.fromkeys(K, 3) | dict.fromkeys(SCALARS, 1) | {K.BALLQUAT: 4, K.FRAMEQUAT: 4, K.FROMTO: 6, K.CAMPROJECTION: 2}
-"""How many numbers a sensor of each kind has, unless its `data` says otherwise."""
+"""The number of values of each kind of sensor, unless its `data` determines it."""
 
 F = SensorField
 FIELDS = {
     K.CONTACT: (F.FOUND, F.FORCE, F.TORQUE, F.DIST, F.POS, F.NORMAL, F.TANGENT, F.LINVEL, F.ANGVEL),
     K.RANGEFINDER: (F.DIST, F.DIR, F.ORIGIN, F.POINT, F.NORMAL, F.DEPTH),
 }
-"""The data of kinds that have a choice, in MuJoCo's order; the first is that of a sensor without any."""
+"""The data that kinds of sensors may select, in MuJoCo's order; the first is the default."""
 
 SIZES = dict.fromkeys(F, 3) | {F.FOUND: 1, F.DIST: 1, F.DEPTH: 1}
 
@@ -62,9 +62,9 @@ Ends = tuple[Sensed | None, Sensed | None]
 
 
 def model_sensors(d: Contents, carried: Carried) -> tuple[ModelSensor, ...]:
-    """Return the sensors of a description; `carried` gives the moving body of a link, and the link's pose there.
+    """Return the sensors of a description; `carried` returns the moving body of a link, and the link's pose there.
 
-    Raises ModelError for a sensor on something that the description lacks.
+    Raises ModelError for a sensor on an object that the description lacks.
     """
     return tuple(_ModelSensors(d, carried).sensors()) if d.sensors else ()
 
@@ -96,7 +96,7 @@ class _ModelSensors:
             start = stop
 
     def _require_sampling(self, s: Sensor) -> None:
-        """Raise ModelError for samples that cannot be taken."""
+        """Raise ModelError for invalid sampling."""
         x = s.sampling
         if x is None:
             return
@@ -111,7 +111,7 @@ class _ModelSensors:
             raise ModelError(f"{self.d.source}: sensor {s.name!r}: sampling {tuple(x)}: {told}; correct sampling=")
 
     def _dimension(self, s: Sensor) -> int:
-        """Return the number of readings of a sensor. Raises ModelError for data that its kind does not have."""
+        """Return the number of values of a sensor. Raises ModelError for data that its kind does not have."""
         known = FIELDS.get(s.kind, ())
         if s.data != tuple(f for f in known if f in s.data):
             told = f"those of {s.kind} are {', '.join(known)}, in this order" if known else f"{s.kind} has no choice of data"
@@ -135,14 +135,16 @@ class _ModelSensors:
         return width * height * size
 
     def _frame(self, s: Sensor, sensed: Sensed | None) -> Frame | None:
-        """The frame that a sensor is on or relative to; None for joints and actuators."""
+        """Return the frame that carries a sensor or is its reference; None for joints and actuators."""
         if sensed is None or sensed.kind not in OF_FRAMES:
             return None
         if sensed.kind in self.places:
             place = self.places[sensed.kind].get(sensed.name)
             if place is None:
                 raise self._unknown(s, sensed)
-            name = f"{sensed.kind} {place.name}" if sensed.kind is SensedKind.CAMERA else place.name  # which may be another's
+            name = (
+                f"{sensed.kind} {place.name}" if sensed.kind is SensedKind.CAMERA else place.name
+            )  # the name may belong to another frame
             return Frame(name, place.body, Pose.of(place.placement, place.name))
         if sensed.name is None:
             return Frame("world", None)
@@ -155,11 +157,11 @@ class _ModelSensors:
         return Frame(sensed.name, sensed.name, Pose(axes, body.inertia.center))
 
     def _require_joint_or_actuator(self, s: Sensor) -> None:
-        """Raise ModelError for a sensor on nothing, or on a joint or actuator that is not there or has no such coordinate."""
+        """Raise ModelError for a sensor on nothing, or on a joint or actuator that is unknown or lacks the coordinate."""
         if s.on is None:
             if s.kind in OF_THE_WHOLE or s.kind is K.CONTACT:
                 return
-            raise ModelError(f"{self.d.source}: sensor {s.name!r}: a sensor of kind {s.kind} is on something; give it on=")
+            raise ModelError(f"{self.d.source}: sensor {s.name!r}: a sensor of kind {s.kind} needs an object; give it on=")
         if s.on.kind is SensedKind.ACTUATOR and s.on.name not in {a.name for a in self.d.actuators}:
             raise self._unknown(s, s.on)
         if s.on.kind is SensedKind.JOINT:
@@ -202,12 +204,12 @@ class _ModelSensors:
         return found
 
     def _shapes_of(self, s: Sensor, ends: Ends) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Numbers of the shapes that both ends are; for contacts, of shapes alone."""
+        """Return the numbers of the shapes at both ends of a distance, or of a contact between shapes."""
         first, second = (x if x is None or x.kind is SensedKind.GEOM or s.kind is not K.CONTACT else None for x in ends)
         return self._shapes(s, first), self._shapes(s, second)
 
     def _links_of(self, s: Sensor, ends: Ends) -> tuple[tuple[str | None, ...], tuple[str | None, ...]]:
-        """The links that contacts of each end are with."""
+        """Return the links whose contacts count, for each end."""
 
         def links(sensed: Sensed | None) -> tuple[str | None, ...]:
             if sensed is None or sensed.kind not in (SensedKind.BODY, SensedKind.SUBTREE):
@@ -222,7 +224,7 @@ class _ModelSensors:
         return links(ends[0]), links(ends[1])
 
     def _shapes(self, s: Sensor, sensed: Sensed | None) -> tuple[int, ...]:
-        """The numbers of a shape, or of all shapes of a body."""
+        """Return the numbers of a shape, or of all shapes of a body."""
         if sensed is None:
             return ()
         if sensed.kind is SensedKind.GEOM:
@@ -235,17 +237,17 @@ class _ModelSensors:
 
 
 def _first(elements: Sequence[Frame | Shape | Camera]) -> dict[str | None, Frame | Shape | Camera]:
-    """The first element of each name."""
+    """Return the first element of each name."""
     return {x.name: x for x in reversed(elements)}
 
 
 def fields_of(s: Sensor) -> tuple[SensorField, ...]:
-    """Return the data of each contact or ray of a sensor, none of kinds without a choice."""
+    """Return the data of each contact or ray of a sensor; empty for kinds without a choice."""
     return s.data or FIELDS.get(s.kind, ())[:1]
 
 
 def rigid_at(inertia: Inertia, pose: Pose) -> RigidInertia:
-    """Return a link's inertia about the origin of the frame that `pose` is given in."""
+    """Return a link's inertia about the origin of the frame in which `pose` is given."""
     at_center = RigidInertia(inertia.mass, Vec3(0.0, 0.0, 0.0), Sym3(*inertia.rotational))
     R = Mat3(*(Vec3(*row) for row in pose.R))
     return at_center.translate(Vec3(*inertia.center)).rotate(R).translate(Vec3(*pose.p))

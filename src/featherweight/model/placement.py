@@ -1,8 +1,8 @@
-"""Where the internal frame of a body lies, and how to get from one to the next by axial screws.
+"""Placement of the internal frames of bodies, and the axial screws from one frame to the next.
 
-A frame is placed by the joint's axis only up to a turn about it and a slide along it. Where one child of a body can have
-it, the frame is put so that two axial screws lead to that child's axis, as Denavit and Hartenberg do; the frame is the one
-of several candidates from which the screws to all children take the fewest operations.
+The joint's axis determines a frame up to a rotation about it and a translation along it. Where one child of a body allows it,
+the frame is chosen so that two axial screws lead to that child's axis (Denavit and Hartenberg). Of several candidates, the
+frame is chosen whose screws to all children take the fewest operations.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from .types import Joint, JointType, Matrix, Pose, Vector, add, dot, rotate, sca
 Turn = tuple[float, float]  # cosine and sine
 ALONG_Z = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 
-FAR = 10.0  # times the distance of axes' points, of a common normal's foot: inertias about it lose the square of that
-TURN, MOVE = 55, 28  # operations that turn an articulated inertia about an axis, or move it along one
+FAR = (
+    10.0  # greatest distance of a common normal's foot, relative to that of the axes' points: inertias about it lose its square
+)
+TURN, MOVE = 55, 28  # operations for rotating an articulated inertia about an axis, or moving it along one
 
 
 class Line(NamedTuple):
@@ -29,7 +31,7 @@ class Line(NamedTuple):
 
 
 class AxialScrews(NamedTuple):
-    """A placement one axis at a time: translate by `base`, turn about z, about x, slide along z, turn about z."""
+    """A placement in steps along single axes: translate by `base`, rotate about z, about x, slide along z, rotate about z."""
 
     base: Vector
     yaw: Turn
@@ -39,17 +41,17 @@ class AxialScrews(NamedTuple):
 
     @property
     def cost(self) -> int:
-        """Operations, nearly, that moving an articulated inertia takes; the last turn is the joint's own."""
+        """The approximate operations of moving an articulated inertia; the last rotation belongs to the joint."""
         turns = sum(0.0 not in t for t in (self.yaw, self.roll))
         moves = sum(x != 0.0 for x in (*self.base, self.slide))
         return TURN * turns + MOVE * moves + (0.0 not in self.twist)
 
 
 def internal_frame(joint: Joint, children: Sequence[Line] = (), center: Vector | None = None) -> Pose:
-    """The frame on the joint's anchor and axis, in the child's frame of the file, for a body that carries `children`.
+    """Return the frame on the joint's anchor and axis, in the child's frame of the file, for a body that carries `children`.
 
-    A body that carries none has its `center` of mass on the x axis, unless the joint's axis has a zero in the file's frame,
-    in which what is fixed to the body is likely to be simple then.
+    A body without children has its `center` of mass on the x axis. If the joint's axis has a zero component in the file's
+    frame, the axes of the file are kept instead, because the parts of the body are probably simple in them.
     """
     if joint.type in (JointType.FLOATING, JointType.SPHERICAL):
         return Pose(p=joint.anchor)
@@ -68,9 +70,9 @@ def internal_frame(joint: Joint, children: Sequence[Line] = (), center: Vector |
 
 
 def common_normal_frame(axis: Line, other: Line) -> Pose:
-    """The frame on `axis` whose x axis points along the common normal to `other`, at its foot.
+    """Return the frame on `axis` whose x axis points along the common normal to `other`, at its foot.
 
-    Axes that are parallel but for rounding have it anywhere: such a frame stays where the axis's point is.
+    For axes that are parallel up to rounding, the foot is arbitrary; the frame stays at the axis's point.
     """
     z, w = axis.direction, other.direction
     between = add(other.point, scale(-1.0, axis.point))
@@ -94,7 +96,7 @@ def _to_line(frame: Pose, line: Line) -> AxialScrews:
 
 
 def axial_screws(placement: Pose) -> AxialScrews:
-    """A placement one axis at a time: R = Rz(yaw) Rx(roll) Rz(twist), and the origin by a slide that saves the most."""
+    """Return a placement in steps along single axes: R = Rz(yaw) Rx(roll) Rz(twist), with the cheapest slide of the origin."""
     R = placement.R
     s = norm(R[0][2], R[1][2])
     if s < 1e-12:
@@ -113,16 +115,16 @@ def axial_screws(placement: Pose) -> AxialScrews:
 
 
 def _exact_difference(p: Vector, q: Vector) -> Vector:
-    """p - q, exactly zero where it is only rounding."""
+    """Return p - q, exactly zero if it is only a rounding error."""
     size = math.sqrt(dot(p, p))
     x, y, z = (0.0 if abs(a - b) < 1e-14 * (size + abs(b)) else a - b for a, b in zip(p, q, strict=True))
     return (x, y, z)
 
 
 def frame_with_z(axis: Vector) -> Matrix:
-    """A rotation that carries z to `axis`, a unit vector; with as many zeros as there can be.
+    """Return a rotation that carries z to the unit vector `axis`, with as many zeros as possible.
 
-    For an axis along a coordinate it only renames axes, so constants that were zero stay zero.
+    For a coordinate axis it only permutes the axes, so constants that are zero stay zero.
     """
     k = max(range(3), key=lambda i: abs(axis[i]))
     i, j = (k + 1) % 3, (k + 2) % 3
@@ -135,20 +137,20 @@ def frame_with_z(axis: Vector) -> Matrix:
 
 
 def tidy(pose: Pose) -> Pose:
-    """The pose with entries of its rotation that are rounding errors of 0 and ±1 made exact."""
+    """Return the pose with entries of its rotation that are 0 or ±1 up to rounding made exact."""
     (a, b, c), (d, e, f), (g, h, i) = pose.R
     rows = ((_exact(a), _exact(b), _exact(c)), (_exact(d), _exact(e), _exact(f)), (_exact(g), _exact(h), _exact(i)))
     return Pose(rows, pose.p)
 
 
 def chained(outer: Pose, inner: Pose) -> Pose:
-    """outer @ inner, with rounding errors of zeros made exactly zero."""
+    """Return outer @ inner, with zeros up to rounding made exact."""
     R, p = tidy(outer @ inner)
     return Pose(R, exact_zeros(p, norm(*outer.p) + norm(*inner.p)))
 
 
 def exact_zeros(p: Vector, size: float) -> Vector:
-    """The vector with entries that are rounding errors of terms of the given size made exactly zero."""
+    """Return the vector with entries that are rounding errors of terms of the given size made exactly zero."""
     x, y, z = (0.0 if abs(a) <= 1e-15 * size else a for a in p)
     return (x, y, z)
 

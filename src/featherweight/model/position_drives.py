@@ -1,4 +1,4 @@
-"""Position drives of a robot's joints, made from gains."""
+"""Position drives for a robot's joints, given by gains."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class DrivenJoint(Protocol):
 class PD:
     """A drive at each joint that pulls it to a target u: joint force = stiffness (u - q) - damping q'.
 
-    Stiffness [N m/rad, N/m] and damping [N m s/rad, N s/m] are those of all joints, or mappings from names of joints. `joints`
-    names the joints that are driven, by default all those of one degree of freedom that move by themselves. The controls are
-    targets [rad, m] in the order of the joints, cut to the joints' limits; forces are cut to the joints' efforts.
+    Stiffness [N m/rad, N/m] and damping [N m s/rad, N s/m] are numbers for all joints, or mappings from joint names. `joints`
+    names the driven joints; the default is all independent joints with one degree of freedom. The controls are targets [rad,
+    m] in the order of the joints, clipped to the joints' limits; forces are clipped to the joints' efforts.
 
-    A simulation takes these drives at the end of its step, so that any gains are stable:
+    A simulation evaluates these drives at the end of its step (implicitly), so that any gains are stable:
 
         sim = featherweight.Simulation(robot, 0.01, actuators=featherweight.PD(80.0, 3.0))
         sim.step(control=targets)
 
-    To follow a moving target at the velocity w, give u + w damping / stiffness.
+    To follow a moving target with the velocity w, give u + w damping / stiffness.
     """
 
     stiffness: Gain
@@ -47,16 +47,16 @@ class PD:
     joints: Iterable[str] | None = None
 
     def actuators(self, joints: Iterable[DrivenJoint]) -> tuple[Actuator, ...]:
-        """The drives of those of `joints` that are driven.
+        """Return the drives of those of `joints` that are driven.
 
-        Raises ValueError for names that are none of theirs, and for gains that are negative, infinite or missing.
+        Raises ValueError for unknown names, and for gains that are negative, infinite or missing.
         """
         known = {j.name: j for j in joints if j.type in DRIVEN}
         names = tuple(known if self.joints is None else self.joints)
         for what, wanted in (("joints", names), ("stiffness", self.stiffness), ("damping", self.damping)):
             if not isinstance(wanted, int | float) and (unknown := [name for name in wanted if name not in known]):
                 raise ValueError(
-                    f"PD: {what} names {unknown[0]!r}, which is no joint of one degree of freedom that moves by itself; "
+                    f"PD: {what} names {unknown[0]!r}, which is no independent joint with one degree of freedom; "
                     f"there are {', '.join(known)}"
                 )
         return tuple(self._drive(known[name]) for name in names)

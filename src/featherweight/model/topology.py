@@ -1,4 +1,4 @@
-"""The shape of a kinematic tree, from its parent array alone."""
+"""The topology of a kinematic tree, from its parent array."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Topology:
 
     @cached_property
     def trees(self) -> tuple[int, ...]:
-        """The first body of each tree that shares only the ground with others, and at last the number of bodies.
+        """The first body of each tree that shares only the ground with others, followed by the number of bodies.
 
-        The bodies of a tree are consecutive: trees between whose bodies others lie are one with them.
+        The bodies of a tree are consecutive; trees whose bodies are interleaved count as one.
         """
         first, begins = len(self), [len(self)]
         for i in range(len(self) - 1, -1, -1):
@@ -38,7 +38,7 @@ class Topology:
 
     @cached_property
     def depth(self) -> tuple[int, ...]:
-        """Joints between each body and the ground; 1 for a child of the ground."""
+        """The number of joints between each body and the ground; 1 for a child of the ground."""
         depth: list[int] = []
         for p in self.parent:
             depth.append(1 if p < 0 else depth[p] + 1)
@@ -59,7 +59,7 @@ class Topology:
         return tuple(i for i, p in enumerate(self.parent) if p < 0)
 
     def support(self, i: int) -> tuple[int, ...]:
-        """The path from the ground to i, with i: kappa(i) of Featherstone (2005)."""
+        """Return the path from the ground to i, including i: kappa(i) of Featherstone (2005)."""
         path = []
         while i >= 0:
             path.append(i)
@@ -67,7 +67,7 @@ class Topology:
         return tuple(reversed(path))
 
     def subtree(self, i: int) -> tuple[int, ...]:
-        """i and all its descendants: nu(i) of Featherstone (2005)."""
+        """Return i and all its descendants: nu(i) of Featherstone (2005)."""
         inside = {i}
         for j in range(i + 1, len(self.parent)):
             if self.parent[j] in inside:

@@ -1,4 +1,4 @@
-"""The triangles of shapes: of mesh files, by trimesh (an extra), and of primitives."""
+"""The triangles of shapes: of mesh files, read by trimesh (an extra), and of primitives."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from .types import Pose, Shape, ShapeType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RGB = tuple[int, int, int]  # 0..255
-KNOWN = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf", ".msh")  # read without further packages
+KNOWN = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf", ".msh")  # formats that need no further packages
 COLLADA = "{http://www.collada.org/2005/11/COLLADASchema}"
 
 
 def homogeneous_matrix(pose: Pose) -> Array:
-    """A pose as a homogeneous matrix (4, 4)."""
+    """Return a pose as a homogeneous matrix (4, 4)."""
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = pose.R, pose.p
     return T
 
 
 class MeshError(ValueError):
-    """A mesh file that is missing or cannot be read."""
+    """Raised for a mesh file that is missing or cannot be read."""
 
 
 def shape_meshes(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
-    """The triangles of a shape in its body's frame [m], and the colours that its file gives them.
+    """Return the triangles of a shape in its body's frame [m], and the colours in its file.
 
     Raises MeshError for a mesh that cannot be read.
     """
@@ -47,7 +47,7 @@ def shape_meshes(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
 
 
 def primitive(shape: Shape) -> trimesh.Trimesh:
-    """The triangles of a shape that is neither mesh nor plane, in its own frame."""
+    """Return the triangles of a shape that is neither mesh nor plane, in its own frame."""
     size = shape.size
     match shape.type:
         case ShapeType.BOX:
@@ -70,13 +70,13 @@ def primitive(shape: Shape) -> trimesh.Trimesh:
 
 
 def _height_field(shape: Shape) -> trimesh.Trimesh:
-    """Its upper surface."""
+    """Return the upper surface of a height field."""
     x, y = (np.linspace(-0.5 * l, 0.5 * l, n) for l, n in zip(shape.size[:2], shape.heights.shape, strict=True))
     return trimesh.Trimesh(*height_surface(x, y, shape.heights), process=False)
 
 
 def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
-    """The triangles of a mesh, scaled, in the frame of its file."""
+    """Return the triangles of a mesh, scaled, in the frame of its file."""
     if shape.vertices is not None:
         vertices = np.asarray(shape.vertices, dtype=float)
         if shape.faces is None:
@@ -92,8 +92,8 @@ def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
 
 
 def _read(path: str) -> list[tuple[trimesh.Trimesh, RGB | None]]:
-    """The meshes of a file. Readers of foreign formats raise what they like: all of it becomes a MeshError."""
-    if not os.path.isfile(path):  # a pipe may be read for ever
+    """Return the meshes of a file. Any exception of a reader becomes a MeshError."""
+    if not os.path.isfile(path):  # reading a pipe may never end
         raise MeshError(f"{path}: no such file")
     try:
         with warnings.catch_warnings():
@@ -121,7 +121,7 @@ def _scene(path: str) -> trimesh.Scene:
 
 
 def _mujoco_mesh(data: bytes) -> trimesh.Trimesh:
-    """A mesh in MuJoCo's binary format: counts of vertices, normals, texture coordinates and faces, and then these.
+    """Return a mesh in MuJoCo's binary format: numbers of vertices, normals, texture coordinates and faces, then their data.
 
     Without faces it is the convex hull of the vertices.
     """
@@ -134,14 +134,14 @@ def _mujoco_mesh(data: bytes) -> trimesh.Trimesh:
     if faces == 0:
         return trimesh.Trimesh(points).convex_hull
     if corners.min() < 0 or corners.max() >= vertices:
-        raise ValueError("a face names a vertex that is not there; correct it")
+        raise ValueError("a face names a vertex that does not exist; correct it")
     return trimesh.Trimesh(points, corners)
 
 
 def _without_textures(document: bytes) -> bytes:
-    """A COLLADA document in which effects are white where they have textures, of which nothing is drawn.
+    """Return a COLLADA document with white effects in place of textures, which are not drawn.
 
-    The reader leaves out geometries with a material whose textures are not found.
+    The reader would leave out geometries with a material whose textures are not found.
     """
     root = ElementTree.fromstring(document)
     for effect in root.iter(f"{COLLADA}effect"):
@@ -157,7 +157,7 @@ def _without_textures(document: bytes) -> bytes:
 
 
 def _color(mesh: trimesh.Trimesh) -> RGB | None:
-    """The main colour that a file gives a mesh, if any."""
+    """Return the main colour that a file gives a mesh, if any."""
     if not mesh.visual.defined:
         return None
     source = getattr(mesh.visual, "material", mesh.visual)

@@ -1,4 +1,4 @@
-"""The contents of a robot file, as small frozen types: bodies, joints and frames, before any algorithm sees them."""
+"""The contents of a robot file as small frozen types: bodies, joints, frames and other parts."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ Vector = tuple[float, float, float]
 Matrix = tuple[Vector, Vector, Vector]
 Color = tuple[float, float, float, float]  # red, green, blue, opacity in 0..1
 
-DTYPE = "dtype"  # in the metadata of a field that stays an array: as tuples, a mesh is slow and large
+DTYPE = "dtype"  # metadata of a field that stays an array: a mesh of tuples is slow and large
 
 
 class ModelError(ValueError):
-    """A robot description that is damaged, inconsistent, or not supported. The message names file and element."""
+    """Raised for a robot description that is damaged, inconsistent or not supported. The message names file and element."""
 
 
 class ModelWarning(UserWarning):
-    """A robot description that is used as it is, but that no robot can have. The message names file and element."""
+    """Issued for a description that is used although it is physically impossible or only partly supported.
+
+    The message names the file and the element.
+    """
 
 
 class JointType(StrEnum):
-    """The joints a robot may have; `continuous` is a revolute joint without limits."""
+    """Types of joints; `continuous` is a revolute joint without limits."""
 
     REVOLUTE = "revolute"
     CONTINUOUS = "continuous"
@@ -44,28 +47,28 @@ class JointType(StrEnum):
 
     @property
     def nq(self) -> int:
-        """Length of its configuration."""
+        """The number of coordinates."""
         return {"fixed": 0, "floating": 7, "spherical": 4, "planar": 4}.get(self.value, 1)
 
     @property
     def nv(self) -> int:
-        """Degrees of freedom."""
+        """The number of degrees of freedom."""
         return {"fixed": 0, "floating": 6, "spherical": 3, "planar": 3}.get(self.value, 1)
 
     @property
     def rotation(self) -> int:
-        """How many of its last coordinates are a quaternion, or a cosine and sine, of unit length."""
+        """The number of last coordinates that form a unit quaternion, or a cosine and sine."""
         return {"floating": 4, "spherical": 4, "planar": 2}.get(self.value, 0)
 
 
 class Pose(NamedTuple):
-    """A frame in another: orientation (columns are its axes) and origin [m]."""
+    """The pose of a frame in another: orientation (its columns are the frame's axes) and origin [m]."""
 
     R: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
     p: Vector = (0.0, 0.0, 0.0)
 
     def __matmul__(self, other: Pose) -> Pose:
-        """The pose of `other`'s frame, which is given in this one, in this one's parent."""
+        """Return the pose of `other` in this pose's parent; `other` is given in this frame."""
         return Pose(matmul(self.R, other.R), add(rotate(self.R, other.p), self.p))
 
     def inverse(self) -> Pose:
@@ -74,8 +77,10 @@ class Pose(NamedTuple):
 
     @staticmethod
     def of(placement: Any, what: str) -> Pose:
-        """The pose that a homogeneous matrix (4, 4) is, or a pose, of plain numbers; raises ValueError, with `what`, for no
-        rigid motion."""
+        """Return the pose of a homogeneous matrix (4, 4), or a pose, in Python's numbers.
+
+        Raises ValueError, which begins with `what`, for a matrix that is no rigid motion.
+        """
         if isinstance(placement, Pose):
             T = np.eye(4)
             T[:3, :3], T[:3, 3] = placement
@@ -93,8 +98,10 @@ class Pose(NamedTuple):
 
 
 class Inertia(NamedTuple):
-    """Mass [kg], centre of mass [m], and rotational inertia about that centre (xx, xy, xz, yy, yz, zz) [kg m²], in one
-    frame."""
+    """Mass [kg], centre of mass [m], and rotational inertia about that centre (xx, xy, xz, yy, yz, zz) [kg m²].
+
+    All are given in one frame.
+    """
 
     mass: float = 0.0
     center: Vector = (0.0, 0.0, 0.0)
@@ -107,12 +114,12 @@ class Body:
 
     name: str
     inertia: Inertia = Inertia()
-    principal: Matrix | None = None  # principal axes of the inertia, as columns, where the file gives them
-    gravity_compensation: float = 0.0  # the part of its weight that simulations carry, at its centre of mass
+    principal: Matrix | None = None  # principal axes of the inertia, as columns, if the file gives them
+    gravity_compensation: float = 0.0  # fraction of its weight that simulations carry, at its centre of mass
 
 
 class Fluid(NamedTuple):
-    """The fluid that a robot moves in: density [kg/m³], viscosity [Pa s], and its own velocity [m/s] in the world."""
+    """The fluid around a robot: density [kg/m³], viscosity [Pa s], and velocity [m/s] in the world."""
 
     density: float = 0.0
     viscosity: float = 0.0
@@ -120,10 +127,10 @@ class Fluid(NamedTuple):
 
 
 class FluidCoefficients(NamedTuple):
-    """Coefficients of the forces of a fluid on a shape, taken as the ellipsoid with its extents.
+    """Coefficients of fluid forces on a shape, which is treated as the ellipsoid with the same extents.
 
-    The first five are MJCF's `fluidcoef`. A fluid of density 1 that moves along with the shape has the mass `added_mass` along
-    each axis of the shape, and the inertia `added_inertia` about it.
+    The first five are MJCF's `fluidcoef`. In a fluid of density 1, the fluid that moves with the shape has the mass
+    `added_mass` along each axis of the shape and the inertia `added_inertia` about each axis.
     """
 
     blunt_drag: float = 0.5
@@ -136,21 +143,21 @@ class FluidCoefficients(NamedTuple):
 
 
 NO_POLY = (0.0, 0.0)
-"""Further coefficients of springs and dampers that are linear."""
+"""Higher coefficients of linear springs and dampers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
     """A joint of the file.
 
-    At zero the child's frame lies at `placement` in the parent's frame. `axis` is a unit vector in the child's frame
-    (revolute, continuous, prismatic: along it; planar: normal to the plane). `anchor` is the point of the child's frame
-    that a revolute or spherical joint turns about.
+    At zero, the child's frame lies at `placement` in the parent's frame. `axis` is a unit vector in the child's frame: the
+    axis of a revolute, continuous or prismatic joint, and the normal of a planar joint's plane. `anchor` is the point of the
+    child's frame about which a revolute or spherical joint turns.
 
-    Springs and dampers are polynomials, as MJCF's. That of a spring of a spherical joint is one of the angle of its rotation;
-    a floating joint has two of the same stiffness, one of its displacement, and one of that angle. That of a damper is one of
-    each component of its velocity. Dry friction and dampers of a floating joint act along the axes of its place in the parent,
-    and about those of the child.
+    The forces of springs and dampers are polynomials, as in MJCF. The spring of a spherical joint depends on the angle of its
+    rotation. A floating joint has two springs of the same stiffness, on its displacement and on its angle of rotation. A
+    damper acts on each component of the velocity. Dry friction and dampers of a floating joint act along the axes of the
+    parent and about the axes of the child.
     """
 
     name: str
@@ -162,54 +169,56 @@ class Joint:
     anchor: Vector = (0.0, 0.0, 0.0)
     armature: float = 0.0  # reflected rotor inertia, added to the diagonal of the mass matrix
     lower: float = -math.inf
-    upper: float = math.inf  # of a spherical joint: the greatest angle of its rotation from zero
-    zero: float = 0.0  # the file's coordinate at which the child lies at `placement` (MJCF `ref`)
+    upper: float = math.inf  # for a spherical joint, the greatest angle of its rotation from zero
+    zero: float = 0.0  # coordinate in the file at which the child lies at `placement` (MJCF `ref`)
     damping: float = 0.0  # joint force per velocity [N m s/rad, N s/m]
-    friction: float = 0.0  # the greatest force of dry friction [N m, N]
-    stiffness: float = 0.0  # of a spring [N m/rad, N/m]
-    rest: float = 0.0  # coordinate at which the spring is at rest
-    effort: float = math.inf  # the greatest force of the joint's drive [N m, N]
-    velocity: float = math.inf  # the greatest velocity [rad/s, m/s]; files write 0 for one that they do not know
+    friction: float = 0.0  # greatest force of dry friction [N m, N]
+    stiffness: float = 0.0  # of the spring [N m/rad, N/m]
+    rest: float = 0.0  # coordinate at which the spring's force is zero
+    effort: float = math.inf  # greatest force of the joint's drive [N m, N]
+    velocity: float = math.inf  # greatest velocity [rad/s, m/s]; files write 0 if it is unknown
     limit_softness: Softness = DEFAULT_SOFTNESS
     friction_softness: Softness = DEFAULT_SOFTNESS
-    effort_range: tuple[float, float] | None = None  # least and greatest force of the drive, where these are not ±effort
-    drive_compensates: bool = False  # whether the drive carries what gravity compensation carries, within its effort
-    damping_poly: tuple[float, float] = NO_POLY  # b, c of the force damping v + b |v| v + c v³ [N m s²/rad², N m s³/rad³, ...]
-    stiffness_poly: tuple[float, float] = NO_POLY  # b, c of stiffness x + b x² + c x³ for x from `rest` [N m/rad², ...]
+    effort_range: tuple[float, float] | None = None  # least and greatest force of the drive, if not ±effort
+    drive_compensates: bool = False  # the drive supplies the gravity compensation, within its effort
+    damping_poly: tuple[float, float] = NO_POLY  # b, c in the force damping v + b |v| v + c v³ [N m s²/rad², N m s³/rad³, ...]
+    stiffness_poly: tuple[float, float] = NO_POLY  # b, c in stiffness x + b x² + c x³ for x from `rest` [N m/rad², ...]
     rest_pose: tuple[
         float, ...
-    ] = ()  # (x, y, z, qx, qy, qz, qw) at which the spring of a floating joint is at rest; or at zero
+    ] = ()  # (x, y, z, qx, qy, qz, qw) of zero force, for the springs of a floating joint; default: at zero
 
 
 class LoopType(StrEnum):
-    """Types of loop joints, by the motion left free between the two frames that they join; the z axes are the joint's axis."""
+    """Types of loop joints, by the free motion between the two connected frames; their z axes are the joint's axis."""
 
     REVOLUTE = "revolute"  # turning about z
     SPHERICAL = "spherical"  # turning
     WELD = "weld"  # nothing
     PRISMATIC = "prismatic"  # sliding along z
     CYLINDRICAL = "cylindrical"  # turning about z and sliding along it
-    UNIVERSAL = "universal"  # turning about z of the predecessor's frame and x of the successor's, which stay perpendicular
+    UNIVERSAL = "universal"  # turning about z of the predecessor's frame and x of the successor's; they stay perpendicular
     PLANAR = "planar"  # sliding along x and y, and turning about z
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A joint that closes a loop: a frame on one body, and a frame on another that it holds on the first."""
+    """A joint that closes a loop: it connects a frame on one body with a frame on another."""
 
     name: str
     type: LoopType
-    predecessor: str | None  # body, or the ground: None, or WORLD
-    successor: str | None  # likewise
+    predecessor: str | None  # body, or the ground: None or WORLD
+    successor: str | None  # body, or the ground: None or WORLD
     predecessor_frame: Pose = Pose()
     successor_frame: Pose = Pose()
     softness: Softness = DEFAULT_SOFTNESS  # where equalities are compliant
-    torque_scale: float = 1.0  # MJCF's: of a weld's rotation, by which it counts beside its displacement [m]
+    torque_scale: float = 1.0  # MJCF: weight of a weld's rotation relative to its displacement [m]
 
 
 class LengthTie(NamedTuple):
-    """Two lengths, sums of coefficient × coordinate over (joint, coefficient): the first less its rest is a polynomial of the
-    second less its own."""
+    """A relation between two lengths: the first minus its rest is a polynomial of the second minus its rest.
+
+    Lengths are sums of coefficient × coordinate over (joint, coefficient).
+    """
 
     first: tuple[tuple[str, float], ...]
     second: tuple[tuple[str, float], ...]
@@ -219,7 +228,7 @@ class LengthTie(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Coupling:
-    """A joint whose coordinate follows those of others: offset + sum of c1 q + c2 q² + ... over `terms`.
+    """A joint that follows others: its coordinate is offset + sum of c1 q + c2 q² + ... over `terms`.
 
     All joints have one degree of freedom. `terms` are (joint, (c1, c2, ...)); a gear has one coefficient, its ratio.
     """
@@ -229,15 +238,15 @@ class Coupling:
     terms: tuple[tuple[str, tuple[float, ...]], ...]
     offset: float = 0.0
     softness: Softness = DEFAULT_SOFTNESS  # where equalities are compliant
-    tie: LengthTie | None = None  # what the file says, of a coupling that comes from lengths
+    tie: LengthTie | None = None  # the relation in the file, if the coupling comes from lengths
 
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """Constraints of one's own: `function(q)` is zero, for the coordinates q of `joints`, which have one each.
+    """User-defined constraints: `function(q)` is zero for the coordinates q of `joints`, which have one coordinate each.
 
-    The function takes an array of numbers, or of symbolic ones, and returns a sequence; arithmetic, numpy.sin, numpy.cos and
-    numpy.sqrt work on them, comparisons do not.
+    The function takes an array of numeric or symbolic numbers and returns a sequence. Arithmetic, numpy.sin, numpy.cos and
+    numpy.sqrt accept symbolic numbers; comparisons do not.
     """
 
     name: str
@@ -249,7 +258,7 @@ STILL = (0.0,) * 6
 
 
 class ShapeType(StrEnum):
-    """Geometries of bodies, in frames of their own; `size` [m] of each in brackets."""
+    """Types of shapes, in their own frames; brackets give `size` [m]."""
 
     SPHERE = "sphere"  # (radius), zero for a point
     BOX = "box"  # (length along x, y, z)
@@ -264,51 +273,56 @@ class ShapeType(StrEnum):
 @summarized
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A shape that a file draws for a body, or lets touch others.
+    """A visual or collision shape of the file.
 
-    A mesh is a file (`path`), or `vertices` (n, 3) and `faces` (k, 3) of triangles, to be scaled by `size`; without
-    faces it is the convex hull of the vertices. `heights` (nx, ny) [m] of a height field are the heights above z = 0 at the
-    points of a regular grid over its lengths; the frame is in the middle of the grid. All three are arrays, and == does not
-    compare them.
+    A mesh is a file (`path`), or `vertices` (n, 3) and triangles `faces` (k, 3), scaled by `size`; without faces it is the
+    convex hull of the vertices. `heights` (nx, ny) [m] of a height field are heights above z = 0 at the points of a regular
+    grid over its lengths; the frame is at the centre of the grid. Vertices, faces and heights are arrays, which == does not
+    compare.
     """
 
     name: str
-    body: str | None  # link of the file, or the ground: None, or WORLD; in a robot: its moving body, or None
+    body: str | None  # link of the file, or the ground: None or WORLD; in a robot: its moving body, or None
     type: ShapeType
     size: tuple[float, ...]
     placement: Pose = Pose()
     visual: bool = True
     collision: bool = True
     color: Color | None = None
-    friction: float | None = None  # Coulomb's coefficient, where the file has one; as below, see `touching_pairs`
+    friction: float | None = (
+        None  # Coulomb coefficient, if the file gives one; `touching_pairs` combines this and the following
+    )
     path: str | None = None
     vertices: Any = field(default=None, compare=False, metadata={DTYPE: np.float64})
     faces: Any = field(default=None, compare=False, metadata={DTYPE: np.int64})
-    contype: int = 1  # MJCF's: of two shapes that may touch, one's contype
-    conaffinity: int = 1  # and the other's conaffinity have a bit in common
-    condim: int = 3  # MJCF's: 1 without friction, 3 with; 4 and 6 with friction against spinning and rolling, too
-    margin: float = 0.0  # [m] of the gap to another shape, at which the two touch already
-    priority: int = 0  # of two shapes, that of higher priority says friction and condim
+    contype: int = 1  # MJCF: two shapes may collide if the contype of one
+    conaffinity: int = 1  # and the conaffinity of the other have a common bit
+    condim: int = 3  # MJCF: 1 without friction, 3 with; 4 and 6 also with torsional and rolling friction
+    margin: float = 0.0  # [m] distance at which the shape touches another
+    priority: int = 0  # the shape of higher priority determines friction and condim
     heights: Any = field(default=None, compare=False, metadata={DTYPE: np.float64})
     softness: Softness = DEFAULT_SOFTNESS
-    turning_friction: tuple[float, float] = (0.005, 0.0001)  # [m] against spinning (condim 4, 6) and rolling (condim 6)
-    surface_velocity: tuple[float, ...] = STILL  # [m/s, rad/s] over its body: linear at the origin, angular, in its frame
-    adhesion: float = 0.0  # [N] by which each contact pulls; those of two shapes are added
-    gap: float = 0.0  # [m] beyond the margin, across which adhesion pulls; those of two shapes are added
-    fluid: FluidCoefficients | None = None  # of a primitive shape; a link with such shapes has the drag of these alone
+    turning_friction: tuple[float, float] = (0.005, 0.0001)  # [m] torsional (condim 4, 6) and rolling (condim 6)
+    surface_velocity: tuple[float, ...] = (
+        STILL  # [m/s, rad/s] relative to its body: linear at the origin, angular, in its frame
+    )
+    adhesion: float = 0.0  # [N] pull of each contact; the values of two shapes are added
+    gap: float = 0.0  # [m] range of adhesion beyond the margin; the values of two shapes are added
+    fluid: FluidCoefficients | None = None  # for primitive shapes; a link with any has the drag of these only
 
 
 class TendonPoint(NamedTuple):
-    """A point [m] in the frame of a body (None: the ground) that a tendon passes through."""
+    """A point [m] in the frame of a body (None: the ground) through which a tendon passes."""
 
     body: str | None
     position: Vector
 
 
 class TendonWrap(NamedTuple):
-    """A sphere, or a cylinder about z of `placement`, of some radius [m] on a body: a tendon takes the shortest way around it.
+    """A sphere, or a cylinder about z of `placement`, on a body: a tendon takes the shortest path around it.
 
-    `side` is a point that says on which side; where it is inside, the tendon passes inside.
+    `side` is a point that selects the side on which the tendon passes. If `side` lies inside the sphere or cylinder, the
+    tendon passes inside.
     """
 
     body: str | None
@@ -319,18 +333,18 @@ class TendonWrap(NamedTuple):
 
 
 class Pulley(NamedTuple):
-    """The beginning of a branch of a tendon; its length counts divided by `divisor`, as do the next branches up to a pulley."""
+    """The start of a branch of a tendon. Lengths of the branches up to the next pulley are divided by `divisor`."""
 
     divisor: float
 
 
 @dataclass(frozen=True, slots=True)
 class Tendon:
-    """A length that forces act along.
+    """A length along which forces act.
 
-    It is the sum of coefficient × coordinate over `terms`, (joint, coefficient) each, of joints with one degree of freedom; or
-    that of a string along `path`, which begins and ends with points, as each of its branches does. A spring pulls where the
-    length is beyond `rest`, and pushes where it is below.
+    The length is the sum of coefficient × coordinate over `terms`, which are (joint, coefficient) for joints with one degree
+    of freedom, or the length of a string along `path`. A path and each of its branches begin and end with points. The spring
+    pulls if the length is above `rest` and pushes if it is below.
     """
 
     name: str
@@ -341,9 +355,12 @@ class Tendon:
     stiffness: float = 0.0  # [N/m, N m/rad]
     rest: tuple[float, float] = (0.0, 0.0)  # lengths between which the spring is slack
     damping: float = 0.0  # [N s/m, N m s/rad]
-    friction: float = 0.0  # the greatest force of dry friction [N, N m]
+    friction: float = 0.0  # greatest force of dry friction [N, N m]
     force: tuple[float, float] = (-math.inf, math.inf)
-    """Least and greatest sum of the forces of all drives along it, before their limits and gears: beyond, all are scaled."""
+    """Least and greatest sum of the forces of all drives along the tendon, before their limits and gears.
+
+    If the sum is beyond, all forces are scaled.
+    """
     limit_softness: Softness = DEFAULT_SOFTNESS
     friction_softness: Softness = DEFAULT_SOFTNESS
     damping_poly: tuple[float, float] = NO_POLY  # as those of `Joint`
@@ -355,15 +372,15 @@ class ActivationType(StrEnum):
 
     INTEGRATOR = "integrator"  # a' = u
     FILTER = "filter"  # a' = (u - a) / time_constant
-    EXACT_FILTER = "exact_filter"  # likewise, solved over a step with constant u
+    EXACT_FILTER = "exact_filter"  # as FILTER, solved exactly over a step with constant u
     MUSCLE = "muscle"  # a' = (u - a) / T(u, a) for u and a from 0 to 1 (Millard et al. 2013)
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """A state of a drive, which takes the place of its control; zero at first.
+    """A state of a drive that replaces its control; initially zero.
 
-    Muscles have a time constant for activation and another one for deactivation, between which they change over `smoothing`
+    Muscles have different time constants for activation and deactivation; the transition between them extends over `smoothing`
     of u - a.
     """
 
@@ -371,40 +388,41 @@ class Activation:
     time_constant: float = 0.0  # [s]
     deactivation: float = 0.0  # [s]
     smoothing: float = 0.0
-    range: tuple[float, float] = (-math.inf, math.inf)  # that the activation is kept in
-    early: bool = False  # whether the force is that of the activation after the step
+    range: tuple[float, float] = (-math.inf, math.inf)  # limits of the activation
+    early: bool = False  # True: the force uses the activation after the step
 
 
 @dataclass(frozen=True, slots=True)
 class Muscle:
     """The force of a muscle: -peak (a FL(L) FV(V) + FP(L)), for its activation a, length L and velocity V.
 
-    L is (length - slack) / optimum, and V the velocity over `fastest` × optimum. FL is 1 at L = 1 and 0 beyond `lengths`; FV is
-    0 at V = -1, 1 at rest and `lengthening` where it lengthens fast; FP grows with the length from L = 1 on, by `passive`.
+    L is (length - slack) / optimum, and V is the velocity over `fastest` × optimum. FL is 1 at L = 1 and 0 outside `lengths`.
+    FV is 0 at V = -1, 1 at rest and `lengthening` during fast lengthening. FP grows from L = 1 on, in proportion to `passive`.
     """
 
     peak: float  # [N]
     optimum: float  # length [m] of greatest force
-    slack: float  # length [m] that is left where L is zero
+    slack: float  # length [m] at which L is zero
     lengths: tuple[float, float] = (0.5, 1.6)
     fastest: float = 1.5  # [1/s]
     passive: float = 1.3
     lengthening: float = 1.2
-    at_rest: Muscle | None = None  # whose passive force it has, if that has other numbers
+    at_rest: Muscle | None = None  # muscle that gives the passive force, if its parameters differ
 
 
 class SampleInterpolation(StrEnum):
-    """Ways to read between samples, by MJCF's words."""
+    """Ways to interpolate between samples, named as in MJCF."""
 
-    HOLD = "zoh"  # the sample before
+    HOLD = "zoh"  # the previous sample
     LINEAR = "linear"
     CUBIC = "cubic"  # Catmull and Rom's spline
 
 
 class ControlDelay(NamedTuple):
-    """A control acts as it was so long before, read from as many samples as are kept, one of each step's beginning.
+    """The delay of a control, which acts as it was `time` seconds before.
 
-    They are zero at first. What is less than a step is one step.
+    The value is read from a limited number of samples, one for the beginning of each step; samples are zero initially. A delay
+    shorter than a step becomes one step.
     """
 
     time: float  # [s]
@@ -413,7 +431,7 @@ class ControlDelay(NamedTuple):
 
 
 class Axes(StrEnum):
-    """Axes of a force or a torque: those of its frame, of its reference, or of the world."""
+    """The axes of a force or a torque: those of its frame, of its reference, or of the world."""
 
     FRAME = "frame"
     REFERENCE = "reference"
@@ -422,13 +440,13 @@ class Axes(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FrameForce:
-    """A force and a torque at a frame, `wrench` = (force, torque) for each unit of a drive's force.
+    """A force and a torque at a frame: `wrench` is (force, torque) per unit of a drive's force.
 
-    With a `reference`, the opposite acts there, and the drive's length is the displacement of the frame from it, along the
-    wrench; without, the length is zero. What carries both frames feels nothing.
+    With a `reference`, the opposite wrench acts there, and the drive's length is the displacement of the frame from the
+    reference along the wrench. Bodies that carry both frames then feel nothing. Without a reference, the length is zero.
 
-    With a `rod` [m] the force acts on a slider, from the reference on along the force in the reference's axes, which the rod
-    joins to the frame, the pin of a crank. The drive's length is the place of the slider; its mass is none.
+    With a `rod` [m], the force acts on a massless slider, which moves from the reference along the force, in the reference's
+    axes. The rod connects the slider to the frame, the pin of a crank. The drive's length is the position of the slider.
     """
 
     frame: AnyFrame
@@ -443,12 +461,12 @@ class FrameForce:
 class Actuator:
     """A drive with a control u: joint force = gear × clip(gain × clip(u) + b0 + b1 gear q + b2 gear q').
 
-    `bias` are b0, b1, b2; a position servo of stiffness kp and damping kv has gain kp and bias (0, -kp, -kv). It acts on a
-    joint, whose coordinate q is, or on a tendon, whose length takes the place of q, or by a force at a frame, or by `adhesion`.
+    `bias` are b0, b1, b2; a position servo of stiffness kp and damping kv has gain kp and bias (0, -kp, -kv). The drive acts
+    on a joint with the coordinate q, or on a tendon, whose length replaces q, or by a force at a frame, or by `adhesion`.
 
-    With `slopes` g1, g2 the gain is gain + g1 gear q + g2 gear q'. With an `activation`, this takes the place of the control.
-    A `muscle`, a `servo` and an `orientation` servo take the place of gain and bias. A servo has several controls; with a
-    `motor`, it sets the voltage of that. An orientation servo acts at a frame with a reference.
+    With `slopes` g1, g2 the gain is gain + g1 gear q + g2 gear q'. An `activation` replaces the control. A `muscle`, a `servo`
+    or an `orientation` servo replaces gain and bias. A servo has several controls; with a `motor`, it sets the motor's
+    voltage. An orientation servo acts at a frame with a reference.
     """
 
     name: str
@@ -463,15 +481,15 @@ class Actuator:
     slopes: tuple[float, float] = (0.0, 0.0)
     activation: Activation | None = None
     muscle: Muscle | None = None
-    adhesion: str | None = None  # body whose contacts it pulls together, by equal parts of its force
+    adhesion: str | None = None  # body whose contacts it pulls together; all contacts share its force equally
     servo: Servo | None = None
     motor: DCMotor | None = None
     orientation: OrientationServo | None = None
-    delay: ControlDelay | None = None  # of its control
+    delay: ControlDelay | None = None  # delay of its control
 
     @property
     def controls(self) -> Mapping[str, Range]:
-        """Names of its controls, with the range of each; where there is one, it has the actuator's name."""
+        """The names of its controls, with the range of each. A single control has the actuator's name."""
         if self.orientation is not None:
             return {f"{self.name}.{axis}": self.control for axis in ("wxyz" if self.orientation.quaternion else "xyz")}
         if self.servo is not None:
@@ -481,16 +499,16 @@ class Actuator:
 
 
 def controls_of(actuators: Iterable[Actuator]) -> dict[str, Range]:
-    """Return names and ranges of the controls of actuators, in their order."""
+    """Return the names and ranges of the controls of actuators, in order."""
     return {name: within for a in actuators for name, within in a.controls.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A named frame fixed to a body, in a description, or made for a function of a robot in place of a frame's name.
+    """A named frame fixed to a body, in a description, or as an argument in place of a frame's name.
 
-    `body` is a link of the file, also one that is fixed to another; None, or WORLD, is the ground. `placement` in that link's
-    frame is a pose, or a homogeneous matrix (4, 4). Raises ValueError for a matrix that is no rigid motion.
+    `body` is a link of the file, including links fixed to others; None or WORLD is the ground. `placement` is a pose, or a
+    homogeneous matrix (4, 4), in that link's frame. Raises ValueError for a matrix that is no rigid motion.
     """
 
     name: str
@@ -503,29 +521,29 @@ class Frame:
 
 
 class CameraMode(StrEnum):
-    """Modes of a camera's motion; the start is the configuration in which the robot's file starts."""
+    """Modes of a camera's motion. The start is the initial configuration of the robot's file."""
 
-    FIXED = "fixed"  # with its body
-    TRACK = "track"  # with the origin of its body, along the world's axes: offset and orientation are those of the start
-    TRACKCOM = "trackcom"  # likewise, with the centre of mass of its body and all that it carries
-    TARGETBODY = "targetbody"  # with its body, but turned to look at the origin of the target, upright
-    TARGETBODYCOM = "targetbodycom"  # likewise, at the centre of mass of the target and all that it carries
+    FIXED = "fixed"  # fixed to its body
+    TRACK = "track"  # follows the origin of its body; offset and orientation in the world are those of the start
+    TRACKCOM = "trackcom"  # follows the centre of mass of its body and of all bodies that this carries
+    TARGETBODY = "targetbody"  # moves with its body and looks at the origin of the target, upright
+    TARGETBODYCOM = "targetbodycom"  # looks at the centre of mass of the target and of all bodies that this carries
 
 
 class CameraSensor(NamedTuple):
-    """The sensor of a camera: lengths [m] along the width and the height of the picture."""
+    """The sensor of a camera: lengths [m] along the width and the height of the image."""
 
     size: tuple[float, float]
     focal: tuple[float, float]
-    principal: tuple[float, float] = (0.0, 0.0)  # by how much the middle of the sensor is off the axis
+    principal: tuple[float, float] = (0.0, 0.0)  # offset of the sensor's centre from the axis
 
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """A camera on a link of the file, or on the ground (None, or WORLD).
+    """A camera on a link of the file, or on the ground (None or WORLD).
 
-    It looks along -z of its frame; x points to the right and y up in its picture, as in MuJoCo. `field_of_view` [rad] is that
-    from the bottom of the picture to its top.
+    It looks along -z of its frame; x points right and y up in its image, as in MuJoCo. `field_of_view` [rad] extends from the
+    bottom to the top of the image.
     """
 
     name: str
@@ -533,18 +551,18 @@ class Camera:
     placement: Pose = Pose()
     field_of_view: float = math.pi / 4
     mode: CameraMode = CameraMode.FIXED
-    target: str | None = None  # a link, or the ground, for the modes that have one
-    sensor: CameraSensor | None = None  # which the field of view is that of, where the file gives it
-    resolution: tuple[int, int] | None = None  # (width, height) of its pictures, where the file gives it
-    orthographic: bool = False  # with a length [m] of what it sees in place of the field of view
+    target: str | None = None  # a link or the ground, for modes with a target
+    sensor: CameraSensor | None = None  # determines the field of view, if the file gives it
+    resolution: tuple[int, int] | None = None  # (width, height) of its images, if the file gives it
+    orthographic: bool = False  # field_of_view is then a length [m]
 
     @property
     def has_target(self) -> bool:
-        """Whether it turns to look at its target."""
+        """True if the camera turns to look at its target."""
         return self.mode in (CameraMode.TARGETBODY, CameraMode.TARGETBODYCOM)
 
 
-AnyFrame = Frame | str  # a frame made for the purpose, or the name of one that the robot has
+AnyFrame = Frame | str  # a frame that you create, or the name of a frame of the robot
 
 
 def frame_name(frame: AnyFrame) -> str:
@@ -552,7 +570,7 @@ def frame_name(frame: AnyFrame) -> str:
 
 
 class SensorKind(StrEnum):
-    """Sensors, by the names of their elements in MJCF."""
+    """Kinds of sensors, named as their elements in MJCF."""
 
     TOUCH = "touch"
     ACCELEROMETER = "accelerometer"
@@ -603,21 +621,21 @@ class SensorKind(StrEnum):
 
 
 class SensedKind(StrEnum):
-    """Kinds of things that a sensor is on, or relative to, by MJCF's words."""
+    """Kinds of objects that carry a sensor or serve as its reference, named as in MJCF."""
 
-    BODY = "body"  # the frame of a body's inertia: its centre of mass, and its principal axes
+    BODY = "body"  # the inertial frame of a body: its centre of mass and principal axes
     XBODY = "xbody"  # the body's frame
     GEOM = "geom"  # a shape
     SITE = "site"  # a frame of the description
     CAMERA = "camera"
-    SUBTREE = "subtree"  # a body and all that it carries ("contact")
+    SUBTREE = "subtree"  # a body and all bodies that it carries ("contact")
     JOINT = "joint"
     TENDON = "tendon"
     ACTUATOR = "actuator"
 
 
 class Sensed(NamedTuple):
-    """A thing that a sensor is on, or relative to; a body without a name is the ground."""
+    """An object that carries a sensor or serves as its reference; a body without a name is the ground."""
 
     kind: SensedKind
     name: str | None
@@ -631,40 +649,40 @@ class SensorZone(NamedTuple):
 
 
 class SensorField(StrEnum):
-    """Numbers of a contact ("contact") or of a ray ("rangefinder"), by MJCF's words."""
+    """Data of a contact ("contact") or of a ray ("rangefinder"), named as in MJCF."""
 
-    FOUND = "found"  # how many contacts match; 0 in a slot that is empty
-    FORCE = "force"  # [N] on the second, in the contact's frame: along its normal and two tangents
-    TORQUE = "torque"  # [N m] likewise
-    DIST = "dist"  # [m] between the surfaces, negative where they overlap; or along a ray, -1 where it meets nothing
-    DIR = "dir"  # unit vector along a ray that meets something, in the world
-    ORIGIN = "origin"  # [m] where a ray begins, in the world
-    POINT = "point"  # [m] where a ray meets a surface, in the world
-    POS = "pos"  # [m] the place of a contact, in the world
-    NORMAL = "normal"  # unit vector in the world: of a contact from the first to the second; of a surface, outward
-    TANGENT = "tangent"  # unit vector in the world: the first tangent of a contact
-    LINVEL = "linvel"  # [m/s] of the second relative to the first at the contact, in the contact's frame
-    ANGVEL = "angvel"  # [rad/s] likewise
-    DEPTH = "depth"  # [m] of the point that a ray meets before its camera, or along the ray of a site; -1 for nothing
+    FOUND = "found"  # number of matching contacts; 0 in an empty slot
+    FORCE = "force"  # [N] on the second shape, in the contact's frame: along its normal and two tangents
+    TORQUE = "torque"  # [N m] as FORCE
+    DIST = "dist"  # [m] between the surfaces, negative where they overlap; or along a ray, -1 without a hit
+    DIR = "dir"  # unit vector along a ray with a hit, in the world
+    ORIGIN = "origin"  # [m] origin of a ray, in the world
+    POINT = "point"  # [m] point where a ray hits a surface, in the world
+    POS = "pos"  # [m] position of a contact, in the world
+    NORMAL = "normal"  # unit vector in the world: from the first shape to the second; for a ray, outward from the surface
+    TANGENT = "tangent"  # unit vector in the world: first tangent of a contact
+    LINVEL = "linvel"  # [m/s] of the second shape relative to the first at the contact, in the contact's frame
+    ANGVEL = "angvel"  # [rad/s] as LINVEL
+    DEPTH = "depth"  # [m] of the hit point in front of the camera, or along the ray of a site; -1 without a hit
 
 
 class ContactReduction(StrEnum):
-    """Rules by which a sensor takes some of all contacts that match, by MJCF's words."""
+    """Rules by which a sensor selects from all matching contacts, named as in MJCF."""
 
     NONE = "none"  # the first
     MINDIST = "mindist"  # the deepest
-    MAXFORCE = "maxforce"  # those of the greatest force
-    NETFORCE = "netforce"  # one with the wrench of all, in the axes of the world
+    MAXFORCE = "maxforce"  # the contacts with the greatest forces
+    NETFORCE = "netforce"  # one contact with the total wrench, in the world's axes
 
 
 class SensorSampling(NamedTuple):
-    """Samples of a sensor, of which its readings are made: each reading is that of `delay` [s] before.
+    """Samples from which a sensor's readings are computed: each reading is the value `delay` [s] before.
 
-    With a `period` [s] samples are taken that often, else in each step; `phase` in (-period, 0] is the time of the last one
-    before a simulation starts, 0 for -period.
+    With a `period` [s], samples are taken at this interval, otherwise in each step. `phase` in (-period, 0] is the time of the
+    last sample before a simulation starts; 0 stands for -period.
     """
 
-    samples: int  # that are kept
+    samples: int  # number of samples that are kept
     delay: float = 0.0
     period: float = 0.0
     phase: float = 0.0
@@ -673,33 +691,35 @@ class SensorSampling(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """A sensor of the file, with MuJoCo's meaning of its kind (see the chapter "sensor" of MuJoCo's XML reference).
+    """A sensor of the file; kinds have MuJoCo's meaning (chapter "sensor" of MuJoCo's XML reference).
 
-    Readings are clipped to ±`cutoff`, in the sensor's unit, where that is above zero; `noise` is the standard deviation that
-    the file has.
+    Readings are clipped to ±`cutoff`, in the sensor's unit, if that is positive. `noise` is the standard deviation in the
+    file.
     """
 
     name: str
     kind: SensorKind
     on: Sensed | None = None
-    reference: Sensed | None = None  # what a frame is relative to; the second end of a distance or of contacts; the site of
+    reference: Sensed | None = None  # reference of a frame; second object of a distance or of contacts; site of
     # "insidesite"; the camera of "camprojection"
     cutoff: float = 0.0
     noise: float = 0.0
-    zone: SensorZone | None = None  # where contacts count ("touch", "contact"), or what is to be inside ("insidesite")
+    zone: SensorZone | None = (
+        None  # zone in which contacts count ("touch", "contact"), or that contains the object ("insidesite")
+    )
     field: Vector = (0.0, 0.0, 0.0)  # the magnetic field in the world ("magnetometer")
-    data: tuple[SensorField, ...] = ()  # of each contact, "found" unless given, or of each ray, "dist" unless given
+    data: tuple[SensorField, ...] = ()  # of each contact (default "found") or ray (default "dist")
     slots: int = 1  # of contacts ("contact")
     reduction: ContactReduction = ContactReduction.NONE  # of contacts ("contact")
-    sampling: SensorSampling | None = None  # where readings are delayed, or not of each step
+    sampling: SensorSampling | None = None  # if readings are delayed or not taken in each step
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A configuration with a name: (joint, its coordinates), in the conventions of a robot's; joints left out are at zero.
+    """A named configuration: (joint, its coordinates), in the conventions of robots. Joints that are left out are at zero.
 
-    It may have coordinates of a free-flyer `root_joint`, which a robot has with base="floating", and of joints that follow
-    others, which have none in a robot. `controls` are (actuator, its u); those left out are zero.
+    It may contain coordinates of a free-flyer `root_joint`, which a robot has with base="floating", and of followers, which
+    have no coordinates in a robot. `controls` are (actuator, its u); controls that are left out are zero.
     """
 
     name: str
@@ -709,58 +729,61 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The contents of one robot file, complete and unchanged: fixed joints are kept, and the order is the file's.
+    """The complete, unchanged contents of one robot file, with its fixed joints and in its order.
 
     `Description` adds methods that return changed descriptions.
 
-    `unused` says in plain words what the file holds that is not used, by kind: ("calibrations", "12 joints").
-    Massless bodies between the joints of one MJCF body are named in `virtual` and are not shown to users.
+    `unused` describes the unused contents of the file, by kind: ("calibrations", "12 joints"). `virtual` names massless bodies
+    between the joints of one MJCF body, which users do not see.
     """
 
     name: str
     source: str  # path, for messages
     bodies: tuple[Body, ...]
     joints: tuple[Joint, ...]
-    frames: tuple[Frame, ...] = ()  # beyond one for each body
+    frames: tuple[Frame, ...] = ()  # in addition to one for each body
     gravity: Vector = (0.0, 0.0, -9.81)
     unused: tuple[tuple[str, str], ...] = ()
     virtual: frozenset[str] = field(default_factory=frozenset)
     loops: tuple[Loop, ...] = ()
     couplings: tuple[Coupling, ...] = ()
     closures: tuple[Closure, ...] = ()
-    independent: tuple[str, ...] = ()  # joints of loops that the velocities are to be those of
-    dependent: tuple[str, ...] = ()  # joints of loops that are to follow
+    independent: tuple[str, ...] = ()  # joints of loops whose velocities are independent
+    dependent: tuple[str, ...] = ()  # joints of loops that depend on others
     shapes: tuple[Shape, ...] = ()
     tendons: tuple[Tendon, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     configurations: tuple[Configuration, ...] = ()
     disabled_collisions: tuple[
         tuple[str | None, str | None], ...
-    ] = ()  # pairs of links, or a link and the ground, that do not touch
-    contact_pairs: tuple[ContactPair, ...] = ()  # that touch nevertheless
-    neighbours: NeighbourRule = NeighbourRule.JOINED  # whose shapes do not touch
-    timestep: float | None = None  # [s] of a simulation, as the file has it
-    integrator: str | None = None  # and how it is to integrate, in the file's word: MJCF's "euler", "rk4", "implicit", ...
-    impratio: float = 1.0  # MJCF's: impedance of friction over that of normal forces
-    noslip: int = 0  # MJCF's: rounds after the contact problem, in which friction does not yield
-    cone: str | None = None  # MJCF's word for cones of friction
+    ] = ()  # pairs of links, or of a link and the ground, that do not collide
+    contact_pairs: tuple[ContactPair, ...] = ()  # pairs that always collide
+    neighbours: NeighbourRule = NeighbourRule.JOINED  # rule for bodies whose shapes do not collide
+    timestep: float | None = None  # [s] time step of the file
+    integrator: str | None = None  # integrator of the file, in its words: MJCF's "euler", "rk4", "implicit", ...
+    impratio: float = 1.0  # MJCF: impedance of friction relative to normal forces
+    noslip: int = 0  # MJCF: iterations after the contact problem that prevent slip
+    cone: str | None = None  # friction cone, in MJCF's words
     fluid: Fluid | None = None
     cameras: tuple[Camera, ...] = ()
     sensors: tuple[Sensor, ...] = ()
 
 
-LARGEST = 1e30  # of the numbers of a description, in SI units: the sun is as heavy; products of a few do not overflow
-SMALLEST_MASS = 1e-30  # [kg] of an electron: its reciprocal is no larger than other numbers
-SMALLEST_INERTIA = 1e-40  # [kg m², kg] that moves with a joint: below it, reciprocals get too large
-ROUNDING_RADIUS = 1e-6  # [m]: a moment below that of the mass at this distance is what rounding left behind
-ROOT_JOINT = "root_joint"  # the free-flyer that base="floating" puts below the root
+LARGEST = 1e30  # largest number in a description, in SI units (the mass of the sun); short products do not overflow
+SMALLEST_MASS = 1e-30  # [kg] mass of an electron: its reciprocal is not above LARGEST
+SMALLEST_INERTIA = 1e-40  # [kg m², kg] least inertia that a joint moves: smaller ones have too large reciprocals
+ROUNDING_RADIUS = 1e-6  # [m] a moment below that of the mass at this distance is a rounding error
+ROOT_JOINT = "root_joint"  # name of the free-flyer that base="floating" adds at the root
 PYRAMIDAL = "pyramidal"  # cones of friction
-START = "qpos0"  # the name of the configuration in which a robot's file starts
-WORLD = "world"  # the ground, in descriptions that have no body of this name
+START = "qpos0"  # name of the initial configuration of a robot's file
+WORLD = "world"  # name of the ground, in descriptions without a body of this name
 
 
 def plain(x: Any) -> Any:
-    """The same description, or part of one, with Python's numbers and tuples in place of NumPy's and lists, meshes aside."""
+    """Return the description, or a part, with Python's numbers and tuples instead of NumPy's and lists.
+
+    Meshes stay arrays.
+    """
     kind = type(x)
     if kind in _PLAIN:
         return x
@@ -784,7 +807,7 @@ _PLAIN = {float, int, bool, str, type(None)}
 
 @functools.cache
 def _dtypes(kind: Any) -> tuple[tuple[str, Any], ...]:
-    """The fields of a class, and which of them stay arrays, of what numbers."""
+    """Return the fields of a class, with the dtype of those that stay arrays."""
     return tuple((f.name, f.metadata.get(DTYPE)) for f in fields(kind))
 
 
@@ -793,10 +816,10 @@ def _plain_field(value: Any, dtype: Any) -> Any:
 
 
 def real_array(x: Any, what: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """A float copy; raises ValueError for what is no array of real numbers."""
+    """Return a copy in double precision. Raises ValueError for an object that is no array of real numbers."""
     try:
         array = np.array(x)
-    except ValueError:  # of unequal lengths
+    except ValueError:  # rows of unequal lengths
         array = np.array(None)
     if array.dtype.kind not in "fiu":
         raise ValueError(f"{what} must be an array of real numbers; got {x!r}")
@@ -804,13 +827,13 @@ def real_array(x: Any, what: str) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def as_vector(x: Any) -> Vector:
-    """Three numbers, of an array for example."""
+    """Return three numbers, for example of an array, as a tuple."""
     a, b, c = (float(value) for value in x)
     return (a, b, c)
 
 
 def as_matrix(x: Any) -> Matrix:
-    """Three rows of three numbers."""
+    """Return three rows of three numbers as tuples."""
     a, b, c = map(as_vector, x)
     return (a, b, c)
 

@@ -1,4 +1,4 @@
-"""Terms that keep a robot away from obstacles and from itself: distances between balls that cover its shapes, and shapes."""
+"""Terms that keep a robot away from obstacles and from itself: distances of balls that cover its shapes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .terms import Residual
 Array = np.ndarray[Any, np.dtype[Any]]
 
 OBSTACLES = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.BOX, ShapeType.PLANE)
-PLACED = 12  # numbers of a placement
+PLACED = 12  # entries of a placement
 
 
 class Ball(NamedTuple):
@@ -43,15 +43,15 @@ def clearance(
         table = featherweight.Shape("table", None, "box", (0.6, 1.0, 0.05), featherweight.Pose(p=(0.5, 0.0, 0.2)))
         ocp.require(featherweight.clearance(robot, [table]), low=0.02, high=math.inf)
 
-    Balls cover the collision shapes of the `bodies` (names; by default all that move), up to so many `balls` for each shape, so
-    that distances are those of the shapes or less (`covering_balls`). Obstacles are spheres, capsules, cylinders, boxes and
-    planes in the world. Each pair of bodies in `pairs` keeps its distance, too. There is one row for each ball and obstacle,
-    and for each two balls of a pair.
+    Up to `balls` balls cover each collision shape of the `bodies` (names; the default is all moving bodies), so that distances
+    are those of the shapes or less (`covering_balls`). Obstacles are spheres, capsules, cylinders, boxes and planes in the
+    world. The term also contains distances between the bodies of each pair in `pairs`. There is one row for each ball and
+    obstacle, and one for each two balls of a pair.
 
     With `moving`, the placements of obstacles are parameters: `solve(..., parameters={name: T[:, :3].ravel()})` for placements
-    T (obstacles, 4, 4); with more leading axes, as targets. Sizes are constants.
+    T (obstacles, 4, 4). More leading axes have the same meaning as for targets. Sizes are constants.
 
-    Raises ValueError for obstacles of other types, for bodies without collision shapes, and where no row is left.
+    Raises ValueError for obstacles of other types, for bodies without collision shapes, and if no row remains.
     """
     shapes, couples = tuple(obstacles), tuple(pairs)
     for shape in shapes:
@@ -96,19 +96,19 @@ def clearance(
 
 
 def covering_balls(robot: Robot, bodies: Iterable[str] | None = None, most: int = 4) -> list[Ball]:
-    """Return balls that cover the collision shapes of bodies, by default of all that move; up to so many for each shape.
+    """Return balls that cover the collision shapes of bodies (default: all moving bodies), up to a number for each shape.
 
-    They lie along the longest axis of each shape; a mesh is covered with its convex hull. Raises ValueError for a body that
-    does not exist or has no collision shapes, and for a number that is not positive.
+    The balls lie along the longest axis of each shape; for a mesh, they cover its convex hull. Raises ValueError for a body
+    that does not exist or has no collision shapes, and for a number that is not positive.
     """
     if most < 1:
-        raise ValueError(f"covering_balls: a shape needs one ball at least; got {most!r}")
+        raise ValueError(f"covering_balls: a shape needs at least one ball; got {most!r}")
     names = [body.name for body in robot.bodies] if bodies is None else [robot.body(name).name for name in bodies]
     found: list[Ball] = []
     for name in names:
         shapes = [s for s in robot.shapes if s.body == name and s.collision]
         if not shapes and bodies is not None:
-            raise ValueError(f"{robot.name}: {name!r} has no collision shapes, so there is no distance from it")
+            raise ValueError(f"{robot.name}: {name!r} has no collision shapes, so distances from it are not defined")
         for shape in shapes:
             found += [Ball(name, center, radius) for center, radius in _balls_of(shape, most)]
     if not found:
@@ -117,12 +117,12 @@ def covering_balls(robot: Robot, bodies: Iterable[str] | None = None, most: int 
 
 
 def _balls_of(shape: Shape, most: int) -> list[tuple[tuple[float, float, float], float]]:
-    """Centres in the body's frame, and radii."""
+    """Return centres in the body's frame, and radii."""
     rounding, local = local_stand_ins(shape)
     points = np.asarray(local, dtype=float).reshape(-1, 3)
     if not len(points):
         raise ValueError(f"balls cannot cover the {shape.type} {shape.name!r}; leave out its body")
-    if shape.type is ShapeType.ELLIPSOID:  # its stand-ins are inside of it
+    if shape.type is ShapeType.ELLIPSOID:  # the shapes that replace it lie inside
         points = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * shape.size
     if shape.type is not ShapeType.MESH:
         points = points @ np.array(shape.placement.R).T + np.array(shape.placement.p)

@@ -1,4 +1,4 @@
-"""Model predictive control: an optimal control problem that is solved again at each tick, from where the robot is."""
+"""Model predictive control: an optimal control problem that is solved at each tick from the current state."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ FIRST = 50  # iterations of the first tick
 
 
 class Controller:
-    """A controller that solves a problem at each tick, starting from its last plan, shifted by the time that has passed.
+    """A controller that solves a problem at each tick, starting from its last plan, shifted by the elapsed time.
 
         mpc = featherweight.Controller(ocp, rate=100, targets={"tool": T})
         sim.run(2.0, mpc)
 
-    A tick takes `iterations` iterations of the solver, by default one (real-time iteration; Diehl et al. 2005), with the
-    multipliers of the last tick. Between ticks, the controls follow the plan with its feedback. `targets` and `parameters`
-    may be replaced at any time. Where the phases of a problem repeat, the horizon moves along their cycle, which begins with
-    the first tick. Raises ValueError for other problems with several phases, and for a rate that is not positive.
+    A tick runs `iterations` iterations of the solver, one by default (real-time iteration; Diehl et al. 2005), with the
+    multipliers of the last tick. Between ticks, the controls follow the plan with its feedback. You may replace `targets` and
+    `parameters` at any time. If the phases of a problem repeat, the horizon moves along their cycle, which starts at the first
+    tick. Raises ValueError for other problems with several phases, and for a rate that is not positive.
     """
 
     def __init__(
@@ -40,8 +40,8 @@ class Controller:
     ) -> None:
         if len(ocp._spans()) > 1 and not ocp.repeats:
             raise ValueError(
-                f"Controller: the problem has {len(ocp.phases)} phases; a controller takes a problem with one, or with phases "
-                "that repeat (phases= and knots=)"
+                f"Controller: the problem has {len(ocp.phases)} phases; a controller takes a problem with one phase, or with "
+                "phases that repeat (phases= and knots=)"
             )
         if not 0.0 < rate < math.inf:
             raise ValueError(f"Controller: rate must be a positive number of ticks per second; got {rate!r}")
@@ -55,19 +55,19 @@ class Controller:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the plan."""
-        self.time = -math.inf  # when the plan begins [s]
-        self._knot = 0  # of the cycle, at which it begins
+        """Discard the plan."""
+        self.time = -math.inf  # start of the plan [s]
+        self._knot = 0  # knot of the cycle at which the plan begins
         self._gains: Array = np.zeros(0)
 
     @property
     def _work(self) -> Workspace:
-        """The workspace that has the plan."""
+        """The workspace that contains the plan."""
         return self._works[self._knot]
 
     @property
     def knot(self) -> int:
-        """The knot of the cycle at which the plan begins, 0 where phases do not repeat."""
+        """The knot of the cycle at which the plan begins; 0 if phases do not repeat."""
         return self._knot
 
     @property
@@ -81,7 +81,10 @@ class Controller:
         return float(self._work.solver.numbers[VIOLATION])
 
     def __call__(self, time: float, q: Array, v: Array) -> Any:
-        """Return the joint forces tau (nv) at a time [s], at q (nq) and v (nv); with actuators (zeros, their controls)."""
+        """Return the joint forces tau (nv) at a time [s], for q (nq) and v (nv).
+
+        With actuators, return (zeros, their controls).
+        """
         if time >= self.time + self.period * (1.0 - 1e-9) or time < self.time:
             self.update(time, q, v)
         z, robot = self._work.horizon, self.ocp.robot

@@ -1,4 +1,4 @@
-"""Controls of optimal control problems: joint forces, or those of a robot's actuators."""
+"""Controls of optimal control problems: joint forces, or the controls of a robot's actuators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OTHERS = ("tendon", "at", "activation", "muscle", "adhesion", "servo", "motor", 
 
 
 def joint_drives(robot: Robot, names: Iterable[str] | None) -> tuple[Drive, ...]:
-    """Return drives whose controls are forces of joints. Raises ValueError for joints that do not exist or follow others."""
+    """Return drives whose controls are joint forces. Raises ValueError for joints that do not exist or follow others."""
     if names is None:
         driven = [j for j in robot.joints if j.type not in BASES]
         return tuple(Drive(k) for j in driven for k in range(j.v_slice.start, j.v_slice.stop))
@@ -34,7 +34,7 @@ def joint_drives(robot: Robot, names: Iterable[str] | None) -> tuple[Drive, ...]
 
 
 def actuator_list(robot: Robot, given: PD | Iterable[Actuator] | bool) -> tuple[Actuator, ...]:
-    """Return the actuators that are asked for. Raises ValueError where there are none."""
+    """Return the selected actuators. Raises ValueError if there are none."""
     found = (
         robot.actuators
         if given is True
@@ -50,21 +50,23 @@ def actuator_list(robot: Robot, given: PD | Iterable[Actuator] | bool) -> tuple[
 def drives_of(robot: Robot, actuators: Sequence[Actuator], steps: Collection[float]) -> tuple[Drive, ...]:
     """Return drives of actuators whose force is linear in their control, position and velocity.
 
-    Stiffness and damping are taken at the end of a step h, as simulations do: then any gains are stable. With x' = x + h v'
-    that is the force at x + h v, and an armature (`simulation.implicit_drives`). Raises ValueError for other actuators, by
-    name, and for `steps` that differ.
+    Stiffness and damping are evaluated at the end of a step h (implicitly), as in simulations, so that any gains are stable.
+    With x' = x + h v' this is the force at x + h v, and an armature (`simulation.implicit_drives`). Raises ValueError for
+    other actuators, by name, and for `steps` that differ.
     """
     found = []
     for a in actuators:
         other = next((x for x in OTHERS if getattr(a, x) is not None), "slopes" if any(a.slopes) else "")
         if other or a.joint is None:
             raise ValueError(
-                f"OptimalControl: actuator {a.name!r} has {other or 'no joint'}; controls are of actuators of joints "
+                f"OptimalControl: actuator {a.name!r} has {other or 'no joint'}; the problem supports actuators of joints "
                 "whose force is gain u + b0 + b1 q + b2 v"
             )
         j = robot.joint(a.joint)
         if j.v_slice.stop - j.v_slice.start != 1:
-            raise ValueError(f"OptimalControl: actuator {a.name!r} acts on {a.joint!r}, which has not one velocity of its own")
+            raise ValueError(
+                f"OptimalControl: actuator {a.name!r} acts on {a.joint!r}, which is not an independent joint with one velocity"
+            )
         if a.gain == 0.0 or a.gear == 0.0:
             raise ValueError(f"OptimalControl: the control of actuator {a.name!r} has no effect: its gain or gear is zero")
         gear, (b0, b1, b2) = a.gear, a.bias
@@ -94,7 +96,7 @@ def control_bounds(actuators: Sequence[Actuator]) -> tuple[Array, Array]:
 
 
 def force_bounds(robot: Robot, actuators: Sequence[Actuator]) -> tuple[Array, Array]:
-    """Return the least and greatest joint forces (nv,): of joints, and of actuators that drive a joint alone."""
+    """Return the least and greatest joint forces (nv,): of joints, and of actuators that alone drive a joint."""
     low, high = np.array(robot.effort_bounds, dtype=float)
     joints = [a.joint for a in actuators]
     for a in actuators:

@@ -1,9 +1,9 @@
-"""Laws of rows: squares, Huber's function, and constraints by augmented Lagrangians.
+"""Penalties of rows: squares, Huber's function, and constraints by augmented Lagrangians.
 
 A row r of a cost with weight w and width d costs w r²/2, and w d (|r| - d/2) beyond |r| = d (Huber 1964).
 
-A constraint low <= r <= high with multiplier m and penalty p costs p e²/2, where s = r + m/p and e is how far s is outside the
-interval; the multiplier becomes p e (Hestenes 1969, Powell 1969; Rockafellar 1974 for inequalities).
+A constraint low <= r <= high with multiplier m and penalty p costs p e²/2, where s = r + m/p and e is the distance of s from
+the interval; the multiplier becomes p e (Hestenes 1969, Powell 1969; Rockafellar 1974 for inequalities).
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Laws(NamedTuple):
-    """The laws of all rows of all knots; the first row of a knot is known elsewhere."""
+    """The penalties of all rows of all knots; the first row of each knot is stored elsewhere."""
 
-    constraint: Booleans  # whether it is a constraint, else a cost
-    weight: Vector  # of costs, times the step; of constraints a factor of the penalty; at 0 a row is ignored
+    constraint: Booleans  # True for a constraint, False for a cost
+    weight: Vector  # weight of a cost, times the step; factor of a constraint's penalty; a row with 0 is ignored
     low: Vector
-    high: Vector  # of costs, the width
+    high: Vector  # upper bound of a constraint; width of a cost
     multiplier: Vector
 
 
 def new_laws(rows: int) -> Laws:
-    """Costs without weight."""
+    """Return costs with weight zero."""
     return Laws(np.zeros(rows, bool), np.zeros(rows), np.zeros(rows), np.full(rows, np.inf), np.zeros(rows))
 
 
@@ -46,7 +46,7 @@ def costs_of_rows(laws: Laws, which: slice, rows: Array, penalty: float) -> Arra
 
 
 def outside(x: float, low: float, high: float) -> float:
-    """Return how far x is outside an interval, with its sign."""
+    """Return the signed distance of x from an interval."""
     return x - high if x > high else x - low if x < low else 0.0
 
 
@@ -64,7 +64,7 @@ def cost_of_row(laws: Laws, i: int, r: float, penalty: float) -> float:
 
 
 def slope_of_row(laws: Laws, i: int, r: float, penalty: float) -> tuple[float, float]:
-    """The derivative of that by r, and the curvature that Gauss and Newton's method takes."""
+    """Return the derivative of the cost by r, and its Gauss-Newton curvature."""
     w, width = laws.weight[i], laws.high[i]
     if w == 0.0:
         return 0.0, 0.0
@@ -79,12 +79,12 @@ def slope_of_row(laws: Laws, i: int, r: float, penalty: float) -> tuple[float, f
 
 
 def violation_of_row(laws: Laws, i: int, r: float) -> float:
-    """By how much a constraint is not kept."""
+    """Return the violation of a constraint."""
     return abs(outside(r, laws.low[i], laws.high[i])) if laws.constraint[i] and laws.weight[i] > 0.0 else 0.0
 
 
 def update_multiplier(laws: Laws, i: int, r: float, penalty: float) -> None:
-    """Let the multiplier be the force of the constraint."""
+    """Set the multiplier to the force of the constraint."""
     if laws.constraint[i] and laws.weight[i] > 0.0:
         p = penalty * laws.weight[i]
         laws.multiplier[i] = p * outside(r + laws.multiplier[i] / p, laws.low[i], laws.high[i])

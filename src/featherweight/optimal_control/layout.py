@@ -1,4 +1,4 @@
-"""Where the rows and parameters of an optimal control problem are, and the functions that compute them."""
+"""The layout of rows and parameters of an optimal control problem, and the functions that compute them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .stage_functions import Span, StageFunctions, System
 from .terms import PARAMETERS, Added, Residual, quantities
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Placed = tuple[Added, int, int]  # a term, its first row of a knot, and the row behind its last
+Placed = tuple[Added, int, int]  # a term, its first row within a knot, and the row after its last
 
 
 class Motion(NamedTuple):
@@ -44,7 +44,7 @@ class Results(NamedTuple):
 
 
 class Layout:
-    """The stages of a problem: spans of knots, and the end. `known` has the functions of stages of other layouts."""
+    """The stages of a problem: spans of knots, and the end. `known` contains the functions of stages of other layouts."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Layout:
         self.functions = [x.term for x in added if isinstance(x.term, Residual) and x.term.parameters]
         begins = np.cumsum([self.slots[-1].end if self.slots else 0, *(f.parameters for f in self.functions)])
         self.first = {f.called: int(begin) for f, begin in zip(self.functions, begins, strict=False)}
-        self.size = max(1, int(begins[-1]))  # numbers of one knot that may change between solutions
+        self.size = max(1, int(begins[-1]))  # parameters of one knot
         self.system = System(with_drives(robot, drives), tuple(drives), self.size)
         self.begin = [int(x) for x in np.cumsum([0, *(span.knots for span in spans), 1])]
         self.stages: list[StageFunctions] = []
@@ -77,8 +77,8 @@ class Layout:
         here = [x for x in self.added if x.weight[knots].any()]
         if span and not any(not {"q", "v"}.issuperset(quantities(x.term)) for x in here):
             raise ValueError(
-                f"OptimalControl: no term of the knots from {self.begin[i]} on depends on controls; "
-                "add(featherweight.Effort(), weight=...) is one"
+                f"OptimalControl: no term of the knots from {self.begin[i]} on depends on controls; add one, for example "
+                "add(featherweight.Effort(), weight=...)"
             )
         by_name = {slot.task.called: slot for slot in self.slots}
         tasks = [x for x in here if isinstance(x.term, IkTask)]
@@ -106,7 +106,7 @@ class Layout:
 
     @cached_property
     def laws(self) -> Laws:
-        """The laws of all rows, with multipliers of zero."""
+        """The penalties of all rows, with multipliers of zero."""
         laws, steps = new_laws(int(self.rows[-1])), np.append(np.where(self.steps > 0.0, self.steps, 1.0), 1.0)
         for i, placed in enumerate(self.terms_of_stage):
             for k in range(self.begin[i], self.begin[i + 1]):
@@ -124,13 +124,13 @@ class Layout:
     # parameters
 
     def parameters(self, q: Array, targets: Any, parameters: Mapping[str, Any] | None) -> Array:
-        """Return targets and parameters of functions as one array (..., knots + 1 or 1, numbers); q is where postures stay.
+        """Return targets and parameters of functions as one array (..., knots + 1 or 1, numbers); q is the posture by default.
 
-        Raises ValueError for those that are missing, unknown or of a wrong shape, by name.
+        Raises ValueError, which gives the name, for targets or parameters that are missing, unknown or of a wrong shape.
         """
         for name, x in (("targets", targets), ("parameters", parameters)):
             if x is not None and not isinstance(x, Mapping):
-                raise ValueError(f"OptimalControl: {name} must be a dict by names; got {type(x).__name__}")
+                raise ValueError(f"OptimalControl: {name} must be a dict with names as keys; got {type(x).__name__}")
         parts = [*self._targets(q, dict(targets or {})), *self._numbers(dict(parameters or {}))]
         if not parts:
             return np.zeros((1, self.size))
@@ -145,7 +145,7 @@ class Layout:
     def _targets(self, q: Array, given: dict[str, Any]) -> Iterator[Array]:
         if not self.slots:
             if given:
-                raise ValueError(f"OptimalControl: there are targets of {', '.join(given)}, and the problem has no tasks")
+                raise ValueError(f"OptimalControl: there are targets of {', '.join(given)}, but the problem has no tasks")
             return
         for slot in self.slots:
             if isinstance(slot.task, PostureTask):
@@ -192,19 +192,19 @@ class Layout:
         return found
 
     def results(self, count: int) -> Results:
-        """Return room for so many solutions."""
+        """Return memory for the results of `count` problems."""
         n, m = self.robot.nv, len(self.system.drives)
         shapes = (self.knots + 1, self.robot.nq), (self.knots + 1, n), (self.knots, m), (self.knots, m, 2 * n), (), ()
         return Results(*(np.empty((count, *shape)) for shape in shapes), *np.zeros((2, count), np.int64))
 
 
 def called(function: CompiledFunction[Any], known: Mapping[str, Array]) -> Any:
-    """Return the result of a function for arguments by their names."""
+    """Return the result of a function for arguments given by name."""
     return function(*(known[x.name] for x in function.program.inputs))
 
 
 def for_rows(name: str, what: str, x: Any, rows: int) -> Array:
-    """Return a number, or one for each row. Raises ValueError that names the term."""
+    """Return a number, or one number for each row. Raises ValueError that names the term."""
     numbers: Array = np.asarray(x, dtype=float)
     if numbers.shape not in ((), (rows,)) or np.isnan(numbers).any():
         raise ValueError(f"OptimalControl: {what} of {name!r} must be a number or {rows} of them, one for each row; got {x!r}")

@@ -1,19 +1,19 @@
-"""The backward pass of differential dynamic programming: Riccati's recursion, which gives feedback at each knot.
+"""The backward pass of differential dynamic programming: the Riccati recursion, which gives the feedback at each knot.
 
 A knot has changes z = (dq, dv, du) and the next one x' = (dq', dv'), where
 
     dv' = D z + gap_v        dq' = A dq + S dv' + gap_q
 
-A is the identity and S is h times it but for joints on curved manifolds: free and ball joints, each of which has a block of
-its own. With the value of the next knot, V(x') = ½ x'ᵀ V x' + gᵀ x', as a function of (dq, dv')
+A is the identity and S is h times the identity, except for joints on curved manifolds (free and ball joints), each of which
+has a separate block. With the value of the next knot, V(x') = ½ x'ᵀ V x' + gᵀ x', as a function of (dq, dv')
 
     W_vv = Sᵀ V_qq S + Sᵀ V_qv + V_vq S + V_vv        W_qv = Aᵀ (V_qq S + V_qv)        W_qq = Aᵀ V_qq A
 
-the knot's own is a quadratic function of z, from which du is eliminated, the last control first:
+the value of this knot is a quadratic function of z, from which du is eliminated, the last control first:
 
     Q = H + Dᵀ W_vv D + E W_qv D + (E W_qv D)ᵀ + E W_qq Eᵀ,    E z = dq
 
-Only the lower triangle of Q is computed. Nothing is multiplied by identities. (Mayne 1966; Tassa, Erez and Todorov 2012.)
+Only the lower triangle of Q is computed, and products with identities are skipped. (Mayne 1966; Tassa, Erez and Todorov 2012.)
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from ..contact.branches import padded
 from ..engine.loops.array_types import IntegerMatrix, Vector
 from ..engine.loops.kernels import subtract_multiples
 
-KNOTS_AT_ONCE = 32  # whose derivatives are computed in one call
+KNOTS_AT_ONCE = 32  # knots whose derivatives are computed in one call
 
 
 class Riccati(NamedTuple):
-    """Sizes, and room for one knot. All matrices lie in `numbers`, their rows padded to whole vectors."""
+    """Sizes, and memory for one knot. All matrices lie in `numbers`; their rows are padded to whole vectors."""
 
     n: int  # velocities
     m: int  # controls
-    short: int  # padded n, numbers from row to row of matrices with n columns
+    short: int  # padded n: row stride of matrices with n columns
     wide: int  # padded 2 n
     long: int  # padded 2 n + m
     numbers: Vector  # first D (n, 2 n + m) of KNOTS_AT_ONCE knots
@@ -48,15 +48,15 @@ class Riccati(NamedTuple):
     whole: int  # Q (2 n + m, 2 n + m)
     scaled: int  # rows of du in Q over their pivots (m, 2 n)
     gains: int  # (m, 2 n)
-    turned: int  # rows that are being turned: those of one block, or two of 2 n numbers
+    turned: int  # rows during the product with a block: those of the block, or two of 2 n numbers
     slope: Vector  # (2 n + m,) gradient of Q
-    ahead: Vector  # (2 n,) g, then as a function of (dq, dv')
+    ahead: Vector  # (2 n,) g, then the gradient as a function of (dq, dv')
     blocks: IntegerMatrix  # (k, 2) first velocity and size of each curved block
-    promised: Vector  # (2,) what the change of all controls is to take off, and the changes of the value by gaps
+    promised: Vector  # (2,) predicted decrease by the changes of all controls, and changes of the value by gaps
 
 
 def riccati(n: int, m: int, blocks: list[tuple[int, int]]) -> Riccati:
-    """Room for n velocities and m controls."""
+    """Return memory for n velocities and m controls."""
     short, wide = padded(n), padded(2 * n)
     long = max(padded(2 * n + m), wide)
     rows = (2 * n * wide, *(n * short,) * 3, n * long, n * short, (2 * n + m) * long, m * wide, m * wide, 6 * wide)
@@ -71,16 +71,16 @@ def riccati(n: int, m: int, blocks: list[tuple[int, int]]) -> Riccati:
 class KnotSlopes(NamedTuple):
     """The derivatives of one knot."""
 
-    number: int  # among those whose D is known
-    curved: Vector  # of each curved block A, then S
-    gradient: Vector  # (2 n + m,) of the cost
+    number: int  # index among the knots whose D is known
+    curved: Vector  # A and S of each curved block
+    gradient: Vector  # (2 n + m,) gradient of the cost
     hessian: Vector  # entries of H
-    places: IntegerMatrix  # (entries, 2) rows and columns of these
+    places: IntegerMatrix  # (entries, 2) their rows and columns
     h: float  # [s]
 
 
 def begin_value(r: Riccati, gradient: Vector, hessian: Vector, places: IntegerMatrix) -> None:
-    """Write the value of the last knot: its cost."""
+    """Set the value of the last knot to its cost."""
     x = r.numbers
     for i in range(2 * r.n * r.wide):
         x[r.value + i] = 0.0
@@ -95,7 +95,7 @@ def begin_value(r: Riccati, gradient: Vector, hessian: Vector, places: IntegerMa
 
 
 def add_gap(r: Riccati, gap: Vector) -> None:
-    """Move the slope of the value by a gap (2 n) before its knot."""
+    """Change the slope of the value by a gap (2 n) before its knot."""
     x, n = r.numbers, r.n
     before = after = 0.0
     for i in range(2 * n):
@@ -110,7 +110,10 @@ def add_gap(r: Riccati, gap: Vector) -> None:
 
 
 def step_back(r: Riccati, knot: KnotSlopes, damping: float, feedback: Vector, k: Vector) -> bool:
-    """Write feedback -Kᵀ (2 n, m), rows padded, and k (m), and the value of this knot; whether it is convex in the controls."""
+    """Write feedback -Kᵀ (2 n, m), with padded rows, k (m), and the value of this knot.
+
+    Returns whether the value is convex in the controls.
+    """
     write_value_of_motion(r, knot)
     write_curvature(r, knot)
     write_gradient(r, knot)
@@ -122,7 +125,7 @@ def step_back(r: Riccati, knot: KnotSlopes, damping: float, feedback: Vector, k:
 
 
 def write_value_of_motion(r: Riccati, knot: KnotSlopes) -> None:
-    """W and the slope of the value as functions of (dq, dv')."""
+    """Write W and the slope of the value as functions of (dq, dv')."""
     x, n, short, h = r.numbers, r.n, r.short, knot.h
     clear(x, r.inner, 3 * n * short)
     for i in range(n):
@@ -145,7 +148,7 @@ def clear(x: Vector, begin: int, count: int) -> None:
 
 
 def turn_columns(r: Riccati, knot: KnotSlopes) -> None:
-    """Columns of curved blocks in V_qq S, V_vq S and V_qq A, from rows of V, which is symmetric."""
+    """Write columns of curved blocks in V_qq S, V_vq S and V_qq A, from rows of V, which is symmetric."""
     x, n, wide, at = r.numbers, r.n, r.wide, 0
     by_step, by_turn = r.turned, r.turned + wide
     for b in range(len(r.blocks)):
@@ -166,7 +169,7 @@ def turn_columns(r: Riccati, knot: KnotSlopes) -> None:
 
 
 def turn_rows(r: Riccati, knot: KnotSlopes) -> None:
-    """Rows of curved blocks: Sᵀ (V_qq S + V_qv) in W_vv, and Aᵀ times W_qv and W_qq; the slope alike."""
+    """Write rows of curved blocks: Sᵀ (V_qq S + V_qv) in W_vv, Aᵀ times W_qv and W_qq, and the slope."""
     x, n, short, h, at = r.numbers, r.n, r.short, knot.h, 0
     for b in range(len(r.blocks)):
         first, size = r.blocks[b, 0], r.blocks[b, 1]
@@ -188,7 +191,7 @@ def turn_rows(r: Riccati, knot: KnotSlopes) -> None:
 
 
 def turn_block(r: Riccati, knot: KnotSlopes, rows: int, size: int, at: int) -> None:
-    """Aᵀ times the rows of a block."""
+    """Multiply the rows of a block by Aᵀ."""
     x, short = r.numbers, r.short
     for i in range(size * short):
         x[r.turned + i] = x[rows + i]
@@ -199,7 +202,7 @@ def turn_block(r: Riccati, knot: KnotSlopes, rows: int, size: int, at: int) -> N
 
 
 def write_curvature(r: Riccati, knot: KnotSlopes) -> None:
-    """The lower triangle of Q."""
+    """Write the lower triangle of Q."""
     x, n, short, long = r.numbers, r.n, r.short, r.long
     columns, motion = 2 * n + r.m, knot.number * n * long
     for i in range(n):
@@ -231,7 +234,7 @@ def write_curvature(r: Riccati, knot: KnotSlopes) -> None:
 
 
 def write_gradient(r: Riccati, knot: KnotSlopes) -> None:
-    """The gradient of Q."""
+    """Write the gradient of Q."""
     n, columns = r.n, 2 * r.n + r.m
     for j in range(columns):
         r.slope[j] = knot.gradient[j]
@@ -244,7 +247,7 @@ def write_gradient(r: Riccati, knot: KnotSlopes) -> None:
 
 
 def eliminate_controls(r: Riccati, damping: float) -> bool:
-    """Eliminate controls from rows of controls, the last first; whether all pivots are positive."""
+    """Eliminate the controls from their rows, the last first; return whether all pivots are positive."""
     x, n, long = r.numbers, r.n, r.long
     for p in range(2 * n + r.m - 1, 2 * n - 1, -1):
         row = r.whole + p * long
@@ -266,7 +269,7 @@ def eliminate_controls(r: Riccati, damping: float) -> bool:
 
 
 def write_feedback(r: Riccati, feedback: Vector, k: Vector) -> None:
-    """Controls as functions of dq and dv: substitution, the first control first."""
+    """Write controls as functions of dq and dv, by substitution, the first control first."""
     x, n, stride = r.numbers, r.n, padded(r.m)
     for p in range(r.m):
         row, gain = r.whole + (2 * n + p) * r.long, r.gains + p * r.wide
@@ -284,7 +287,7 @@ def write_feedback(r: Riccati, feedback: Vector, k: Vector) -> None:
 
 
 def write_value(r: Riccati) -> None:
-    """V of this knot: what is left of Q without the controls."""
+    """Write V of this knot: the rest of Q after elimination of the controls."""
     x, n = r.numbers, r.n
     for b in range(2 * n):
         row = r.whole + b * r.long

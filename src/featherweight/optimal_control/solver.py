@@ -1,9 +1,9 @@
-"""Differential dynamic programming with multiple shooting, for one problem: a kernel with loops.
+"""Differential dynamic programming with multiple shooting, for one problem, as a kernel with loops.
 
-An iteration computes the derivatives of all knots, Riccati's recursion, and trials of the steps 1, 1/2, 1/4 ... side by side.
-The knots of a guess need not follow from each other: a step alpha leaves 1 - alpha of each gap (Mastalli et al. 2020, FDDP).
-The merit of a step is the cost plus a weight times all gaps; the weight grows until full steps promise to decrease the merit.
-Constraints are penalized (`laws`); multipliers and penalty change when the cost can hardly decrease (Howell, Jackson and
+An iteration computes the derivatives of all knots, the Riccati recursion, and trials of the steps 1, 1/2, 1/4 ... side by
+side. Knots of a guess need not follow from each other: a step alpha leaves 1 - alpha of each gap (Mastalli et al. 2020, FDDP).
+The merit of a step is the cost plus a weight times the sum of gaps; the weight grows until full steps promise to decrease the
+merit. Constraints are penalized (`laws`); multipliers and penalty change when the cost hardly decreases (Howell, Jackson and
 Manchester 2019, ALTRO).
 """
 
@@ -19,9 +19,9 @@ from ..engine.loops.batch_calls import BatchCalls, call_batch
 from .laws import Laws, cost_of_row, slope_of_row, update_multiplier, violation_of_row
 from .riccati import KNOTS_AT_ONCE, KnotSlopes, Riccati, add_gap, begin_value, step_back
 
-TRIALS = 8  # steps that are tried side by side
-ENOUGH = 0.1  # of what a step promises
-STEEPER = 0.3  # of what closing gaps is worth, at least what a full step promises to take off
+TRIALS = 8  # step lengths that are tried side by side
+ENOUGH = 0.1  # accepted fraction of the promised decrease
+STEEPER = 0.3  # promised decrease of a full step, at least, relative to that of closing gaps
 LEAST_DAMPING, MOST_DAMPING, MORE, LESS = 1e-9, 1e9, 10.0, 0.2
 LARGER_PENALTY, MUCH_SMALLER = 10.0, 0.25
 MOST_PENALTY = 1e10
@@ -29,7 +29,7 @@ CONVERGED, ITERATIONS, STALLED, NOT_FINITE = range(4)
 
 
 class Horizon(NamedTuple):
-    """The motion, and what its knots are; a stage is a phase, and the last is the end."""
+    """The motion, and the stage and rows of its knots; a stage is a phase, and the last stage is the end."""
 
     q: Matrix  # (knots + 1, nq)
     v: Matrix  # (knots + 1, nv)
@@ -42,9 +42,9 @@ class Horizon(NamedTuple):
 
 
 class Linear(NamedTuple):
-    """Feedback, gaps and what derivatives are made of."""
+    """Feedback, gaps and the inputs of derivatives."""
 
-    feedback: Vector  # of each knot -Kᵀ (2 nv, nu), rows padded; then room for TRIALS differences of states, and controls
+    feedback: Vector  # for each knot -Kᵀ (2 nv, nu), rows padded; then memory for TRIALS differences of states, and controls
     k: Matrix  # (knots, nu)
     gap: Matrix  # (knots + 1, 2 nv) before each knot
     force: Vector  # (rows,) derivative of the cost by each row
@@ -58,13 +58,13 @@ class Linear(NamedTuple):
 
 
 class Trials(NamedTuple):
-    """Motions that are tried, side by side."""
+    """Trial motions, side by side."""
 
     q: Tensor  # (knots + 1, TRIALS, nq)
     v: Tensor
     u: Tensor
-    row: Vector  # TRIALS rows of each knot
-    away: Matrix  # (TRIALS, nv) q minus that of the knot
+    row: Vector  # TRIALS × rows of each knot
+    away: Matrix  # (TRIALS, nv) q minus the knot's q
     gap: Matrix  # (TRIALS, nv)
     reached: Matrix  # (TRIALS, nq) before gaps
     cost: Vector  # (TRIALS,)
@@ -73,7 +73,7 @@ class Trials(NamedTuple):
 class Calls(NamedTuple):
     """Functions of knots."""
 
-    look: BatchCalls  # by stages: where knots lead and their rows
+    look: BatchCalls  # by stages: next states and rows of knots
     slopes: BatchCalls  # by stages
     tried: BatchCalls  # by stages, of TRIALS states of one knot
     away: BatchCalls  # `difference`, of TRIALS states; then of all knots, for gaps
@@ -81,11 +81,11 @@ class Calls(NamedTuple):
 
 
 class Solver(NamedTuple):
-    """Everything. `flat` says whether differences of configurations are those of coordinates."""
+    """All data of the solver. `flat` says whether differences of configurations are differences of coordinates."""
 
     flat: bool
     horizon: Horizon
-    ahead_q: Matrix  # (knots, nq) where knots lead
+    ahead_q: Matrix  # (knots, nq) next configurations
     ahead_v: Matrix
     apart: Matrix  # (knots, nv)
     linear: Linear
@@ -101,7 +101,7 @@ TOLERANCE, VIOLATED, PENALTY, COST, VIOLATION, GAP = range(6)
 
 
 def solve(s: Solver, most: int) -> int:
-    """Improve the motion in at most so many iterations; returns why it ends."""
+    """Improve the motion in at most `iterations` iterations; return why the solver stops."""
     find_motion(s)
     cost = cost_of_motion(s)
     damping, weight, before, k = 0.0, 0.0, 1e300, 0
@@ -155,7 +155,7 @@ def solve(s: Solver, most: int) -> int:
 
 
 def find_motion(s: Solver) -> None:
-    """Rows of all knots, and gaps between them."""
+    """Compute the rows of all knots, and the gaps between them."""
     z, c = s.horizon, s.calls
     stages, knots = len(z.begin) - 1, len(z.u)
     for i in range(stages):
@@ -204,7 +204,10 @@ def update_multipliers(s: Solver) -> None:
 
 
 def backward(s: Solver, damping: float) -> float:
-    """Derivatives and feedback of all knots, the last first; the damping with which the cost is convex in all controls."""
+    """Compute derivatives and feedback of all knots, the last first.
+
+    Returns the damping that makes the cost convex in all controls.
+    """
     for i in range(len(s.horizon.row)):
         s.linear.force[i], s.linear.stiffness[i] = slope_of_row(s.laws, i, s.horizon.row[i], s.numbers[PENALTY])
     while damping <= MOST_DAMPING:
@@ -215,7 +218,7 @@ def backward(s: Solver, damping: float) -> float:
 
 
 def passed_back(s: Solver, damping: float) -> bool:
-    """The recursion; whether all knots are convex."""
+    """Run the recursion; return whether all knots are convex."""
     z, l, r = s.horizon, s.linear, s.riccati
     last, knots = len(z.begin) - 2, len(z.u)
     entries, size = l.first_place[last + 1] - l.first_place[last], 2 * r.n * padded(r.m)
@@ -246,7 +249,7 @@ def passed_back(s: Solver, damping: float) -> bool:
 
 
 def try_steps(s: Solver, gaps: float) -> None:
-    """Motions with feedback, by all steps side by side."""
+    """Compute motions with feedback for all step lengths, side by side."""
     z, t = s.horizon, s.trials
     knots = len(z.u)
     for a in range(TRIALS):
@@ -263,7 +266,7 @@ def try_steps(s: Solver, gaps: float) -> None:
 
 
 def write_controls(s: Solver, k: int) -> None:
-    """Controls of a knot, of all trials."""
+    """Write the controls of a knot for all trials."""
     z, t, l = s.horizon, s.trials, s.linear
     n, m, alpha = z.v.shape[1], z.u.shape[1], 1.0
     if s.flat:
@@ -311,9 +314,9 @@ def cost_of_trial(s: Solver, a: int) -> float:
 
 
 def longest_trial(s: Solver, merit: float, gaps: float, change: float) -> int:
-    """The longest of the steps that take off enough of the merit; -1 where none does.
+    """Return the longest step that decreases the merit enough; -1 if none does.
 
-    The best of them would often be a short one, which leads away from where Newton's steps converge.
+    The best step would often be a short one, which leads away from where Newton's steps converge.
     """
     alpha = 1.0
     for a in range(TRIALS):
@@ -325,7 +328,7 @@ def longest_trial(s: Solver, merit: float, gaps: float, change: float) -> int:
 
 
 def accept(s: Solver, a: int) -> None:
-    """Let a trial be the motion."""
+    """Replace the motion by a trial."""
     z, t, l = s.horizon, s.trials, s.linear
     for k in range(len(z.q)):
         copy_numbers(t.q[k, a], z.q[k])

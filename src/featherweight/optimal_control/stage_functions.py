@@ -1,4 +1,4 @@
-"""Compiled functions of the knots of one stage: where they lead, their rows, and the derivatives of both."""
+"""Compiled functions of the knots of one stage: next states, rows, and the derivatives of both."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ FIRST = ("q", "v", "u", "h", PARAMETERS)  # the order of arguments
 
 
 class System(NamedTuple):
-    """A robot, and what its controls and parameters are: the same for all stages."""
+    """A robot with its controls and parameters, which all stages share."""
 
     robot: Any
     drives: tuple[kernels.Drive, ...]  # one for each control
-    parameters: int  # numbers that may change between solutions
+    parameters: int  # number of parameters
 
     @property
     def curved(self) -> tuple[tuple[int, int], ...]:
-        """Velocities of joints on curved manifolds: for each the first and how many."""
+        """The velocities of joints on curved manifolds: the first of each, and their number."""
         joints = [j for j in self.robot.joints if j.type in CURVED and j.v_slice.stop > j.v_slice.start]
         return tuple((j.v_slice.start, j.type.nv) for j in joints)
 
     @property
     def q(self) -> Input:
-        """The argument of configurations."""
+        """The input for configurations."""
         return self.robot.step_functions.integrate.program.inputs[0]  # type: ignore[no-any-return]
 
 
 class Span(NamedTuple):
-    """Knots with the same functions: steps with contacts that hold, or the impact with which contacts begin."""
+    """Knots with the same functions: steps under the same contacts, or the impact at which contacts begin."""
 
     knots: int
     contacts: tuple[BilateralContact, ...]
@@ -54,14 +54,14 @@ class Span(NamedTuple):
 
 
 class RowPart(NamedTuple):
-    """Rows of one kind: by which quantities they have derivatives, the program, and that of its derivatives."""
+    """Rows of one kind: the quantities by which they have derivatives, their program, and the program of derivatives."""
 
     size: int
     by: tuple[str, ...]
     value: tuple[Program, ...]
     slopes: tuple[Program, ...]
     results: tuple[Output, ...]  # the derivatives
-    name: str  # of the rows
+    name: str  # name of the rows
 
 
 class StageFunctions:
@@ -84,11 +84,11 @@ class StageFunctions:
         return task_list(self.system.robot, self.slots)
 
     def task_rows(self) -> list[int]:
-        """Return how many rows each task has: those of weight zero are left out."""
+        """Return the number of rows of each task; rows of weight zero are left out."""
         return [sum(w > 0.0 for w in spec.weight) for spec in self._task_list.every]
 
     def _tasks(self) -> RowPart:
-        """Rows of all tasks, whose derivatives are those of the errors themselves, logarithms and all."""
+        """Return the rows of all tasks; their derivatives are the exact ones, including logarithms."""
         robot, size = self.system.robot, sum(self.task_rows())
         inputs = (self.system.q, Input(PARAMETERS, (self.system.parameters,)))
         rows = robot.bind("tasks", weighted_errors, inputs, (Output("tasks", (size,)),), (self._task_list,)).program
@@ -96,7 +96,7 @@ class StageFunctions:
         return RowPart(size, ("q",), (rows,), (slopes,), slopes.outputs, "tasks")
 
     def _part(self, k: int, term: Any, first: int) -> RowPart:
-        """Rows of a term, whose parameters begin at a place."""
+        """Return the rows of a term whose parameters begin at `begin`."""
         n, m = self.system.robot.nv, len(self.system.drives)
         name = f"rows_{k}"
         sizes = {"v": n, "u": m, "tau": n, "a": n, "force": self.space.size if self.space else 0}
@@ -135,7 +135,7 @@ class StageFunctions:
 
     @cached_property
     def _dynamics(self) -> tuple[tuple[Program, ...], tuple[tuple[str, str], ...]]:
-        """Programs that give a, and force, of q, v, u and h; and what results of theirs are called."""
+        """Programs that compute acceleration and force from q, v, u and h, and the names of their results."""
         robot, drives = self.system.robot, self.system.drives
         state = () if all(d.alone for d in drives) else (self.system.q, Input("v", (robot.nv,)))
         drive = KernelProgram(
@@ -153,7 +153,7 @@ class StageFunctions:
 
     @property
     def _felt(self) -> tuple[Program, ...]:
-        """The joint forces at the end of a step, where they differ from those at its beginning."""
+        """The joint forces at the end of a step, if they differ from those at its beginning."""
         n, drives = self.system.robot.nv, self.system.drives
         if not self._with_armature:
             return ()
@@ -173,7 +173,7 @@ class StageFunctions:
 
     @cached_property
     def _held(self) -> tuple[Program, ...]:
-        """Contacts are to be at rest after the step."""
+        """The target that brings contacts to rest after the step."""
         assert self.space is not None
         shapes = Output("placements", (len(self.space.contacts), 4, 4)), Output("gains", (2,))
         gains = KernelProgram("gains", kernels.rest_after_step, (), (Input("h", ()),), shapes)
@@ -216,18 +216,18 @@ class StageFunctions:
 
     @property
     def _moved_and_closed(self) -> tuple[Program, ...]:
-        """The same with loops closed by a step of Newton's method, which changes no independent joint."""
+        """The configuration after a step, with loops closed by one Newton step, which moves no independent joint."""
         closing = self.system.robot.step_functions.closing_step
         if closing is None:
             return (self._moved,)
         opened = RenamedProgram(self._moved, (("ahead", "opened"),))
         return opened, RenamedProgram(closing.program, (("q", "opened"),))
 
-    # what is compiled
+    # compiled functions
 
     @cached_property
     def step(self) -> CompiledFunction[Any]:
-        """Function of q, v, u, h and parameters: the next q and v, and the rows. For the end: the rows."""
+        """Function of q, v, u, h and parameters: the next q and v, and the rows; for the end, the rows."""
         if self.end:
             return self.only_rows
         dynamics, also = self._dynamics
@@ -236,13 +236,13 @@ class StageFunctions:
 
     @cached_property
     def only_rows(self) -> CompiledFunction[Any]:
-        """Function of what they depend on, of q, v, u, h and parameters: the rows."""
+        """Function of those of q, v, u, h and parameters on which the rows depend: the rows."""
         dynamics, also = ((), ()) if self.end else self._dynamics
         return self._compiled(ComposedProgram("rows", (*dynamics, *self._row_values), ("rows",), "", also, FIRST))
 
     @cached_property
     def forces(self) -> CompiledFunction[Any] | None:
-        """Function of q, v, u and h: the forces of contacts, or impulses; None without contacts."""
+        """Function of q, v, u and h: the contact forces, or impulses; None without contacts."""
         if self.space is None:
             return None
         dynamics, also = self._dynamics
@@ -258,7 +258,7 @@ class StageFunctions:
 
     @cached_property
     def slopes(self) -> CompiledFunction[Any]:
-        """Function of what `step` takes, and the slopes and curvatures of rows: D, curved blocks, gradient and Hessian."""
+        """Function of the arguments of `step`, and of slopes and curvatures of rows: D, curved blocks, gradient and Hessian."""
         n, m = self.system.robot.nv, len(self.system.drives)
         laws = Input("slope", (self.rows,)), Input("stiffness", (self.rows,))
         width = 2 * n + m
@@ -310,9 +310,9 @@ class StageFunctions:
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """Rows and columns of the entries of the cost's Hessian that may be other than zero, in its lower triangle.
+        """Rows and columns of the entries in the lower triangle of the cost's Hessian that may be nonzero.
 
-        Derivatives of the dynamics count as other than zero, so that they need no trace here.
+        Derivatives of the dynamics count as nonzero, so that no trace is needed here.
         """
         if not self.parts:
             return ()
@@ -333,7 +333,7 @@ FORCE_SLOPES = ("df_dq", "df_dv", "df_dtau")
 
 
 def of_function(term: Residual, first: int, given: tuple[str, ...], placements: str) -> Any:
-    """A kernel of a user's function, which is given quantities of these names; its parameters begin at a place."""
+    """Return a kernel of a user's function with these quantities as arguments; its parameters begin at `begin`."""
     function, order, count = term.function, term.arguments, term.parameters
     size, name = term.size, term.called
 
@@ -346,7 +346,7 @@ def of_function(term: Residual, first: int, given: tuple[str, ...], placements: 
             known[PARAMETERS] = known[PARAMETERS][first : first + count]
         results = list(function(*(known[x] for x in order)))
         if len(results) != size:
-            raise ValueError(f"Residual {name!r}: its function returns {len(results)} numbers; size says {size}")
+            raise ValueError(f"Residual {name!r}: its function returns {len(results)} numbers, but size is {size}")
         for i, x in enumerate(results):
             rows[i] = x
 

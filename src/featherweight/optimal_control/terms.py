@@ -1,4 +1,4 @@
-"""Costs and constraints of optimal control: rows of functions of a knot's q, v, tau, a and contact forces."""
+"""Costs and constraints of optimal control: rows that are functions of a knot's q, v, tau, a and contact forces."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..model.types import AnyFrame
 from ..robot.inverse_kinematics.tasks import IkTask
 
 Array = np.ndarray[Any, np.dtype[Any]]
-BY = ("q", "v", "u", "tau", "a", "force")  # what functions may depend on
+BY = ("q", "v", "u", "tau", "a", "force")  # quantities on which functions may depend
 PLACEMENTS, PARAMETERS = "placements", "parameters"
 
 
 @dataclass(frozen=True)
 class WholeQuantity:
-    """All entries of a quantity; `weight` may be a number or one for each."""
+    """All entries of a quantity; `weight` is a number or one for each entry."""
 
     weight: Any = 1.0
     name: str = ""
@@ -27,7 +27,7 @@ class WholeQuantity:
 
 @dataclass(frozen=True)
 class Effort(WholeQuantity):
-    """The controls: joint forces of driven joints [N m, N], or those of actuators. `weight` may be a number or one for each."""
+    """The controls: joint forces of driven joints [N m, N], or controls of actuators. `weight` is a number or one for each."""
 
     name: str = "effort"
     quantity: ClassVar[str] = "u"
@@ -35,7 +35,7 @@ class Effort(WholeQuantity):
 
 @dataclass(frozen=True)
 class JointForces(WholeQuantity):
-    """All joint forces tau [N m, N], of actuators too. `weight` may be a number or one for each."""
+    """All joint forces tau [N m, N], including those of actuators. `weight` is a number or one for each."""
 
     name: str = "joint forces"
     quantity: ClassVar[str] = "tau"
@@ -43,7 +43,7 @@ class JointForces(WholeQuantity):
 
 @dataclass(frozen=True)
 class JointVelocities(WholeQuantity):
-    """All velocities v [rad/s, m/s]. `weight` may be a number or one for each."""
+    """All velocities v [rad/s, m/s]. `weight` is a number or one for each."""
 
     name: str = "joint velocities"
     quantity: ClassVar[str] = "v"
@@ -51,7 +51,7 @@ class JointVelocities(WholeQuantity):
 
 @dataclass(frozen=True)
 class ContactForces(WholeQuantity):
-    """Forces of the phase's contacts [N, N m], in their own axes, in the order of the phase's contacts."""
+    """The contact forces of the phase [N, N m], in the contacts' axes and order."""
 
     name: str = "contact forces"
     quantity: ClassVar[str] = "force"
@@ -59,17 +59,17 @@ class ContactForces(WholeQuantity):
 
 @dataclass(frozen=True)
 class Residual:
-    """A function of one's own: a sequence of `size` numbers of any of q, v, u, tau, a, force and parameters.
+    """A user-defined function that returns a sequence of `size` numbers.
 
         def power(v, tau):
             return [x * y for x, y in zip(v, tau)]
 
         ocp.add(featherweight.Residual(power, size=robot.nv, name="power"), weight=1e-3)
 
-    Its arguments are named after what it needs, sequences of numbers: q (nq), v (nv), controls u, joint forces tau (nv),
-    accelerations a (nv), forces of the phase's contacts (force), `placements` of `frames` in the world (k, 4, 4), and
-    `parameters`, numbers that may change between solutions. The function is traced: it must not branch on its arguments, and
-    takes roots, sines and cosines by `featherweight.spatial.sqrt` and `sincos`.
+    The names of its arguments select sequences of numbers: q (nq), v (nv), controls u, joint forces tau (nv), accelerations a
+    (nv), forces of the phase's contacts (force), `placements` of `frames` in the world (k, 4, 4), and `parameters`, which may
+    change between solutions. The function is traced: it must not branch on its arguments, and must use
+    `featherweight.spatial.sqrt` and `sincos` for roots, sines and cosines.
     """
 
     function: Callable[..., Sequence[Any]]
@@ -81,12 +81,12 @@ class Residual:
 
     @property
     def called(self) -> str:
-        """Its name."""
+        """The name of the term."""
         return self.name or self.function.__name__
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The names of the function's arguments. Raises ValueError for one that is unknown."""
+        """The names of the function's arguments. Raises ValueError for an unknown one."""
         code = self.function.__code__
         names = code.co_varnames[: code.co_argcount]
         if unknown := [x for x in names if x not in (*BY, PLACEMENTS, PARAMETERS)]:
@@ -96,14 +96,14 @@ class Residual:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """The quantities that it depends on."""
+        """The quantities on which the function depends."""
         names = self.arguments
         return tuple(x for x in BY if x in names or (x == "q" and PLACEMENTS in names))
 
 
 @dataclass(frozen=True)
 class Picked:
-    """Rows of the library's own: some entries of a quantity, or friction at frames."""
+    """Rows that the library creates: some entries of a quantity, or friction at frames."""
 
     name: str
     by: tuple[str, ...]
@@ -118,7 +118,7 @@ Term = IkTask | Effort | JointForces | JointVelocities | ContactForces | Residua
 
 
 def quantities(term: Any) -> tuple[str, ...]:
-    """Return the quantities that a term is a function of."""
+    """Return the quantities on which a term depends."""
     if isinstance(term, IkTask):
         return ("q",)
     return (term.quantity,) if isinstance(term, WholeQuantity) else term.by
@@ -131,11 +131,11 @@ def name_of(term: Any) -> str:
 
 
 class Added(NamedTuple):
-    """A term of a problem: its law, and when it holds."""
+    """A term of a problem: its penalty, and the knots at which it holds."""
 
     term: Any
     name: str
-    weight: Array  # (knots + 1,); zero where it does not hold
+    weight: Array  # (knots + 1,); zero at other knots
     constraint: bool
     low: Any
-    high: Any  # of costs, the width of Huber's function
+    high: Any  # upper bound of a constraint; width of a cost's Huber function

@@ -36,7 +36,7 @@ class Settings(NamedTuple):
 
 
 class Pool(Generic[Kind]):
-    """Workspaces that threads borrow; `make` creates one."""
+    """Workspaces that threads borrow."""
 
     def __init__(self, make: Callable[[], Kind]) -> None:
         self.make = make
@@ -125,7 +125,7 @@ class Workspace:
         return Calls(*made), kept
 
     def _arrays_of_stage(self, i: int, ahead: tuple[Array, ...]) -> dict[str, Array]:
-        """Return arguments and results of a stage's functions along the motion."""
+        """Return arguments and results of a stage's functions: along the motion, and of trials at each knot."""
         z, stage = self.horizon, self.layout.stages[i]
         knots, rows = self.layout.knots_of_stage(i), self.layout.rows_of_stage(i)
         own: dict[str, Array] = {"q": z.q, "v": z.v, PARAMETERS: self.parameters}

@@ -1,4 +1,4 @@
-"""Robots from files and from descriptions."""
+"""Loading of robots from files, and building of robots from descriptions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .model_view import ModelView
 from .robot import Robot
 from .system import CONTRADICTING, LOOP_TOLERANCE
 
-if TYPE_CHECKING:  # what opens files is imported when one is read
+if TYPE_CHECKING:  # modules that open files are imported when a file is read
     from ..model.formats.packages import PackagePath
     from ..model.formats.robot_source import RobotInput
 
@@ -38,9 +38,9 @@ def read(
     unsupported: str = "refuse",
     srdf: RobotInput | None = None,
 ) -> Description:
-    """Read a URDF, MJCF or xacro file, or its text, as a description, to be changed and given to `build`.
+    """Read a URDF, MJCF, SDF, USD or xacro file, or its text, as a description that you can change and pass to `build`.
 
-    Arguments and errors as for `load`.
+    The arguments and errors are those of `load`.
     """
     description = load_description(
         path, folder=folder, package_path=package_path, xacro_args=xacro_args, mimic=mimic, unsupported=unsupported
@@ -49,7 +49,7 @@ def read(
         warnings.warn(f"{description.source}: {LEFT_OUT}: {left_out}", ModelWarning, stacklevel=3)
     if srdf is None:
         return description
-    from ..model.formats.srdf import with_srdf  # imported when it is needed, as readers are
+    from ..model.formats.srdf import with_srdf  # imported on demand, like readers
 
     return with_srdf(description, srdf)
 
@@ -71,44 +71,49 @@ def load(
     loop_tolerance: float = LOOP_TOLERANCE,
     equalities: str = EXACT,
 ) -> Robot:
-    """Load a robot from a URDF (.urdf), MJCF (.xml) or xacro (.xacro) file, or from its text.
+    """Load a robot from a URDF, MJCF, SDF, USD or xacro file, or from its text.
 
-    `path` is a path; or the text, as a string that begins with "<" (ROS's robot_description is one), or as bytes; or an open
-    file, which is read to its end and not closed. Text is URDF or MJCF by its root element. Relative names of meshes and
-    includes lie in the folder of the file, also of an open one that has a `name`, or in `folder`, which text needs for them.
+    The suffix determines the format: .urdf; .xml or .mjcf; .sdf or .world; .usd, .usda, .usdc or .usdz; .xacro.
 
-    `package_path` is a folder or several, each a package (by its package.xml or its name) or what packages lie in. Where
-    names begin with package://NAME/ or model://NAME/, the package is sought there, then where ROS_PACKAGE_PATH and
-    AMENT_PREFIX_PATH say, then in the folder of the file and in those around it. Meshes that are not found are listed in
-    `robot.report()`, with where they were sought.
+    `path` is a path, a string that begins with "<" (such as ROS's robot_description), bytes, or an open file. `load` reads an
+    open file to its end and does not close it. The root element of a text determines its format. Relative names of meshes and
+    includes refer to the folder of the file; an open file with a `name` has such a folder too. For text, give the folder as
+    `folder`.
 
-    xacro files are expanded by the package xacro (the extra of that name); `xacro_args` are their arguments, as in
-    {"arm": "left"}. Text, and files by other names, are expanded if `xacro_args` are given, {} if need be. xacro runs the
-    expressions of a file as Python, which can do whatever you can: expand only files that you trust.
+    `package_path` is one folder or several. Each is a package (by its package.xml or its name) or a folder that contains
+    packages. For names that begin with package://NAME/ or model://NAME/, the reader searches `package_path`, then
+    ROS_PACKAGE_PATH and AMENT_PREFIX_PATH, then the folder of the file and its parents. `robot.report()` lists meshes that
+    were not found, and where the reader searched.
 
-    `base="floating"` puts a free-flyer between the world and the root. `gravity` [m/s²] is the file's, or (0, 0, -9.81),
-    unless given. `srdf` is an SRDF file beside it, or its text, which is read only if it is named: its group states become
-    `robot.configurations`, and pairs of links whose collisions it disables are left out of the robot's. Joints that follow
-    others (URDF's `<mimic>`, MJCF's joint and tendon equalities) do so unless `mimic="independent"` lets them move by
-    themselves, which the report tells, or `mimic="refuse"` refuses them. What an MJCF file asks for and is not supported, but
-    may be left out (equality constraints of some kinds, some armatures), is refused, unless `unsupported="report"` leaves it
-    out, warns (ModelWarning) and lists it in `robot.report()`. A robot with loops or couplings is a `ClosedRobot`;
-    `independent` names joints in loops that the velocities are to be those of, in place of what the file says; joints that
-    follow others cannot be among them. `execution` is "auto", "traced", "rolled" or "interpreted", for all functions of the
-    robot; with loops or couplings it is never rolled.
+    The package xacro (extra `xacro`) expands xacro files; `xacro_args` are their arguments, for example {"arm": "left"}. Text
+    and files with other suffixes are expanded if you give `xacro_args`, which may be {}. xacro evaluates the expressions of a
+    file as Python, with your permissions: expand only files that you trust.
 
-    `equalities="compliant"` holds loops and couplings by springs and dampers, as MuJoCo holds equality constraints, with the
-    softness of the file (solref, solimp): the robot is then the tree without them, with all joints in q and v, and its
-    functions know nothing of them. Simulations hold them with `contact="compliant"` or "as in the file".
+    `base="floating"` adds a free-flyer between the world and the root. `gravity` [m/s²] overrides the gravity of the file; the
+    default without one is (0, 0, -9.81). `srdf` is an SRDF file or its text; `load` does not search for one. Its group states
+    become `robot.configurations`, and collision checks skip the pairs of links that it disables.
 
-    Loops that contradict each other because numbers are rounded are closed as far as they can be, if that leaves no more than
-    `loop_tolerance` [m, rad]; constraints that follow from others but for that are left out, and `robot.report()` tells what
-    is left of each loop.
+    Some joints follow others (URDF's `<mimic>`, MJCF's joint and tendon equalities). `mimic="independent"` makes them
+    independent and lists them in the report; `mimic="refuse"` raises an error for them. A file may contain unsupported parts
+    that could be left out (equality constraints of some kinds, some armatures). They raise an error by default;
+    `unsupported="report"` leaves them out, warns (ModelWarning) and lists them in `robot.report()`.
 
-    Raises ModelError, which names the file (text is "<string>" or "<bytes>"), the element and what to do; OSError for a file
-    that cannot be opened; TypeError for what is neither a path, nor text, nor an open file; and ImportError where a format
-    needs a package. Warns (ModelWarning) of moving bodies with inertias
-    that no body can have, by more than moments of three digits are rounded, and of loops that contradict each other.
+    A robot with loops or couplings is a `ClosedRobot`. `independent` names the joints in loops whose velocities are the
+    independent velocities, and overrides the file; it cannot name joints that follow others. `execution` is "auto", "traced",
+    "rolled" or "interpreted", for all functions of the robot. Robots with loops or couplings cannot use "rolled".
+
+    `equalities="compliant"` models loops and couplings as springs and dampers, as MuJoCo does for equality constraints, with
+    the softness of the file (solref, solimp). The robot is then the tree without loops and couplings, with all joints in q and
+    v, and its functions ignore them. Simulations apply the springs with `contact="compliant"` or "as in the file".
+
+    Rounded numbers can make loops contradict each other. `load` then closes them as far as possible, and raises an error if
+    more than `loop_tolerance` [m, rad] remains. It leaves out the constraints that would be redundant without rounding.
+    `robot.report()` lists the remaining misclosure of each loop.
+
+    Raises ModelError, which names the file ("<string>" or "<bytes>" for text), the element and what to do. Raises OSError for
+    a file that cannot be opened, TypeError if `path` is neither a path, text nor an open file, and ImportError if the format
+    needs a package that is not installed. Warns (ModelWarning) about moving bodies with physically impossible inertias, beyond
+    the rounding of moments to three digits, and about loops that contradict each other.
     """
     description = read(
         path,
@@ -123,15 +128,15 @@ def load(
     robot = build(description, base, gravity, **options)  # type: ignore[arg-type]
     if contradicting := robot.report().get(CONTRADICTING):
         warnings.warn(
-            f"{robot.model.source}: loops that close no further than to {contradicting}: rounded numbers make them contradict "
-            "each other. Constraints that follow from others but for that are left out; write the file with more digits",
+            f"{robot.model.source}: loops that contradict each other, because the file's numbers are rounded, close only to "
+            f"{contradicting}. Constraints that would be redundant without rounding are left out; give more digits in the file",
             ModelWarning,
             stacklevel=3,
         )
     if bodies := impossible_bodies(robot.model):
         warnings.warn(
-            f"{robot.model.source}: inertias that no body can have: the greatest principal moment exceeds the sum of the "
-            f"others, of {bodies}. Motions come out accordingly; correct them in the file",
+            f"{robot.model.source}: physically impossible inertias, whose greatest principal moment exceeds the sum of the "
+            f"others: {bodies}. Simulated motions will be wrong; correct the inertias in the file",
             ModelWarning,
             stacklevel=3,
         )
@@ -149,14 +154,14 @@ def build(
     loop_tolerance: float = LOOP_TOLERANCE,
     equalities: str = EXACT,
 ) -> Robot:
-    """A robot from a description; arguments and errors as for `load`. Raises TypeError for what is no description."""
+    """Build a robot from a description. The arguments and errors are those of `load`; another type raises TypeError."""
     if not isinstance(description, Contents):
         given = f"a {type(description).__name__}" if isinstance(description, ModelView) else repr(description)
-        raise TypeError(f"build takes a Description, which featherweight.read gives for a file (load does both); got {given}")
+        raise TypeError(f"build takes a Description, which featherweight.read returns for a file (load does both); got {given}")
     description = on_bodies(plain(description))
     if independent is not None:
         if isinstance(independent, str):
-            raise TypeError(f"independent takes names of joints, as in independent=[{independent!r}]; got a string")
+            raise TypeError(f"independent takes a list of joint names, such as independent=[{independent!r}]; got a string")
         description = replace(description, independent=tuple(independent), dependent=())
         require_independent(description)
     if equalities not in EQUALITIES:
@@ -166,7 +171,7 @@ def build(
         model = with_held_equalities(model, description)
         description = replace(description, loops=(), couplings=(), closures=(), independent=(), dependent=())
     if description.loops or description.couplings or description.closures:
-        from .closed import ClosedRobot  # imported when it is needed: it brings the kernels of all mechanisms
+        from .closed import ClosedRobot  # imported on demand: it imports the kernels of all mechanisms
         from .closing.loops import Loops
 
         return ClosedRobot(Loops(description, model, loop_tolerance), execution)

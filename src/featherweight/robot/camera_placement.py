@@ -1,4 +1,4 @@
-"""Where a robot's cameras are, and which way they look."""
+"""The placements of a robot's cameras."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 UP = np.array([0.0, 0.0, 1.0])
 ORIGIN = "origin"
-TINY = 1e-15  # [m] of a vector without a direction
+TINY = 1e-15  # [m] length of a vector without a direction
 
 
 class CameraPlacement:
     """Function of q (..., nq): the frame of a camera in the world, homogeneous matrices (..., 4, 4).
 
-    The camera looks along -z of its frame, with x to the right and y up in its picture. Its mode is obeyed, as by MuJoCo: one
-    that tracks has the offset and the orientation that it has in `start`, the configuration that the robot's file draws; one
-    with a target is turned about its place to look there, upright.
+    The camera looks along -z of its frame; x points right and y up in its image. Camera modes are those of MuJoCo. A tracking
+    camera keeps the offset and the orientation that it has in the initial configuration of the robot's file (`start`). A
+    camera with a target turns about its position to look at the target, upright.
 
-    Raises ValueError for a camera that the robot does not have.
+    Raises ValueError for an unknown camera.
     """
 
     def __init__(self, robot: Any, name: str) -> None:
@@ -49,12 +49,12 @@ class CameraPlacement:
         return T
 
     def _fixed(self, q: Any) -> Array:
-        """Return the frame of a camera that goes with its body."""
+        """Return the frame of a camera that is fixed to its body."""
         at = Frame(self.camera.name, self.camera.body, self.camera.placement)
         return np.array(self.robot.frame_placement(at)(q))
 
     def _followed(self, q: Any) -> Array:
-        """The point (..., 3) that the camera follows or looks at."""
+        """Return the point (..., 3) that the camera follows or looks at."""
         if self._masses:
             return self._center(self._masses, q)
         link = self.camera.target if self.camera.has_target else self.camera.body
@@ -71,13 +71,13 @@ class CameraPlacement:
 
 
 def _looking_along(direction: Array) -> Array:
-    """Orientations (..., 3, 3) of upright cameras that look along vectors (..., 3), as MuJoCo makes them."""
+    """Return the orientations (..., 3, 3) of upright cameras that look along vectors (..., 3), as MuJoCo computes them."""
     z = _unit(-direction)
     x = _unit(np.cross(UP, z))
     return np.stack([x, _unit(np.cross(z, x)), z], axis=-1)
 
 
 def _unit(v: Array) -> Array:
-    """Vectors (..., 3) at length one; x for those without a direction, as MuJoCo has it."""
+    """Normalize vectors (..., 3). A vector without a direction becomes x, as in MuJoCo."""
     length = np.linalg.norm(v, axis=-1, keepdims=True)
     return np.where(length < TINY, np.array([1.0, 0.0, 0.0]), v / np.maximum(length, TINY))

@@ -1,4 +1,4 @@
-"""The momentum of a robot about its centre of mass, and how the centre moves."""
+"""The centroidal momentum of a robot, and the motion of its centre of mass."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from .system import NotDefinedError, System
 class Centroidal(System):
     """A system with a centre of mass (Orin, Goswami and Lee 2013).
 
-    Momenta are (linear, angular) about the centre of mass, on the world's axes, of the bodies: rotors (armature) have no part
-    in them. The first access raises ValueError for a robot without mass, which has no centre of it.
+    Momenta are (linear, angular) about the centre of mass, in the world's axes. They are the momenta of the bodies, without
+    rotors (armature). A robot without mass raises ValueError at the first access.
     """
 
     @cached_property
     def centroidal_map(self) -> CompiledFunction:
-        """Function of q: the matrix A (6, nv) with A v the centroidal momentum [kg m/s, kg m²/s]."""
+        """Function of q: the matrix A (6, nv) for which A v is the centroidal momentum [kg m/s, kg m²/s]."""
         return self._centroidal(Centroidal.centroidal_map, centroidal.centroidal_map, ("q",), (6, self.nv))
 
     @cached_property
     def centroidal_map_rate(self) -> CompiledFunction:
         """Function of q, v: the rate A' (6, nv) of `centroidal_map` along the motion.
 
-        From rates of composite inertias ("composite"), or by forward differentiation of the map ("forward"), whichever takes
-        fewer operations; with loops from those of the spanning tree and the Jacobian of its velocities ("projection").
+        The algorithms are rates of composite inertias ("composite") and forward differentiation of the map ("forward"); the
+        default is the one with fewer operations. With loops, A' follows from that of the spanning tree and the Jacobian of the
+        tree's velocities ("projection").
         """
         if self.closed:
             return self._projected_map_rate()
@@ -61,8 +62,8 @@ class Centroidal(System):
     def centroidal_momentum(self) -> CompiledFunction:
         """Function of q, v: the centroidal momentum (6) [kg m/s, kg m²/s].
 
-        By the velocities of the bodies ("bodies"), or by the centroidal map ("map"), which is the cheaper way beside a function
-        that has it already (`together`).
+        The algorithms use the velocities of the bodies ("bodies") or the centroidal map ("map"). The second is cheaper in
+        `together` with a function that computes the map.
         """
         kernels = {"bodies": centroidal.centroidal_momentum, "map": centroidal.centroidal_momentum_by_map}
         return self._cheapest(Centroidal.centroidal_momentum, kernels, (6,))
@@ -71,21 +72,21 @@ class Centroidal(System):
     def centroidal_momentum_rate(self) -> CompiledFunction:
         """Function of q, v, a: the rate A a + A' v (6) of the centroidal momentum [N, N m].
 
-        Gravity and forces from outside, about the centre of mass, add up to it.
+        It equals the sum of gravity and external wrenches about the centre of mass.
         """
         kernel = centroidal_rates.centroidal_momentum_rate
         return self._centroidal(Centroidal.centroidal_momentum_rate, kernel, ("q", "v", "a"), (6,))
 
     @cached_property
     def centroidal_bias(self) -> CompiledFunction:
-        """Function of q, v: A' v (6), the rate of the centroidal momentum at no acceleration of the joints [N, N m]."""
+        """Function of q, v: A' v (6), the rate of the centroidal momentum when joint accelerations are zero [N, N m]."""
         return self._centroidal(Centroidal.centroidal_bias, centroidal_rates.centroidal_bias, ("q", "v"), (6,))
 
     @cached_property
     def centroidal_inertia(self) -> CompiledFunction:
         """Function of q: the rotational inertia (3, 3) of all bodies, with joints locked, about the centre of mass [kg m²].
 
-        On the world's axes. The spatial inertia (6, 6) there is the block-diagonal matrix of it and the mass.
+        It is in the world's axes. The spatial inertia (6, 6) there is block-diagonal: this matrix and the mass.
         """
         return self._centroidal(Centroidal.centroidal_inertia, centroidal.centroidal_inertia, ("q",), (3, 3))
 
@@ -93,7 +94,7 @@ class Centroidal(System):
     def center_of_mass_velocity(self) -> CompiledFunction:
         """Function of q, v: the velocity of the centre of mass (3) in the world [m/s].
 
-        By the velocities of the bodies ("bodies"), or by the centre's Jacobian ("jacobian").
+        The algorithms use the velocities of the bodies ("bodies") or the Jacobian of the centre of mass ("jacobian").
         """
         kernels = {"bodies": centroidal.center_of_mass_velocity, "jacobian": centroidal.center_of_mass_velocity_by_jacobian}
         return self._cheapest(Centroidal.center_of_mass_velocity, kernels, (3,))
@@ -105,7 +106,7 @@ class Centroidal(System):
         return self._centroidal(Centroidal.center_of_mass_acceleration, kernel, ("q", "v", "a"), (3,))
 
     def _cheapest(self, member: Any, kernels: dict[str, Callable[..., None]], shape: CoreShape) -> CompiledFunction:
-        """One of several ways from q and v."""
+        """Return the cheapest of several algorithms that take q and v."""
         ways = {name: self._centroidal(member, kernel, ("q", "v"), shape, name) for name, kernel in kernels.items()}
         return cheapest(ways)
 
@@ -118,8 +119,8 @@ class Centroidal(System):
         return self.bind(name, kernel, inputs, (output,), doc=member.func.__doc__, algorithm=algorithm)
 
     def _require_center(self, what: str) -> None:
-        """Raise NotDefinedError, a ValueError, where there is no centre of mass."""
+        """Raise NotDefinedError, a ValueError, if the robot has no centre of mass."""
         if not self.mass > 0.0:
             raise NotDefinedError(
-                f"{what} is not defined: {self.name} has no mass, and so no centre of it. Give its bodies masses"
+                f"{what} is not defined: {self.name} has no mass and therefore no centre of mass. Give its bodies masses"
             )

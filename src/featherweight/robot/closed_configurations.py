@@ -1,4 +1,4 @@
-"""The configurations of robots with loops: closed ones, from guesses or from nowhere, and steps between them."""
+"""Configurations of robots with loops: closing of loops, random configurations, and steps between configurations."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from .robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-SINGULAR = 1e16  # of `singularity`: eight digits are lost
-REGULAR = 1e8  # of random configurations
-NEWTON_STEPS = 30  # from a guess that is near
-ROUNDED_START = 5e-3  # [m, rad] of loops in configurations of files, whose numbers often have three digits
-ATTEMPTS = 100  # to close loops from around a guess
+SINGULAR = 1e16  # value of `singularity`: eight digits are lost
+REGULAR = 1e8  # largest `singularity` of random configurations
+NEWTON_STEPS = 30  # from a guess close by
+ROUNDED_START = 5e-3  # [m, rad] misclosure in configurations of files, which often have three digits
+ATTEMPTS = 100  # starting points around a guess for closing loops
 
 
 class ClosedConfigurations(Robot):
-    """Configurations of a robot with loops; q holds the coordinates of all joints but those that couplings determine."""
+    """Configurations of a robot with loops; q holds the coordinates of all joints except those that couplings determine."""
 
     _loops: Loops
 
@@ -51,7 +51,10 @@ class ClosedConfigurations(Robot):
         return Joints(self._loops.coordinates)
 
     def neutral(self) -> Array:
-        """A closed configuration (nq,) near that with every joint at zero, always the same; raises ValueError for none."""
+        """Return a closed configuration (nq,) near that with every joint at zero.
+
+        It is the same in every call. Raises ValueError if there is none.
+        """
         return super().neutral()
 
     @cached_property
@@ -67,10 +70,10 @@ class ClosedConfigurations(Robot):
     def random_configuration(
         self, rng: np.random.Generator | int | None = None, size: SupportsIndex | Sequence[SupportsIndex] | None = None
     ) -> Array:
-        """Closed configurations (*size, nq) in general position; raises ValueError where none is found.
+        """Return random closed configurations (*size, nq) that are not singular. Raises ValueError if none is found.
 
-        Loops are closed from starting points anywhere, so that all ways to assemble them come up that are reached from there,
-        and within joint limits where such configurations are found.
+        Loops are closed from random starting points, so all assemblies that can be reached from them occur. Configurations are
+        within joint limits where such configurations are found.
         """
         rng = np.random.default_rng(rng)
         q = configuration.random_configuration(self._coordinates, self.nq, rng, size)
@@ -89,12 +92,12 @@ class ClosedConfigurations(Robot):
         return text if left is None else f"{text}: the best of the attempts that failed leaves {a.told(left)} open"
 
     def close(self, q: Any, keep: Iterable[str] | None = None, attempts: int = ATTEMPTS) -> Array:
-        """The configuration (..., nq) near q in which all loops are closed, a new array.
+        """Return the configuration (..., nq) near q in which all loops are closed, as a new array.
 
-        `keep` names joints of loops that stay where they are; the independent ones unless given. Of several ways to assemble a
-        mechanism, the guess q says which: Newton's method closes the loops from there, and only where that fails, least squares
-        do from up to `attempts` starting points, q and others around it, of which the nearest result is taken. Raises
-        ValueError, which says how far loops stay open, if none is found, and for a q of a wrong length.
+        `keep` names joints of loops that keep their coordinates; the default is the independent joints. If a mechanism can be
+        assembled in several ways, the guess q selects one. Newton's method closes the loops from q. If it fails, least squares
+        closes them from up to `attempts` starting points (q and points around it), and the nearest result is returned. Raises
+        ValueError, which gives the remaining misclosure, if no closed configuration is found, and for a wrong length of q.
         """
         q = self._checked("q", q, self.nq)
         rows = self._dependent_rows
@@ -112,7 +115,7 @@ class ClosedConfigurations(Robot):
         return closed.reshape(q.shape)
 
     def _assembled(self, q: Array, rows: set[int], attempts: int) -> Array:
-        """By least squares, where Newton's method does not get there."""
+        """Close loops by least squares, after Newton's method has failed."""
         q = q.copy()
         for a in self._loops.assemblies.values():
             columns = np.array([k for k, r in enumerate(a.gap.rows) if r in rows], dtype=np.intp)
@@ -124,7 +127,10 @@ class ClosedConfigurations(Robot):
         return q
 
     def _closed_near(self, name: str, q: Array) -> Array:
-        """With the independent joints where they are, if that can be; files have three digits, and constraints give way."""
+        """Close loops with the independent joints fixed if possible, otherwise with all joints free.
+
+        Configurations of files often have three digits.
+        """
         for rows in (self._dependent_rows, self._loop_rows):
             closed, good = self._newton(q[None], rows)
             if good[0]:
@@ -136,8 +142,7 @@ class ClosedConfigurations(Robot):
         )
 
     def _tell_moved(self, name: str, q: Array, closed: Array) -> None:
-        """Warn of a configuration of the file whose loops are open, or whose couplings do not hold, by more than rounded
-        numbers leave."""
+        """Warn if a configuration of the file violates loops or couplings by more than rounded numbers explain."""
         given = next((dict(c.coordinates) for c in self.model.configurations if c.name == name), {})
         place = {j.name: j.q_slice.start for j in self.joints if j.q_slice.stop > j.q_slice.start}
         for c in self._couplings:
@@ -159,19 +164,19 @@ class ClosedConfigurations(Robot):
             )
 
     def _told(self, q: Array) -> str:
-        """How far the loop that is open widest is open."""
+        """Describe the largest misclosure of a loop."""
         left = [(a, a.gap.residual(q[None, a.gap.places])) for a in self._loops.assemblies.values()]
         widest, r = max(left, key=lambda item: np.abs(item[1]).max(initial=0.0))
         return widest.told(r)
 
     def warn_where_singular(self, q: Array) -> None:
-        """Give a RuntimeWarning for q (..., nq) near a singular configuration of loops."""
+        """Issue a RuntimeWarning for q (..., nq) near a singular configuration of loops."""
         if self._dependent_rows and not (self.singularity(q) < SINGULAR).all():
             rows = set(self._dependent_rows)
             names = [j.name for j in self.model.joints if not rows.isdisjoint(range(j.v_slice.start, j.v_slice.stop))]
             warnings.warn(
                 f"{self.name}: near a singular configuration, where the independent joints do not determine "
-                f"{', '.join(names)}; results lose digits there, or have no meaning. Other independent joints may be regular",
+                f"{', '.join(names)}; results there are inaccurate or invalid. Choose other independent joints",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -191,7 +196,7 @@ class ClosedConfigurations(Robot):
         return [r for c in self._mechanism.clusters if c.dependent for r in (*c.independent, *c.dependent)]
 
     def _newton(self, q: Array, rows: list[int]) -> tuple[Array, Array]:
-        """Configurations after Newton's method with some rows moved, and which of them are closed."""
+        """Return the configurations after Newton's method with some rows free, and a mask of the closed configurations."""
         q, done = q.copy(), np.zeros(len(q), dtype=bool)
         exact, solved = self.step_functions.closing_tolerance, self.step_functions.solved
         if not self._dependent_rows:
@@ -211,15 +216,15 @@ class ClosedConfigurations(Robot):
         return q, done
 
     def opening(self, q: Any) -> Array:
-        """How far loops are open (...) at q, beyond what they contradict each other by: [m], or sines of angles."""
+        """Return the misclosure of loops (...) at q in excess of their contradiction: [m], or sines of angles."""
         return np.asarray(np.abs(self.residual(q)[..., self.step_functions.solved]).max(axis=-1, initial=0.0))
 
     @cached_property
     def integrate(self) -> Callable[..., Array]:  # type: ignore[override]  # loops are closed by what is no one function
-        """The closed configuration that independent velocities v (..., nv), held for a unit of time, lead to from q.
+        """The closed configuration reached from q with independent velocities v (..., nv) in a unit of time.
 
-        Raises ValueError where they lead into a singular configuration, or beyond what the mechanism reaches. Where there are
-        couplings and no loops, a compiled function.
+        Raises ValueError if the motion leads into a singular configuration or out of the workspace of the mechanism. For a
+        robot with couplings and without loops, this is a compiled function.
         """
         return self._closed_step if self._dependent_rows else self.tangent_step
 
@@ -228,19 +233,22 @@ class ClosedConfigurations(Robot):
 
     @cached_property
     def tangent_step(self) -> CompiledFunction:
-        """Where independent velocities v (nv), held for a unit of time, lead to from q as long as loops do not bend them:
-        `close` brings it back, `residual` says how far loops are open."""
+        """The configuration reached from q with velocities v (nv) in a unit of time, along the tangent of loops.
+
+        The velocities are those of independent joints. `close` closes the loops of the result again; `residual` gives their
+        misclosure.
+        """
         return self.step_functions.integrate
 
     @cached_property
     def _independent(self) -> list[int]:
-        """The places of the independent velocities among those of joints in q."""
+        """The indices of the independent velocities among the velocities of joints in q."""
         return [self._loops.velocity_rows.index(r) for c in self._mechanism.clusters for r in c.independent]
 
     def integrate_derivatives(self, q: Any, v: Any) -> IntegrateDerivatives:
-        """Jacobians (..., nv, nv) of `integrate` along independent velocities: dresult_dq, dresult_dv.
+        """Return the Jacobians (..., nv, nv) of `integrate` with respect to independent velocities: dresult_dq, dresult_dv.
 
-        Closing loops leaves independent joints where they are, so these are those of their own groups. Raises as
+        Closing loops does not move independent joints, so the Jacobians are those of the joints' own groups. Raises as
         `require_whole_joints` does.
         """
         self.require_whole_joints()
@@ -250,23 +258,26 @@ class ClosedConfigurations(Robot):
         return IntegrateDerivatives(*(J[..., own[0], own[1]] for J in whole))
 
     def require_whole_joints(self) -> None:
-        """Raise NotImplementedError where loops leave a joint a part of its velocities: closing them moves it."""
+        """Raise NotImplementedError if loops determine a part of a joint's velocities: closing loops moves it."""
         for j in self.joints:
             if j.v_slice.stop > j.v_slice.start and not j.independent:
                 raise NotImplementedError(
-                    f"{self.name}: derivatives of integrate where loops determine a part of the velocities of joint {j.name!r} "
-                    "are not there; make the whole joint independent or dependent"
+                    f"{self.name}: derivatives of integrate do not support loops that determine a part of the velocities "
+                    f"of joint {j.name!r}; make the whole joint independent or dependent"
                 )
 
     def difference_derivatives(self, q0: Any, q1: Any) -> DifferenceDerivatives:
-        """Jacobians (..., nv, nv) of `difference` along independent velocities, on closed configurations."""
+        """Return the Jacobians (..., nv, nv) of `difference` at closed configurations: dresult_dq0, dresult_dq1.
+
+        They are taken with respect to independent velocities.
+        """
         whole = configuration.difference_derivatives(self._coordinates, q0, q1)
         return DifferenceDerivatives(
             *(J[..., self._independent, :] @ self._moved_by(q) for J, q in zip(whole, (q0, q1), strict=True))
         )
 
     def _moved_by(self, q: Any) -> Array:
-        """The velocities of joints in q (..., n, nv) for unit independent ones."""
+        """Return the velocities of joints in q (..., n, nv) for independent unit velocities."""
         G = self.spanning_velocity(np.asarray(q)[..., None, :], np.eye(self.nv))[..., self._loops.velocity_rows]
         return np.asarray(np.swapaxes(G, -1, -2))
 
@@ -274,7 +285,7 @@ class ClosedConfigurations(Robot):
 
     @cached_property
     def residual(self) -> CompiledFunction:
-        """Function of q: what is left of the constraints of all loops; [m] for points, sines of angles for axes."""
+        """Function of q: the residual of the constraints of all loops; [m] for points, sines of angles for axes."""
         return self._function(
             ClosedConfigurations.residual, spanning.residual, ("q",), Output("residual", (self.step_functions.constraints,))
         )
@@ -300,9 +311,10 @@ class ClosedConfigurations(Robot):
 
     @cached_property
     def singularity(self) -> CompiledFunction[Any]:
-        """Function of q: how close loops are to a singular configuration, where the independent velocities determine nothing.
+        """Function of q: the closeness of loops to a singular configuration.
 
-        The sum over loops of |K_d|² / R_kk², with R the triangular factor of the part K_d of the constraint matrix that
-        belongs to dependent joints: 10²ᵏ where results lose about k digits.
+        There, independent velocities do not determine the others. The measure is the sum over loops of |K_d|² / R_kk², where
+        K_d is the part of the constraint matrix that belongs to dependent joints and R is its triangular factor. At 10²ᵏ,
+        results lose about k digits.
         """
         return self._function(ClosedConfigurations.singularity, spanning.singularity, ("q",), Output("singularity", ()))

@@ -1,4 +1,4 @@
-"""Compiled functions that take a time step of a robot with loops: along velocities, and closing loops."""
+"""Compiled functions for time steps of a robot with loops: motion along velocities, and closing of loops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .system import System
 
 
 class ClosedStepFunctions(StepFunctions):
-    """Steps as a compiled simulation takes them, without Python in between; `integrate` is `tangent_step`."""
+    """The functions that compiled simulations call in a time step, without Python; `integrate` is `tangent_step`."""
 
     def __init__(self, robot: System, loops: Loops) -> None:
         super().__init__(robot)
@@ -26,31 +26,32 @@ class ClosedStepFunctions(StepFunctions):
 
     @cached_property
     def forest(self) -> Forest:
-        """The trees of the robot that share only the ground; those that loops join are one."""
+        """The trees of the robot that share only the ground; a loop merges the trees that it connects."""
         mechanism = self._loops.mechanism
         velocities = []
         for k in mechanism.owner:
             c = mechanism.clusters[k]
-            while not c.independent and c.output >= 0:  # it moves with the body that it hangs on
+            while not c.independent and c.output >= 0:  # it moves with the body that carries it
                 c = mechanism.clusters[mechanism.owner[c.output]]
             velocities.append(min(c.start + max(len(c.independent), 1), self.robot.nv) - 1)
         return forest_of(self.robot.parent, velocities)
 
     @cached_property
     def spanning_map(self) -> CompiledFunction:
-        """Function of q: S (n, nv), the velocities of all joints of the spanning tree for those of the independent ones."""
+        """Function of q: the matrix S (n, nv) from independent velocities to those of all joints of the tree."""
         output = Output("S", (len(self.robot.model.tree.parent), self.robot.nv))
         return self.robot._function(ClosedStepFunctions.spanning_map, spanning.velocity_matrix, ("q",), output)
 
     @cached_property
     def closing_step(self) -> CompiledFunction[Any] | None:
-        """Function of q: q after a step of Newton's method towards closed loops, the independent joints where they are; and, of
-        the q that is given, how far loops are open. None where there are no loops that can open.
+        """Function of q: one step of Newton's method towards closed loops, and the misclosure at q.
 
-        ahead (nq)      where to take the next step from, until the loops are closed at q
-        residual (m)    closed where none is greater than `closing_tolerance`; `opening` is the greatest
-        margins (k)     closed, in the way it was built, where none is negative: of constraints that contradict others, and of
-                        axes that are to point the same way
+        Independent joints do not move. The function is None if no loop can open. The results are:
+
+        ahead (nq)      start of the next step, unless the loops are closed at q residual (m)    loops are closed if no entry
+        exceeds `closing_tolerance`; `opening` is the largest entry margins (k)     loops are closed in their original assembly
+        if no entry is negative: margins of constraints that
+                        contradict others, and of axes that must point the same way
         singularity ()  `singularity`; near singular configurations `ahead` may be infinite or NaN
         """
         if not any(c.dependent for c in self._loops.mechanism.clusters):
@@ -70,12 +71,12 @@ class ClosedStepFunctions(StepFunctions):
 
     @property
     def closing_tolerance(self) -> float:
-        """The residual [m, or sines of angles] below which loops are closed to rounding."""
+        """The residual [m, or sines of angles] below which loops are closed up to rounding."""
         return CLOSED * max(1.0, self._loops.size)
 
     @cached_property
     def solved(self) -> np.ndarray:
-        """The numbers of the constraints that are closed to rounding: all, but for loops that contradict each other."""
+        """The numbers of the constraints that are closed up to rounding: all, except for loops that contradict each other."""
         solved, first = [np.zeros(0, dtype=np.intp)], 0
         for c in self._loops.mechanism.clusters:
             if c.rows in self._loops.assemblies:

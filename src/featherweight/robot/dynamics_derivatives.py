@@ -1,4 +1,4 @@
-"""First derivatives of the dynamics of a robot: the ways there are, of which the cheapest is taken."""
+"""First derivatives of the dynamics of a robot: the available algorithms and the choice of the cheapest."""
 
 from __future__ import annotations
 
@@ -24,31 +24,32 @@ BY = ("q", "v", "a")
 
 
 class Differentiable(System):
-    """A system whose dynamics have derivatives."""
+    """A system with derivatives of its dynamics."""
 
     @property
     @abstractmethod
     def inverse_dynamics(self) -> CompiledFunction:
-        """tau of q, v, a."""
+        """tau as a function of q, v, a."""
 
     @property
     @abstractmethod
     def forward_dynamics(self) -> CompiledFunction:
-        """a of q, v, tau."""
+        """a as a function of q, v, tau."""
 
     @property
     @abstractmethod
     def mass_matrix(self) -> CompiledFunction:
-        """M of q."""
+        """M as a function of q."""
 
     @cached_property
     def inverse_dynamics_derivatives(self) -> CompiledFunction[InverseDynamicsDerivatives]:
-        """Derivatives of inverse dynamics at q, v, a: dtau_dq along velocities, dtau_dv and dtau_da = M(q), (nv, nv) each.
+        """Derivatives of inverse dynamics at q, v, a: dtau_dq, dtau_dv and dtau_da = M(q), (nv, nv) each.
 
-        The function uses the algorithm with the fewest operations: a recursion with composite bodies in their own frames
-        ("local"; after Singh, Russell and Wensing 2022) or in the root's frame ("root"; their IDSVA), for robots with loops the
-        tree's derivatives within the chain rule ("chain"), or forward differentiation ("forward, rnea").
-        `external_forces` are as in `inverse_dynamics`; they turn with the bodies.
+        Derivatives by q are with respect to velocities. The algorithms are a recursion with composite bodies in their own
+        frames ("local"; after Singh, Russell and Wensing 2022) or in the root's frame ("root"; their IDSVA), and forward
+        differentiation ("forward, rnea"). For robots with loops, the chain rule applies the tree's derivatives ("chain"). The
+        default is the algorithm with the fewest operations. `external_forces` are those of `inverse_dynamics`; they rotate
+        with the bodies.
         """
         doc = Differentiable.inverse_dynamics_derivatives.__doc__ or ""
         if self.closed:
@@ -58,12 +59,12 @@ class Differentiable(System):
 
     @cached_property
     def forward_dynamics_derivatives(self) -> CompiledFunction[ForwardDynamicsDerivatives]:
-        """Derivatives of forward dynamics at q, v, tau: da_dq along velocities, da_dv and da_dtau = M(q)⁻¹, (nv, nv) each.
+        """Derivatives of forward dynamics at q, v, tau: da_dq, da_dv and da_dtau = M(q)⁻¹, (nv, nv) each.
 
-        The function uses the algorithm with the fewest operations: the derivatives of inverse dynamics and sparse factors of
-        the mass matrix ("crba-ltdl, local"; Carpentier and Mansard 2018), or forward differentiation of the cheapest algorithm
-        for forward dynamics ("forward, aba" ...).
-        `external_forces` are as in `forward_dynamics`; they turn with the bodies.
+        Derivatives by q are with respect to velocities. The algorithms are the derivatives of inverse dynamics with sparse
+        factors of the mass matrix ("crba-ltdl, local"; Carpentier and Mansard 2018), and forward differentiation of the
+        cheapest algorithm for forward dynamics ("forward, aba" ...). The default is the algorithm with the fewest operations.
+        `external_forces` are those of `forward_dynamics`; they rotate with the bodies.
         """
         square = (self.nv, self.nv)
         names = ("da_dq", "da_dv", "da_dtau")
@@ -77,8 +78,11 @@ class Differentiable(System):
 
 
 def _compared(robot: Differentiable, programs: dict[str, Program], source: CompiledFunction[Any]) -> CompiledFunction[Any]:
-    """Programs for derivatives and, unless the source is too large or keeps its loops, forward differentiation of the source,
-    which computes one state in any case where its directions fill lanes."""
+    """Return the cheapest of programs for derivatives and forward differentiation of the source.
+
+    Forward differentiation is left out if the source is too large or is rolled. It computes a single state if its directions
+    fill the lanes.
+    """
     if source.execution == "rolled" or source.too_large:
         return cheapest({name: CompiledFunction(program, robot.execution) for name, program in programs.items()})
     forward = source.copy().derivative()
@@ -89,14 +93,14 @@ def _compared(robot: Differentiable, programs: dict[str, Program], source: Compi
 
 
 def analytic(function: CompiledFunction[R]) -> CompiledFunction[R]:
-    """The cheapest way to a derivative that is not forward differentiation of the function."""
+    """Return the cheapest algorithm for a derivative other than forward differentiation of the function."""
     if not function.algorithm.startswith("forward"):
         return function
     return next(iter(function.alternatives.values()))
 
 
 def _forces(robot: Differentiable) -> tuple[Input, Any]:
-    """The argument, and where bodies are."""
+    """Return the argument for external forces, and the placements of the bodies."""
     return Input("external_forces", (len(robot.bodies), 6), optional=True), placements(robot.model.placed_bodies)
 
 
@@ -108,7 +112,7 @@ def _of_tree(robot: Differentiable, kernel: Callable[..., None], doc: str) -> Pr
 
 
 def _of_mechanism(robot: Differentiable, doc: str) -> Program:
-    """The tree's derivatives within tau = G^T tau_tree(q, G v, G a + g)."""
+    """Return the program that applies the chain rule to tau = G^T tau_tree(q, G v, G a + g)."""
     forces, bodies = _forces(robot)
     tree = robot.model.tree
     n = len(tree.parent)

@@ -1,4 +1,4 @@
-"""Terms of the equation of motion besides those that dynamics is made of, and the power of joint forces."""
+"""The Coriolis matrix, static torques, and the power of joint forces."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class DynamicsTerms(System):
 
     @cached_property
     def coriolis_matrix(self) -> CompiledFunction:
-        """Function of q, v: C (nv, nv), with C v + g the bias force, and M' = C + Cᵀ (Echeandia and Wensing 2021).
+        """Function of q, v: the matrix C (nv, nv) with C v + g the bias force and M' = C + Cᵀ (Echeandia and Wensing 2021).
 
-        The matrix of Christoffel symbols where velocities are rates of coordinates. With composite bodies in their own frames
-        ("local"), or in the root's ("root"), whichever takes fewer operations; with loops by the Jacobian G of the spanning
-        tree's velocities, Gᵀ (C G + M G') ("projection").
+        If velocities are rates of coordinates, C is the matrix of Christoffel symbols. The algorithms use composite bodies in
+        their own frames ("local") or in the root's frame ("root"); the default is the one with fewer operations. With loops, C
+        is Gᵀ (C G + M G'), where G is the Jacobian of the spanning tree's velocities ("projection").
         """
         if self.closed:
             return self._projected_coriolis()
@@ -52,9 +52,9 @@ class DynamicsTerms(System):
 
     @cached_property
     def static_torque(self) -> CompiledFunction:
-        """Function of q: the joint forces tau (nv) that hold the robot still, g less what `external_forces`, if given, do.
+        """Function of q: the joint forces tau (nv) that hold the robot still.
 
-        `external_forces` as in `inverse_dynamics`.
+        They are g minus the joint forces of `external_forces`, if given, which are those of `inverse_dynamics`.
         """
         forces = Input("external_forces", (len(self.bodies), 6), optional=True)
         bodies = placements(self.model.placed_bodies)
@@ -63,10 +63,10 @@ class DynamicsTerms(System):
 
     @cached_property
     def mechanical_power(self) -> CompiledFunction[Any]:
-        """Function of v, tau: the power vᵀ tau [W] that joint forces put in: the rate of kinetic and potential energy together,
-        where nothing else pushes the robot and damping and friction are counted among tau.
+        """Function of v, tau: the power vᵀ tau [W] of joint forces.
 
-        Of robots with loops, v and tau are those of the independent joints: what constrains the others does no work.
+        It equals the rate of the kinetic and potential energy if tau includes damping and friction and no external force acts.
+        For robots with loops, v and tau are those of the independent joints; the forces that close the loops do no work.
         """
         doc: Any = DynamicsTerms.mechanical_power.__doc__
         return self.bind("mechanical_power", energy.mechanical_power, ("v", "tau"), (Output("power", ()),), doc=doc)

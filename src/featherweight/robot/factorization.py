@@ -1,4 +1,4 @@
-"""Sparse factors of symmetric positive-definite matrices whose zeros fit a tree."""
+"""Sparse factors of symmetric positive-definite matrices with the sparsity of a tree."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Factorization:
     """H = Lᵀ D L (LTDL, unit diagonal of L) or H = Lᵀ L (LTL), batched (Featherstone 2005).
 
-    Vectors are arrays (..., n), matrices of m columns (..., n, m); leading axes broadcast with those of the factors. L has
-    an entry (i, j) only where j is i or an ancestor of i.
+    Vectors are arrays (..., n), matrices of m columns are (..., n, m); leading axes broadcast with those of the factors. L has
+    an entry (i, j) only if j is i or an ancestor of i.
     """
 
     if not TYPE_CHECKING:  # type checkers would take every attribute to be there
         __getattr__ = missing_attribute
 
     def __init__(self, packed: Array, parent: tuple[int, ...], unit: bool) -> None:
-        """`packed` (..., entries) has the rows of L from the diagonal to the root's column, D on the diagonal if `unit`."""
+        """Take the rows of L from `packed` (..., entries), each from the diagonal to the root's column.
+
+        D is on the diagonal if `unit`.
+        """
         self.packed = packed
         self.parent = parent
         self.unit = unit
@@ -61,35 +64,35 @@ class Factorization:
         return np.log(self._diagonal).sum(axis=-1) * (1.0 if self.unit else 2.0)
 
     def solve(self, b: Any) -> Array:
-        """H⁻¹ b for vectors b (..., n)."""
+        """Return H⁻¹ b for vectors b (..., n)."""
         return self._product(algorithms.solve, b)
 
     def solve_columns(self, B: Any) -> Array:
-        """H⁻¹ B for matrices B (..., n, m)."""
+        """Return H⁻¹ B for matrices B (..., n, m)."""
         return self.columns(self.solve, B)
 
     def multiply(self, x: Any) -> Array:
-        """L x."""
+        """Return L x."""
         return self._product(algorithms.multiply, x)
 
     def multiply_transposed(self, x: Any) -> Array:
-        """Lᵀ x."""
+        """Return Lᵀ x."""
         return self._product(algorithms.multiply_transposed, x)
 
     def divide(self, x: Any) -> Array:
-        """L⁻¹ x."""
+        """Return L⁻¹ x."""
         return self._product(algorithms.divide, x)
 
     def divide_transposed(self, x: Any) -> Array:
-        """L⁻ᵀ x."""
+        """Return L⁻ᵀ x."""
         return self._product(algorithms.divide_transposed, x)
 
     def columns(self, product: Callable[[Any], Array], X: Any) -> Array:
-        """One of this object's products for every column of matrices X (..., n, m)."""
+        """Apply one of this object's products to every column of matrices X (..., n, m)."""
         X = np.asarray(X)
         if X.ndim < 2 or X.shape[-2] != len(self.parent):
             raise ValueError(f"matrices must have shape (..., {len(self.parent)}, m); got {X.shape}")
-        each = Factorization.__new__(Factorization)  # the factors, once for all columns of a matrix
+        each = Factorization.__new__(Factorization)  # shares the factors among the columns of a matrix
         each.packed, each.parent, each.unit = self.packed[..., None, :], self.parent, self.unit
         rows = getattr(each, product.__name__)(np.ascontiguousarray(np.swapaxes(X, -1, -2)))
         return np.swapaxes(rows, -1, -2)
@@ -100,20 +103,23 @@ class Factorization:
 
 
 def ltdl(H: Any, parent: Sequence[int], *, check: bool = True, threads: int | None = None) -> Factorization:
-    """Factors H = Lᵀ D L of symmetric positive-definite matrices H (..., n, n) (Featherstone 2005, appendix).
+    """Factorize symmetric positive-definite matrices H (..., n, n) as H = Lᵀ D L (Featherstone 2005, appendix).
 
-    `parent` says where H may have entries: H[i, j] below the diagonal only where j is an ancestor of i, with parent[i] < i
-    and -1 for the ground. parent[i] = i - 1 allows all. Only the lower triangle is read. `check=False` leaves out the look
-    for entries where there may be none. `threads` share a large batch, all processors unless given.
+    `parent` defines the sparsity: H[i, j] below the diagonal may be nonzero only if j is an ancestor of i. parent[i] < i, and
+    -1 is the ground; parent[i] = i - 1 allows all entries. Only the lower triangle is read. `check=False` skips the check of
+    the sparsity. `threads` threads share a large batch; the default is one thread for each processor.
 
-    Raises ValueError for what is no parent array, or an entry outside the pattern; numpy.linalg.LinAlgError, which names
-    row and matrix, for a matrix that is not positive definite.
+    Raises ValueError for an invalid parent array and for an entry outside the pattern. Raises numpy.linalg.LinAlgError, which
+    names the row and the matrix, for a matrix that is not positive definite.
     """
     return _factorize(algorithms.ltdl, H, parent, True, check, threads)
 
 
 def ltl(H: Any, parent: Sequence[int], *, check: bool = True, threads: int | None = None) -> Factorization:
-    """Factors H = Lᵀ L of symmetric positive-definite matrices (Featherstone 2005, section 2); as `ltdl`."""
+    """Factorize symmetric positive-definite matrices as H = Lᵀ L (Featherstone 2005, section 2).
+
+    The arguments are those of `ltdl`.
+    """
     return _factorize(algorithms.ltl, H, parent, False, check, threads)
 
 
@@ -134,13 +140,13 @@ def _factorize(
 
 
 def packed_size(parent: tuple[int, ...]) -> int:
-    """Entries of a factor that may be other than zero."""
+    """Return the number of entries of a factor that may be nonzero."""
     return len(_entries(parent)[0])
 
 
 @functools.lru_cache(maxsize=256)
 def _entries(parent: tuple[int, ...]) -> tuple[Array, Array]:
-    """Rows and columns of the entries of a packed factor."""
+    """Return the rows and columns of the entries of a packed factor."""
     tree = Topology(parent)
     pairs = [(i, j) for i in range(len(parent)) for j in tree.support(i)[::-1]]
     rows, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
@@ -161,8 +167,8 @@ def _product(kernel: Callable[..., None], parent: tuple[int, ...], unit: int) ->
 
 
 def _require_pattern(H: Array, parent: tuple[int, ...]) -> None:
-    """Refuse matrices with entries that the tree does not allow."""
-    large = np.asarray(H, dtype=np.float64) * 1e150  # so that squares of small entries do not vanish
+    """Raise ValueError for matrices with nonzero entries outside the tree's pattern."""
+    large = np.asarray(H, dtype=np.float64) * 1e150  # keeps squares of small entries from underflowing
     outside = np.atleast_1d(_matrix_function(algorithms.outside_pattern, parent, ())(large))
     if np.count_nonzero(outside) == 0:
         return
@@ -180,7 +186,7 @@ def _require_pattern(H: Array, parent: tuple[int, ...]) -> None:
 
 
 def _require_positive(diagonal: Array) -> None:
-    """Refuse factors with a pivot that is not positive, by its row; rows are eliminated from the last to the first."""
+    """Raise LinAlgError for factors with a pivot that is not positive, and name its row; elimination starts at the last row."""
     good = diagonal > 0.0
     if good.all():
         return

@@ -1,9 +1,9 @@
-"""Forces at joints that a description has and no simulation here computes.
+"""Forces at joints that a description contains and simulations ignore.
 
-A limit and a drive act on the coordinate of a joint with one degree of freedom, and so does a spring, or on the rotation vector
-of a ball or free joint and the displacement of the latter; an upper limit of a ball joint acts on its angle. Joints that follow
-others have none in q: their springs, limits and drives act on the coordinate of the leader where they follow one in proportion,
-and otherwise on a length that the simulation computes.
+Limits, drives and springs act on the coordinate of a joint with one degree of freedom. Springs act also on the rotation vector
+of a ball or free joint and on the displacement of a free joint; an upper limit of a ball joint acts on its angle. Followers
+have no coordinate in q. If a follower follows one leader in proportion, its springs, limits and drives act on the leader's
+coordinate; otherwise they act on a length that the simulation computes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from ..model.model import MovingJoint
 from ..model.types import Actuator, JointType, Tendon
 
-SPRINGS_OF_SEVERAL = "springs of joints with several degrees of freedom"  # in a report, as below
+SPRINGS_OF_SEVERAL = "springs of joints with several degrees of freedom"  # keys of reports, here and below
 LIMITS_OF_SEVERAL = "limits of joints with several degrees of freedom"
 LIMITS_WITHOUT_ROOM = "limits of joints that follow others and leave these no room"
 EFFORTS_OF_FOLLOWERS = "effort limits of joints that move together, beside drives along strings or at frames"
@@ -30,12 +30,12 @@ def left_out_at_joints(
     tendons: Iterable[Tendon],
     weights: bool,
 ) -> Mapping[str, tuple[str, ...]]:
-    """Names of joints and actuators by what of them is left out.
+    """Return the names of joints and actuators whose forces are ignored, by kind.
 
-    `spanning` are the joints of the spanning tree and `joints` the same ones with their places in q and v; `clusters` are names
-    of joints that move together. Forces along strings and at frames are known by the independent joints only: where such drives
-    may move a joint that follows, that is not what the efforts in its cluster mean. `weights` says whether gravity compensation
-    carries any.
+    `spanning` are the joints of the spanning tree, and `joints` are the same joints with their slices of q and v. `clusters`
+    are names of joints that move together. Forces along tendons and at frames are known only for the independent joints; a
+    drive that may move a follower this way does not act with the efforts of its cluster. `weights` says whether gravity
+    compensation carries any body.
     """
     several = [j for j in spanning if j.type.nq != 1]
     dependent = {j.name for j in joints if j.v_slice.stop == j.v_slice.start}
@@ -43,7 +43,7 @@ def left_out_at_joints(
     pulled = {a.tendon for a in drives}
     acted = [t for t in tendons if t.name in pulled]
     unknown = any(t.path for t in acted) or any(a.at is not None for a in drives)
-    driven = dependent if unknown else set[str]()  # whichever the string or the frame moves with
+    driven = dependent if unknown else set[str]()  # any of them may move with the tendon or the frame
     together = {name for cluster in clusters if len(cluster) > 1 for name in cluster} if weights else set[str]()
     beside = {name for cluster in clusters if not driven.isdisjoint(cluster) for name in cluster}
     found = {
@@ -60,10 +60,10 @@ def _bounded(j: MovingJoint) -> bool:
 
 
 def sprung(j: MovingJoint) -> bool:
-    """Whether a joint has a spring."""
+    """Return whether a joint has a spring."""
     return j.stiffness != 0.0 or any(j.stiffness_poly)
 
 
 def _limited(j: MovingJoint) -> bool:
-    """Whether a joint with several degrees of freedom has a limit that no simulation knows."""
+    """Return whether a joint with several degrees of freedom has a limit that simulations ignore."""
     return math.isfinite(j.lower) or (math.isfinite(j.upper) and j.type is not JointType.SPHERICAL)

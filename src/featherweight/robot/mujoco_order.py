@@ -128,7 +128,7 @@ class MujocoOrder:
 
     @cached_property
     def _spanning(self) -> CompiledFunction[Any]:
-        """Return the coordinates and velocities of all joints for q and v."""
+        """Function of q, v: the coordinates and velocities of all joints."""
         outputs = Output("spanning_q", (self.nq,)), Output("spanning_v", (self.nv,))
         return self.robot.bind("spanning_motion", spanning.motion, ("q", "v"), outputs)
 

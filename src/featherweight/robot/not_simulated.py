@@ -1,4 +1,4 @@
-"""Parts of a robot's file that would change its motion, and are not simulated."""
+"""Parts of a robot's file that would change its motion and that simulations ignore."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ CHANGING_MOTION = (
     EFFORTS_OF_FOLLOWERS,
     COMPENSATED_TOGETHER,
 )
-"""Kinds in a report of a file; others, as cameras and sensors, only show, measure, or name something."""
+"""Keys of a report for parts that change the motion; other parts, such as cameras and sensors, do not."""
 
 
 def not_simulated(robot: System) -> dict[str, str]:
-    """Return by kind what the file holds that would change the robot's motion and that no simulation here computes.
+    """Return the parts of the file that would change the robot's motion and that simulations ignore, by kind.
 
-    This is the part of `robot.report()` that a simulation warns of.
+    A simulation warns about this part of `robot.report()`.
     """
     report = robot.report()
     return {kind: report[kind] for kind in (*CHANGING_MOTION, EQUAL_LIMITS) if kind in report}

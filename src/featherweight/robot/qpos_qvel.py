@@ -1,8 +1,8 @@
-"""Arrays in MuJoCo's order and frames, as fast as NumPy makes them: each step of an environment asks for some.
+"""Fast conversion between states and MuJoCo's qpos and qvel, which environments call in each step.
 
-A free joint has qpos = (x, y, z, qw, qx, qy, qz) and qvel = (linear velocity in the world, angular in the body) there, a ball
-joint qpos = (qw, qx, qy, qz); here quaternions end with qw, and linear velocities are in the body (see `Robot`). Coordinates of
-hinges and slides are the same.
+In MuJoCo, a free joint has qpos = (x, y, z, qw, qx, qy, qz) and qvel = (linear velocity in the world, angular velocity in the
+body), and a ball joint has qpos = (qw, qx, qy, qz). In Featherweight, quaternions end with qw, and linear velocities are in
+the body's frame (see `Robot`). Coordinates of hinges and slides are the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TURNING = (JointType.FLOATING, JointType.SPHERICAL)
 
 
 class JointPlace(NamedTuple):
-    """Where a joint's coordinates and velocities are, here and there."""
+    """The indices of a joint's coordinates and velocities, in the robot and in MuJoCo."""
 
     type: JointType
     q: slice
@@ -34,7 +34,7 @@ class JointPlace(NamedTuple):
 
 
 class OrderArrays(NamedTuple):
-    """Where each number of qpos and qvel is in q and v, and free joints (k, 3) as `turn` takes them."""
+    """The index in q and v of each number of qpos and qvel, and the free joints (k, 3) as `turn` takes them."""
 
     from_q: Integers  # (nq,)
     from_v: Integers  # (nv,)
@@ -42,9 +42,9 @@ class OrderArrays(NamedTuple):
 
 
 class QposQvel:
-    """Makes qpos and qvel of states q (..., nq), v (..., nv), in the same shapes, and these of those, as arrays of their own.
+    """Converts states q (..., nq), v (..., nv) to qpos and qvel of the same shapes, and back, as new arrays.
 
-    Shapes are not checked (`MujocoOrder` does that), and what no place names stays where it is.
+    Shapes are not checked (`MujocoOrder` checks them). Entries that belong to no joint keep their index.
     """
 
     def __init__(self, nq: int, nv: int, places: Iterable[JointPlace]) -> None:
@@ -61,19 +61,19 @@ class QposQvel:
                 self._quaternions.append(rotation)
                 if p.type is JointType.FLOATING:
                     floating.append((rotation.start, p.v.start, p.qvel.start))
-        self._floating = np.array(floating, np.int64).reshape(-1, 3)  # quaternions in q, linear velocities in v and in qvel
+        self._floating = np.array(floating, np.int64).reshape(-1, 3)  # quaternions in q, linear velocities in v, in qvel
         self._floating_back = self._floating[:, [0, 2, 1]].copy()
         self._from_q, self._from_qpos = given_order(from_q), given_order(np.argsort(from_q))
         self._from_v, self._from_qvel = given_order(from_v), given_order(np.argsort(from_v))
 
     @classmethod
     def in_own_order(cls, robot: System) -> QposQvel:
-        """For joints in the robot's order."""
+        """Return the conversion for joints in the robot's order."""
         same = (JointPlace(j.type, j.q_slice, j.v_slice, j.q_slice, j.v_slice) for j in robot.joints)
         return cls(robot.nq, robot.nv, same)
 
     def arrays(self) -> OrderArrays:
-        """Return the order as kernels take it."""
+        """Return the index arrays for kernels."""
         from_q, from_v = self._from_q, self._from_v
         q = np.arange(self._nq) if from_q is None else from_q
         return OrderArrays(
@@ -87,21 +87,21 @@ class QposQvel:
         return self._turned(q, in_order(v, self._from_v), v, self._floating, 1.0)
 
     def q(self, qpos: Array) -> Array:
-        """Quaternions are as long as they are there."""
+        """Return q; quaternions keep their length."""
         return in_order(qpos, self._from_qpos)
 
     def v(self, q: Array, qvel: Array) -> Array:
         return self._turned(q, in_order(qvel, self._from_qvel), qvel, self._floating_back, -1.0)
 
     def _turned(self, q: Array, result: Array, given: Array, places: IntegerMatrix, way: float) -> Array:
-        """`result` with linear velocities of free joints turned into the world (`way` 1) or into bodies (-1)."""
+        """Return `result` with linear velocities of free joints rotated into the world (`way` 1) or into the bodies (-1)."""
         if not len(places):
             return result
         turn(rows(q), rows(given), places, way, rows(result))
         return result
 
     def back(self, qpos: Array, qvel: Array) -> tuple[Array, Array]:
-        """q and v; quaternions are normalized."""
+        """Return q and v; quaternions are normalized."""
         q = self.q(qpos)
         for rotation in self._quaternions:
             q[..., rotation] /= np.linalg.norm(q[..., rotation], axis=-1, keepdims=True)
@@ -109,34 +109,34 @@ class QposQvel:
 
 
 def in_order(x: Array, order: Integers | None) -> Array:
-    """The last axis in another order, or None for the same."""
+    """Return the last axis in another order; None keeps the order."""
     return np.array(x, np.float64, order="C") if order is None else np.take(np.asarray(x, np.float64), order, axis=-1)
 
 
 def rows(x: Array) -> Matrix:
-    """All states, one in each row, as kernels take them: a view of arrays that are contiguous."""
+    """Return all states, one in each row, for kernels: a view if the arrays are contiguous."""
     if x.ndim == 2 and x.dtype == np.float64 and x.flags.c_contiguous:
         return x
     return np.ascontiguousarray(x, np.float64).reshape(-1, x.shape[-1])
 
 
 def given_order(order: Integers) -> Integers | None:
-    """None for the same, which is copied more quickly."""
+    """Return None for the identity order, which is copied faster."""
     return None if (order == np.arange(len(order))).all() else order
 
 
-@partial(CompiledKernel, fused=False)  # to the bits of NumPy
+@partial(CompiledKernel, fused=False)  # bitwise equal to NumPy
 def turn(q: Matrix, given: Matrix, places: IntegerMatrix, way: float, result: Matrix) -> None:
-    """Turn vectors given (rows, n) by unit quaternions (x, y, z, w) of q (rows, m), or by their inverses (`way` -1).
+    """Rotate vectors of `given` (rows, n) by unit quaternions (x, y, z, w) of q (rows, m), or by their inverses (`way` -1).
 
-    A place is where a quaternion begins, where its vector does, and where this goes in result (rows, n).
+    A place holds the first index of the quaternion, of the vector, and of the vector in result (rows, n).
     """
     for i in range(len(q)):
         turn_one(q[i], given[i], places, way, result[i])
 
 
 def turn_one(q: Vector, given: Vector, places: IntegerMatrix, way: float, result: Vector) -> None:
-    """Turn vectors of one state, as `turn` does."""
+    """Rotate the vectors of one state, as `turn` does."""
     for k in range(len(places)):
         rotation, start, to = places[k, 0], places[k, 1], places[k, 2]
         a, b, c = way * q[rotation], way * q[rotation + 1], way * q[rotation + 2]

@@ -1,4 +1,4 @@
-"""Configurations of a robot by the names that its files give them."""
+"""Named configurations of a robot's files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class ReferenceConfigurations(Mapping[str, Array]):
-    """Configurations (nq,) by name, read-only. Joints without coordinates there are where they are in `neutral()`.
+    """Named configurations (nq,), read-only. Joints without coordinates in the file have their values of `neutral()`.
 
-    `control(name)` are the controls (nu,) that go with one, in the order of `robot.controls`: zeros where the file has none.
+    `control(name)` returns the controls (nu,) of a configuration, in the order of `robot.controls`: zeros if the file has
+    none.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class ReferenceConfigurations(Mapping[str, Array]):
         return self._found[name]
 
     def control(self, name: str) -> Array:
-        """The controls (nu,) that the file gives with a configuration. Raises KeyError for a name that is none."""
+        """Return the controls (nu,) that the file gives for a configuration. Raises KeyError for an unknown name."""
         self._require(name)
         return np.array([self._controls[name].get(control, 0.0) for control in self._names])
 
@@ -53,7 +54,7 @@ class ReferenceConfigurations(Mapping[str, Array]):
         q = np.zeros(self._joints[-1].q_slice.stop) if len(given) == len(self._joints) else np.array(self._neutral())
         for j in given:
             q[j.q_slice] = coordinates[j.name]
-            if rotation := j.type.rotation:  # files have some digits of it
+            if rotation := j.type.rotation:  # files have few digits of quaternions
                 turn = q[j.q_slice.stop - rotation : j.q_slice.stop]
                 turn /= np.linalg.norm(turn)
         return q

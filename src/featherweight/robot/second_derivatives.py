@@ -1,4 +1,4 @@
-"""Second derivatives of the dynamics of a robot: whole, and with a vector in front."""
+"""Second derivatives of the dynamics of a robot, and their products with vectors from the left."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ PAIRS = ("dqdq", "dqdv", "dvdv")
 
 
 class TwiceDifferentiable(Differentiable):
-    """A system whose dynamics have second derivatives."""
+    """A system with second derivatives of its dynamics."""
 
     @cached_property
     def inverse_dynamics_second_derivatives(self) -> CompiledFunction[InverseDynamicsSecondDerivatives]:
         """Second derivatives of inverse dynamics at q, v, a: d2tau_dqdq, _dqdv, _dvdv and _dadq = dM/dq, (nv, nv, nv) each.
 
-        Entry [i, j, k] of d2tau_dxdy is the derivative of entry [i, j] of dtau_dx by y_k. Derivatives by q are along
-        velocities, one after the other, so for a free-flyer or a ball joint they need not be symmetric in j and k. The function
-        uses forward differentiation of the first derivatives (Singh, Russell and Wensing 2023 have recursions).
+        Entry [i, j, k] of d2tau_dxdy is the derivative of entry [i, j] of dtau_dx by y_k. Derivatives by q are taken with
+        respect to velocities, one after the other, so for a free-flyer or a ball joint they need not be symmetric in j and k.
+        The function uses forward differentiation of the first derivatives. Singh, Russell and Wensing (2023) give recursions.
         """
         self._require_traced("inverse_dynamics_second_derivatives")
         first = analytic(self.inverse_dynamics_derivatives)
@@ -50,9 +50,9 @@ class TwiceDifferentiable(Differentiable):
     ) -> ForwardDynamicsSecondDerivatives:
         """Return second derivatives of forward dynamics: d2a_dqdq, _dqdv, _dvdv and _dtaudq = dM⁻¹/dq (..., nv, nv, nv).
 
-        The result is a named tuple, with entries as in `inverse_dynamics_second_derivatives`. Products of matrices give the
-        result from the second derivatives of inverse dynamics, as ID(x, a(x, tau)) = tau (Singh, Russell and Wensing 2023).
-        Where second derivatives are to be multiplied by a vector, `forward_dynamics_hessian` is far cheaper.
+        The result is a named tuple, with entries as in `inverse_dynamics_second_derivatives`. It is computed by matrix
+        products from the second derivatives of inverse dynamics, because ID(x, a(x, tau)) = tau (Singh, Russell and Wensing
+        2023). If you need the product of the second derivatives with a vector, `forward_dynamics_hessian` is far cheaper.
         """
         self._require_traced("forward_dynamics_second_derivatives")
         a = self.forward_dynamics(q, v, tau, threads=threads)
@@ -80,9 +80,9 @@ class TwiceDifferentiable(Differentiable):
     def inverse_dynamics_hessian(self) -> CompiledFunction[InverseDynamicsHessian]:
         """Hessian of tau_barᵀ tau for inverse dynamics at q, v, a, weights tau_bar (nv): dqdq, dqdv, dvdv, dqda, (nv, nv) each.
 
-        The Hessian is tau_bar times `inverse_dynamics_second_derivatives`, which are not computed. Entry [j, k] is the
-        derivative by entry j of the first variable named and entry k of the second. The function uses forward differentiation
-        of the cotangents.
+        The Hessian is the product of tau_bar with `inverse_dynamics_second_derivatives`; the function does not compute the
+        latter. Entry [j, k] is the derivative by entry j of the first variable and entry k of the second variable in the name.
+        The function uses forward differentiation of the cotangents.
         """
         self._require_traced("inverse_dynamics_hessian")
         program, pairs = self._curvature
@@ -94,7 +94,7 @@ class TwiceDifferentiable(Differentiable):
         """Hessian of a_barᵀ a for forward dynamics at q, v, tau, weights a_bar (nv): dqdq, dqdv, dvdv, dqdtau, (nv, nv) each.
 
         The function uses the Hessian of inverse dynamics with the weights M⁻¹ a_bar, and the first derivatives (Singh, Russell
-        and Wensing 2023). Dynamic programming needs this Hessian.
+        and Wensing 2023). Differential dynamic programming needs this Hessian.
         """
         self._require_traced("forward_dynamics_hessian")
         n = self.nv
@@ -124,25 +124,25 @@ class TwiceDifferentiable(Differentiable):
         return CompiledFunction(whole, self._straight, "implicit")
 
     def _require_traced(self, name: str) -> None:
-        """Raise NotDefinedError, a ValueError, where the trace of the first derivatives alone goes past the budget."""
+        """Raise NotDefinedError, a ValueError, if the trace of the first derivatives alone exceeds the budget."""
         if self.inverse_dynamics_derivatives.too_large:
             raise NotDefinedError(
                 f"{name} is not defined: the first derivatives of {self.name} are too large to be traced, and second "
-                "derivatives are made from traces. Use differences of the first derivatives"
+                "derivatives need their trace. Use finite differences of the first derivatives"
             )
 
     @property
     def _straight(self) -> str:
-        """How to run what has no loops to keep."""
+        """The execution of programs that have no loops to keep."""
         return "interpreted" if self.execution == "interpreted" else "traced"
 
     @property
     def _curvature(self) -> tuple[Program, dict[str, str]]:
-        """The derivatives of the cotangents of inverse dynamics, and which of them are wanted."""
+        """The derivatives of the cotangents of inverse dynamics, and the selection of the wanted ones."""
         pairs = {"dq_bar_dq": "dqdq", "dq_bar_dv": "dqdv", "dv_bar_dv": "dvdv", "dq_bar_da": "dqda"}
         return JacobianProgram(PullbackProgram(self.inverse_dynamics.program), "", BY), pairs
 
     def _chosen(self, name: str, program: Program, names: dict[str, str], doc: str | None) -> CompiledFunction[Any]:
-        """Some of the results of a program, under other names."""
+        """Select and rename results of a program."""
         whole = ComposedProgram(name, (program,), tuple(names.values()), doc or "", tuple(names.items()))
         return CompiledFunction(whole, self._straight, "forward")

@@ -14,7 +14,10 @@ Q, V = "spanning_q", "spanning_v"
 
 
 def motion_parts(robot: System) -> tuple[Program, ...]:
-    """From q and v: `spanning_q`, `spanning_v`, G with spanning_v = G v, and its rate `G_dot` (n, nv)."""
+    """Return the programs that compute `spanning_q`, `spanning_v`, G with spanning_v = G v, and G's rate `G_dot` (n, nv).
+
+    Their inputs are q and v.
+    """
     n, nv = len(robot.model.tree.parent), robot.nv
     G = robot.bind("velocity_matrix", spanning.velocity_matrix, ("q",), (Output("G", (n, nv)),)).program
     return (
@@ -26,12 +29,12 @@ def motion_parts(robot: System) -> tuple[Program, ...]:
 
 
 def direction(tangent: CoreShape) -> Program:
-    """v as the direction `q_dot` along which a configuration changes, for rates along the motion."""
+    """Return the program that passes v as the direction `q_dot` of a configuration, for rates along the motion."""
     return KernelProgram("q_dot", integration.hand_on, (), (Input("v", tangent),), (Output("q_dot", tangent),))
 
 
 def of_spanning_tree(robot: System, kernel: Callable[..., None], arguments: str, output: Output) -> Program:
-    """A kernel for trees as a function of `spanning_q` ("q"), or of that and `spanning_v` ("qv")."""
+    """Return a kernel for trees as a function of `spanning_q` ("q"), or of `spanning_q` and `spanning_v` ("qv")."""
     tree = robot.model.tree
     inputs = {"q": Input(Q, (robot.model.nq,)), "v": Input(V, (len(tree.parent),))}
     return KernelProgram(kernel.__name__, kernel, (tree,), tuple(inputs[x] for x in arguments), (output,))

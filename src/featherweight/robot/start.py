@@ -1,4 +1,4 @@
-"""The configuration in which a robot's file starts."""
+"""The initial configuration of a robot's file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def start_of(robot: Any) -> Array:
-    """Return the configuration (nq,) in which a robot's file starts, with its joints within their limits.
+    """Return the initial configuration (nq,) of a robot's file, with its joints within their limits.
 
-    Joints beyond their limits are moved to them, and loops are closed again. Where that cannot be, or leads no farther into
-    the limits, the joints stay; where loops cannot be closed in the file's configuration, it is the neutral one.
+    Joints beyond their limits are moved to the limits, and loops are closed again. If the loops cannot be closed then, or the
+    result violates limits as much as before, the joints are not moved. If loops cannot be closed in the file's configuration,
+    the neutral configuration takes its place.
     """
     start = drawn(robot)
     equal = robot.lower == robot.upper
@@ -36,8 +37,8 @@ def start_of(robot: Any) -> Array:
 
 
 def drawn(robot: Any) -> Array:
-    """Return the configuration (nq,) that a robot's file draws it in, whatever its limits are."""
+    """Return the initial configuration (nq,) of a robot's file, whatever its limits are."""
     if START in robot.configurations:
-        with contextlib.suppress(ValueError):  # of loops
+        with contextlib.suppress(ValueError):  # loops that cannot be closed
             return np.array(robot.configurations[START])
     return np.array(robot.neutral())

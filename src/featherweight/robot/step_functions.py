@@ -1,4 +1,4 @@
-"""Compiled functions that take a time step: along velocities, in the axes of the step's start."""
+"""Compiled functions for time steps: motion along velocities in the axes at the start of the step."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from .system import System
 
 
 class Forest(NamedTuple):
-    """Trees that share only the ground, numbered by their velocities."""
+    """Trees that share only the ground, as ranges of velocities."""
 
-    begins: tuple[int, ...]  # (trees + 1,) the first velocity of each, and nv
+    begins: tuple[int, ...]  # (trees + 1,) the first velocity of each tree, and nv
     of_row: tuple[int, ...]  # (n,) the tree of each row of all joints, ascending
-    parent: tuple[int, ...]  # (nv,) of each velocity, -1 on the ground
+    parent: tuple[int, ...]  # (nv,) the parent of each velocity, -1 on the ground
     velocity: tuple[int, ...]  # (n,) the last velocity that moves each row of all joints
 
     @property
     def widest(self) -> int:
-        """Velocities of the largest tree."""
+        """The number of velocities of the largest tree."""
         return max((stop - begin for begin, stop in pairwise(self.begins)), default=0)
 
 
 def forest_of(parent: Sequence[int], velocity_of_row: Sequence[int]) -> Forest:
-    """Return the trees of the expanded tree of velocities (nv,), of which each row of all joints has one.
+    """Return the trees of the expanded tree of velocities (nv,), and the tree of each row of all joints.
 
-    All are one tree where rows do not come tree after tree, as loops may leave them.
+    If the rows of different trees are interleaved, which loops may cause, all trees count as one.
     """
     begins = Topology(parent).trees
     of_row = [bisect_right(begins[:-1], velocity) - 1 for velocity in velocity_of_row]
@@ -45,9 +45,9 @@ def forest_of(parent: Sequence[int], velocity_of_row: Sequence[int]) -> Forest:
 
 
 class StepFunctions:
-    """The functions of a robot that time steps are made of, `Robot.step_functions`.
+    """The functions of a robot that simulations call in time steps: `Robot.step_functions`.
 
-    They move along velocities and leave loops open; `closing_step`, again and again, closes them.
+    They move along velocities and leave loops open; repeated calls of `closing_step` close the loops.
     """
 
     def __init__(self, robot: System) -> None:
@@ -55,42 +55,42 @@ class StepFunctions:
 
     @cached_property
     def integrate(self) -> CompiledFunction:
-        """The configuration (nq) that a velocity v (nv), held for a unit of time, leads to from q."""
+        """The configuration (nq) that the robot reaches from q when it moves with the velocity v (nv) for a unit of time."""
         robot = self.robot
         return robot._function(StepFunctions.integrate, integration.integrate, ("q", "v"), robot.configuration_result("result"))
 
     @cached_property
     def free_velocity(self) -> CompiledFunction:
-        """v + h v' (nv) after a step h [s], in the axes of its start; a is v'."""
+        """The velocity v + h a (nv) after a step h [s], in the axes at the start of the step."""
         return self._of_velocities(integration.free_velocity, ("v", "a"))
 
     @cached_property
     def carry(self) -> CompiledFunction:
-        """A velocity u (nv) in the axes of a step's start in those of the end, h u and a displacement d (nv) on."""
+        """The velocity u (nv), given in the axes at the start of a step, in the axes after the displacement h u + d (nv)."""
         return self._of_velocities(integration.carry, ("u", "d"))
 
     @cached_property
     def advance(self) -> CompiledFunction[Any]:
         """Function of q, u, d and h: q after a step h, and the velocity u in the axes there.
 
-        The argument u is a velocity in the axes of the step's start, and d is a displacement.
+        The argument u is a velocity in the axes at the start of the step, and d is a displacement.
         """
         outputs = self.robot.configuration_result("ahead"), Output("velocity", (self.robot.nv,))
         return self.robot.bind("advance", integration.advance, ("q", "u", "d", Input("h", ())), outputs)
 
     @cached_property
     def closing_step(self) -> CompiledFunction[Any] | None:
-        """A step towards closed loops (see `ClosedStepFunctions`); None where there are no loops that can open."""
+        """A step towards closed loops (see `ClosedStepFunctions`); None if no loop can open."""
         return None
 
     @property
     def closing_tolerance(self) -> float:
-        """The residual [m, or sines of angles] below which loops are closed to rounding; 0 without loops."""
+        """The residual [m, or sines of angles] below which loops are closed up to rounding; 0 without loops."""
         return 0.0
 
     @cached_property
     def spanning_map(self) -> CompiledFunction | None:
-        """The velocities of all joints for those of the independent ones (see `ClosedStepFunctions`); None without loops."""
+        """The map from independent velocities to those of all joints (see `ClosedStepFunctions`); None without loops."""
         return None
 
     @cached_property
@@ -102,7 +102,7 @@ class StepFunctions:
     def inverses_of_trees(self) -> CompiledFunction:
         """Function of q: the blocks of M(q)⁻¹ of each tree (nv, `forest.widest`), see `algorithms.tree_blocks`.
 
-        By the algorithm that takes the fewest operations. For robots without loops.
+        The function uses the algorithm with the fewest operations. Robots with loops are not supported.
         """
         robot, begins = self.robot, self.forest.begins
         output = Output("Minv", (robot.nv, self.forest.widest))

@@ -1,12 +1,11 @@
-"""Robots that come with the library: those of Chignoli et al. (2023), section IX, small linkages, and a centipede.
+"""Robots that the library contains: those of Chignoli et al. (2023), section IX, small linkages, and a centipede.
 
 Each function returns a `Description`: the spanning tree with its rotors, and the gears, belts, differentials and loop joints
-that tie them together. In the robots of that paper, bodies and joints have the names, and the order, of the URDF files of the
-repository that it names, https://github.com/ROAM-Lab-ND/generalized_rbda (commit 45fa7c4, MIT licence); the numbers are its
-numbers. Its position limits of ±10 rad are placeholders and left out. A floating base is a floating joint from the world to
-the root.
+that connect them. For the robots of that paper, names and order of bodies and joints, and all numbers, are those of the URDF
+files in the paper's repository, https://github.com/ROAM-Lab-ND/generalized_rbda (commit 45fa7c4, MIT licence). Its position
+limits of ±10 rad are placeholders and are left out. A floating base is a floating joint from the world to the root.
 
-SI units; gravity is (0, 0, -9.81) m/s² unless said otherwise.
+SI units; gravity is (0, 0, -9.81) m/s² unless stated otherwise.
 """
 
 from .centipede_walker import centipede

@@ -1,7 +1,7 @@
 """A centipede: a chain of segments, each on two legs (Drumwright 2012, section 6.3).
 
-The paper gives its joints: upper legs hang on spherical ones, lower legs on revolute ones. Sizes, masses, and what joins the
-segments are not given; here they bend sideways, by revolute joints, as real ones mostly do.
+The paper gives the joints of the legs: spherical joints for upper legs, revolute joints for lower legs. It gives no sizes,
+masses or joints between segments. Here the segments bend sideways, by revolute joints, as real centipedes mostly do.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ MASSES = (0.10, 0.01, 0.006)  # of a segment, an upper and a lower leg [kg]
 
 
 def centipede(segments: int) -> Description:
-    """`segments` segments on 2 legs each; the first floats, so there are 6 + (segments - 1) + 8 segments degrees of freedom.
+    """Return a centipede of `segments` segments on 2 legs each; the first segment floats.
 
-    Bodies are segment-i, upper-i-left, lower-i-left, ...; the foot of a leg is the frame foot-i-left. Segments go forward
-    along x from the last to the first, y is left. With all joints at zero, upper legs point sideways and lower legs down; the
-    feet are then 0.06 m below the centres of the segments. Raises ValueError if `segments` < 1.
+    It has 6 + (segments - 1) + 8 segments degrees of freedom. Bodies are segment-i, upper-i-left, lower-i-left, ...; the foot
+    of a leg is the frame foot-i-left. Segments are ordered along x from the last to the first, y is left. With all joints at
+    zero, upper legs point sideways and lower legs down; the feet are then 0.06 m below the centres of the segments. Raises
+    ValueError if `segments` < 1.
     """
     if segments < 1:
         raise ValueError(f"segments: expected 1 or more, got {segments}")
@@ -59,7 +60,7 @@ def centipede(segments: int) -> Description:
 
 
 def _bend(i: int) -> Joint:
-    """The joint of a segment with the one before it, halfway between their centres."""
+    """Return the joint between a segment and the one before it, halfway between their centres."""
     return Joint(
         f"bend-{i}", JointType.CONTINUOUS, f"segment-{i - 1}", f"segment-{i}", Pose(p=(-LENGTH, 0.0, 0.0)),
         anchor=(0.5 * LENGTH, 0.0, 0.0),

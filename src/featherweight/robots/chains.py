@@ -1,11 +1,11 @@
 """Serial chains whose links are driven by gears, or in pairs by parallel belts (Chignoli et al. 2023, section IX).
 
-Numbers and distributions: SerialChains/ of generalized_rbda (MIT licence). The uniform chains move in the x–y plane under
-gravity (9.81, 0, 0) m/s²; their links are 1 m long, and have 1 kg, the centre halfway and 1 kg m² about each axis (about z
-alone in the C++ model, which in the plane is the same), their rotors have 1e-4 kg m² and no mass. In random chains every
-placement, axis, ratio and inertia is random: masses in [0, 1] kg, centres in [-1, 1]³ m, inertias A A^T with the elements of
-A in [-1, 1], the rotors' mass and inertia 1e-4 times as large, gear and belt ratios 1 to 5, axes x, y or z, offsets in
-[-1, 1]³ m. Few solids have such inertias, but they are positive definite.
+Numbers and distributions are those of SerialChains/ in generalized_rbda (MIT licence). The uniform chains move in the x–y
+plane under gravity (9.81, 0, 0) m/s². Their links have a length of 1 m, a mass of 1 kg at the middle and 1 kg m² about each
+axis (about z alone in the C++ model, which is equivalent in the plane); their rotors have 1e-4 kg m² and no mass. In random
+chains every placement, axis, ratio and inertia is random: masses in [0, 1] kg, centres in [-1, 1]³ m, inertias A A^T with the
+elements of A in [-1, 1], the rotors' mass and inertia 1e-4 times as large, gear and belt ratios 1 to 5, axes x, y or z,
+offsets in [-1, 1]³ m. Few solids have such inertias, but they are positive definite.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ GRAVITY: Vector = (9.81, 0.0, 0.0)
 
 
 def geared_chain(n: int, random: int | None = None) -> Description:
-    """`n` links in series, link-0 ..., each with a rotor on the body below it that turns 6 times as fast.
+    """Return a chain of `n` links, link-0 ..., each with a rotor on the body below it that turns 6 times as fast.
 
-    `random` is the seed of a random chain, with gears of 1 to 5 and usual gravity; without it the chain is uniform. Raises
-    ValueError if `n` < 1.
+    `random` is the seed of a random chain, with gears of 1 to 5 and the usual gravity; without a seed the chain is uniform.
+    Raises ValueError if `n` < 1.
     """
     if n < 1:
         raise ValueError(f"n: expected 1 or more, got {n}")
@@ -45,10 +45,10 @@ def geared_chain(n: int, random: int | None = None) -> Description:
 
 
 def belt_chain(n: int, random: int | None = None) -> Description:
-    """`n` links in series; the two rotors of each pair of links, A and B, are on the body below A.
+    """Return a chain of `n` links; the two rotors of each pair of links, A and B, are on the body below A.
 
-    Gears of 2 and belts of 3, and 1 from A on to B: q_rotor_A = 6 q_A and q_rotor_B = 6 (q_A + q_B). `random` is the seed of
-    a random chain, with gears and belts of 1 to 5 and usual gravity. Raises ValueError if `n` is odd or < 2.
+    Gears of 2 and belts of 3, and 1 from A on to B: q_rotor_A = 6 q_A and q_rotor_B = 6 (q_A + q_B). `random` is the seed of a
+    random chain, with gears and belts of 1 to 5 and the usual gravity. Raises ValueError if `n` is odd or < 2.
     """
     if n < 2 or n % 2:
         raise ValueError(f"n: expected an even number, 2 or more, got {n}")
@@ -74,7 +74,7 @@ def _chain(kind: str, n: int, random: int | None, parts: list[Part]) -> Descript
 
 
 def _part(rng: np.random.Generator | None, body: str, joint: str, parent: str) -> Part:
-    """A link or a rotor: at the end of its parent, or anywhere on it."""
+    """Return a link or a rotor, at the end of its parent or anywhere on it."""
     rotor = body.startswith("rotor")
     if rng is None:
         at = (0.0 if parent == WORLD else 1.0, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Files of robots to try things with: those of the package example-robot-data."""
+"""Example robot files: those of the package example-robot-data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..names import hint, listed
 
 PACKAGE, FOLDER = "example-robot-data", "robots"
 KINDS = (".urdf", ".srdf")
-CHANGES = ("approximate", "unconstrained")  # of featherweight.robots: they take a description and change it
+CHANGES = ("approximate", "unconstrained")  # functions of featherweight.robots that change a description
 
 
 def example(name: str) -> Path:
@@ -18,13 +18,13 @@ def example(name: str) -> Path:
 
     The files are those of the package example-robot-data (0.4 GB with meshes; the extra `robots` installs it): arms ("panda",
     "ur5_robot"), hands ("allegro_right_hand"), quadrupeds ("go2", "hyq_no_sensors"), humanoids ("talos_reduced",
-    "g1_29dof_rev_1_0"), and others. A robot has the name of its URDF file without the suffix; "go2.srdf" is the SRDF file
-    beside it. A file whose name occurs more than once is named with its folders, as in
+    "g1_29dof_rev_1_0"), and others. The name of a robot is the name of its URDF file without the suffix; "go2.srdf" is the
+    SRDF file in the same folder. If a file name occurs more than once, its name includes folders, as in
     "anymal_c_simple_description/urdf/anymal".
 
     `featherweight.robots` has further robots, as functions that return a `Description`; they need no files.
 
-    Raises ValueError for a name that is none, with the names that there are, and ImportError without that package.
+    Raises ValueError, which lists the known names, for an unknown name, and ImportError without that package.
     """
     files = _files()
     path = files.get(name) or files.get(name.removesuffix(KINDS[0]))
@@ -44,8 +44,8 @@ def _unknown(name: str, known: list[str]) -> str:
 
 
 def _files() -> dict[str, Path]:
-    """The paths by the names that `example` takes."""
-    from importlib import metadata  # which takes longer to import than many modules
+    """The paths of all robots by the names that `example` takes."""
+    from importlib import metadata  # imported on demand, because the import is slow
 
     try:
         files = metadata.files(PACKAGE) or []
@@ -57,7 +57,7 @@ def _files() -> dict[str, Path]:
 
 
 def _within(file: PurePosixPath) -> PurePosixPath:
-    """The path from the folder of all robots on."""
+    """Return the path relative to the folder of all robots."""
     return PurePosixPath(*file.parts[file.parts.index(FOLDER) + 1 :])
 
 

@@ -1,9 +1,10 @@
 """JVRC-1, the virtual humanoid of the Japan Virtual Robotics Challenge, with a geared rotor at its joints.
 
-Numbers: jvrc1_humanoid.urdf and JVRC1_Humanoid.hpp of generalized_rbda (MIT licence), after https://github.com/jvrc.
-Lengths below 1e-15 m in them are rounding, and zero here. The URDF file puts the right hip 0.087 m too low, which the C++
-model does not; here the right side mirrors the left. The rotors have the inertia diag(2e-5, 2e-5, 5e-5) kg m² whatever axis
-they turn about, in both sources. No solid has it: its third moment exceeds the sum of the others.
+Numbers are those of jvrc1_humanoid.urdf and JVRC1_Humanoid.hpp of generalized_rbda (MIT licence), after
+https://github.com/jvrc. Lengths below 1e-15 m in them are rounding errors, and zero here. The URDF file places the right hip
+0.087 m too low, and the C++ model does not; here the right side mirrors the left. In both sources, the rotors have the inertia
+diag(2e-5, 2e-5, 5e-5) kg m² about every axis of rotation. No solid has this inertia: its third moment exceeds the sum of the
+others.
 """
 
 from __future__ import annotations
@@ -61,9 +62,9 @@ ARM = (
 
 
 def jvrc1(rotors: str = "all") -> Description:
-    """JVRC-1: 38 degrees of freedom, and rotors geared by 6.
+    """Return JVRC-1: 38 degrees of freedom, and rotors geared by 6.
 
-    `rotors` is "all", for one at each of the 32 joints as in the paper and the C++ model, or "published", for the 25 of the
+    `rotors` is "all" for one at each of the 32 joints, as in the paper and the C++ model, or "published" for the 25 of the
     URDF file, which has none in the neck and the wrists.
     """
     if rotors not in ("all", "published"):
@@ -80,7 +81,7 @@ def jvrc1(rotors: str = "all") -> Description:
 
 
 def _with_rotor(link: Link, side: str) -> list[Part]:
-    """A link and its rotor, which turns about the same axis, on the side of that name, with the numbers of the left."""
+    """Return a link and its rotor, which turns about the same axis, on the named side, with the numbers of the left side."""
     name, parent = link.name.replace("left", side), link.parent.replace("left", side)
     joint = joining(parent, name)
     xx, yy, zz = link.moments

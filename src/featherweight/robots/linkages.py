@@ -1,8 +1,8 @@
-"""Planar linkages with a loop: the four-bar, a six-bar and a leg with a parallelogram.
+"""Planar linkages with a loop: a four-bar, a six-bar and a leg with a parallelogram.
 
-Numbers: four_bar.urdf, six_bar.urdf and planar_leg_linkage.urdf of generalized_rbda (MIT licence). All axes are z, and each
-loop joint is revolute. A loop closes only at some configurations, which `four_bar_configuration` and
-`six_bar_configuration` give; the leg's is (any, a, -a, a) for thigh, driver, foot and support.
+Numbers are those of four_bar.urdf, six_bar.urdf and planar_leg_linkage.urdf of generalized_rbda (MIT licence). All axes are z,
+and each loop joint is revolute. A loop closes only at some configurations; `four_bar_configuration` and
+`six_bar_configuration` return them. The leg closes at (any, a, -a, a) for thigh, driver, foot and support.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ SIX_BAR = (0.1, 0.2, 0.3, 0.4, 0.5)  # [m]
 def four_bar(
     lengths: Sequence[float] = (0.5, 1.0, 0.5, 1.0), independent: str = "joint1", offset_angle: float = 0.0
 ) -> Description:
-    """A four-bar: link1 and link2 in series, and link3, which holds the end of link2.
+    """Return a four-bar: link1 and link2 in series, and link3, which holds the end of link2.
 
-    `lengths` are those of link1, link2, link3 and the ground [m], the last from joint1 to joint3, at `offset_angle` from x;
-    `independent` is the joint that moves the others. The one that is given by default, a parallelogram, closes at zero,
-    where all bars lie in line and it is singular.
+    `lengths` are those of link1, link2, link3 and the ground [m]; the last is the distance from joint1 to joint3, at
+    `offset_angle` from x. `independent` is the joint that moves the others. The default is a parallelogram that closes at
+    zero, where all bars lie in line and the mechanism is singular.
     """
     joints = ("joint1", "joint2", "joint3")
     if independent not in joints:
@@ -45,9 +45,9 @@ def four_bar(
 def four_bar_configuration(
     crank: float, lengths: Sequence[float] = (0.5, 1.0, 0.5, 1.0), offset_angle: float = 0.0, branch: int = 1
 ) -> tuple[float, float, float]:
-    """The angles of joint1, joint2 and joint3 at which the loop closes, for that of joint1 [rad].
+    """Return the angles of joint1, joint2 and joint3 at which the loop closes, for a given angle of joint1 [rad].
 
-    `branch` is 1 or -1: link2 turns left or right into link3. Raises ModelError if the crank cannot stand there.
+    `branch` is 1 or -1: link2 turns left or right into link3. Raises ModelError if the crank cannot reach this angle.
     """
     first, second, third, ground = lengths
     x = ground * cos(offset_angle) - first * cos(crank)
@@ -57,9 +57,10 @@ def four_bar_configuration(
 
 
 def six_bar() -> Description:
-    """A loop of six bars, of which joint1 to joint3 move the others: link1 to link3 in series, which meet link4 and link5.
+    """Return a loop of six bars, in which joint1 to joint3 move the others.
 
-    The bars are 0.1 to 0.5 m long, and joint1 and joint4 have one axis.
+    link1 to link3 are in series and meet link4 and link5. The bars are 0.1 to 0.5 m long, and joint1 and joint4 have the same
+    axis.
     """
     a, b, c, d, e = SIX_BAR
     parts = [
@@ -73,7 +74,10 @@ def six_bar() -> Description:
 
 
 def six_bar_configuration(q1: float, q2: float, q3: float, branch: int = 1) -> tuple[float, float, float, float, float]:
-    """The angles of joint1 to joint5 at which the loop closes, for those of the first three [rad]; else as the four-bar's."""
+    """Return the angles of joint1 to joint5 at which the loop closes, for given angles of the first three [rad].
+
+    The other arguments and errors are those of `four_bar_configuration`.
+    """
     a, b, c, d, e = SIX_BAR
     x = a * cos(q1) + b * cos(q1 + q2) + c * cos(q1 + q2 + q3)
     y = a * sin(q1) + b * sin(q1 + q2) + c * sin(q1 + q2 + q3)
@@ -82,9 +86,9 @@ def six_bar_configuration(q1: float, q2: float, q3: float, branch: int = 1) -> t
 
 
 def planar_leg_linkage() -> Description:
-    """A leg whose foot is driven through a parallelogram: thigh, shank driver, foot and shank support.
+    """Return a leg whose foot is driven through a parallelogram: thigh, shank driver, foot and shank support.
 
-    Independent are base_to_thigh and thigh_to_driver. The bodies have inertia about z alone.
+    The independent joints are base_to_thigh and thigh_to_driver. The bodies have inertia about z alone.
     """
 
     def bar(mass: float, center: float, moment: float) -> Inertia:
@@ -102,7 +106,7 @@ def planar_leg_linkage() -> Description:
 def _closed(
     name: str, parts: list[Part], end: tuple[str, float], other: tuple[str, float], independent: tuple[str, ...]
 ) -> Description:
-    """The bars with a revolute joint that holds the ends of two of them together; the ends are on their x axes."""
+    """Return the bars with a revolute joint between the ends of two of them; the ends are on their x axes."""
     description = robot_of_parts(name, parts)
     at, to = Pose(p=(end[1], 0.0, 0.0)), Pose(p=(other[1], 0.0, 0.0))
     return replace(
@@ -114,7 +118,7 @@ def _closed(
 
 
 def _two_bars(x: float, y: float, a: float, b: float, branch: int) -> tuple[float, float]:
-    """Directions [rad] of two bars of lengths a and b that reach from the origin to (x, y), one after the other."""
+    """Return directions [rad] of two bars of lengths a and b that reach in series from the origin to (x, y)."""
     r = norm(x, y)
     if not abs(a - b) <= r <= a + b or r == 0.0:
         raise ModelError(f"bars of {a} and {b} m do not reach over {r:.4g} m; choose another configuration")
@@ -125,5 +129,5 @@ def _two_bars(x: float, y: float, a: float, b: float, branch: int) -> tuple[floa
 
 
 def _turn(angle: float) -> float:
-    """Into [-pi, pi]."""
+    """Return the angle in [-pi, pi]."""
     return math.remainder(angle, 2.0 * math.pi)

@@ -1,8 +1,8 @@
 """Robots of the MIT Biomimetic Robotics Lab: the Mini Cheetah and the MIT Humanoid.
 
-Numbers: mini_cheetah.urdf and mit_humanoid.urdf of generalized_rbda (MIT licence); the Mini Cheetah is that of Katz, Di
-Carlo and Kim (ICRA 2019), the humanoid that of Chignoli, Kim, Stanger-Jones and Kim (Humanoids 2021). Right sides mirror
-the left.
+Numbers are those of mini_cheetah.urdf and mit_humanoid.urdf of generalized_rbda (MIT licence). The Mini Cheetah is that of
+Katz, Di Carlo and Kim (ICRA 2019), the humanoid that of Chignoli, Kim, Stanger-Jones and Kim (Humanoids 2021). Right sides
+mirror the left.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HALF_TURN: Matrix = ((-1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0))  # abo
 
 
 def mini_cheetah() -> Description:
-    """The Mini Cheetah: 18 degrees of freedom, and 12 rotors geared by 6, 6 and 9.33 (abduction, hip, knee)."""
+    """Return the Mini Cheetah: 18 degrees of freedom, and 12 rotors geared by 6, 6 and 9.33 (abduction, hip, knee)."""
     torso = Body(BASE, Inertia(3.3, rotational=(0.011253, 0.0, 0.0, 0.036203, 0.0, 0.042673)))
     right = [mirrored(p) for leg, front in (("FR", 1.0), ("HR", -1.0)) for p in _cheetah_leg(leg, front)]
     left = [p for leg, front in (("FL", 1.0), ("HL", -1.0)) for p in _cheetah_leg(leg, front)]
@@ -25,7 +25,7 @@ def mini_cheetah() -> Description:
 
 
 def _cheetah_leg(leg: str, front: float) -> list[Part]:
-    """A leg on the left side; `front` is 1 for fore and -1 for hind legs."""
+    """Return a leg on the left side; `front` is 1 for fore and -1 for hind legs."""
     abad, hip, knee = f"torso_to_{leg}_abad_j", f"{leg}_abad_to_hip_j", f"{leg}_hip_to_knee_j"
     on_abad, on_hip = f"{leg}_abad_link", f"{leg}_hip_link"
     spin = rotors(0.055, 33e-6, 63e-6)
@@ -45,10 +45,10 @@ def _cheetah_leg(leg: str, front: float) -> list[Part]:
 
 
 def mit_humanoid() -> Description:
-    """The MIT Humanoid: 24 degrees of freedom and 18 rotors.
+    """Return the MIT Humanoid: 24 degrees of freedom and 18 rotors.
 
-    Gears of 6, 9 at the elbows. Belts carry the turning of the knee's and the ankle's motors, both in the thigh, down the
-    leg: q_rotor = 12 q_knee for the one and 12 (q_knee + q_ankle) for the other.
+    Gears of 6, 9 at the elbows. The motors of knee and ankle are both in the thigh, and belts transmit their rotation down the
+    leg: q_rotor = 12 q_knee for the knee and 12 (q_knee + q_ankle) for the ankle.
     """
     inertia = (0.172699, 0.001419, 0.004023, 0.105949, -0.001672, 0.091906)
     torso = Body(BASE, Inertia(8.52, (0.009896, 0.004771, 0.100522), inertia))
@@ -61,7 +61,7 @@ SMALL, LARGE = rotors(0.05, 1.084e-4, 1.6841e-4), rotors(0.1, 3.443e-4, 5.548e-4
 
 
 def _humanoid_leg(side: str) -> list[Part]:
-    """A leg with the numbers of the left one."""
+    """Return a leg with the numbers of the left one."""
     hip_rz, hip_rx, hip_ry, knee = (f"{side}_{part}_link" for part in ("hip_rz", "hip_rx", "hip_ry", "knee"))
     rz, rx, ry = f"base_to_{side}_hipz_link", f"{side}_hipz_to_hipx_link", f"{side}_hipx_to_hipy_link"
     bend, ankle = f"{side}_hipy_to_knee_link", f"{side}_knee_to_ankle"
@@ -102,7 +102,7 @@ ELBOW = Inertia(0.34839, (-0.0059578, 0.000111, -0.0426735), (0.00157, 2e-7, 3.3
 
 
 def _humanoid_arm(side: str) -> list[Part]:
-    """An arm with the numbers of the left one."""
+    """Return an arm with the numbers of the left one."""
     ry, rx, rz = f"{side}_shoulder_ry", f"{side}_shoulder_rx", f"{side}_shoulder_rz"
     to_ry, to_rx = f"base_to_{side}_shouldery_link", f"{side}_shouldery_shoulderx_link"
     to_rz, to_elbow = f"{side}_shoulderx_shoulderz_link", f"{side}_shoulderz_elbow_link"
@@ -124,6 +124,6 @@ def _humanoid_arm(side: str) -> list[Part]:
 
 
 def _about_y(angle: float) -> Matrix:
-    """A turn about y [rad]."""
+    """Return a rotation about y [rad]."""
     c, s = cos(angle), sin(angle)
     return ((c, 0.0, s), (0.0, 1.0, 0.0), (-s, 0.0, c))

@@ -11,17 +11,17 @@ from ..model.types import Inertia, ModelError, Vector, controls_of, dot
 
 
 def unconstrained(description: Description) -> Description:
-    """The independent tree alone: what depends on it, rotors mostly, is left out with its mass.
+    """Return the independent tree alone, without the mass of dependent bodies, which are mostly rotors.
 
-    It leaves out dependent joints and the bodies that they move. Of a `Closure` it leaves out the independent ones, and
-    keeps the links that the differential drives. Raises ModelError if a body that is kept hangs on one that is not.
+    The function removes dependent joints and the bodies that they move. For a `Closure` it removes the independent joints and
+    keeps the links that the differential drives. Raises ModelError if the parent of a remaining body is removed.
     """
     driven = {joint for closure in description.closures for joint in closure.joints}
     left_out = (set(description.dependent) - driven) | (set(description.independent) & driven)
     gone = {j.child for j in description.joints if j.name in left_out}
     joints = tuple(j for j in description.joints if j.name not in left_out)
     if lost := [j.child for j in joints if j.parent in gone]:
-        raise ModelError(f"{description.source}: {', '.join(lost)} hang on dependent bodies, so there is no independent tree")
+        raise ModelError(f"{description.source}: {', '.join(lost)} are on dependent bodies, so there is no independent tree")
     tendons, actuators = without_joints(description, left_out)
     shapes = tuple(s for s in description.shapes if s.body not in gone)
     drives, touching = controls_of(actuators), {s.name for s in shapes}
@@ -53,10 +53,10 @@ def unconstrained(description: Description) -> Description:
 
 
 def approximate(description: Description) -> Description:
-    """The independent tree whose joints carry the rotors' reflected inertia as armature, N² I_rotor.
+    """Return the independent tree, with the rotors' reflected inertia as armature of the joints, N² I_rotor.
 
-    A rotor that follows several joints, through belts, adds to each with its own ratio: the diagonal of G^T I G. Closures
-    and loops have no such approximation, and add nothing.
+    A rotor that follows several joints, through belts, adds to each with its own ratio: the diagonal of G^T I G. Closures and
+    loops have no such approximation, and add nothing.
     """
     moved = {j.name: j for j in description.joints}
     inertias = {b.name: b.inertia for b in description.bodies}
@@ -66,7 +66,9 @@ def approximate(description: Description) -> Description:
         moment = _about(inertias[rotor.child], rotor.axis)
         for joint, (ratio, *higher) in coupling.terms:
             if any(higher):
-                raise ModelError(f"{description.source}: coupling {coupling.name!r} is not linear, so has no reflected inertia")
+                raise ModelError(
+                    f"{description.source}: coupling {coupling.name!r} is not linear, so it has no reflected inertia"
+                )
             armature[joint] += ratio * ratio * moment
     tree = unconstrained(description)
     joints = tuple(replace(j, armature=armature[j.name]) for j in tree.joints)
@@ -74,7 +76,7 @@ def approximate(description: Description) -> Description:
 
 
 def _about(inertia: Inertia, axis: Vector) -> float:
-    """The moment of inertia about an axis through the body's origin [kg m²]."""
+    """Return the moment of inertia about an axis through the body's origin [kg m²]."""
     mass, c, (xx, xy, xz, yy, yz, zz) = inertia
     x, y, z = axis
     central = xx * x * x + yy * y * y + zz * z * z + 2.0 * (xy * x * y + xz * x * z + yz * y * z)

@@ -1,9 +1,9 @@
-"""Tello, the humanoid of the University of Illinois whose legs move by differentials (Sim and Ramos, RA-L 2022).
+"""Tello, the humanoid of the University of Illinois whose legs are moved by differentials (Sim and Ramos, RA-L 2022).
 
-Numbers: Tello.hpp, TelloWithArms.hpp and tello_humanoid.urdf of generalized_rbda (MIT licence), the constraints those of its
-MATLAB derivations. Where the sources differ, this file follows the C++ model: the right hip clamp's rotor points down as
-the left one does, and the arms' rotors have 1.6841e-4 kg m² about their axes. It does not follow the C++ main branch of
-commit 45fa7c4 in two slips: links and rotors exchanged in the arguments of the differentials, and 3.1415 for pi.
+Numbers are those of Tello.hpp, TelloWithArms.hpp and tello_humanoid.urdf of generalized_rbda (MIT licence), the constraints
+those of its MATLAB derivations. Where the sources differ, this file follows the C++ model: the right hip clamp's rotor points
+down like the left one, and the arms' rotors have 1.6841e-4 kg m² about their axes. It does not follow two errors of the C++
+main branch of commit 45fa7c4: links and rotors exchanged in the arguments of the differentials, and 3.1415 for pi.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..spatial.elementary import atan2, cos, sin
 from .mit import ELBOW, SHOULDER_RX, SHOULDER_RY, SHOULDER_RZ
 from .parts import Part, joining, mirrored, robot_of_parts, rotors
 
-RATIO = 6.0  # of every motor but the elbows'
+RATIO = 6.0  # of every motor except the elbows'
 TORSO = Inertia(2.3008, (0.0073, -0.0013, -0.0023), (0.0366, 0.0, -0.0006, 0.0142, -0.0002, 0.0291))
 CLAMP = Inertia(1.3289, (-0.001, 0.0, -0.0069), (0.0032, 0.0, 0.0001, 0.0033, 0.0, 0.0027))
 GIMBAL = Inertia(0.4433, (-0.0027, 0.0, 0.0258), (0.0018, 0.0, 0.0, 0.0017, 0.0, 0.0015))
@@ -30,18 +30,18 @@ FOOT = Inertia(0.1025, (0.0042, 0.0, -0.0251), (0.094e-3, 0.0, -0.0038e-3, 0.177
 ROTOR = rotors(0.07, 2.5984e-5, 5.1512e-5)["z"]
 ARM_ROTOR = rotors(0.0, 1.084e-4, 1.6841e-4)  # massless, unlike those of the MIT Humanoid
 
-# where a rotor's z axis points in the body it hangs on
+# directions of a rotor's z axis in the body that carries it
 DOWN: Matrix = ((1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, -1.0))
 ALONG_Y: Matrix = ((-1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0))
 AGAINST_Y: Matrix = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0))
 
 
 def tello(arms: bool = True) -> Description:
-    """Tello: 24 degrees of freedom, 16 without its arms, and 18 rotors, 10 without.
+    """Return Tello: 24 degrees of freedom, 16 without its arms, and 18 rotors, 10 without.
 
-    A gear of 6 turns each hip clamp. Two differentials a leg move gimbal and thigh, and shin and foot: `hip_differential`
-    and `knee_ankle_differential`, whose rotors' velocities are the independent ones. The legs are not mirrored, but shifted.
-    With `arms`, those of the MIT Humanoid, on gears of 6 and at the elbows 9.
+    A gear of 6 turns each hip clamp. Two differentials in each leg move gimbal and thigh, and shin and foot:
+    `hip_differential` and `knee_ankle_differential`. The velocities of their rotors are the independent ones. The legs are not
+    mirrored, but shifted. `arms` adds those of the MIT Humanoid, on gears of 6, and 9 at the elbows.
     """
     parts = [p for side, y in (("left", 0.126), ("right", -0.126)) for p in _leg(side, y)]
     if arms:
@@ -77,7 +77,7 @@ def _leg(side: str, y: float) -> list[Part]:
 
 
 def _arm(side: str) -> list[Part]:
-    """An arm with the numbers of the left one."""
+    """Return an arm with the numbers of the left one."""
     parts: list[Part] = []
     above = "torso"
     for name, inertia, axis, at, rotor_at, ratio in (
@@ -110,9 +110,9 @@ def _differentials(side: str) -> tuple[Closure, Closure]:
 
 
 def hip_differential(q: Any) -> Sequence[Any]:
-    """Two equations, in m², that hold for q = (rotor 1, rotor 2, gimbal, thigh) [rad].
+    """Return two equations, in m², that hold for q = (rotor 1, rotor 2, gimbal, thigh) [rad].
 
-    Two pushrods join the cranks of the rotors, at q / 6, to the thigh; each equation says that one keeps its length.
+    Two pushrods connect the cranks of the rotors, at q / 6, to the thigh; each equation keeps the length of a rod constant.
     """
     y1, y2, l1, l2 = q[0] / RATIO, q[1] / RATIO, q[2], q[3]
     (s1, c1), (s2, c2) = sincos(l1), sincos(l2)
@@ -131,10 +131,10 @@ def hip_differential(q: Any) -> Sequence[Any]:
 
 
 def knee_ankle_differential(q: Any) -> Sequence[Any]:
-    """Two equations, in m² and rad, that hold for q = (rotor 1, rotor 2, shin, foot) [rad].
+    """Return two equations, in m² and rad, that hold for q = (rotor 1, rotor 2, shin, foot) [rad].
 
-    The shin turns by the mean of the cranks' angles, q / 6; half their difference moves the foot by a linkage: the first
-    equation says that its bar keeps its length.
+    The shin turns by the mean of the cranks' angles, q / 6. Half their difference moves the foot by a linkage: the first
+    equation keeps the length of its bar constant.
     """
     y1, y2, l1, l2 = q[0] / RATIO, q[1] / RATIO, q[2], q[3]
     h = 0.5 * (y1 - y2)
@@ -151,7 +151,7 @@ def knee_ankle_differential(q: Any) -> Sequence[Any]:
 
 
 def hip_rotors(gimbal: float, thigh: float) -> tuple[float, float]:
-    """The angles of rotors 1 and 2 at which `hip_differential` holds [rad]."""
+    """Return the angles of rotors 1 and 2 at which `hip_differential` holds [rad]."""
     s1, c1, s2, c2 = sin(gimbal), cos(gimbal), sin(thigh), cos(thigh)
 
     def rotor(side: float) -> float:
@@ -165,7 +165,7 @@ def hip_rotors(gimbal: float, thigh: float) -> tuple[float, float]:
 
 
 def knee_ankle_rotors(shin: float, foot: float) -> tuple[float, float]:
-    """The angles of rotors 1 and 2 at which `knee_ankle_differential` holds [rad]."""
+    """Return the angles of rotors 1 and 2 at which `knee_ankle_differential` holds [rad]."""
     tilt, beta = math.pi / 9, foot + math.radians(180 - 66)
     a = -21 * sin(tilt) / 6250 - 7 * sin(beta) / 2500
     b = 13 / 625 - 7 * cos(beta) / 2500 - 21 * cos(tilt) / 6250

@@ -1,7 +1,7 @@
 """Spatial vector algebra (Featherstone, *Rigid Body Dynamics Algorithms*, chapter 2) on named tuples of scalars.
 
 A scalar is a float, a traced expression, or a float of machine code: the same source serves all three executions. Vectors are
-ordered [angular; linear]. Inertias are stored by their distinct entries, so that symmetry is never computed twice.
+ordered [angular; linear]. Inertias store only their distinct entries, so symmetric entries are never computed twice.
 """
 
 from .coriolis import ZERO_CORIOLIS, Coriolis, coriolis_of_turning

@@ -1,4 +1,4 @@
-"""Half the forces for points of moving bodies that accelerate by 2 x × their velocity: what a further turning x asks for."""
+"""Half the Coriolis forces 2 x × v of the points of moving bodies, as a map of an additional angular velocity x."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .vectors import ZERO3, Mat3, Scalar, Vec3
 
 
 class Coriolis(NamedTuple):
-    """The map from x to the sum over points, at r with mass m and velocity v, of the forces m x × v (K x about the origin).
+    """The map from x to the sum of the forces m x × v over points at r with mass m and velocity v (K x about the origin).
 
-    K = sum of m ((r . v) 1 - v r^T), and the momentum sum of m v.
+    K = sum of m ((r . v) 1 - v r^T), and the momentum is the sum of m v.
     """
 
     K: Mat3
@@ -25,7 +25,7 @@ class Coriolis(NamedTuple):
         return Force(a.K @ x, x.cross(a.momentum))
 
     def of_component(a, k: int) -> Vec3:
-        """The component k of the force, as a function of x."""
+        """Return the component k of the force, as a function of x."""
         Q = a.momentum
         if k == 0:
             return a.K.x
@@ -40,7 +40,7 @@ class Coriolis(NamedTuple):
         return Vec3(Q.y, 0.0 - Q.x, 0.0)
 
     def onto(a, m: Motion) -> Vec3:
-        """The power of the force on a motion, as a function of x."""
+        """Return the power of the force on a motion, as a function of x."""
         s, l, Q = m.ang, m.lin, a.momentum
         return a.K.transpose() @ s + Q.cross(l)
 
@@ -54,11 +54,11 @@ class Coriolis(NamedTuple):
         return Coriolis(R.product(a.K).product(R.transpose()), R @ a.momentum)
 
     def sped(a, I: RigidInertia, u: Vec3) -> Coriolis:
-        """The same bodies, whose inertia is I, all faster by u."""
+        """Return the map of the same bodies with the inertia I, when all move faster by u."""
         return a.moved_along(I, u, ZERO3)
 
     def moved_along(a, I: RigidInertia, u: Vec3, p: Vec3) -> Coriolis:
-        """The same bodies seen from an origin at -p, where their inertia is I, and all faster by u."""
+        """Return the map about an origin at -p, of the same bodies with the inertia I there, when all move faster by u."""
         h, Q = I.moment, a.momentum
         d = h.dot(u) + p.dot(Q)
         x, y, z = a.K.x - u.x * h - Q.x * p, a.K.y - u.y * h - Q.y * p, a.K.z - u.z * h - Q.z * p
@@ -67,7 +67,7 @@ class Coriolis(NamedTuple):
 
 
 def coriolis_of_turning(I: RigidInertia, w: Vec3) -> Coriolis:
-    """Return the map of a body that turns about the origin at the angular velocity w."""
+    """Return the map of a body that rotates about the origin with the angular velocity w."""
     J = I.rotational
     half = 0.5 * (J.xx + J.yy + J.zz)
     x = Vec3(half - J.xx, 0.0 - J.xy, 0.0 - J.xz)  # second moments of mass

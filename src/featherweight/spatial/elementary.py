@@ -1,11 +1,11 @@
-"""Elementary functions of floats, correctly rounded: the same bits on every machine.
+"""Correctly rounded elementary functions of floats, with the same bits on every machine.
 
-The functions of `math` are those of the system's library, whose last digit differs between systems and between processors.
-The functions here compute with integers: n stands for n / 2^bits. Each takes more bits until both ends of the interval that
-its errors leave round to the same float. Angles and logarithms begin with the library's value, whatever its rounding, and add
-what is missing. These functions are for the numbers of a robot, which are read once: a call takes some 20 µs.
+The functions of `math` are those of the system's library, whose last digit differs between systems and processors. The
+functions here compute with integers: n stands for n / 2^bits. Each function increases the number of bits until both ends of
+its error interval round to the same float. Angles and logarithms start from the library's value, whatever its rounding, and
+add a correction. These functions are for the numbers of a robot, which are read once: a call takes about 20 µs.
 
-`math.sqrt`, `math.fsum` and the arithmetic of floats are correctly rounded on every machine already.
+`math.sqrt`, `math.fsum` and float arithmetic are correctly rounded on every machine.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-BITS = 128  # at first; the hardest sine of a double needs about as many
+BITS = 128  # initial number; the hardest sine of a double needs about as many
 GUARD = 16  # further bits of intermediate results: their errors are below 2^GUARD units
-ERROR = 16  # of results, in units, at most
+ERROR = 16  # largest error of results, in units
 
 
 def sin_and_cos(x: float) -> tuple[float, float]:
-    """Sine and cosine of an angle [rad]; NaN for an infinite angle."""
+    """Return sine and cosine of an angle [rad]; NaN for an infinite angle."""
     if not math.isfinite(x):
         return math.nan, math.nan
-    return _known_sin_and_cos(x) if x else (x, 1.0)  # to the memory 0 and -0 are one key
+    return _known_sin_and_cos(x) if x else (x, 1.0)  # the cache does not distinguish 0 and -0
 
 
 @lru_cache(4096)
@@ -38,17 +38,17 @@ def _known_sin_and_cos(x: float) -> tuple[float, float]:
 
 
 def sin(x: float) -> float:
-    """Sine of an angle [rad]."""
+    """Return the sine of an angle [rad]."""
     return sin_and_cos(x)[0]
 
 
 def cos(x: float) -> float:
-    """Cosine of an angle [rad]."""
+    """Return the cosine of an angle [rad]."""
     return sin_and_cos(x)[1]
 
 
 def atan2(y: float, x: float) -> float:
-    """The angle [rad] of the point (x, y), in [-π, π]."""
+    """Return the angle [rad] of the point (x, y), in [-π, π]."""
     if y == 0.0 or not (math.isfinite(x) and math.isfinite(y)):
         return math.atan2(y, x)  # multiples of π/4
     near, exponent = math.atan2(y, x), max(math.frexp(x)[1], math.frexp(y)[1])
@@ -56,7 +56,7 @@ def atan2(y: float, x: float) -> float:
 
 
 def acos(x: float) -> float:
-    """The angle [rad] in [0, π] whose cosine is x; ValueError for x outside of [-1, 1]."""
+    """Return the angle [rad] in [0, π] whose cosine is x. Raises ValueError for x outside of [-1, 1]."""
     near = math.acos(x)
     if abs(x) == 1.0:
         return near
@@ -69,14 +69,14 @@ def acos(x: float) -> float:
 
 
 def exp(x: float) -> float:
-    """e to the power x, which must have a float."""
+    """Return e to the power x; the result must not overflow."""
     if x == 0.0 or not -700.0 < x < 709.0:
         return math.exp(x)  # 1, an overflow, or a number that no robot has
     return _rounded(lambda bits: (_exponential(x, bits),), math.exp(x))[0]
 
 
 def log(x: float) -> float:
-    """The natural logarithm of a positive number."""
+    """Return the natural logarithm of a positive number."""
     near = math.log(x)
     if x == 1.0 or not math.isfinite(near):
         return near
@@ -90,7 +90,7 @@ def log(x: float) -> float:
 
 
 def norm(*x: float) -> float:
-    """The length of a vector, within a unit of the last digit and without overflow."""
+    """Return the length of a vector, within one unit of the last digit and without overflow."""
     exponent = math.frexp(max(map(abs, x)))[1]
     scaled = [math.ldexp(c, -exponent) for c in x]
     return math.ldexp(math.sqrt(math.fsum(c * c for c in scaled)), exponent)
@@ -100,7 +100,7 @@ def norm(*x: float) -> float:
 
 
 def _rounded(values: Callable[[int], tuple[int, ...]], near: float) -> list[float]:
-    """The floats nearest to numbers that are computed with some number of bits."""
+    """Return the correctly rounded floats of numbers that are computed with an increasing number of bits."""
     bits = BITS + max(0, -math.frexp(near)[1])
     while True:
         numbers, one = values(bits), 1 << bits
@@ -111,7 +111,7 @@ def _rounded(values: Callable[[int], tuple[int, ...]], near: float) -> list[floa
 
 
 def _fixed(x: float, bits: int) -> int:
-    """x 2^bits, rounded down."""
+    """Return x 2^bits, rounded down."""
     numerator, denominator = x.as_integer_ratio()
     shift = bits - (denominator.bit_length() - 1)
     return numerator << shift if shift >= 0 else numerator >> -shift
@@ -132,14 +132,14 @@ def _sin_and_cos(x: float, bits: int) -> tuple[int, int]:
 
 
 def _angle(near: float, y: int, x: int, bits: int) -> int:
-    """The angle of a point (x, y) that is near some angle; the larger coordinate has `bits` bits."""
+    """Return the angle of a point (x, y), given an approximation; the larger coordinate has `bits` bits."""
     sine, cosine = _sin_and_cos(near, bits + GUARD)
     ahead, aside = x * cosine + y * sine, y * cosine - x * sine
     return _fixed(near, bits) + _arc_tangent(aside, ahead, bits)
 
 
 def _arc_tangent(y: int, x: int, bits: int) -> int:
-    """The angle of a point near the positive x axis."""
+    """Return the angle of a point near the positive x axis."""
     work = bits + GUARD
     tangent = (y << work) // x
     square = tangent * tangent >> work
@@ -158,7 +158,7 @@ def _exponential(x: float, bits: int) -> int:
 
 
 def _series(first: int, factor: int, work: int, ratio: Callable[[int], tuple[int, int]]) -> int:
-    """The sum of a power series: term k + 1 is term k times `factor`, of `work` bits, and times a ratio of integers."""
+    """Return the sum of a power series: term k + 1 is term k times `factor`, of `work` bits, and times a ratio of integers."""
     total, term, k = 0, first, 1
     while term not in (0, -1):
         total += term
@@ -170,13 +170,13 @@ def _series(first: int, factor: int, work: int, ratio: Callable[[int], tuple[int
 
 @cache
 def _pi(bits: int) -> int:
-    """By Machin's formula."""
+    """Return π by Machin's formula."""
     return 4 * (4 * _arc_tangent(1, 5, bits + GUARD) - _arc_tangent(1, 239, bits + GUARD)) >> GUARD
 
 
 @cache
 def _log_2(bits: int) -> int:
-    """2 artanh(1/3)."""
+    """Return log 2 as 2 artanh(1/3)."""
     work = bits + GUARD
     term, total, k = (2 << work) // 3, 0, 1
     while term:
@@ -188,8 +188,8 @@ def _log_2(bits: int) -> int:
 # ---- many numbers at once
 
 
-HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)  # of 33 bits, of 33 bits, and the rest
-MOST_QUARTERS = 2.0**19  # whose products with those are exact
+HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)  # parts of 33 bits, 33 bits, and the rest
+MOST_QUARTERS = 2.0**19  # products up to this with these parts are exact
 SINE = (-1.66666666666666324348e-1, 8.33333333332248946124e-3, -1.98412698298579493134e-4, 2.75573137070700676789e-6,
         -2.50507602534068634195e-8, 1.58969099521155010221e-10)  # fmt: skip
 COSINE = (4.16666666666666019037e-2, -1.38888888888741095749e-3, 2.48015872894767294178e-5, -2.75573143513906633035e-7,
@@ -198,9 +198,10 @@ COSINE = (4.16666666666666019037e-2, -1.38888888888741095749e-3, 2.4801587289476
 
 
 def sines_and_cosines(x: Array) -> tuple[Array, Array]:
-    """Sines and cosines of arrays of angles [rad] within a unit of the last digit, the same bits on every machine.
+    """Return sines and cosines of arrays of angles [rad], with the same bits on every machine.
 
-    NumPy's take other polynomials on other processors; its arithmetic on single elements is correctly rounded on all.
+    Their errors are within one unit of the last digit. NumPy's functions use different polynomials on different processors.
+    Its arithmetic on single elements is correctly rounded on all.
     """
     given, x = x.dtype, x.astype(np.float64, copy=False)
     quarters = np.rint(x * (2.0 / math.pi))

@@ -1,4 +1,4 @@
-"""Inertias, rigid and articulated, stored by their distinct entries so that symmetry is never computed twice."""
+"""Rigid and articulated inertias; only distinct entries are stored, so symmetric entries are never computed twice."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ class RigidInertia(NamedTuple):
         return Force(a.rotational @ m.ang + a.moment.cross(m.lin), a.mass * m.lin - a.moment.cross(m.ang))
 
     def gyroscopic(a, w: Vec3) -> Force:
-        """The force that the angular velocity w needs when the frame's origin is momentarily at rest."""
+        """Return the force for the angular velocity w when the frame's origin is momentarily at rest."""
         return Force(w.cross(a.rotational @ w), w.cross(w.cross(a.moment)))
 
     def rate(a, B: Mat3, o: Vec3) -> Force:
-        """The force for points that accelerate by o + B r; 2/3 of the work of a product and a gyroscopic force."""
+        """Return the force for points with accelerations o + B r.
+
+        It takes 2/3 of the operations of a product and a gyroscopic force.
+        """
         I, h = a.rotational, a.moment
         half = 0.5 * (I.xx + I.yy + I.zz)
         x, y, z = half - I.xx, half - I.yy, half - I.zz  # second moments of mass; the mixed ones are -xy, -xz, -yz
@@ -39,7 +42,7 @@ class RigidInertia(NamedTuple):
         return Force(n + h.cross(o), a.mass * o + B @ h)
 
     def column(a, k: int) -> Force:
-        """The force for the unit motion along axis k."""
+        """Return the force for the unit motion along axis k."""
         return a @ unit_motion(k, 1.0)
 
     def articulated(a) -> ArticulatedInertia:
@@ -60,7 +63,7 @@ class RigidInertia(NamedTuple):
         return RigidInertia(a.mass, R @ a.moment, a.rotational.rotate(R))
 
     def shift(a, d: Scalar) -> RigidInertia:
-        """The same body seen from an origin at -d along z."""
+        """Return the inertia of the same body about an origin at -d along z."""
         md = a.mass * d
         z = a.moment.z + md
         k = d * (a.moment.z + z)
@@ -72,7 +75,7 @@ class RigidInertia(NamedTuple):
         )
 
     def translate(a, p: Vec3) -> RigidInertia:
-        """The same body seen from an origin at -p."""
+        """Return the inertia of the same body about an origin at -p."""
         k = a.moment + (0.5 * a.mass) * p
         x, y, z = k.x * p.x, k.y * p.y, k.z * p.z
         x, y, z = x + x, y + y, z + z
@@ -91,7 +94,7 @@ class RigidInertia(NamedTuple):
         )
 
     def centered(a) -> Sym3:
-        """The rotational inertia about the centre of mass."""
+        """Return the rotational inertia about the centre of mass."""
         return a.translate((0.0 - 1.0 / a.mass) * a.moment).rotational
 
 
@@ -109,7 +112,7 @@ class ArticulatedInertia(NamedTuple):
         return Force(a.A @ m.ang + a.C @ m.lin, a.C.transpose() @ m.ang + a.D @ m.lin)
 
     def column(a, k: int) -> Force:
-        """The force for the unit motion along axis k."""
+        """Return the force for the unit motion along axis k."""
         A, C, D = a.A, a.C, a.D
         if k == 2:
             return Force(Vec3(A.xz, A.yz, A.zz), C.z)
@@ -124,7 +127,7 @@ class ArticulatedInertia(NamedTuple):
         return Force(Vec3(C.x.z, C.y.z, C.z.z), Vec3(D.xz, D.yz, D.zz))
 
     def minus_dyad(a, u: Force, w: Force) -> ArticulatedInertia:
-        """a - u w^T for parallel u and w."""
+        """Return a - u w^T for parallel u and w."""
         A, C, D = a.A, a.C, a.D
         m, f, n, g = u.ang, u.lin, w.ang, w.lin
         return ArticulatedInertia(
@@ -148,7 +151,7 @@ class ArticulatedInertia(NamedTuple):
         )
 
     def without(a, k: int) -> ArticulatedInertia:
-        """The same map with row and column k set to the zeros that they are after a joint along k has been freed."""
+        """Return the map with zeros in row and column k, which a free joint along k makes zero."""
         A, C, D = a.A, a.C, a.D
         if k == 2:
             return ArticulatedInertia(Sym3(A.xx, A.xy, 0.0, A.yy, 0.0, 0.0), Mat3(C.x, C.y, ZERO3), D)
@@ -185,7 +188,7 @@ class ArticulatedInertia(NamedTuple):
         return ArticulatedInertia(a.A.rotate(R), R.product(a.C).product(R.transpose()), a.D.rotate(R))
 
     def shift(a, d: Scalar) -> ArticulatedInertia:
-        """The same map seen from an origin at -d along z."""
+        """Return the same map about an origin at -d along z."""
         A, C, D = a.A, a.C, a.D
         x = Vec3(C.x.x - d * D.xy, C.x.y - d * D.yy, C.x.z - d * D.yz)
         y = Vec3(C.y.x + d * D.xx, C.y.y + d * D.xy, C.y.z + d * D.xz)
@@ -203,7 +206,7 @@ class ArticulatedInertia(NamedTuple):
         )
 
     def translate(a, p: Vec3) -> ArticulatedInertia:
-        """The same map seen from an origin at -p: C' = C + p x D, A' = A - C px - (C' px)^T."""
+        """Return the same map about an origin at -p: C' = C + p x D, A' = A - C px - (C' px)^T."""
         A, C, D = a.A, a.C, a.D
         u, v, w = p.cross(Vec3(D.xx, D.xy, D.xz)), p.cross(Vec3(D.xy, D.yy, D.yz)), p.cross(Vec3(D.xz, D.yz, D.zz))
         E = Mat3(
@@ -228,20 +231,21 @@ class ArticulatedInertia(NamedTuple):
 
 
 class Mobility(NamedTuple):
-    """The inverse of an articulated inertia: the motion of a body for a force on it.
+    """The inverse of an articulated inertia: the map from a force on a body to its motion.
 
-    Its blocks, [[linear for linear, linear for angular], [., angular for angular]], move between frames as an inertia's.
+    Its blocks, [[linear for linear, linear for angular], [., angular for angular]], transform between frames as an inertia's
+    do.
     """
 
     blocks: ArticulatedInertia
 
     def motion(a, f: Force) -> Motion:
-        """The motion for a force."""
+        """Return the motion for a force."""
         D, C, A = a.blocks
         return Motion(C.transpose() @ f.lin + A @ f.ang, D @ f.lin + C @ f.ang)
 
     def plus_symmetric(a, s: Motion, g: Motion) -> Mobility:
-        """a + s g^T + g s^T."""
+        """Return a + s g^T + g s^T."""
         D, C, A = a.blocks
         w, v, u, h = s.ang, s.lin, g.ang, g.lin
         return Mobility(
@@ -253,7 +257,7 @@ class Mobility(NamedTuple):
         )
 
     def translate(a, p: Vec3) -> Mobility:
-        """The same map seen from an origin at p."""
+        """Return the same map about an origin at p."""
         return Mobility(a.blocks.translate(Vec3(0.0 - p.x, 0.0 - p.y, 0.0 - p.z)))
 
 
@@ -271,7 +275,7 @@ def mobility(G, begin, k: int) -> Mobility:
 
 
 def _symmetric_product(a: Vec3, b: Vec3) -> Sym3:
-    """a b^T + b a^T."""
+    """Return a b^T + b a^T."""
     return Sym3(
         2.0 * (a.x * b.x),
         a.x * b.y + b.x * a.y,

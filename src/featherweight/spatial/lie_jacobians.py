@@ -4,13 +4,13 @@
     exp(v)⁻¹ exp(v + dv) = exp(J dv)                J = (1 - exp(-ad))/ad, the right Jacobian
     log(exp(v) exp(dx)) = v + J⁻¹ dx                J⁻¹ = ad/(1 - exp(-ad))
 
-For velocities that turn by an angle x, ad (ad² + x²)² = 0 in all of these groups. So with E and O the even and the odd part of
-a function, f(ad) = E(x²) + ad O(x²) where ad is i x, and ' for derivatives by x²,
+For velocities that rotate by an angle x, ad (ad² + x²)² = 0 in all of these groups. With E and O the even and the odd part of
+a function, so that f(ad) = E(x²) + ad O(x²) for ad = i x, and ' for derivatives by x²,
 
     f(ad) = E(0) + (O - x² O') ad + (x² E' - 2 (E - E(0)))/x² ad² - O' ad³ + (x² E' - (E - E(0)))/x⁴ ad⁴
 
-Of a turn w that is E(0) + O [w] + b [w]², with b = -(E - E(0))/x² and [w] the cross product; and of a motion, linear l and
-angular w, whose ad is [w] twice and [l] at the right, there
+For a rotation w this is E(0) + O [w] + b [w]², with b = -(E - E(0))/x² and [w] the cross product. The ad of a motion, linear l
+and angular w, is [w] in both diagonal blocks and [l] in the upper right block, where f(ad) has
 
     O [l] + b (l wᵀ + w lᵀ) + 2 (w . l) (O' [w] - c w wᵀ + (x² c - b) 1)        c = (x² E' - (E - E(0)))/x⁴
 """
@@ -29,19 +29,19 @@ from .vectors import Mat3, Scalar, Vec3, sincos, sqrt
 Array = npt.NDArray[np.float64]
 Values = Callable[[Scalar], tuple[Scalar, Scalar, Scalar, Scalar]]
 
-ANGLE = 0.5  # [rad]: below, series are taken; above, differences lose no digit that counts
+ANGLE = 0.5  # [rad] smaller angles use series; for greater ones, differences lose no significant digit
 TERMS = 10  # of the series, exact to rounding
 
 
 class AdjointFunction(NamedTuple):
-    """f by the series of E and O in x², and the values of E, E', O and O' for an angle x."""
+    """A function f, given by the series of E and O in x², and the values of E, E', O and O' for an angle x."""
 
     even: Array
     odd: Array
     values: Values
 
     def __call__(self, ad: Array, angle: Array) -> Array:
-        """f(ad) (..., n, n) for ad (..., n, n) of velocities that turn by `angle` (...) [rad]."""
+        """Return f(ad) (..., n, n) for ad (..., n, n) of velocities that rotate by `angle` (...) [rad]."""
         unit, c0, s = np.eye(ad.shape[-1]), self.even[0], angle * angle
         odd, odd_rate, b, c = self._coefficients(angle)
         c1, c2, c3, c4 = (np.asarray(x)[..., None, None] for x in (odd - s * odd_rate, b + s * c, -odd_rate, c))
@@ -49,12 +49,12 @@ class AdjointFunction(NamedTuple):
         return result
 
     def of_turn(self, w: Vec3) -> list[list[Scalar]]:
-        """f(ad) by rows for an angular velocity of numbers, or of arrays."""
+        """Return f(ad) by rows for an angular velocity of numbers or arrays."""
         odd, _, b, _ = self._coefficients(sqrt(w.dot(w)))
         return self._turning(w, odd, b)
 
     def of_motion(self, l: Vec3, w: Vec3) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
-        """The blocks of f(ad), on the diagonal and at the right, by rows, for a linear and an angular velocity."""
+        """Return the diagonal and the upper right block of f(ad), by rows, for a linear and an angular velocity."""
         x2, along = w.dot(w), w.dot(l)
         odd, odd_rate, b, c = self._coefficients(sqrt(x2))
         twice = 2.0 * along
@@ -67,7 +67,7 @@ class AdjointFunction(NamedTuple):
         return _plus_skew(outer, odd * w, self.even[0] - b * w.dot(w))
 
     def _coefficients(self, angle: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-        """O, O', b and c of the header."""
+        """Return O, O', b and c of the header."""
         if isinstance(angle, float):
             return self._near(angle * angle) if angle < ANGLE else self._far(angle)
         small = angle < ANGLE
@@ -92,7 +92,7 @@ class AdjointFunction(NamedTuple):
 
 
 def _plus_skew(M: Mat3, v: Vec3, diagonal: Scalar) -> list[list[Scalar]]:
-    """M + [v] + diagonal 1, by rows."""
+    """Return M + [v] + diagonal 1, by rows."""
     (a, b, c), (d, e, f), (g, h, i) = M
     return [
         [a + diagonal, b - v.z, c + v.y],
@@ -102,7 +102,7 @@ def _plus_skew(M: Mat3, v: Vec3, diagonal: Scalar) -> list[list[Scalar]]:
 
 
 def _quotient(a: Array, b: Array) -> Array:
-    """The series of a quotient."""
+    """Return the series of a quotient."""
     c: list[float] = []
     for k in range(TERMS):
         c.append(float((a[k] - sum(c[j] * b[k - j] for j in range(k))) / b[0]))
@@ -148,7 +148,7 @@ inverse_right_jacobian = AdjointFunction(_quotient(_COS * _HALVES, _SINC * _HALV
 
 
 def ad_so3(w: Array) -> Array:
-    """ad (..., 3, 3) of angular velocities (..., 3)."""
+    """Return ad (..., 3, 3) of angular velocities (..., 3)."""
     x, y, z = (w[..., k] for k in range(3))
     ad = np.zeros((*w.shape, 3))
     ad[..., 0, 1], ad[..., 0, 2], ad[..., 1, 2] = -z, y, -x
@@ -157,7 +157,7 @@ def ad_so3(w: Array) -> Array:
 
 
 def ad_se3(v: Array) -> Array:
-    """ad (..., 6, 6) of velocities (..., 6), linear and angular."""
+    """Return ad (..., 6, 6) of velocities (..., 6), linear and angular."""
     ad = np.zeros((*v.shape, 6))
     ad[..., :3, :3] = ad[..., 3:, 3:] = ad_so3(v[..., 3:])
     ad[..., :3, 3:] = ad_so3(v[..., :3])
@@ -165,7 +165,7 @@ def ad_se3(v: Array) -> Array:
 
 
 def ad_se2(v: Array) -> Array:
-    """ad (..., 3, 3) of velocities (..., 3), linear and angular."""
+    """Return ad (..., 3, 3) of velocities (..., 3), linear and angular."""
     ad = np.zeros((*v.shape, 3))
     ad[..., 0, 1], ad[..., 0, 2] = -v[..., 2], v[..., 1]
     ad[..., 1, 0], ad[..., 1, 2] = v[..., 2], -v[..., 0]

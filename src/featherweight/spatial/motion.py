@@ -23,18 +23,18 @@ class Motion(NamedTuple):
         return Motion(s * a.ang, s * a.lin)
 
     def cross(a, b: Motion) -> Motion:
-        """a x b: the rate of b when it is carried by a."""
+        """Return a x b: the rate of b when it moves with a."""
         return Motion(a.ang.cross(b.ang), a.ang.cross(b.lin) + a.lin.cross(b.ang))
 
     def cross_force(a, f: Force) -> Force:
-        """a x* f."""
+        """Return a x* f."""
         return Force(a.ang.cross(f.ang) + a.lin.cross(f.lin), a.ang.cross(f.lin))
 
     def component(a, k: int) -> Scalar:
         return (a.ang.x, a.ang.y, a.ang.z, a.lin.x, a.lin.y, a.lin.z)[k]
 
     def replaced(a, k: int, s: Scalar) -> Motion:
-        """The same motion with another component k."""
+        """Return the same motion with another component k."""
         w, v = a.ang, a.lin
         return Motion(
             Vec3(s if k == 0 else w.x, s if k == 1 else w.y, s if k == 2 else w.z),
@@ -61,7 +61,7 @@ class Force(NamedTuple):
         return (a.ang.x, a.ang.y, a.ang.z, a.lin.x, a.lin.y, a.lin.z)[k]
 
     def replaced(a, k: int, s: Scalar) -> Force:
-        """The same force with another component k."""
+        """Return the same force with another component k."""
         n, f = a.ang, a.lin
         return Force(
             Vec3(s if k == 0 else n.x, s if k == 1 else n.y, s if k == 2 else n.z),
@@ -69,11 +69,11 @@ class Force(NamedTuple):
         )
 
     def translate(a, p: Vec3) -> Force:
-        """The same force seen from an origin at -p."""
+        """Return the same force about an origin at -p."""
         return Force(a.ang + p.cross(a.lin), a.lin)
 
     def power(a, m: Motion) -> Scalar:
-        """The scalar product of a force and a motion."""
+        """Return the scalar product of a force and a motion."""
         return a.ang.dot(m.ang) + a.lin.dot(m.lin)
 
 
@@ -82,7 +82,7 @@ for _kind in (Motion, Force):
 
 
 def unit_motion(k: int, s: Scalar) -> Motion:
-    """The motion s along axis k: 0, 1, 2 angular, 3, 4, 5 linear x, y, z."""
+    """Return the motion s along axis k: 0, 1, 2 angular, 3, 4, 5 linear x, y, z."""
     return Motion(
         Vec3(s if k == 0 else 0.0, s if k == 1 else 0.0, s if k == 2 else 0.0),
         Vec3(s if k == 3 else 0.0, s if k == 4 else 0.0, s if k == 5 else 0.0),
@@ -90,7 +90,7 @@ def unit_motion(k: int, s: Scalar) -> Motion:
 
 
 def acceleration_field(w: Vec3, alpha: Vec3) -> Mat3:
-    """B with B r the acceleration, beside the origin's, of a point at r: skew(alpha) + skew(w)^2."""
+    """Return B, where B r is the acceleration of a point at r relative to that of the origin: skew(alpha) + skew(w)^2."""
     xx, yy, zz = w.x * w.x, w.y * w.y, w.z * w.z
     xy, xz, yz = w.x * w.y, w.x * w.z, w.y * w.z
     return Mat3(

@@ -1,8 +1,8 @@
-"""Linear algebra on arrays of matrices with the same bits on every machine.
+"""Linear algebra on arrays of matrices, with the same bits on every machine.
 
-BLAS and LAPACK choose their code, and with it the order of sums, by the processor. Here every sum has one order, and all else
-is arithmetic and square roots of NumPy's on single elements, which are correctly rounded. Leading axes are many matrices at
-once. The methods are for what a robot is built from, matrices up to some hundred rows.
+BLAS and LAPACK select their code, and with it the order of sums, by the processor. Here every sum has a fixed order. All other
+operations are NumPy's arithmetic and square roots on single elements, which are correctly rounded. Leading axes are batches of
+matrices. The functions serve the building of robots, for matrices of up to a few hundred rows.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-SWEEPS = 60  # Jacobi's method converges quadratically after five or so
-SQUARE = 4e-15  # cosine between columns that count as perpendicular
-NOTHING = 1e-15  # of the longest column: what rounding leaves of columns that depend on others
+SWEEPS = 60  # Jacobi's method converges quadratically after about five sweeps
+SQUARE = 4e-15  # largest cosine between perpendicular columns
+NOTHING = 1e-15  # relative to the longest column: length of dependent columns, due to rounding
 
 
 def total(x: Array, axis: int = -1) -> Array:
-    """The sum along an axis, from the first to the last."""
+    """Return the sum along an axis, from the first to the last."""
     if x.shape[axis] == 0:
         return np.zeros(np.delete(x.shape, axis))
     return np.asarray(np.add.accumulate(x, axis=axis).take(-1, axis))
 
 
 def product(A: Any, B: Any) -> Array:
-    """A B (..., m, n) of matrices A (..., m, k) and B (..., k, n)."""
+    """Return A B (..., m, n) for matrices A (..., m, k) and B (..., k, n)."""
     A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
     if A.shape[-1] == 0:
         return np.zeros((*np.broadcast_shapes(A.shape[:-2], B.shape[:-2]), A.shape[-2], B.shape[-1]))
@@ -37,18 +37,18 @@ def product(A: Any, B: Any) -> Array:
 
 
 def times(A: Any, x: Any) -> Array:
-    """A x (..., m) of matrices A (..., m, n) and vectors x (..., n)."""
+    """Return A x (..., m) for matrices A (..., m, n) and vectors x (..., n)."""
     return total(np.asarray(A, dtype=np.float64) * np.asarray(x, dtype=np.float64)[..., None, :])
 
 
 def lengths(x: Any, axis: int = -1) -> Array:
-    """Euclidean norms along an axis."""
+    """Return Euclidean norms along an axis."""
     x = np.asarray(x, dtype=np.float64)
     return np.asarray(np.sqrt(total(x * x, axis)))
 
 
 def solved(A: Array, b: Array) -> Array:
-    """x (..., n) of A x = b for positive definite A (..., n, n), by L D Lᵀ."""
+    """Return the solution x (..., n) of A x = b for positive definite A (..., n, n), by L D Lᵀ."""
     A, x, n = A.copy(), b.copy(), b.shape[-1]
     for k in range(n - 1):
         column = A[..., k + 1 :, k] / A[..., k, k, None]
@@ -70,7 +70,7 @@ class Singular(NamedTuple):
 
 
 def singular(A: Array) -> Singular:
-    """The singular value decomposition of matrices (..., m, n)."""
+    """Return the singular value decomposition of matrices (..., m, n)."""
     *leading, m, n = A.shape
     unit = np.broadcast_to(np.eye(n), (*leading, n, n))
     whole = perpendicular(np.concatenate([A, unit], axis=-2), m)
@@ -81,15 +81,15 @@ def singular(A: Array) -> Singular:
 
 
 def perpendicular(A: Array, m: int) -> Array:
-    """A times a rotation, of matrices (..., k, n), so that the first m rows have perpendicular columns.
+    """Return A times a rotation, for matrices (..., k, n), such that the first m rows have perpendicular columns.
 
-    Jacobi's method turns columns in their plane, two by two, until they are perpendicular (Hestenes 1958); pairs have a fixed
-    order. Columns of no more than rounding are left as they are. A pair that is perpendicular is not turned, so that no matrix
-    depends on others beside it.
+    Jacobi's method rotates pairs of columns in their plane until they are perpendicular (Hestenes 1958); pairs have a fixed
+    order. Columns that are only rounding errors are left unchanged. Perpendicular pairs are not rotated, so no matrix depends
+    on others in its batch.
     """
     n = A.shape[-1]
     whole = np.concatenate([A, np.zeros((*A.shape[:-1], n % 2))], axis=-1)
-    whole = np.ascontiguousarray(np.moveaxis(whole, -1, 0))  # a column after the other
+    whole = np.ascontiguousarray(np.moveaxis(whole, -1, 0))  # one column after the other
     ring = list(range(len(whole)))
     for _ in range(SWEEPS):
         squares, turned = total(whole[..., :m] * whole[..., :m]), False
@@ -104,7 +104,10 @@ def perpendicular(A: Array, m: int) -> Array:
 
 
 def _make_perpendicular(whole: Array, squares: Array, floor: Array, m: int, left: list[int], right: list[int]) -> bool:
-    """Turn pairs of columns (n, ..., k), whose first m entries have these squared lengths; whether any was."""
+    """Rotate pairs of columns (n, ..., k), whose first m entries have these squared lengths.
+
+    Returns whether any pair was rotated.
+    """
     a, b, aa, bb = whole[left], whole[right], squares[left], squares[right]
     ab = total(a[..., :m] * b[..., :m])
     turns = (np.abs(ab) > SQUARE * np.sqrt(aa * bb)) & (np.minimum(aa, bb) > floor)
@@ -121,13 +124,13 @@ def _make_perpendicular(whole: Array, squares: Array, floor: Array, m: int, left
 
 
 def singular_values(A: Array) -> Array:
-    """The min(m, n) singular values of matrices (..., m, n), descending."""
+    """Return the min(m, n) singular values of matrices (..., m, n), descending."""
     A = A if A.shape[-2] >= A.shape[-1] else A.swapaxes(-1, -2)
     return -np.sort(-lengths(perpendicular(A, A.shape[-2]), -2), axis=-1)
 
 
 def pseudo_inverse(A: Array, precision: float = 1e-15) -> Array:
-    """The pseudo-inverse (..., n, m); singular values below `precision` of the greatest count as zero."""
+    """Return the pseudo-inverse (..., n, m); singular values below `precision` times the greatest count as zero."""
     if A.shape[-2] < A.shape[-1]:
         return pseudo_inverse(A.swapaxes(-1, -2), precision).swapaxes(-1, -2)
     values, scaled, right = singular(A)

@@ -1,19 +1,19 @@
-"""The logarithm of a rotation matrix without branches and without an arc tangent, so that it can be traced.
+"""The logarithm of a rotation matrix without branches and without arc tangent, so that it can be traced.
 
     Q = 4 q qᵀ                    linear in R, q the unit quaternion (s, u)
     v = Q c,  q = v / |v|         for any c with q . c not zero
     θ u / |u| = 8 u f(t²) / ((1 + s) (1 + sqrt(1 + |u|²/(1 + s)²)))        t = tan(θ/8), f(t²) = arctan(t)/t
 
-With c = (1, 0, 0, 0) the scalar part s is not negative: the turn is the short one. c has small further parts here, so that q
-is defined for half a turn about any axis but those of a plane that no robot meets by construction.
+With c = (1, 0, 0, 0) the scalar part s is not negative, so the rotation is the short one. Here c also has small further
+components, so that q is defined for half a turn about any axis outside a plane that no robot meets by construction.
 """
 
 from __future__ import annotations
 
 from .vectors import Mat3, Vec3, sqrt
 
-ASIDE = (2.9e-8, 5.3e-8, 7.1e-8)  # c behind its first part
-ARC_TANGENT = (  # f on [0, tan²(pi/8)], by interpolation in Chebyshev's nodes; to 2e-18
+ASIDE = (2.9e-8, 5.3e-8, 7.1e-8)  # c after its first component
+ARC_TANGENT = (  # f on [0, tan²(pi/8)], interpolated at Chebyshev nodes; error 2e-18
     1.0,
     -0.3333333333333312,
     0.1999999999994035,
@@ -30,9 +30,9 @@ ARC_TANGENT = (  # f on [0, tan²(pi/8)], by interpolation in Chebyshev's nodes;
 
 
 def rotation_vector(R: Mat3) -> Vec3:
-    """The turn by at most pi [rad] that a rotation matrix is, as axis times angle.
+    """Return the rotation vector, of length at most pi [rad], of a rotation matrix.
 
-    Where the angle is within 2e-7 of pi it may come out as the turn the other way round.
+    If the angle is within 2e-7 of pi, the result may be the rotation in the opposite direction.
     """
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
     x, y, z = zy - yz, xz - zx, yx - xy

@@ -1,4 +1,4 @@
-"""Frames placed in other frames."""
+"""Placements of frames in other frames."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .vectors import IDENTITY3, ZERO3, Mat3, Scalar, Vec3
 
 
 class Transform(NamedTuple):
-    """A frame (the child) placed in another (the parent).
+    """The placement of a frame (the child) in another (the parent).
 
-    From the parent to the child: translate by `base`, turn about z by `yaw`, about x by `roll`, slide along z by `slide`,
-    turn about z by `turn`; turns are (cosine, sine). One axis at a time is the cheapest way to move inertias. A joint whose
-    rotation is not a turn about z says so by `dense` and has its orientation in `R`, and `base` = `p`. `p` is always the
+    From the parent to the child: translate by `base`, rotate about z by `yaw`, about x by `roll`, slide along z by `slide`,
+    rotate about z by `turn`; rotations are (cosine, sine). Steps along single axes are the cheapest way to transform inertias.
+    For a joint whose rotation is not about z, `dense` is set, `R` is the orientation, and `base` = `p`. `p` is always the
     child's origin in the parent.
     """
 
@@ -29,7 +29,7 @@ class Transform(NamedTuple):
     dense: int
 
     def __matmul__(X, m: Motion) -> Motion:
-        """A motion of the parent frame, in the child frame."""
+        """Return a motion of the parent frame in the child frame."""
         lin = m.lin - X.base.cross(m.ang)
         if X.dense == 1:
             T = X.R.transpose()
@@ -52,22 +52,22 @@ class Transform(NamedTuple):
         return b.spin(X.yaw[0], X.yaw[1])
 
     def orientation(X) -> Mat3:
-        """The child's axes in the parent, as columns."""
+        """Return the child's axes in the parent, as columns."""
         x = X.rotate_to_parent(Vec3(1.0, 0.0, 0.0))
         y = X.rotate_to_parent(Vec3(0.0, 1.0, 0.0))
         z = X.rotate_to_parent(Vec3(0.0, 0.0, 1.0))
         return Mat3(x, y, z).transpose()
 
     def axes_carried(X, R: Mat3) -> Mat3:
-        """The child's axes, as columns, where those of the parent are R."""
+        """Return the child's axes, as columns, if those of the parent are R."""
         return Mat3(X.rotate_to_child(R.x), X.rotate_to_child(R.y), X.rotate_to_child(R.z))
 
     def unturned(X) -> Transform:
-        """The same without the last turn about z."""
+        """Return the same placement without the last rotation about z."""
         return Transform(X.R, X.p, X.base, X.yaw, X.roll, X.slide, NO_TURN, X.dense)
 
     def force_to_parent(X, f: Force) -> Force:
-        """X^T f."""
+        """Return X^T f."""
         if X.dense == 1:
             lin = X.R @ f.lin
             return Force(X.R @ f.ang + X.base.cross(lin), lin)
@@ -79,14 +79,14 @@ class Transform(NamedTuple):
         return Force(n + X.base.cross(l), l)
 
     def rigid_to_parent(X, I: RigidInertia) -> RigidInertia:
-        """X^T I X."""
+        """Return X^T I X."""
         if X.dense == 1:
             return I.rotate(X.R).translate(X.base)
         a = I.spin(X.turn[0], X.turn[1]).shift(X.slide).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle()
         return a.spin(X.yaw[0], X.yaw[1]).translate(X.base)
 
     def coriolis_to_parent(X, N: Coriolis, I: RigidInertia, u: Vec3) -> Coriolis:
-        """Return N in the parent frame, for bodies that have the inertia I there and are all faster by u there."""
+        """Return N in the parent frame, for bodies with the inertia I there that all move faster by u there."""
         if X.dense == 1:
             a = N.rotate(X.R)
         else:
@@ -94,14 +94,14 @@ class Transform(NamedTuple):
         return a.moved_along(I, u, X.p)
 
     def articulated_to_parent(X, I: ArticulatedInertia) -> ArticulatedInertia:
-        """X^T I X."""
+        """Return X^T I X."""
         if X.dense == 1:
             return I.rotate(X.R).translate(X.base)
         a = I.spin(X.turn[0], X.turn[1]).shift(X.slide).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle()
         return a.spin(X.yaw[0], X.yaw[1]).translate(X.base)
 
     def mobility_to_child(X, O: Mobility) -> Mobility:
-        """The parent frame's mobility, in the child frame."""
+        """Return the parent frame's mobility in the child frame."""
         b = O.blocks.translate(Vec3(0.0 - X.base.x, 0.0 - X.base.y, 0.0 - X.base.z))
         if X.dense == 1:
             return Mobility(b.rotate(X.R.transpose()))

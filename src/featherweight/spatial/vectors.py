@@ -1,4 +1,4 @@
-"""Vectors and matrices of three, as named tuples of scalars."""
+"""Vectors and matrices of size three, as named tuples of scalars."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from .elementary import sin_and_cos, sines_and_cosines
 
-Scalar = Any  # float, or a traced expression or an array with the arithmetic of one
+Scalar = Any  # a float, a traced expression, or an array
 
 
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
-    """Sine and cosine of an angle in radians, the same on every machine; NaN of an infinite one."""
+    """Return sine and cosine of an angle in radians, the same on every machine; NaN for an infinite angle."""
     if isinstance(x, float):
         return sin_and_cos(x)
     if isinstance(x, np.ndarray):
@@ -22,7 +22,7 @@ def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def sqrt(x: Scalar) -> Scalar:
-    """Square root; NaN of a negative number."""
+    """Return the square root; NaN for a negative number."""
     if isinstance(x, float):
         return math.sqrt(x) if x >= 0.0 else math.nan
     return np.sqrt(x) if isinstance(x, np.ndarray) else x.sqrt()
@@ -51,11 +51,11 @@ class Vec3(NamedTuple):
         return Vec3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
 
     def spin(a, c: Scalar, s: Scalar) -> Vec3:
-        """Rotate about z: Rz a."""
+        """Rotate about z: return Rz a."""
         return Vec3(c * a.x - s * a.y, s * a.x + c * a.y, a.z)
 
     def cycle(a) -> Vec3:
-        """The same vector on axes renamed y, z, x."""
+        """Return the same vector with the axes renamed to y, z, x."""
         return Vec3(a.y, a.z, a.x)
 
 
@@ -82,12 +82,12 @@ class Mat3(NamedTuple):
         return Mat3(Vec3(a.x.x, a.y.x, a.z.x), Vec3(a.x.y, a.y.y, a.z.y), Vec3(a.x.z, a.y.z, a.z.z))
 
     def product(a, b: Mat3) -> Mat3:
-        """The matrix product a b."""
+        """Return the matrix product a b."""
         t = b.transpose()
         return Mat3(t @ a.x, t @ a.y, t @ a.z)
 
     def spin(a, c: Scalar, s: Scalar) -> Mat3:
-        """Rz a Rz^T, with four products for the upper left block: its trace and skew part do not change."""
+        """Return Rz a Rz^T, with four products for the upper left block: its trace and skew part do not change."""
         k = s * (a.y.y - a.x.x) - c * (a.x.y + a.y.x)
         sk, ck = s * k, c * k
         right = Vec3(a.x.z, a.y.z, a.z.z).spin(c, s)
@@ -95,7 +95,7 @@ class Mat3(NamedTuple):
         return Mat3(Vec3(a.x.x + sk, (0.0 - ck) - a.y.x, right.x), Vec3((0.0 - ck) - a.x.y, a.y.y - sk, right.y), below)
 
     def cycle(a) -> Mat3:
-        """The same matrix on axes renamed y, z, x."""
+        """Return the same matrix with the axes renamed to y, z, x."""
         return Mat3(a.y.cycle(), a.z.cycle(), a.x.cycle())
 
 
@@ -123,24 +123,24 @@ class Sym3(NamedTuple):
         )
 
     def spin(a, c: Scalar, s: Scalar) -> Sym3:
-        """Rz a Rz^T, with four products for the upper left block."""
-        k = s * (a.yy - a.xx) - (c + c) * a.xy  # c + c is often a constant, or made once for several
+        """Return Rz a Rz^T, with four products for the upper left block."""
+        k = s * (a.yy - a.xx) - (c + c) * a.xy  # c + c is often a constant, or shared
         sk = s * k
         side = Vec3(a.xz, a.yz, a.zz).spin(c, s)
         return Sym3(a.xx + sk, (0.0 - c * k) - a.xy, side.x, a.yy - sk, side.y, a.zz)
 
     def cycle(a) -> Sym3:
-        """The same matrix on axes renamed y, z, x."""
+        """Return the same matrix with the axes renamed to y, z, x."""
         return Sym3(a.yy, a.yz, a.xy, a.zz, a.xz, a.xx)
 
     def rotate(a, R: Mat3) -> Sym3:
-        """R a R^T for any rotation R."""
+        """Return R a R^T for any rotation R."""
         x, y, z = a @ R.x, a @ R.y, a @ R.z
         return Sym3(R.x.dot(x), R.x.dot(y), R.x.dot(z), R.y.dot(y), R.y.dot(z), R.z.dot(z))
 
 
 def rotation_from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat3:
-    """The rotation matrix of a unit quaternion with scalar part w."""
+    """Return the rotation matrix of a unit quaternion with scalar part w."""
     a, b, c = x + x, y + y, z + z
     xx, yy, zz = a * x, b * y, c * z
     xy, xz, yz = a * y, a * z, b * z

@@ -81,7 +81,7 @@ def test_loops_that_cannot_be_are_refused() -> None:
         chain(2).with_loop(dataclasses.replace(weld, successor="hand"))
     with pytest.raises(ModelError, match="loop 'weld': no joint moves 'body1' against 'body1'"):
         chain(2).with_loop(dataclasses.replace(weld, predecessor="body1"))
-    with pytest.raises(ModelError, match="there is a loop 'weld' already"):
+    with pytest.raises(ModelError, match="there already is a loop 'weld'"):
         chain(2).with_loop(weld).with_loop(weld)
 
 
@@ -100,9 +100,9 @@ def test_couplings_and_closures_are_those_of_a_mechanism() -> None:
     [
         (Coupling("gear", "joint9", (("joint1", (1.0,)),)), "coupling 'gear': there is no joint 'joint9'"),
         (Coupling("gear", "joint0", (("joint2", (1.0,)),)), "joint 'joint2' is spherical and has no single coordinate"),
-        (Coupling("gear", "joint0", ()), "joint 'joint0' would follow no other; use `locked` to hold it still"),
-        (Coupling("belt", "joint0", (("joint1", (1.0,)),)), "there is a coupling 'belt' already"),
-        (Coupling("gear", "joint1", (("joint0", (1.0,)),)), "joint 'joint1' follows by coupling 'belt' already"),
+        (Coupling("gear", "joint0", ()), "joint 'joint0' would follow no other; use `locked` to fix it"),
+        (Coupling("belt", "joint0", (("joint1", (1.0,)),)), "there already is a coupling 'belt'"),
+        (Coupling("gear", "joint1", (("joint0", (1.0,)),)), "joint 'joint1' already follows by coupling 'belt'"),
     ],
 )
 def test_couplings_that_cannot_be_are_refused(coupling: Coupling, message: str) -> None:

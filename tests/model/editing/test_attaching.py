@@ -148,7 +148,9 @@ def test_a_body_that_is_called_world_is_not_the_ground_of_the_other() -> None:
 
 
 def test_names_that_both_have_are_refused_with_a_remedy() -> None:
-    with pytest.raises(ModelError, match=r'both have bodies with the names body0, body1; give a prefix, as in prefix="left_"'):
+    with pytest.raises(
+        ModelError, match=r'both have bodies with the names body0, body1; give a prefix, such as prefix="left_"'
+    ):
         chain(3).attached(chain(2))
     first = chain(2).with_coupling(Coupling("gear", "joint1", (("joint0", (1.0,)),)))
     second = first.renamed({"joint0": "j0", "joint1": "j1", "body0": "b0", "body1": "b1"})
@@ -159,7 +161,7 @@ def test_names_that_both_have_are_refused_with_a_remedy() -> None:
 
 
 def test_what_is_no_description_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"attached takes a description, as `read` and `describe` give; got 'hand.urdf'"):
+    with pytest.raises(TypeError, match=r"attached takes a description, such as `read` and `describe` return; got 'hand.urdf'"):
         chain(2).attached("hand.urdf")  # type: ignore[arg-type]
 
 

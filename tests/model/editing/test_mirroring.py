@@ -78,5 +78,5 @@ def test_points_of_height_fields_are_mirrored(axis: str) -> None:
 
 
 def test_other_axes_are_refused() -> None:
-    with pytest.raises(ValueError, match=r'axis must be "x", "y" or "z", the one across the mirror; got \'xy\''):
+    with pytest.raises(ValueError, match=r'axis must be "x", "y" or "z", the normal of the mirror plane; got \'xy\''):
         fw.generators.chain(2).mirrored("xy")

@@ -54,5 +54,5 @@ def test_names_that_cannot_be_are_refused() -> None:
         chain(2).renamed({"join0": "a"})
     with pytest.raises(ModelError, match="two joints would have the name 'joint1'; give another name"):
         chain(2).renamed({"joint0": "joint1"})
-    with pytest.raises(ModelError, match="'joint0' would have no name; give it one, not ' '"):
+    with pytest.raises(ModelError, match="the new name of 'joint0' is ' '; give a text that is not empty"):
         chain(2).renamed({"joint0": " "})

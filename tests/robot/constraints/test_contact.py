@@ -129,7 +129,7 @@ def test_unknown_frames_are_named_with_those_there_are(panda: fw.Robot, function
 @pytest.mark.parametrize("function", ["delassus", "contact_jacobian"])
 @pytest.mark.parametrize("none", [[], (), iter(())])
 def test_no_contacts_are_refused(panda: fw.Robot, function: str, none: Any) -> None:
-    with pytest.raises(ValueError, match=f"{function} needs one contact at least; got none"):
+    with pytest.raises(ValueError, match=f"{function} needs at least one contact; got none"):
         getattr(panda, function)(none)
 
 

@@ -26,14 +26,14 @@ def hand() -> fw.InverseKinematics:
 
 
 BAD_TASKS: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (list, ValueError, "one task at least"),
+    (list, ValueError, "at least one task"),
     (lambda: [HAND], TypeError, "takes FrameTask.*got str"),
     (lambda: fw.FrameTask("nowhere"), ValueError, "no frame 'nowhere'"),
     (lambda: fw.FrameTask(HAND, "posture"), ValueError, "'panda_hand': kind must be one of pose, position, orientation"),
     (lambda: fw.FrameTask(HAND, weight=[1, 2]), ValueError, "'panda_hand': weight must be a number or 6 numbers"),
     (lambda: fw.FrameTask(HAND, weight=-1.0), ValueError, "none negative"),
-    (lambda: fw.FrameTask(HAND, weight=0.0), ValueError, "one at least positive"),
-    (lambda: fw.FrameTask(HAND, priority=-1), ValueError, "priority must be a whole number"),
+    (lambda: fw.FrameTask(HAND, weight=0.0), ValueError, "at least one positive"),
+    (lambda: fw.FrameTask(HAND, priority=-1), ValueError, "priority must be an integer"),
     (lambda: fw.FrameTask(HAND, tolerance=0.0), ValueError, "tolerance must be positive"),
     (lambda: fw.PostureTask(joints=["nobody"]), ValueError, "'nobody', which is no joint"),
     (lambda: fw.PostureTask(joints="panda_joint1"), TypeError, "sequence of names"),
@@ -72,7 +72,7 @@ def test_targets_that_are_none(call: dict[str, Any], message: str) -> None:
 def test_several_targets_come_in_a_list_or_by_name() -> None:
     robot = panda()
     ik = fw.InverseKinematics(robot, [fw.FrameTask(HAND), fw.PostureTask(priority=1)])
-    with pytest.raises(ValueError, match=r"a list of one for each of the tasks .*'posture'.*, or a dict; got ndarray"):
+    with pytest.raises(ValueError, match=r"a list with one target for each of the tasks .*'posture'.*, or a dict; got ndarray"):
         ik.solve(POSE)
     with pytest.raises(ValueError, match="batch axes of targets do not broadcast: 'panda_hand'"):
         ik.solve([np.stack([POSE] * 2), np.zeros((3, 9))])

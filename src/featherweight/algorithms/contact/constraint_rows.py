@@ -1,13 +1,13 @@
 """Constraint rows of any kind: their Jacobian J, and J' v.
 
-A group of rows sees the velocity of a point, or a sum of those of several points, (angular, linear), on axes that a body
-carries or on the world's. K of a row times it is what the row sees:
+A group of rows measures the velocity (angular, linear) of a point, or a sum over several points, in the axes of a body or of
+the world. A row is K times this velocity:
 
     J v  = K (s; t)                       s, t = sum of weight R_A^T (w_i; v_i + w_i x p)      over points p on bodies i
-    J' v = K (s' - w_A x s; t' - w_A x t)     with accelerations for s', t', as the axes A turn with w_A
+    J' v = K (s' - w_A x s; t' - w_A x t)     with accelerations for s', t', because the axes A rotate with w_A
 
-A contact is a group of one point, which is the origin of its body, on the body's own axes. Other rows have their entries of J
-as functions of q, on a tape.
+A contact is a group with one point, the origin of its body, in the body's own axes. Other rows have entries of J that are
+functions of q, on a tape.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ from ..kinematics import (
 
 
 class FunctionEntries(NamedTuple):
-    """Entries of J that are functions of q, on tapes: objects with a method `run` of a list of numbers, to a list."""
+    """Entries of J that are functions of q, on tapes: objects whose method `run` maps a list of numbers to a list."""
 
     entry_row: Any  # (e,)
     entry_column: Any  # (e,)
-    values: Any  # the entries, of q
-    rates: Any  # their rates of change, of q and its own rate, one after the other
+    values: Any  # the entries, as functions of q
+    rates: Any  # their rates, as functions of q followed by the rate of q
 
 
 class ConstraintRows(NamedTuple):
-    """m rows in G groups, which have T points."""
+    """m rows in G groups with T points."""
 
-    K: Any  # (m, 6) torque and force of each row on the axes of its group
-    start: Any  # (G,) the rows of a group
+    K: Any  # (m, 6) torque and force of each row in the axes of its group
+    start: Any  # (G,) range of rows of each group
     stop: Any  # (G,)
-    axes: Any  # (G,) the row of the tree that carries its axes, -1 for the world's
-    turned: Any  # (G, 3, 3) its axes on those
-    first: Any  # (G + 1,) where its points begin
-    link: Any  # (T,) the row of the tree that carries the point, -1 for the ground
+    axes: Any  # (G,) row of the tree that carries the axes, -1 for the world
+    turned: Any  # (G, 3, 3) the group's axes relative to those
+    first: Any  # (G + 1,) first point of each group
+    link: Any  # (T,) row of the tree that carries the point, -1 for the ground
     point: Any  # (T, 3) [m]
     weight: Any  # (T,)
     entries: FunctionEntries
-    of_masses: bool  # whether points and weights are those of the bodies' masses
+    of_masses: bool  # True if points and weights are those of the bodies' masses
 
 
 def rotation_between(rows: ConstraintRows, R, g: int, t: int):
-    """The axes of group g on those of the body of its point t."""
+    """Return the axes of group g relative to those of the body of its point t."""
     own = mat3(rows.turned, g)
     A, i = rows.axes[g], rows.link[t]
     if i == A:
@@ -66,7 +66,7 @@ def rotation_between(rows: ConstraintRows, R, g: int, t: int):
 
 
 def unit_wrenches(tree: Tree, rows: ConstraintRows, X):
-    """The wrenches of unit forces of all rows, on each row of the tree."""
+    """Return the wrenches of unit forces of all rows, on each row of the tree."""
     n, m = len(tree.parent), len(rows.K)
     R, _ = world_poses(tree, X)
     F = [[ZERO_FORCE for _ in range(n)] for _ in range(m)]
@@ -92,7 +92,7 @@ def row_jacobian(tree: Tree, rows: ConstraintRows, q, J) -> None:
 
 
 def write_joint_forces_of(tree: Tree, X, F, tau) -> None:
-    """Write the joint forces that stand for wrenches F on the rows of the tree, which are handed down."""
+    """Write the joint forces that are equivalent to wrenches F on the rows of the tree, which are passed to the parents."""
     for i in range(len(tree.parent) - 1, -1, -1):
         tau[i] = F[i].component(tree.axis[i])
         p = tree.parent[i]
@@ -109,14 +109,14 @@ def write_entries(entries: FunctionEntries, q, J) -> None:
 
 
 def entries_of_functions(rows: ConstraintRows, q, n: int):
-    """The part of J that the user's functions give, m by n."""
+    """Return the part of J from the user's functions, m by n."""
     J = [[0.0] * n for _ in rows.K]
     write_entries(rows.entries, q, J)
     return J
 
 
 def add_entry_accelerations(entries: FunctionEntries, q, rate, v, b) -> None:
-    """Add to J' v what the entries that are functions of q give, with the rate of change of q."""
+    """Add the terms of J' v from entries that are functions of q, given the rate of q."""
     n = len(q)
     both = [0.0] * (2 * n)
     for k in range(n):
@@ -128,7 +128,7 @@ def add_entry_accelerations(entries: FunctionEntries, q, rate, v, b) -> None:
 
 
 def row_bias_acceleration(tree: Tree, rows: ConstraintRows, q, v):
-    """J' v of all rows."""
+    """Return J' v of all rows."""
     X = joint_transforms(tree, q)
     w, carried = angular_velocities(tree, X, v)
     a = accelerations_of_velocities(tree, X, velocity_products(tree, X, w, carried, v))
@@ -138,7 +138,7 @@ def row_bias_acceleration(tree: Tree, rows: ConstraintRows, q, v):
 
 
 def row_accelerations(tree: Tree, rows: ConstraintRows, X, w, u, a):
-    """J' v of all rows on bodies, from the bodies' angular velocities w, velocities u, and accelerations a at no q''."""
+    """Return J' v of rows on bodies, given angular velocities w, velocities u, and accelerations a of bodies without q''."""
     m = len(rows.K)
     R, _ = world_poses(tree, X)
     b = [0.0] * m

@@ -1,11 +1,11 @@
-"""One iteration of inverse kinematics: errors, Jacobians, a step d by priorities and within limits, and where it leads.
+"""One iteration of inverse kinematics: errors, Jacobians, a step d by priorities and within limits, and the next q.
 
-    1. d by `prioritized_step`, as if there were no limits
-    2. joints that d would take past a limit go to that limit, and the others take a step again with what is left of the errors;
-       as often as `passes` says, after which what still passes a limit is cut
+    1. Compute d by `prioritized_step`, without limits.
+    2. Joints that d would move past a limit move to this limit; the others take another step with the remaining errors.
+       This repeats up to `passes` times; then any excess over a limit is clipped.
     3. q ⊕ d
 
-Comparisons are sums of magnitudes here, |x| = sqrt(x²): a trace has no branches.
+Comparisons are sums of magnitudes, |x| = sqrt(x²), because a trace has no branches.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from ..integration import integrate
 from .prioritized import Level, dot, is_zero, prioritized_step
 from .task_rows import TaskList, TaskRows, TaskSpec, task_rows
 
-SHARP = 1e-30  # [rad², m²]: a comparison is unsure where its sides differ by the root of this
+SHARP = 1e-30  # [rad², m²] a comparison is undecided if its sides differ by less than the square root
 
 
 class StepSettings(NamedTuple):
-    """Limits [rad, m] by rows of the tree; damping: its share of squared errors, and what is added, for a weight of one; and
-    how often joints are held at limits."""
+    """Limits [rad, m] by rows of the tree; damping, as a fraction of the squared error and a constant, for weight one; passes.
+
+    `passes` is the number of times that joints may be held at limits.
+    """
 
     lower: tuple[float, ...]
     upper: tuple[float, ...]
@@ -34,7 +36,10 @@ class StepSettings(NamedTuple):
 
 
 def iterate(tree: Tree, tasks: TaskList, settings: StepSettings, q, targets, caution, results) -> None:
-    """Write where a step leads from q, and of q itself what `write_measures` says; `caution` times the damping for errors."""
+    """Write the q after a step, and the measures of q by `write_measures`.
+
+    `caution` multiplies the damping of errors.
+    """
     ahead, *measures = results
     rows = task_rows(tree, tasks, q, targets)
     levels = task_levels(tasks, rows, settings, caution)
@@ -44,7 +49,7 @@ def iterate(tree: Tree, tasks: TaskList, settings: StepSettings, q, targets, cau
 
 
 def task_levels(tasks: TaskList, rows: list[TaskRows], settings: StepSettings, caution) -> list[Level]:
-    """Rows of one priority as one level, times the roots of their weights."""
+    """Return rows of one priority as one level, times the square roots of their weights."""
     levels = []
     for number in sorted({task.level for task in tasks.every}):
         A, e, weights = [], [], []
@@ -63,7 +68,7 @@ def damped_level(A, e, weight: float, settings: StepSettings, caution) -> Level:
 
 
 def limited_step(tree: Tree, levels: list[Level], settings: StepSettings, q) -> list[Any]:
-    """d (n), of which joints that nothing depends on have zeros."""
+    """Return d (n); joints on which nothing depends have zeros."""
     n = len(tree.parent)
     used = [j for j in range(n) if not all(is_zero(row[j]) for level in levels for row in level.A)]
     levels = [level._replace(A=[[row[j] for j in used] for row in level.A]) for level in levels]
@@ -92,14 +97,14 @@ def has_limits(tree: Tree, settings: StepSettings, j: int) -> bool:
 
 
 def room(tree: Tree, settings: StepSettings, j: int, q):
-    """How far a joint may move down and up."""
+    """Return how far a joint may move down and up."""
     x = q[tree.q_index[j]]
     lower, upper = settings.lower[j], settings.upper[j]
     return lower - x if lower > -math.inf else -math.inf, upper - x if upper < math.inf else math.inf
 
 
 def held_at_limits(free, held, d, lower, upper):
-    """Free 1 and held 0 as they are if d is within limits; 0 and the step to the limit that it passes, if it is not."""
+    """Return the masks of free and held joints: unchanged if d is within limits, otherwise with a joint held at its limit."""
     if not is_infinite(upper):
         over = free * is_positive(d - upper)
         free, held = free - over, held + over * upper
@@ -110,12 +115,12 @@ def held_at_limits(free, held, d, lower, upper):
 
 
 def is_infinite(x) -> bool:
-    """Whether a limit is known to be none."""
+    """Return whether a limit is known to be infinite."""
     return isinstance(x, float) and math.isinf(x)
 
 
 def is_positive(x):
-    """1 or 0."""
+    """Return 1 or 0."""
     return 0.5 + 0.5 * (x / sqrt(x * x + SHARP))
 
 
@@ -132,8 +137,11 @@ def magnitude(x):
 
 
 def write_measures(tasks: TaskList, rows: list[TaskRows], levels: list[Level], d, measures) -> None:
-    """How far q is from solving the tasks: the sum of squares of errors over tolerances, at most 1 where all are kept; the
-    squares of those errors; the weighted squares of all, those of lower priority counting less; and the squared step."""
+    """Write measures of the errors at q.
+
+    They are the sum of squares of errors over tolerances, at most 1 if all are kept; the squares of those errors; the weighted
+    squares of all errors, with smaller weights for lower priorities; and the squared step.
+    """
     miss, left, cost, step = measures
     over, total = 0.0, 0.0
     for task, r in zip(tasks.every, rows, strict=True):
@@ -150,18 +158,18 @@ def write_measures(tasks: TaskList, rows: list[TaskRows], levels: list[Level], d
     step[0] = dot(d, d)
 
 
-LOWER_LEVELS = 1e-6  # what the squares of one level count for, against those of the level above
+LOWER_LEVELS = 1e-6  # weight of the squares of one level relative to the level above
 
 
 def squared_parts(task: TaskSpec, r: TaskRows) -> list[Any]:
-    """The squared lengths of a task's errors, of each unit by itself; rows of weight zero do not count."""
+    """Return the squared lengths of a task's errors, one for each unit; rows of weight zero are ignored."""
     error = [x if w > 0.0 else 0.0 for w, x in zip(task.weight, r.error, strict=True)]
     ends = (*r.parts[1:], len(error))
     return [dot(error[begin:end], error[begin:end]) for begin, end in zip(r.parts, ends, strict=True)]
 
 
 def task_errors(tree: Tree, tasks: TaskList, q, targets, errors) -> None:
-    """The lengths of all tasks' errors: a pose has one in m and one in rad. Rows of weight zero do not count."""
+    """Write the lengths of all tasks' errors: a pose has one in m and one in rad. Rows of weight zero are ignored."""
     rows = task_rows(tree, tasks, q, targets)
     squares = [x for task, r in zip(tasks.every, rows, strict=True) for x in squared_parts(task, r)]
     for k, x in enumerate(squares):
@@ -169,12 +177,12 @@ def task_errors(tree: Tree, tasks: TaskList, q, targets, errors) -> None:
 
 
 def weighted_rows(tree: Tree, tasks: TaskList, q, targets, results) -> None:
-    """Jacobian rows and errors of all tasks, times the roots of their weights, the levels one after the other."""
+    """Write Jacobian rows and errors of all tasks, times the square roots of their weights, level by level."""
     write_rows(stacked_levels(tasks, task_rows(tree, tasks, q, targets)), results)
 
 
 def stacked_levels(tasks: TaskList, rows: list[TaskRows]) -> tuple[list[Any], list[list[Any]]]:
-    """Errors, and rows of the Jacobian."""
+    """Return errors, and rows of the Jacobian."""
     levels = task_levels(tasks, rows, StepSettings((), (), 0.0, 0.0, 0), 0.0)
     return [x for level in levels for x in level.e], [row for level in levels for row in level.A]
 

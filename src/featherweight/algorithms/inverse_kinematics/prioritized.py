@@ -1,13 +1,13 @@
-"""Damped least squares by priority: each level moves only in ways in which those above it do not.
+"""Damped least squares with priorities: each level moves only in the null space of the levels above it.
 
     x minimizes |A x - (e - A d)|² + λ |x|²     subject to C x = 0,     d <- d + x
 
-for the rows A and errors e of each level in turn, C the rows of all above it. After Nakamura, Hanafusa and Yoshikawa (1987)
-and Siciliano and Slotine (1991), each level damped as by Levenberg and Marquardt: λ is a share of the squared error, which
-vanishes where errors do (Sugihara 2011), and a small part besides for singular configurations.
+for the rows A and errors e of each level in turn, where C are the rows of all levels above. The method follows Nakamura,
+Hanafusa and Yoshikawa (1987) and Siciliano and Slotine (1991), with Levenberg-Marquardt damping of each level: λ is a fraction
+of the squared error, which vanishes with the errors (Sugihara 2011), plus a small constant for singular configurations.
 
-Rows with one entry u only, as those of postures, go with λ into a diagonal matrix D = λ + u², so that matrices are no larger
-than the number of other rows: with x0 = D⁻¹ u (their errors), all times a scale s,
+Rows with a single entry u, such as those of postures, are combined with λ in a diagonal matrix D = λ + u², so that matrices
+are no larger than the number of other rows: with x0 = D⁻¹ u (their errors), all times a scale s,
 
     [C D⁻¹ Cᵀ + ν      C D⁻¹ Aᵀ  ]       [  - C x0      ]
     [A D⁻¹ Cᵀ          A D⁻¹ Aᵀ + s] y = [ e - A d - A x0 ],           x = x0 + D⁻¹ (Cᵀ Aᵀ) y
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from ..contact.operational_space.dense_factors import factorize, solve
 
-NULL = 1e-13  # ν for rows of weight one, above rounding: rows may depend on each other; ν/λ of what is left of e moves C x
+NULL = 1e-13  # ν for rows of weight one, above rounding, for dependent rows; C x is off by ν/λ of the remaining e
 
 
 class Level(NamedTuple):
@@ -32,7 +32,7 @@ class Level(NamedTuple):
 
 
 def prioritized_step(n: int, levels: list[Level]) -> list[Any]:
-    """d (n)."""
+    """Return d (n)."""
     d = [0.0] * n
     C: list[list[Any]] = []
     nulls: list[float] = []
@@ -58,7 +58,7 @@ def prioritized_step(n: int, levels: list[Level]) -> list[Any]:
 
 
 def diagonal_part(n: int, level: Level, left, single, s):
-    """x0, and s D⁻¹ on the diagonal."""
+    """Return x0, and s D⁻¹ on the diagonal."""
     if not any(single):
         return [0.0] * n, [1.0] * n
     D, g = [level.damping] * n, [0.0] * n
@@ -72,7 +72,7 @@ def diagonal_part(n: int, level: Level, left, single, s):
 
 
 def is_zero(x) -> bool:
-    """Whether an entry is known to be zero."""
+    """Return whether an entry is known to be zero."""
     return isinstance(x, float) and x == 0.0
 
 

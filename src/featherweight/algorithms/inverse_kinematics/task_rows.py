@@ -1,13 +1,13 @@
-"""Errors e of inverse kinematics tasks, and the Jacobian J by which joints reduce them: e(q ⊕ d) ≈ e - J d.
+"""Errors e of inverse kinematics tasks, and the Jacobian J with e(q ⊕ d) ≈ e - J d.
 
     position       p* - p                                in the world's axes
     orientation    log(R* Rᵀ)                            in the world's axes
-    pose           both; on the target's axes where its rows weigh differently, as for an orientation
+    pose           both; in the target's axes if its rows have different weights, as for an orientation
     centre         c* - c
     posture        q* ⊖ q of some joints
 
-The Jacobian of the logarithm is left out: it is one where e is zero, and along e everywhere, so that the gradient Jᵀ e of the
-squares is exact where all rows of an orientation weigh the same.
+The Jacobian of the logarithm is omitted: it is the identity where e is zero, and along e everywhere, so the gradient Jᵀ e of
+the squares is exact if all rows of an orientation have the same weight.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ POSE, POSITION, ORIENTATION, CENTER, POSTURE = range(5)
 
 
 class TaskSpec(NamedTuple):
-    """One task, as kernels read it."""
+    """One task, in the form that kernels read."""
 
     kind: int
-    frame: int  # which of the frames
-    weight: tuple[float, ...]  # of each row; rows of weight zero are left out
-    tolerance: tuple[float, ...]  # of each part
-    level: int  # of priority, 0 first
-    at: int  # where its target begins
+    frame: int  # index of the frame
+    weight: tuple[float, ...]  # weight of each row; rows of weight zero are left out
+    tolerance: tuple[float, ...]  # tolerance of each part
+    level: int  # priority level, 0 first
+    at: int  # start of its target
     rows: tuple[int, ...]  # first rows of a posture's joints
 
 
 class TaskList(NamedTuple):
-    """All tasks, and the frames that they are about."""
+    """All tasks, and their frames."""
 
     frames: Placements
     every: tuple[TaskSpec, ...]
 
 
 class TaskRows(NamedTuple):
-    """Errors and Jacobian rows of one task, and where its parts begin, each of one unit."""
+    """Errors and Jacobian rows of one task, and the starts of its parts, each of one unit."""
 
     error: list[Any]
     slope: list[list[Any]]
@@ -85,7 +85,7 @@ def _rows(tree: Tree, task: TaskSpec, q, targets, R, p, J) -> TaskRows:
 
 
 def on_axes(R: Mat3, error, slope):
-    """Vectors of the world's axes, one after the other, on the axes of R."""
+    """Return consecutive vectors of the world's axes in the axes of R."""
     n = len(slope[0])
     turned, columns = [], []
     for k in range(0, len(error), 3):
@@ -96,12 +96,12 @@ def on_axes(R: Mat3, error, slope):
 
 
 def turned_back(R: Mat3, x, k: int) -> Vec3:
-    """Three entries of x from k on, on the axes of R."""
+    """Return three entries of x from k on, in the axes of R."""
     return R.transpose() @ Vec3(x[k], x[k + 1], x[k + 2])
 
 
 def _posture_rows(tree: Tree, task: TaskSpec, q, targets) -> TaskRows:
-    """Differences of joints' coordinates, as velocities at q."""
+    """Return differences of joints' coordinates, as velocities at q."""
     error: list[Any] = []
     columns: list[int] = []
     at = task.at
@@ -130,10 +130,10 @@ def _posture_rows(tree: Tree, task: TaskSpec, q, targets) -> TaskRows:
 
 
 def turn_to(a, b) -> Vec3:
-    """The turn from one orientation to another, in the axes of the first."""
+    """Return the rotation vector from one orientation to another, in the axes of the first."""
     return rotation_vector(a.matrix().transpose().product(b.matrix()))
 
 
 def matrix_at(x, k: int) -> Mat3:
-    """The matrix whose nine entries begin at k."""
+    """Return the matrix whose nine entries start at index k."""
     return Mat3(*(Vec3(x[i], x[i + 1], x[i + 2]) for i in (k, k + 3, k + 6)))

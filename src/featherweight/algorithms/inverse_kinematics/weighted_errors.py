@@ -1,4 +1,4 @@
-"""Errors of all tasks, times the roots of their weights: rows whose squares trajectories make small."""
+"""Errors of all tasks, times the square roots of their weights: rows whose squares trajectory optimization minimizes."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """Forward dynamics of mechanisms with loops: the cluster-based articulated-body algorithm (C-ABA, algorithm 1).
 
-All bodies of a cluster hang on one, the output body o. With the composite inertias of the cluster's bodies, articulated by
-what hangs on them, and the forces F that unit accelerations of its joints need at o,
+One body, the output body o, carries all bodies of a cluster. With the composite inertias of the cluster's bodies, including
+the articulated inertias of the clusters on them, and the forces F that unit accelerations of its joints need at o,
 
     D = G^T H G,   U = F G,   u = tau - G^T (S^T p),   IA_o += I - U D^-1 U^T,   pA_o += p + U D^-1 u
     y'' = D^-1 (u - U^T a_o),   q'' = G y'' + g
 
-where H, I and p are those of the cluster alone, and p includes what the velocities and g ask for. A joint that is in no loop is
-a cluster of its own, for which this is the step of the articulated-body algorithm.
+where H, I and p are those of the cluster alone, and p includes the forces due to velocities and g. A joint outside all loops
+is a cluster by itself, for which this is the step of the articulated-body algorithm.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ClusterSolution(NamedTuple):
 
 @for_mechanism(tree_aba.aba)
 def aba(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
-    """Write the independent accelerations that the independent joint forces `tau`, and `forces` on the bodies, give."""
+    """Write the independent accelerations under the independent joint forces `tau` and the `forces` on the bodies."""
     tree, n = mech.tree, len(mech.tree.parent)
     external = external_forces(tree, bodies, forces)
     qs = spanning_configuration(mech, q)
@@ -93,7 +93,10 @@ def aba(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> Non
 
 
 def inward_row(tree: Tree, A: ClusterPass, j: int, tau) -> None:
-    """One row of pass 2 of the articulated-body algorithm; there it is not a function, which would cost rolled loops dearly."""
+    """Run one row of pass 2 of the articulated-body algorithm.
+
+    aba.py has no such function, because it would slow rolled loops down.
+    """
     p, k = tree.parent[j], tree.axis[j]
     U = A.IA[j].column(k)
     A.d[j] = 1.0 / (U.component(k) + tree.armature[j])
@@ -113,13 +116,13 @@ def inward_row(tree: Tree, A: ClusterPass, j: int, tau) -> None:
 
 
 def inward_cluster(mech: ClusterTree, A: ClusterPass, number: int, M, tau) -> ClusterSolution:
-    """A cluster's part of pass 2: add to the output body, and return what pass 3 needs."""
+    """Run a cluster's part of pass 2: add to the output body, and return the quantities for pass 3."""
     tree, cluster = mech.tree, mech.clusters[number]
     X, c, IA, pA = A.X, A.c, A.IA, A.pA
     m, o = len(cluster.independent), cluster.output
     zeta: dict[int, Motion] = {}
     resting = ZERO_MOTION if o >= 0 else base_acceleration(tree)
-    for j in cluster.rows:  # accelerations apart from those of the output body, at no y''
+    for j in cluster.rows:  # accelerations relative to the output body, without y''
         arriving = zeta.get(tree.parent[j], resting)
         arriving = arriving if tree.kind[j] == INNER else X[j] @ arriving + c[j]
         zeta[j] = arriving + unit_motion(tree.axis[j], M.g[j])
@@ -153,7 +156,7 @@ def inward_cluster(mech: ClusterTree, A: ClusterPass, number: int, M, tau) -> Cl
 
 
 def arriving_acceleration(tree, X, c, a, j: int):
-    """The acceleration of row j apart from its own joint's."""
+    """Return the acceleration of row j without that of its own joint."""
     p = tree.parent[j]
     if tree.kind[j] == INNER:
         return a[p]
@@ -161,7 +164,7 @@ def arriving_acceleration(tree, X, c, a, j: int):
 
 
 def outward_cluster(mech: ClusterTree, number: int, M, X, c, solved, a, result) -> None:
-    """A cluster's part of pass 3."""
+    """Run a cluster's part of pass 3."""
     tree, cluster = mech.tree, mech.clusters[number]
     u = solved.u
     m = len(cluster.independent)

@@ -1,8 +1,8 @@
-"""Articulated inertias of clusters, and how wrenches pass them (Chignoli et al., sections VII and VIII).
+"""Articulated inertias of clusters, and the propagation of wrenches past them (Chignoli et al., sections VII and VIII).
 
 A cluster has U, the wrenches on its output body for its unit accelerations, and D = C diag(p) C^T. A wrench Y against the
-motion of its bodies leaves t = -G^T S^T Y, and X^T Y + U D^-1 t goes on to the output body. A row that is no part of a loop
-has W and d.
+motion of its bodies gives t = -G^T S^T Y, and X^T Y + U D^-1 t is passed to the output body. A row outside all loops has W and
+d.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .maps import Map, dot, maps, spanning_configuration
 
 
 class ArticulatedClusters(NamedTuple):
-    """All that wrenches and accelerations meet."""
+    """The articulated quantities of all rows and clusters."""
 
     mech: ClusterTree
     X: Any
     maps: list[Map | None]
     W: dict[int, Force]
     d: dict[int, Any]
-    C: dict[int, Any]  # by cluster
+    C: dict[int, Any]  # for each cluster
     reciprocal: dict[int, Any]
     U: dict[int, list[Force]]
 
@@ -48,14 +48,14 @@ def articulated_clusters(mech: ClusterTree, q) -> ArticulatedClusters:
 
 
 def map_of(A: ArticulatedClusters, number: int) -> Map:
-    """The map of a cluster that has one."""
+    """Return the map of a cluster that has one."""
     M = A.maps[number]
     assert M is not None
     return M
 
 
 def articulate_row(A: ArticulatedClusters, IA, j: int) -> None:
-    """One row of the tree."""
+    """Articulate one row of the tree."""
     tree = A.mech.tree
     p, k = tree.parent[j], tree.axis[j]
     U = IA[j].column(k)
@@ -67,7 +67,7 @@ def articulate_row(A: ArticulatedClusters, IA, j: int) -> None:
 
 
 def articulate_cluster(A: ArticulatedClusters, IA, number: int) -> None:
-    """All rows of a cluster."""
+    """Articulate all rows of a cluster."""
     tree, cluster = A.mech.tree, A.mech.clusters[number]
     m, o = len(cluster.independent), cluster.output
     for j in reversed(cluster.rows):
@@ -82,7 +82,7 @@ def articulate_cluster(A: ArticulatedClusters, IA, number: int) -> None:
 
 
 def apparent_cluster_inertia(m: int, I, C, reciprocal, U):
-    """I - U D^-1 U^T."""
+    """Return I - U D^-1 U^T."""
     E = list(U)  # U C^-T
     for i in range(m):
         for j in range(i):
@@ -92,7 +92,7 @@ def apparent_cluster_inertia(m: int, I, C, reciprocal, U):
 
 
 def propagate_force_row(A: ArticulatedClusters, j: int, Y: Force, tau=0.0):
-    """u, and the wrench on the parent, for Y on a row that is no part of a loop."""
+    """Return u, and the wrench on the parent, for Y on a row outside all loops."""
     tree = A.mech.tree
     u = tau - Y.component(tree.axis[j])
     moved = Y + u * A.W[j]
@@ -100,7 +100,7 @@ def propagate_force_row(A: ArticulatedClusters, j: int, Y: Force, tau=0.0):
 
 
 def propagate_force_cluster(A: ArticulatedClusters, number: int, Y: dict[int, Force], tau=None):
-    """C^-1 t, and the wrench on the output body, for wrenches Y on bodies of a cluster."""
+    """Return C^-1 t, and the wrench on the output body, for wrenches Y on bodies of a cluster."""
     tree, cluster = A.mech.tree, A.mech.clusters[number]
     m = len(cluster.independent)
     carried, push, top = dict(Y), {}, ZERO_FORCE
@@ -130,14 +130,14 @@ def propagate_force_cluster(A: ArticulatedClusters, number: int, Y: dict[int, Fo
 
 
 def propagate_motion_row(A: ArticulatedClusters, j: int, u, a: Motion) -> Motion:
-    """The acceleration of a row for u and that of its parent."""
+    """Return the acceleration of a row for u and that of its parent."""
     tree = A.mech.tree
     arriving = a if tree.kind[j] == INNER else A.X[j] @ a
     return with_joint(tree, j, A.W[j], A.d[j] * u, arriving)
 
 
 def propagate_motion_cluster(A: ArticulatedClusters, number: int, t, a: Motion) -> dict[int, Motion]:
-    """The accelerations of a cluster's rows for C^-1 t and the acceleration of the output body."""
+    """Return the accelerations of a cluster's rows for C^-1 t and the acceleration of the output body."""
     tree, cluster = A.mech.tree, A.mech.clusters[number]
     m, C, reciprocal = len(cluster.independent), A.C[number], A.reciprocal[number]
     w = solve(m, C, reciprocal, [A.U[number][k].power(a) for k in range(m)])

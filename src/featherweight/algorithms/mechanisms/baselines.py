@@ -1,4 +1,4 @@
-"""Forward dynamics of mechanisms with loops as it is done without clusters (Chignoli et al., section II-D).
+"""Forward dynamics of mechanisms with loops by methods without clusters (Chignoli et al., section II-D).
 
     projection     (G^T H G) y'' = G^T (tau - c - H g)           H and c of the spanning tree, dense Cholesky
     multipliers    H q'' - K^T f = tau - c,  K q'' = k           by the sparse factors of H and the dense matrix K H^-1 K^T
@@ -24,7 +24,7 @@ from .row_jacobian import row_jacobian
 
 
 def whole_tree(mech: ClusterTree, q, v, external):
-    """The tree's configuration, maps, inertia matrix and bias force."""
+    """Return the tree's configuration, maps, inertia matrix and bias force."""
     tree, n = mech.tree, len(mech.tree.parent)
     qs = spanning_configuration(mech, q)
     M = maps(mech, joint_transforms(tree, qs), qs, v)
@@ -37,7 +37,7 @@ def whole_tree(mech: ClusterTree, q, v, external):
 
 @takes_mechanism
 def projection(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
-    """Write the independent accelerations that `tau`, and `forces` on the bodies, give."""
+    """Write the independent accelerations under `tau` and the `forces` on the bodies."""
     n, m = len(mech.tree.parent), len(mech.parent)
     _, M, H, bias = whole_tree(mech, q, v, external_forces(mech.tree, bodies, forces))
     A, columns = projected(mech, M, H)
@@ -72,7 +72,7 @@ def projected_delassus(mech: ClusterTree, rows: ConstraintRows, q, D) -> None:
 
 
 def projected(mech: ClusterTree, M, H):
-    """G^T H G, its lower triangle, and the columns of G."""
+    """Return the lower triangle of G^T H G, and the columns of G."""
     n, m = len(H), len(mech.parent)
     columns = [[0.0] * n for _ in range(m)]
     for cluster, map in zip(mech.clusters, M, strict=True):
@@ -85,7 +85,7 @@ def projected(mech: ClusterTree, M, H):
 
 @takes_mechanism
 def multipliers(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> None:
-    """Write the independent accelerations that `tau`, and `forces` on the bodies, give."""
+    """Write the independent accelerations under `tau` and the `forces` on the bodies."""
     tree, n = mech.tree, len(mech.tree.parent)
     qs, M, H, bias = whole_tree(mech, q, v, external_forces(tree, bodies, forces))
     K, k = spanning_constraints(mech, qs, M, v)
@@ -110,7 +110,7 @@ def multipliers(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result
 
 
 def spanning_constraints(mech: ClusterTree, qs, M, v):
-    """K on all rows of the tree and k: those of loops as they are, and one row for each follower."""
+    """Return K on all rows of the tree and k: the rows of loops, and one row for each follower."""
     n = len(mech.tree.parent)
     X = joint_transforms(mech.tree, qs)
     K, k = [], []

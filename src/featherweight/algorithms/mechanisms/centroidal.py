@@ -12,7 +12,7 @@ from .spanning import center_of_mass_jacobian, expanded, mapped, write_rows, zer
 
 @for_mechanism(of_tree.centroidal_map)
 def centroidal_map(mech: ClusterTree, q, A) -> None:
-    """A_G G."""
+    """Write A_G G."""
     qs, M = mapped(mech, q)
     whole = zero_rows(mech, 6)
     of_tree.centroidal_map(mech.tree, qs, whole)
@@ -69,7 +69,7 @@ def center_of_mass_acceleration(mech: ClusterTree, q, v, a, acceleration) -> Non
 
 @takes_mechanism
 def projected_map_rate(mech: ClusterTree, A, rate, G, G_dot, result) -> None:
-    """A_G' G + A_G G'."""
+    """Write A_G' G + A_G G'."""
     n, m = len(mech.tree.parent), len(mech.parent)
     for i in range(6):
         for k in range(m):

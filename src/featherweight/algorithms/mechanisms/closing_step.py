@@ -1,9 +1,9 @@
-"""A step of Newton's method to where loops are closed, with the independent joints where they are:
+"""A step of Newton's method towards closed loops, with fixed independent joints:
 
     K_d x = -phi      q' = q exp(x / sqrt(1 + 4 |x|^2))
 
-The root keeps a cluster's step below half a unit where loops are far from closed. It changes the step in third order only, so
-that the method converges quadratically all the same.
+The square root limits a cluster's step to half a unit if loops are far from closed. It changes the step in third order only,
+so the method still converges quadratically.
 """
 
 from __future__ import annotations
@@ -23,15 +23,18 @@ from .spanning import nearness_to_singularity, placed, write_all
 class ClosedWithin(NamedTuple):
     """Tolerances within which loops count as closed."""
 
-    solved: tuple[int, ...]  # constraints that are closed to rounding, by their numbers
-    others: float  # by how much the others, which contradict those, may be off
-    facing: float  # the least cosine between axes that are to point the same way
+    solved: tuple[int, ...]  # numbers of the constraints that are closed up to rounding
+    others: float  # tolerance of the others, which contradict those
+    facing: float  # least cosine between axes that must point the same way
 
 
 @takes_mechanism
 def closing_step(mech: ClusterTree, within: ClosedWithin, q, results) -> None:
-    """The configuration after a step. And of q: phi of the constraints that are solved for; margins, none of which is negative
-    where loops are closed; and how close it is to a singular configuration."""
+    """Write the configuration after a step, and measures of q.
+
+    The measures are phi of the solved constraints; margins, none of which is negative if loops are closed; and the closeness
+    to a singular configuration.
+    """
     ahead, residual, margins, singularity = results
     qs, X = placed(mech, q)
     moved = list(qs)

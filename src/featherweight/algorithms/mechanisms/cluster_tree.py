@@ -1,4 +1,4 @@
-"""A mechanism as the cluster algorithms see it: a spanning tree, and which of its rows move together."""
+"""Mechanisms as data of the cluster algorithms: a spanning tree, and the clusters of rows that move together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Attached(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """One row of a loop's constraint: e . (p_b - p_a) if `other` is -1, and e . f if not.
+    """One row of a loop's constraint: e . (p_b - p_a) if `other` is -1, otherwise e . f.
 
     e is the axis `axis` of frame a, f the axis `other` of frame b.
     """
@@ -37,7 +37,7 @@ class Alignment(NamedTuple):
 
 
 class Closing(NamedTuple):
-    """Constraints of the user's own, on the coordinates of rows: tapes of phi(q), K(q) row by row, and K' q' of (q, q')."""
+    """User-defined constraints on the coordinates of rows: tapes of phi(q), K(q) row by row, and K' q' of (q, q')."""
 
     rows: tuple[int, ...]
     size: int
@@ -50,43 +50,43 @@ class Cluster(NamedTuple):
     """Rows that move together, in ascending order."""
 
     rows: tuple[int, ...]
-    output: int  # the row of the body that they hang on, -1 for the ground
-    start: int  # where the independent velocities begin in v
+    output: int  # row of the body that carries them, -1 for the ground
+    start: int  # start of the independent velocities in v
     independent: tuple[int, ...]  # rows whose velocities are independent
     dependent: tuple[int, ...]  # rows whose velocities follow by loops
-    followers: tuple[Follower, ...]  # rows that follow by couplings, in an order in which they can be computed
+    followers: tuple[Follower, ...]  # rows that follow by couplings, in the order of their computation
     alignments: tuple[Alignment, ...]
-    facings: tuple[Alignment, ...]  # axes of loops that are to point the same way, not only along one line
+    facings: tuple[Alignment, ...]  # axes of loops that must point the same way, not only lie along one line
     closings: tuple[Closing, ...]
-    kept: tuple[int, ...]  # which constraint rows are independent; alignments come first
+    kept: tuple[int, ...]  # independent constraint rows; alignments come first
 
 
 class ClusterTree(NamedTuple):
-    """Clusters in the order of their first rows, so that each comes after the one that it hangs on."""
+    """Clusters in the order of their first rows, so that each comes after its parent cluster."""
 
     tree: Tree
     clusters: tuple[Cluster, ...]
-    position: tuple[int, ...]  # for each coordinate of the tree its place in q, -1 if it is a follower's
+    position: tuple[int, ...]  # index in q of each coordinate of the tree, -1 for followers
     owner: tuple[int, ...]  # (n,) the cluster of each row
     parent: tuple[int, ...]  # (nv,) of the independent velocities: the expanded tree of the clusters
 
     @staticmethod
     def code():
-        """Return the kernels that a function of a mechanism may depend on, besides those that its own kernel names."""
+        """Return the kernels that a function of a mechanism may depend on, in addition to those that its own kernel names."""
         return registered()
 
 
 def constraint_count(cluster: Cluster) -> int:
-    """Constraint rows of a cluster's loops, those that follow from others included."""
+    """Return the number of constraint rows of a cluster's loops, including redundant ones."""
     return len(cluster.alignments) + sum(c.size for c in cluster.closings)
 
 
 def moving(cluster: Cluster) -> list[int]:
-    """Rows of a cluster that no coupling determines."""
+    """Return the rows of a cluster that no coupling determines."""
     following = {f.row for f in cluster.followers}
     return [r for r in cluster.rows if r not in following]
 
 
 def unconstrained(cluster: Cluster) -> bool:
-    """Whether the rows of a cluster move as they like."""
+    """Return whether all rows of a cluster move independently."""
     return not cluster.dependent and not cluster.followers

@@ -1,6 +1,6 @@
 """The Coriolis matrix of a mechanism with loops: G^T (C G + M G'), with C and M of the spanning tree.
 
-Its forces are those of the tree's velocities, G^T (C q' + M g), as g = G' y', and M' = C + C^T holds for (G^T M G)' as well.
+Its forces are those of the tree's velocities, G^T (C q' + M g), because g = G' y'. M' = C + C^T holds for (G^T M G)' as well.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from .counterparts import takes_mechanism
 
 @takes_mechanism
 def projected_coriolis(mech: ClusterTree, C, M, G, G_dot, result) -> None:
-    """Write it, nv by nv."""
+    """Write the matrix, nv by nv."""
     n, m = len(mech.tree.parent), len(mech.parent)
     for k in range(m):
         forces = [0.0] * n

@@ -1,7 +1,7 @@
-"""Which kernel serves a mechanism with loops, where one for a tree is asked for.
+"""Kernels for mechanisms with loops that correspond to kernels for trees.
 
-A kernel has a counterpart, which says so by `for_mechanism`, or takes a ClusterTree in place of a Tree itself and says so by
-`takes_mechanism`. Modules register their kernels when they are imported.
+A kernel for trees either has a counterpart, registered by `for_mechanism`, or accepts a ClusterTree in place of a Tree, which
+`takes_mechanism` declares. Modules register their kernels when they are imported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _takes_mechanism: set[Callable[..., Any]] = set()
 
 
 def for_mechanism(tree_kernel: Callable[..., Any]) -> Callable[[K], K]:
-    """Register the kernel that follows in place of `tree_kernel`; raises ValueError where there is one already."""
+    """Register the decorated kernel as the counterpart of `tree_kernel`. Raises ValueError if there is one already."""
 
     def register(kernel: K) -> K:
         if tree_kernel in _counterparts:
@@ -30,25 +30,25 @@ def for_mechanism(tree_kernel: Callable[..., Any]) -> Callable[[K], K]:
 
 
 def takes_mechanism(kernel: K) -> K:
-    """Register a kernel that runs on mechanisms as it is."""
+    """Register a kernel that accepts mechanisms itself."""
     _takes_mechanism.add(kernel)
     return kernel
 
 
 def counterpart(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel that does for a mechanism what `kernel` does for a tree; raises NotImplementedError for none."""
+    """Return the kernel for mechanisms that corresponds to `kernel` for trees. Raises NotImplementedError if there is none."""
     if kernel in _takes_mechanism:
         return kernel
     if kernel not in _counterparts:
         raise NotImplementedError(
-            f"{_name(kernel)} has no kernel for mechanisms with loops. Write one in algorithms/mechanisms and put "
+            f"{_name(kernel)} has no kernel for mechanisms with loops. Write one in algorithms/mechanisms and add "
             f"@for_mechanism({kernel.__name__}) above it, or @takes_mechanism above this one if it takes a ClusterTree itself"
         )
     return _counterparts[kernel]
 
 
 def registered() -> tuple[Callable[..., Any], ...]:
-    """All kernels for mechanisms that stand for one of a tree, in the order of their names."""
+    """Return all counterparts of kernels for trees, in the order of their names."""
     return tuple(sorted(_counterparts.values(), key=_name))
 
 

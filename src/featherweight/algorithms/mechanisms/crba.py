@@ -1,7 +1,7 @@
 """The inertia matrix of the independent velocities: the composite-rigid-body algorithm on clusters (C-CRBA).
 
-H = G^T H_tree G, with G applied as soon as a cluster is left: the forces F that its independent accelerations need pass to the
-body that it hangs on as m columns, one for each independent velocity, instead of one for each joint.
+H = G^T H_tree G, and G is applied as early as possible: the forces F that the independent accelerations of a cluster need are
+passed to its output body as m columns, one for each independent velocity, instead of one for each joint.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def crba(mech: ClusterTree, q, H) -> None:
 
 
 def unit_forces(mech: ClusterTree, cluster: Cluster, X, I):
-    """For each row the force on the output body that its unit acceleration needs, and the inertia matrix inside."""
+    """Return, for each row, the force on the output body that its unit acceleration needs, and the inertia matrix inside."""
     tree = mech.tree
     F, inside = {}, {}
     for j in cluster.rows:
@@ -66,7 +66,7 @@ def unit_forces(mech: ClusterTree, cluster: Cluster, X, I):
 
 
 def cluster_force(M, cluster: Cluster, F, k: int):
-    """The force of independent velocity k."""
+    """Return the force of independent velocity k."""
     if M is None:
         return F[cluster.rows[k]]
     total = ZERO_FORCE
@@ -76,7 +76,7 @@ def cluster_force(M, cluster: Cluster, F, k: int):
 
 
 def projected_block(cluster: Cluster, M, inside):
-    """G^T H G inside a cluster, its lower triangle; `inside` has entries for joints on one path."""
+    """Return the lower triangle of G^T H G inside a cluster; `inside` has entries for joints on one path."""
     m = len(cluster.independent)
     right = {r: [0.0] * m for r in cluster.rows}
     for (i, j), h in inside.items():
@@ -106,7 +106,7 @@ def write_block(mech: ClusterTree, cluster: Cluster, M, inside, H) -> None:
 
 
 def write_coupling(mech: ClusterTree, cluster: Cluster, other: Cluster, M, rows, H) -> None:
-    """Entries between a cluster and one that carries it, from the joint forces `rows` there."""
+    """Write entries between a cluster and one that carries it, from the joint forces `rows` there."""
     G = M[mech.owner[other.rows[0]]]
     for k in range(len(cluster.independent)):
         for l in range(len(other.independent)):

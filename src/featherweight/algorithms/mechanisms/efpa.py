@@ -1,6 +1,6 @@
 """The cluster-based extended-force-propagator algorithm (C-EFPA, section VIII; equations 62 and 67).
 
-inward    each contact's wrenches pass cluster joints, and are kept where they arrive at a body
+inward    each contact's wrenches pass cluster joints, and are stored where they arrive at a body
 outward   accelerations of the rows on the way for a unit of each constraint
 blocks    the wrenches of one contact times the accelerations for another, at the last cluster that carries both
 """
@@ -42,9 +42,9 @@ def efpa(mech: ClusterTree, contacts: ContactRows, q, D) -> None:
 
 
 def propagate_inward(A: ArticulatedClusters, link: int, Y):
-    """For each cluster on the way to the ground the body that a wrench arrives at, and the wrench; and u.
+    """Return the body at which a wrench arrives, and the wrench, for each cluster on the way to the ground; and u.
 
-    That is u by rows, and C^-1 t by clusters, whose keys are (number,).
+    u is given by rows, and C^-1 t by clusters, whose keys are (number,).
     """
     mech = A.mech
     arriving: dict[int, Any] = {}
@@ -64,7 +64,7 @@ def propagate_inward(A: ArticulatedClusters, link: int, Y):
 
 
 def propagate_outward(A: ArticulatedClusters, link: int, u):
-    """The accelerations of the rows on the way to a link."""
+    """Return the accelerations of the rows on the way to a link."""
     mech = A.mech
     a = {-1: ZERO_MOTION}
     for number in carrying_clusters(mech, link):
@@ -78,7 +78,7 @@ def propagate_outward(A: ArticulatedClusters, link: int, u):
 
 
 def carrying_clusters(mech: ClusterTree, link: int) -> list[int]:
-    """The clusters that carry a link, from the ground on."""
+    """Return the clusters that carry a link, starting from the ground."""
     numbers: list[int] = []
     while link >= 0:
         numbers.append(mech.owner[link])
@@ -87,6 +87,6 @@ def carrying_clusters(mech: ClusterTree, link: int) -> list[int]:
 
 
 def last_common_cluster(mech: ClusterTree, a: int, b: int) -> int:
-    """The last cluster that carries both links, -1 if there is none."""
+    """Return the last cluster that carries both links, -1 if there is none."""
     both = set(carrying_clusters(mech, a)) & set(carrying_clusters(mech, b))
     return max(both, default=-1)

@@ -1,4 +1,4 @@
-"""Frames of a mechanism with loops: as on the spanning tree, whose joints move by q' = G y' and q'' = G y'' + g."""
+"""Frames of a mechanism with loops: frames of the spanning tree, whose joints move by q' = G y' and q'' = G y'' + g."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def joint_jacobian(mech: ClusterTree, q, J) -> None:
 
 @for_mechanism(frames.frame_jacobian)
 def frame_jacobian(mech: ClusterTree, placements, reference: int, q, J) -> None:
-    """J G."""
+    """Write J G."""
     qs, M = mapped(mech, q)
     whole = zeros(mech, placements)
     frames.frame_jacobian(mech.tree, placements, reference, qs, whole)
@@ -68,7 +68,7 @@ def relative_placement(mech: ClusterTree, placements, other, q, result) -> None:
 
 @for_mechanism(relative_frames.relative_jacobian)
 def relative_jacobian(mech: ClusterTree, placements, other, reference: int, q, J) -> None:
-    """J G."""
+    """Write J G."""
     qs, M = mapped(mech, q)
     whole = zeros(mech, placements)
     relative_frames.relative_jacobian(mech.tree, placements, other, reference, qs, whole)
@@ -95,11 +95,11 @@ def relative_bias_acceleration(mech: ClusterTree, placements, other, reference: 
 
 
 def zeros(mech: ClusterTree, placements) -> list[Any]:
-    """For a Jacobian of each frame, of the spanning tree."""
+    """Return zeros for a Jacobian of each frame, of the spanning tree."""
     return [zero_rows(mech, 6) for _ in placements.row]
 
 
 def write_jacobians(mech: ClusterTree, M, whole, J) -> None:
-    """Jacobians of the spanning tree times G."""
+    """Write Jacobians of the spanning tree times G."""
     for k in range(len(whole)):
         write_rows(mech, M, whole[k], J[k])

@@ -1,6 +1,6 @@
-"""An iteration of inverse kinematics of a mechanism: in all joints' coordinates, with its loops above all tasks.
+"""An iteration of inverse kinematics of a mechanism: in the coordinates of all joints, with loops above all tasks.
 
-Loops are rows phi = 0 of the highest level. Joints that follow others by couplings are in those others' columns.
+Loops are rows phi = 0 of the highest level. Followers contribute to the columns of their leaders.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .counterparts import for_mechanism
 from .loop_constraints import cosines, poses, violations
 from .maps import constraint_matrix, slopes, spanning_configuration
 
-LOOPS_WITHIN = 1e-11  # the root of the sum of squares of what is left of loops
-ABOVE_ALL = 1e12  # what squares of what is left of loops count for, against those of errors
-FACING = 0.5  # least cosine of axes that are to point the same way
-ROUNDING = 1e-9  # [rad, m] past limits
-WRONG = 1e6  # what each thing that must not be adds to the miss
+LOOPS_WITHIN = 1e-11  # norm of the loops' residual at convergence
+ABOVE_ALL = 1e12  # weight of squared residuals of loops relative to squared errors
+FACING = 0.5  # least cosine of axes that must point the same way
+ROUNDING = 1e-9  # [rad, m] tolerance of limits
+WRONG = 1e6  # penalty of each violated condition
 
 
 @for_mechanism(iteration.iterate)
@@ -47,7 +47,7 @@ def iterate(mech: ClusterTree, tasks: TaskList, settings: StepSettings, q, targe
 
 
 def count_of_wrong(mech: ClusterTree, settings: StepSettings, qs):
-    """How many axes of loops point the wrong way, and joints that follow others are past their limits."""
+    """Return the number of loops' axes that point the wrong way and of followers beyond their limits."""
     X = joint_transforms(mech.tree, qs)
     count = 0.0
     for cluster in mech.clusters:
@@ -55,7 +55,7 @@ def count_of_wrong(mech: ClusterTree, settings: StepSettings, qs):
             count = count + is_positive(FACING - cosine)
         for f in cluster.followers:
             if not f.terms:
-                continue  # held where it is
+                continue  # locked
             x = qs[mech.tree.q_index[f.row]]
             if settings.upper[f.row] < math.inf:
                 count = count + is_positive(x - (settings.upper[f.row] + ROUNDING))
@@ -65,7 +65,7 @@ def count_of_wrong(mech: ClusterTree, settings: StepSettings, qs):
 
 
 def followed_rows(mech: ClusterTree, qs, r: TaskRows) -> TaskRows:
-    """Rows in which the columns of joints that follow others are added to those of the others."""
+    """Return rows in which the columns of followers are added to those of their leaders."""
     slope = [list(row) for row in r.slope]
     for cluster in mech.clusters:
         for f in reversed(cluster.followers):

@@ -1,12 +1,12 @@
-"""Constraints of loops, in the frame of the body that the cluster hangs on.
+"""Constraints of loops, in the frame of the cluster's output body.
 
-With unit twists (w_j, l_j) of the joints, which pass the points o_j, and points and axes of two bodies a and b,
+With unit twists (w_j, l_j) of the joints at the points o_j, and points and axes of two bodies a and b,
 
     phi = e . (p_b - p_a)      K_j = +-e . (w_j x (p_b - o_j) + l_j)
     phi = e . f                K_j = +-e . (w_j x f)
 
-plus for joints on the way to b, minus for those on the way to a, zero for those that carry both. Second derivatives follow
-from the accelerations of points and axes.
+with plus for joints on the way to b, minus for those on the way to a, and zero for those that carry both. Second derivatives
+follow from the accelerations of points and axes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .cluster_tree import Alignment, Attached, Closing, Cluster
 
 
 class Posed(NamedTuple):
-    """For each row of a cluster its frame, and the unit twist of its joint, in the frame of the output body."""
+    """The frame of each row of a cluster, and the unit twist of its joint, in the frame of the output body."""
 
     R: dict[int, Mat3]
     o: dict[int, Vec3]
@@ -54,7 +54,7 @@ def poses(tree: Tree, cluster: Cluster, X) -> Posed:
 
 
 def carrying_body(P: Posed, frame: Attached) -> int:
-    """The row whose body carries a frame, or the output body."""
+    """Return the row whose body carries a frame, or the output body."""
     return frame.row if frame.row in P.w else -2
 
 
@@ -68,13 +68,13 @@ def axis(P: Posed, frame: Attached, k: int) -> Vec3:
 
 
 def value(P: Posed, A: Alignment):
-    """phi."""
+    """Return phi."""
     e = axis(P, A.a, A.axis)
     return e.dot(point(P, A.b) - point(P, A.a)) if A.other < 0 else e.dot(axis(P, A.b, A.other))
 
 
 def alignment_rows(tree: Tree, cluster: Cluster, P: Posed, A: Alignment) -> dict[int, Any]:
-    """One row of K, by rows of the tree."""
+    """Return one row of K, by rows of the tree."""
     e = axis(P, A.a, A.axis)
     b = point(P, A.b) if A.other < 0 else axis(P, A.b, A.other)
     on_a, on_b = moving_rows(tree, P, A.a), moving_rows(tree, P, A.b)
@@ -88,7 +88,7 @@ def alignment_rows(tree: Tree, cluster: Cluster, P: Posed, A: Alignment) -> dict
 
 
 def moving_rows(tree: Tree, P: Posed, frame: Attached) -> set[int]:
-    """The rows of the cluster that move a frame."""
+    """Return the rows of the cluster that move a frame."""
     rows = set()
     i = frame.row
     while i in P.w:
@@ -98,7 +98,7 @@ def moving_rows(tree: Tree, P: Posed, frame: Attached) -> set[int]:
 
 
 def motions(tree: Tree, cluster: Cluster, P: Posed, rates, accelerations) -> dict[int, Moving]:
-    """How bodies move while the output body is at rest."""
+    """Return the motions of bodies while the output body is at rest."""
     M = {-2: AT_REST}
     for j in cluster.rows:
         if tree.first[j] != j:
@@ -123,7 +123,7 @@ def motions(tree: Tree, cluster: Cluster, P: Posed, rates, accelerations) -> dic
 
 
 def alignment_rates(tree: Tree, cluster: Cluster, P: Posed, rates, accelerations) -> list[Any]:
-    """phi'' of all alignments for these rates and accelerations of the joints."""
+    """Return phi'' of all alignments for these rates and accelerations of the joints."""
     M = motions(tree, cluster, P, rates, accelerations)
     phi2 = []
     for A in cluster.alignments:
@@ -140,14 +140,14 @@ def alignment_rates(tree: Tree, cluster: Cluster, P: Posed, rates, accelerations
 
 
 def moving_axis(P: Posed, M, frame: Attached, k: int):
-    """An axis and its first two derivatives."""
+    """Return an axis and its first two derivatives."""
     m, e = M[carrying_body(P, frame)], axis(P, frame, k)
     e1 = m.w.cross(e)
     return e, e1, m.alpha.cross(e) + m.w.cross(e1)
 
 
 def moving_point(P: Posed, M, frame: Attached):
-    """A point and its first two derivatives."""
+    """Return a point and its first two derivatives."""
     i = carrying_body(P, frame)
     m, x = M[i], point(P, frame)
     r = x - P.o[i]
@@ -156,7 +156,7 @@ def moving_point(P: Posed, M, frame: Attached):
 
 
 def violations(tree: Tree, cluster: Cluster, P: Posed, qs) -> list[Any]:
-    """phi of all constraints of a cluster."""
+    """Return phi of all constraints of a cluster."""
     phi = [value(P, A) for A in cluster.alignments]
     for c in cluster.closings:
         phi += c.value.run([qs[tree.q_index[r]] for r in c.rows])
@@ -164,22 +164,22 @@ def violations(tree: Tree, cluster: Cluster, P: Posed, qs) -> list[Any]:
 
 
 def cosines(cluster: Cluster, P: Posed) -> list[Any]:
-    """Between axes that are to point the same way."""
+    """Return cosines between axes that must point the same way."""
     return [value(P, A) for A in cluster.facings]
 
 
-# constraints of the user's own
+# user-defined constraints
 
 
 def closing_rows(tree: Tree, cluster: Cluster, c: Closing, qs) -> list[dict[int, Any]]:
-    """Rows of K, by rows of the tree."""
+    """Return rows of K, by rows of the tree."""
     entries = c.jacobian.run([qs[tree.q_index[r]] for r in c.rows])
     n = len(c.rows)
     return [{r: entries[k * n + c.rows.index(r)] if r in c.rows else 0.0 for r in cluster.rows} for k in range(c.size)]
 
 
 def closing_rates(tree: Tree, c: Closing, qs, rates, accelerations) -> list[Any]:
-    """phi''."""
+    """Return phi''."""
     x = [qs[tree.q_index[r]] for r in c.rows]
     bent: list[Any] = c.rate.run([*x, *(rates[r] for r in c.rows)])
     slope = c.jacobian.run(x)

@@ -1,6 +1,6 @@
-"""How the joints of a cluster move with its independent velocities: q' = G y', q'' = G y'' + g (section II-B).
+"""Maps from a cluster's independent velocities to the motion of its joints: q' = G y', q'' = G y'' + g (section II-B).
 
-Loops: K q' = 0 and K q'' = k = -K' q' (equation 2), where K_d is what belongs to the dependent joints:
+Loops: K q' = 0 and K q'' = k = -K' q' (equation 2), where K_d belongs to the dependent joints and K_i to the independent ones:
 
     G_d = -K_d^-1 K_i,     g_d = K_d^-1 k
 
@@ -24,7 +24,7 @@ class Map(NamedTuple):
 
 
 def spanning_configuration(mech: ClusterTree, q) -> list[Any]:
-    """The coordinates of the spanning tree."""
+    """Return the coordinates of the spanning tree."""
     result = [q[k] if k >= 0 else 0.0 for k in mech.position]
     for cluster in mech.clusters:
         for f in cluster.followers:
@@ -33,7 +33,7 @@ def spanning_configuration(mech: ClusterTree, q) -> list[Any]:
 
 
 def followed(mech: ClusterTree, f: Follower, qs):
-    """A follower's coordinate."""
+    """Return a follower's coordinate."""
     x = f.offset
     for row, coefficients in f.terms:
         x = x + polynomial(coefficients, qs[mech.tree.q_index[row]])
@@ -41,7 +41,7 @@ def followed(mech: ClusterTree, f: Follower, qs):
 
 
 def polynomial(coefficients, x):
-    """c1 x + c2 x² + ..."""
+    """Return c1 x + c2 x² + ..."""
     total = 0.0
     for c in reversed(coefficients):
         total = (total + c) * x
@@ -49,13 +49,13 @@ def polynomial(coefficients, x):
 
 
 def derivative(coefficients):
-    """The coefficients of the derivative: its constant, and the others."""
+    """Return the coefficients of the derivative: its constant, and the others."""
     d = [(k + 1) * c for k, c in enumerate(coefficients)]
     return (d[0] if d else 0.0), tuple(d[1:])
 
 
 def slopes(mech: ClusterTree, f: Follower, qs):
-    """(row, P', P'') of each term."""
+    """Return (row, P', P'') of each term."""
     terms = []
     for row, coefficients in f.terms:
         x = qs[mech.tree.q_index[row]]
@@ -66,7 +66,7 @@ def slopes(mech: ClusterTree, f: Follower, qs):
 
 
 def velocity_map(mech: ClusterTree, cluster: Cluster, K, qs) -> dict[int, list[Any]]:
-    """G of a cluster, from its constraint matrix."""
+    """Return G of a cluster, from its constraint matrix."""
     m = len(cluster.independent)
     G = {r: [1.0 if k == j else 0.0 for k in range(m)] for j, r in enumerate(cluster.independent)}
     if cluster.dependent:
@@ -81,7 +81,7 @@ def velocity_map(mech: ClusterTree, cluster: Cluster, K, qs) -> dict[int, list[A
 
 
 def constraint_matrix(mech: ClusterTree, cluster: Cluster, P: Posed, qs) -> list[dict[int, Any]]:
-    """The independent rows of K, by those rows of the tree that no coupling determines."""
+    """Return the independent rows of K, by those rows of the tree that no coupling determines."""
     K = [alignment_rows(mech.tree, cluster, P, a) for a in cluster.alignments]
     for c in cluster.closings:
         K += closing_rows(mech.tree, cluster, c, qs)
@@ -94,7 +94,7 @@ def constraint_matrix(mech: ClusterTree, cluster: Cluster, P: Posed, qs) -> list
 
 
 def acceleration_bias(mech: ClusterTree, cluster: Cluster, K, P: Posed | None, qs, G, v) -> Map:
-    """G and g, with velocities of the rows made on the way."""
+    """Return G and g; velocities of the rows are computed on the way."""
     rates = {r: dot(G[r], v) for r in cluster.rows}
     g = dict.fromkeys((*cluster.independent, *cluster.dependent), 0.0)
     add_followers(mech, cluster, qs, rates, g)
@@ -110,7 +110,7 @@ def acceleration_bias(mech: ClusterTree, cluster: Cluster, K, P: Posed | None, q
 
 
 def add_followers(mech: ClusterTree, cluster: Cluster, qs, rates, g) -> None:
-    """g of followers, from that of the joints that they follow."""
+    """Add g of followers, from that of their leaders."""
     for f in cluster.followers:
         g[f.row] = 0.0
         for row, slope, bend in slopes(mech, f, qs):
@@ -118,7 +118,7 @@ def add_followers(mech: ClusterTree, cluster: Cluster, qs, rates, g) -> None:
 
 
 def of_rows(K, rows):
-    """The columns of a constraint matrix that belong to some rows of the tree."""
+    """Return the columns of a constraint matrix that belong to some rows of the tree."""
     return [[constraint[r] for r in rows] for constraint in K]
 
 
@@ -133,7 +133,7 @@ TINY = 1e-150  # turns 0 / 0 into 0 in a rotation of two zeros
 
 
 class Triangle(NamedTuple):
-    """A x = B with rows rotated so that row k has no entry in columns pivots[:k] of A."""
+    """A x = B, with rows rotated so that row k has no entry in columns pivots[:k] of A."""
 
     A: list[list[Any]]
     B: list[list[Any]]
@@ -143,7 +143,7 @@ class Triangle(NamedTuple):
         return [row[c] for row, c in zip(self.A, self.pivots, strict=True)]
 
     def solution(self) -> list[list[Any]]:
-        """x, by substituting back."""
+        """Return x, by back-substitution."""
         x: list[list[Any]] = [[] for _ in self.B]
         for k in range(len(x) - 1, -1, -1):
             row, own = self.A[k], self.B[k]
@@ -155,12 +155,15 @@ class Triangle(NamedTuple):
 
 
 def solve_square(A, B):
-    """A^-1 B by Givens rotations: stable without a choice that depends on values."""
+    """Return A^-1 B by Givens rotations, which are stable without choices that depend on values."""
     return triangle(A, B).solution()
 
 
 def triangle(A, B) -> Triangle:
-    """Columns with few entries come first, and rows with few: loops that share few joints then mix little."""
+    """Rotate rows to a triangle.
+
+    Columns and rows with few entries come first, so that loops with few common joints mix little.
+    """
     n = len(A)
     left, columns = [(list(a), list(b)) for a, b in zip(A, B, strict=True)], list(range(n))
     done: list[tuple[list[Any], list[Any]]] = []
@@ -182,7 +185,7 @@ def is_nothing(x) -> bool:
 
 
 def rotated(upper, lower, k: int):
-    """Two rows of A and B, rotated so that the lower one has no entry in column k of A."""
+    """Return two rows of A and B, rotated so that the lower one has no entry in column k of A."""
     a, b = upper[0][k] + TINY, lower[0][k]
     scale = 1.0 / sqrt(a * a + b * b)
     c, s = a * scale, b * scale
@@ -192,7 +195,7 @@ def rotated(upper, lower, k: int):
 
 
 def maps(mech: ClusterTree, X, qs, v=None):
-    """For each cluster its map, or None where all rows move as they like; without velocities there is no g."""
+    """Return the map of each cluster, or None if all its rows move independently; without velocities there is no g."""
     result: list[Map | None] = []
     for cluster in mech.clusters:
         if unconstrained(cluster):
@@ -210,7 +213,7 @@ def maps(mech: ClusterTree, X, qs, v=None):
 
 
 def spanning_velocity(mech: ClusterTree, M, v):
-    """G y' for all rows of the tree."""
+    """Return G y' for all rows of the tree."""
     result = [0.0] * len(mech.tree.parent)
     for cluster, map in zip(mech.clusters, M, strict=True):
         y = v[cluster.start : cluster.start + len(cluster.independent)]
@@ -220,7 +223,7 @@ def spanning_velocity(mech: ClusterTree, M, v):
 
 
 def spanning_acceleration(mech: ClusterTree, M, a):
-    """G y'' + g for all rows of the tree."""
+    """Return G y'' + g for all rows of the tree."""
     result = spanning_velocity(mech, M, a)
     for map in M:
         if map is not None:

@@ -1,6 +1,7 @@
-"""PV-OSIM on clusters: all wrenches to the ground, one symmetric update a cluster.
+"""PV-OSIM on clusters: all wrenches are propagated to the ground, with one symmetric update for each cluster.
 
-After Sathya, Decré and Swevers (2023), algorithm 1, as Chignoli et al. say that it could be (section VIII).
+The algorithm is that of Sathya, Decré and Swevers (2023), algorithm 1, extended to clusters as Chignoli et al. suggest
+(section VIII).
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def pv_osim(mech: ClusterTree, rows: ConstraintRows, q, D) -> None:
 
 
 def add_dyad(D, u, d) -> None:
-    """D + u d u^T, lower triangle."""
+    """Add d u u^T to the lower triangle of D."""
     for r in range(len(u)):
         du = d * u[r]
         for s in range(r + 1):

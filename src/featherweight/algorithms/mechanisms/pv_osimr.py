@@ -1,7 +1,7 @@
 """PV-OSIMr on clusters (Sathya, Decré and Swevers 2023, algorithm 3, on the tree of clusters).
 
-Each body's parent is its output body. Where paths meet at a body, six unit wrenches stand for all that arrives there; paths
-that pass a cluster at different bodies meet in D of that cluster, and arrive at its output body side by side.
+Each body's parent is its output body. Where paths meet at a body, six unit wrenches replace all wrenches that arrive there.
+Paths that pass a cluster at different bodies meet in D of that cluster, and arrive at its output body side by side.
 """
 
 from __future__ import annotations
@@ -37,13 +37,16 @@ def pv_osimr(mech: ClusterTree, contacts: ContactRows, branches: Branches, q, D)
 
 
 def any_two_may_meet(branches: Branches) -> Branches:
-    """With room for the products of all columns: of which pass a cluster together, the tree of bodies says too little."""
+    """Return the branches with room for the products of all columns.
+
+    The tree of bodies does not tell which columns pass a cluster together.
+    """
     count = len(branches.earliest)
     return branches._replace(earliest=(0,) * count, begin=tuple(r * (r + 1) // 2 for r in range(count + 1)))
 
 
 def at_branches(contacts: ContactRows, branches: Branches, Y):
-    """The wrenches of end-effectors at all branching rows above them."""
+    """Return the wrenches of end-effectors at all branching rows above them."""
     m, B = len(contacts.owner), len(branches.row) - 1
     K = [[ZERO_FORCE for _ in range(m)] for _ in range(B + 1)]
     for r in range(m):
@@ -57,14 +60,14 @@ def at_branches(contacts: ContactRows, branches: Branches, Y):
 
 
 def propagated(Y, k: int, f: Force) -> Force:
-    """P f for the propagator whose columns are Y[k] to Y[k + 5]."""
+    """Return P f for the propagator whose columns are Y[k] to Y[k + 5]."""
     n, l = f.ang, f.lin
     sum: Force = (n.x * Y[k] + n.y * Y[k + 1] + n.z * Y[k + 2]) + (l.x * Y[k + 3] + l.y * Y[k + 4] + l.z * Y[k + 5])
     return sum
 
 
 def columns_below(branches: Branches, m: int, K, r: int, e: int, c: int):
-    """The columns that stand for constraint row r, below branching body c: (number, coefficient)."""
+    """Return the columns that represent constraint row r, below branching body c: (number, coefficient)."""
     columns = [(r, 1.0)]
     b = branches.end_above[e]
     while b not in (c, -1):
@@ -84,7 +87,10 @@ def stretch_products(branches: Branches, G, one, other):
 
 
 def propagators(A: ArticulatedClusters, contacts: ContactRows, branches: Branches):
-    """Wrenches that stand for constraints, each at the branching body where it ends, and their products over stretches."""
+    """Return wrenches that represent constraints, each at the branching body where it ends, and products.
+
+    The products are those of the wrenches over branches.
+    """
     mech = A.mech
     m = len(contacts.owner)
     columns = m + 6 * (len(branches.row) - 1)
@@ -118,14 +124,14 @@ def propagators(A: ArticulatedClusters, contacts: ContactRows, branches: Branche
 
 
 def propagate_column(A: ArticulatedClusters, j: int, Y, at, c: int):
-    """u of column c at row j, which it leaves for the parent."""
+    """Return u of column c at row j, from which the column passes to the parent."""
     u, Y[c] = propagate_force_row(A, j, Y[c])
     at[c] = A.mech.tree.parent[j]
     return u
 
 
 def add_dyad_to_products(branches: Branches, G, u, d) -> None:
-    """G + u d u^T, lower triangle, for columns u."""
+    """Add d u u^T to the lower triangle of G, for columns u."""
     for r, x in u.items():
         dx = d * x
         for s, y in u.items():

@@ -1,6 +1,6 @@
-"""Regressors of mechanisms with loops: those of the spanning tree at its velocities and accelerations, in independent ones.
+"""Regressors of mechanisms with loops: those of the spanning tree at its velocities and accelerations.
 
-tau = G^T tau_tree, so that Y = G^T Y_tree.
+Because tau = G^T tau_tree, Y = G^T Y_tree.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def inverse_dynamics_regressor(mech: ClusterTree, bodies: Placements, q, v, a, Y
 
 @for_mechanism(regressors.extended_regressor)
 def extended_regressor(mech: ClusterTree, bodies: Placements, joints: JointColumns, q, v, a, Y) -> None:
-    """Friction and armature are those of all joints of the spanning tree."""
+    """Write the regressor; friction and armature are those of all joints of the spanning tree."""
     tree = mech.tree
     qs, vs, M = expanded(mech, q, v)
     columns = PARAMETERS * len(bodies.row) + len(joints.kind)

@@ -1,7 +1,7 @@
 """Inverse dynamics of mechanisms with loops: the cluster-based recursive Newton-Euler algorithm (C-RNEA, section VI).
 
-S_k of a cluster is made of the motion subspaces of its joints and G, so S_k^T f is G^T times the joint forces of the spanning
-tree (equation 29), and accelerations are those of q'' = G y'' + g: the recursion itself is that of the tree.
+S_k of a cluster is the product of the motion subspaces of its joints with G, so S_k^T f is G^T times the joint forces of the
+spanning tree (equation 29), and accelerations are those of q'' = G y'' + g: the recursion itself is that of the tree.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from .maps import (
 
 @for_mechanism(tree_rnea.rnea)
 def rnea(mech: ClusterTree, bodies: Placements, q, v, a, forces, tau) -> None:
-    """Independent joint forces that give the independent accelerations `a` while `forces` act on the bodies."""
+    """Write the independent joint forces that produce the independent accelerations `a` while `forces` act on the bodies."""
     newton_euler(mech, q, v, a, external_forces(mech.tree, bodies, forces), tau)
 
 
 def newton_euler(mech: ClusterTree, q, v, a, external, tau) -> None:
-    """The recursion, with one external Force a row of the tree."""
+    """Run the recursion, with one external Force for each row of the tree."""
     tree = mech.tree
     qs = spanning_configuration(mech, q)
     M = maps(mech, joint_transforms(tree, qs), qs, v)
@@ -44,7 +44,7 @@ def newton_euler(mech: ClusterTree, q, v, a, external, tau) -> None:
 
 @takes_mechanism
 def spanning_torque(mech: ClusterTree, q, v, a, forces) -> None:
-    """Joint forces of the spanning tree, of drives and constraints together, for independent accelerations `a`."""
+    """Write joint forces of the spanning tree, of drives and constraints together, for independent accelerations `a`."""
     tree = mech.tree
     qs = spanning_configuration(mech, q)
     M = maps(mech, joint_transforms(tree, qs), qs, v)
@@ -54,7 +54,7 @@ def spanning_torque(mech: ClusterTree, q, v, a, forces) -> None:
 
 @takes_mechanism
 def loop_forces(mech: ClusterTree, q, v, a, result) -> None:
-    """K_d^-T times the forces of dependent joints, which loops give, those of joints that follow them included."""
+    """Write K_d^-T times the forces that loops exert at dependent joints, including those of their followers."""
     tree = mech.tree
     forces = [0.0] * len(tree.parent)
     spanning_torque(mech, q, v, a, forces)
@@ -76,19 +76,19 @@ def loop_forces(mech: ClusterTree, q, v, a, result) -> None:
 
 @for_mechanism(tree_rnea.bias_force)
 def bias_force(mech: ClusterTree, q, v, tau) -> None:
-    """Coriolis, centrifugal and gravity forces: inverse dynamics at no independent acceleration."""
+    """Write Coriolis, centrifugal and gravity forces: inverse dynamics without independent accelerations."""
     newton_euler(mech, q, v, [0.0] * len(mech.parent), [ZERO_FORCE] * len(mech.tree.parent), tau)
 
 
 @for_mechanism(tree_rnea.gravity_force)
 def gravity_force(mech: ClusterTree, q, tau) -> None:
-    """Gravity forces: inverse dynamics at rest."""
+    """Write gravity forces: inverse dynamics at rest."""
     bias_force(mech, q, [0.0] * len(mech.parent), tau)
 
 
 @takes_mechanism
 def expansion(mech: ClusterTree, q, v, a, results) -> None:
-    """Configuration, velocities and accelerations of the spanning tree."""
+    """Write configuration, velocities and accelerations of the spanning tree."""
     qs, vs, accelerations = results
     configuration = spanning_configuration(mech, q)
     M = maps(mech, joint_transforms(mech.tree, configuration), configuration, v)
@@ -103,13 +103,13 @@ def expansion(mech: ClusterTree, q, v, a, results) -> None:
 
 @takes_mechanism
 def projection(mech: ClusterTree, q, forces, tau) -> None:
-    """G^T times joint forces of the spanning tree."""
+    """Write G^T times joint forces of the spanning tree."""
     qs = spanning_configuration(mech, q)
     write_projected(mech, maps(mech, joint_transforms(mech.tree, qs), qs), forces, tau)
 
 
 @for_mechanism(tree_rnea.static_torque)
 def static_torque(mech: ClusterTree, bodies: Placements, q, forces, tau) -> None:
-    """Independent joint forces that hold the robot still while `forces` act on the bodies."""
+    """Write independent joint forces that hold the robot still while `forces` act on the bodies."""
     n = len(mech.parent)
     rnea(mech, bodies, q, [0.0] * n, [0.0] * n, forces, tau)

@@ -45,7 +45,7 @@ def row_jacobian(mech: ClusterTree, rows: ConstraintRows, q, J) -> None:
 
 @for_mechanism(constraint_rows.row_bias_acceleration)
 def row_bias_acceleration(mech: ClusterTree, rows: ConstraintRows, q, v) -> list[Any]:
-    """(J G)' v."""
+    """Return (J G)' v."""
     result = [0.0] * len(rows.K)
     row_motion(mech, rows, q, v, [0.0] * len(mech.parent), result)
     return result
@@ -84,5 +84,5 @@ def row_forces(mech: ClusterTree, rows: ConstraintRows, q, f, tau) -> None:
 
 
 def chosen(mech: ClusterTree) -> list[int]:
-    """The coordinates of the spanning tree that are in q, in its order."""
+    """Return the coordinates of the spanning tree that q contains, in its order."""
     return [k for k, place in enumerate(mech.position) if place >= 0]

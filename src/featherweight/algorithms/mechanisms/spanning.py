@@ -1,4 +1,4 @@
-"""Functions of the spanning tree's motion alone: energies, and how far loops are open."""
+"""Functions of the spanning tree's motion alone: energies, and misclosures of loops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .maps import TINY, Triangle, constraint_matrix, dot, maps, of_rows, spannin
 
 
 def expanded(mech: ClusterTree, q, v):
-    """q, v, and maps of the spanning tree."""
+    """Return q, v, and maps of the spanning tree."""
     qs, X = placed(mech, q)
     M = maps(mech, X, qs, v)
     return qs, spanning_velocity(mech, M, v), M
@@ -36,7 +36,7 @@ def center_of_mass(mech: ClusterTree, q, result) -> None:
 
 @for_mechanism(energy.center_of_mass_jacobian)
 def center_of_mass_jacobian(mech: ClusterTree, q, J) -> None:
-    """J G."""
+    """Write J G."""
     qs, M = mapped(mech, q)
     whole = zero_rows(mech, 3)
     energy.center_of_mass_jacobian(mech.tree, qs, whole)
@@ -44,24 +44,24 @@ def center_of_mass_jacobian(mech: ClusterTree, q, J) -> None:
 
 
 def mapped(mech: ClusterTree, q):
-    """The configuration of the spanning tree, and maps without g."""
+    """Return the configuration of the spanning tree, and maps without g."""
     qs, X = placed(mech, q)
     return qs, maps(mech, X, qs)
 
 
 def zero_rows(mech: ClusterTree, count: int):
-    """A matrix for the velocities of the spanning tree."""
+    """Return a matrix of zeros for the velocities of the spanning tree."""
     return [[0.0] * len(mech.tree.parent) for _ in range(count)]
 
 
 def write_rows(mech: ClusterTree, M, rows, result) -> None:
-    """A matrix times G."""
+    """Write a matrix times G."""
     for i in range(len(rows)):
         write_row(mech, M, rows[i], result[i])
 
 
 def write_row(mech: ClusterTree, M, row, result) -> None:
-    """One row of a matrix times G."""
+    """Write one row of a matrix times G."""
     for cluster, map in zip(mech.clusters, M, strict=True):
         for k in range(len(cluster.independent)):
             if map is None:
@@ -72,14 +72,14 @@ def write_row(mech: ClusterTree, M, row, result) -> None:
 
 @takes_mechanism
 def velocity(mech: ClusterTree, q, v, result) -> None:
-    """The velocities of all joints of the spanning tree."""
+    """Write the velocities of all joints of the spanning tree."""
     _, M = mapped(mech, q)
     write_all(result, spanning_velocity(mech, M, v))
 
 
 @takes_mechanism
 def motion(mech: ClusterTree, q, v, results) -> None:
-    """Configuration and velocities of the spanning tree."""
+    """Write configuration and velocities of the spanning tree."""
     qs, vs, _ = expanded(mech, q, v)
     write_all(results[0], qs)
     write_all(results[1], vs)
@@ -87,7 +87,7 @@ def motion(mech: ClusterTree, q, v, results) -> None:
 
 @takes_mechanism
 def velocity_matrix(mech: ClusterTree, q, G) -> None:
-    """G (n, nv)."""
+    """Write G (n, nv)."""
     _, M = mapped(mech, q)
     for k in range(len(mech.parent)):
         unit = [1.0 if i == k else 0.0 for i in range(len(mech.parent))]
@@ -97,7 +97,7 @@ def velocity_matrix(mech: ClusterTree, q, G) -> None:
 
 @for_mechanism(integration.write_configuration_rate)
 def write_configuration_rate(mech: ClusterTree, q, v, rate) -> None:
-    """Write the rate of the coordinates that q has, at the spanning tree's velocity G v."""
+    """Write the rate of the coordinates in q, at the spanning tree's velocity G v."""
     qs, vs, _ = expanded(mech, q, v)
     whole = integration.configuration_rate(mech.tree, qs, vs)
     for k, place in enumerate(mech.position):
@@ -107,7 +107,7 @@ def write_configuration_rate(mech: ClusterTree, q, v, rate) -> None:
 
 @for_mechanism(integration.configuration_velocity)
 def configuration_velocity(mech: ClusterTree, q, rate, v) -> None:
-    """Write the velocities of independent joints; coordinates that q lacks count as zero."""
+    """Write the velocities of independent joints; coordinates that q does not contain count as zero."""
     qs, rates = ([x[place] if place >= 0 else 0.0 for place in mech.position] for x in (q, rate))
     whole = [0.0] * len(mech.tree.parent)
     integration.configuration_velocity(mech.tree, qs, rates, whole)
@@ -118,7 +118,7 @@ def configuration_velocity(mech: ClusterTree, q, rate, v) -> None:
 
 @takes_mechanism
 def residual(mech: ClusterTree, q, result) -> None:
-    """All constraints of loops."""
+    """Write all constraints of loops."""
     qs, X = placed(mech, q)
     write_all(
         result, [x for cluster in mech.clusters for x in violations(mech.tree, cluster, poses(mech.tree, cluster, X), qs)]
@@ -127,13 +127,13 @@ def residual(mech: ClusterTree, q, result) -> None:
 
 @takes_mechanism
 def facing(mech: ClusterTree, q, result) -> None:
-    """Cosines between axes of loops that are to point the same way."""
+    """Write cosines between axes of loops that must point the same way."""
     _, X = placed(mech, q)
     write_all(result, [x for cluster in mech.clusters for x in cosines(cluster, poses(mech.tree, cluster, X))])
 
 
 def placed(mech: ClusterTree, q):
-    """The configuration of the spanning tree, and its joint transforms."""
+    """Return the configuration of the spanning tree, and its joint transforms."""
     qs = spanning_configuration(mech, q)
     return qs, joint_transforms(mech.tree, qs)
 
@@ -145,7 +145,7 @@ def write_all(result, values) -> None:
 
 @takes_mechanism
 def closing_matrix(mech: ClusterTree, q, K) -> None:
-    """K of all loops, dependent or not, for all rows of the tree; zero for rows that a coupling determines."""
+    """Write K of all loops, including dependent rows, for all rows of the tree; zero for rows that a coupling determines."""
     qs, X = placed(mech, q)
     k = 0
     for cluster in mech.clusters:
@@ -159,7 +159,7 @@ def closing_matrix(mech: ClusterTree, q, K) -> None:
 
 @takes_mechanism
 def singularity(mech: ClusterTree, q, result) -> None:
-    """The sum over loops of |K_d|^2 / R_kk^2, for the triangular factor R of K_d."""
+    """Write the sum over loops of |K_d|^2 / R_kk^2, for the triangular factor R of K_d."""
     qs, X = placed(mech, q)
     total = 0.0
     for cluster in mech.clusters:
@@ -170,7 +170,7 @@ def singularity(mech: ClusterTree, q, result) -> None:
 
 
 def nearness_to_singularity(K_d, R: Triangle):
-    """|K_d|^2 / R_kk^2 in all."""
+    """Return the sum of |K_d|^2 / R_kk^2."""
     size = 0.0
     for row in K_d:
         size = size + dot(row, row)

@@ -1,6 +1,6 @@
-"""Changes to descriptions, one file each: functions that take one and return another of the same class.
+"""Changes of descriptions, one file each: functions that take a description and return another of the same class.
 
-They are imported when they are asked for: most programs change none.
+The modules are imported on demand, because most programs change no description.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tendons and drives of a description whose bodies, joints and frames change."""
+"""Changes of tendons and drives when bodies, joints and frames change."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import replace
 from ..types import Actuator, AnyFrame, Contents, Frame, Pose, Pulley, Tendon, TendonPoint, TendonWrap, frame_name
 
 Move = Callable[[str | None, Pose], tuple[str | None, Pose]]
-"""From a body, or the ground, and a pose in its frame to those that take their place."""
+"""A function from a body (or the ground) and a pose in its frame to those that replace them."""
 
 
 def moved_tendon(t: Tendon, move: Move) -> Tendon:
-    """The tendon with other bodies and places on its path."""
+    """Return the tendon with other bodies and positions on its path."""
 
     def point(x: TendonPoint) -> TendonPoint:
         body, pose = move(x.body, Pose(p=x.position))
@@ -30,7 +30,7 @@ def moved_tendon(t: Tendon, move: Move) -> Tendon:
 
 
 def moved_drive(a: Actuator, move: Move) -> Actuator:
-    """The drive with another place for a frame of its own that it acts at."""
+    """Return the drive with another placement of its own frame."""
 
     def frame(f: AnyFrame) -> AnyFrame:
         if not isinstance(f, Frame):
@@ -46,13 +46,13 @@ def moved_drive(a: Actuator, move: Move) -> Actuator:
 
 
 def renamed_tendon(t: Tendon, new: Callable[[str], str]) -> Tendon:
-    """The tendon with new names."""
+    """Return the tendon with new names."""
     on = moved_tendon(t, lambda body, pose: (None if body is None else new(body), pose))
     return replace(on, name=new(t.name), terms=tuple((new(joint), c) for joint, c in t.terms))
 
 
 def renamed_drive(a: Actuator, new: Callable[[str], str]) -> Actuator:
-    """The drive with new names."""
+    """Return the drive with new names."""
 
     def frame(f: AnyFrame | None) -> AnyFrame | None:
         if isinstance(f, Frame):
@@ -67,7 +67,7 @@ def renamed_drive(a: Actuator, new: Callable[[str], str]) -> Actuator:
 
 
 def without_joints(d: Contents, gone: Collection[str]) -> tuple[tuple[Tendon, ...], tuple[Actuator, ...]]:
-    """Tendons and drives without those of the coordinates of some joints."""
+    """Return tendons and drives without those that use the coordinates of some joints."""
     tendons = tuple(t for t in d.tendons if not any(joint in gone for joint, _ in t.terms))
     left = {t.name for t in tendons}
     kept = (a for a in d.actuators if a.joint not in gone and (a.tendon is None or a.tendon in left))
@@ -77,7 +77,7 @@ def without_joints(d: Contents, gone: Collection[str]) -> tuple[tuple[Tendon, ..
 def without_bodies(
     d: Contents, joints: Collection[str], bodies: Collection[str | None]
 ) -> tuple[tuple[Tendon, ...], tuple[Actuator, ...]]:
-    """Tendons and drives of these joints and bodies (None: the ground) alone."""
+    """Return the tendons and drives of only these joints and bodies (None: the ground)."""
     tendons = tuple(t for t in d.tendons if {*joints}.issuperset(j for j, _ in t.terms) and bodies_of(t) <= {*bodies})
     left = {t.name for t in tendons}
     frames = {f.name: f.body for f in d.frames} | {b.name: b.name for b in d.bodies}
@@ -94,13 +94,13 @@ def without_bodies(
 
 
 def bodies_of(t: Tendon) -> set[str | None]:
-    """The bodies that the path of a tendon lies on."""
+    """Return the bodies on the path of a tendon."""
     sides = [x.side for x in t.path if isinstance(x, TendonWrap) and x.side is not None]
     return {x.body for x in (*t.path, *sides) if not isinstance(x, Pulley)}
 
 
 def acted_on(a: Actuator) -> str:
-    """Describe the thing that a drive acts on."""
+    """Describe the object that a drive acts on."""
     if a.tendon is not None:
         return f"tendon {a.tendon}"
     if a.adhesion is not None:

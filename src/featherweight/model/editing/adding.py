@@ -13,31 +13,31 @@ from .references import D, grounded, joint_of, place, supports
 
 
 def with_loop(d: D, loop: Loop) -> D:
-    """The description with one more loop, between bodies that can move against each other."""
+    """Return the description with an additional loop, between bodies that can move relative to each other."""
     d, where = grounded(d), f"loop {loop.name!r}"
     _require_new(d, "loop", loop.name, (x.name for x in d.loops))
     paths = supports(d)
     moving = [[j for j in paths[place(d, end, where).body] if j.type.nv] for end in (loop.predecessor, loop.successor)]
     if moving[0] == moving[1]:
         problem = f"no joint moves {loop.predecessor!r} against {loop.successor!r}"
-        raise ModelError(f"{d.source}: {where}: {problem}; name bodies that joints move, or leave it out")
+        raise ModelError(f"{d.source}: {where}: {problem}; name bodies that joints move, or remove the loop")
     return without_sensors_across_loops(grounded(replace(d, loops=(*d.loops, loop))))
 
 
 def with_coupling(d: D, coupling: Coupling) -> D:
-    """The description with one more coupling, of a joint that follows no other yet."""
+    """Return the description with an additional coupling, of a joint that follows no other yet."""
     d, coupling, where = grounded(d), plain(coupling), f"coupling {coupling.name!r}"
     _require_new(d, "coupling", coupling.name, (c.name for c in d.couplings))
     _require_coordinates(d, (coupling.joint, *(name for name, _ in coupling.terms)), where)
     if there := [c.name for c in d.couplings if c.joint == coupling.joint]:
-        raise ModelError(f"{d.source}: {where}: joint {coupling.joint!r} follows by coupling {there[0]!r} already; keep one")
+        raise ModelError(f"{d.source}: {where}: joint {coupling.joint!r} already follows by coupling {there[0]!r}; keep one")
     if not any(any(p) for _, p in coupling.terms):
-        raise ModelError(f"{d.source}: {where}: joint {coupling.joint!r} would follow no other; use `locked` to hold it still")
+        raise ModelError(f"{d.source}: {where}: joint {coupling.joint!r} would follow no other; use `locked` to fix it")
     return replace(d, couplings=(*d.couplings, coupling))
 
 
 def with_closure(d: D, closure: Closure) -> D:
-    """The description with one more closure, a constraint of one's own."""
+    """Return the description with an additional closure, a user-defined constraint."""
     d, where = grounded(d), f"closure {closure.name!r}"
     _require_new(d, "closure", closure.name, (c.name for c in d.closures))
     _require_coordinates(d, closure.joints, where)
@@ -46,7 +46,7 @@ def with_closure(d: D, closure: Closure) -> D:
 
 def _require_new(d: Contents, kind: str, name: str, taken: Iterable[str]) -> None:
     if name in taken:
-        raise ModelError(f"{d.source}: there is a {kind} {name!r} already; give the new one another name")
+        raise ModelError(f"{d.source}: there already is a {kind} {name!r}; give the new one another name")
 
 
 def _require_coordinates(d: Contents, joints: Iterable[str], where: str) -> None:
@@ -62,11 +62,13 @@ def _require_coordinates(d: Contents, joints: Iterable[str], where: str) -> None
 
 
 def with_payload(d: D, on: str, inertia: Inertia) -> D:
-    """The description with more mass on a body, or on the one that carries a frame: `inertia` is in that body or frame."""
+    """Return the description with mass added to a body, or to the body of a frame: `inertia` is in that body or frame."""
     d, inertia = grounded(d), plain(inertia)
     at = place(d, on, "payload")
     if at.body is None:
-        raise ModelError(f"{d.source}: payload: {on!r} lies on the ground, where mass has no effect; name what a joint moves")
+        raise ModelError(
+            f"{d.source}: payload: {on!r} lies on the ground, where mass has no effect; name a body that a joint moves"
+        )
     if inertia.mass < 0.0:
         raise ModelError(f"{d.source}: payload on {on!r}: its mass is negative ({inertia.mass:g} kg); correct it")
     owner = next(b for b in d.bodies if b.name == at.body)
@@ -75,7 +77,7 @@ def with_payload(d: D, on: str, inertia: Inertia) -> D:
 
 
 def _placed(inertia: Inertia, pose: Pose) -> Inertia:
-    """An inertia that is given in a frame, in the one that `pose` is given in."""
+    """Transform an inertia from a frame to the frame in which `pose` is given."""
     rotation = Mat3(*(Vec3(*row) for row in pose.R))
     turned = Sym3(*inertia.rotational).rotate(rotation)
     return Inertia(inertia.mass, (pose @ Pose(p=inertia.center)).p, _six(turned))

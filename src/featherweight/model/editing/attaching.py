@@ -1,8 +1,8 @@
-"""One robot fixed to a frame of another: a gripper on an arm, arms on a torso.
+"""Attachment of one robot to a frame of another: a gripper on an arm, arms on a torso.
 
-The result has the name and the source of the first, and the elements of both. There is one gravity, one time step, one
-integrator and one rule for contacts of neighbours: the first's where it has one, otherwise the second's. `unused` lists the
-second's where it differs.
+The result has the name and the source of the first, and the elements of both. Gravity, time step, integrator and the rule for
+contacts of neighbours are those of the first robot, or of the second if the first has none. `unused` lists the settings of the
+second that differ.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .renaming import KINDS, all_names, with_names
 
 
 def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: str) -> D:
-    """The description with another one whose ground lies at `placement` on a frame of the first; None is the ground."""
+    """Return the description with another one, whose ground lies at `placement` on a frame of the first; None is the ground."""
     if not isinstance(other, Contents):
-        raise TypeError(f"attached takes a description, as `read` and `describe` give; got {other!r}")
+        raise TypeError(f"attached takes a description, such as `read` and `describe` return; got {other!r}")
     d, added = grounded(d), on_bodies(grounded(other))
     if prefix:
         added = with_names(added, lambda name: prefix + name)
@@ -96,17 +96,17 @@ def _overruled(d: Contents, added: Contents, name: str) -> Iterator[tuple[str, s
 
 
 def _require_own_names(d: Contents, added: Contents) -> None:
-    """No element has a name that another of its kind has, nor a frame that of a body."""
+    """Raise ModelError if two elements of a kind have the same name, or if a frame has the name of a body."""
     there = {*all_names(d)}
     for kind, plural in KINDS.items():
         clash = [name for k, name in all_names(added) if k == kind and (kind, name) in there]
         if clash:
             problem = f"both have {plural} with the names {listed(clash)}"
-            raise ModelError(f'{d.source}: attached: {problem}; give a prefix, as in prefix="left_", or rename them')
+            raise ModelError(f'{d.source}: attached: {problem}; give a prefix, such as prefix="left_", or rename them')
 
 
 def _planes_that_would_move(d: Contents, added: Contents, at: Place) -> list[str]:
-    """Floors: they lie on the ground of their robot, and nobody means them to go with a hand."""
+    """Return floors: planes on the ground of their robot, which must not move with the frame."""
     moves = any(j.type.nv for j in supports(d)[at.body])
     return [s.name for s in added.shapes if moves and s.body is None and s.type is ShapeType.PLANE]
 

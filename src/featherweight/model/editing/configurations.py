@@ -1,4 +1,4 @@
-"""Configurations by name, where their joints go, or others come."""
+"""Changes of named configurations when joints are removed or added."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from .references import D
 
 
 def with_coordinates_of(d: D, joints: Collection[str]) -> D:
-    """The description with coordinates of these joints alone, and controls of the actuators that are there; configurations
-    that have no coordinates left go, and are noted."""
+    """Return the description with coordinates of only these joints, and controls of only the present actuators.
+
+    Configurations without remaining coordinates are removed and noted.
+    """
     controls = controls_of(d.actuators)
     kept = [
         replace(
@@ -28,7 +30,7 @@ def with_coordinates_of(d: D, joints: Collection[str]) -> D:
 
 
 def joined(ours: Sequence[Configuration], theirs: Sequence[Configuration]) -> tuple[Configuration, ...]:
-    """Return the configurations of two robots that are joined into one.
+    """Return the configurations of two robots that become one.
 
     Two configurations with the same name become one, with the coordinates and controls of both.
     """

@@ -1,4 +1,4 @@
-"""Parts of a robot: what a body carries, and what is left without it."""
+"""Parts of a robot: a body with the bodies that it carries, or the robot without them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from .references import D, carried, grounded, require_body
 
 
 def subtree(d: D, body: str) -> D:
-    """The body, on the ground where its joint was, with all that it carries."""
+    """Return the body, on the ground in place of its joint, with all bodies that it carries."""
     d = grounded(d)
     require_body(d, body, "subtree")
     return kept_bodies(d, carried(d, body), ground=False)
 
 
 def without(d: D, bodies: tuple[str, ...]) -> D:
-    """All but the bodies and what they carry."""
+    """Return the description without the bodies and the bodies that they carry."""
     d = grounded(d)
     gone: set[str] = set()
     inward = {j.child: j.parent for j in d.joints}
@@ -23,10 +23,12 @@ def without(d: D, bodies: tuple[str, ...]) -> D:
         require_body(d, body, "without")
         gone |= carried(d, body)
         above = inward.get(body)
-        while above in d.virtual:  # bodies between the joints of the one that goes
+        while above in d.virtual:  # bodies between the joints of the removed body
             gone.add(str(above))
             above = inward.get(str(above))
     left = [b.name for b in d.bodies if b.name not in gone]
     if not left:
-        raise ModelError(f"{d.source}: without {', '.join(map(repr, bodies))}, which carry all others, nothing is left")
+        raise ModelError(
+            f"{d.source}: without {', '.join(map(repr, bodies))}, which carry all others, nothing is left; keep one"
+        )
     return kept_bodies(d, left, ground=True)

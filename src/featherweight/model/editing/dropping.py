@@ -1,4 +1,4 @@
-"""A description without some of its joints or bodies, and without what names them."""
+"""Removal of joints or bodies from a description, and of everything that refers to them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ CUT = "build the loop anew with what is left, or keep both of its ends"
 
 
 def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
-    """The description of these bodies alone, and of what is on the ground if `ground`.
+    """Return the description of only these bodies, and of the elements on the ground if `ground`.
 
-    A joint goes with its child, an actuator with its joint, shapes and frames with their body. Loops, couplings and closures
-    that have a part in what is left go with a warning.
+    A joint is removed with its child, an actuator with its joint, shapes and frames with their body. Loops, couplings and
+    closures that concern remaining joints are removed with a warning.
     """
     d = on_bodies(d)
     held: set[str | None] = {*bodies, *([None] if ground else [])}
@@ -69,8 +69,10 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
 
 
 def marked_anew(result: D, before: Contents, freed: Collection[str]) -> D:
-    """Without marks of joints that are not there, and of dependents where constraints on `freed` joints went: what is left may
-    not determine so many."""
+    """Return the description without the marks of removed joints, and of dependent joints that `freed` joints affect.
+
+    If constraints on `freed` joints are removed, the remaining constraints may not determine all marked dependent joints.
+    """
     loose, left = tied_with(before, freed), {j.name for j in result.joints}
     unmarked = [name for name in result.dependent if name in loose & left]
     result = replace(

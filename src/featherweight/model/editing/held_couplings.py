@@ -1,4 +1,4 @@
-"""Couplings of joints that are held: what they say of the others."""
+"""Couplings of locked joints, and the couplings that remain for other joints."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from dataclasses import replace
 
 from ..types import Contents, Coupling, ModelError
 
-SAME = 1e-9  # [rad, m], of a size of one: positions that say the same
+SAME = 1e-9  # [rad, m] at size 1: difference of equal positions
 
 Positions = dict[str, tuple[float, ...]]
 
 
 def hold_couplings(d: Contents, asked: Mapping[str, tuple[float, ...]]) -> tuple[tuple[Coupling, ...], Positions]:
-    """The couplings that are left, and the positions of all joints that are held: those asked for, and those that follow.
+    """Return the remaining couplings, and the positions of all locked joints: the given ones, and those that follow.
 
-    A held joint is a constant in the couplings of others. One that is left to follow nothing is held, and so is one that a
-    held joint follows alone; of several, one is solved for. Raises ModelError where positions contradict couplings, or a held
-    joint follows others by a polynomial of a higher degree, which has no one solution.
+    A locked joint becomes a constant in the couplings of others. A joint that no longer follows any is locked too, and so is a
+    joint that alone leads a locked joint; if a locked joint has several leaders, its coupling is solved for one of them.
+    Raises ModelError if positions contradict couplings, or if a locked joint follows others by a polynomial of higher degree,
+    which may have several solutions.
     """
     held, left = dict(asked), list(d.couplings)
     while True:
@@ -36,15 +37,15 @@ def hold_couplings(d: Contents, asked: Mapping[str, tuple[float, ...]]) -> tuple
 
 
 def _hold(d: Contents, held: Positions, c: Coupling) -> None:
-    """Note where a joint that follows nothing is held, which it may be already."""
+    """Record the position of a joint that follows no other; it may be locked already."""
     there = held.setdefault(c.joint, (c.offset,))[0]
     if abs(there - c.offset) > SAME * max(1.0, abs(there), abs(c.offset)):
         problem = f"coupling {c.name!r} puts joint {c.joint!r} at {c.offset:.9g}, not at {there:.9g}"
-        raise ModelError(f"{d.source}: locked: {problem}; lock only one of the joints that it ties together, or move one")
+        raise ModelError(f"{d.source}: locked: {problem}; lock only one of the joints that it connects, or change a position")
 
 
 def _with_constants(c: Coupling, held: Positions) -> Coupling:
-    """Held joints in its terms become part of the offset."""
+    """Return the coupling with locked joints among its terms as part of the offset."""
     constant = math.fsum(_value(p, held[name][0]) for name, p in c.terms if name in held)
     terms = tuple(term for term in c.terms if term[0] not in held and any(term[1]))
     return replace(c, terms=terms, offset=c.offset + constant)
@@ -58,14 +59,14 @@ def _value(coefficients: tuple[float, ...], x: float) -> float:
 
 
 def _of_leaders(d: Contents, c: Coupling, others: list[Coupling], held: Positions) -> Coupling:
-    """A linear coupling in terms of joints that follow none and are not held."""
+    """Return a linear coupling in terms of joints that follow none and are not locked."""
     by_joint = {other.joint: other for other in others}
     factors: dict[str, float] = {}
     offset, pending = c.offset, [(name, _factor(d, c, name, p), 0) for name, p in c.terms]
     while pending:
         name, factor, steps = pending.pop(0)
         if steps > len(others):
-            raise ModelError(f"{d.source}: locked: couplings of joint {name!r} go in a circle; take one of them out")
+            raise ModelError(f"{d.source}: locked: couplings of joint {name!r} form a cycle; remove one of them")
         if name in held:
             offset += factor * held[name][0]
         elif name in by_joint:
@@ -85,7 +86,10 @@ def _factor(d: Contents, c: Coupling, leader: str, coefficients: tuple[float, ..
 
 
 def _solved(d: Contents, c: Coupling, held: Positions) -> Coupling:
-    """For one of its leaders, by choice not one that is marked as independent, with its joint held."""
+    """Return the coupling of a locked joint, solved for one of its leaders.
+
+    Leaders that are not marked as independent are preferred.
+    """
     if not c.terms:
         return c
     terms = {name: factor for name, (factor,) in c.terms}

@@ -1,4 +1,4 @@
-"""Loops and closures of joints that are held: those that nothing moves any more must be closed, and go."""
+"""Loops and closures of locked joints: those that can no longer move must be closed, and are removed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..types import Closure, Contents, JointType, Loop, ModelError, Pose, dot, r
 from .notes import noted
 from .references import D, supports
 
-OPEN = 1e-6  # [m, rad] of loops that are to be closed: positions are often given with six digits
+OPEN = 1e-6  # [m, rad] tolerance of closed loops: positions often have six digits
 
 
 def hold_loops(d: D) -> D:
-    """Without loops between bodies that no joint moves against each other, which must be closed as they lie."""
+    """Return the description without loops between bodies that cannot move relative to each other; these must be closed."""
     paths = supports(d)
     idle = []
     for loop in d.loops:
@@ -31,7 +31,7 @@ def hold_loops(d: D) -> D:
 
 
 def _moving_carrier(path: Sequence[Any]) -> tuple[str | None, Pose]:
-    """The moving body that carries the end of a path from the ground, and the pose of that end there."""
+    """Return the moving body that carries the end of a path from the ground, and the pose of that end on it."""
     body, pose = None, Pose()
     for j in path:
         fixed = j.type is JointType.FIXED
@@ -50,12 +50,12 @@ def _require_closed(d: Contents, loop: Loop, a: Pose, b: Pose) -> None:
         off = "turned the wrong way" if away else f"off by {turned:.3g} rad"
         what = f"open by {distance:.3g} m" if distance > OPEN else off
         problem = f"at these positions loop {loop.name!r} is {what}, and no joint is left to close it"
-        raise ModelError(f"{d.source}: locked: {problem}; take them from a closed configuration, as `close` gives")
+        raise ModelError(f"{d.source}: locked: {problem}; take them from a closed configuration, such as `close` returns")
 
 
 @dataclass(frozen=True)
 class HeldFunction:
-    """A closure's function with some of its joints held: `positions` has None for those that move."""
+    """A closure's function with some of its joints locked: `positions` has None for those that move."""
 
     function: Callable[[Any], Sequence[Any]]
     positions: tuple[float | None, ...]
@@ -70,7 +70,7 @@ class HeldFunction:
 
 
 def hold_closures(d: Contents, held: Mapping[str, tuple[float, ...]]) -> tuple[Closure, ...]:
-    """The closures of joints that still move, as functions of those."""
+    """Return the closures of joints that still move, as functions of those."""
     left = []
     for c in d.closures:
         positions = tuple(held[name][0] if name in held else None for name in c.joints)
@@ -80,7 +80,7 @@ def hold_closures(d: Contents, held: Mapping[str, tuple[float, ...]]) -> tuple[C
             residual = np.abs(np.asarray(function(()), dtype=np.float64)).max(initial=0.0)
             if not residual <= OPEN:
                 problem = f"closure {c.name!r} is {residual:.3g} at these positions, and no joint is left to make it zero"
-                raise ModelError(f"{d.source}: locked: {problem}; lock its joints where it is zero")
+                raise ModelError(f"{d.source}: locked: {problem}; lock its joints at positions where it is zero")
         else:
             left.append(c if len(moving) == len(c.joints) else Closure(c.name, moving, function))
     return tuple(left)

@@ -1,4 +1,4 @@
-"""Joints of another type, and several in a row that are one spherical joint."""
+"""Changes of a joint's type, including three consecutive hinges that become one spherical joint."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .references import D, grounded, joint_of, on_bodies, tied_with
 
 TURNING = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.SPHERICAL)
 HINGES = (JointType.REVOLUTE, JointType.CONTINUOUS)
-MEET = 1e-6  # [m], and of the volume that three axes span
+MEET = 1e-6  # [m] tolerance of a meeting point, and of the volume that three axes span
 LOST = "numbers of joints that have another type"
 FREE = "their joints now move by themselves"
 
 
 def with_joint_type(d: D, joints: Sequence[str], kind: JointType, axis: Vector | None) -> D:
-    """The description with a joint of another type; or with one in place of three that turn about one point."""
+    """Return the description with a joint of another type, or with one spherical joint in place of three hinges."""
     d, kind = grounded(d), JointType(kind)
     if len(joints) != 1:
         return _as_one(d, joints, kind)
@@ -44,19 +44,19 @@ def with_joint_type(d: D, joints: Sequence[str], kind: JointType, axis: Vector |
 
 
 def neutral_position(joint: Joint) -> tuple[float, ...]:
-    """The position at which the child lies at `placement`."""
+    """Return the position at which the child lies at `placement`."""
     return (joint.zero,) if joint.type.nq == 1 else zero_position(joint.type)
 
 
 def zero_position(kind: JointType) -> tuple[float, ...]:
-    """The position at which the coordinates of a joint of this type are zero, or say that it is not turned."""
+    """Return the position at which a joint of this type has zero coordinates or no rotation."""
     if kind is JointType.PLANAR:
         return (0.0, 0.0, 1.0, 0.0)
     return (0.0,) * (kind.nq - 1) + (1.0,) if kind.rotation else (0.0,) * kind.nq
 
 
 def _of_type(joint: Joint, kind: JointType, axis: Vector) -> Joint:
-    """With what of its numbers has the same meaning for the new type."""
+    """Return the joint with the new type, and with those of its parameters that keep their meaning."""
     if joint.type is kind or (kind is JointType.REVOLUTE and joint.type in HINGES):
         return replace(joint, type=kind, axis=axis)
     if not {joint.type, kind} <= {*TURNING}:
@@ -66,7 +66,7 @@ def _of_type(joint: Joint, kind: JointType, axis: Vector) -> Joint:
 
 
 def _lost(old: Joint, new: Joint) -> list[str]:
-    """A joint with what was said of it and does not hold any more, in words; nothing if all does."""
+    """Describe a joint and those of its parameters that no longer apply; empty if all do."""
     keys = (
         "lower",
         "upper",
@@ -96,7 +96,7 @@ def _unit(d: Contents, name: str, axis: Vector) -> Vector:
 
 
 def _without_coordinates(d: D, joints: Collection[str]) -> D:
-    """Without what names the coordinates that these joints had."""
+    """Return the description without elements that refer to the coordinates of these joints."""
     couplings = [c.name for c in d.couplings if not {c.joint, *(name for name, _ in c.terms)}.isdisjoint(joints)]
     closures = [c.name for c in d.closures if not {*c.joints}.isdisjoint(joints)]
     left_tendons, left_actuators = without_joints(d, joints)
@@ -126,12 +126,12 @@ def _without_coordinates(d: D, joints: Collection[str]) -> D:
 
 
 def _as_one(d: D, names: Sequence[str], kind: JointType) -> D:
-    """A spherical joint, with the first one's name, in place of hinges whose axes meet and span space."""
+    """Return a spherical joint, with the first one's name, in place of hinges whose axes meet and span space."""
     joints = [joint_of(d, name, "with_joint_type") for name in names]
     _require_ball(d, joints, kind)
     first, last = joints[0], joints[-1]
     at_zero = [_placed(joint) for joint in joints]
-    below = at_zero[1] @ at_zero[2]  # the last child's frame in that of the first
+    below = at_zero[1] @ at_zero[2]  # the last child's frame in the first child's frame
     placement = at_zero[0] @ below
     seen = [inward.inverse() for inward in (below, at_zero[2], Pose())]  # the children's frames in the last one's
     points = [(at @ Pose(p=j.anchor)).p for at, j in zip(seen, joints, strict=True)]
@@ -149,7 +149,7 @@ def _as_one(d: D, names: Sequence[str], kind: JointType) -> D:
 
 
 def _placed(joint: Joint) -> Pose:
-    """The child's frame at coordinate zero."""
+    """Return the child's frame at coordinate zero."""
     return joint.placement @ joint_motion(joint, (0.0,))
 
 
@@ -161,7 +161,7 @@ def _require_ball(d: Contents, joints: Sequence[Joint], kind: JointType) -> None
         raise ModelError(f"{where} ({kinds}) cannot be one {kind} joint; name three hinges for a spherical one, or one joint")
     for above, below in pairwise(joints):
         if below.parent != above.child:
-            raise ModelError(f"{where}: {below.name!r} does not hang on the body of {above.name!r}; name joints that follow")
+            raise ModelError(f"{where}: {below.name!r} is not on the body that {above.name!r} moves; name consecutive joints")
         others = [f.name for f in d.frames if f.body == above.child] + [s.name for s in d.shapes if s.body == above.child]
         others += [c.name for c in d.cameras if above.child in (c.body, c.target)]
         others += [j.name for j in d.joints if j.parent == above.child and j is not below]
@@ -173,7 +173,7 @@ def _require_ball(d: Contents, joints: Sequence[Joint], kind: JointType) -> None
 
 
 def _meeting_point(d: Contents, names: Sequence[str], points: Sequence[Vector], axes: Sequence[Vector]) -> Vector:
-    """Where the axes meet, in the last child's frame."""
+    """Return the point where the axes meet, in the last child's frame."""
     p, w = np.array(points), np.array(axes)
     across = np.eye(3) - w[:, :, None] * w[:, None, :]
     meeting = times(pseudo_inverse(total(across, 0)), total(times(across, p), 0))

@@ -1,4 +1,4 @@
-"""Sensors, where what they measure goes."""
+"""Changes of sensors when the objects that they measure are removed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ IN_A_MIRROR = "sensors that are no image of themselves in the mirror"
 
 
 def with_sensors_of_rest(d: D) -> D:
-    """The description without the sensors whose bodies, frames, shapes, joints or actuators it lacks, which are noted; joints
-    of another type do not have a sensor's coordinate."""
+    """Return the description without sensors whose bodies, frames, shapes, joints or actuators are missing; they are noted.
+
+    Sensors of a joint's coordinate are removed too if the joint's new type does not have it.
+    """
     if not d.sensors:
         return d
     joints = {j.name: j.type for j in d.joints}
@@ -48,8 +50,10 @@ def with_sensors_of_rest(d: D) -> D:
 
 
 def without_sensors_across_loops(d: D) -> D:
-    """The description without sensors of the forces by which a body is held, where a loop or the string of a tendon holds it,
-    too: no force of these is measured."""
+    """Return the description without sensors of the forces that hold a body if a loop or a tendon holds the body too.
+
+    The forces of loops and tendons are not measured.
+    """
     held = [s for s in d.sensors if s.kind in OF_HOLDING]
     strings = [t for t in d.tendons if t.path]
     if not held or not (d.loops or strings):
@@ -68,8 +72,10 @@ def without_sensors_across_loops(d: D) -> D:
 
 
 def with_images_of_sensors(d: D, axis: str) -> D:
-    """The mirrored description without rangefinders, where the mirror turns the z axes that they look along; cameras look the
-    same way."""
+    """Return the mirrored description without rangefinders if the mirror reverses the z axes along which they look.
+
+    Cameras look in the same direction.
+    """
 
     def is_image(s: Sensor) -> bool:
         turned = s.kind is SensorKind.RANGEFINDER and s.on is not None and s.on.kind is SensedKind.SITE
@@ -84,7 +90,7 @@ def _only(d: D, is_kept: Callable[[Sensor], bool], kind: str) -> D:
 
 
 def renamed_sensor(s: Sensor, new: Callable[[str], str]) -> Sensor:
-    """A sensor with other names; the ground has none."""
+    """Return a sensor with other names; the ground has none."""
 
     def renamed(x: Sensed | None) -> Sensed | None:
         return x if x is None or x.name is None else Sensed(x.kind, new(x.name))

@@ -1,7 +1,7 @@
-"""Joints held at a position: they become fixed, and what moves along with them is held, too.
+"""Locking of joints at positions: they become fixed, and joints that move along with them are locked too.
 
-Fixed joints add up the inertias of what they join when a robot is built, so that the locked robot is exactly the whole one
-with those velocities zero.
+When a robot is built, inertias of bodies that fixed joints connect are added, so the locked robot equals the whole robot with
+these velocities at zero.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .notes import noted, warn
 from .references import D, grounded, joint_of, on_bodies, tied_with, unknown
 from .virtual import contracted
 
-UNIT = 1e-6  # what the length of a quaternion, and of (cos, sin), may be off one
+UNIT = 1e-6  # deviation of the length of a quaternion, and of (cos, sin), from 1
 
 
 def locked(d: D, positions: Mapping[str, Any]) -> D:
-    """The description with these joints fixed at these positions, a number or the joint's part of q each."""
+    """Return the description with these joints fixed at these positions, each a number or the joint's part of q."""
     d = on_bodies(grounded(d))
     asked = {name: _position(d, name, value) for name, value in positions.items()}
     couplings, all_held = hold_couplings(d, asked)
@@ -82,7 +82,7 @@ def _numbers(value: Any) -> Any:
 
 
 def _warn_of_limits(d: Contents, held: Mapping[str, tuple[float, ...]]) -> None:
-    """Warn of positions beyond the joint limits: most often they are in degrees."""
+    """Warn about positions beyond joint limits, which are often given in degrees by mistake."""
     for j in d.joints:
         if j.name in held and j.type.nq == 1 and not j.lower <= held[j.name][0] <= j.upper:
             problem = f"joint {j.name!r} is locked at {held[j.name][0]:g}, outside of its limits [{j.lower:g}, {j.upper:g}]"
@@ -95,7 +95,7 @@ def _fixed(joint: Joint, position: tuple[float, ...]) -> Joint:
 
 
 def joint_motion(joint: Joint, q: tuple[float, ...]) -> Pose:
-    """From where the child's frame lies at `placement` to where it lies at a position, in the former."""
+    """Return the pose of the child's frame at a position, relative to its pose at `placement`."""
     if joint.type in (JointType.FLOATING, JointType.SPHERICAL):
         frame, move = Pose(p=joint.anchor), _free(q)
     else:
@@ -127,8 +127,11 @@ def _free(q: tuple[float, ...]) -> Pose:
 
 
 def _marked(d: D, before: Contents, held: Mapping[str, tuple[float, ...]]) -> D:
-    """Without marks of held joints. A held joint that was marked as independent takes one freedom and its mark away; one that
-    was not takes a freedom from another, so that all that it is tied to is chosen anew."""
+    """Return the description without marks of locked joints.
+
+    A locked joint that was marked as independent removes one degree of freedom together with its mark. A joint without a mark
+    removes a degree of freedom of another joint, so the marks of all joints that are connected to it are removed.
+    """
     anew = tied_with(before, [name for name in held if name not in before.independent])
     left = {j.name for j in d.joints if j.name not in held}
     result = replace(

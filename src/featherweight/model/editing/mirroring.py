@@ -1,7 +1,8 @@
-"""A robot in a mirror: the left arm of a right one.
+"""Mirror images of robots: the left arm for a right arm.
 
-With M the reflection, a frame's image is M R M at M p, so that what was at x in a frame is at M x in its image. A sense of
-turning changes in a mirror, and so hinges' axes point the other way: coordinates of joints that have one stay as they are.
+With the reflection M, the image of a frame R, p is M R M, M p: a point x in a frame becomes M x in its image. A mirror
+reverses the sense of rotation, so the axes of hinges point the other way and joints with one coordinate keep their
+coordinates.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ from .locking import joint_motion
 from .references import D, grounded
 
 AXES = "xyz"
-PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # of the entries of a rotational inertia
+PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # indices of the entries of a rotational inertia
 
 Mirror = Callable[[Vector], Vector]
 
 
 def mirrored(d: D, axis: str) -> D:
-    """The image in the plane through the ground's origin across this axis."""
+    """Return the mirror image in the plane through the ground's origin across this axis."""
     if axis not in tuple(AXES):
-        raise ValueError(f'mirrored: axis must be "x", "y" or "z", the one across the mirror; got {axis!r}')
+        raise ValueError(f'mirrored: axis must be "x", "y" or "z", the normal of the mirror plane; got {axis!r}')
     d, k = grounded(d), AXES.index(axis)
     M = _mirror(k)
 
@@ -70,7 +71,7 @@ def mirrored(d: D, axis: str) -> D:
 
 
 def _drive(a: Actuator, M: Mirror) -> Actuator:
-    """A force at a frame is mirrored; the sense of a torque changes besides."""
+    """Mirror a drive: a force at a frame is reflected, and a torque also changes its sense."""
     if a.at is None:
         return a
     force, torque = M(as_vector(a.at.wrench[:3])), scale(-1.0, M(as_vector(a.at.wrench[3:])))
@@ -78,7 +79,7 @@ def _drive(a: Actuator, M: Mirror) -> Actuator:
 
 
 def _mirror(k: int) -> Mirror:
-    """The reflection across a coordinate axis."""
+    """Return the reflection across a coordinate axis."""
 
     def image(v: Vector) -> Vector:
         x, y, z = (-c if i == k else c for i, c in enumerate(v))
@@ -88,7 +89,7 @@ def _mirror(k: int) -> Mirror:
 
 
 def _turned(at: Pose, M: Mirror, N: Mirror) -> tuple[Vector, Vector, Vector]:
-    """M R N."""
+    """Return M R N."""
     a, b, c = zip(*(M((x, y, z)) for x, y, z in zip(*map(N, at.R), strict=True)), strict=True)
     return (a, b, c)
 
@@ -99,7 +100,7 @@ def _joint(j: Joint, M: Mirror) -> Joint:
 
 
 def _camera(c: Camera, M: Mirror) -> Camera:
-    """Its picture is the image of the picture, with left and right exchanged."""
+    """Mirror a camera: its image is reflected, with left and right exchanged."""
     sensor = c.sensor
     if sensor is not None:
         x, y = sensor.principal
@@ -108,7 +109,7 @@ def _camera(c: Camera, M: Mirror) -> Camera:
 
 
 def _configuration(c: Configuration, joints: Mapping[str, Joint], pose: Callable[[Pose], Pose], M: Mirror) -> Configuration:
-    """The same joints where their images are; a joint that is not there is the free-flyer of base="floating"."""
+    """Mirror a configuration of the same joints; an unknown joint is the free-flyer of base="floating"."""
 
     def image(joint: Joint | None, q: tuple[float, ...]) -> tuple[float, ...]:
         if joint is None or joint.type in (JointType.SPHERICAL, JointType.FLOATING):
@@ -129,7 +130,7 @@ def _inertia(inertia: Inertia, k: int, M: Mirror) -> Inertia:
 
 
 def _shape(s: Shape, k: int, M: Mirror) -> Shape:
-    """All shapes but meshes and height fields are their own images: across any axis of theirs but a plane's normal."""
+    """Mirror a shape. Shapes other than meshes and height fields are symmetric across their axes, except a plane's normal."""
     height_field = s.type is ShapeType.HEIGHTFIELD
     own = _mirror(0 if s.type is ShapeType.PLANE or height_field else k)
     size, heights = s.size, None if s.heights is None else s.heights[::-1]

@@ -1,4 +1,4 @@
-"""Notes on what a change of a description leaves out: a line in its report, and a warning where a user would miss it."""
+"""Notes about contents that a change of a description removes: entries of its report, and warnings."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .references import D
 
 
 def noted(d: D, kind: str, names: Sequence[str]) -> D:
-    """The description with these names under a kind of `unused`, behind those that are there; as it is for none."""
+    """Return the description with these names added under a kind of `unused`; unchanged without names."""
     return replace(d, unused=merged(d.unused, ((kind, listed(names)),))) if names else d
 
 
 def merged(unused: Sequence[tuple[str, str]], more: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """All entries, one for each kind."""
+    """Merge entries of the same kind."""
     kinds = dict(unused)
     for kind, text in more:
         kinds[kind] = f"{kinds[kind]}, {text}" if kind in kinds else text
@@ -26,19 +26,19 @@ def merged(unused: Sequence[tuple[str, str]], more: Sequence[tuple[str, str]]) -
 
 
 def missed(d: D, kind: str, names: Sequence[str], remedy: str) -> D:
-    """Note these names as `noted` does, and give a ModelWarning that says what to do."""
+    """Note these names as `noted` does, and issue a ModelWarning that says what to do."""
     if names:
         warn(d, f"{kind}: {listed(names)}; {remedy}")
     return noted(d, kind, names)
 
 
 def warn(d: Contents, message: str) -> None:
-    """A ModelWarning of this robot, as `warn_caller` gives it."""
+    """Issue a ModelWarning about this robot, as `warn_caller` does."""
     warn_caller(f"{d.source}: {message}")
 
 
 def warn_caller(message: str) -> None:
-    """A ModelWarning that points at the line outside of this package that asked for what it warns of."""
+    """Issue a ModelWarning that points at the calling line outside of this package."""
     package, level, frame = __name__.partition(".")[0], 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         level, frame = level + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""Names of a description and what they stand for: bodies, frames, joints, paths; and errors that list what there is."""
+"""Lookup of names in a description: bodies, frames, joints, paths; errors list the known names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Place(NamedTuple):
 
 
 def grounded(d: D) -> D:
-    """The same description in plain numbers, with None wherever it says WORLD and means the ground."""
+    """Return the description in plain numbers, with None in place of WORLD where it means the ground."""
     d = plain(d)
     if any(b.name == WORLD for b in d.bodies):
         return d
@@ -43,12 +43,12 @@ def grounded(d: D) -> D:
 
 
 def shown_bodies(d: Contents) -> list[str]:
-    """Names of the bodies, without those that users are not shown."""
+    """Return the names of the bodies, without those hidden from users."""
     return [b.name for b in d.bodies if b.name not in d.virtual]
 
 
 def named_frames(d: Contents) -> Iterator[Frame]:
-    """A frame for each shown body, then those of the file; one whose name is taken gets "_frame" behind it."""
+    """Yield a frame for each shown body, then those of the file; a name that is taken gets the suffix "_frame"."""
     taken: set[str] = set()
     for frame in (*(Frame(name, name) for name in shown_bodies(d)), *d.frames):
         name = frame.name
@@ -59,7 +59,7 @@ def named_frames(d: Contents) -> Iterator[Frame]:
 
 
 def places(d: Contents) -> dict[str, Place]:
-    """Return by name the places that may carry something: bodies, frames, and fixed joints.
+    """Return, by name, the places that may carry something: bodies, frames, and fixed joints.
 
     A fixed joint stands for the frame of its child. A name that several places have belongs to the first in this order.
     """
@@ -73,7 +73,7 @@ def places(d: Contents) -> dict[str, Place]:
 
 
 def place(d: Contents, name: str | None, where: str) -> Place:
-    """Where a name is; None, and WORLD unless something has that name, are the ground."""
+    """Return the place of a name; None, and WORLD unless something has that name, are the ground."""
     known = places(d)
     if name is None or (name == WORLD and name not in known):
         return Place(None)
@@ -83,7 +83,7 @@ def place(d: Contents, name: str | None, where: str) -> Place:
 
 
 def on_bodies(d: D) -> D:
-    """The same description, whose loops name bodies where they named frames or fixed joints."""
+    """Return the description with bodies in place of the frames or fixed joints that loops name."""
 
     def moved(loop: Loop) -> Loop:
         where = f"loop {loop.name!r}"
@@ -97,7 +97,7 @@ def on_bodies(d: D) -> D:
 
 
 def joint_of(d: Contents, name: str, where: str) -> Joint:
-    """The joint of this name."""
+    """Return the joint of this name."""
     for j in d.joints:
         if j.name == name:
             return j
@@ -111,7 +111,7 @@ def require_body(d: Contents, name: str, where: str) -> None:
 
 
 def unknown(d: Contents, name: object, kind: str, known: Iterable[str], where: str) -> ModelError:
-    """The error for a name that nothing has, with the names that there are."""
+    """Return the error for an unknown name, with the known names."""
     there = list(known)
     return ModelError(
         f"{d.source}: {where}: there is no {kind} {name!r}{hint(name, there)}; there are {listed(there) or 'none'}"
@@ -119,7 +119,7 @@ def unknown(d: Contents, name: object, kind: str, known: Iterable[str], where: s
 
 
 def new_name(wish: str, taken: Iterable[str]) -> str:
-    """The wish, with a number behind it where it is taken."""
+    """Return the given name, with a number appended if it is taken."""
     used, name, number = set(taken), wish, 1
     while name in used:
         number += 1
@@ -131,7 +131,7 @@ def new_name(wish: str, taken: Iterable[str]) -> str:
 
 
 def supports(d: Contents) -> dict[str | None, tuple[Joint, ...]]:
-    """For each body, and None for the ground, the joints from the ground to it; fixed ones, too."""
+    """Return, for each body and for the ground (None), the joints from the ground to it, including fixed joints."""
     children: dict[str | None, list[Joint]] = {}
     for j in d.joints:
         children.setdefault(j.parent, []).append(j)
@@ -149,7 +149,7 @@ def supports(d: Contents) -> dict[str | None, tuple[Joint, ...]]:
 
 
 def carried(d: Contents, body: str) -> set[str]:
-    """The body and all bodies that it carries."""
+    """Return the body and all bodies that it carries."""
     return {name for name, path in supports(d).items() if name and (name == body or any(j.parent == body for j in path))}
 
 
@@ -172,7 +172,7 @@ def links_carried(d: Contents, link: str | None) -> list[str]:
 
 
 def tied_joints(d: Contents) -> dict[str, set[str]]:
-    """The moving joints that each loop, coupling and closure ties together, by "loop 'name'" and so on."""
+    """Return the moving joints that each loop, coupling and closure connects, by "loop 'name'" and so on."""
     paths, child = supports(d), {j.name: j.child for j in d.joints}
     ties: dict[str, tuple[list[str | None], set[str]]] = {}
     for loop in d.loops:
@@ -187,13 +187,13 @@ def tied_joints(d: Contents) -> dict[str, set[str]]:
 
 
 def _between(paths: dict[str | None, tuple[Joint, ...]], ends: Iterable[str | None]) -> set[str]:
-    """Moving joints on the paths to some of the bodies, not to all."""
+    """Return the moving joints on the paths to some of the bodies but not to all."""
     on = [{j.name for j in paths[end] if j.type is not JointType.FIXED} for end in ends]
     return {name for names in on for name in names if not all(name in others for others in on)}
 
 
 def tied_with(d: Contents, joints: Iterable[str]) -> set[str]:
-    """The joints, and all that loops, couplings and closures tie to them, through whatever others."""
+    """Return the joints, and all joints that loops, couplings and closures connect to them, directly or indirectly."""
     together, ties = set(joints), [*tied_joints(d).values()]
     while more := [tie for tie in ties if not tie.isdisjoint(together) and not tie <= together]:
         together.update(*more)

@@ -1,4 +1,4 @@
-"""Other names for what a description holds, and for all that refers to it."""
+"""Renaming of a description's elements, and of all references to them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Rename = Callable[[str], str]
 
 
 def renamed(d: D, names: Mapping[str, str]) -> D:
-    """Everything that bears one of the old names bears the new one; they are exchanged all at once."""
+    """Return the description in which everything with an old name has the new one; all names change at once."""
     d = grounded(d)
     known = {name for _, name in all_names(d)}
     for old, new in names.items():
         if old not in known:
             raise unknown(d, old, "body, joint or frame", sorted(known), "renamed")
         if not isinstance(new, str) or not new.strip():
-            raise ModelError(f"{d.source}: renamed: {old!r} would have no name; give it one, not {new!r}")
+            raise ModelError(f"{d.source}: renamed: the new name of {old!r} is {new!r}; give a text that is not empty")
     result = with_names(d, lambda name: names.get(name, name))
     before = Counter(all_names(d))
     for (kind, name), count in Counter(all_names(result)).items():
@@ -48,7 +48,7 @@ KINDS = {
 
 
 def all_names(d: Contents) -> Iterator[tuple[str, str]]:
-    """The kind and name of each element that has one."""
+    """Yield the kind and name of each named element."""
     others: list[tuple[Any, ...]] = [d.loops, d.couplings, d.closures, d.shapes, d.tendons, d.actuators, d.cameras, d.sensors]
     everything = [d.bodies, d.joints, d.frames, *others]
     for kind, elements in zip(KINDS, everything, strict=True):
@@ -61,7 +61,7 @@ def _renamed_tie(tie: LengthTie, new: Rename) -> LengthTie:
 
 
 def with_names(d: D, new: Rename) -> D:
-    """The description with `new` of every name in it but those of configurations; the ground has none."""
+    """Return the description with `new` of every name in it, except those of configurations; the ground has none."""
 
     def on(body: str | None) -> str | None:
         return None if body is None else new(body)

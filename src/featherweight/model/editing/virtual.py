@@ -1,4 +1,4 @@
-"""Bodies between the joints of one body of a file, which users are not shown: they go where one of those joints is fixed."""
+"""Hidden bodies between several joints of one body of a file: they are removed when one of these joints becomes fixed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ ALONG_AN_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 
 
 def contracted(d: D) -> D:
-    """Without virtual bodies that a fixed joint joins to another body, coordinates of the other joints as they were.
+    """Return the description without hidden bodies that a fixed joint connects to another body.
 
-    Where a joint's coordinates cannot be given for the body that it then moves, the virtual body stays, and is shown.
+    The other joints keep their coordinates. If a joint's coordinates cannot be expressed for the body that it then moves, the
+    hidden body remains and becomes visible.
     """
     while (joint := _next(d)) is not None:
         in_between = joint.child in d.virtual
@@ -28,7 +29,7 @@ def _next(d: Contents) -> Joint | None:
 
 
 def _handed_on(d: D, fixed: Joint) -> D:
-    """The joint that moved the virtual parent of a fixed joint moves its child."""
+    """Return the joint that moved the hidden parent of a fixed joint, with the fixed joint's child as its own."""
     F, virtual = fixed.placement, str(fixed.parent)
     inward = next(j for j in d.joints if j.child == virtual)
     straight = inward.type is JointType.SPHERICAL and F.R == Pose().R
@@ -47,7 +48,7 @@ def _handed_on(d: D, fixed: Joint) -> D:
 
 
 def _merged(d: D, body: str, onto: str | None, pose: Pose, fixed: Joint) -> D:
-    """Without the body and the fixed joint: what was on it, lies at `pose` on another."""
+    """Return the description without the body and the fixed joint; elements of the body move to `pose` on another."""
 
     def moved(loop: Loop) -> Loop:
         at: dict[str | None, tuple[str | None, Pose]] = {body: (onto, pose)}

@@ -1,4 +1,4 @@
-"""Closed configurations of one cluster: from many starting points at once, always the same ones."""
+"""Closed configurations of one cluster, searched from many starting points at once and in a reproducible order."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ from .solver import ClosingProblem, Settled, refined, settle
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-STARTS = 600  # after which a search is given up
-NEAR = 30  # of these, as many lie around a guess, each farther than the one before
-WAVE = 8  # starting points taken at once to begin with
-ROUNDING = 1e-9  # [m, rad] of joints at their limits
-NUMBERS = 2**23  # in derivatives of starting points taken at once, at most
+STARTS = 600  # starting points of a search
+NEAR = 30  # starting points around a guess, at increasing distances
+WAVE = 8  # starting points in the first batch
+ROUNDING = 1e-9  # [m, rad] tolerance of joint limits
+NUMBERS = 2**23  # most numbers in the derivatives of a batch
 
 
 class Found(NamedTuple):
-    """Closed configurations in the order of their starting points, and what the best of those that failed left."""
+    """Closed configurations in the order of their starting points, and the smallest residual of the failed attempts."""
 
     x: Array  # (found, nx)
     left: Array | None  # (m,) [m, rad]
 
 
 class Assembly:
-    """A cluster's loops, to be closed to rounding, or as far as they contradict each other within a tolerance.
+    """A cluster's loops, which are closed up to rounding, or up to their contradiction within a tolerance.
 
-    `solved` are the rows of the residual that are closed to rounding; the others follow from them but for that.
+    `solved` are the rows of the residual that are closed up to rounding. Without rounding, the other rows would follow from
+    them.
     """
 
     def __init__(self, gap: Misclosure, exact: float, tolerance: float) -> None:
@@ -45,15 +46,15 @@ class Assembly:
         weights, units = np.where(gap.is_length, 1.0 / self.length, 1.0), np.where(gap.slides, self.length, 1.0)
         self.problem = ClosingProblem(gap, np.arange(len(gap.rows)), weights, units, exact, max(tolerance, exact))
         self.solved = np.arange(len(gap.is_length))
-        self.kept: list[int] = []  # the numbers of independent constraints,
-        self.dependent: list[int] = []  # and of the moving rows that they determine
+        self.kept: list[int] = []  # numbers of independent constraints,
+        self.dependent: list[int] = []  # and of the moving rows that these constraints determine
 
     @property
     def nx(self) -> int:
         return self.gap.nx
 
     def settled(self, x: Array, columns: Array | None = None, limits: bool = False) -> Settled:
-        """Closed from starting points (batch, nx), with some of the moving rows moved."""
+        """Return the configurations closed from starting points (batch, nx) by moving some of the moving rows."""
         p = self.problem if columns is None else self.problem._replace(columns=columns)
         s = settle(p, x, limits)
         rough = np.flatnonzero(s.closed & ~(np.abs(s.r[:, self.solved]).max(axis=1, initial=0.0) < p.exact))
@@ -62,7 +63,7 @@ class Assembly:
         return s
 
     def search(self, draw: Callable[[int], Array], wanted: int, first: int = WAVE, accept: Any = None) -> Found:
-        """Closed configurations from starting points that `draw` gives, within joint limits if such are found."""
+        """Return closed configurations from starting points that `draw` returns, within joint limits if there are any."""
         inside: list[Array] = [np.zeros((0, self.nx))]
         outside: list[Array] = [np.zeros((0, self.nx))]
         left: Array | None = None
@@ -85,7 +86,7 @@ class Assembly:
         return max(WAVE, NUMBERS // max(1, len(self.gap.rows) * len(self.gap.is_length)))
 
     def _pulled_within(self, x: Array) -> tuple[Array, Array]:
-        """With whole turns taken out, and moved between limits where that can be; and whether it could."""
+        """Remove whole turns, move joints between their limits where possible, and return whether they are within them."""
         x = self._unwound(x)
         within = self._within(x)
         if len(out := np.flatnonzero(~within)):
@@ -101,7 +102,10 @@ class Assembly:
         return np.asarray(good.all(axis=1))
 
     def _unwound(self, x: Array) -> Array:
-        """With angles within half a turn of the middle of their limits, or of zero, where whole turns change nothing."""
+        """Return configurations with angles within half a turn of the middle of their limits, or of zero.
+
+        Whole turns are removed from angles only where they change nothing.
+        """
         at, middle = self._turning
         x = x.copy()
         x[:, at] -= 2.0 * math.pi * np.round((x[:, at] - middle) / (2.0 * math.pi))
@@ -109,7 +113,7 @@ class Assembly:
 
     @cached_property
     def _turning(self) -> tuple[Array, Array]:
-        """The places of angles that no coupling and no constraint of one's own counts the turns of, and their middles."""
+        """The indices of angles whose whole turns matter to no coupling or user-defined constraint, and their middles."""
         cluster = self.gap.cluster
         counted = {r for f in cluster.followers for r, _ in f.terms} | {r for c in cluster.closings for r in c.rows}
         own = [
@@ -121,7 +125,7 @@ class Assembly:
         return np.array([c.q.start for c in own], dtype=np.intp), np.array(middles)
 
     def around(self, x: Array, rng: np.random.Generator, step: float = 0.05) -> Callable[[int], Array]:
-        """Starting points: x itself, others ever farther from it, and then anywhere."""
+        """Return a function that draws starting points: x itself, points at increasing distance from x, then random points."""
         drawn = 0
 
         def draw(count: int) -> Array:
@@ -140,7 +144,10 @@ class Assembly:
         return lambda count: np.asarray(configuration.random_configuration(self.gap.coordinates, self.nx, rng, count))
 
     def nearest(self, x: Array, columns: Array, attempts: int) -> Found:
-        """The closed configuration nearest to x (nx,), with some of the moving rows moved, from x or else from around it."""
+        """Return the closed configuration nearest to x (nx,), from x or from starting points around it.
+
+        Only some of the moving rows move.
+        """
         rng, tried, left = np.random.default_rng(0), 0, None
         while tried < attempts:
             number = np.arange(tried, min(attempts, 1 if tried == 0 else tried + self._batch))
@@ -157,7 +164,7 @@ class Assembly:
         return Found(np.zeros((0, self.nx)), left)
 
     def singularity(self, x: Array) -> Array:
-        """|K_d|² / R_kk² in all (batch,), as `ClosedRobot.singularity` says, of closed configurations (batch, nx)."""
+        """Return |K_d|² / R_kk² (batch,), as `ClosedRobot.singularity` defines it, at closed configurations (batch, nx)."""
         K = self.gap(x)[1][:, self.kept][:, :, self.dependent]
         diagonal = np.diagonal(np.linalg.qr(K, mode="r"), axis1=-2, axis2=-1)
         with np.errstate(divide="ignore"):
@@ -167,11 +174,11 @@ class Assembly:
         return configuration.neutral(self.gap.coordinates, self.nx)
 
     def worst(self, x: Array) -> Array:
-        """The greatest residual (batch,) [m, rad] of configurations (batch, nx)."""
+        """Return the largest residual (batch,) [m, rad] of configurations (batch, nx)."""
         return np.asarray(np.abs(self.gap.residual(x)).max(axis=1, initial=0.0))
 
     def openings(self, r: Array) -> dict[str, tuple[float, float]]:
-        """For each loop the greatest length [m] and the greatest angle [rad], or number, of residuals (..., m)."""
+        """Return the greatest length [m] and the greatest angle [rad], or number, of residuals (..., m), for each loop."""
         worst = np.abs(r).reshape(-1, r.shape[-1]).max(axis=0, initial=0.0)
         result = {}
         for k, name in enumerate(self.gap.names):
@@ -180,7 +187,7 @@ class Assembly:
         return result
 
     def told(self, r: Array) -> str:
-        """How far the loop that is open widest is open."""
+        """Describe the largest misclosure of a loop."""
         name, (length, angle) = max(self.openings(r).items(), key=lambda item: max(item[1]))
         return f"{said(length, angle)} of {name!r}"
 

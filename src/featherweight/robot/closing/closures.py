@@ -1,4 +1,4 @@
-"""Constraints of the user's own, recorded once on tapes, with their exact derivatives."""
+"""User-defined constraints, recorded once on tapes, with their exact derivatives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def closing(name: str, function: Callable[[Any], Any], rows: tuple[int, ...]) ->
         array[:] = x
         result = np.array(function(array), dtype=object)
         if result.ndim != 1 or len(result) == 0:
-            raise ValueError(f"constraint {name!r} must give a sequence of numbers, one at least; got shape {result.shape}")
+            raise ValueError(f"constraint {name!r} must return a sequence of at least one number; got shape {result.shape}")
         return list(result)
 
     values, K = jacobian(flat, q, [[1.0 if i == j else 0.0 for j in range(n)] for i in range(n)])

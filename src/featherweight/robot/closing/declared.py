@@ -1,4 +1,4 @@
-"""Loops, couplings and constraints of a description, by the rows of its tree."""
+"""Loops, couplings and constraints of a description, in terms of the rows of its tree."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Declared:
         return int(self._joint(name, where).v_slice.start)
 
     def _followers(self) -> dict[int, Follower]:
-        """Couplings by the row that follows, each after those that it follows."""
+        """The couplings by the row of the follower; a follower comes after the joints that it follows."""
         asked: dict[int, tuple[Coupling, Follower]] = {}
         for c in self.d.couplings:
             where = f"coupling {c.name!r}"
             row = self._row(c.joint, where)
             if row in asked:
                 raise ModelError(
-                    f"{self.d.source}: {where}: joint {c.joint!r} follows by {asked[row][0].name!r} already; keep one"
+                    f"{self.d.source}: {where}: joint {c.joint!r} already follows by {asked[row][0].name!r}; keep one"
                 )
             terms = tuple((self._row(name, where), tuple(map(float, p))) for name, p in c.terms)
             asked[row] = (c, Follower(row, float(c.offset), terms))
@@ -56,7 +56,7 @@ class Declared:
             ]
             if not ready:
                 names = ", ".join(repr(c.name) for r, (c, _) in asked.items() if r not in ordered)
-                raise ModelError(f"{self.d.source}: couplings {names} go in a circle; take one of them out")
+                raise ModelError(f"{self.d.source}: couplings {names} form a cycle; remove one of them")
             ordered |= {r: asked[r][1] for r in ready}
         return ordered
 
@@ -76,7 +76,7 @@ class Declared:
         a = self._attached(loop.predecessor, loop.predecessor_frame, where)
         b = self._attached(loop.successor, loop.successor_frame, where)
         if a.row == b.row:
-            raise ModelError(f"{self.d.source}: {where} joins links of one body; remove it")
+            raise ModelError(f"{self.d.source}: {where} connects links of the same body; remove it")
         points, axes = ALIGNMENTS[loop.type]
         return (*(Alignment(a, b, k, -1) for k in points), *(Alignment(a, b, i, k) for i, k in axes))
 
@@ -88,16 +88,18 @@ class Declared:
         return closing(c.name, c.function, tuple(self._row(name, f"constraint {c.name!r}") for name in c.joints))
 
     def _marked(self, names: Sequence[str]) -> set[int]:
-        """The rows of joints with these names."""
+        """Return the rows of joints with these names."""
         rows: set[int] = set()
         for name in names:
             if name not in self.joints:
-                raise ModelError(f"{self.d.source}: {name!r} is marked as independent or dependent, but no moving joint has it")
+                raise ModelError(
+                    f"{self.d.source}: {name!r} is marked as independent or dependent, but no moving joint has this name"
+                )
             rows |= set(range(self.joints[name].v_slice.start, self.joints[name].v_slice.stop))
         return rows
 
 
 def first_row(alignments: Sequence[Alignment]) -> int:
-    """The row of the tree that one of a loop's frames is on."""
+    """Return the row of the tree that carries the first frame of a loop."""
     a = alignments[0]
     return max(a.a.row, a.b.row)

@@ -1,9 +1,9 @@
-"""Which constraints of loops, and which velocities, are independent: by rank, at several closed configurations.
+"""Selection of independent loop constraints and independent velocities, by rank at several closed configurations.
 
-Where loops close to rounding a singular value that is not rounding counts. Where rounded numbers make them contradict each
-other, redundant constraints are independent by as little as they contradict: there the widest gap between singular values
-tells, and constraints are left out only if the joints, moved by a distance without them, do not open the loops beyond what
-is tolerated (`Assembly`).
+If loops close up to rounding, all singular values above rounding count. If rounded numbers make loops contradict each other,
+redundant constraints appear independent, by as little as the contradiction. The rank is then given by the widest gap between
+singular values. Constraints are left out only if joints that move without them keep the loops closed within the tolerance
+(`Assembly`).
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from .solver import refined
 Array = np.ndarray[Any, np.dtype[Any]]
 
 RANK = 1e-8  # of the largest singular value
-WEAK = 1e-2  # of the largest singular value, at most, for constraints that follow from others but for what is tolerated
-FIRM = 0.1  # of the singular value that counts least: by so much constraints are independent of others, if they can be
-GAP = 10.0  # between singular values that count and those that do not
-TIE = 1e-6  # of the greatest value: what rounding may make of equal ones, and of the configurations where they are taken
-BISECTIONS = 40  # halvings of an interval
-APART = 0.5  # [rad] in all between configurations at which constraints are tried that are left out
+WEAK = 1e-2  # of the largest singular value: most of constraints that are redundant within the tolerance
+FIRM = 0.1  # of the least singular value that counts: independence of the selected constraints, if possible
+GAP = 10.0  # least ratio between singular values that count and others
+TIE = 1e-6  # of the greatest value: difference of equal values through rounding, here and in configurations
+BISECTIONS = 40  # steps of a bisection
+APART = 0.5  # [rad] between configurations at which left-out constraints are tested
 
 
 def kept_rows(assembly: Assembly, x: Array) -> tuple[list[int], Array]:
-    """The numbers of independent constraints, and K (m, n) where they are; by closed configurations x (samples, nx)."""
+    """Return the numbers of independent constraints, and their K (m, n), at closed configurations x (samples, nx)."""
     p = assembly.problem
     r, J = p.gap(x)
     if not J[0].size:
@@ -50,7 +50,7 @@ def kept_rows(assembly: Assembly, x: Array) -> tuple[list[int], Array]:
                 return rows, np.asarray(J[best])
     ranks = [int((v > RANK).sum()) for v in values]
     first, rank = ranks.index(max(ranks)), max(ranks)
-    if rank:  # rows that are all but dependent there may be so a little way off
+    if rank:  # nearly dependent rows may be dependent close by
         firm = _independent_rows(scaled[first], rank, FIRM * float(values[first][rank - 1]))
         if len(firm) == rank:
             return firm, np.asarray(J[first])
@@ -58,7 +58,7 @@ def kept_rows(assembly: Assembly, x: Array) -> tuple[list[int], Array]:
 
 
 def _follow(assembly: Assembly, x: Array, rows: Sequence[int]) -> bool:
-    """Whether loops stay as good as closed when only some rows are closed, some way from closed configurations."""
+    """Return whether the left-out constraints stay satisfied at a distance when only the kept rows are closed."""
     move = APART * unit_vectors(np.random.default_rng(0), (len(x), len(assembly.gap.rows)))
     p = assembly.problem
     moved = refined(p._replace(tolerance=np.inf), p.moved(x, move), np.array(rows))
@@ -66,7 +66,7 @@ def _follow(assembly: Assembly, x: Array, rows: Sequence[int]) -> bool:
 
 
 def _pivots(K: Array, rank: int) -> list[int]:
-    """Rows that are as independent as can be, each the farthest from those before."""
+    """Return the most independent rows: each is the farthest from the span of those before it."""
     left, chosen = K.copy(), []
     for _ in range(rank):
         sizes = lengths(left)
@@ -77,13 +77,13 @@ def _pivots(K: Array, rank: int) -> list[int]:
 
 
 def _independent_rows(K: Array, rank: int, least: float = RANK) -> list[int]:
-    """The first rows that are independent of those before them, by some part of the largest singular value."""
+    """Return the first rows that are independent of earlier rows, by a fraction of the largest singular value."""
     chosen: list[int] = []
     units = np.zeros((0, K.shape[1]))
     least *= float(lengths(K.ravel()))
     for r, row in enumerate(K):
         left = row
-        for _ in range(2):  # what rounding leaves of the rows before is small, and nothing is left of that
+        for _ in range(2):  # the second pass removes the rounding errors of the first
             left = left - times(units.T, times(units, left))
         length = float(lengths(left))
         if len(chosen) < rank and length > least:
@@ -93,13 +93,13 @@ def _independent_rows(K: Array, rank: int, least: float = RANK) -> list[int]:
 
 
 def _least_beside(W: Array, C: Array) -> Array:
-    """The smallest singular values of [W c] for each column c of C, where the columns of W are perpendicular and not zero.
+    """Return the smallest singular value of [W c] for each column c of C; the columns of W are perpendicular and not zero.
 
     With W = U S, z = Uᵀ c and rest the length of c - U z they are the least roots x of
 
         1 - rest²/x² + sum z_i²/(s_i² - x²) = 0
 
-    which grows with x up to the least of S (Bunch, Nielsen and Sorensen 1978): bisection finds them.
+    The left side grows with x up to the least entry of S (Bunch, Nielsen and Sorensen 1978); bisection finds the root.
     """
     if not W.shape[1]:
         return lengths(C, 0)
@@ -116,18 +116,18 @@ def _least_beside(W: Array, C: Array) -> Array:
 
 
 def first_of_best(values: Sequence[float]) -> int:
-    """Return the index of the first value that is the greatest up to rounding.
+    """Return the index of the first value that equals the greatest up to rounding.
 
-    Symmetric mechanisms are then the same on all machines.
+    Symmetric mechanisms therefore give the same result on all machines.
     """
     least = max(values) * (1.0 - TIE)
     return next(k for k, value in enumerate(values) if value >= least)
 
 
 def determined(K: Array, groups: Sequence[Sequence[int]]) -> list[int]:
-    """Columns that the rows of K determine well: those of earlier groups first, each the best beside those before."""
+    """Return the columns that the rows of K determine well: earlier groups first, and each the best given those before."""
     chosen: list[int] = []
-    W = np.zeros((len(K), 0))  # of the chosen columns, the left singular vectors times singular values
+    W = np.zeros((len(K), 0))  # left singular vectors times singular values of the chosen columns
     for group in groups:
         left = list(group)
         while left and len(chosen) < len(K):

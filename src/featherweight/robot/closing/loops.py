@@ -1,4 +1,4 @@
-"""From the loops, couplings and constraints of a description to clusters."""
+"""Clusters from the loops, couplings and constraints of a description."""
 
 from __future__ import annotations
 
@@ -30,40 +30,42 @@ from .solver import refined
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-CLOSED = 1e-12  # of the mechanism's size, or of one: residual of a closed configuration
-NOTABLE = 1e-9  # of the mechanism's size, or of one: what of that is told
-MISSED = 10.0  # times the least misfit, of configurations that are not closed but nearly
-SAMPLES, FURTHER = 4, 0.1  # closed configurations by which rank is decided, and [rad] from one starting point to the next
-FACING_AT_LEAST = 0.5  # cosine of axes that point the same way; one where loops are closed
-NO_MASS = 1e-13  # least eigenvalue of the inertia matrix, scaled to ones on its diagonal
+CLOSED = 1e-12  # residual of a closed configuration, relative to the mechanism's size or to 1
+NOTABLE = 1e-9  # residual that reports mention, relative to the mechanism's size or to 1
+MISSED = 10.0  # misfit of nearly closed configurations, relative to the least misfit
+SAMPLES, FURTHER = 4, 0.1  # closed configurations that determine rank; [rad] between starting points
+FACING_AT_LEAST = 0.5  # cosine of axes that point the same way; 1 at closed loops
+NO_MASS = 1e-13  # least eigenvalue of the mass matrix, scaled to ones on its diagonal
 
 
 class Loops(Declared):
-    """A model's clusters, and how its loops are closed."""
+    """A model's clusters, and the closing of its loops."""
 
     def __init__(self, description: Description, model: Model, tolerance: float = LOOP_TOLERANCE) -> None:
         super().__init__(description, model)
         if not 0.0 <= tolerance < math.inf:
-            raise ValueError(f"loop_tolerance: expected a length [m] and angle [rad], zero or more, got {tolerance!r}")
+            raise ValueError(f"loop_tolerance must be a length [m] and angle [rad], zero or more; got {tolerance!r}")
         self.tolerance = float(tolerance)
-        self.assemblies: dict[tuple[int, ...], Assembly] = {}  # of each cluster with loops
-        self.misfits: dict[str, tuple[float, float]] = {}  # [m, rad] by which loops contradict others
-        self._start: dict[tuple[int, ...], Array] = {}  # a closed configuration of the joints of each of those clusters
+        self.assemblies: dict[tuple[int, ...], Assembly] = {}  # for each cluster with loops
+        self.misfits: dict[str, tuple[float, float]] = {}  # [m, rad] contradiction of loops with others
+        self._start: dict[tuple[int, ...], Array] = {}  # a closed configuration of the joints of each such cluster
         self.mechanism = self._mechanism()
         self.require_mass()
 
     def with_model(self, model: Model) -> Loops:
-        """The same clusters, of a model that differs in its inertias only."""
+        """Return the same clusters for a model that differs only in its inertias."""
         other = copy(self)
         other.model, other.tree, other.joints = model, model.tree, {j.name: j for j in model.joints}
         other.mechanism = self.mechanism._replace(tree=model.tree)
         return other
 
     def require_mass(self) -> None:
-        """Refuse independent velocities that move no mass, in general position or where a follower stands still."""
+        """Raise ModelError for independent velocities that move no mass, in general or where a follower stands still."""
         n = len(self.mechanism.parent)
         if n == 0:
-            raise ModelError(f"{self.d.source}: loops and couplings hold all joints; nothing of the robot moves")
+            raise ModelError(
+                f"{self.d.source}: loops and couplings fix all joints, so the robot cannot move; remove some of them"
+            )
         q = np.asarray(configuration.random_configuration(self.coordinates, self.nq, np.random.default_rng(1)))
         for clustered, x in self._start.items():
             q[self.assemblies[clustered].gap.places] = x
@@ -73,12 +75,12 @@ class Loops(Declared):
                 rows = [r for c in self.mechanism.clusters for r in c.independent]
                 name = next(j.name for j in self.model.joints if j.v_slice.start <= rows[lost] < j.v_slice.stop)
                 raise ModelError(
-                    f"{self.d.source}: joint {name!r} can move, with what loops and couplings let go along, while all mass "
-                    f"stays where it is{there}; give the bodies an inertia"
+                    f"{self.d.source}: joint {name!r}, with the joints that loops and couplings move along, moves no mass"
+                    f"{there}; give the bodies an inertia"
                 )
 
     def _massless(self, q: Array) -> int | None:
-        """An independent velocity that moves no mass, by its number."""
+        """Return the number of an independent velocity that moves no mass."""
         n = len(self.mechanism.parent)
         H = [[0.0] * n for _ in range(n)]
         crba(self.mechanism, [float(x) for x in q], H)
@@ -91,8 +93,10 @@ class Loops(Declared):
         return int(np.abs(s.right[:, -1]).argmax()) if s.values[-1] < NO_MASS else None
 
     def _standstills(self, q: Array) -> Iterator[tuple[Array, str]]:
-        """Where a joint within its limits moves one that follows it not at all: q with that coordinate, and words. Joints in
-        clusters with loops, which cannot be put anywhere, are left out."""
+        """Yield configurations in which a joint within its limits does not move a follower of it, with a description.
+
+        Joints in clusters with loops cannot be moved freely; they are skipped.
+        """
         place = {row: (c, j) for row, c, j in zip(self._first_rows, self.coordinates, self._joints_in_q, strict=True)}
         for row, coefficients in {term for f in self.followers.values() for term in f.terms}:
             cluster = self.mechanism.clusters[self.mechanism.owner[row]]
@@ -110,7 +114,7 @@ class Loops(Declared):
 
     @cached_property
     def _first_rows(self) -> list[int]:
-        """For each joint in q the first of its rows."""
+        """The first row of each joint in q."""
         return [j.v_slice.start for j in self._joints_in_q]
 
     # clusters
@@ -169,7 +173,7 @@ class Loops(Declared):
         return ClusterTree(tree, tuple(groups), tuple(position), tuple(owner), tuple(parent))
 
     def _last(self, groups: Sequence[Cluster], owner: Sequence[int], row: int) -> int:
-        """The independent velocity that comes last before what hangs on a row; -1 if there is none."""
+        """Return the last independent velocity that moves a row's body; -1 if there is none."""
         while row >= 0:
             cluster = groups[owner[row]]
             if not cluster.dependent and not cluster.followers:
@@ -183,7 +187,7 @@ class Loops(Declared):
 
     @cached_property
     def coordinates(self) -> list[Coordinates]:
-        """Joints that appear in q; velocities are those of the same joints."""
+        """Joints that appear in q, with all their coordinates and velocities."""
         coordinates, q, v = [], 0, 0
         for j in self.model.joints:
             if j.v_slice.start not in self.followers:
@@ -201,14 +205,14 @@ class Loops(Declared):
         return self.coordinates[-1].q.stop if self.coordinates else 0
 
     def moved(self, q: Array, rows: Sequence[int], step: Array) -> Array:
-        """Configurations (..., nq) after steps (..., rows) of the joints in q that these rows of the tree belong to."""
+        """Return configurations (..., nq) after steps (..., rows) of the joints in q that these rows of the tree belong to."""
         move = np.zeros((*step.shape[:-1], len(self.velocity_rows)))
         move[..., [self.velocity_rows.index(r) for r in rows]] = step
         return np.asarray(configuration.integrate(self.coordinates, q, move))
 
     @cached_property
     def size(self) -> float:
-        """The length of the longest step from joint to joint [m]."""
+        """The longest distance between consecutive joints [m]."""
         return max((norm(*p) for p in self.tree.translation), default=1.0)
 
     def _assembly(self, cluster: Cluster) -> Assembly:
@@ -222,13 +226,13 @@ class Loops(Declared):
         return Assembly(gap, CLOSED * max(1.0, self.size), self.tolerance)
 
     def _samples(self, assembly: Assembly) -> Found:
-        """Closed configurations in general position: from near zero, or anywhere, and around the best of those if they are few.
+        """Return closed configurations in general position, from near zero, from random points, or around the best ones.
 
-        Where loops contradict each other, some that are not quite reached count as closed, too; they are left out.
+        If loops contradict each other, nearly closed configurations count as closed; such loops are not closed exactly.
         """
         rng = np.random.default_rng(0)
         near = assembly.around(assembly.neutral(), rng)
-        near(2)  # those that are nearest to zero are not in general position
+        near(2)  # those nearest to zero are not in general position
         x, left = assembly.search(near, SAMPLES)
         if not len(x):
             return Found(x, left)
@@ -241,7 +245,7 @@ class Loops(Declared):
         return Found(x[worst <= max(assembly.problem.exact, MISSED * worst.min())], left)
 
     def _reduced(self, cluster: Cluster) -> Cluster:
-        """The cluster with independent constraint rows and velocities."""
+        """Return the cluster with independent constraint rows and velocities."""
         if not cluster.alignments and not cluster.closings:
             return cluster
         names = self.names(cluster)
@@ -278,7 +282,7 @@ class Loops(Declared):
         )
 
     def _dependents(self, K: Array, columns: list[int], names: str) -> set[int]:
-        """Rows that follow: as the description says, and where it does not, those that make K_d well conditioned."""
+        """Return the dependent rows: those that the description marks, otherwise those that make K_d well conditioned."""
         keep, give = self.given
         groups = (
             [c for c, r in enumerate(columns) if r in give],
@@ -291,17 +295,17 @@ class Loops(Declared):
             what = f"{self.d.source}: {names} leave {free} of {len(columns)} velocities free"
             if not (keep | give) & set(columns):
                 raise ModelError(
-                    f"{what}, but where they are closed some constraints are all but dependent on others, so that no joints "
-                    "follow from the rest: the mechanism is singular in every closed configuration that was found, as an arm "
-                    "is that reaches no farther. Move the frames of the loops to where it can bend, or remove a loop"
+                    f"{what}, but where they are closed some constraints nearly depend on others, so that no joints "
+                    "follow from the rest: the mechanism is singular in every closed configuration that was found, like a "
+                    "fully stretched arm. Move the frames of the loops so that it can bend, or remove a loop"
                 )
             raise ModelError(
-                f"{what}, and the joints that are marked as independent or dependent do not fit that; mark others, or none"
+                f"{what}, but the joints that are marked as independent or dependent do not match this; mark others, or none"
             )
         return {columns[c] for c in chosen}
 
     def names(self, cluster: Cluster) -> str:
-        """The loops and constraints of a cluster."""
+        """Return the names of the loops and constraints of a cluster."""
         names = [repr(n) for n, a in self.alignments.items() if first_row(a) in cluster.rows]
         names += [
             repr(c.name) for c, closing in zip(self.d.closures, self.closings, strict=True) if closing.rows[0] in cluster.rows
@@ -310,7 +314,7 @@ class Loops(Declared):
         return ", ".join(names)
 
     def row_names(self, cluster: Cluster) -> list[str]:
-        """Return, in words, the kinds of the constraint rows of a cluster that are kept."""
+        """Return the kinds of the constraint rows that a cluster keeps, in words."""
         texts = []
         for name, alignments in self.alignments.items():
             if first_row(alignments) in cluster.rows:
@@ -323,14 +327,14 @@ class Loops(Declared):
         return [texts[k] for k in cluster.kept]
 
     def redundant(self, cluster: Cluster) -> int:
-        """Constraint rows that follow from others."""
+        """Return the redundant constraint rows."""
         return constraint_count(cluster) - len(cluster.kept)
 
 
 def _stationary(coefficients: Sequence[float]) -> list[float]:
-    """Where the derivative of c1 x + c2 x² + ... is zero, for numbers that are not beyond reason."""
+    """Return the points where the derivative of c1 x + c2 x² + ... is zero, within a reasonable range."""
     slope = np.array([float(k * c) for k, c in enumerate(coefficients, 1)])
     slope /= max(np.abs(slope).max(), SMALLEST_INERTIA)
-    significant = np.flatnonzero(np.abs(slope) > 1e-60)  # of smaller ones the roots are out of reach
+    significant = np.flatnonzero(np.abs(slope) > 1e-60)  # smaller slopes have roots out of range
     roots: Any = Polynomial(slope[: significant[-1] + 1]).roots() if len(significant) else ()
     return [float(x.real) for x in roots if x.imag == 0.0]

@@ -1,4 +1,4 @@
-"""How far the loops of a cluster are open, for many configurations at once, and how that changes with its joints.
+"""The misclosure of a cluster's loops and its derivatives by the joints, for many configurations at once.
 
 With frames A and B of a loop, d the origin of B and R its orientation, both in A, and phi = log R,
 
@@ -7,9 +7,9 @@ With frames A and B of a loop, d the origin of B and R its orientation, both in 
     axes        theta (e_x, e_y)/sin theta [rad]        e = R z, at the angle theta from z
     crossed     arcsin of R_zx [rad]                    axes that stay perpendicular
 
-so each is zero where the loop is closed and nowhere else, an axis the wrong way round is pi away, and far from closed none
-of them levels off as the sines of angles do that the equations of motion are content with (algorithms/mechanisms/
-loop_constraints). Rows are in the order of theirs.
+Each measure is zero only at closed loops; an axis that points the wrong way has the misclosure pi. Far from closed loops, none
+of these measures levels off, unlike the sines of angles in the equations of motion (algorithms/mechanisms/loop_constraints).
+Rows are in the order of those equations.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from ...spatial.ordered import lengths, product, times, total
 Array = np.ndarray[Any, np.dtype[Any]]
 
 NEXT, LAST = [1, 2, 0], [2, 0, 1]  # of x, y and z
-NEAR_POLE = 1e-7  # sine of an axis's angle below which its direction is taken as it is
+NEAR_POLE = 1e-7  # sine of an axis's angle below which its direction is not normalized
 
 
 def turns(R: Array) -> tuple[Array, Array]:
-    """phi of rotations R (..., 3, 3) in the order z, x, y (..., 3), and Jl(phi)^-1 (..., 3, 3).
+    """Return phi of rotations R (..., 3, 3) in the order z, x, y (..., 3), and Jl(phi)^-1 (..., 3, 3).
 
     With a unit quaternion (u, s) and half the angle h: phi = 2 g u, Jl^-1 = g s - g u x + (1 - g s)/|u|² u u^T for g = h/|u|.
     """
@@ -54,11 +54,11 @@ def turns(R: Array) -> tuple[Array, Array]:
 
 
 def axes(R: Array) -> tuple[Array, Array]:
-    """theta (e_x, e_y)/sin theta for the z axes e of R, and a zero; and the rates."""
+    """Return theta (e_x, e_y)/sin theta for the z axes e of R, a zero, and the rates."""
     e = R[..., :, 2].copy()
     z, sine = e[..., 2], lengths(e[..., :2])
     poles = sine < NEAR_POLE
-    e[..., 0] = np.where(poles & (z < 0.0), NEAR_POLE, e[..., 0])  # the wrong way round any way back is as long
+    e[..., 0] = np.where(poles & (z < 0.0), NEAR_POLE, e[..., 0])  # for the opposite axis, all ways back are equally long
     sine = np.maximum(sine, NEAR_POLE)
     angle = _angle(sine, z)
     g = np.where(poles & (z > 0.0), 1.0, angle / sine)[..., None]
@@ -73,14 +73,14 @@ def axes(R: Array) -> tuple[Array, Array]:
 
 
 def _angle(sine: Array, cosine: Array) -> Array:
-    """The angle in [0, pi] of numbers in proportion to its sine and cosine, the sine positive."""
+    """Return the angle in [0, pi], given numbers proportional to its sine and cosine; the sine is positive."""
     length = np.sqrt(sine * sine + cosine * cosine)
     half = 2.0 * angle_over_sine(np.abs(cosine) / length, (sine / length) ** 2) * 0.5 * (sine / length)
     return np.asarray(np.where(cosine < 0.0, math.pi - half, half))
 
 
 def crossed(R: Array) -> tuple[Array, Array]:
-    """The arc sine of R_zx, and two zeros; and the rates."""
+    """Return the arc sine of R_zx, two zeros, and the rates."""
     e = R[..., :, 0]
     sine = np.clip(e[..., 2], -1.0, 1.0)
     r, rates = np.zeros_like(e), np.zeros_like(R)
@@ -91,7 +91,7 @@ def crossed(R: Array) -> tuple[Array, Array]:
 
 
 def sines(R: Array, pairs: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
-    """Scalar products of axes (i of A, j of B) as the equations of motion have them, three with zeros; and the rates."""
+    """Return scalar products of axes (i of A, j of B) as in the equations of motion, padded to three, and the rates."""
     r, rates = np.zeros(R.shape[:-1]), np.zeros_like(R)
     for k, (i, j) in enumerate(pairs):
         r[..., k] = R[..., i, j]
@@ -99,7 +99,7 @@ def sines(R: Array, pairs: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
     return r, rates
 
 
-ANGLES: dict[LoopType, Callable[[Array], tuple[Array, Array]] | None] = {  # what is asked of the angles of a loop
+ANGLES: dict[LoopType, Callable[[Array], tuple[Array, Array]] | None] = {  # measures of the angles of a loop
     LoopType.REVOLUTE: axes,
     LoopType.SPHERICAL: None,
     LoopType.WELD: turns,
@@ -111,7 +111,7 @@ ANGLES: dict[LoopType, Callable[[Array], tuple[Array, Array]] | None] = {  # wha
 
 
 class Held(NamedTuple):
-    """A loop by its frames."""
+    """A loop, given by its frames."""
 
     name: str
     type: LoopType
@@ -120,10 +120,10 @@ class Held(NamedTuple):
 
 
 class Misclosure:
-    """The residuals of a cluster's loops, of configurations (..., nx) of its joints that follow no coupling.
+    """The residuals of a cluster's loops at configurations (..., nx) of those of its joints that do not follow others.
 
-    `coordinates` are theirs; `places` (nx,) where they are in the robot's q; `rows` (n,) the rows of the tree that move,
-    whose velocities the derivatives are by.
+    `coordinates` are those of these joints, and `places` (nx,) their indices in the robot's q. `rows` (n,) are the moving rows
+    of the tree; derivatives are by their velocities.
     """
 
     def __init__(
@@ -152,10 +152,10 @@ class Misclosure:
         self.is_length = np.array([i % 6 < 3 for i in chosen] + [False] * (len(self.loop_of_row) - len(chosen)))
         """Rows that are lengths."""
 
-    # what does not change
+    # constants
 
     def _joints_by_transform(self, own: list[MovingJoint]) -> None:
-        """Joints as nodes, each after its parent; the last node is the output body."""
+        """Set up joints as nodes, parents first; the last node is the output body."""
         tree = self.tree
         node = {r: k for k, j in enumerate(own) for r in range(j.v_slice.start, j.v_slice.stop)}
         self._node, root = node, len(own)
@@ -173,7 +173,7 @@ class Misclosure:
         self._kinds = {kind: [k for k, r in enumerate(first) if tree.kind[r] == kind] for kind in range(INNER)}
 
     def _coordinates(self, own: list[MovingJoint], places: Sequence[int]) -> None:
-        """Where each joint's coordinates are, in those of all joints and in those that follow none."""
+        """Set up the indices of each joint's coordinates, among those of all joints and of the joints that follow none."""
         following = {f.row for f in self.cluster.followers}
         self._start: list[int] = []
         self.coordinates: list[Coordinates] = []
@@ -194,7 +194,10 @@ class Misclosure:
         self.places = np.array([at[k] for k in taken], dtype=np.intp)
 
     def _axes(self) -> None:
-        """For each row of the cluster, followers among them, where its axis and its origin are among the numbers of poses."""
+        """Set up the indices of the axis and the origin of each row of the cluster among the numbers of poses.
+
+        Rows include those of followers.
+        """
         rows = self.cluster.rows
         axis = np.array([self.tree.axis[r] for r in rows], dtype=np.intp)
         first = 16 * np.array([self._node[r] for r in rows], dtype=np.intp) + 4 * np.arange(3)[:, None]
@@ -207,7 +210,7 @@ class Misclosure:
         """Rows, of those that move, whose velocities are lengths."""
 
     def _ends(self) -> None:
-        """Frames of loops: nodes, places on them, and which rows move B alone (1), A alone (-1), or neither."""
+        """Set up the frames of loops: nodes, placements, and whether a row moves B alone (1), A alone (-1), or neither (0)."""
         root = len(self._fixed) - 1
         ends = [(h.a, h.b) for h in self.held]
         self._end_nodes = np.array([[self._node.get(e.row, root) for e in pair] for pair in ends], dtype=np.intp).reshape(-1, 2)
@@ -227,16 +230,16 @@ class Misclosure:
             own = [k for k, mine in enumerate(kinds) if mine == kind]
             self._angles.append((kind, slice(None) if len(own) == len(kinds) else np.array(own)))
 
-    # what does
+    # functions of configurations
 
     def residual(self, x: Array) -> Array:
-        """How far loops are open (batch, m) [m, rad]."""
+        """Return the misclosure of loops (batch, m) [m, rad]."""
         return self._evaluated(x, False, False)[0]
 
     def __call__(self, x: Array, as_sines: bool = False) -> tuple[Array, Array]:
-        """How far loops are open (batch, m), and the derivatives (batch, m, n) by velocities of the rows.
+        """Return the misclosure of loops (batch, m), and its derivatives (batch, m, n) by velocities of the rows.
 
-        `as_sines` gives what the equations of motion hold at zero; where some rows are not, that is not quite the same.
+        `as_sines` selects the measures of the equations of motion, which differ from the others where some rows are not zero.
         """
         return self._evaluated(x, True, as_sines)
 
@@ -258,7 +261,7 @@ class Misclosure:
         return flat, self._columns(self._rates(T, back, p, Q), S) if slopes else flat
 
     def _spanning(self, x: Array) -> Array:
-        """The coordinates of all joints, of those that follow others too."""
+        """Return the coordinates of all joints, including followers."""
         if not self.cluster.followers:
             return x
         S = np.zeros((len(x), self._width))
@@ -271,7 +274,7 @@ class Misclosure:
         return [S[:, self._first[r]] for r in c.rows]
 
     def _poses(self, S: Array) -> Array:
-        """The frame of each node in the frame of the output body (batch, nodes, 4, 4)."""
+        """Return the frame of each node in the frame of the output body (batch, nodes, 4, 4)."""
         T = np.repeat(self._fixed[None], len(S), axis=0)
         start = self._start
         if own := self._kinds[REVOLUTE]:
@@ -295,10 +298,13 @@ class Misclosure:
         return T
 
     def _rates(self, T: Array, back: Array, p: Array, Q: Array) -> Array:
-        """The derivatives (batch, loops, 6, rows) by velocities of all rows: of points of B, seen from A, and of angles."""
+        """Return the derivatives (batch, loops, 6, rows) of points of B, seen from A, and of angles.
+
+        Derivatives are by the velocities of all rows.
+        """
         flat = T.reshape(len(T), 16 * T.shape[1])
         e, o = flat[:, self._axis_entries], flat[:, self._origin_entries]  # (batch, 3, rows)
-        twist = np.empty((len(T), 1, 6, e.shape[-1]))  # angular; linear, of the point at the output body's origin
+        twist = np.empty((len(T), 1, 6, e.shape[-1]))  # angular; linear, for the point at the output body's origin
         twist[:, 0, :3] = e * self._angular
         twist[:, 0, 3:] = o[:, NEXT] * e[:, LAST] - o[:, LAST] * e[:, NEXT]
         if self._any_linear:
@@ -310,7 +316,7 @@ class Misclosure:
         return product(seen, self._sign * twist)
 
     def _measure_angles(self, R: Array, r: Array, as_sines: bool) -> Array:
-        """Write what is asked of angles; their rates (batch, loops, 3, 3) by angular velocities, seen from A."""
+        """Write the measures of angles; return their rates (batch, loops, 3, 3) by angular velocities, seen from A."""
         Q = np.zeros_like(R)
         for kind, own in self._angles:
             measure = ANGLES[kind]
@@ -321,7 +327,10 @@ class Misclosure:
         return Q
 
     def _columns(self, J: Array, S: Array) -> Array:
-        """The rows that count, those of constraints of one's own, and the columns of rows that move; followers move others."""
+        """Return the rows that count, including user-defined constraints, and the columns of the rows that move.
+
+        The columns include the motion of followers.
+        """
         batch, width = len(J), J.shape[-1]
         whole = J.reshape(batch, 6 * len(self.held), width)
         whole = whole if self._all_chosen else whole[:, self._chosen]
@@ -340,7 +349,7 @@ class Misclosure:
 
     @cached_property
     def limits(self) -> tuple[Array, Array, Array, Array]:
-        """Lower and upper limits of the joints that have limits, and their indices in x and in the rows that move."""
+        """The lower and upper limits of the joints that have limits, and their indices in x and in the moving rows."""
         own = [c for c in self.coordinates if c.type.nq == 1 and (math.isfinite(c.lower) or math.isfinite(c.upper))]
         return (
             np.array([c.lower for c in own]),
@@ -350,40 +359,40 @@ class Misclosure:
         )
 
     def moved(self, x: Array, step: Array) -> Array:
-        """Configurations (..., nx) after steps (..., n) of the rows."""
+        """Return configurations (..., nx) after steps (..., n) of the rows."""
         if self.nx == len(self.rows):
             return np.asarray(x + step)
         return np.asarray(configuration.integrate(self.coordinates, x, step))
 
 
 def _rows_of(kind: LoopType) -> list[int]:
-    """Return the rows that count for a loop joint of this type, of the six of a loop."""
+    """Return the rows that count, of the six rows of a loop, for a loop joint of this type."""
     points, axes = ALIGNMENTS[kind]
     return [*points, *range(3, 3 + len(axes))]
 
 
 def _turn(T: Array, nodes: list[int], fixed: Array, c: Array, s: Array) -> None:
-    """Turn frames about their z."""
+    """Rotate frames about their z axes."""
     x, y = fixed[..., 0], fixed[..., 1]
     T[..., 0][:, nodes] = c * x + s * y
     T[..., 1][:, nodes] = c * y - s * x
 
 
 def _orientation(S: Array, k: int) -> Array:
-    """The rotation matrices of quaternions that begin at k."""
+    """Return the rotation matrices of quaternions that start at index k."""
     R = quaternion_at(S.T, k).normalized().matrix()
     return np.moveaxis(np.array([[*row] for row in R]), -1, 0)
 
 
 def _skew(u: Array) -> Array:
-    """u x as matrices."""
+    """Return the matrices of the cross product u x."""
     K = np.zeros((*u.shape, 3))
     K[..., NEXT, LAST], K[..., LAST, NEXT] = -u, u
     return K
 
 
 def _outer_of_quaternion() -> Array:
-    """The matrix (9, 16) that makes 4 q q^T - 1 of a rotation matrix."""
+    """Return the matrix (9, 16) that maps a rotation matrix to 4 q q^T - 1."""
     C = np.zeros((3, 3, 4, 4))
     for i, j, k in zip(range(3), NEXT, LAST, strict=True):
         C[i, i] = np.diag([1.0 if m in (i, 3) else -1.0 for m in range(4)])
@@ -397,9 +406,9 @@ OUTER = _outer_of_quaternion()
 
 
 def _quaternions(R: Array) -> tuple[Array, Array]:
-    """Vector and scalar parts of unit quaternions, the scalar never negative, of rotation matrices.
+    """Return vector and scalar parts of the unit quaternions of rotation matrices; the scalar is never negative.
 
-    4 q q^T is linear in R: of its columns the one with the greatest diagonal is as exact as R.
+    4 q q^T is linear in R; its column with the greatest diagonal entry is as accurate as R.
     """
     Q = times(OUTER.T, R.reshape(-1, 9)).reshape(-1, 4, 4)
     Q[:, range(4), range(4)] += 1.0

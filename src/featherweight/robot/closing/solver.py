@@ -1,11 +1,11 @@
-"""Least squares on many configurations at once: Levenberg and Marquardt's method for loops far from closed.
+"""Least squares for many configurations at once: the Levenberg-Marquardt method for loops far from closed.
 
     (J^T J + mu |r| 1) step = -J^T r
 
-With damping in proportion to the residual r the last steps are Newton's, also where rows of J follow from others (Fan and Yuan
-2005). Long steps early on are what finds a way, so little damping is best to begin with; steps that fail raise it. Lengths
-are in units of the mechanism's, so that they count as angles do. Loops that contradict each other leave a residual: a
-configuration has settled when it hardly falls any more, and counts if what is left is tolerated.
+Because the damping is proportional to the residual r, the last steps are Newton steps, even if rows of J are dependent (Fan
+and Yuan 2005). Long first steps find a way to a solution, so the damping starts small; failed steps increase it. Lengths are
+in units of the mechanism's size, so that they are comparable to angles. Loops that contradict each other leave a residual: a
+configuration has settled when its residual hardly decreases, and counts as closed if its residual is within the tolerance.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ from .misclosure import Misclosure
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-STEPS, LONGEST = 150, 10.0  # and the greatest entry of a step [rad]
+STEPS, LONGEST = 150, 10.0  # steps, and the greatest entry of a step [rad]
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-4, 1e10
-FLOOR = 1e-14  # of damping, in units of the matrix's greatest diagonal entry, against rounding
-SLOW = 0.98  # of the squared residual, which a step that gets on reduces to less
-SETTLED, STALLED = 2, 8  # steps in a row that are slow, within what is tolerated and beyond
+FLOOR = 1e-14  # least damping, relative to the matrix's greatest diagonal entry
+SLOW = 0.98  # a step is slow if it leaves more than this of the squared residual
+SETTLED, STALLED = 2, 8  # consecutive slow steps, within the tolerance and beyond
 NEWTON_STEPS = 30
 
 
 class Settled(NamedTuple):
-    """Configurations where least squares came to rest."""
+    """Configurations at which least squares stopped."""
 
     x: Array  # (batch, nx)
     r: Array  # (batch, m) [m, rad]
-    closed: Array  # (batch,) whether that is within what is tolerated
+    closed: Array  # (batch,) whether r is within the tolerance
 
     @property
     def worst(self) -> Array:
-        """The greatest residual of each."""
+        """The largest residual of each configuration."""
         return np.asarray(np.abs(self.r).max(axis=1, initial=0.0))
 
 
 class ClosingProblem(NamedTuple):
-    """Loops to close by moving some of a cluster's rows, and the lengths that count as one."""
+    """Loops to close by moving some of a cluster's rows, and the units of their residuals."""
 
     gap: Misclosure
-    columns: Array  # of the cluster's moving rows, those that may move
-    weights: Array  # (m,) that take the units out of residuals, by the mechanism's length,
-    units: Array  # (n,) and put them into velocities
-    exact: float  # residual [m, rad] that rounding leaves
+    columns: Array  # indices, among the cluster's moving rows, of those that may move
+    weights: Array  # (m,) make residuals dimensionless, by the mechanism's length
+    units: Array  # (n,) give dimensionless velocities their units
+    exact: float  # residual [m, rad] due to rounding
     tolerance: float  # [m, rad]
 
     def moved(self, x: Array, step: Array) -> Array:
@@ -58,14 +58,14 @@ class ClosingProblem(NamedTuple):
         return self.gap.moved(x, whole)
 
     def scaled(self, r: Array, J: Array) -> tuple[Array, Array]:
-        """Without units, of the columns that may move; J is overwritten where all may."""
+        """Return dimensionless derivatives by the columns that may move; overwrites J if all may move."""
         if len(self.columns) == len(self.units):
             J *= self.weights[:, None] * self.units
             return r * self.weights, J
         return r * self.weights, J[:, :, self.columns] * (self.weights[:, None] * self.units[self.columns])
 
     def evaluated(self, x: Array, limits: bool) -> tuple[Array, Array, Array]:
-        """The residual, and without units that and its derivatives; with those of joints beyond their limits."""
+        """Return the residual, and the dimensionless residual and derivatives, including violated joint limits."""
         r, J = self.gap(x)
         s, K = self.scaled(r, J)
         if not limits:
@@ -82,7 +82,7 @@ class ClosingProblem(NamedTuple):
 
 
 def settle(p: ClosingProblem, x: Array, limits: bool = False) -> Settled:
-    """From starting points (batch, nx); with `limits`, joints beyond theirs count as open loops do."""
+    """Solve from starting points (batch, nx); with `limits`, joints beyond their limits count as open loops do."""
     x = x.copy()
     r, s, K = p.evaluated(x, limits)
     cost, damping, slow = total(s * s), np.full(len(x), DAMPING), np.zeros(len(x), dtype=int)
@@ -115,7 +115,7 @@ def settle(p: ClosingProblem, x: Array, limits: bool = False) -> Settled:
 
 
 def _step(K: Array, s: Array, damping: Array) -> Array:
-    """By the smaller of the two systems that are the same."""
+    """Return the step, from the smaller of the two equivalent systems."""
     m, n = K.shape[1:]
     if m == 0:
         return np.zeros((len(K), n))
@@ -130,7 +130,7 @@ def _step(K: Array, s: Array, damping: Array) -> Array:
 
 
 def refined(p: ClosingProblem, x: Array, rows: Array) -> Settled:
-    """With some constraints of the equations of motion closed to rounding, by Newton's method from where that is near."""
+    """Close some constraints of the equations of motion up to rounding by Newton's method, from a point close by."""
     x = x.copy()
     left, kept = np.arange(len(x)), np.full(len(x), np.inf)
     for _ in range(NEWTON_STEPS):
@@ -147,7 +147,10 @@ def refined(p: ClosingProblem, x: Array, rows: Array) -> Settled:
 
 
 def newton_step(K: Array, phi: Array) -> Array:
-    """The least step that Newton's method takes for K (..., m, n) and phi (..., m), no joint by more than half a unit."""
+    """Return the least-norm step of Newton's method for K (..., m, n) and phi (..., m).
+
+    No joint moves by more than half a unit.
+    """
     step = -times(pseudo_inverse(K, 1e-10), phi)
     longest = np.abs(step).max(axis=-1, keepdims=True, initial=0.0)
     return np.asarray(step * np.minimum(1.0, 0.5 / np.maximum(longest, 1e-300)))

@@ -1,4 +1,4 @@
-"""Whether a robot's motion is defined: no joint may be able to move without moving any mass."""
+"""Check that a robot's motion is defined: no joint may move without moving mass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...model.tree import INNER
 from ...model.types import SMALLEST_INERTIA, ModelError
 from ...spatial import ZERO_ARTICULATED
 
-NOTHING = 1e-12  # of the inertia that a joint moves when all further joints are held: rounding leaves 1e-16
+NOTHING = 1e-12  # of the inertia that a joint moves with all further joints locked; rounding errors are 1e-16
 
 
 def require_mass(model: Model) -> None:
@@ -19,16 +19,16 @@ def require_mass(model: Model) -> None:
     if joint is None:
         return
     raise ModelError(
-        f"{model.source}: joint {joint.name!r} moves a body without mass: {joint.child!r} can move along it while all mass "
-        "stays where it is. Give it an inertia, or make the joint fixed"
+        f"{model.source}: joint {joint.name!r} moves a body without mass: {joint.child!r} can move along it without moving "
+        "any mass. Give it an inertia, or make the joint fixed"
     )
 
 
 def loose_joint(model: Model) -> MovingJoint | None:
-    """A joint that some motion of the further joints frees of all inertia.
+    """Return a joint that can move without inertia if the further joints move accordingly, or None.
 
-    Bodies without mass are fine between joints if what follows has mass in every direction. Where all bodies are solid
-    nothing can be loose; else a configuration in general position tells.
+    Bodies without mass are allowed between joints if the bodies beyond them have mass in every direction. If all bodies are
+    solid, no joint is loose; otherwise a configuration in general position decides.
     """
     if model.solid:
         return None
@@ -38,7 +38,7 @@ def loose_joint(model: Model) -> MovingJoint | None:
 
 
 def _loose_row(model: Model, q: list[float]) -> int | None:
-    """The outermost row whose articulated inertia along its axis is nothing beside its composite inertia."""
+    """Return the outermost row whose articulated inertia along its axis is negligible against its composite inertia."""
     tree, n = model.tree, model.nv
     X = joint_transforms(tree, q)
     composite, articulated = composite_inertias(tree, X), [ZERO_ARTICULATED] * n

@@ -31,7 +31,7 @@ class Collisions:
 
     @property
     def any(self) -> Array:
-        """Return whether any pair touches (...)."""
+        """True where any pair touches (...)."""
         return np.asarray(self.touching.any(axis=-1))
 
     def listed(self, *state: int) -> list[CollisionPair]:
@@ -68,7 +68,7 @@ class Distances:
 
     @property
     def closest(self) -> Array:
-        """Return the smallest distance (...) [m]; infinite without pairs."""
+        """The smallest distance (...) [m]; infinite without pairs."""
         return np.asarray(self.distance.min(axis=-1, initial=np.inf))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The lowest point of a robot's shapes, and configurations that put it on the ground."""
+"""The lowest point of a robot's shapes, and configurations that place it on the ground."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def floating_root(robot: System, name: str | None) -> MovingJoint:
-    """Return the free joint between the world and a robot, the one of this name if there are several.
+    """Return the free joint between the world and a robot; `name` selects one of several.
 
-    Raises ValueError where there is none, or more than one and no name.
+    Raises ValueError if there is none, or if there are several and no name.
     """
     free = [j for j in robot.joints if j.type is JointType.FLOATING and j.parent is None]
     if name is not None:
@@ -32,14 +32,14 @@ def floating_root(robot: System, name: str | None) -> MovingJoint:
         raise ValueError(f"{robot.name}: its base does not float, so it cannot be moved to the ground (base='floating')")
     if len(free) > 1:
         names = ", ".join(repr(j.name) for j in free)
-        raise ValueError(f"{robot.name} has several free joints, {names}: say which one moves (root=)")
+        raise ValueError(f"{robot.name} has several free joints, {names}: select one with root=")
     return free[0]
 
 
 def shapes_below(robot: System, root: MovingJoint) -> list[Shape]:
-    """Return the collision shapes that a joint carries, or the visual ones of a robot without any.
+    """Return the collision shapes that a joint carries, or its visual shapes if the robot has no collision shapes.
 
-    Raises ValueError where it carries none.
+    Raises ValueError if the joint carries none.
     """
     carried = {root.child}
     for j in robot.joints:  # parents first
@@ -65,7 +65,7 @@ def lowest_point(robot: Any, shapes: Sequence[Shape], q: Array) -> Array:
 
 
 def reach_down(part: ShapePart, up: Array) -> Array:
-    """Return how far a shape reaches down from its origin, for the vertical (..., 3) in its frame."""
+    """Return the distance from a shape's origin down to its lowest point, for the vertical (..., 3) in its frame."""
     a, b, c = part.size
     if part.kind == BOX:
         return np.asarray(np.abs(up) @ np.array([a, b, c]))
@@ -84,5 +84,5 @@ def lifted(robot: Any, root: MovingJoint, q: Array, way: Array) -> Array:
     """Return q (..., nq) with a free joint moved along the world's z axis by `way` (...) [m]."""
     R = np.asarray(robot.frame_placement([root.child])(q))[..., 0, :3, :3]
     v = np.zeros((*q.shape[:-1], robot.nv))
-    v[..., root.v_slice.start : root.v_slice.start + 3] = R[..., 2, :] * way[..., None]  # linear velocity in its own frame
+    v[..., root.v_slice.start : root.v_slice.start + 3] = R[..., 2, :] * way[..., None]  # linear velocity in the body's frame
     return np.asarray(robot.integrate(q, v))

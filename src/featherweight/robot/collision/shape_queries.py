@@ -190,7 +190,7 @@ class ShapeQueries:
 
     @property
     def _unplaced(self) -> Array:
-        """Return empty placements, because machine code computes them."""
+        """Empty placements, because machine code computes them."""
         return np.zeros((0, len(self._bodies), 12))
 
     @property
@@ -270,7 +270,7 @@ class _Question:
 
     @property
     def places(self) -> tuple[memoryview, memoryview]:
-        """Return the memory of one state, and of `within`."""
+        """The memory of one state, and of `within`."""
         q: Any = self._arrays["q"][0]
         reach: Any = self._arrays["reach"]
         return memoryview(q), memoryview(reach)
@@ -295,7 +295,7 @@ class _Question:
 def checked_length(name: str, value: float) -> float:
     """Return a length. Raises ValueError for a negative length or another type."""
     if not value >= 0.0:
-        raise ValueError(f"{name} must be a length of zero or more [m]; got {value!r}")
+        raise ValueError(f"{name} must be zero or more [m]; got {value!r}")
     return float(value)
 
 

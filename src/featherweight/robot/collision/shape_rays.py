@@ -1,4 +1,4 @@
-"""Rays that meet the shapes of a robot, and a ground."""
+"""Intersections of rays with the shapes of a robot and of a ground."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class RayPart(NamedTuple):
-    """A shape that rays may meet, in the frame of the moving body that carries it."""
+    """A shape that rays can hit, in the frame of the moving body that carries it."""
 
-    kind: int  # of `collision_scene`
+    kind: int  # kind in `collision_scene`
     body: str | None  # the moving body; None for the ground
-    link: str | None  # of the file
+    link: str | None  # the link of the file
     pose: Pose
     size: Sequence[float] = (0.0, 0.0, 0.0)
     triangles: Array = np.zeros((0, 9))  # corners
@@ -37,9 +37,9 @@ class RayPart(NamedTuple):
 
 
 def ray_part(shape: Shape, link: str | None) -> RayPart:
-    """Return a shape of a robot as rays see it.
+    """Return a shape of a robot in the form that ray queries use.
 
-    Raises ValueError for a mesh that cannot be read, ImportError where reading it needs a package that is missing.
+    Raises ValueError for a mesh that cannot be read, and ImportError if a package for reading it is missing.
     """
     kind, at = KINDS[shape.type], Pose.of(shape.placement, shape.name)
     if shape.type is ShapeType.MESH:
@@ -49,7 +49,7 @@ def ray_part(shape: Shape, link: str | None) -> RayPart:
 
 
 def _triangles(shape: Shape) -> Array:
-    """The corners (n, 9) of a mesh's triangles, in its body's frame; without faces, of its convex hull."""
+    """Return the corners (n, 9) of a mesh's triangles in its body's frame; without faces, those of its convex hull."""
     if shape.vertices is not None and shape.faces is not None:
         points = np.asarray(shape.vertices, float) * np.array(shape.size)
         points = points @ np.array(shape.placement.R).T + np.array(shape.placement.p)
@@ -78,16 +78,16 @@ class ShapeRays:
         self._shapes = _ray_shapes(parts, np.array([self._number[x] for x in links], np.int64))
 
     def distances(self, q: Array, origins: Array, directions: Array, links: Sequence[str | None]) -> Array:
-        """Return distances (n, rays) from origins (n, rays, 3) along unit vectors (n, rays, 3) at q (n, nq), or -1.
+        """Return distances (n, rays) from origins (n, rays, 3) along unit vectors (n, rays, 3) at q (n, nq); -1 for no hit.
 
-        Rays do not see shapes on their own `links`, one for each ray.
+        Rays ignore shapes on their own `links`, one for each ray.
         """
         return self._cast(q, origins, directions, links)[0]
 
     def distances_and_normals(
         self, q: Array, origins: Array, directions: Array, links: Sequence[str | None]
     ) -> tuple[Array, Array]:
-        """Return distances as `distances` does, and outward unit normals (n, rays, 3) of the surfaces, zero for none."""
+        """Return distances as `distances` does, and outward unit normals (n, rays, 3) of the surfaces; zero for no hit."""
         distance, met, placement = self._cast(q, origins, directions, links)
         normals = np.zeros(origins.shape)
         for s in np.unique(met[met >= 0]):
@@ -100,7 +100,7 @@ class ShapeRays:
         return distance, normals
 
     def _cast(self, q: Array, origins: Array, directions: Array, links: Sequence[str | None]) -> tuple[Array, Array, Array]:
-        """Return distances and the numbers of the shapes (n, rays) that are met, and placements (n, shapes, 12)."""
+        """Return distances and numbers (n, rays) of the shapes that are hit, and placements (n, shapes, 12)."""
         blind = np.array([self._number.get(link, -1) for link in links], np.int64)
         distance, met = np.full(origins.shape[:2], -1.0), np.full(origins.shape[:2], -1, np.int64)
         placement = np.ascontiguousarray(self._place(q), np.float64)

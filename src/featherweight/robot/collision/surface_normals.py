@@ -1,4 +1,4 @@
-"""Outward normals of shapes at points of their surfaces, where rays met them."""
+"""Outward normals of shapes at points on their surfaces, where rays hit them."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def _unit(x: Array) -> Array:
 
 
 def _of_box(half: Array, points: Array) -> Array:
-    """Normals of the faces that points (n, 3) are on."""
+    """Return normals of the faces that contain points (n, 3)."""
     axis = np.abs(np.abs(points) - half).argmin(axis=1)
     return np.asarray(np.eye(3)[axis] * np.sign(points[np.arange(len(points)), axis])[:, None])
 
 
 def _of_triangles(triangles: Array, points: Array) -> Array:
-    """Normals of the nearest of triangles (k, 9), whose corners go around outside."""
+    """Return normals of the nearest of triangles (k, 9); their corners are ordered around the outside."""
     a, b, c = np.moveaxis(triangles.reshape(-1, 3, 3), 1, 0)
     e, f = b - a, c - a
     normal = np.cross(e, f)
@@ -61,7 +61,7 @@ def _of_triangles(triangles: Array, points: Array) -> Array:
 
 
 def _of_field(shapes: RayShapes, s: int, points: Array) -> Array:
-    """Normals of the surface, the walls and the base of a height field."""
+    """Return normals of the surface, the walls and the base of a height field."""
     (offset, nx, ny), e = (int(k) for k in shapes.span[s, :3]), shapes.edges[s]
     heights = shapes.heights[offset : offset + nx * ny].reshape(nx, ny)
     u, v = (points[:, 0] - e[0]) / e[2], (points[:, 1] - e[1]) / e[3]

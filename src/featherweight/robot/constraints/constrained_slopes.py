@@ -1,4 +1,4 @@
-"""Derivatives of forward dynamics under constraints: the program that an operational space compiles."""
+"""Derivatives of forward dynamics under constraints, as a program that an operational space compiles."""
 
 from __future__ import annotations
 
@@ -18,19 +18,23 @@ STATE = ("q", "v", "tau")
 
 
 class Constrained(NamedTuple):
-    """A robot under constraints: what its derivatives are made of."""
+    """The parts from which the derivatives of a constrained robot are built."""
 
     robot: Differentiable
-    dynamics: Program  # acceleration, force, strain of q, v, tau and, perhaps, a target
-    target: Program | None  # of q, v and more, if it depends on the state
+    dynamics: Program  # acceleration, force and strain as functions of q, v, tau and an optional target
+    target: Program | None  # the target as a function of q, v and more, if it depends on the state
     every: ConstraintRows  # all rows
-    kept: ConstraintRows  # those that do not depend on others of the same body
-    reduction: Reduction  # what lies between the two
+    kept: ConstraintRows  # rows that do not depend on others of the same body
+    reduction: Reduction  # the map between the two
 
 
 def constrained_slopes(c: Constrained, doc: str) -> Program:
-    """By the equations of motion and constraint, solved once for all columns, and of one state forward, in lanes; where rows
-    depend on each other, always forward through the function itself, so that they are treated as it treats them."""
+    """Return the program for derivatives of constrained dynamics.
+
+    The program solves the differentiated equations of motion and constraint once for all columns. For a single state it uses
+    forward differentiation, in lanes. If rows depend on each other, it always uses forward differentiation of the function
+    itself, which treats such rows as the function does.
+    """
     before = (c.target,) if c.target else ()
     dynamics = c.dynamics.given("target") if c.target else c.dynamics
     forward = JacobianProgram(ComposedProgram("constrained", (*before, dynamics), RESULTS, first=STATE), doc, STATE)
@@ -42,7 +46,7 @@ def constrained_slopes(c: Constrained, doc: str) -> Program:
 
 
 def _slopes(c: Constrained) -> tuple[Program, ...]:
-    """The derivatives of the parts of the equations, at the acceleration and the forces that solve them."""
+    """Return the program for derivatives of the equations' parts at the solution: the acceleration and the forces."""
     robot = c.robot
     n, m, size = robot.nv, len(c.kept.K), len(c.every.K)
     pull = robot.bind("pull", equations.row_forces, ("q", Input("force", (size,))), (Output("pull", (n,)),), (c.every,))

@@ -1,4 +1,4 @@
-"""Constraints that no single body carries: the centre of mass, the difference of two frames, rows of one's own."""
+"""Constraints that do not belong to one body: the centre of mass, the difference of two frames, user-defined rows."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(Constraint):
-    """Constraint rows (m, 3) on the velocity of the centre of mass, in the world's axes; all three of it unless given.
+    """Constraint rows (m, 3) on the velocity of the centre of mass, in the world's axes; the default is all three components.
 
-    The centre of mass is that of all bodies that move. Raises ValueError for rows that are not m by 3 finite numbers.
+    The centre of mass is that of all moving bodies. Raises ValueError for rows that are not m by 3 finite numbers.
     """
 
     rows: Any = None
@@ -35,7 +35,7 @@ class CenterOfMass(Constraint):
 
     @property
     def size(self) -> int:
-        """Constraint rows."""
+        """The number of constraint rows."""
         return len(self.matrix)
 
     @property
@@ -49,9 +49,9 @@ class CenterOfMass(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class Difference(Constraint):
-    """Constraint rows (m, 6) on the (linear, angular) velocity of `frame` less that of `other`, in the axes of `frame`.
+    """Constraint rows (m, 6) on the (linear, angular) velocity of `frame` minus that of `other`, in the axes of `frame`.
 
-    Each velocity is that of the frame's own origin. `kind` as for a contact. Raises ValueError as `BilateralContact` does.
+    Each velocity is that of the frame's own origin. `kind` is as for a contact. Raises ValueError as `BilateralContact` does.
     """
 
     frame: AnyFrame
@@ -65,7 +65,7 @@ class Difference(Constraint):
 
     @property
     def size(self) -> int:
-        """Constraint rows."""
+        """The number of constraint rows."""
         return len(self.matrix)
 
     @property
@@ -79,17 +79,17 @@ class Difference(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class JacobianRows(Constraint):
-    """Constraint rows of one's own: `function(q)` gives them as an array or nested sequence (m, nv).
+    """User-defined constraint rows: `function(q)` returns an array or nested sequence (m, nv).
 
-    It is called once for a robot, with an object array q (nq,) of symbolic numbers: arithmetic, numpy.sin, numpy.cos and
-    numpy.sqrt work on them, comparisons do not. J' v comes from its exact derivative.
+    The function is called once for a robot, with an object array q (nq,) of symbolic numbers. Arithmetic, numpy.sin, numpy.cos
+    and numpy.sqrt accept these numbers; comparisons do not. J' v follows from the exact derivative of the function.
     """
 
     function: Callable[[Array], Any]
 
     @property
     def key(self) -> Any:
-        """The object itself: functions cannot be compared."""
+        """The object itself, because functions cannot be compared."""
         return self
 
     def __str__(self) -> str:
@@ -100,10 +100,13 @@ KnownConstraint = BilateralContact | CenterOfMass | Difference | JacobianRows
 
 
 def checked(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[KnownConstraint, ...]:
-    """The constraints as a tuple; raises an error for an empty one, or for what is no constraint."""
+    """Return the constraints as a tuple.
+
+    Raises ValueError for an empty sequence and TypeError for an object that is no constraint.
+    """
     every = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
     if not every:
-        raise ValueError(f"{what} needs one contact at least; got none")
+        raise ValueError(f"{what} needs at least one contact; got none")
     return tuple(_known(c, what) for c in every)
 
 
@@ -116,7 +119,7 @@ def _known(c: Constraint, what: str) -> KnownConstraint:
 
 
 class ResolvedRows:
-    """Constraint rows of any kind, as the algorithms read them; `placed` says where frames are."""
+    """Constraint rows of any kind, in the form that algorithms read; `placed` gives the placements of frames."""
 
     def __init__(
         self,
@@ -125,13 +128,13 @@ class ResolvedRows:
         placed: Callable[[AnyFrame], Placed],
         lengths: tuple[int, int],
     ) -> None:
-        self._lengths = lengths  # of q and v
+        self._lengths = lengths  # lengths of q and v
         self._of_masses = any(isinstance(c, CenterOfMass) for c in constraints)
         self.sizes: list[int] = []
         self._K: list[Sequence[float]] = []
         self._groups: list[tuple[int, int, int, Any]] = []  # first and last row, body that carries the axes, axes on it
         self._points: list[list[tuple[int, tuple[float, ...], float]]] = []
-        self._entries: list[tuple[int, int, Any, Any]] = []  # of functions: row, column, value and rate
+        self._entries: list[tuple[int, int, Any, Any]] = []  # entries of functions: row, column, value and rate
         for c in constraints:
             begin = len(self._K)
             if isinstance(c, JacobianRows):
@@ -162,7 +165,7 @@ class ResolvedRows:
         self._points.append(points)
 
     def _add_block(self, c: JacobianRows) -> None:
-        """Rows of the user's function: its entries and their rates, as expressions of q and the rate of q."""
+        """Add rows of the user's function: its entries and their rates, as expressions of q and the rate of q."""
         nq, nv = self._lengths
         g = Graph()
         shape: list[int] = []
@@ -186,7 +189,7 @@ class ResolvedRows:
 
     @property
     def rows(self) -> ConstraintRows:
-        """The constants of the algorithms, with entries that mean nothing where lists would have no type."""
+        """The constants of the algorithms. A meaningless entry gives empty lists a type."""
         groups = self._groups or [(0, 0, -1, Pose().R)]
         points = self._points or [[]]
         flat = [p for group in points for p in group] or [(-1, (0.0, 0.0, 0.0), 0.0)]
@@ -206,6 +209,6 @@ class ResolvedRows:
         )
 
     def _function_entries(self) -> FunctionEntries:
-        """On tapes, one of all values and one of all rates."""
+        """Return the entries of functions on two tapes: one of all values and one of all rates."""
         row, column, values, rates = zip(*(self._entries or [(0, 0, 0.0, 0.0)]), strict=True)
         return FunctionEntries(row, column, record(values), record(rates))

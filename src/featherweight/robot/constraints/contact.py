@@ -1,4 +1,4 @@
-"""Contacts: constraints on the motion of frames of a robot."""
+"""Contact constraints on the motion of a robot's frames."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from ...spatial.ordered import product, total
 Array = np.ndarray[Any, np.dtype[Any]]
 
 KINDS = {"point": 3, "surface": 6}  # constraint rows
-EXACT = 1e-15  # of the terms of a sum, below which it is a rounding error of zero
+EXACT = 1e-15  # of a sum's terms; a smaller sum is a rounding error
 
 
 class Constraint:
-    """A BilateralContact, CenterOfMass, Difference or JacobianRows: for type checkers, what a list of several kinds is of."""
+    """A BilateralContact, CenterOfMass, Difference or JacobianRows: the common type of a list of these, for type checkers."""
 
 
 @dataclass(frozen=True, eq=False)
 class BilateralContact(Constraint):
-    """A contact that holds a frame, whichever way it is pulled: m rows K on the frame's velocity.
+    """A contact that constrains a frame in both directions: m rows K on the frame's velocity.
 
-    The velocity is (linear, angular), at the frame's origin and in its own axes. Contacts that may let go, with friction, are
-    those of simulations: `ContactPoint`, `ContactSphere`, and shapes.
+    The velocity is (linear, angular), at the frame's origin and in its own axes. Unilateral contacts with friction are those
+    of simulations: `ContactPoint`, `ContactSphere`, and shapes.
 
-    `kind` "point" constrains the linear velocity (3 rows), "surface" all of the velocity (6 rows); `rows` (m, 6) replace these.
-    `frame` is a frame's name, or a `Frame` of your own; `placement` (4, 4) is the contact frame in it, if it is not that frame
-    itself.
+    `kind` "point" constrains the linear velocity (3 rows), "surface" the whole velocity (6 rows); `rows` (m, 6) replace these.
+    `frame` is the name of a frame, or a `Frame` that you create. `placement` (4, 4) is the placement of the contact frame in
+    `frame`, if they differ.
 
     Raises ValueError for an unknown kind, rows that are not m by 6 finite numbers, or an invalid placement.
     """
@@ -60,7 +60,7 @@ class BilateralContact(Constraint):
 
     @property
     def size(self) -> int:
-        """Constraint rows."""
+        """The number of constraint rows."""
         return len(self.matrix)
 
     @property
@@ -73,7 +73,7 @@ class BilateralContact(Constraint):
 
 
 def checked_rows(rows: Any, default: Array, what: str) -> Array:
-    """Rows as a matrix that cannot be written to; raises ValueError unless they are as wide as the default, and finite."""
+    """Return rows as a read-only matrix. Raises ValueError unless they are finite and as wide as the default."""
     width = default.shape[1]
     K = default.copy() if rows is None else real_array(rows, f"rows of {what}")
     if K.ndim != 2 or K.shape[1] != width or len(K) == 0:
@@ -85,7 +85,7 @@ def checked_rows(rows: Any, default: Array, what: str) -> Array:
 
 
 class Resolved:
-    """Contacts on frames that lie at `placed`, as the algorithms read them."""
+    """Contacts on frames at `placed`, in the form that algorithms read."""
 
     def __init__(
         self, model: Model, contacts: Sequence[BilateralContact], placed: Sequence[Placed], topology: Topology | None = None
@@ -109,16 +109,16 @@ class Resolved:
 
     @property
     def branching(self) -> tuple[int, ...]:
-        """All rows where six columns can stand for more."""
+        """The rows at which six columns may replace more columns."""
         return stations(self.ends, self.sizes)
 
     @property
     def some(self) -> tuple[int, ...]:
-        """Rows at which a change to six columns saves operations."""
+        """The rows at which a change to six columns saves operations."""
         return worthwhile_stations(self.ends, self.sizes, [kind == INNER for kind in self._kinds])
 
     def branches(self, at: Sequence[int]) -> Branches:
-        """The stretches between the rows `at`."""
+        """Return the branches between the rows `at`."""
         spans = Spans(self.ends, at, self.sizes)
         number = {row: k for k, row in enumerate(spans.at)}
         first, passing = _lists(spans.passing)
@@ -141,7 +141,7 @@ class Resolved:
 
 
 def _lists(lists: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Lists one after the other: where each begins, and all; with one entry that is none, so that it has a type."""
+    """Concatenate lists: return the start of each, and all entries; a meaningless entry gives an empty list a type."""
     return (0, *accumulate(map(len, lists))), (*chain.from_iterable(lists), -1)
 
 
@@ -150,13 +150,16 @@ def _nested(matrix: Array) -> tuple[tuple[int, ...], ...]:
 
 
 def wrenches(K: Array, pose: Pose) -> list[tuple[float, ...]]:
-    """(torque, force) of unit forces of constraint rows K on (linear, angular) velocity, in the frame that holds `pose`."""
+    """Return (torque, force) of unit forces of constraint rows K on (linear, angular) velocity.
+
+    They are in the frame that contains `pose`.
+    """
     R, p = np.array(pose.R), np.array(pose.p)
     forces = product(K[:, :3], R.T)
     x, y, z = forces.T
-    moments = [p[1] * z - p[2] * y, p[2] * x - p[0] * z, p[0] * y - p[1] * x]  # numpy.cross takes ten times as long
+    moments = [p[1] * z - p[2] * y, p[2] * x - p[0] * z, p[0] * y - p[1] * x]  # numpy.cross is ten times slower
     torques = product(K[:, 3:], R.T) + np.array(moments).T
-    size = total(np.abs(K[:, 3:])) + total(np.abs(forces)) * total(np.abs(p))  # what zeros are rounded from
+    size = total(np.abs(K[:, 3:])) + total(np.abs(forces)) * total(np.abs(p))  # scale of the rounding errors of zeros
     torques[np.abs(torques) <= EXACT * size[:, None]] = 0.0
     forces[np.abs(forces) <= EXACT * total(np.abs(K[:, :3]))[:, None]] = 0.0
     return [tuple(map(float, w + 0.0)) for w in np.hstack([torques, forces])]

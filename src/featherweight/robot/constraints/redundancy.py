@@ -1,4 +1,4 @@
-"""Which constraint rows depend on others, and how to do without them."""
+"""Detection and elimination of dependent constraint rows."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from .contact import BilateralContact, wrenches
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-TOLERANCE = 1e-9  # relative to the largest singular value, of rows of length one
-ROUNDING = 1e-13  # of the entries of a reduction
-STATES = 3  # configurations in general position that are looked at
+TOLERANCE = 1e-9  # relative to the largest singular value of normalized rows
+ROUNDING = 1e-13  # tolerance for 0 and ±1 among the entries of a reduction
+STATES = 3  # number of configurations in general position
 
 
 class Independence:
-    """Which constraints are left when rows that depend on others of the same body are, and what lies between the two.
+    """The constraints without rows that depend on others of the same body, and the map between the two sets of rows.
 
-    `jacobian` gives the function of q for the Jacobian of constraints. Raises ValueError where none moves with the robot.
+    `jacobian` returns the function of q that computes the Jacobian of constraints. Raises ValueError if no constraint moves
+    with the robot.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Independence:
         kept, spread, gather, notes = _by_bodies(system, constraints, resolved)
         if not kept:
             names = ", ".join(map(str, constraints))
-            raise ValueError(f"{names}: no constraint moves with the robot; leave constraints on the ground out")
+            raise ValueError(f"{names}: no constraint moves with the robot; remove constraints on the ground")
         whole = len(kept) == sum(resolved.sizes)
         self.constraints = constraints if whole else _with_rows(constraints, resolved.sizes, kept)
         J = jacobian(self.constraints)
@@ -53,10 +54,10 @@ class Independence:
 def _by_bodies(
     system: System, constraints: tuple[KnownConstraint, ...], resolved: ResolvedRows
 ) -> tuple[list[int], Array, Array, list[str]]:
-    """Rows to keep, the matrices of a reduction, and what there is to say about the rest."""
+    """Return the rows to keep, the matrices of a reduction, and a description of the dependent rows."""
     begin = np.cumsum([0, *resolved.sizes])
     m = int(begin[-1])
-    on_body: dict[int, list[int]] = {}  # rows of contacts
+    on_body: dict[int, list[int]] = {}  # rows of the contacts on each body
     K = np.zeros((m, 6))
     for c, start, size in zip(constraints, begin, resolved.sizes, strict=False):
         if isinstance(c, BilateralContact):
@@ -84,7 +85,7 @@ def _by_bodies(
 
 
 def _independent_rows(K: Array, own: list[int]) -> list[int]:
-    """The first rows that are independent of those before them."""
+    """Return the first rows that are independent of earlier rows."""
     chosen: list[int] = []
     for r in own:
         tried = K[[*chosen, r]]
@@ -103,7 +104,7 @@ def _note(constraints: tuple[KnownConstraint, ...], body: int, begin: Array, own
 
 
 def _with_rows(constraints: tuple[KnownConstraint, ...], sizes: Sequence[int], rows: list[int]) -> tuple[KnownConstraint, ...]:
-    """The constraints with some rows only: whole ones, and parts of contacts."""
+    """Return the constraints restricted to some rows: whole constraints, and parts of contacts."""
     left: list[KnownConstraint] = []
     begin = 0
     for c, size in zip(constraints, sizes, strict=True):
@@ -117,7 +118,7 @@ def _with_rows(constraints: tuple[KnownConstraint, ...], sizes: Sequence[int], r
 
 
 def _evaluated(J: CompiledFunction[Any], q: Array) -> Array:
-    """The Jacobian, from its trace if there is one: the last digits of compiled code depend on the processor."""
+    """Return the Jacobian, evaluated by its trace if available: the last digits of compiled code depend on the processor."""
     if J.too_large or J.execution != "traced":
         return np.asarray(J(q))
     return np.array(evaluate(J.trace, [q.tolist()])).reshape(J.program.outputs[0].shape)
@@ -125,17 +126,17 @@ def _evaluated(J: CompiledFunction[Any], q: Array) -> Array:
 
 def _rank(J: Array) -> int:
     length = lengths(J)[:, None]
-    seen = length > TOLERANCE * length.max(initial=0.0)  # what is left is rounding: rows on what cannot move
+    seen = length > TOLERANCE * length.max(initial=0.0)  # smaller rows are rounding errors: rows on bodies that cannot move
     return _count(np.where(seen, J / np.where(seen, length, 1.0), 0.0))
 
 
 def _count(rows: Array) -> int:
-    """Return how many rows are independent; all have length one."""
+    """Return the number of independent rows; all rows have length one."""
     return int((singular_values(rows) > TOLERANCE).sum())
 
 
 def _tuples(A: Array) -> tuple[tuple[float, ...], ...]:
-    """Rows of numbers, with those that miss 0 and ±1 by rounding made exact: they take no operation."""
+    """Return rows of numbers; 0 and ±1 up to rounding become exact and then take no operation."""
     whole = np.rint(A)
     near = (np.abs(A - whole) < ROUNDING) & (np.abs(whole) <= 1.0)
     return tuple(tuple(map(float, row)) for row in np.where(near, whole + 0.0, A))

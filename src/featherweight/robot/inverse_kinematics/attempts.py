@@ -1,4 +1,4 @@
-"""Many problems at once: rows of one batch are attempts at them, which end solved or stuck, and are begun anew elsewhere."""
+"""Batches of problems: each row of a batch is an attempt, which ends solved or stuck and is then restarted elsewhere."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Iteration = Callable[..., tuple[Array, Array, Array, Array, Array]]  # see InverseKinematics.iteration
-Draw = Callable[[Array], Array]  # configurations to begin with, for problems given by their numbers
+Draw = Callable[[Array], Array]  # returns initial configurations for problems given by their numbers
 
-HASTY = 8  # iterations of a lone attempt before it looks whether steps go to and fro, which takes longer than they do
+HASTY = 8  # iterations of a single attempt before the check for oscillation, which is slower than an iteration
 YOUNG = 4  # iterations before an attempt may be stuck
-STALLED = 0.01  # of squared errors of tasks with tolerances: a smaller squared step does not lead anywhere
-MORE_AT_REST = 10  # times the iterations of an attempt, where it is to come to rest
-POLISHING = 100  # iterations for the best attempts at problems that are not solved,
-POLISHED = 1e-20  # unless all squared steps are less before
-ROOM = 512  # rows that are kept busy, with several attempts at one problem where few are left,
-CROWD = 64  # but so many at most
-SELDOM = 3  # iterations between looks which attempts have ended, which take about as long as they do
-TO_AND_FRO = 0.3  # a step that goes back by more of the one before
-MORE, LESS = 3.0, 0.7  # factors of caution after such a step, and after others
-LEAST, MOST = 1e-4, 1e6  # caution, which is one to begin with
-ALIVE = 0.75  # share of rows whose problems are open, below which others make room
+STALLED = 0.01  # of squared errors of tasks with tolerances: an attempt with a smaller squared step is stuck
+MORE_AT_REST = 10  # factor of the iterations of an attempt that must come to rest
+POLISHING = 100  # iterations for the best attempts at unsolved problems,
+POLISHED = 1e-20  # unless all squared steps are smaller earlier
+ROOM = 512  # rows in use, with several attempts at one problem if few problems are left,
+CROWD = 64  # but at most this many at each
+SELDOM = 3  # iterations between checks for finished attempts; a check takes about as long as the iterations
+TO_AND_FRO = 0.3  # a step oscillates if it goes back by more than this fraction of the step before
+MORE, LESS = 3.0, 0.7  # factors of caution after an oscillating step, and after others
+LEAST, MOST = 1e-4, 1e6  # bounds of caution, which starts at 1
+ALIVE = 0.75  # fraction of rows with open problems, below which the other rows are dropped
 
 
 class AttemptLimits(NamedTuple):
-    """When to give up: iterations of an attempt, attempts at a problem, and the squared step of an attempt at rest, if tasks
-    are to be kept as well as can be, else infinity."""
+    """Limits of the search: iterations of an attempt, attempts at a problem, and the squared step of an attempt at rest.
+
+    The squared step is infinite unless some tasks are minimized rather than kept within a tolerance.
+    """
 
     iterations: int
     attempts: int
@@ -37,12 +39,12 @@ class AttemptLimits(NamedTuple):
 
     @property
     def longest(self) -> int:
-        """Iterations of an attempt, which are more where it is to come to rest."""
+        """The iterations of an attempt; more if it must come to rest."""
         return self.iterations if self.rest == math.inf else MORE_AT_REST * self.iterations
 
 
 class Outcome(NamedTuple):
-    """For each problem the best q, whether it is a solution, and what it took."""
+    """The best q of each problem, whether it is a solution, and the numbers of iterations and restarts."""
 
     q: Array
     solved: Array
@@ -51,7 +53,7 @@ class Outcome(NamedTuple):
 
 
 def attempt(iterate: Any, q: Array, target: Array, limits: AttemptLimits) -> tuple[Array, int, float | None]:
-    """One attempt at one problem: where it ends, after how many iterations, and the squared errors there, or None if solved."""
+    """Run one attempt at one problem: return its last q, its iterations, and the squared errors there, or None if solved."""
     ahead, spare = np.empty_like(q), np.empty_like(q)
     miss, left, cost, step = (np.empty(()) for _ in range(4))
     caution = Caution(1) if limits.rest < math.inf else None
@@ -68,13 +70,13 @@ def attempt(iterate: Any, q: Array, target: Array, limits: AttemptLimits) -> tup
             return q, count, float(cost)
         if count >= limits.longest:
             return q, count, float(cost)
-        q, ahead = ahead, spare if count == 1 else q  # what the attempt began with is not overwritten
+        q, ahead = ahead, spare if count == 1 else q  # the initial q is not overwritten
 
 
 class Caution:
-    """The damping of rows, more where steps go to and fro: where errors stay, Newton's steps may be too long for good.
+    """The damping of rows, which increases when steps oscillate: if errors remain, Newton's steps may stay too long.
 
-    Without curvature of constraints they overshoot by any factor (Björck 1996, chapter 9, on large residuals).
+    Without the curvature of constraints, steps overshoot by any factor (Björck 1996, chapter 9, on large residuals).
     """
 
     def __init__(self, rows: int) -> None:
@@ -82,7 +84,7 @@ class Caution:
         self._last: Array | None = None
 
     def see(self, q: Array, ahead: Array, kept: Any = True) -> None:
-        """Steps from q to ahead, of all rows; where tolerances are kept and only rest is sought, steps may be bold."""
+        """Record steps from q to ahead of all rows; steps may be bold once tolerances are kept and only rest is sought."""
         step = ahead - q
         if self._last is not None and len(self._last) == len(step):
             turned = np.einsum("ij,ij->i", step, self._last)
@@ -93,19 +95,19 @@ class Caution:
         self._last = step
 
     def begin(self, rows: Array) -> None:
-        """Rows that begin anew."""
+        """Reset rows that restart."""
         self.values[rows] = 1.0
         if self._last is not None:
             self._last[rows] = 0.0
 
     def keep(self, rows: Array, more: int) -> None:
-        """Keep these rows only, and add `more` rows that begin anew."""
+        """Keep these rows only, and add `more` rows that restart."""
         self.values = np.concatenate([self.values[rows], np.ones(more)])
         self._last = None
 
 
 class Search:
-    """Solves problems with `targets` (k, n) from q (k, nq), and, where that gets stuck, from configurations that are drawn."""
+    """Solves problems with `targets` (k, n) from q (k, nq) and, when an attempt gets stuck, from random configurations."""
 
     def __init__(self, iterate: Iteration, draw: Draw, q: Array, targets: Array, limits: AttemptLimits) -> None:
         k = len(q)
@@ -114,7 +116,7 @@ class Search:
         self.best, self.cost = q.copy(), np.full(k, np.inf)
         self.solved, self.open = np.zeros(k, dtype=bool), np.ones(k, dtype=bool)
         self.iterations, self.attempts = np.zeros(k, dtype=int), np.ones(k, dtype=int)
-        self.q, self.aims = q.copy(), targets  # of rows, each an attempt at the problem `owner`
+        self.q, self.aims = q.copy(), targets  # one for each row, which is an attempt at the problem `owner`
         self.owner, self.age, self.alive = np.arange(k), np.zeros(k, dtype=int), np.ones(k, dtype=bool)
         self.caution = Caution(k) if limits.rest < math.inf else None
 
@@ -152,8 +154,8 @@ class Search:
             self._make_room(going)
 
     def _begin_anew(self, rows: Array, here: Array, cost: Array) -> None:
-        """Rows that are stuck begin elsewhere, as long as their problems are open and have attempts left."""
-        rows = rows[np.argsort(-cost[rows], kind="stable")]  # of one problem the best comes last, and stays
+        """Restart stuck rows elsewhere, as long as their problems are open and have attempts left."""
+        rows = rows[np.argsort(-cost[rows], kind="stable")]  # the best row of a problem comes last, and its result stays
         problems = self.owner[rows]
         better = (cost[rows] < self.cost[problems]) & self.open[problems]
         self.best[problems[better]], self.cost[problems[better]] = here[rows[better]], cost[rows[better]]
@@ -170,7 +172,7 @@ class Search:
         self.open[problems[running[problems] == 0]] = False
 
     def _make_room(self, going: Array) -> None:
-        """Drop rows of problems that are closed; where few are left, make several attempts at each at once."""
+        """Drop rows of closed problems; if few are left, make several attempts at each problem at once."""
         rows = np.flatnonzero(going)
         left = np.flatnonzero(self.open)
         more = np.zeros(0, dtype=int)
@@ -188,13 +190,13 @@ class Search:
         self.aims = self.targets[self.owner]
 
     def _polish(self, left: Array) -> None:
-        """Bring the best attempts at problems that are not solved to the least errors that can be had near them."""
+        """Reduce the errors of the best attempts at unsolved problems to a local minimum."""
         if len(left):
             self.best[left] = polished(self.iterate, self.best[left], self.targets[left])
 
 
 def _rank(numbers: Array) -> Array:
-    """How many equal ones come before each number."""
+    """Return, for each number, how many equal numbers precede it."""
     order = np.argsort(numbers, kind="stable")
     _, first, counts = np.unique(numbers[order], return_index=True, return_counts=True)
     rank = np.empty_like(order)
@@ -203,7 +205,7 @@ def _rank(numbers: Array) -> Array:
 
 
 def polished(iterate: Iteration, q: Array, targets: Array) -> Array:
-    """The best configurations that some more iterations lead to."""
+    """Return the best configurations found by further iterations."""
     best, least, caution = q.copy(), np.full(len(q), np.inf), Caution(len(q))
     for _ in range(POLISHING):
         ahead, _, _, cost, move = iterate(q, targets, caution.values)

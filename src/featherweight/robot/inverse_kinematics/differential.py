@@ -1,9 +1,9 @@
-"""Differential inverse kinematics: the step that tasks want now, within limits, as a quadratic program for each priority.
+"""Differential inverse kinematics: the step that reduces the tasks' errors within limits, by a quadratic program per priority.
 
     minimize  |A x - gain e|² + damping |x|²      subject to      lower <= x <= upper,    K x = -phi,    v = x / dt
 
-for the rows A and errors e of a priority; those after it have x = x0 + Z w with Z the null space of all rows before. By DAQP, a
-dual active-set method (Arnström, Bemporad and Axehill 2022).
+A and e are the rows and errors of a priority. Later priorities have x = x0 + Z w, where Z is the null space of all earlier
+rows. The solver is DAQP, a dual active-set method (Arnström, Bemporad and Axehill 2022).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ..robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FEASIBLE = 1e-11  # [rad, m] of bounds
-RANK = 1e-9  # of the largest singular value
+FEASIBLE = 1e-11  # [rad, m] tolerance of bounds
+RANK = 1e-9  # relative to the largest singular value
 SOLVED = 1  # DAQP's exit flag
 
 
 class VelocityProblem(NamedTuple):
-    """The time of a step [s], the share of errors that it is to take away, damping, and velocity limits (nv) or a number."""
+    """The time of a step [s], the fraction of the errors that a step removes, damping, and velocity limits (nv) or a number."""
 
     dt: float
     gain: float
@@ -42,7 +42,7 @@ class VelocityProblem(NamedTuple):
 
 
 class Differential:
-    """Steps for the tasks of a robot; `bound` makes a kernel a function of q and flat targets."""
+    """Steps for the tasks of a robot; `bound` turns a kernel into a function of q and flat targets."""
 
     def __init__(self, robot: Robot, tasks: TaskList, bound: Callable[..., CompiledFunction[Any]]) -> None:
         try:
@@ -76,7 +76,7 @@ class Differential:
         self._sense = np.zeros(len(self._columns), dtype=np.int32)
 
     def velocity(self, q: Array, targets: Array, problem: VelocityProblem) -> Array:
-        """v (nv)."""
+        """Return v (nv)."""
         J, errors = self._rows(q, targets)
         if len(self._columns) < J.shape[1]:
             J = J[:, self._columns]
@@ -89,7 +89,7 @@ class Differential:
         return np.minimum(np.maximum(v, -problem.speed), problem.speed)
 
     def _box(self, q: Array, problem: VelocityProblem) -> tuple[Array, Array]:
-        """Least and greatest steps: as far as the velocity limits let it, and limits of joints; where q is past one, back."""
+        """Return the least and greatest steps within velocity and joint limits; a q beyond a limit moves back."""
         most = np.full(len(self._columns), math.inf)
         most[self._independent] = problem.dt * problem.speed
         at, least = q[self._coordinates], -most
@@ -97,7 +97,7 @@ class Differential:
         return np.minimum(np.maximum(down, least), most), np.maximum(np.minimum(up, most), least)
 
     def _prioritized(self, levels: list[tuple[Array, Array]], box: tuple[Array, Array], damping: float) -> Array:
-        """x (n) for the rows of each level and what they are to give; loops hold at any cost."""
+        """Return x (n) for the rows and errors of each level; loops take precedence over all."""
         lower, upper = box
         x = np.zeros(len(lower))
         Z: Array | None = None  # the identity
@@ -117,15 +117,15 @@ class Differential:
                 Z = _null_space(B) if Z is None else Z @ _null_space(B)
                 if not Z.shape[1]:
                     break
-        return np.minimum(np.maximum(x, lower), upper)  # which differs by rounding only
+        return np.minimum(np.maximum(x, lower), upper)  # removes rounding errors
 
     def _program(self, H: Array, f: Array, A: Array, lower: Array, upper: Array) -> Array:
-        """The w of least cost with w within bounds if A has no rows, or A w."""
+        """Return the w of least cost within bounds if A has no rows, otherwise A w."""
         w, _, flag, _ = self._solve(H, f, A, upper, lower, self._sense, primal_tol=FEASIBLE)
         if flag != SOLVED:
             raise ValueError(
-                f"InverseKinematics: no velocity within limits keeps the loops (DAQP's exit flag {flag}); "
-                "q is too far from closed, or farther past limits than the velocity limits make good in one step"
+                f"InverseKinematics: no velocity within limits keeps the loops closed (DAQP's exit flag {flag}). The loops "
+                "at q are too far open, or q violates limits by more than the velocity limits can correct in one step"
             )
         return np.asarray(w)
 

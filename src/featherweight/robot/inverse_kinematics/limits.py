@@ -1,4 +1,4 @@
-"""Random configurations within the limits of joints."""
+"""Random configurations within joint limits."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ..system import System
 Array = np.ndarray[Any, np.dtype[Any]]
 Seed = int | np.random.Generator
 
-STREAM = tuple(b"IK")  # of a seed: `random_configuration` has another, so that no search begins where a target was drawn
+STREAM = tuple(b"IK")  # stream of a seed; `random_configuration` uses another, so no search starts at a random target
 
 
 def generator_of(seed: Seed) -> np.random.Generator:
-    """The generator itself, or one for the seed."""
+    """Return the generator itself, or a generator for the seed."""
     if isinstance(seed, (int, np.integer)):
         return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=STREAM))
     return np.random.default_rng(seed)
 
 
 class Draws:
-    """Random configurations of a robot within limits; its loops are open, which an iteration closes sooner than `close`."""
+    """Random configurations of a robot within limits, with open loops: iterations close them faster than `close` does."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
@@ -34,11 +34,11 @@ class Draws:
         self._anywhere = [j.q_slice for j in robot.joints if j.type in (JointType.FLOATING, JointType.PLANAR)]
 
     def within(self, q: Array) -> Array:
-        """q with its coordinates put to the limits that they pass."""
+        """Return q with its coordinates clipped to their limits."""
         return np.minimum(np.maximum(q, self.lower), self.upper)
 
     def __call__(self, rng: np.random.Generator, count: int, like: Array | None = None) -> Array:
-        """So many (count, nq); floating and planar joints, of which no limits say where they may be, as in `like`."""
+        """Return configurations (count, nq); floating and planar joints, which have no limits, are as in `like`."""
         if self._box is not None:
             low, width = self._box
             q: Array = low + width * rng.random((count, len(low)))
@@ -51,7 +51,7 @@ class Draws:
 
     @cached_property
     def _box(self) -> tuple[Array, Array] | None:
-        """Least coordinates and the widths of their ranges, where each may be anywhere on its own."""
+        """The least coordinates and the widths of their ranges, for coordinates that vary independently."""
         joints = [j for j in self.robot.joints if j.q_slice.stop > j.q_slice.start]
         if any(j.type.nv > 1 for j in joints):
             return None

@@ -1,4 +1,4 @@
-"""Targets as users give them, checked, as one flat array of all tasks'."""
+"""Checking of users' targets, and packing of the targets of all tasks in one array."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from .tasks import TargetSlot
 
 Array = np.ndarray[Any, np.dtype[Any]]
-ROTATION = 1e-6  # how far the columns of a rotation matrix may be from orthonormal
+ROTATION = 1e-6  # largest deviation of a rotation matrix from orthonormality
 
 
 def packed(slots: Sequence[TargetSlot], targets: Any, alone: bool, owner: str = "InverseKinematics") -> Array:
-    """Flat targets (*batch, n); raises an error that names the task for one that is missing, unknown or of a wrong shape.
+    """Return flat targets (*batch, n). Raises an error that names the task for a missing, unknown or misshapen target.
 
-    `alone` says that the one task there is was not given in a sequence: its target need not be, either. Messages begin with
+    `alone` says that the only task was not given in a sequence; its target then needs no sequence either. Messages begin with
     `owner`.
     """
     given = [targets] if alone and isinstance(targets, np.ndarray) else _by_task(slots, targets, alone, owner)
@@ -41,13 +41,13 @@ def _by_task(slots: Sequence[TargetSlot], targets: Any, alone: bool, owner: str)
     names = [slot.task.called for slot in slots]
     if isinstance(targets, Mapping):
         if set(targets) != set(names):
-            raise ValueError(f"{owner}: targets must be those of the tasks {names}; got {list(targets)}")
+            raise ValueError(f"{owner}: targets must be those of the tasks {names}; got {list(targets)} ")
         return [targets[name] for name in names]
     if alone:
         return [targets]
     if isinstance(targets, np.ndarray) or not isinstance(targets, Sequence) or len(targets) != len(slots):
         got = f"{len(targets)} of them" if isinstance(targets, (list, tuple)) else type(targets).__name__
-        raise ValueError(f"{owner}: targets must be a list of one for each of the tasks {names}, or a dict; got {got}")
+        raise ValueError(f"{owner}: targets must be a list with one target for each of the tasks {names}, or a dict; got {got}")
     return targets
 
 
@@ -61,19 +61,19 @@ def _checked(slot: TargetSlot, target: Any, owner: str) -> Array:
     if x.ndim < n or x.shape[x.ndim - n :] != slot.shape:
         wanted = ", ".join(["...", *map(str, slot.shape)])
         raise ValueError(f"{owner}: the target of {name!r} must have shape ({wanted}); got {x.shape}")
-    one = x.ndim == n  # for which Python's numbers are quicker than arrays
+    one = x.ndim == n  # Python's numbers are then faster than arrays
     if not (all(map(math.isfinite, x.ravel().tolist())) if one else np.isfinite(x).all()):
         raise ValueError(f"{owner}: the target of {name!r} has numbers that are not finite")
     if slot.rotation:
         R = x[..., :3, :3]
         far = _defect(R.tolist()) if one else _defect(np.moveaxis(R, (-2, -1), (0, 1))).max(initial=0.0)
         if far > ROTATION:
-            raise ValueError(f"{owner}: the target of {name!r} holds a matrix that is no rotation")
+            raise ValueError(f"{owner}: the target of {name!r} contains a matrix that is no rotation")
     return x
 
 
 def _defect(rows: Any) -> Any:
-    """How far matrices (3, 3, ...) are from rotations: their rows x and y from orthonormal, and z from x cross y."""
+    """Return the deviation of matrices (3, 3, ...) from rotations: rows x and y from orthonormality, z from x cross y."""
     (a, b, c), (d, e, f), (g, h, i) = rows
     lengths = abs(a * a + b * b + c * c - 1.0) + abs(d * d + e * e + f * f - 1.0) + abs(a * d + b * e + c * f)
     return lengths + abs(g - (b * f - c * e)) + abs(h - (c * d - a * f)) + abs(i - (a * e - b * d))

@@ -1,4 +1,4 @@
-"""Tasks of inverse kinematics: what users say of them, and what kernels read."""
+"""Tasks of inverse kinematics: the public classes, and the data that kernels read."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from ...model.types import Frame
 
 Array = np.ndarray[Any, np.dtype[Any]]
 KINDS = {"pose": POSE, "position": POSITION, "orientation": ORIENTATION}
-WITHIN = 1e-6  # [m, rad], tolerance of tasks of the highest priority
+WITHIN = 1e-6  # [m, rad] tolerance of tasks of priority 0
 GROUND = Placements((-1,), (((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),), ((0.0, 0.0, 0.0),))
 UNITS = {POSE: ("position", "orientation"), POSITION: ("position",), ORIENTATION: ("orientation",)}
 
 
 class IkTask:
-    """A FrameTask, CenterOfMassTask or PostureTask: for type checkers, what a list of several kinds is of."""
+    """A FrameTask, CenterOfMassTask or PostureTask: the common type of a list of these, for type checkers."""
 
 
 @dataclass(frozen=True)
 class FrameTask(IkTask):
-    """A frame of the robot is to lie at a target: its "pose" (4, 4), "position" (3) [m] or "orientation" (3, 3).
+    """A task that moves a frame of the robot to a target: its "pose" (4, 4), "position" (3) [m] or "orientation" (3, 3).
 
-    `frame` is a name, or a featherweight.Frame on a body. `weight` is a number, or one for each row (6 of a pose, position
-    first, else 3), zero for rows that do not count; rows are in the world's axes for a position, in the target's otherwise.
-    `priority` 0 comes first; tasks of a higher number move only what those before them leave free. `tolerance` [m, rad] says
-    within what the task must be kept: 1e-6 for priority 0, and as well as can be (infinity) for others, unless given.
+    `frame` is a name, or a featherweight.Frame on a body. `weight` is a number, or one number for each row (6 for a pose,
+    position first, otherwise 3); zero ignores a row. Rows are in the world's axes for a position and in the target's axes
+    otherwise. Tasks of `priority` 0 come first; tasks with higher numbers move only in the remaining freedom. `tolerance` [m,
+    rad] is the largest allowed error. The default is 1e-6 for priority 0; for other priorities it is infinity, which minimizes
+    the error.
     """
 
     frame: str | Frame
@@ -49,13 +50,13 @@ class FrameTask(IkTask):
 
     @property
     def called(self) -> str:
-        """Its name among targets."""
+        """The name of the task's target."""
         return self.name or (self.frame.name if isinstance(self.frame, Frame) else self.frame)
 
 
 @dataclass(frozen=True)
 class CenterOfMassTask(IkTask):
-    """The centre of mass is to lie at a target (3) in the world [m]; as for a FrameTask."""
+    """A task that moves the centre of mass to a target (3) in the world [m]; the options are those of a FrameTask."""
 
     weight: Any = 1.0
     priority: int = 0
@@ -67,16 +68,16 @@ class CenterOfMassTask(IkTask):
 
     @property
     def called(self) -> str:
-        """Its name among targets."""
+        """The name of the task's target."""
         return self.name
 
 
 @dataclass(frozen=True)
 class PostureTask(IkTask):
-    """Joints are to be where they are in a target configuration (nq); those named, or all.
+    """A task that moves the named joints, or all joints, to their coordinates in a target configuration (nq).
 
-    As for a FrameTask, but that `weight` is one number for all, and `tolerance` is infinity unless given: a posture says which
-    of several solutions is wanted.
+    The options are those of a FrameTask, except that `weight` is one number and the default of `tolerance` is infinity: a
+    posture selects one of several solutions.
     """
 
     joints: Iterable[str] | None = None
@@ -94,7 +95,7 @@ class PostureTask(IkTask):
 
     @property
     def called(self) -> str:
-        """Its name among targets."""
+        """The name of the task's target."""
         return self.name
 
 
@@ -106,22 +107,25 @@ def _check(task: Any, rows: int) -> None:
     weight = np.asarray(task.weight, dtype=float)
     if weight.shape not in ((), (rows,)) or not np.isfinite(weight).all() or (weight < 0).any() or not (weight > 0).any():
         wanted = f"a number or {rows} numbers" if rows > 1 else "a number"
-        raise ValueError(f"{what}: weight must be {wanted}, none negative and one at least positive; got {task.weight!r}")
+        raise ValueError(f"{what}: weight must be {wanted}, none negative and at least one positive; got {task.weight!r}")
     if isinstance(task.priority, bool) or not isinstance(task.priority, (int, np.integer)) or task.priority < 0:
-        raise ValueError(f"{what}: priority must be a whole number of at least 0; got {task.priority!r}")
+        raise ValueError(f"{what}: priority must be an integer of at least 0; got {task.priority!r}")
     if task.tolerance is not None and not task.tolerance > 0.0:
         raise ValueError(f"{what}: tolerance must be positive; got {task.tolerance!r}")
 
 
 def checked_tasks(tasks: IkTask | Iterable[IkTask]) -> tuple[KnownTask, ...]:
-    """Return the tasks as a tuple; raises an error for none, for an object that is no task, or for two tasks of one name."""
+    """Return the tasks as a tuple.
+
+    Raises an error for no tasks, for an object that is no task, and for two tasks of one name.
+    """
     every = tuple(map(_known, (tasks,) if isinstance(tasks, IkTask) else tasks))
     if not every:
-        raise ValueError("InverseKinematics needs one task at least; got none")
+        raise ValueError("InverseKinematics needs at least one task; got none")
     names = [task.called for task in every]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"InverseKinematics: two tasks are called {name!r}; give one of them another name by name=")
+            raise ValueError(f"InverseKinematics: two tasks are called {name!r}; rename one of them with name=")
     return every
 
 
@@ -133,11 +137,11 @@ def _known(task: IkTask) -> KnownTask:
 
 @dataclass(frozen=True)
 class TargetSlot:
-    """Where a task's target lies in the flat array of all targets, and what it is made from."""
+    """The position of a task's target in the flat array of all targets, and the entries that it takes."""
 
     task: KnownTask
-    shape: tuple[int, ...]  # as users give it
-    picked: tuple[int, ...]  # of its entries, flat, those that kernels read
+    shape: tuple[int, ...]  # shape of the user's target
+    picked: tuple[int, ...]  # flat indices of the entries that kernels read
     begin: int
 
     @cached_property
@@ -147,7 +151,7 @@ class TargetSlot:
 
     @cached_property
     def rotation(self) -> bool:
-        """Whether the target holds a rotation matrix, in its first three rows and columns."""
+        """True if the target contains a rotation matrix, in its first three rows and columns."""
         return self.shape in ((4, 4), (3, 3))
 
     @property
@@ -159,7 +163,7 @@ _POSE = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)  # origin and axes in a homogeneo
 
 
 def slots_of(robot: Any, tasks: Sequence[KnownTask]) -> list[TargetSlot]:
-    """The targets of tasks one after the other."""
+    """Return the slots of tasks' targets, one after the other."""
     slots: list[TargetSlot] = []
     for task in tasks:
         if isinstance(task, PostureTask):
@@ -176,7 +180,7 @@ def slots_of(robot: Any, tasks: Sequence[KnownTask]) -> list[TargetSlot]:
 
 
 def task_list(robot: Any, slots: Sequence[TargetSlot]) -> TaskList:
-    """Return tasks and their frames as kernels read them."""
+    """Return tasks and their frames in the form that kernels read."""
     tasks = [slot.task for slot in slots]
     framed = [robot.placements([t.frame]) if isinstance(t, FrameTask) else GROUND for t in tasks]
     frames = Placements(*(tuple(x for part in column for x in part) for column in zip(*framed, strict=True)))

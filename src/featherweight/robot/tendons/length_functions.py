@@ -1,4 +1,4 @@
-"""Coordinates and moment arms of all lengths of a robot, for one configuration or many."""
+"""Lengths and moment arms of all length-like coordinates of a robot, for one configuration or many."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @CompiledKernel
 def write_lengths_of_many(x: Lengths, placement: Tensor4, jacobian: Tensor4, coordinates: Matrix, S: Tensor) -> None:
-    """Write lengths and moment arms for places (many, bodies, 4, 4) and Jacobians (many, bodies, 6, nv) of bodies."""
+    """Write lengths and moment arms, given placements (many, bodies, 4, 4) and Jacobians (many, bodies, 6, nv) of bodies."""
     for i in range(len(coordinates)):
         for b in range(len(x.placement)):
             for j in range(4):
@@ -31,7 +31,7 @@ def write_lengths_of_many(x: Lengths, placement: Tensor4, jacobian: Tensor4, coo
 
 
 class LengthFunctions:
-    """Coordinates and rows of moment arms of all joints and lengths of a robot."""
+    """Functions that evaluate the coordinates and moment arms of all joints and lengths of a robot."""
 
     def __init__(self, robot: System, table: LengthTable) -> None:
         self.robot, self.table = robot, table
@@ -43,7 +43,7 @@ class LengthFunctions:
 
     @property
     def count(self) -> int:
-        """Number of lengths."""
+        """The number of lengths."""
         return len(self.table.lengths.at)
 
     def evaluate(self, q: Array) -> tuple[Array, Array]:

@@ -1,14 +1,14 @@
-"""Lengths that forces act along: tendons, coordinates of joints that follow others, and displacements of frames.
+"""Lengths along which forces act: tendons, coordinates of followers, and displacements of frames.
 
     l = o + sum over terms of p(x)                 joints of a fixed tendon, or those that a joint follows
       + sum over branches of the length of the string / divisor                                    spatial tendons
       + w . (displacement of a frame from another)                                        drives at frames
     or the angle of a ball joint's rotation from zero, whose moment arms are its axis          limits
-    or a coordinate of a free joint's place, which moves along an axis of what carries it       dry friction, dampers
+    or a coordinate of a free joint's position, which moves along an axis of its parent         dry friction, dampers
 
-Each has a row of moment arms, dl/dt = S v, by which a force F along it is the joint forces Sᵀ F. The moment arms of a string
-are those of its straight parts: a part from point a on one body to point b on another, of direction u, lengthens by
-u . (v_b - v_a).
+Each length has a row S of moment arms, dl/dt = S v; a force F along the length is equivalent to the joint forces Sᵀ F. The
+moment arms of a string are those of its straight segments: a segment from point a on one body to point b on another, in the
+direction u, lengthens at the rate u . (v_b - v_a).
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ from .wrapping import angle_of, wrap_around
 
 POINT, SPHERE, CYLINDER, PULLEY = range(4)
 IN_FRAME, IN_REFERENCE, IN_WORLD = range(3)
-BALL, NOTHING, WRENCH = range(-1, 2)  # what frames are for; the next three: components of the rotation from the reference
+BALL, NOTHING, WRENCH = range(-1, 2)  # purposes of frames; the next three: components of the rotation from the reference
 CRANK = 5  # a slider on an axis of the reference, and a rod from it to the frame
-PLACE = -4  # and the next two: coordinates of a free joint's place
-SHORTEST = 1e-15  # [m] of a part that has a direction
+PLACE = -4  # and the next two: coordinates of a free joint's position
+SHORTEST = 1e-15  # [m] shortest segment that has a direction
 
 
 class Lengths(NamedTuple):
-    """The lengths of a robot, one after the other, or none."""
+    """The lengths of a robot, as arrays."""
 
-    at: Integers  # (lengths,) the place of each among the coordinates
-    row: Integers  # (lengths,) its row of moment arms
-    own: Booleans  # (lengths,) whether that row is to be written: rows of joints are there
+    at: Integers  # (lengths,) index among the coordinates
+    row: Integers  # (lengths,) row of moment arms
+    own: Booleans  # (lengths,) whether the row must be written; rows of joints exist already
     offset: Vector  # (lengths,)
-    terms: Integers  # (lengths + 1,) where the terms of each begin
+    terms: Integers  # (lengths + 1,) first term of each
     term_at: Integers  # (terms,) coordinate
-    term_row: Integers  # (terms,) its row
-    powers: Matrix  # (terms, k) coefficients of the first power and higher ones
-    nodes: Integers  # (lengths + 1,) where the string of each begins
-    node: IntegerMatrix  # (nodes, 4) kind, body (-1: ground), whether it has a side point, and on which body that is
+    term_row: Integers  # (terms,) row of moment arms
+    powers: Matrix  # (terms, k) coefficients of the first and higher powers
+    nodes: Integers  # (lengths + 1,) first node of the string of each
+    node: IntegerMatrix  # (nodes, 4) kind, body (-1: ground), whether it has a side point, and the side point's body
     place: Matrix  # (nodes, 16) position, rotation by rows, radius or divisor, side point
-    frame: IntegerMatrix  # (lengths, 6) body, what for, whether there is a reference, its body, axes of force and torque
-    wrench: Matrix  # (lengths, 30) place of both frames (12 each), wrench
+    frame: IntegerMatrix  # (lengths, 6) body, purpose, whether there is a reference, its body, axes of force and torque
+    wrench: Matrix  # (lengths, 30) placements of both frames (12 each), wrench
     kept: Matrix  # (lengths, nv) 0 for velocities that carry both frames, otherwise 1
-    placement: Tensor  # (bodies, 4, 4) of those with strings and frames
+    placement: Tensor  # (bodies, 4, 4) placements of the bodies with strings and frames
     jacobian: Tensor  # (bodies, 6, nv) linear and angular, at their origins in the world's axes
-    bias: Matrix  # (bodies, 6) the accelerations there with `bent` ones of the joints, J' v + J a
-    bent: Vector  # (nv,) of velocities that do not change, in the axes of the start of a step
-    drift: Vector  # (rows,) of lengths that equalities hold: their second rates without accelerations of the joints
+    bias: Matrix  # (bodies, 6) accelerations there for joint accelerations `bent`, J' v + J a
+    bent: Vector  # (nv,) joint accelerations at constant velocity, in the axes at the start of a step
+    drift: Vector  # (rows,) second rates of lengths under equalities, without joint accelerations
 
 
 def no_lengths(nv: int) -> Lengths:
-    """Return no lengths, of a robot with nv velocities."""
+    """Return empty arrays of lengths for a robot with nv velocities."""
     whole, flag, number = np.zeros(0, np.int64), np.zeros(0, bool), np.zeros(0)
     begins = np.zeros(1, np.int64)
     return Lengths(
@@ -66,7 +66,7 @@ def no_lengths(nv: int) -> Lengths:
 
 
 def write_lengths(x: Lengths, coordinates: Vector, S: Matrix) -> None:
-    """Write all lengths among the coordinates, and their rows of moment arms, where coordinates and rows of joints are."""
+    """Write all lengths to the coordinates, and their moment arms to the rows, which contain those of joints already."""
     for i in range(len(x.at)):
         value = x.offset[i]
         if x.own[i]:
@@ -95,7 +95,7 @@ def write_lengths(x: Lengths, coordinates: Vector, S: Matrix) -> None:
 
 
 def sum_of_terms(x: Lengths, i: int, coordinates: Vector) -> float:
-    """Return the polynomials of a length."""
+    """Return the sum of the polynomials of a length."""
     total = 0.0
     for t in range(x.terms[i], x.terms[i + 1]):
         total += polynomial(x.powers[t], coordinates[x.term_at[t]])
@@ -103,7 +103,7 @@ def sum_of_terms(x: Lengths, i: int, coordinates: Vector) -> float:
 
 
 def add_terms(x: Lengths, i: int, coordinates: Vector, S: Matrix) -> float:
-    """Add the moment arms of polynomials; return their values."""
+    """Add the moment arms of polynomials, and return the polynomials' values."""
     row = S[x.row[i]]
     for t in range(x.terms[i], x.terms[i + 1]):
         slope, leader = slope_of(x.powers[t], coordinates[x.term_at[t]]), S[x.term_row[t]]
@@ -129,7 +129,7 @@ def slope_of(powers: Vector, q: float) -> float:
 
 
 def rotation_vector(q: Any, i: int) -> Triple:
-    """Return the rotation vector of the quaternion (x, y, z, w) at a place of q, of the shorter way round."""
+    """Return the rotation vector of the quaternion (x, y, z, w) at an index of q, of at most half a turn."""
     x, y, z, w = q[i], q[i + 1], q[i + 2], q[i + 3]
     s, sign = sqrt(x * x + y * y + z * z), 1.0 if w >= 0.0 else -1.0
     if s == 0.0:
@@ -139,7 +139,7 @@ def rotation_vector(q: Any, i: int) -> Triple:
 
 
 def turn_from(rest: Any, q: Any, i: int) -> tuple[float, float, float, float]:
-    """Return the quaternion (x, y, z, w) of the rotation from one at rest to the one at a place of q."""
+    """Return the quaternion (x, y, z, w) of the rotation from a reference quaternion to the one at an index of q."""
     a, b, c, d = rest[0], rest[1], rest[2], rest[3]
     x, y, z, w = q[i], q[i + 1], q[i + 2], q[i + 3]
     return (
@@ -151,7 +151,7 @@ def turn_from(rest: Any, q: Any, i: int) -> tuple[float, float, float, float]:
 
 
 def add_angle(x: Lengths, i: int, coordinates: Vector, S: Matrix) -> float:
-    """Add the moment arms of a ball joint's angle, whose first term has its quaternion and its first row; return the angle."""
+    """Add the moment arms of a ball joint's angle, and return the angle; its first term gives its quaternion and first row."""
     t, row = x.terms[i], S[x.row[i]]
     turn = rotation_vector(coordinates, x.term_at[t])
     angle = length_of(turn)
@@ -165,8 +165,11 @@ def add_angle(x: Lengths, i: int, coordinates: Vector, S: Matrix) -> float:
 
 
 def add_place(x: Lengths, i: int, k: int, coordinates: Vector, S: Matrix) -> float:
-    """Add the moment arms of coordinate k of a free joint's place; return it. Its first term has place and quaternion, and its
-    first row: that of a velocity in the body's axes, R(q)ᵀ times that of the place."""
+    """Add the moment arms of coordinate k of a free joint's position, and return the coordinate.
+
+    Its first term gives position and quaternion, and the first row of the joint. The moment arms for a velocity in the body's
+    axes are R(q)ᵀ times those for the position.
+    """
     t, row = x.terms[i], S[x.row[i]]
     at, first = x.term_at[t], x.term_row[t]
     u, w = (coordinates[at + 3], coordinates[at + 4], coordinates[at + 5]), coordinates[at + 6]
@@ -184,7 +187,7 @@ def add_place(x: Lengths, i: int, k: int, coordinates: Vector, S: Matrix) -> flo
 
 
 def add_string(x: Lengths, i: int, row: Vector) -> float:
-    """Add the moment arms of a string; return its length."""
+    """Add the moment arms of a string, and return its length."""
     total, divisor, k, last = 0.0, 1.0, x.nodes[i], x.nodes[i + 1] - 1
     while k < last:
         if x.node[k, 0] == PULLEY or x.node[k + 1, 0] == PULLEY:
@@ -200,7 +203,7 @@ def add_string(x: Lengths, i: int, row: Vector) -> float:
 
 
 def add_wrapped(x: Lengths, k: int, divisor: float, row: Vector) -> float:
-    """Add the moment arms of a string from node k around the next one to the one after; return its length."""
+    """Add the moment arms of a string from node k around the next node to the one after, and return its length."""
     w, first, last = k + 1, point_of(x, k), point_of(x, k + 2)
     body, a, b = x.node[w, 1], x.node[k, 1], x.node[k + 2, 1]
     sided = x.node[w, 2] > 0
@@ -217,7 +220,7 @@ def add_wrapped(x: Lengths, k: int, divisor: float, row: Vector) -> float:
 
 
 def add_part(x: Lengths, a: int, p: Triple, b: int, r: Triple, divisor: float, row: Vector) -> float:
-    """Add the moment arms of a straight part from p on body a to r on body b; return its length."""
+    """Add the moment arms of a straight segment from p on body a to r on body b, and return its length."""
     d = minus(r, p)
     size = length_of(d)
     if a != b and size > SHORTEST:
@@ -245,7 +248,7 @@ def add_wrench(x: Lengths, body: int, force: Triple, torque: Triple, row: Vector
         row[j] += torque[0] * J[3, j] + torque[1] * J[4, j] + torque[2] * J[5, j]
 
 
-# places
+# placements
 
 
 def placed(x: Lengths, body: int, p: TripleLike) -> Triple:
@@ -269,7 +272,7 @@ def turned_by(x: Lengths, body: int, a: TripleLike) -> Triple:
 
 
 def point_of(x: Lengths, k: int) -> Triple:
-    """Return the place of a node in the world."""
+    """Return the position of a node in the world."""
     return placed(x, x.node[k, 1], x.place[k, 0:3])
 
 
@@ -284,7 +287,7 @@ def seen_from(x: Lengths, k: int, a: Triple) -> Triple:
 
 
 def on_body(x: Lengths, k: int, a: Triple) -> Triple:
-    """Return a point of a node's frame in that of its body."""
+    """Return a point of a node's frame in the frame of its body."""
     p = x.place[k]
     return (
         p[0] + p[3] * a[0] + p[4] * a[1] + p[5] * a[2],
@@ -302,7 +305,7 @@ def frame_axis(x: Lengths, body: int, place: Vector, i: int) -> Triple:
 
 
 def axis_in_world(x: Lengths, i: int, axes: int, k: int) -> Triple:
-    """Return an axis that a force or a torque is in, in the world."""
+    """Return the world direction of an axis of a force or a torque."""
     if axes == IN_WORLD:
         return 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0
     if axes == IN_REFERENCE:
@@ -311,7 +314,7 @@ def axis_in_world(x: Lengths, i: int, axes: int, k: int) -> Triple:
 
 
 def add_frame(x: Lengths, i: int, row: Vector) -> float:
-    """Add the moment arms of a wrench at a frame; return the displacement of the frame from its reference along it."""
+    """Add the moment arms of a wrench at a frame, and return the frame's displacement from its reference along the wrench."""
     w, body, other = x.wrench[i], x.frame[i, 0], x.frame[i, 3]
     force, torque = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for k in range(3):
@@ -331,10 +334,10 @@ def add_frame(x: Lengths, i: int, row: Vector) -> float:
 
 
 def add_crank(x: Lengths, i: int, row: Vector) -> float:
-    """Add the moment arms of a force on a slider, which a rod joins to a crank; return the place of the slider.
+    """Add the moment arms of a force on a slider that a rod connects to a crank, and return the slider's position.
 
-    With d from the start of the slider's axis a to the pin of the crank, the slider is at a.d - sqrt((a.d)² + rod² - d.d).
-    Where the rod does not reach, it is at the nearest place, a.d.
+    With d from the origin of the slider's axis a to the pin of the crank, the slider is at a.d - sqrt((a.d)² + rod² - d.d). If
+    the rod is too short, the slider is at the nearest point, a.d.
     """
     w, body, other, rod = x.wrench[i], x.frame[i, 0], x.frame[i, 3], x.wrench[i, 29]
     pin, start = placed(x, body, w[0:3]), placed(x, other, w[12:15])
@@ -353,11 +356,10 @@ def add_crank(x: Lengths, i: int, row: Vector) -> float:
 
 
 def add_turn(x: Lengths, i: int, k: int, row: Vector) -> float:
-    """Add the moment arms of a component of the rotation from the reference frame to the frame, in the reference's axes; return
-    it.
+    """Add the moment arms of a component of the rotation from the reference frame to the frame, and return the component.
 
-    It is that of the quaternion (w, e), the sine of half the angle along the axis, times a scale; its rate is
-    (w u_k + e × u_k) / 2 . (relative angular velocity), with u_k the axis k.
+    The component is in the reference's axes: that of the quaternion (w, e), the sine of half the angle along the axis, times a
+    scale. Its rate is (w u_k + e × u_k) / 2 . (relative angular velocity), with u_k the axis k.
     """
     w, body, other, scale = x.wrench[i], x.frame[i, 0], x.frame[i, 3], x.wrench[i, 29]
     cosine, half = half_turn_between(x, i)
@@ -373,7 +375,7 @@ def add_turn(x: Lengths, i: int, k: int, row: Vector) -> float:
 def half_turn_between(x: Lengths, i: int) -> tuple[float, Triple]:
     """Return the quaternion of the rotation from the reference frame to the frame: cosine, and vector part in the world's axes.
 
-    Its sign is that with a positive cosine.
+    Its cosine is positive.
     """
     turn = turn_between(x, i)
     angle = length_of(turn)
@@ -402,10 +404,10 @@ def turn_between(x: Lengths, i: int) -> Triple:
 
 
 def write_drift(x: Lengths, v: Vector) -> None:
-    """Write the drift of the lengths that have a reference frame, for velocities v, where places and biases of bodies are.
+    """Write the drift of the lengths with a reference frame for velocities v, given placements and biases of bodies.
 
-    A point at r in a body has the acceleration a + α × r + ω × (ω × r). With the relative angular velocity δ in the reference's
-    axes, the quaternion (w, e) has the rates w' = -δ . e / 2 and e' = (w δ + δ × e) / 2.
+    A point at r in a body has the acceleration a + α × r + ω × (ω × r). With the relative angular velocity δ in the
+    reference's axes, the quaternion (w, e) has the rates w' = -δ . e / 2 and e' = (w δ + δ × e) / 2.
     """
     for i in range(len(x.at)):
         if x.frame[i, 2] > 0 and x.frame[i, 1] != CRANK:
@@ -421,7 +423,7 @@ def drift_of_points(x: Lengths, i: int, v: Vector) -> float:
 
 
 def bias_of_point(x: Lengths, body: int, p: TripleLike, v: Vector) -> Triple:
-    """Return the acceleration of a point of a body at velocities that do not change."""
+    """Return the acceleration of a point of a body at constant joint velocities."""
     if body < 0:
         return 0.0, 0.0, 0.0
     B, r, turn = x.bias[body], turned_by(x, body, p), angular_velocity(x, body, v)
@@ -442,7 +444,7 @@ def angular_velocity(x: Lengths, body: int, v: Vector) -> Triple:
 
 
 def angular_bias(x: Lengths, body: int) -> Triple:
-    """Return the angular acceleration of a body at velocities that do not change."""
+    """Return the angular acceleration of a body at constant joint velocities."""
     if body < 0:
         return 0.0, 0.0, 0.0
     return x.bias[body, 3], x.bias[body, 4], x.bias[body, 5]

@@ -22,12 +22,12 @@ class TendonFunctions(System):
 
     @cached_property
     def tendons(self) -> Named[Tendon]:
-        """Tendons of the file, with the points of their paths on moving bodies, in these bodies' frames of the file."""
+        """Tendons of the file. Points of their paths are on moving bodies, in the frames of the file of these bodies."""
         return Named(self.model.tendons)
 
     @cached_property
     def _tendons(self) -> LengthFunctions:
-        from .length_functions import LengthFunctions  # they bring the compiler of kernels, which few robots need
+        from .length_functions import LengthFunctions  # imports the compiler, which few robots need
         from .tendon_table import length_table
 
         return LengthFunctions(self, length_table(self, self.model.tendons))
@@ -35,8 +35,8 @@ class TendonFunctions(System):
     def tendon_lengths(self, q: Any) -> Array:
         """Return the lengths [m, or sums of coordinates] (..., tendons) of the tendons at q (..., nq).
 
-        A string takes the shortest way around the spheres and cylinders of its path, and lengths of branches behind pulleys are
-        divided by their divisors. Raises ValueError for another length of q.
+        A string takes the shortest path around the spheres and cylinders that it passes. Lengths of branches behind pulleys
+        are divided by the divisors of the pulleys. Raises ValueError for a wrong length of q.
         """
         q = self._checked("q", q, self.nq)
         coordinates, _ = self._tendons.evaluate(q)
@@ -45,10 +45,10 @@ class TendonFunctions(System):
     def tendon_moment_arms(self, q: Any) -> Array:
         """Return the moment arms J (..., tendons, nv) of the tendons at q (..., nq).
 
-        Lengths change at the rates J v, and forces F along the tendons, positive where they lengthen them, are the joint
-        forces Jᵀ F.
+        J v are the rates of the lengths. Forces F along the tendons, positive if they lengthen them, are equivalent to the
+        joint forces Jᵀ F.
 
-        Raises ValueError for another length of q.
+        Raises ValueError for a wrong length of q.
         """
         q = self._checked("q", q, self.nq)
         _, S = self._tendons.evaluate(q)

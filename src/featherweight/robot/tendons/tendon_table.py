@@ -1,4 +1,4 @@
-"""From tendons, drives at frames and joints that follow others to the arrays of `Lengths`."""
+"""Conversion of tendons, drives at frames and followers to the arrays of `Lengths`."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ NO_NODE, NO_FRAME = np.zeros((0, 16)), np.zeros(30)
 
 
 class HeldRow(NamedTuple):
-    """A row of an equality that springs and dampers hold: component 0 to 2 of a displacement, 3 to 5 of a rotation."""
+    """A row of a compliant equality: component 0 to 2 of a displacement, 3 to 5 of a rotation."""
 
     by: HeldLoop | Coupling | HeldLengths
     component: int = 0
-    rows: tuple[int, ...] = ()  # of the lengths that it ties
+    rows: tuple[int, ...] = ()  # rows of the lengths that it couples
 
     @property
     def name(self) -> str:
@@ -59,16 +59,16 @@ class HeldRow(NamedTuple):
 
 
 class LengthTable(NamedTuple):
-    """The lengths of a robot, and where each is."""
+    """The lengths of a robot, and the index of each."""
 
     lengths: Lengths
     held: tuple[HeldRow, ...]  # the last rows
-    bodies: tuple[str, ...]  # those of strings and frames
-    joint_at: Array  # (n,) the place of each row's coordinate among the coordinates, -1 for none
+    bodies: tuple[str, ...]  # bodies of strings and frames
+    joint_at: Array  # (n,) index of each row's coordinate among the coordinates, -1 for none
     extra: int  # rows of moment arms beyond those of joints
 
     def bodies_of(self, i: int) -> list[int]:
-        """Numbers of the bodies that a length is between; strings pass them all, wherever they touch."""
+        """Return the numbers of the bodies that a length connects; for strings, all bodies on their paths."""
         x = self.lengths
         nodes = x.node[x.nodes[i] : x.nodes[i + 1], 1]
         frames = x.frame[i, [0, 3]] if x.frame[i, 1] else nodes[:0]
@@ -76,7 +76,7 @@ class LengthTable(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A length, before it has a place in the arrays."""
+    """A length without an index in the arrays."""
 
     row: int
     own: bool
@@ -84,9 +84,9 @@ class _Part(NamedTuple):
     terms: Sequence[tuple[int, int, tuple[float, ...]]] = ()  # coordinate, row, powers
     path: Sequence[TendonPoint | TendonWrap | Pulley] = ()
     force: FrameForce | None = None
-    whole: bool = False  # the force is felt by what carries both frames, too, as the ends of a loop lie apart
-    turn: int = 0  # 1 to 3: in place of the force a component of the rotation, times the last number of its wrench; 4: a crank
-    kind: int = NOTHING  # `BALL` or a coordinate, `PLACE`, of a joint; its one term has its coordinates and its first row
+    whole: bool = False  # the force also acts on bodies that carry both frames, because the ends of a loop lie apart
+    turn: int = 0  # 1 to 3: a component of the rotation instead of a force, times the wrench's last number; 4: a crank
+    kind: int = NOTHING  # `BALL`, or a coordinate `PLACE` of a joint; the only term has its coordinates and first row
 
 
 def length_table(
@@ -97,10 +97,10 @@ def length_table(
     balls: Sequence[MovingJoint] = (),
     free: Sequence[MovingJoint] = (),
 ) -> LengthTable:
-    """Return the lengths of rows of the tree that follow others (`followers`), of tendons, of ball joints' angles, of the
-    coordinates of free joints' places, of drives at frames, and of equalities that springs and dampers hold.
+    """Return the lengths of a robot.
 
-    Raises ValueError for joints, bodies and frames that the robot does not have.
+    These are rows of the tree that follow others (`followers`), tendons, angles of ball joints, coordinates of free joints'
+    positions, drives at frames, and compliant equalities. Raises ValueError for unknown joints, bodies and frames.
     """
     rows = len(robot.model.tree.parent)
     at, first = np.full(rows, -1), {}
@@ -160,7 +160,7 @@ def length_table(
 
 
 def _around(tie: LengthTie) -> list[float]:
-    """Return -rest - P(length - rest) as coefficients from the constant on, by powers of the second length."""
+    """Return -rest - P(length - rest) as coefficients by powers of the second length, from the constant on."""
     total = [0.0]
     for c in reversed(tie.coefficients):  # Horner's rule for polynomials
         shifted = [0.0, *total]
@@ -174,7 +174,7 @@ def _around(tie: LengthTie) -> list[float]:
 
 
 def _ends(held: HeldLoop) -> list[_Part]:
-    """The displacement of one end of a loop from the other, in the world's axes, and the rotation of a weld."""
+    """Return the displacement of one end of a loop from the other in the world's axes, and the rotation of a weld."""
     loop = held.loop
     ends = (
         Frame(f"{loop.name}/1", loop.predecessor, loop.predecessor_frame),
@@ -192,7 +192,7 @@ def _ends(held: HeldLoop) -> list[_Part]:
 
 
 def _with_leaders(rows: set[int], followed: Mapping[int, Any]) -> set[int]:
-    """The rows, and those that they follow and that follow others themselves."""
+    """Return the rows, and their leaders that are followers themselves."""
     while more := {leader for r in rows for leader, _ in followed[r].terms if leader in followed} - rows:
         rows |= more
     return rows
@@ -263,7 +263,7 @@ def _frame(robot: System, part: _Part, number: Any) -> tuple[list[int], list[flo
 
 
 def _kept(robot: System, force: FrameForce | None) -> Array:
-    """Return 0 for the velocities that move both frames of a force alike."""
+    """Return 0 for the velocities that move both frames of a force alike, otherwise 1."""
     if force is None or force.reference is None:
         return np.ones(robot.nv)
     q = robot.random_configuration(0)

@@ -1,14 +1,14 @@
-"""The shortest path of a string around a sphere or a cylinder, or through a ring, between two points outside.
+"""The shortest path of a string around a sphere or a cylinder, or through a ring, between two outer points.
 
 In the plane of the path the surface is a circle about the origin. The string leaves each point along a tangent:
 
     t = r²/d² a ± r/d² sqrt(d² - r²) a'     d = |a|, a' = a turned by 90 degrees
 
-and follows the circle between both tangent points: the shorter way, if the straight line meets the circle, and the longer way
-in any case if a side point lies on the other side of the origin. On a cylinder the height grows in proportion to the length of
-the path, unrolled. Where the side point lies inside, the string passes through the circle, and touches it in one point if the
-straight line passes by: there the path is shortest, so that both parts have the same angle with the normal. Conditions are
-those of MuJoCo (XML reference, element `geom` of `spatial`).
+and follows the circle between both tangent points. It takes the shorter way if the straight line meets the circle, and always
+the longer way if a side point lies on the other side of the origin. On a cylinder, the height is proportional to the unrolled
+length of the path. If the side point lies inside, the string passes through the circle. If the straight line passes beside the
+circle, the string touches it at one point, where the path is shortest: both segments have the same angle with the normal. The
+conditions are those of MuJoCo (XML reference, element `geom` of `spatial`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import NamedTuple
 from ...collision.triples import Triple, inner, length_of, outer, times
 
 TINY = 1e-15
-TURNS = 6  # of Newton's method for an angle
-HALVINGS = 60  # of an interval, at most
+TURNS = 6  # steps of Newton's method for an angle
+HALVINGS = 60  # most halvings of an interval
 
 Flat = tuple[float, float]
 
 
 class FlatPath(NamedTuple):
-    """The points in the plane where a string meets a circle and leaves it, and its length between."""
+    """The points in the plane where a string meets and leaves a circle, and its length between them."""
 
     touches: bool
     x0: float
@@ -37,7 +37,7 @@ class FlatPath(NamedTuple):
 
 
 class StringPath(NamedTuple):
-    """The points where a string meets a surface and leaves it, and its length between."""
+    """The points where a string meets and leaves a surface, and its length between them."""
 
     touches: bool
     first: Triple
@@ -82,7 +82,7 @@ def wrap_around(x0: Triple, x1: Triple, radius: float, cylinder: bool, sided: bo
 
 
 def wrap_around_circle(a: Flat, b: Flat, radius: float, sided: bool, toward: Flat) -> FlatPath:
-    """Return the path around a circle; `toward` is the direction of the side that it is to pass on."""
+    """Return the path around a circle; `toward` is the direction of the side on which it passes."""
     nothing, square = FlatPath(False, 0.0, 0.0, 0.0, 0.0, 0.0), radius * radius
     from_a, from_b = a[0] * a[0] + a[1] * a[1], b[0] * b[0] + b[1] * b[1]
     d0, d1 = b[0] - a[0], b[1] - a[1]
@@ -121,13 +121,13 @@ def tangent(a: Flat, radius: float, turns: float) -> Flat:
 
 
 def lies_opposite(s: Flat, a: Flat, b: Flat) -> bool:
-    """Whether the origin lies within the triangle of a, b and a point in this direction."""
+    """Return whether the origin lies within the triangle of a, b and a point in this direction."""
     area = a[0] * b[1] - a[1] * b[0]
     return (s[0] * b[1] - s[1] * b[0]) * area < 0.0 and (a[0] * s[1] - a[1] * s[0]) * area < 0.0
 
 
 def pass_through_circle(a: Flat, b: Flat, radius: float) -> FlatPath:
-    """Return the path through a circle that touches it from inside, where the straight line passes by."""
+    """Return the path through a circle that touches it from inside if the straight line passes beside it."""
     nothing = FlatPath(False, 0.0, 0.0, 0.0, 0.0, 0.0)
     far_a, far_b = sqrt(a[0] * a[0] + a[1] * a[1]), sqrt(b[0] * b[0] + b[1] * b[1])
     if far_a <= radius or far_b <= radius or radius < TINY:
@@ -152,7 +152,10 @@ def pass_through_circle(a: Flat, b: Flat, radius: float) -> FlatPath:
 
 
 def touching_angle(far_a: float, far_b: float, radius: float, between: float) -> float:
-    """Return the angle from a, of that `between` both points, at which the path through a point of the circle is shortest."""
+    """Return the angle from a at which the path through a point of the circle is shortest.
+
+    `between` is the angle between both points.
+    """
     low, high = 0.0, between
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)

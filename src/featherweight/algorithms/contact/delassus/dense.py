@@ -1,4 +1,4 @@
-"""The reference: Cholesky's factors of the full inertia matrix, no zero used.
+"""The reference algorithm: dense Cholesky factors of the joint-space inertia matrix, without use of sparsity.
 
 M = L L^T,   Y = L^-1 J^T,   J M^-1 J^T = Y^T Y
 """
@@ -13,7 +13,7 @@ from .jacobian import contact_jacobian
 
 
 def dense(tree: Tree, contacts: ContactRows, q, D) -> None:
-    """Write the Delassus matrix, by Cholesky's factors of the full inertia matrix."""
+    """Write the Delassus matrix, by dense Cholesky factors."""
     n, m = len(tree.parent), len(contacts.owner)
     J = [[0.0] * n for _ in range(m)]
     contact_jacobian(tree, contacts, q, J)
@@ -21,7 +21,7 @@ def dense(tree: Tree, contacts: ContactRows, q, D) -> None:
 
 
 def by_cholesky(tree: Tree, q, J, D) -> None:
-    """Write the Delassus matrix of the rows J, of which nothing is left."""
+    """Write the Delassus matrix of the rows J, which are overwritten."""
     n, m = len(tree.parent), len(J)
     H = [[0.0] * n for _ in range(n)]
     crba(tree, q, H)

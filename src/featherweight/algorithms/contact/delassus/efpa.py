@@ -1,6 +1,6 @@
 """The extended-force-propagator algorithm (Wensing, Featherstone and Orin 2012, table I).
 
-inward    K_p = K_i P^T for the wrenches of every end-effector, kept at each row
+inward    K_p = K_i P^T for the wrenches of every end-effector, stored at each row
 outward   (Omega_i K_i^T) = P^T (Omega_p K_p^T) + S d S^T K_i^T: each row's acceleration for a unit of each constraint
 blocks    K_e (Omega K_f^T) at the last row that carries both
 """

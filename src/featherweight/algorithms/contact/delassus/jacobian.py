@@ -1,4 +1,4 @@
-"""The Jacobian of contacts: the generalized forces of unit constraint forces, which have entries for supports only."""
+"""The Jacobian of contacts: generalized forces of unit constraint forces; a row has entries for its supports only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def contact_jacobian(tree: Tree, contacts: ContactRows, q, J) -> None:
 
 
 def write_generalized_forces(tree: Tree, X, Y: Force, i: int, row, begin: int) -> None:
-    """Write the generalized forces of a force Y on the body of row i, which may be the ground's -1: entries from `begin` on."""
+    """Write the generalized forces of a force Y on the body of row i (-1 for the ground): entries from `begin` on."""
     while i >= 0:
         row[i - begin] = Y.component(tree.axis[i])
         if tree.parent[i] >= 0 and tree.kind[i] != INNER:

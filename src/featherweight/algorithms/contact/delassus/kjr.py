@@ -1,10 +1,10 @@
-"""The algorithm of Kreutz-Delgado, Jain and Rodriguez (1992), as Featherstone (2010) arranged it.
+"""The algorithm of Kreutz-Delgado, Jain and Rodriguez (1992), as arranged by Featherstone (2010).
 
-Omega_i of a row follows from that of its parent, Omega_ij of two rows from Omega_pj, through one joint at a time:
+Omega_i of a row follows from that of its parent, and Omega_ij of two rows from Omega_pj, one joint at a time:
 
     Omega_ii = P^T Omega_pp P + S d S^T,     Omega_ij = P^T Omega_pj      from the last row that carries both
 
-There are no propagators over more than one joint, so every pair of end-effectors pays for the paths to both.
+There are no propagators over several joints, so the cost of every pair of end-effectors grows with the paths to both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def kjr(tree: Tree, contacts: ContactRows, q, D) -> None:
             if contacts.link[f] >= 0 and meets(contacts, f, c) == 1:
                 M = sensitivities(tree, X, W, O[c], c, contacts.link[f])
                 for s in range(contacts.begin[f], contacts.begin[f + 1]):
-                    a = acceleration_by_symmetry(M, wrench(contacts, s))  # of row c
+                    a = acceleration_by_symmetry(M, wrench(contacts, s))  # acceleration of row c
                     for e in range(f + 1, E):
                         if contacts.meet[e][f] == c:
                             b = propagate_motion_down(tree, X, W, a, c, contacts.link[e])
@@ -44,7 +44,7 @@ def kjr(tree: Tree, contacts: ContactRows, q, D) -> None:
 
 
 def mobilities_of_carriers(tree: Tree, contacts: ContactRows, X, W, d):
-    """Omega_ii of the rows that carry end-effectors."""
+    """Return Omega_ii of the rows that carry end-effectors."""
     n = len(tree.parent)
     O = [ZERO_MOBILITY] * n
     for i in range(n):
@@ -60,7 +60,7 @@ def mobilities_of_carriers(tree: Tree, contacts: ContactRows, X, W, d):
 
 
 def meets(contacts: ContactRows, f: int, c: int) -> int:
-    """Whether a later end-effector's path meets that of f at row c."""
+    """Return whether a later end-effector's path meets that of f at row c."""
     for e in range(f + 1, len(contacts.link)):
         if contacts.meet[e][f] == c:
             return 1
@@ -68,7 +68,7 @@ def meets(contacts: ContactRows, f: int, c: int) -> int:
 
 
 def propagate_motion_down(tree: Tree, X, W, a: Motion, c: int, link: int) -> Motion:
-    """The acceleration of `link` for that of row c above it."""
+    """Return the acceleration of `link` for that of row c above it."""
     n = len(tree.parent)
     on_path = [0] * n
     i = link
@@ -82,7 +82,7 @@ def propagate_motion_down(tree: Tree, X, W, a: Motion, c: int, link: int) -> Mot
 
 
 def sensitivities(tree: Tree, X, W, O, c: int, link: int):
-    """Omega of `link` and row c above it: the acceleration of `link` for each of six unit wrenches at row c."""
+    """Return Omega of `link` and row c above it: the acceleration of `link` for each of six unit wrenches at row c."""
     M = [ZERO_MOTION] * 6
     for k in range(6):
         e = unit_motion(k, 1.0)
@@ -91,6 +91,6 @@ def sensitivities(tree: Tree, X, W, O, c: int, link: int):
 
 
 def acceleration_by_symmetry(M, f: Force) -> Motion:
-    """The acceleration of row c for a wrench on the link, by symmetry."""
+    """Return the acceleration of row c for a wrench on the link, by symmetry."""
     ang = Vec3(f.power(M[0]), f.power(M[1]), f.power(M[2]))
     return Motion(ang, Vec3(f.power(M[3]), f.power(M[4]), f.power(M[5])))

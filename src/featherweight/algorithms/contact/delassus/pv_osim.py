@@ -1,4 +1,4 @@
-"""PV-OSIM (Sathya, Decré and Swevers, algorithm 1): all wrenches to the ground, one symmetric update a joint.
+"""PV-OSIM (Sathya, Decré and Swevers, algorithm 1): wrenches propagated to the ground, one symmetric update per joint.
 
 K_p = K_i P^T,   L_p = L_i + K_i S d S^T K_i^T       over all constraints that row i carries
 """
@@ -19,7 +19,7 @@ def pv_osim(tree: Tree, contacts: ContactRows, q, D) -> None:
 
 
 def by_pairs(tree: Tree, contacts: ContactRows, X, W, d, D) -> None:
-    """The recursion, with the articulated inertias given."""
+    """Run the recursion with given articulated inertias."""
     n, m = len(tree.parent), len(contacts.owner)
     Y = [wrench(contacts, r) for r in range(m)]
     u = [0.0] * m

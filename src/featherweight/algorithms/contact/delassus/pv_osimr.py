@@ -1,13 +1,13 @@
-"""PV-OSIMr (Sathya, Decré and Swevers, algorithm 3): where paths meet, six unit wrenches stand for all constraints below.
+"""PV-OSIMr (Sathya, Decré and Swevers, algorithm 3): where paths meet, six unit wrenches replace all constraints below.
 
-Backward over the joints, between one branching row (or end-effector) D and the next one above it,
-    P_D = P_i P_D,   Omega_D = Omega_D + P_D^T S d S^T P_D                                              (16, 17)
-forward over branching rows      Omega_i = Omega_i + P_i^T Omega_A(i) P_i                               (18)
-backward again, from each end-effector to the branching rows above      K_A(j) = K_j P_j^T              (19)
-and the blocks are K_e Omega_cca K_f^T, with what lies below the first branching row on the diagonal.   (13)
+    Backward over the joints, between one branching row (or end-effector) D and the next one above it:
+        P_D = P_i P_D,   Omega_D = Omega_D + P_D^T S d S^T P_D                                          (16, 17)
+    Forward over branching rows:      Omega_i = Omega_i + P_i^T Omega_A(i) P_i                           (18)
+    Backward from each end-effector to the branching rows above:      K_A(j) = K_j P_j^T                 (19)
+    The blocks are K_e Omega_cca K_f^T, plus the part below the first branching row on the diagonal.     (13)
 
-With fewer branching rows than the tree has (those above one of them are among them too), more columns pass a joint side by
-side and pairs of them meet below the first branching row, as in PV-OSIM, which has none.
+With a subset of the tree's branching rows (closed under going up), more columns pass a joint side by side. Pairs of them then
+meet below the first branching row, as in PV-OSIM, which has no branching rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def pv_osimr(tree: Tree, contacts: ContactRows, branches: Branches, q, D) -> Non
 
 
 def by_branches(tree: Tree, contacts: ContactRows, branches: Branches, X, W, d, D) -> None:
-    """The recursion, with the articulated inertias given. D is filled above the diagonal, each pair where it meets."""
+    """Run the recursion with given articulated inertias. D is filled above the diagonal, each pair where it meets."""
     m, B = len(contacts.owner), len(branches.row) - 1
     Y, G = propagators(tree, contacts, branches, X, W, d)
     O = mobilities_at_branches(branches, m, Y, G)
@@ -53,7 +53,7 @@ def by_branches(tree: Tree, contacts: ContactRows, branches: Branches, X, W, d, 
 
 
 def propagators(tree: Tree, contacts: ContactRows, branches: Branches, X, W, d):
-    """Columns of P, each at the branching row where it ends, and Omega of stretches: products of columns side by side."""
+    """Return columns of P, each at the branching row where it ends, and Omega of branches: products of columns side by side."""
     m = len(contacts.owner)
     count = len(branches.earliest)
     Y = [ZERO_FORCE for _ in range(count)]
@@ -80,7 +80,7 @@ def propagators(tree: Tree, contacts: ContactRows, branches: Branches, X, W, d):
 
 
 def mobilities_at_branches(branches: Branches, m: int, Y, G):
-    """Omega of the branching rows, with the ground held."""
+    """Return Omega of the branching rows, with the ground fixed."""
     B = len(branches.row) - 1
     O = [ZERO_MOBILITY] * (B + 1)
     for i in range(B):

@@ -1,4 +1,4 @@
-"""Operational space through the joint-space inertia matrix, for constraint rows of any kind, of a tree or a mechanism.
+"""Operational space by factors of the joint-space inertia matrix, for any constraint rows of a tree or a mechanism.
 
 M = L^T D L,   Y = J L^-1,   J M^-1 J^T = Y D^-1 Y^T,   M^-1 J^T = L^-1 D^-1 Y^T      (Featherstone 2005, 2010)
 """
@@ -25,7 +25,7 @@ def ltl_rows(system, rows: ConstraintRows, q, D) -> None:
 
 
 def dense_rows(tree: Tree, rows: ConstraintRows, q, D) -> None:
-    """Write J M^-1 J^T, by Cholesky's factors of the full inertia matrix."""
+    """Write J M^-1 J^T, by dense Cholesky factors of the joint-space inertia matrix."""
     by_cholesky(tree, q, jacobian_of(tree, rows, q), D)
 
 
@@ -82,7 +82,7 @@ def null_space_projector(system, rows: ConstraintRows, q, N) -> None:
 
 @takes_mechanism
 def constrained(system, rows: ConstraintRows, reduction: Reduction, q, v, tau, target, results) -> None:
-    """q'' with J q'' + J' v = target, the forces f, and how strained they are: M q'' + c + g = tau + J^T f."""
+    """Write q'' with J q'' + J' v = target, the forces f, and their strain: M q'' + c + g = tau + J^T f."""
     qdd, force, strain = results
     n, m = len(system.parent), len(rows.K)
     L, d = factorized_mass_matrix(system, q)
@@ -109,7 +109,7 @@ def constrained(system, rows: ConstraintRows, reduction: Reduction, q, v, tau, t
 
 @takes_mechanism
 def impulse(system, rows: ConstraintRows, reduction: Reduction, q, v, restitution, results) -> None:
-    """The velocity w with J w = -restitution J v, the impulses p, and how strained they are: M (w - v) = J^T p."""
+    """Write the velocity w with J w = -restitution J v, the impulses p, and their strain: M (w - v) = J^T p."""
     after, given, strain = results
     n, m = len(system.parent), len(rows.K)
     L, d = factorized_mass_matrix(system, q)
@@ -134,18 +134,18 @@ def impulse(system, rows: ConstraintRows, reduction: Reduction, q, v, restitutio
     spread_out(reduction, p, given)
 
 
-# What they are made of
+# Parts
 
 
 def jacobian_of(system, rows: ConstraintRows, q):
-    """J."""
+    """Return J."""
     J = [[0.0] * len(system.parent) for _ in range(len(rows.K))]
     write_row_jacobian(system, rows, q, J)
     return J
 
 
 def net_force(system, q, v, tau):
-    """tau - c - g."""
+    """Return tau - c - g."""
     n = len(system.parent)
     z = [0.0] * n
     write_bias_force(system, q, v, z)
@@ -155,7 +155,7 @@ def net_force(system, q, v, tau):
 
 
 def back_substituted(parent, L, J):
-    """Y = J L^-1."""
+    """Return Y = J L^-1."""
     n, m = len(parent), len(J)
     Y = [[0.0] * n for _ in range(m)]
     for r in range(m):

@@ -1,8 +1,8 @@
-"""Derivatives of forward dynamics under constraints, by those of its equations, of a tree or a mechanism.
+"""Derivatives of forward dynamics under constraints, from the derivatives of its equations, for a tree or a mechanism.
 
     M q'' + c + g = tau + J^T f,   J q'' + J' v = b
 
-With R the derivatives of M q'' + c + g - J^T f and S those of J q'' + J' v - b, each at q'' and f as they are,
+Let R be the derivatives of M q'' + c + g - J^T f and S those of J q'' + J' v - b, both at constant q'' and f. Then
 
     [M  -J^T] [dq'']     [R]
     [J    0 ] [df  ] = - [S]      Y = J L^-1,  z = L^-T R,  (Y D^-1 Y^T) df = Y D^-1 z - S,  dq'' = L^-1 D^-1 (Y^T df - z)
@@ -48,7 +48,7 @@ def row_forces(tree: Tree, rows: ConstraintRows, q, f, tau) -> None:
 
 
 def wrenches_of_rows(tree: Tree, rows: ConstraintRows, X, f):
-    """The wrenches of forces f of the rows on the rows of the tree."""
+    """Return the wrenches of forces f of the rows, on the rows of the tree."""
     R, _ = world_poses(tree, X)
     F = [ZERO_FORCE] * len(tree.parent)
     for g in range(len(rows.start)):
@@ -65,7 +65,7 @@ def wrenches_of_rows(tree: Tree, rows: ConstraintRows, X, f):
 
 
 def add_entry_forces(rows: ConstraintRows, q, f, tau) -> None:
-    """Add what the entries of J that are functions of q give."""
+    """Add the forces of those entries of J that are functions of q."""
     for x, row in zip(f, entries_of_functions(rows, q, len(tau)), strict=True):
         for i in range(len(tau)):
             tau[i] = tau[i] + row[i] * x
@@ -86,7 +86,7 @@ def row_motion(tree: Tree, rows: ConstraintRows, q, v, a, result) -> None:
 
 
 def add_entry_products(rows: ConstraintRows, q, a, b) -> None:
-    """Add the entries of J that are functions of q, times a."""
+    """Add the products of those entries of J that are functions of q with a."""
     for r, row in enumerate(entries_of_functions(rows, q, len(a))):
         for i in range(len(a)):
             b[r] = b[r] + row[i] * a[i]
@@ -118,7 +118,7 @@ def kkt_factors(parent, M, J) -> KktFactors:
 
 @takes_mechanism
 def motion_slopes(system, dtau_dq, dtau_dv, pull_dq, R) -> None:
-    """Write the derivatives of M q'' + c + g - J^T f by q and, beside them, by v."""
+    """Write the derivatives of M q'' + c + g - J^T f by q and, next to them, by v."""
     n = len(system.parent)
     for i in range(n):
         for k in range(n):
@@ -128,7 +128,7 @@ def motion_slopes(system, dtau_dq, dtau_dv, pull_dq, R) -> None:
 
 @takes_mechanism
 def row_slopes(system, reduction: Reduction, rows_dq, rows_dv, target_dq, target_dv, S) -> None:
-    """Write the derivatives of J q'' + J' v - b by q and, beside them, by v."""
+    """Write the derivatives of J q'' + J' v - b by q and, next to them, by v."""
     n = len(system.parent)
     for k in range(n):
         by_q = gathered(reduction, [row[k] for row in target_dq])
@@ -151,7 +151,7 @@ def solved_constraints(system, reduction: Reduction, M, J, R, S, results) -> Non
 
 
 def write_column(parent, F: KktFactors, reduction: Reduction, z, S, k: int, results) -> None:
-    """Column k of the derivatives of q'' and the forces, for that of R, in z, and of S."""
+    """Write column k of the derivatives of q'' and the forces, given that of R, in z, and of S."""
     accelerations, forces = results
     n, m = len(parent), len(S)
     back_substitute(parent, F.L, z)
@@ -178,7 +178,7 @@ def write_column(parent, F: KktFactors, reduction: Reduction, z, S, k: int, resu
 
 
 def write_by_forces(parent, F: KktFactors, reduction: Reduction, a_tau, f_tau) -> None:
-    """M^-1 - W^T Lambda W and -Lambda W, for W = J M^-1 and Lambda = (J M^-1 J^T)^-1."""
+    """Write M^-1 - W^T Lambda W and -Lambda W, for W = J M^-1 and Lambda = (J M^-1 J^T)^-1."""
     n, m = len(parent), len(F.Y)
     product_with_transpose(parent, F.N, F.d, a_tau)
     W = [[0.0] * n for _ in range(m)]
@@ -202,7 +202,7 @@ def write_by_forces(parent, F: KktFactors, reduction: Reduction, a_tau, f_tau) -
 
 
 def write_spread(reduction: Reduction, f, forces, k: int) -> None:
-    """Column k of the derivatives of the forces of all rows."""
+    """Write column k of the derivatives of the forces of all rows."""
     column = [0.0] * len(forces)
     spread_out(reduction, f, column)
     for r in range(len(forces)):

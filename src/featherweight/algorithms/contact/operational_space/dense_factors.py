@@ -1,21 +1,21 @@
-"""The Delassus matrix D of m rows as a dense one: D = C diag(p) C^T, C with a unit diagonal; no pivoting.
+"""Dense factors of the Delassus matrix D of m rows: D = C diag(p) C^T, C with a unit diagonal; no pivoting.
 
-Where rows depend on each other D is singular. Then D + mu 1 has factors, and the proximal iteration
+If rows depend on each other, D is singular. Then D + mu 1 has factors, and the proximal iteration
 
     x <- (D + mu 1)^-1 (b + mu x)
 
-goes to a least-squares solution of D x = b: in all directions in which D is much larger than mu at once.
+converges to a least-squares solution of D x = b, in one iteration along all directions in which D is much larger than mu.
 """
 
 from __future__ import annotations
 
-MU = 1e-8  # of the mean diagonal entry
+MU = 1e-8  # relative to the mean diagonal entry
 ITERATIONS = 4
-NOTHING = 1e-150  # so that rows which nothing moves have factors, too
+NOTHING = 1e-150  # gives rows that cannot move factors too
 
 
 def factorize(m: int, D):
-    """C below the diagonal, and 1 / p; leaves D as it is."""
+    """Return C, below the diagonal, and 1 / p; D is not changed."""
     C = [[0.0] * m for _ in range(m)]
     reciprocal = [0.0] * m
     for i in range(m):
@@ -33,7 +33,7 @@ def factorize(m: int, D):
 
 
 def solve(m: int, C, reciprocal, b):
-    """D^-1 b."""
+    """Return D^-1 b."""
     x = [0.0] * m
     for i in range(m):
         x[i] = b[i]
@@ -71,7 +71,7 @@ def invert(m: int, D) -> None:
 
 
 def solve_dependent(m: int, D, b, dependent: int):
-    """A solution of D x = b, and the sum of squares of D_kk / p_k, which is large where D is nearly singular.
+    """Return a solution of D x = b, and the sum of squares of D_kk / p_k, which is large if D is nearly singular.
 
     `dependent` is 1 if D is singular everywhere; the sum is zero then.
     """

@@ -1,8 +1,8 @@
-"""Operational space through articulated inertias, for contacts: forces pass inwards, accelerations outwards.
+"""Operational space by articulated inertias, for contacts: forces are passed inwards, accelerations outwards.
 
-With the wrench Y against each body's motion, u_i = tau_i - S^T Y_i, and X^T (Y_i + u_i W_i) for the parent; then
-q''_i = d_i u_i - W_i^T X a_p. For unit forces of a constraint this is M^-1 J^T: the extended force propagators of Wensing,
-Featherstone and Orin (2012), carried on to all joints.
+With the wrench Y against each body's motion, u_i = tau_i - S^T Y_i, and X^T (Y_i + u_i W_i) for the parent; then q''_i = d_i
+u_i - W_i^T X a_p. For unit forces of a constraint this is M^-1 J^T: the extended force propagators of Wensing, Featherstone
+and Orin (2012), continued to all joints.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def inertia_pv_osimr(tree: Tree, contacts: ContactRows, branches: Branches, q, r
 
 
 def pv_osim_rows(tree: Tree, rows: ConstraintRows, q, D) -> None:
-    """Write J M^-1 J^T for rows of any kind: u of unit forces of the rows, and one product a pair and joint."""
+    """Write J M^-1 J^T for any rows: u of unit forces of the rows, and one product for each pair and joint."""
     n, m = len(tree.parent), len(rows.K)
     X = joint_transforms(tree, q)
     W, d = articulated_inertias(tree, X)
@@ -51,7 +51,7 @@ def pv_osim_rows(tree: Tree, rows: ConstraintRows, q, D) -> None:
 
 
 def wrenches(tree: Tree, contacts: ContactRows, f):
-    """The wrenches of constraint forces f against the motion of each row: their negatives."""
+    """Return the wrenches of constraint forces f against the motion of each row: their negatives."""
     Y = [ZERO_FORCE] * len(tree.parent)
     for r in range(len(contacts.owner)):
         i = contacts.link[contacts.owner[r]]
@@ -80,7 +80,7 @@ def bias(tree: Tree, contacts: ContactRows, q, v, beta) -> None:
 
 
 class InwardPass(NamedTuple):
-    """Forward dynamics without constraints as far as the joint forces u: what `aba.accelerations` goes outwards with."""
+    """Results of unconstrained forward dynamics up to the joint forces u, which `aba.accelerations` continues outwards."""
 
     X: Any
     w: Any  # angular velocities
@@ -99,10 +99,10 @@ def inward_pass(tree: Tree, q, v, tau) -> InwardPass:
 
 
 def unconstrained_row_accelerations(tree: Tree, contacts: ContactRows, A: InwardPass, v):
-    """J q'' + J' v without constraint forces."""
+    """Return J q'' + J' v without constraint forces."""
     n = len(tree.parent)
     m = len(contacts.owner)
-    a = accelerations(tree, A.X, A.c, A.W, A.d, A.u, [0.0] * n)  # in which the ground accelerates upwards
+    a = accelerations(tree, A.X, A.c, A.W, A.d, A.u, [0.0] * n)  # the ground accelerates upwards
     up = [ZERO3] * n
     velocities = spatial_velocities(tree, A.X, v)
     for j in range(n):
@@ -149,7 +149,7 @@ def null_space_projector(tree: Tree, contacts: ContactRows, q, N) -> None:
 
 
 def constrained_pv_osim(tree: Tree, contacts: ContactRows, reduction: Reduction, q, v, tau, target, results) -> None:
-    """q'' with J q'' + J' v = target, the forces f, and how strained they are: M q'' + c + g = tau + J^T f."""
+    """Write q'' with J q'' + J' v = target, the forces f, and their strain: M q'' + c + g = tau + J^T f."""
     m = len(contacts.owner)
     A = inward_pass(tree, q, v, tau)
     D = [[0.0] * m for _ in range(m)]
@@ -168,7 +168,7 @@ def constrained_pv_osimr(tree: Tree, branched: BranchedRows, reduction: Reductio
 
 
 class ReducedContacts(NamedTuple):
-    """Contacts with independent rows, what lies between these and all rows, and their Delassus matrix."""
+    """Contacts with independent rows, the map between these and all rows, and their Delassus matrix."""
 
     contacts: ContactRows
     reduction: Reduction
@@ -176,7 +176,7 @@ class ReducedContacts(NamedTuple):
 
 
 def write_constrained_motion(tree: Tree, reduced: ReducedContacts, A: InwardPass, v, target, results) -> None:
-    """The accelerations with the forces of the constraints that meet the target, these forces, and their strain."""
+    """Write the accelerations with the constraint forces that meet the target, these forces, and their strain."""
     contacts, reduction = reduced.contacts, reduced.reduction
     qdd, force, strain = results
     n, m = len(tree.parent), len(contacts.owner)

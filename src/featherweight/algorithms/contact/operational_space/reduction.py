@@ -1,4 +1,4 @@
-"""Rows of constraints that depend on others of the same body are left out, and get their part of the forces afterwards."""
+"""Elimination of constraint rows that depend on others of the same body; they receive their share of the forces afterwards."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 
 class Reduction(NamedTuple):
-    """Between all M rows and the m independent ones."""
+    """The map between all M rows and the m independent ones."""
 
-    spread: Any  # (M, m) the forces of all rows, of least norm, for those of the independent ones
-    gather: Any  # (m, M) what the independent rows are to do, in the sense of least squares, for what all are to do
-    dependent: int  # 1 if the rows that are left depend on each other wherever the robot is
+    spread: Any  # (M, m) maps forces of the independent rows to those of all rows with the least norm
+    gather: Any  # (m, M) maps targets of all rows to those of the independent rows, by least squares
+    dependent: int  # 1 if the remaining rows are dependent at every configuration
 
 
 def gathered(reduction: Reduction, target):

@@ -1,4 +1,4 @@
-"""Target accelerations of contacts that make their errors decay (Baumgarte 1972)."""
+"""Target accelerations of contacts under which errors decay (Baumgarte 1972)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class FrameRows(NamedTuple):
     """Constraint rows on the (angular, linear) velocity of contact frames, in their axes."""
 
     K: Any  # (m, 6)
-    begin: Any  # (E + 1,) where a frame's rows begin
+    begin: Any  # (E + 1,) first row of each frame
 
 
 def stabilization(tree: Tree, frames: Placements, rows: FrameRows, q, v, wanted, gains, result) -> None:
-    """Write -K (gains[0] error + gains[1] velocity) for each contact frame, which is to be at its homogeneous matrix."""
+    """Write -K (gains[0] error + gains[1] velocity) for each contact frame, given its desired homogeneous matrix."""
     X = joint_transforms(tree, q)
     R, o = frame_poses(tree, frames, X)
     u = spatial_velocities(tree, X, v)
@@ -27,7 +27,7 @@ def stabilization(tree: Tree, frames: Placements, rows: FrameRows, q, v, wanted,
         E = R[g].transpose()
         away = E @ (o[g] - Vec3(T[0][3], T[1][3], T[2][3]))
         x, y, z = E @ Vec3(T[0][0], T[1][0], T[2][0]), E @ Vec3(T[0][1], T[1][1], T[2][1]), E @ Vec3(T[0][2], T[1][2], T[2][2])
-        turned = 0.5 * Vec3(y.z - z.y, z.x - x.z, x.y - y.x)  # sine times axis of the turn to the wanted placement
+        turned = 0.5 * Vec3(y.z - z.y, z.x - x.z, x.y - y.x)  # sine times axis of the rotation to the desired placement
         velocity = carried_velocity(frames, g, u)
         error = Motion(ZERO3 - turned, away)
         decay = gains[0] * error + gains[1] * velocity
