@@ -13,7 +13,7 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from featherweight.cli.charts import BLUE, DPI, FAINT, GRID, style
+from featherweight.viewer.chart_style import BLUE, DPI, FAINT, GRID, style
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = DOCS / "how_fast.md"

@@ -82,6 +82,8 @@ def test_a_guide_says_which_extras_it_needs(page: Path) -> None:
 
 USES_OF_EXTRAS = {
     "robots": r"fw\.example\(",
+    "cli": r"\.plot\(",
+    "render": r"\.(?:gif|mp4)\"|\.render\(",
     "identification": r"fit_inertial_parameters|base_parameters",
     "ik": r"\bimport daqp|ik\.velocity",
     "mjcf": r"\.xml\"",

@@ -28,7 +28,7 @@ BELOW = {  # what each package may import
     "robots": BELOW_ROBOT,
     "collision": {"engine", "extras", "model"},
     "contact": {"collision", "engine", "extras", "model"},
-    "robot": {"collision", *BELOW_ROBOT},
+    "robot": {"collision", "providers", *BELOW_ROBOT},
     "identification": {"robot", *BELOW_ROBOT},
     "exporting": {"robot", "version", *BELOW_ROBOT},
     "casadi": {"exporting", "engine", "extras"},

@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from report import Report
 
 from featherweight import Description, build, robots
-from featherweight.cli.charts import BLUE, INK
 from featherweight.cli.skeleton import ORANGE
 from featherweight.model.types import WORLD
+from featherweight.viewer.chart_style import BLUE, INK
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

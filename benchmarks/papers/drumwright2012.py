@@ -21,10 +21,10 @@ from report import Report, difference, run
 
 from featherweight import Robot, build, generators
 from featherweight.algorithms.inverse import solve_mass_matrix
-from featherweight.cli.charts import BLUE, FAINT, INK
 from featherweight.cli.skeleton import GREEN, ORANGE, RED
 from featherweight.engine.graph import Expression
 from featherweight.engine.trace import trace
+from featherweight.viewer.chart_style import BLUE, FAINT, INK
 
 Polynomial = Sequence[float]  # coefficients, the constant first
 

@@ -17,10 +17,10 @@ from report import Report, run
 
 from featherweight import generators
 from featherweight.algorithms import ltdl as kernels
-from featherweight.cli.charts import BLUE, INK
 from featherweight.cli.skeleton import GREEN, ORANGE
 from featherweight.engine.operations import Operations
 from featherweight.model.topology import Topology
+from featherweight.viewer.chart_style import BLUE, INK
 
 Parent = Sequence[int]
 

@@ -14,8 +14,8 @@ from report import Report, difference
 
 from featherweight import Robot, build
 from featherweight.algorithms import ltdl as kernels
-from featherweight.cli.charts import BLUE, FAINT, PALE
 from featherweight.model.topology import Topology
+from featherweight.viewer.chart_style import BLUE, FAINT, PALE
 
 MECHANISMS = {"humanoid": HUMANOID, "chain": CHAIN}
 GREY, DARK = "#b9c0c8", "#7c8794"

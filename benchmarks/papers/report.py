@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from measure import markdown
 
-from featherweight.cli.charts import style
+from featherweight.viewer.chart_style import style
 
 DPI = 150
 MINUS = "−"

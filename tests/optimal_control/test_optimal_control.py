@@ -133,6 +133,13 @@ def test_a_quadruped_jumps_within_friction_cones() -> None:
         world = np.einsum("kfij,kfj->kfi", R, force)
         ratios.append((np.linalg.norm(world[..., :2], axis=-1) / world[..., 2]).max())
         assert world[..., 2].min() > 0.0
+        motion = ocp.trajectory(plan)  # whose contact forces change the momentum
+        total = np.array([motion.contacts(k).forces.sum(axis=0) for k in range(len(motion))])
+        away = np.diff(ocp.robot.center_of_mass_velocity(plan.q, plan.v), axis=0) / np.diff(motion.times)[:, None]
+        weight = ocp.robot.mass * np.array(ocp.robot.gravity)
+        np.testing.assert_allclose(total[1:6], ocp.robot.mass * away[:5] - weight, rtol=0, atol=0.5)  # to first order in h
+        np.testing.assert_array_equal(total[13:], 0.0)
+        np.testing.assert_array_equal(motion.tau[1:, 6:], plan.u)
     assert ratios[0] > 0.2 and ratios[1] < 0.125
     assert plans[1].cost > plans[0].cost
 
@@ -175,6 +182,7 @@ def test_a_leg_lands_with_an_impact() -> None:
     assert flight.shape == (16, 0) and impulse.shape == (1, 2) and stance.shape == (40, 2)
     assert abs(impulse).max() > 0.01
     assert abs(plan.u[16]).max() < 1e-9  # there is nothing to drive in an impact
+    assert np.diff(ocp.trajectory(plan).first).tolist() == [0] * 18 + [1] * 40
 
 
 def test_limits_of_the_file_hold() -> None:

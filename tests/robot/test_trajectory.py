@@ -13,7 +13,7 @@ import featherweight as fw
 from featherweight.model.generators import chain
 from featherweight.robot.trajectory import joint_names
 
-FIELDS = ("times", "q", "v", "first", "points", "forces")
+FIELDS = ("times", "q", "v", "first", "points", "forces", "tau")
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def motion_of(robot: fw.Robot, robots: int = 0) -> fw.Trajectory:
     q.flat[:3] = np.nan, -0.0, 5e-324
     points, forces = rng.standard_normal((2, 5, 3))
     times = np.array([0.0, 0.1, 0.30000000000000004, 1e9])
-    return fw.Trajectory(times, q, v, np.array([0, 0, 2, 2, 5]), points, forces, robot.name, joint_names(robot))
+    return fw.Trajectory(times, q, v, np.array([0, 0, 2, 2, 5]), points, forces, robot.name, joint_names(robot), np.sin(v))
 
 
 def assert_same(a: fw.Trajectory, b: fw.Trajectory) -> None:
@@ -53,7 +53,9 @@ def test_one_of_many_robots_is_taken(robot: fw.Robot) -> None:
     motion = motion_of(robot, 3)
     first, second = motion.of(0), motion.of(1)
     np.testing.assert_array_equal(second.q, motion.q[:, 1])
+    np.testing.assert_array_equal(second.tau, motion.tau[:, 1])
     assert len(first.contacts(1)[0]) == 2 and not len(second.contacts(1)[0])
+    assert first.last().tau.shape == (1, robot.nv) and len(fw.Trajectory.joined([first, first]).tau) == 8
     assert first.last().joints == fw.Trajectory.joined([first, first]).joints == joint_names(robot)
     with pytest.raises(ValueError, match="from 0 to 2; got 3"):
         motion.of(3)
@@ -83,6 +85,7 @@ STATES: dict[str, Any] = {"times": np.zeros(2), "q": np.zeros((2, 3)), "v": np.z
         ({"joints": np.zeros(3)}, "joints must hold text"),
         ({"q": np.array([{}, {}])}, "damaged"),  # a pickle
         ({"v": np.zeros((3, 3))}, r"v must have shape \(2, n\)"),
+        ({"tau": np.zeros((2, 4))}, r"tau must have the shape of v, \(2, 3\)"),
         ({"points": np.zeros((1, 3))}, "points and forces must both have shape"),
         ({"first": np.array([0, 2, 1])}, "first must ascend"),
         ({"first": np.array([0, 1])}, "first must hold 3 integers"),
@@ -124,3 +127,19 @@ def test_simulations_say_whose_motion_it_is(robot: fw.Robot, tmp_path: Path) -> 
     assert motion.robot == robot.name and motion.joints == joint_names(robot)
     motion.save(tmp_path / "motion.npz")
     assert_same(fw.Trajectory.load(tmp_path / "motion.npz", robot), motion)
+
+
+def test_simulations_record_the_joint_forces_that_they_were_given(robot: fw.Robot) -> None:
+    """A row has those of the step to its state; the first row has those of the first step that is recorded."""
+    given: list[Any] = []
+
+    def controller(time: float, q: Any, v: Any) -> Any:
+        given.append(np.sin([time, 2.0 * time, 3.0]))
+        return given[-1]
+
+    motion = fw.Simulation(robot, 1e-3).run(0.005, controller, every=2)
+    np.testing.assert_array_equal(motion.tau, np.array(given)[[1, 1, 3, 4]])
+    constant = fw.Simulation(robot, 1e-3, q=np.zeros((2, 3))).run(0.002, tau=[1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(constant.tau, np.broadcast_to([1.0, 2.0, 3.0], (3, 2, 3)))
+    assert fw.Simulation(robot, 1e-3).run(0.002).tau.size == 0
+    assert motion.system is robot

@@ -15,7 +15,8 @@ from matplotlib.ticker import NullLocator
 
 from ..engine.function import CompiledFunction
 from ..robot.robot import Array, Robot
-from .charts import DPI, FAINT, draw_operations, draw_times, style
+from ..viewer.chart_style import DPI, FAINT, style
+from .charts import draw_operations, draw_times
 from .measure import Timing
 from .skeleton import LIMBS, draw_skeleton, limb_of
 from .tables import format_rate
@@ -45,8 +46,7 @@ def save_picture(
 
 
 def operations_shown(functions: Mapping[str, CompiledFunction[Any]]) -> str:
-    """Return the chart of operations as text, one line for each function; the file contains it for readers who cannot see it.
-    """
+    """Return the chart of operations as text, a line for each function; the file contains it for readers who cannot see it."""
     return "\n".join(f"{name}: {f.operations}" for name, f in functions.items())
 
 

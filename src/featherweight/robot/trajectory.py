@@ -7,25 +7,32 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..model.types import ModelError
 from ..names import missing_attribute
+from ..providers import provided
 from ..summaries import summarized
 from .system import System
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FORMAT = 1  # of files; older files have no version and no names
-REQUIRED, CONTACTS, NAMES = ("times", "q", "v"), ("first", "points", "forces"), ("robot", "joints")
+REQUIRED, OTHERS, NAMES = ("times", "q", "v"), ("first", "points", "forces", "tau"), ("robot", "joints")
+IN_FILES = REQUIRED + OTHERS + NAMES
+FILMS = (".gif", ".mp4")
 DAMAGED = (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, KeyError)  # from NumPy
 
 
 def _none() -> Array:
     return np.zeros((0, 3))
+
+
+def _no_forces() -> Array:
+    return np.zeros((0, 0))
 
 
 @summarized
@@ -56,6 +63,9 @@ class Trajectory:
     forces: Array = field(default_factory=_none)  # (K, 3) [N], on the robot
     robot: str = ""  # its name, if known
     joints: tuple[str, ...] = ()  # the names of its moving joints, in their order
+    tau: Array = field(default_factory=_no_forces)  # (T, nv) [N m, N] joint forces given in the step to each state, if known
+    system: System | None = field(default=None, repr=False)  # the robot itself, for charts and films; files do not contain it
+    ground: Any = field(default=None, repr=False)  # the ground of its simulation, for films; files do not contain it
 
     def contacts(self, k: int) -> Contacts:
         """Return the points and forces of the contacts at instant k."""
@@ -67,15 +77,35 @@ class Trajectory:
     def __len__(self) -> int:
         return len(self.times)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write an .npz file with all arrays, bitwise exact, and the names.
+    def save(
+        self, path: str | os.PathLike[str], *, rate: float = 25.0, size: tuple[int, int] = (640, 480), camera: str | None = None
+    ) -> None:
+        """Write an .npz file with all arrays, bitwise exact, and the names; or a film, if the path ends with .gif or .mp4.
 
-        `load` and `featherweight view --trajectory` read the file.
+        `load` and `featherweight view --trajectory` read the .npz file. A film shows the motion in real time, with `rate`
+        frames per second of `size` (width, height) pixels, through a `camera` of the robot's file, or from a place that sees
+        the whole motion. It needs the robot: `Simulation.run` and `OptimalControl.trajectory` store it in the trajectory, and
+        so does `load` if it is given one. Films need the extra `render`, and .mp4 imageio with its ffmpeg.
+
+        Raises ImportError without these packages, and ValueError for a film of an unknown robot, a camera that the robot does
+        not have, or an invalid rate or size.
         """
-        arrays: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+        if os.fspath(path).lower().endswith(FILMS):
+            provided("Trajectory.save")(path, self, rate, size, camera)
+            return
+        arrays: dict[str, Any] = {name: np.asarray(getattr(self, name)) for name in IN_FILES}
         arrays["joints"] = np.array(self.joints, dtype=str)  # an empty array would otherwise hold floats
         with open(path, "wb") as file:
             np.savez_compressed(file, format=np.array(FORMAT), **arrays)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, joints: Sequence[str] | None = None) -> Any:
+        """Draw positions, velocities and joint forces by joint, with units, and the sum of all contact forces, over time.
+
+        With a path, write the chart to that file (.png, .pdf, .svg). Without one, return the Matplotlib axes; `plt.show()` and
+        notebooks then show the chart. `joints` selects joints by name. Raises ImportError without matplotlib (extra `cli`), and
+        ValueError for joints that the robot does not have and for the motion of many robots (`of` selects one).
+        """
+        return provided("Trajectory.plot")(self, path, joints)
 
     @staticmethod
     def load(path: str | os.PathLike[str], robot: System | None = None) -> Trajectory:
@@ -102,9 +132,10 @@ class Trajectory:
         arrays |= {"robot": str(arrays.get("robot", "")), "joints": tuple(map(str, np.ravel(arrays.get("joints", ()))))}
         trajectory = Trajectory(**arrays)
         _check_shapes(path, trajectory)
-        if robot is not None:
-            _check_robot(path, trajectory, robot)
-        return trajectory
+        if robot is None:
+            return trajectory
+        _check_robot(path, trajectory, robot)
+        return replace(trajectory, system=robot)
 
     def of(self, number: int) -> Trajectory:
         """Return the motion of one of many robots. Contacts are recorded for the first robot only."""
@@ -112,14 +143,16 @@ class Trajectory:
             raise ValueError("this trajectory has one robot; `of` selects a robot of a trajectory with many")
         if not 0 <= number < self.q.shape[1]:
             raise ValueError(f"number must be from 0 to {self.q.shape[1] - 1}; got {number}")
-        one = replace(self, q=self.q[:, number], v=self.v[:, number])
+        tau = self.tau[:, number] if self.tau.ndim == 3 else self.tau
+        one = replace(self, q=self.q[:, number], v=self.v[:, number], tau=tau)
         return one if number == 0 else replace(one, first=np.zeros(1, dtype=int), points=_none(), forces=_none())
 
     def last(self) -> Trajectory:
         """The last instant alone."""
         points, forces = self.contacts(len(self) - 1)
         first = np.array([0, len(points)])
-        return replace(self, times=self.times[-1:], q=self.q[-1:], v=self.v[-1:], first=first, points=points, forces=forces)
+        states = {name: getattr(self, name)[-1:] for name in ("times", "q", "v", "tau")}
+        return replace(self, **states, first=first, points=points, forces=forces)
 
     @staticmethod
     def joined(parts: Sequence[Trajectory]) -> Trajectory:
@@ -128,7 +161,8 @@ class Trajectory:
         first = np.cumsum([0, *(len(points) for points, _ in each)])
         points, forces = (np.concatenate([_none(), *x]) for x in zip(*each, strict=True))
         times, q, v = (np.concatenate([getattr(p, name) for p in parts]) for name in ("times", "q", "v"))
-        return Trajectory(times, q, v, first, points, forces, parts[0].robot, parts[0].joints)
+        tau = np.concatenate([p.tau for p in parts]) if all(len(p.tau) for p in parts) else _no_forces()
+        return replace(parts[0], times=times, q=q, v=v, first=first, points=points, forces=forces, tau=tau)
 
 
 def _read_arrays(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -136,7 +170,7 @@ def _read_arrays(path: str | os.PathLike[str]) -> dict[str, Any]:
     with open(path, "rb") as file:  # np.load leaves the file open if it fails
         try:
             found = np.load(file, allow_pickle=False)
-            names = [name for name in ("format", *REQUIRED, *CONTACTS, *NAMES) if name in getattr(found, "files", ())]
+            names = [name for name in ("format", *IN_FILES) if name in getattr(found, "files", ())]
             arrays = {name: found[name] for name in names}
         except DAMAGED as error:
             reason = "it is no archive" if isinstance(error, ValueError) else str(error)  # else pickles
@@ -154,6 +188,8 @@ def _check_shapes(path: str | os.PathLike[str], t: Trajectory) -> None:
     for name, x in (("q", t.q), ("v", t.v)):
         if x.ndim not in (2, 3) or len(x) != count or x.shape[1:-1] != t.q.shape[1:-1]:
             raise ModelError(f"{path}: {name} must have shape ({count}, n) or ({count}, robots, n); got {x.shape}")
+    if len(t.tau) and t.tau.shape != t.v.shape:
+        raise ModelError(f"{path}: tau must have the shape of v, {t.v.shape}; got {t.tau.shape}")
     if t.points.shape != (contacts, 3) or t.forces.shape != (contacts, 3):
         raise ModelError(f"{path}: points and forces must both have shape (K, 3); got {t.points.shape}, {t.forces.shape}")
     ends = t.first.tolist()
@@ -194,17 +230,22 @@ class Recorder:
             raise ValueError(f"every must be at least 1; got {every}")
         self._state, self._every = state, every
         time, q, v, *_ = state()
+        self._tau: list[Array | None] = []
         self._states = [(time, q, v, _none(), _none())]  # contacts of an earlier step do not belong to the motion
 
-    def note(self, step: int, last: bool = False) -> None:
-        """Record the state after a step, if it is due."""
+    def note(self, step: int, tau: Any = None, last: bool = False) -> None:
+        """Record the state after a step under joint forces tau, if it is due."""
         if last or step % self._every == 0:
             self._states.append(self._state())
+            self._tau.append(None if tau is None else np.array(tau, dtype=float))
 
-    def trajectory(self, robot: str, joints: tuple[str, ...]) -> Trajectory:
-        """Return the motion of a robot with these joints."""
+    def trajectory(self, robot: System, joints: tuple[str, ...], ground: Any = None) -> Trajectory:
+        """Return the motion of a robot with these joints on a ground."""
         times, q, v, points, forces = zip(*self._states, strict=True)
         first = np.array([*itertools.accumulate(map(len, points), initial=0)])
         touched = [k for k, some in enumerate(points) if len(some)]
         where, what = (np.concatenate([x[k] for k in touched]) if touched else _none() for x in (points, forces))
-        return Trajectory(np.array(times), np.array(q), np.array(v), first, where, what, robot, joints)
+        given = [self._tau[0], *self._tau] if any(x is not None for x in self._tau) else []  # the first state has no step
+        tau = np.array([np.broadcast_to(0.0 if x is None else x, v[0].shape) for x in given]) if given else _no_forces()
+        states = np.array(times), np.array(q), np.array(v)
+        return Trajectory(*states, first, where, what, robot.name, joints, tau, robot, ground)

@@ -353,10 +353,10 @@ class Simulation(StateOfRobots):
                 done += 1
             else:
                 done += self._steps(min(every - done % every, steps - done), inputs)
-            recorder.note(done, last=done == steps)
+            recorder.note(done, tau, last=done == steps)
             for observer in self._open_observers() if self._observers else ():
                 observer.live(self._fleet.q[0], *self.contacts()[:2])
-        trajectory = recorder.trajectory(self.robot.name, self._joint_names)
+        trajectory = recorder.trajectory(self.robot, self._joint_names, self.ground)
         for observer in self._open_observers() if self._single else ():
             observer.play(trajectory, start=False)
         return trajectory

@@ -1,5 +1,4 @@
-"""Windows in the browser that show a robot, move its joints, and play motions with contact forces; pictures without a window.
-"""
+"""Windows in the browser that show a robot, move its joints and play motions with contact forces; pictures without a window."""
 
 from __future__ import annotations
 
@@ -26,7 +25,9 @@ _MODULES = {
     "OffscreenScene": ("offscreen", _PICTURES),
     "picture": ("offscreen", _PICTURES),
     "save_film": ("film", _PICTURES),
+    "save_motion": ("motion_film", _PICTURES),
     "save_picture": ("film", _PICTURES),
+    "plot_motion": ("motion_chart", ("charts need", "cli", "matplotlib")),
 }
 
 

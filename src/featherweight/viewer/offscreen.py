@@ -106,6 +106,10 @@ class OffscreenScene:
             )
         self._through = through
 
+    def look_at_all(self, q: Any) -> None:
+        """Place the camera so that it sees the robot at each of the configurations q (n, nq)."""
+        self.camera, self._through = self._framed(self._placed(self._configurations(q))[0]), None
+
     def look_by_itself(self) -> None:
         """Return from a camera of the file to the camera that `look` placed, or to the view of all robots."""
         self._through = None

@@ -7,10 +7,20 @@ from typing import Any
 import numpy as np
 
 from ..simulation import Simulation
+from ..simulation.scene import Ground
 from .drawn_ground import heights_of, level_of
 from .offscreen import OffscreenScene
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def scene_on(robot: Any, size: tuple[int, int], q: Array, ground: Ground | None) -> OffscreenScene:
+    """Return a scene of a robot, or of several, on the ground of a simulation; without one, on a floor below q."""
+    scene = OffscreenScene(robot, size, q=q, ground="below" if ground is None else level_of(ground))
+    heights = heights_of(ground)
+    if heights is not None:
+        scene.add_heights(*heights)
+    return scene
 
 
 class SimulationPictures:
@@ -34,11 +44,7 @@ class SimulationPictures:
         if robot is not None:
             q = q[robot][None]
         if self._scene is None or (self._scene.size, len(self._scene.start)) != (size, len(q)):
-            ground = simulation.ground
-            self._scene = OffscreenScene(simulation.robot, size, q=q, ground="below" if ground is None else level_of(ground))
-            heights = heights_of(ground)
-            if heights is not None:
-                self._scene.add_heights(*heights)
+            self._scene = scene_on(simulation.robot, size, q, simulation.ground)
         if camera is not None:
             self._scene.look_through(camera)
         else:
