@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import compared
 import drumwright2012
 import featherstone2005_humanoid as humanoid
 from algorithm_robots import CHAIN, CONTACTS, FRAME, FRAMES, LOOPS, TREES, case, robot
@@ -101,7 +102,14 @@ def space(name: str) -> Any:
 
 def delassus(name: str) -> Cells:
     made = case(name)
-    return counted_ways(made.robot.delassus(made.contacts))
+    naive = compared.delassus(made.robot, made.contacts, compared.DENSE)
+    return counted_ways(made.robot.delassus(made.contacts)) | {f"`{compared.DENSE}`": str(cost(naive.operations))}
+
+
+def forward_dynamics_with_loops(name: str) -> Cells:
+    f = robot(name).forward_dynamics
+    cells = counted_ways(f)
+    return cells | {f"`{compared.MULTIPLIERS}`": str(cost(compared.candidate(f, compared.MULTIPLIERS).operations))}
 
 
 def of_frame(name: str) -> Cells:
@@ -250,7 +258,7 @@ TABLES = {
         all_ways("jacobian", "inertia", "bias", "apply_delassus", "consistent_inverse", "constrained_dynamics", of=space),
         tuple(FRAMES)[3:],
     ),
-    "forward-dynamics-with-loops": Table(WAY, tuple(LOOPS), ways(lambda r: r.forward_dynamics)),
+    "forward-dynamics-with-loops": Table(WAY, tuple(LOOPS), forward_dynamics_with_loops),
     "functions-with-loops": Table("function", tuple(LOOPS), members("inverse_dynamics", "mass_matrix", "inverse_mass_matrix")),
     "inverse-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.inverse_dynamics_derivatives), TREES[2:]),
     "forward-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.forward_dynamics_derivatives), TREES[2:]),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from chignoli2023_robots import SEED, cost
-from costs import candidate
+from compared import candidate
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator
 from measure import median_times

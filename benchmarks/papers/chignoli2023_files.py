@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from chignoli2023_robots import cost
-from costs import candidate
+from compared import candidate
 from report import MINUS, Report
 
 from featherweight import ClosedRobot, CompiledFunction, load

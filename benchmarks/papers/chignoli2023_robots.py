@@ -11,7 +11,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from costs import candidate, operations_with_divisions
+from compared import candidate
+from costs import operations_with_divisions
 
 from featherweight import BilateralContact, ClosedRobot, Description, Inertia, JointType, Pose, Robot, build, robots
 from featherweight.algorithms.kinematics import joint_transforms

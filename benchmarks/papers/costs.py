@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+import compared
+from compared import candidate
+
 from featherweight.algorithms import crba_ltdl
 from featherweight.algorithms import ltdl as kernels
 from featherweight.algorithms.contact.delassus import ltl
-from featherweight.algorithms.mechanisms import baselines
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.graph import Graph
 from featherweight.engine.operations import ADD, DIV, MUL, SUB, Operations
@@ -112,7 +114,7 @@ def operations_with_divisions(function: CompiledFunction[Any]) -> Operations:
 
     program = function.program
     with ExitStack() as stack:
-        for module in (crba_ltdl, ltl, baselines):
+        for module in (crba_ltdl, ltl, compared):
             stack.enter_context(patch.object(module, "ltdl_in_situ", factorize))
         return count(trace(program.flat, [a.size for a in program.inputs]))
 
@@ -120,11 +122,6 @@ def operations_with_divisions(function: CompiledFunction[Any]) -> Operations:
 def product_operations(kernel: Callable[..., None], parent: Sequence[int], unit: bool) -> Operations:
     """Of the function that multiplies or divides a vector by sparse factors."""
     return factorization._product(kernel, tuple(parent), int(unit)).operations
-
-
-def candidate(function: CompiledFunction[Any], algorithm: str) -> CompiledFunction:
-    """One of the algorithms that a function was chosen from."""
-    return function.alternatives[algorithm]
 
 
 def dynamics(robot: Robot) -> dict[str, CompiledFunction[Any]]:

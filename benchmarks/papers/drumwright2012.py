@@ -15,7 +15,8 @@ from itertools import islice
 from typing import Any
 
 import drumwright2012_report
-from costs import Cost, candidate, cost, cost_of_nodes, needed
+from compared import candidate
+from costs import Cost, cost, cost_of_nodes, needed
 from matplotlib.axes import Axes
 from report import Report, difference, run
 

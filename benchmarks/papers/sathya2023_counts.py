@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from compared import delassus
 
 from featherweight import BilateralContact, Description, JointType, Robot, build, generators
 from featherweight.engine.operations import Operations
@@ -107,7 +108,7 @@ def total(operations: Operations) -> int:
 @cache
 def count(mechanism: Callable[..., Mechanism], *sizes: int, algorithm: str) -> int:
     made = mechanism(*sizes)
-    return total(made.robot().delassus(made.contacts(), algorithm).operations)
+    return total(delassus(made.robot(), made.contacts(), algorithm).operations)
 
 
 class Polynomial:

@@ -9,6 +9,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from compared import delassus
 from mechanisms import floating
 
 from featherweight import BilateralContact, Robot, build, generators
@@ -170,7 +171,7 @@ def contacts(ends: Sequence[int]) -> list[BilateralContact]:
 
 @cache
 def function(mechanism: Mechanism, ends: tuple[int, ...], algorithm: str) -> CompiledFunction:
-    return robot(mechanism).delassus(contacts(ends), algorithm)
+    return delassus(robot(mechanism), contacts(ends), algorithm)
 
 
 def flops(operations: Operations) -> int:

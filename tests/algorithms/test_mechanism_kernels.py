@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from costs import candidate
+from compared import candidate
 
 import featherweight as fw
 from featherweight.algorithms import aba, inverse

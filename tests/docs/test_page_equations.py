@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compared import delassus
 
 import featherweight as fw
 from featherweight.algorithms.kinematics import joint_transforms
@@ -233,7 +234,7 @@ def test_delassus_by_pv_osim() -> None:
         for i, (left, _) in arrivals(W, link, Y + u[r, link] * W[link]).items():
             u[r, i] = left
     for algorithm in ("pv-osim", "efpa", "kjr", "ltl", "dense", "pv-osimr"):
-        close(ROBOT.delassus(CONTACTS, algorithm)(Q), u @ np.diag(d) @ u.T)
+        close(delassus(ROBOT, CONTACTS, algorithm)(Q), u @ np.diag(d) @ u.T)
 
 
 def carried(P: list[Matrix], K: list[tuple[int, Matrix]]) -> list[dict[int, Matrix]]:

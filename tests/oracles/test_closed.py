@@ -23,7 +23,7 @@ from oracles.spanning import SpanningTree, amplified, maps, mechanism, rate, reg
 from oracles.states import Array, assert_close, norms
 from oracles.trees import TREES
 
-FORWARD = ("aba", "crba-ltdl", "projection", "multipliers")
+FORWARD = ("aba", "crba-ltdl", "projection")
 LOADED = ("aba", "crba-ltdl")  # with external forces
 
 ROUNDTRIP = 1e-9

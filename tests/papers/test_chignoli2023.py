@@ -23,7 +23,7 @@ from chignoli2023_robots import (
     costs_with_divisions,
     exact,
 )
-from costs import candidate
+from compared import candidate
 from report import Report
 
 from featherweight import CompiledFunction

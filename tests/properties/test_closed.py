@@ -18,7 +18,7 @@ from oracles.spanning import SpanningTree, maps
 from oracles.states import Array
 from oracles.trees import awkward
 
-FORWARD = ("aba", "crba-ltdl", "projection", "multipliers")
+FORWARD = ("aba", "crba-ltdl", "projection")
 KINDS = (("revolute", "prismatic", "continuous"), ("revolute", "prismatic", "spherical"), ("revolute", "planar", "floating"))
 
 MODERATE = 1e4

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms import aba, crba_ltdl, mechanisms
-from ..algorithms.mechanisms import baselines
+from ..algorithms.mechanisms import projection
 from ..algorithms.mechanisms import rnea as c_rnea
 from ..algorithms.mechanisms.cluster_tree import Follower, unconstrained
 from ..algorithms.mechanisms.counterparts import counterpart
@@ -29,7 +29,6 @@ from ..summaries import Several
 from .closed_configurations import ClosedConfigurations
 from .closing.assembly import said
 from .closing.loops import Loops
-from .closing.soundness import loose_joint
 from .system import CONTRADICTING
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -202,21 +201,13 @@ class ClosedRobot(ClosedConfigurations):
     def forward_dynamics(self) -> CompiledFunction:
         """The acceleration a (nv) under forces tau of the independent joints.
 
-        There are four algorithms: the cluster-based articulated-body algorithm ("aba"; Chignoli et al. 2023, algorithm 1), the
-        mass matrix and its sparse factors ("crba-ltdl"), and for comparison the "projection" of the spanning tree's equations
-        and "multipliers" (section II-D). The default is the one with the fewest operations; `algorithm=` selects one.
-        "multipliers" is not available if a joint moves no mass except through its followers, because the spanning tree alone
-        then has a singular mass matrix.
+        There are three algorithms: the cluster-based articulated-body algorithm ("aba"; Chignoli et al. 2023, algorithm 1), the
+        mass matrix and its sparse factors ("crba-ltdl"), and the "projection" of the spanning tree's equations (section II-D).
+        The default is the one with the fewest operations; `algorithm=` selects one.
         """
         inputs = ("q", "v", "tau")
         member = ClosedRobot.forward_dynamics
-        kernels = {
-            "aba": aba.aba,
-            "crba-ltdl": crba_ltdl.crba_ltdl,
-            "projection": baselines.projection,
-        }
-        if loose_joint(self.model) is None:
-            kernels["multipliers"] = baselines.multipliers
+        kernels = {"aba": aba.aba, "crba-ltdl": crba_ltdl.crba_ltdl, "projection": projection.projection}
         return cheapest({name: self._with_forces(member, k, inputs, "a", name) for name, k in kernels.items()})
 
     @cached_property

@@ -312,12 +312,11 @@ class Robot(Parametric, FrameFunctions, TendonFunctions, DynamicsTerms, Centroid
             "efpa"                  Wensing, Featherstone and Orin 2012, table I
             "kjr"                   Kreutz-Delgado, Jain and Rodriguez 1992
             "ltl"                   Featherstone 2010
-            "dense"                 dense matrices
             "auto"                  the algorithm with the fewest operations for this robot and these contacts
 
         A division counts as eight operations; `.candidates` has the counts of all algorithms. A robot that is too large for
-        counting uses the first. If some constraints are not contacts, the choices are "pv-osim", "ltl" and "dense". Contacts
-        on the ground have zero rows and columns.
+        counting uses the first. If some constraints are not contacts, the choices are "pv-osim" and "ltl". Contacts on the
+        ground have zero rows and columns.
 
         Raises ValueError for an unknown frame, for no contacts, and for an unknown algorithm.
         """

@@ -12,7 +12,7 @@ import numpy as np
 from ...algorithms import frames, tree_blocks
 from ...algorithms.contact import constraint_rows
 from ...algorithms.contact.contact_rows import BranchedRows
-from ...algorithms.contact.delassus import dense, efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
+from ...algorithms.contact.delassus import efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
 from ...algorithms.contact.operational_space import by_factors as by_factors
 from ...algorithms.contact.operational_space import recursive
 from ...algorithms.contact.operational_space.stabilization import FrameRows, stabilization
@@ -42,15 +42,9 @@ DELASSUS = {
     "efpa": efpa.efpa,
     "kjr": kjr.kjr,
     "ltl": ltl.ltl,
-    "dense": dense.dense,
 }
-ANY_ROWS = {
-    "pv-osim": recursive.pv_osim_rows,
-    "ltl": by_factors.ltl_rows,
-    "dense": by_factors.dense_rows,
-}  # for all constraints
-OF_CLUSTERS = {"pv-osim": recursive.pv_osim_rows, "ltl": by_factors.ltl_rows, "projection": by_factors.dense_rows}  # with loops
-OF_CONTACTS = {"pv-osimr": pv_osimr.pv_osimr, "pv-osimr-some": pv_osimr.pv_osimr, "efpa": efpa.efpa}  # for contacts only
+ANY_ROWS = {"pv-osim": recursive.pv_osim_rows, "ltl": by_factors.ltl_rows}  # for all constraints
+OF_CONTACTS = {"pv-osimr": pv_osimr.pv_osimr, "pv-osimr-some": pv_osimr.pv_osimr, "efpa": efpa.efpa}  # of robots with loops
 STRAIN = 1e22  # squared ratio: pivots that have lost eleven digits
 
 
@@ -180,9 +174,7 @@ class OperationalSpace:
     def _delassus_kernels(self) -> dict[str, Any]:
         if self._recursive:
             return DELASSUS
-        if not self.robot.closed:
-            return ANY_ROWS
-        return OF_CLUSTERS | OF_CONTACTS if self.contacts else OF_CLUSTERS
+        return ANY_ROWS | OF_CONTACTS if self.contacts else ANY_ROWS
 
     def _delassus_by(self, name: str, kernel: Any) -> CompiledFunction:
         more: tuple[Any, ...] = (self._contacts.contacts if kernel in OF_CONTACTS.values() else self._read,)

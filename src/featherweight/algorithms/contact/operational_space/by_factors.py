@@ -5,13 +5,11 @@ M = L^T D L,   Y = J L^-1,   J M^-1 J^T = Y D^-1 Y^T,   M^-1 J^T = L^-1 D^-1 Y^T
 
 from __future__ import annotations
 
-from ....model.tree import Tree
 from ...crba_ltdl import factorized_mass_matrix
 from ...joint_space import row_bias, write_bias_force, write_row_jacobian
 from ...ltdl import back_substitute, forward_substitute, solve_in_situ
 from ...mechanisms.counterparts import takes_mechanism
 from ..constraint_rows import ConstraintRows
-from ..delassus.dense import by_cholesky
 from .dense_factors import factorize, invert, solve, solve_dependent
 from .reduction import Reduction, gathered, spread_out
 
@@ -22,11 +20,6 @@ def ltl_rows(system, rows: ConstraintRows, q, D) -> None:
     L, d = factorized_mass_matrix(system, q)
     Y = back_substituted(system.parent, L, jacobian_of(system, rows, q))
     write_products(len(system.parent), len(Y), Y, d, D)
-
-
-def dense_rows(tree: Tree, rows: ConstraintRows, q, D) -> None:
-    """Write J M^-1 J^T, by dense Cholesky factors of the joint-space inertia matrix."""
-    by_cholesky(tree, q, jacobian_of(tree, rows, q), D)
 
 
 @takes_mechanism
