@@ -206,9 +206,9 @@ def refused(sim: fw.Simulation, message: str, error: type[Exception] = NotImplem
 
 def test_robots_that_devices_do_not_have() -> None:
     rolled = fw.Simulation(fw.build(chain(2), execution="rolled"), **NOTHING)
-    refused(rolled, "is of robots whose forward_dynamics is traced, and this one's is not; roll out on this machine")
+    refused(rolled, "whose forward_dynamics is traced, which this one's is not; roll out on this machine")
     sim = fw.Simulation(cart(), on_failure="stop")
-    refused(sim, "on_failure must be 'raise'")
+    refused(sim, "supports only on_failure='raise'")
 
 
 def test_arrays_of_wrong_shapes_places_and_types() -> None:
@@ -217,7 +217,7 @@ def test_arrays_of_wrong_shapes_places_and_types() -> None:
     wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
         ({"q": Array(q[:, :2])}, ValueError, r"q must have shape \(robots, 3\); got \(3, 2\)"),
         ({"v": Array(v[None])}, ValueError, r"v must have shape \(robots, 3\); got \(1, 3, 3\)"),
-        ({"v": Array(v[:2])}, ValueError, "q and v must be of as many robots"),
+        ({"v": Array(v[:2])}, ValueError, "q and v must have the same number of robots"),
         ({"tau": Array(v)}, ValueError, r"tau of a rollout must have shape \(3 or 1, 3, 3\); got \(3, 3\)"),
         ({"tau": Array(np.zeros((3, 4, 3)))}, ValueError, r"tau of a rollout must have shape \(3 or 1, 3, 3\)"),
         ({"steps": None}, ValueError, "a rollout needs steps="),

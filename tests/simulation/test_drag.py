@@ -109,7 +109,7 @@ def test_links_without_axes_of_the_file_have_those_of_their_inertia() -> None:
 
 def test_what_is_not_there_says_so() -> None:
     robot = fw.load(swimming())
-    with pytest.raises(ValueError, match="drag in a fluid is of the integrators 'semi-implicit' and 'rk4'"):
+    with pytest.raises(ValueError, match="drag in a fluid needs integrator 'semi-implicit' or 'rk4'"):
         fw.Simulation(robot, integrator="midpoint")
     with pytest.raises(NotImplementedError, match="in a fluid"):
         fw.Simulation(robot, shapes=False).derivatives()

@@ -96,7 +96,7 @@ def ball(height: float, **more: Any) -> fw.Simulation:
 def test_deep_penetration_is_refused() -> None:
     """At the first step, with how deep and of what; a greater max_penetration lets it pass."""
     sim = ball(-0.02, contact=REFUSE)
-    with pytest.raises(fw.SimulationError, match=r"at t = 0 s: the sphere on 'body0' is 0\.12 m deep in the ground"):
+    with pytest.raises(fw.SimulationError, match=r"at t = 0 s: the sphere on 'body0' penetrates the ground by 0\.12 m"):
         sim.step()
     np.testing.assert_array_equal(sim.q, pose((0, 0, -0.02)))
     sim = ball(-0.02, contact=fw.ContactOptions(max_penetration=0.2, overlaps="refuse"))
@@ -222,7 +222,7 @@ BOX = (0.2, 0.3, 0.1)
         ({"q": np.full(7, math.nan)}, "q must be finite"),
         ({"v": np.zeros(7)}, r"v must have shape \(6,\)"),
         ({"v": np.full(6, math.inf)}, "v must be finite"),
-        ({"actuators": [fw.Actuator("motor", "free0")]}, "motor.*free0.*no joint with one coordinate"),
+        ({"actuators": [fw.Actuator("motor", "free0")]}, "motor.*free0.*neither a joint with one coordinate"),
         ({"actuators": [fw.Actuator("motor", "nothing")]}, "motor.*nothing"),
     ],
 )
@@ -239,13 +239,13 @@ UNTURNED = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
     [
         ({"ground": "flat"}, r"ground must be True \(the plane z = 0\), featherweight\.Plane\(\.\.\.\).* got 'flat'"),
         ({"ground": 0.0}, "ground must be True"),
-        ({"spheres": fw.ContactSphere("body0", 0.1)}, r"spheres must be a list; give spheres=\[\.\.\.\]"),
-        ({"spheres": ["body0"], "ground": True}, r"spheres must be a list of ContactSphere, as \[.*\]; it has 'body0'"),
+        ({"spheres": fw.ContactSphere("body0", 0.1)}, r"spheres must be a list; put the ContactSphere into one"),
+        ({"spheres": ["body0"], "ground": True}, r"spheres must be a list of ContactSphere.*; it contains 'body0'"),
         ({"spheres": "body0"}, "spheres must be a list of ContactSphere"),
         ({"spheres": True}, "spheres must be a list of ContactSphere"),
-        ({"pairs": [0, 1]}, r"pairs must be pairs of numbers of spheres, as \[\(0, 1\)\]"),
+        ({"pairs": [0, 1]}, r"pairs must be pairs of numbers of spheres, such as \[\(0, 1\)\]"),
         ({"pairs": [("body0", "body1")]}, "pairs must be pairs of numbers"),
-        ({"actuators": ["motor"]}, "actuators must be a list of Actuator.* it has 'motor'"),
+        ({"actuators": ["motor"]}, "actuators must be a list of Actuator.* it contains 'motor'"),
         ({"shapes": "all"}, "shapes must be True or False; got 'all'"),
         ({"contact": {"friction": 0.5}}, r"contact must be featherweight\.ContactOptions\(\.\.\.\); got {'friction': 0\.5}"),
         ({"contact": None}, "contact must be featherweight"),
@@ -342,13 +342,13 @@ def test_configurations_by_name() -> None:
 @pytest.mark.parametrize(
     ("q", "message"),
     [
-        (np.zeros(7), r"quaternion of joint 'free0'.*, q\[3:7\], must have unit length and has 0; robot.neutral"),
-        ([0, 0, 0, 0, 0, 0, 2.0], "quaternion of joint 'free0'.* has 2; divide it by that"),
+        (np.zeros(7), r"quaternion of joint 'free0'.*, q\[3:7\], must have unit length, but has 0; use that of robot.neutral"),
+        ([0, 0, 0, 0, 0, 0, 2.0], "quaternion of joint 'free0'.* has 2; divide it by its length"),
         ([0, 0, 0, 0, 0, 0, 1.002], "must have unit length"),
         ([0, 0, math.nan, 0, 0, 0, 1], "q must be finite numbers; number 2, of joint 'free0'"),
         ([UNTURNED, np.zeros(7)], "quaternion of joint 'free0' of robot 1"),
-        (np.zeros((0, 7)), r"one robot or more; got shape \(0, 7\)"),
-        (np.zeros(7, complex), "q must be an array of real numbers: it has the type complex128"),
+        (np.zeros((0, 7)), r"at least one robot; got shape \(0, 7\)"),
+        (np.zeros(7, complex), "q must be an array of real numbers: its type is complex128"),
         ([[0.0], [0.0, 1.0]], "q must be an array of real numbers"),
         ({"free0": 1.0}, "q must be an array of real numbers.* got dict"),
         (np.ma.masked_greater(UNTURNED, 0.5), "q has masked elements; fill them with numbers"),
@@ -385,7 +385,7 @@ def test_states_are_assigned_whole_and_checked() -> None:
     sim.q, sim.v = [0.5, 0.6], [1.0, 2.0]
     assert sim.steps == 1
     np.testing.assert_array_equal([*sim.q, *sim.v], [0.5, 0.6, 1.0, 2.0])
-    for bad, message in (([math.nan, 0.0], "finite"), ([0.0], "shape"), (np.zeros((2, 2)), "as many robots")):
+    for bad, message in (([math.nan, 0.0], "finite"), ([0.0], "shape"), (np.zeros((2, 2)), "number of robots|all robots")):
         with pytest.raises(ValueError, match=message):
             sim.v = bad
         with pytest.raises(ValueError, match=message):

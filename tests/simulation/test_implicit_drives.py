@@ -252,7 +252,7 @@ def test_pd_drives_the_joints_that_move_by_themselves() -> None:
 
 def test_the_integrator_implicit_is_told() -> None:
     robot = fw.load(SERVO.format(integrator="implicit"))
-    with pytest.warns(fw.ModelWarning, match="asks for the integrator 'implicit'; 'semi-implicit' is used"):
+    with pytest.warns(fw.ModelWarning, match="requests the integrator 'implicit'; 'semi-implicit' is used"):
         fw.Simulation(robot)
     for same in (SERVO.format(integrator="implicitfast"), SERVO.format(integrator="Euler")):
         with warnings.catch_warnings():
@@ -262,5 +262,5 @@ def test_the_integrator_implicit_is_told() -> None:
 
 def test_stiff_drives_of_a_robot_that_is_not_traced_are_told() -> None:
     robot = fw.build(fw.generators.chain(3), execution="rolled")
-    with pytest.warns(fw.ModelWarning, match="stiffness and damping of its drives at their beginning, since it is too large"):
+    with pytest.warns(fw.ModelWarning, match="stiffness and damping of its drives at their start, because it is too large"):
         fw.Simulation(robot, actuators=fw.PD(80.0, 3.0))

@@ -230,7 +230,7 @@ def test_equal_limits_are_ignored_as_in_mujoco_and_reported(tmp_path: Path) -> N
     robot = fw.load(path)
     (kind,) = robot.report()
     assert "equal lower and upper limits" in kind and robot.report()[kind] == "j"
-    with pytest.warns(ModelWarning, match=r"not simulated, .*equal lower and upper limits.*: j"):
+    with pytest.warns(ModelWarning, match=r"not simulated: .*equal lower and upper limits.*: j"):
         sim = fw.Simulation(robot, H, q=[1.0])
     model = mujoco.MjModel.from_xml_string(EQUAL)
     model.opt.timestep = H

@@ -50,12 +50,12 @@ def no_number() -> Refused:
 
 
 def diverged() -> Refused:
-    return Refused(spinning_chain("midpoint"), 1, {}, "the iterations of the implicit midpoint step diverge; take")
+    return Refused(spinning_chain("midpoint"), 1, {}, "the iteration of the implicit midpoint rule diverges; use")
 
 
 def unsettled() -> Refused:
     sim = fw.Simulation(pendulum(), 1.0, "midpoint", q=[1.0], v=[50.0])
-    return Refused(sim, 1, {}, "the implicit midpoint step is not found: iteration 100 changes .* of the velocity; take")
+    return Refused(sim, 1, {}, "the implicit midpoint rule does not converge: iteration 100 still changes .* of the velocity")
 
 
 def open_loops() -> Refused:
@@ -80,13 +80,13 @@ def too_deep() -> Refused:
         ground=fw.Plane(),
         contact=fw.ContactOptions(overlaps="refuse"),
     )
-    words = r"the sphere on 'body0' is 0\.12 m deep in the ground, more than 0\.1 m \(max_penetration of ContactOptions\)"
+    words = r"the sphere on 'body0' penetrates the ground by 0\.12 m, more than 0\.1 m \(max_penetration of ContactOptions\)"
     return Refused(sim, 1, {}, words)
 
 
 UNSOLVED = (
-    r"the contact solver did not converge: {} m/s are left of Coulomb's law for 4 contacts, \S+ allowed; "
-    "take a shorter step, or a greater tolerance"
+    r"the contact solver did not converge: the residual of Coulomb's law is {} m/s for 4 contacts, \S+ allowed; "
+    "use a shorter step or a larger tolerance"
 )
 
 
@@ -133,7 +133,7 @@ def too_fast() -> Refused:
 
 def gain() -> Refused:
     sim = fw.Simulation(cart(axis=X, stiffness=1e6), 1e-2, "rk4", q=[0.1])
-    words = "the step gains energy that no force has worked for: .* J before it, .* J after; joint 'rail' moves by"
+    words = "the step gains energy without the work of a force: .* J before it, .* J after; joint 'rail' moves by"
     return Refused(sim, 100, {}, words)
 
 

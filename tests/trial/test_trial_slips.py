@@ -72,7 +72,7 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "here it is tau; it takes q, v, tau",
     ),
     "an option by another name": (lambda: arm().inverse_dynamics(V, V, V, f_ext=V), TypeError, "here it is external_forces"),
-    "too few arguments": (lambda: arm().forward_dynamics(V, V), TypeError, "takes q, v, tau; tau not given"),
+    "too few arguments": (lambda: arm().forward_dynamics(V, V), TypeError, "takes q, v, tau; missing: tau"),
     "too many arguments": (lambda: arm().forward_dynamics(V, V, V, V), TypeError, "takes q, v, tau; got 4 arguments"),
     "an argument twice": (lambda: arm().mass_matrix(V, q=V), TypeError, "mass_matrix(q) got q twice"),
     "a wrong length": (lambda: arm().mass_matrix(V[1:]), ValueError, "mass_matrix: q must have shape (..., 7); got (6,)"),
@@ -102,7 +102,7 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a path to simulate": (
         lambda: fw.Simulation(str(ARM)),
         TypeError,
-        "robot must be a Robot, as featherweight.load gives it; got str",
+        "robot must be a Robot, as featherweight.load returns it; got str",
     ),
     "dt": (lambda: still(dt=1e-3), TypeError, "Simulation has no argument 'dt'; here it is step"),
     "ground as a height": (lambda: still(ground=0.0), TypeError, "ground must be True (the plane z = 0)"),

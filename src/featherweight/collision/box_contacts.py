@@ -1,4 +1,4 @@
-"""Contacts of two boxes: separating axes (Gottschalk, Lin and Manocha 1996), and faces by clipping."""
+"""Contacts of two boxes: separating axes (Gottschalk, Lin and Manocha 1996), and clipping of faces."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from .face_clipping import MOST_POINTS, NEARLY, put_face_points, raise_gaps, wri
 from .round_contacts import put
 from .triples import Triple, TripleLike, along, axis_of, inner, length_of, minus, outer, plus, position_of, times
 
-BIAS = 1e-6  # of the boxes' size: by so much an edge must be better than a face, which gives more points
-SKEW = 1e-4  # sine of the angle between edges from which on they make an axis
+BIAS = 1e-6  # advantage, relative to the boxes' size, that an edge needs over a face, which gives more points
+SKEW = 1e-4  # least sine of the angle between edges that define an axis
 
 
 def half_width(P: Vector, H: Vector, n: TripleLike) -> float:
@@ -18,8 +18,11 @@ def half_width(P: Vector, H: Vector, n: TripleLike) -> float:
 
 
 def best_axis(PA: Vector, HA: Vector, PB: Vector, HB: Vector, apart: TripleLike, reach: float) -> tuple[int, float]:
-    """The axis of the 15 along which the boxes are farthest apart, and that gap: 0-2 faces of A, 3-5 of B, then pairs of
-    edges. The first with a gap beyond `reach` will do: most boxes near one another are that far apart along a face's."""
+    """Return the axis, of 15, with the greatest gap between the boxes, and that gap.
+
+    Axes 0-2 are faces of A, 3-5 faces of B, then pairs of edges. The search stops at the first axis with a gap beyond `reach`;
+    for most nearby boxes that are farther apart, it is an axis of a face.
+    """
     best, most = -1, -1e300
     bias = BIAS * (HA[0] + HA[1] + HA[2] + HB[0] + HB[1] + HB[2])
     for i in range(6):
@@ -42,7 +45,7 @@ def best_axis(PA: Vector, HA: Vector, PB: Vector, HB: Vector, apart: TripleLike,
 
 
 def edge_middle(P: Vector, H: Vector, k: int, n: TripleLike) -> Triple:
-    """The middle of the edge along axis k that reaches farthest along n."""
+    """Return the midpoint of the edge along axis k that is farthest along n."""
     x = position_of(P)
     for i in range(3):
         if i != k:
@@ -52,7 +55,7 @@ def edge_middle(P: Vector, H: Vector, k: int, n: TripleLike) -> Triple:
 
 
 def most_opposed(P: Vector, n: TripleLike) -> tuple[int, float]:
-    """The axis of a box, and its sign, that is most against n."""
+    """Return the axis of a box, with sign, that is most opposed to n."""
     k, sign, least = 0, 1.0, 1.0
     for i in range(3):
         c = inner(axis_of(P, i), n)
@@ -62,10 +65,11 @@ def most_opposed(P: Vector, n: TripleLike) -> tuple[int, float]:
 
 
 def box_box(PA: Vector, HA: Vector, PB: Vector, HB: Vector, reach: float, found: Matrix, polygons: Tensor) -> int:
-    """Contacts of two boxes; -1 where they are apart, and neither a face nor edges that cross are next to each other.
+    """Write the contacts of two boxes and return their number.
 
-    Where edges cross and two faces are nearly parallel to both, the faces touch too. The crossing alone would let the boxes
-    turn into one another.
+    The result is -1 if the boxes are separate and their nearest points are neither on a face nor on crossing edges. If edges
+    cross and two faces are nearly parallel to both, the faces are in contact as well. With the crossing alone, the boxes could
+    rotate into each other.
     """
     apart = minus(position_of(PA), position_of(PB))
     best, most = best_axis(PA, HA, PB, HB, apart, reach)
@@ -89,7 +93,7 @@ def box_box(PA: Vector, HA: Vector, PB: Vector, HB: Vector, reach: float, found:
 
 
 def face_across(PA: Vector, PB: Vector, n: TripleLike) -> tuple[int, float]:
-    """The axis, 0-2 of A and 3-5 of B, that is nearest to parallel to n, and the cosine of the angle between them."""
+    """Return the axis, 0-2 of A and 3-5 of B, that is most parallel to n, and the cosine of the angle between them."""
     best, most = 0, -1.0
     for i in range(6):
         cosine = abs(inner(axis_of(PA, i) if i < 3 else axis_of(PB, i - 3), n))
@@ -102,9 +106,9 @@ def box_faces(
     face: int, one: tuple[Vector, Vector], other: tuple[Vector, Vector], apart: TripleLike, reach: float, found: Matrix,
     polygons: Tensor,
 ) -> int:  # fmt: skip
-    """Contacts of the face across an axis, 0-2 of A and 3-5 of B, with the face of the other box that is turned to it most.
+    """Write the contacts of the face across an axis, 0-2 of A and 3-5 of B, with the most opposed face of the other box.
 
-    A and B are given by placement and half lengths.
+    Each box is given by placement and half lengths.
     """
     (PA, HA), (PB, HB) = one, other
     if face < 3:
@@ -125,7 +129,7 @@ def box_faces(
 def edge_edge(
     one: tuple[int, Vector, Vector], other: tuple[int, Vector, Vector], apart: TripleLike
 ) -> tuple[Triple, Triple, bool]:
-    """Where two edges cross, and the normal; false if they end before.
+    """Return the point where two edges cross, the normal, and whether the crossing is within both edges.
 
     Each edge is given by the number of its axis, placement and half lengths.
     """

@@ -1,7 +1,7 @@
 """The distance of two convex shapes (Gilbert, Johnson and Keerthi 1988).
 
-The points a - b of two shapes are a convex set; the nearest of them to the origin is found in simplices of farthest points.
-Rows of `supports` are such a point a - b, and a and b themselves.
+The differences a - b of points of two shapes form a convex set. GJK finds its point nearest to the origin in simplices of
+support points. Rows of `supports` contain a - b, a and b.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from .convex_shapes import ConvexShape, farthest_point
 from .triples import Triple, TripleLike, along, inner, minus, outer, times
 
 MOST_STEPS = 100
-KEPT = 4  # where weights begin that are kept
-FLAT = 1e-20  # square of the sine of the angle below which a tetrahedron has no inside
-EXACT = 1e-13  # of the square of the distance: so much it may be too great
-TOUCHING = 1e-8  # of the shapes' size: a distance that is left to `penetration`
+KEPT = 4  # index of the first stored weight
+FLAT = 1e-20  # square of the sine of the angle below which a tetrahedron counts as flat
+EXACT = 1e-13  # relative tolerance of the squared distance
+TOUCHING = 1e-8  # distance, relative to the shapes' size, below which `penetration` takes over
 
 
 def add_support(one: ConvexShape, other: ConvexShape, direction: TripleLike, supports: Matrix, k: int) -> None:
-    """Write the point of `one` - `other` that lies farthest along a direction into row k."""
+    """Write the point of `one` - `other` that is farthest along a direction to row k."""
     a, b = farthest_point(one, direction), farthest_point(other, times(-1.0, direction))
     for i in range(3):
         supports[k, 3 + i], supports[k, 6 + i] = a[i], b[i]
@@ -28,7 +28,7 @@ def add_support(one: ConvexShape, other: ConvexShape, direction: TripleLike, sup
 
 
 def nearest_of_triangle(a: TripleLike, b: TripleLike, c: TripleLike) -> Triple:
-    """Weights of three points in the point of their triangle that is nearest to the origin (Ericson 2005, section 5.1.5)."""
+    """Return the weights of a triangle's corners in its point nearest to the origin (Ericson 2005, section 5.1.5)."""
     ab, ac = minus(b, a), minus(c, a)
     d1, d2 = -inner(ab, a), -inner(ac, a)
     if d1 <= 0.0 and d2 <= 0.0:
@@ -54,16 +54,16 @@ def nearest_of_triangle(a: TripleLike, b: TripleLike, c: TripleLike) -> Triple:
     total = va + vb + vc
     if total > 0.0 and va >= 0.0 and vb >= 0.0 and vc >= 0.0:
         return va / total, vb / total, vc / total
-    return nearest_of_edges(a, b, c)  # of a triangle without area
+    return nearest_of_edges(a, b, c)  # the triangle has no area
 
 
 def share(x: float, y: float) -> float:
-    """The part of x in the sum of two numbers that are not negative; zero of nothing."""
+    """Return the fraction of x in the sum of two nonnegative numbers; zero if both are zero."""
     return x / (x + y) if x + y > 0.0 else 0.0
 
 
 def nearest_of_edges(a: TripleLike, b: TripleLike, c: TripleLike) -> Triple:
-    """Weights of three points in the point of their triangle's sides that is nearest to the origin."""
+    """Return the weights of a triangle's corners in the point of its sides nearest to the origin."""
     r, s, t = part_of_segment(a, b), part_of_segment(b, c), part_of_segment(c, a)
     x, y, z = along(a, r, minus(b, a)), along(b, s, minus(c, b)), along(c, t, minus(a, c))
     ab, bc, ca = inner(x, x), inner(y, y), inner(z, z)
@@ -73,14 +73,14 @@ def nearest_of_edges(a: TripleLike, b: TripleLike, c: TripleLike) -> Triple:
 
 
 def part_of_segment(a: TripleLike, b: TripleLike) -> float:
-    """How far from a to b, within 0 and 1, the point of the segment lies that is nearest to the origin."""
+    """Return the position, from 0 at a to 1 at b, of the segment's point nearest to the origin."""
     ab = minus(b, a)
     square = inner(ab, ab)
     return min(max(-inner(ab, a) / square, 0.0), 1.0) if square > 0.0 else 0.0
 
 
 def nearest_of_simplex(supports: Matrix, count: int, weights: Vector) -> bool:
-    """Write the weights of the point of a simplex that is nearest to the origin; whether the origin is within it."""
+    """Write the weights of a simplex's point nearest to the origin; return whether the origin is inside."""
     for i in range(4):
         weights[i] = 0.0
     a = supports[0]
@@ -102,7 +102,7 @@ def nearest_of_simplex(supports: Matrix, count: int, weights: Vector) -> bool:
         edge = minus(supports[apex], x)
         height = inner(n, edge)
         flat = height * height <= FLAT * inner(n, n) * inner(edge, edge)
-        if not flat and -inner(n, x) * height > 0.0:  # the origin is on the side of the fourth point
+        if not flat and -inner(n, x) * height > 0.0:  # the origin and the fourth point are on the same side
             continue
         inside = False
         u, v, w = nearest_of_triangle(x, y, z)
@@ -115,7 +115,7 @@ def nearest_of_simplex(supports: Matrix, count: int, weights: Vector) -> bool:
 
 
 def reduced(supports: Matrix, count: int, weights: Vector) -> int:
-    """Leave out the points of a simplex without weight; how many are left."""
+    """Remove the points of a simplex without weight; return the number of points left."""
     kept = 0
     for i in range(count):
         if weights[i] > 0.0:
@@ -137,7 +137,7 @@ def weighted(supports: Matrix, count: int, weights: Vector, column: int) -> Trip
 
 
 def merge_simplex(supports: Matrix, count: int, weights: Vector) -> None:
-    """Put the nearest point of a simplex in its place: both shapes have their parts of it, as they have corners'."""
+    """Replace a simplex by its nearest point, with the corresponding points of both shapes."""
     for j in range(9):
         x = 0.0
         for i in range(count):
@@ -149,11 +149,12 @@ def merge_simplex(supports: Matrix, count: int, weights: Vector) -> None:
 def closest(
     one: ConvexShape, other: ConvexShape, direction: TripleLike, bounds: Triple, supports: Matrix, weights: Vector
 ) -> tuple[int, float]:
-    """The points left in the simplex, and the distance of two shapes without their rounding; zero where they nearly touch.
+    """Return the number of points left in the simplex, and the distance of two shapes without rounding radii.
 
-    `direction` is a first guess of the way from `other` to `one`; `bounds` are the shapes' size, the distance from which
-    on none is sought (infinity is returned), and one below which any will do (a greater one than the shapes' is returned).
-    Four points are left where the shapes overlap, fewer where they are farther apart or nearly touch.
+    `direction` is an initial guess of the direction from `other` to `one`. `bounds` are the shapes' size, the distance above
+    which the search stops and returns infinity, and a distance below which the search stops and returns an upper bound. The
+    result is zero near contact. Four points are left if the shapes overlap, fewer if they are farther apart or nearly in
+    contact.
     """
     size, most, enough = bounds
     touching = size * TOUCHING
@@ -168,7 +169,7 @@ def closest(
             return count, sqrt(square)
         v = weighted(supports, count, weights, 0)
         add_support(one, other, times(-1.0, v), supports, count)
-        lower = inner(v, supports[count])  # the distance is at least this by the length of v
+        lower = inner(v, supports[count])  # divided by the length of v, a lower bound of the distance
         if lower > most * sqrt(square):
             return count, 1e300
         if square - lower <= EXACT * square:
@@ -188,7 +189,7 @@ def closest(
         if now < square:
             count, square = reduced(supports, count + 1, weights), now
             continue
-        for i in range(count):  # a thin simplex, by rounding: its nearest point takes its place
+        for i in range(count):  # replace a degenerate simplex by its nearest point
             weights[i] = weights[KEPT + i]
         merge_simplex(supports, count, weights)
         add_support(one, other, times(-1.0, v), supports, 1)
@@ -196,7 +197,7 @@ def closest(
         u = weighted(supports, 2, weights, 0)
         now = inner(u, u)
         count = reduced(supports, 2, weights)
-        if not now < square:  # as near as rounding lets it come
+        if not now < square:  # no progress because of rounding errors
             square = now
             break
         square = now

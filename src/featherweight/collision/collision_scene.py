@@ -1,4 +1,4 @@
-"""Shapes on bodies, the ground, and the pairs of them that may touch, as arrays for compiled functions."""
+"""Shapes on bodies, the ground, and pairs of shapes that may touch, as arrays for compiled functions."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from .face_clipping import MOST_POINTS
 from .height_fields import MOST_PATCHES
 
 SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, HULL, PLANE, HEIGHTS = range(8)
-ROUND = 8  # corners of the polygon that stands for a cylinder's end
-MOST_SUPPORTS, MOST_FACES = 128, 256  # of a polytope within the difference of two shapes
+ROUND = 8  # corners of the polygon that approximates a cylinder's end
+MOST_SUPPORTS, MOST_FACES = 128, 256  # greatest size of a polytope in the difference of two shapes
 
 
 class CollisionScene(NamedTuple):
-    """Shapes, numbered, and pairs of them. A hull's frame has its origin at the middle of the ball around it, as others have.
+    """Shapes and pairs of shapes, by number. Frames have their origin at the centre of the bounding ball, also for hulls.
 
-    A pair's first shape has the lower kind; of its candidates for contact the first is `first`.
+    In a pair, the shape with the lower kind comes first; `first` is the first of the pair's candidates for contacts.
     """
 
     kind: Integers  # (shapes,)
-    body: Integers  # (shapes,), among the bodies that may touch; -1 for the world
-    placement: Matrix  # (shapes, 12) rows of placement in the body's frame (see `triples`)
+    body: Integers  # (shapes,) index among the bodies that may touch; -1 for the world
+    placement: Matrix  # (shapes, 12) placement rows in the body's frame (see `triples`)
     size: Matrix  # (shapes, 3) [m]: radius and half length, half lengths, or radii
-    radius: Vector  # (shapes,) [m] of the ball around it
+    radius: Vector  # (shapes,) [m] radius of the bounding ball
     data: IntegerMatrix  # (shapes, 8) see `part_ranges`
     pair: IntegerMatrix  # (pairs, 2)
-    margin: Vector  # (pairs,) [m] of their own
-    gap: Vector  # (pairs,) [m] beyond it, across which something pulls: so far contacts are found, too
+    margin: Vector  # (pairs,) [m] margin of the pair
+    gap: Vector  # (pairs,) [m] distance beyond the margin across which adhesion acts, so contacts are needed
     first: Integers  # (pairs,)
     enabled: Booleans  # (pairs,)
-    balls: Matrix  # (n, 4) centre and radius, in the shape's frame: what stands for it on a height field
+    balls: Matrix  # (n, 4) centre and radius in the shape's frame of balls that represent it on height fields
     hulls: Hulls
     fields: HeightFields
 
 
 class HeightFields(NamedTuple):
-    """All height fields (see `height_fields`), in one set of arrays."""
+    """All height fields (see `height_fields`) in one set of arrays."""
 
     heights: Vector  # (n,)
     grid: IntegerMatrix  # (fields, 3)
@@ -46,7 +46,7 @@ class HeightFields(NamedTuple):
 
 
 class Hulls(NamedTuple):
-    """All convex hulls of meshes (see `hulls`), in one set of arrays."""
+    """All convex hulls of meshes (see `hulls`) in one set of arrays."""
 
     vertices: Matrix  # (n, 3)
     links: Integers
@@ -61,27 +61,27 @@ class Hulls(NamedTuple):
 
 
 class CollisionWork(NamedTuple):
-    """Room for `find_contacts` to work in; of one thread."""
+    """Workspace of `find_contacts` for one thread."""
 
     placement: Matrix  # (shapes, 12) in the world
-    velocity: Matrix  # (shapes, 3) of middles
-    turning: Vector  # (shapes,) [rad] of a step
-    ball: Vector  # (shapes,) [m] radius of the ball around a shape and its way in a step
-    apart: Matrix  # (pairs, 3) directions along which shapes were apart; zero where none is known
+    velocity: Matrix  # (shapes, 3) velocities of centres
+    turning: Vector  # (shapes,) [rad] rotation in a step
+    ball: Vector  # (shapes,) [m] radius of a ball that contains the shape and its motion in a step
+    apart: Matrix  # (pairs, 3) separating directions of earlier steps; zero if unknown
     found: Matrix  # (n, 8) point, normal, gap, and number among the pair's candidates
     ends: Matrix  # (2, 3)
     polygons: Tensor  # (3, n, 3)
-    supports: Matrix  # (n, 9) points of the difference of two shapes, and those of both that they are of
-    planes: Matrix  # (n, 4) of faces: normal, and distance from the origin
-    triangles: IntegerMatrix  # (n, 3), of supports
-    horizon: IntegerMatrix  # (n, 2), of supports
+    supports: Matrix  # (n, 9) points of the difference of two shapes, and the points of both shapes
+    planes: Matrix  # (n, 4) planes of faces: normal, and distance from the origin
+    triangles: IntegerMatrix  # (n, 3) numbers of supports
+    horizon: IntegerMatrix  # (n, 2) numbers of supports
     weights: Vector  # (8,)
-    nearest: Vector  # (9,) what `gap_of_convex` writes
+    nearest: Vector  # (9,) result of `gap_of_convex`
     patches: Matrix  # (n, 11), see `height_fields`
 
 
 def search_room() -> dict[str, Any]:
-    """Return the arrays in which distances and depths of convex shapes are searched."""
+    """Return the workspace arrays for distances and depths of convex shapes."""
     return {
         "supports": np.zeros((MOST_SUPPORTS, 9)),
         "planes": np.zeros((MOST_FACES, 4)),
@@ -93,7 +93,7 @@ def search_room() -> dict[str, Any]:
 
 
 def collision_work(scene: CollisionScene) -> CollisionWork:
-    """Room for one thread."""
+    """Return the workspace of one thread."""
     shapes = len(scene.kind)
     corners = int(np.diff(scene.hulls.faces).max(initial=ROUND))
     balls = int((scene.data[:, 2] - scene.data[:, 1]).max(initial=0))

@@ -1,4 +1,4 @@
-"""Contacts of any two convex shapes: their nearest or deepest points, and those of faces that touch."""
+"""Contacts of any two convex shapes: their nearest or deepest points, and contacts of faces."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .triples import Triple, inner, times
 
 
 def convex_contacts(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork, apart: Vector) -> int:
-    """Write the contacts of shapes a and b with gaps below `reach`; how many there are.
+    """Write the contacts of shapes a and b with gaps below `reach`; return their number.
 
-    `apart` (3,) is a direction along which the shapes were apart before. Where they still are, nothing else is looked at.
+    `apart` (3,) is a direction that separated the shapes before. If it still does, the function returns at once.
     """
     one, other = convex_shape(scene, a, work), convex_shape(scene, b, work)
     size = scene.radius[a] + scene.radius[b]
@@ -38,7 +38,7 @@ def with_faces(
     reach: float,
     work: CollisionWork,
 ) -> int:
-    """The points of two shapes whose faces touch, and the nearest or deepest one where that is not among them."""
+    """Write the contact points of two faces, and the nearest or deepest point if it is not one of them."""
     one, other = shapes
     point, n, gap = contact
     polygons, found = work.polygons, work.found

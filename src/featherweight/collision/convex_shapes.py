@@ -1,4 +1,4 @@
-"""Convex shapes as what the algorithms of their distance ask of them: farthest points, and faces."""
+"""Support points and faces of convex shapes, for distance algorithms."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .hulls import SearchedHull, farthest_vertex, searched_hull
 from .query_tables import SearchWork, ShapeTable
 from .triples import Triple, TripleLike, along, inner, placed, position_of, times, turned, turned_back
 
-ALIGNED = 1.0 - 5e-11  # cosine of the angle between a face's normal and the contact's, up to which the face touches as a whole
-END = 0.7  # cosine between a cylinder's axis and the contact's normal from which on its end touches, not its side
+ALIGNED = 1.0 - 5e-11  # least cosine between a face's normal and the contact's for which the whole face is in contact
+END = 0.7  # least cosine between a cylinder's axis and the contact's normal for which its end is in contact, not its side
 
 
 class ConvexShape(NamedTuple):
-    """A placed shape. Spheres and capsules are a point and a segment, with `rounding` [m] around them."""
+    """A placed shape. Spheres are a point and capsules a segment, with a radius `rounding` [m] around them."""
 
     kind: int
     P: Vector  # placement row
@@ -28,14 +28,14 @@ class ConvexShape(NamedTuple):
 
 
 def convex_shape(scene: ShapeTable, g: int, work: SearchWork) -> ConvexShape:
-    """Shape g of a scene."""
+    """Return shape g of a scene."""
     kind, S, h = scene.kind[g], scene.size[g], scene.hulls
     rounding = S[0] if kind in (SPHERE, CAPSULE) else 0.0
     return ConvexShape(kind, work.placement[g], S, rounding, searched_hull(h, scene.data[g]))
 
 
 def farthest_point(shape: ConvexShape, direction: TripleLike) -> Triple:
-    """The point of a shape, without its rounding, that lies farthest along a direction of the world."""
+    """Return the point of a shape, without its rounding radius, that is farthest along a direction in the world frame."""
     P, S, kind = shape.P, shape.S, shape.kind
     if kind == SPHERE:
         return position_of(P)
@@ -59,9 +59,9 @@ def farthest_point(shape: ConvexShape, direction: TripleLike) -> Triple:
 
 
 def face_towards(hulls: Hulls, shape: ConvexShape, direction: TripleLike, polygon: Matrix) -> tuple[int, Triple]:
-    """Write the face, side or point of a shape that is turned most along a direction: its corners and outward normal.
+    """Write the face, side or point of a shape most aligned with a direction; return its number of corners and outward normal.
 
-    Where that is no face (fewer than three corners) the normal is zero.
+    Without a face (fewer than three corners), the normal is zero.
     """
     P, S, kind = shape.P, shape.S, shape.kind
     none = (0.0, 0.0, 0.0)
@@ -92,7 +92,7 @@ def face_towards(hulls: Hulls, shape: ConvexShape, direction: TripleLike, polygo
 
 
 def face_of_hull(hulls: Hulls, shape: ConvexShape, d: TripleLike) -> int:
-    """The face turned most along d (in the hull's frame) of those at its farthest vertex, by its number."""
+    """Return the face most aligned with d (in the hull's frame) among those at its farthest vertex."""
     vertex = farthest_vertex(shape.hull, d)
     best, most = 0, -2.0
     for i in range(hulls.owners[vertex], hulls.owners[vertex + 1]):

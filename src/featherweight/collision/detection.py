@@ -1,8 +1,8 @@
-"""Where shapes touch one another and the ground.
+"""Contact detection between shapes, and between shapes and the ground.
 
-A contact is between body a and body b (-1 is the world), of the robot's bodies that may touch: a point x in the world, the
-normal n from b to a, the gap along it (negative where they overlap). Each pair of shapes has a range of candidates, for the
-points at which it may touch; a contact keeps the number of its candidate.
+A contact is between body a and body b (-1 is the world), two of the robot's bodies that may touch. It has a point x in the
+world frame, the normal n from b to a, and the gap along n (negative for overlaps). Each pair of shapes has a range of
+candidates for its contact points; a contact stores the number of its candidate.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .triples import Triple, TripleLike, axis_of, inner, length_of, minus, posit
 
 
 class ContactPoints(NamedTuple):
-    """Contacts of one robot, or room for some."""
+    """Contacts of one robot, or places for them."""
 
     candidate: Integers  # (c,)
     a: Integers  # (c,)
@@ -48,7 +48,7 @@ class ContactPoints(NamedTuple):
 
 
 def body_of(contacts: ContactPoints, c: int, side: int) -> int:
-    """The body on one side of a contact, -1 for the world."""
+    """Return the body on one side of a contact, -1 for the world."""
     return contacts.a[c] if side == 0 else contacts.b[c]  # type: ignore[no-any-return]
 
 
@@ -61,17 +61,17 @@ def find_contacts(
     contacts: ContactPoints,
     work: CollisionWork,
 ) -> int:
-    """Write the contacts of one robot; how many there are, or -1 if there is no room for them.
+    """Write the contacts of one robot; return their number, or -1 if there is no room for them.
 
-    `placement` (bodies, 4, 4) and `velocity` (bodies, 6), linear and angular in each body's axes, are of the bodies that may
-    touch. A contact has a gap below the margin, or would have it after a step at these velocities.
+    `placement` (bodies, 4, 4) and `velocity` (bodies, 6), linear and angular in each body's axes, belong to the bodies that may
+    touch. A contact has a gap below the margin, now or after a step at these velocities.
     """
     place_shapes(scene, placement, velocity, step, work)
     count = 0
     for p in range(len(scene.first)):
         if not scene.enabled[p]:
             continue
-        touching = scene.margin[p]  # the gap at which the pair touches
+        touching = scene.margin[p]  # gap at which the pair is in contact
         found_at = margin + scene.gap[p]
         reach = found_at + touching
         a, b = scene.pair[p, 0], scene.pair[p, 1]
@@ -88,7 +88,7 @@ def find_contacts(
 
 
 def place_shapes(scene: CollisionScene, placement: Tensor, velocity: Matrix, step: float, work: CollisionWork) -> None:
-    """Placements of shapes in the world, velocities of their middles, and what turning adds to the way of their surfaces."""
+    """Compute placements of shapes in the world frame, velocities of their centres, and their rotation in a step."""
     for g in range(len(scene.kind)):
         own, P, body = scene.placement[g], work.placement[g], scene.body[g]
         if body < 0:
@@ -109,13 +109,14 @@ def place_shapes(scene: CollisionScene, placement: Tensor, velocity: Matrix, ste
 
 
 def are_far(PA: Vector, PB: Vector, reach: float) -> bool:
-    """Whether the middles of two placed shapes are `reach` [m] apart, or farther."""
+    """Return whether the centres of two placed shapes are at least `reach` [m] apart."""
     x, y, z = PA[9] - PB[9], PA[10] - PB[10], PA[11] - PB[11]
     return x * x + y * y + z * z >= reach * reach  # type: ignore[no-any-return]
 
 
 def write_velocity(T: Matrix, v: Vector, x: TripleLike, out: Vector) -> None:
-    """Write the velocity of a point x in the world on a body at T, which moves at v (linear, angular) in the body's axes."""
+    """Write the velocity of a point x of the world frame on a body at T, which moves at v (linear, angular) in the body's axes.
+    """
     d = x[0] - T[0, 3], x[1] - T[1, 3], x[2] - T[2, 3]
     wx = T[0, 0] * v[3] + T[0, 1] * v[4] + T[0, 2] * v[5]
     wy = T[1, 0] * v[3] + T[1, 1] * v[4] + T[1, 2] * v[5]
@@ -126,7 +127,7 @@ def write_velocity(T: Matrix, v: Vector, x: TripleLike, out: Vector) -> None:
 
 
 def way_in_step(scene: CollisionScene, a: int, b: int, step: float, work: CollisionWork) -> float:
-    """A bound of how much nearer two shapes may come in a step [m]."""
+    """Return an upper bound of the decrease of two shapes' distance in a step [m]."""
     way = step * length_of(minus(work.velocity[a], work.velocity[b])) + work.turning[a] * scene.radius[a]
     if scene.kind[b] < PLANE:
         return way + work.turning[b] * scene.radius[b]  # type: ignore[no-any-return]
@@ -135,7 +136,7 @@ def way_in_step(scene: CollisionScene, a: int, b: int, step: float, work: Collis
 
 
 def is_near(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork) -> bool:
-    """Whether the balls around two shapes, or the ball and the ground, come within `reach` [m]."""
+    """Return whether the bounding balls of two shapes, or a ball and the ground, come within `reach` [m]."""
     PA, PB = work.placement[a], work.placement[b]
     apart = minus(position_of(PA), position_of(PB))
     most = reach + scene.radius[a]
@@ -148,9 +149,9 @@ def is_near(scene: CollisionScene, a: int, b: int, reach: float, work: Collision
 
 
 def contacts_of_pair(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork, apart: Vector) -> int:
-    """Write the contacts of two shapes, the first of which has the lower kind, into `work.found`; how many there are.
+    """Write the contacts of two shapes, the one of lower kind first, to `work.found`; return their number.
 
-    Those with gaps of `reach` [m] and more may be among them, or may not. `apart` is that of `convex_contacts`.
+    Contacts with gaps of at least `reach` [m] may be included. `apart` is that of `convex_contacts`.
     """
     one, other = scene.kind[a], scene.kind[b]
     PA, PB, SA, SB, found = work.placement[a], work.placement[b], scene.size[a], scene.size[b], work.found
@@ -167,7 +168,7 @@ def contacts_of_pair(scene: CollisionScene, a: int, b: int, reach: float, work: 
 
 
 def contacts_on_heights(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork) -> int:
-    """Contacts of the balls that stand for a shape with a height field."""
+    """Write the contacts of a shape's balls with a height field."""
     fields, f = scene.fields, scene.data[b, 0]
     field = fields.heights, fields.grid[f], fields.edges[f]
     balls = scene.balls[scene.data[a, 1] : scene.data[a, 2]]
@@ -177,7 +178,7 @@ def contacts_on_heights(scene: CollisionScene, a: int, b: int, reach: float, wor
 def closed_contacts(
     first: tuple[int, Vector, Vector], second: tuple[int, Vector, Vector], reach: float, work: CollisionWork
 ) -> int:
-    """The contacts of shapes (kind, placement, size) in closed form, -1 where there is none."""
+    """Write the contacts of shapes (kind, placement, size) in closed form; return -1 if there is no closed form."""
     one, PA, SA = first
     other, PB, SB = second
     found = work.found
@@ -193,7 +194,7 @@ def closed_contacts(
 
 
 def on_ball(kind: int, c: TripleLike, r: float, P: Vector, S: Vector, found: Matrix) -> int:
-    """Contacts of a ball with other shapes."""
+    """Write the contacts of a ball with other shapes."""
     if kind == CAPSULE:
         return ball_capsule(c, r, P, S, found, 0)
     if kind == BOX:
@@ -206,7 +207,7 @@ def on_ball(kind: int, c: TripleLike, r: float, P: Vector, S: Vector, found: Mat
 
 
 def on_plane(kind: int, PA: Vector, S: Vector, PB: Vector, found: Matrix) -> int:
-    """Contacts of shapes with a half space."""
+    """Write the contacts of shapes with a half space."""
     if kind == CAPSULE:
         return capsule_plane(PA, S, PB, found)
     if kind == BOX:
@@ -219,7 +220,7 @@ def on_plane(kind: int, PA: Vector, S: Vector, PB: Vector, found: Matrix) -> int
 
 
 def general_contacts(scene: CollisionScene, a: int, b: int, reach: float, work: CollisionWork, apart: Vector) -> int:
-    """Contacts of a hull and a half space, two boxes, and any other convex shapes."""
+    """Write the contacts of a hull and a half space, of two boxes, or of any other convex shapes."""
     hulls, PA, PB = scene.hulls, work.placement[a], work.placement[b]
     if scene.kind[b] == PLANE:
         return hull_plane(PA, searched_hull(hulls, scene.data[a]), PB, work.found)
@@ -240,15 +241,15 @@ def keep(
     count: int,
     work: CollisionWork,
 ) -> int:
-    """Write the points found for pair p that are within reach, now or after the step.
+    """Store the points of pair p that are within reach, now or after the step.
 
-    Returns the number of contacts including these, or -1 if there is no room for them. `motion` holds the placements and the
-    velocities of the bodies, `bounds` the reach, the step, and the gap at which shapes touch.
+    Returns the number of contacts including these, or -1 if there is no room for them. `motion` contains placements and
+    velocities of the bodies; `bounds` are the reach, the step, and the gap at which shapes are in contact.
     """
     placement, velocity = motion
     reach, step, margin = bounds
     a, b = scene.body[scene.pair[p, 0]], scene.body[scene.pair[p, 1]]
-    flip = a < 0  # the world is the second
+    flip = a < 0  # the world comes second
     u, w = work.ends[0], work.ends[1]
     for i in range(found):
         row = work.found[i]

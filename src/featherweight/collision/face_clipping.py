@@ -1,7 +1,7 @@
 """Contacts of two faces by clipping.
 
-`polygons[0]` is the reference face, by its corners counter-clockwise about its outward normal; what touches it, a polygon, a
-segment or a point, is in `polygons[1]`, and is cut by the planes through the sides of the reference.
+`polygons[0]` is the reference face: its corners, counter-clockwise about its outward normal. `polygons[1]` is the incident
+polygon, segment or point. It is clipped by the planes through the sides of the reference face.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from ..engine.loops.array_types import Matrix, Tensor, Vector
 from .round_contacts import SAME, put
 from .triples import TripleLike, along, inner, length_of, minus, outer, plus, times
 
-MOST_POINTS = 8  # of one pair's faces
-EDGE_TOLERANCE = 1e-9  # of the length of a side: so far outside it counts as on it
-NEARLY = 0.995  # cosine of the angle (0.1 rad) between a contact's normal and a face's, up to which the face touches too
-TILT = 0.02  # of many points those count that would be deepest if the body were turned by this angle [rad] in 8 directions
+MOST_POINTS = 8  # greatest number of points of a pair of faces
+EDGE_TOLERANCE = 1e-9  # distance outside a side, relative to its length, that counts as on it
+NEARLY = 0.995  # least cosine (0.1 rad) between a contact's normal and a face's for which the face is in contact
+TILT = 0.02  # [rad] of many points, those are chosen that would be deepest after a rotation by this angle in 8 directions
 
 
 def write_box_face(P: Vector, H: Vector, k: int, sign: float, polygon: Matrix) -> int:
-    """The face of a box whose outward normal is sign times axis k: its corners, counter-clockwise about the normal."""
+    """Write the face of a box with outward normal sign times axis k: its corners, counter-clockwise about the normal."""
     i, j = (k + 1) % 3, (k + 2) % 3
     for c in range(4):
         u = H[i] if c == 0 or c == 3 else -H[i]
@@ -30,7 +30,8 @@ def write_box_face(P: Vector, H: Vector, k: int, sign: float, polygon: Matrix) -
 
 
 def clipped_faces(polygons: Tensor, m: int, count: int, normal: TripleLike) -> tuple[int, int]:
-    """Cut the incident polygon by the m sides of the reference face; where it then is, and how many corners it has."""
+    """Clip the incident polygon by the m sides of the reference face; return its place in `polygons` and its number of corners.
+    """
     source, target = 1, 2
     for i in range(m):
         start = polygons[0, i]
@@ -57,9 +58,9 @@ def clipped_faces(polygons: Tensor, m: int, count: int, normal: TripleLike) -> t
 
 
 def put_face_points(polygons: Tensor, m: int, count: int, outward: TripleLike, sign: float, reach: float, found: Matrix) -> int:
-    """Contacts of the reference face with the incident one below `reach`: gaps are those along the reference's normal.
+    """Write the contacts of the reference face with the incident one below `reach`; gaps are along the reference's normal.
 
-    `outward` is that normal, `sign` times it leads from the second shape to the first.
+    `outward` is that normal; `sign` times it points from the second shape to the first.
     """
     source, count = clipped_faces(polygons, m, count, outward)
     start = polygons[0, 0]
@@ -82,13 +83,13 @@ def put_face_points(polygons: Tensor, m: int, count: int, outward: TripleLike, s
 
 
 def raise_gaps(found: Matrix, count: int, least: float) -> None:
-    """Raise gaps of face points above the gap of two shapes: where these overlap, no point is deeper than they are."""
+    """Limit the gaps of face points from below by the gap of two shapes: no point is deeper than overlapping shapes are."""
     for i in range(count):
         found[i, 6] = max(found[i, 6], least + SAME)
 
 
 def spread(points: Matrix, count: int, outward: TripleLike, start: TripleLike, chosen: Matrix) -> int:
-    """Write at most `MOST_POINTS` of many points: the deepest, and those that would be if the body turned a little."""
+    """Write at most `MOST_POINTS` of many points: the deepest ones, and those that would be deepest after small rotations."""
     first = outer(outward, minus(points[1], points[0]))
     size = length_of(first)
     u = times(1.0 / size, first) if size > 0.0 else first

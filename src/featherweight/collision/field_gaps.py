@@ -1,8 +1,8 @@
-"""Gaps of convex shapes and height fields: the least of those to the prisms that the field is made of.
+"""Gaps of convex shapes and height fields: the least gap to the prisms that compose the field.
 
-A cell of a field has two triangles (see `height_fields`); under each is a prism down to the field's base. A shape that overlaps
-the field is as deep in it as in the prism that it is deepest in: the way out of the whole field may be longer for a shape that
-is deeper below the surface than it is wide.
+A cell of a field has two triangles (see `height_fields`). Below each is a prism down to the field's base. The depth of an
+overlap is the depth in the deepest prism. For a shape that is deeper below the surface than it is wide, the path out of the
+whole field may be longer.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ CORNERS = 6
 
 
 def gap_to_field(table: PairTable, a: int, b: int, bounds: tuple[float, float], work: QueryWork) -> float:
-    """The gap of shape a and height field b (see `pair_gaps`)."""
+    """Return the gap of shape a and height field b (see `pair_gaps`)."""
     most, enough = bounds
     f = table.data[b, 0]
     field = table.fields.heights, table.fields.grid[f], table.fields.edges[f]
     grid, edges = field[1], field[2]
     shape, radius = convex_shape(table, a, work), table.radius[a]
     c = seen_from(work.placement[b], position_of(work.placement[a]))
-    # the cell below the middle is first: most of the others are then farther than it
+    # start with the cell below the centre, because most others are farther
     i = min(max(int((c[0] - edges[0]) / edges[2]), 0), grid[1] - 2)
     j = min(max(int((c[1] - edges[1]) / edges[3]), 0), grid[2] - 2)
     best = gap_to_cell(table, shape, b, (field, i, j), (most, enough, radius, FAR), work)
@@ -46,7 +46,7 @@ def gap_to_field(table: PairTable, a: int, b: int, bounds: tuple[float, float], 
 
 
 def distance_of_cell(field: FieldArrays, i: int, j: int, c: TripleLike) -> float:
-    """The distance of a point from the box around a cell."""
+    """Return the distance of a point from the bounding box of a cell."""
     heights, grid, edges = field
     at = grid[0] + i * grid[2] + j
     top = max(max(heights[at], heights[at + 1]), max(heights[at + grid[2]], heights[at + grid[2] + 1]))
@@ -65,7 +65,7 @@ def gap_to_cell(
     bounds: tuple[float, float, float, float],
     work: QueryWork,
 ) -> float:
-    """The least of `best` and the gaps to both prisms of a cell; what is nearest is written to `work.best`."""
+    """Return the least of `best` and the gaps to both prisms of a cell; write the nearest points to `work.best`."""
     field, i, j = cell
     most, enough, radius, best = bounds
     for k in range(2):
@@ -81,7 +81,10 @@ def gap_to_cell(
 
 
 def write_prism(field: FieldArrays, triangle: tuple[int, int, int], P: Vector, work: QueryWork) -> float:
-    """Write the corners of the prism under triangle (i, j, which of two) from its middle, and where that is; its radius."""
+    """Write the corners of the prism under triangle (i, j, which of two) relative to its centre, and the centre.
+
+    Returns its radius.
+    """
     i, j, k = triangle
     u, w, x = vertex_of(field, i, j), vertex_of(field, i + 1, j + 1), vertex_of(field, i + 1 - k, j + k)
     base = -field[2][5]

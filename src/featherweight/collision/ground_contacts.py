@@ -1,6 +1,6 @@
 """Contacts of shapes with half spaces.
 
-Rows of `found` are as in `round_contacts`, but points are on the ground. A half space is below its z = 0.
+Rows of `found` are as in `round_contacts`, but with points on the ground. A half space is below its z = 0.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from .hulls import SearchedHull, farthest_vertex
 from .round_contacts import put
 from .triples import TripleLike, along, axis_of, inner, length_of, minus, outer, placed, position_of, times, turned_back
 
-UPRIGHT = 0.9  # cosine of a cylinder's tilt from which on its whole end may touch
-FLAT = 1e-7  # [m] by so much the lowest point of a cylinder's end must be below the others to count beside them
-BESIDE = 0.999  # cosine of the angle on a rim within which two points are one
+UPRIGHT = 0.9  # least cosine of a cylinder's tilt for which its whole end can be in contact
+FLAT = 1e-7  # [m] height difference across a cylinder's end up to which the end has no lowest point
+BESIDE = 0.999  # cosine of the angle on a rim from which two points count as one
 
 
 def point_plane(c: TripleLike, r: float, P: Vector, found: Matrix, k: int) -> int:
-    """A ball, or a point, and a half space."""
+    """Write the contact of a ball, or a point, and a half space."""
     n = axis_of(P, 2)
     height = inner(n, minus(c, position_of(P)))
     return put(found, k, along(c, -height, n), n, height - r)
 
 
 def capsule_plane(PA: Vector, S: Vector, PB: Vector, found: Matrix) -> int:
-    """Both ends."""
+    """Write the contacts of both ends."""
     c, axis = position_of(PA), axis_of(PA, 2)
     point_plane(along(c, -S[1], axis), S[0], PB, found, 0)
     return point_plane(along(c, S[1], axis), S[0], PB, found, 1)
 
 
 def box_plane(PA: Vector, H: Vector, PB: Vector, found: Matrix) -> int:
-    """All corners."""
+    """Write the contacts of all corners."""
     for i in range(8):
         corner = (H[0] if i & 1 else -H[0]), (H[1] if i & 2 else -H[1]), (H[2] if i & 4 else -H[2])
         point_plane(placed(PA, corner), 0.0, PB, found, i)
@@ -41,9 +41,9 @@ def box_plane(PA: Vector, H: Vector, PB: Vector, found: Matrix) -> int:
 
 
 def cylinder_plane(PA: Vector, S: Vector, PB: Vector, found: Matrix) -> int:
-    """The lowest points of both ends, and four points of the lower end's rim where that is nearly level."""
+    """Write the contacts of the lowest points of both ends, and four rim points of the lower end if it is nearly level."""
     n = turned_back(PA, axis_of(PB, 2))
-    end = -S[1] if n[2] >= 0.0 else S[1]  # of the lower end
+    end = -S[1] if n[2] >= 0.0 else S[1]  # the lower end
     level = sqrt(n[0] * n[0] + n[1] * n[1])
     x, y = (-n[0] / level, -n[1] / level) if level > 0.0 else (0.0, 0.0)
     k = 0
@@ -61,7 +61,7 @@ def cylinder_plane(PA: Vector, S: Vector, PB: Vector, found: Matrix) -> int:
 
 
 def ellipsoid_plane(PA: Vector, e: Vector, PB: Vector, found: Matrix) -> int:
-    """The lowest point."""
+    """Write the contact of the lowest point."""
     n = turned_back(PA, axis_of(PB, 2))
     s = e[0] * n[0], e[1] * n[1], e[2] * n[2]
     d = -1.0 / length_of(s)
@@ -69,7 +69,7 @@ def ellipsoid_plane(PA: Vector, e: Vector, PB: Vector, found: Matrix) -> int:
 
 
 def hull_plane(PA: Vector, hull: SearchedHull, PB: Vector, found: Matrix) -> int:
-    """The lowest vertex, and those that would be the lowest if the body were turned a little, in seven directions."""
+    """Write the contacts of the lowest vertex, and of those that would be lowest after small rotations in seven directions."""
     n = turned_back(PA, axis_of(PB, 2))
     x = (1.0, 0.0, 0.0) if abs(n[0]) < 0.9 else (0.0, 1.0, 0.0)
     x = along(x, -inner(x, n), n)

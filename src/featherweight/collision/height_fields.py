@@ -1,17 +1,17 @@
-"""Where balls touch height fields.
+"""Contacts of balls with height fields.
 
 A height field is a solid within the edges of its grid: above its base and below its surface. Each cell of the grid has two
-triangles, which share the diagonal from its corner (i, j) to (i + 1, j + 1), as in MuJoCo. A field is (heights, grid, edges):
-`grid` (3,) has the number of its first height, and how many heights there are along x and y; `edges` (6,) are x and y of the
-first height, both spacings, the greatest height, and the depth of the base below z = 0.
+triangles, which share the diagonal from its corner (i, j) to (i + 1, j + 1), as in MuJoCo. A field is (heights, grid, edges).
+`grid` (3,) has the index of its first height, and the numbers of heights along x and y. `edges` (6,) are x and y of the first
+height, both spacings, the greatest height, and the depth of the base below z = 0.
 
 A ball outside touches the solid where the distance from its centre has a local minimum, at a face, an edge or a vertex:
 
     (c - p) . (x - p) <= 0    for the neighbours x of the point p next to the centre c
 
-A ball whose centre is inside touches where the way out is shortest, along the normal of the triangle at the centre, or
-through a wall or the base. A row of `patches` has the point, the normal, the distance of the centre, the direction of an
-edge (zero for others), and the dimension of what is touched: 2 for a face, 1 for an edge, 0 for a vertex.
+A ball whose centre is inside touches at the end of the shortest path out, along the normal of the triangle at the centre, or
+through a wall or the base. A row of `patches` has the point, the normal, the distance of the centre, the direction of an edge
+(zero for others), and the dimension of the touched element: 2 for a face, 1 for an edge, 0 for a vertex.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from ..engine.loops.array_types import Integers, Matrix, Vector
 from .round_contacts import SAME, put
 from .triples import Triple, TripleLike, along, inner, length_of, minus, placed, seen_from, times, turned
 
-MOST_PATCHES = 4  # of one ball, the nearest ones
+MOST_PATCHES = 4  # greatest number of contacts of one ball; the nearest are kept
 GridNumbers = Integers | tuple[int, ...]
 FieldArrays = tuple[Vector, GridNumbers, Vector]  # heights, grid, edges
 
-INEXACT = 1e-9  # relative to a cell: how far outside of a triangle a point may be that counts as inside
+INEXACT = 1e-9  # distance outside a triangle, relative to a cell, that counts as inside
 
 
 def normal_and_height(
     heights: Vector, grid: GridNumbers, edges: Vector, x: float, y: float
 ) -> tuple[float, float, float, float]:
-    """The normal of the triangle at (x, y), and the height of its plane there; beyond the edges of the nearest triangle."""
+    """Return the normal of the triangle at (x, y), and the height of its plane there; beyond the edges, the nearest one's."""
     s, t = (x - edges[0]) / edges[2], (y - edges[1]) / edges[3]
     i, j = min(max(int(s), 0), grid[1] - 2), min(max(int(t), 0), grid[2] - 2)
     return plane_of(heights, grid, edges, (i, j, s - i < t - j), (x, y))
@@ -41,7 +41,10 @@ def normal_and_height(
 def plane_of(
     heights: Vector, grid: GridNumbers, edges: Vector, triangle: tuple[int, int, bool], at: tuple[float, float]
 ) -> tuple[float, float, float, float]:
-    """The normal of a triangle, of cell (i, j) and above its diagonal in the grid or not, and its plane's height at (x, y)."""
+    """Return the normal of a triangle, and the height of its plane at (x, y).
+
+    The triangle is in cell (i, j), above its diagonal in the grid or not.
+    """
     i, j, above = triangle
     ny = grid[2]
     corner = grid[0] + i * ny + j
@@ -65,9 +68,9 @@ def vertex_of(field: FieldArrays, i: int, j: int) -> Triple:
 def balls_on_heights(
     PA: Vector, balls: Matrix, PB: Vector, field: FieldArrays, reach: float, patches: Matrix, found: Matrix
 ) -> int:
-    """Contacts within `reach` [m] of balls (n, 4), centres in the frame of a shape and radii, and a height field.
+    """Write the contacts within `reach` [m] of balls (n, 4), centres in the frame of a shape and radii, and a height field.
 
-    Ball i has the candidates MOST_PATCHES i and following ones. `patches` is room to work in.
+    Ball i has the candidates from MOST_PATCHES i on. `patches` is workspace.
     """
     k = 0
     for i in range(len(balls)):
@@ -81,7 +84,7 @@ def balls_on_heights(
 
 
 def field_patches(field: FieldArrays, c: TripleLike, reach: float, patches: Matrix) -> int:
-    """Write what a point c in the frame of the field is next to within `reach` [m]; how many rows there are."""
+    """Write the elements near a point c in the frame of the field, within `reach` [m]; return the number of rows."""
     heights, grid, edges = field
     x = min(max(c[0], edges[0]), edges[0] + (grid[1] - 1) * edges[2])
     y = min(max(c[1], edges[1]), edges[1] + (grid[2] - 1) * edges[3])
@@ -106,7 +109,7 @@ def field_patches(field: FieldArrays, c: TripleLike, reach: float, patches: Matr
 
 
 def around(x: float, reach: float, start: float, step: float, count: int) -> tuple[int, int]:
-    """The first and last number of a grid's lines that bound the cells within reach; last below first for none."""
+    """Return the first and last of the grid lines that bound the cells within reach; last < first for none."""
     first, last = (x - reach - start) / step, (x + reach - start) / step
     if not (first < count and last > -1.0):
         return 0, -1
@@ -114,7 +117,10 @@ def around(x: float, reach: float, start: float, step: float, count: int) -> tup
 
 
 def way_out(field: FieldArrays, c: TripleLike, normal: Triple, depth: float, patches: Matrix) -> int:
-    """The shortest one of a point within the solid; `normal` and `depth`, which is negative, are those of the surface."""
+    """Write the shortest path out of the solid for a point inside.
+
+    `normal` and the negative `depth` are those of the surface.
+    """
     _, grid, edges = field
     n, d = normal, depth
     if -c[2] - edges[5] > d:
@@ -129,7 +135,7 @@ def way_out(field: FieldArrays, c: TripleLike, normal: Triple, depth: float, pat
 
 
 def side_patch(c: TripleLike, p: TripleLike, reach: float, patches: Matrix) -> int:
-    """The point p of a wall or of the base that is next to a point c outside."""
+    """Write the point p of a wall or of the base that is nearest to a point c outside."""
     apart = minus(c, p)
     distance = length_of(apart)
     if not 0.0 < distance < reach:
@@ -140,7 +146,8 @@ def side_patch(c: TripleLike, p: TripleLike, reach: float, patches: Matrix) -> i
 
 
 def triangle_patches(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float, patches: Matrix, count: int) -> int:
-    """Write patches for those triangles of cell (i, j) that the perpendicular from c meets; return the new count."""
+    """Write patches for the triangles of cell (i, j) that contain the foot of the perpendicular from c; return the new count.
+    """
     heights, grid, edges = field
     if i >= grid[1] - 1 or j >= grid[2] - 1:
         return count
@@ -177,7 +184,7 @@ def edge_patches(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float
         if not -INEXACT < part < 1.0 + INEXACT:
             continue
         p = along(a, part, way)
-        # vertices across: (i + 1, j + 1) and the one before for an edge along x or y, the other corners for a diagonal
+        # opposite vertices: (i + 1, j + 1) and the one before for an edge along x or y, the other corners for a diagonal
         one = is_beside(field, i + 1, j + 1 - (k == 2), c, p)
         other = is_beside(field, i - (k == 1), j - (k == 0) + (k == 2), c, p)
         border = (k == 0 and (j == 0 or j == end)) or (k == 1 and (i == 0 or i == last))
@@ -207,7 +214,7 @@ def vertex_patch(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float
 
 
 def is_beside(field: FieldArrays, i: int, j: int, c: TripleLike, p: TripleLike) -> bool:
-    """Whether c gets no nearer from p on towards vertex (i, j), or there is none."""
+    """Return whether moving from p towards vertex (i, j) does not come nearer to c, or there is no such vertex."""
     if i < 0 or j < 0 or i >= field[1][1] or j >= field[1][2]:
         return True
     way = minus(vertex_of(field, i, j), p)
@@ -217,7 +224,7 @@ def is_beside(field: FieldArrays, i: int, j: int, c: TripleLike, p: TripleLike) 
 def put_patch(
     patches: Matrix, count: int, p: TripleLike, n: TripleLike, distance: float, edge: TripleLike, dimension: int
 ) -> int:
-    """Write a row unless there is one at its point; in place of the farthest where there are too many."""
+    """Write a row, unless there is one at its point; if there are too many, replace the farthest."""
     farthest = 0
     for k in range(count):
         row = patches[k]

@@ -11,30 +11,33 @@ from ..extras import install_command
 from .collision_scene import Hulls
 from .triples import TripleLike, inner
 
-FEW = 16  # vertices that are looked at one by one
+FEW = 16  # greatest number of vertices for linear search
 GRID = 8  # cells of directions along both sides of a cube's faces
 CELLS = 6 * GRID * GRID
-COPLANAR = 1e-7  # sine of the angle between faces that are one
-STEPS = 10000  # of a climb, which ends by itself
+COPLANAR = 1e-7  # greatest sine of the angle between triangles of one face
+STEPS = 10000  # bound of the steps of hill climbing, which terminates by itself
 
 SearchedHull = tuple[Matrix, Integers, Integers, Matrix, Integers, int, int, int]
 """Vertices, links, linked, around and starts of `Hulls`; the first vertex of the hull and the stop, and its first start."""
 
 
 class Hull(NamedTuple):
-    """The corners (n, 3) of a convex hull, counted from the first of this hull where several are in one array; each one's
-    neighbours along edges and its faces, and the corners of each face, counter-clockwise from outside, as ranges of arrays."""
+    """A convex hull: corners (n, 3), neighbours of each corner along edges, its faces, and the corners of each face.
+
+    Corners of a face are counter-clockwise seen from outside. Lists are ranges of arrays. If several hulls share arrays,
+    numbers count from the first corner of this hull.
+    """
 
     vertices: Matrix  # (n, 3)
-    links: Integers  # (n + 1,) where the neighbours of each vertex begin in `linked`
+    links: Integers  # (n + 1,) first neighbour of each vertex in `linked`
     linked: Integers
-    around: Matrix  # (m, 3) the neighbours themselves, in the order in which a search reads them
-    faces: Integers  # (f + 1,) where the corners of each face begin in `corners`
+    around: Matrix  # (m, 3) positions of the neighbours, in the order of the search
+    faces: Integers  # (f + 1,) first corner of each face in `corners`
     corners: Integers
     normals: Matrix  # (f, 3) outward
-    owners: Integers  # (n + 1,) where the faces of each vertex begin in `owned`
+    owners: Integers  # (n + 1,) first face of each vertex in `owned`
     owned: Integers
-    starts: Integers  # (CELLS,) the vertex that is farthest along the middle of each cell of directions, see `cell_of`
+    starts: Integers  # (CELLS,) farthest vertex along the central direction of each cell, see `cell_of`
 
 
 NO_HULL = Hull(
@@ -46,7 +49,7 @@ NO_HULL = Hull(
 def hull_of(points: Matrix) -> Hull:
     """Return the convex hull of points (n, 3), which must have a volume. Raises ImportError without SciPy."""
     try:
-        from scipy.spatial import ConvexHull  # takes long to import
+        from scipy.spatial import ConvexHull  # slow to import
     except ImportError as error:
         raise ImportError(f"convex hulls of meshes need scipy: {install_command('shapes')}") from error
 
@@ -63,7 +66,7 @@ def hull_of(points: Matrix) -> Hull:
         normals.append(normal)
     linked: list[set[int]] = [set() for _ in vertices]
     owned: list[list[int]] = [[] for _ in vertices]
-    for a, b, c in triangles.tolist():  # all edges: along those of whole faces alone a climb could end beside the top
+    for a, b, c in triangles.tolist():  # all edges: along edges of merged faces only, climbing could stop early
         linked[a] |= {b, c}
         linked[b] |= {a, c}
         linked[c] |= {a, b}
@@ -79,7 +82,7 @@ def hull_of(points: Matrix) -> Hull:
 
 
 def _middles_of_cells() -> Matrix:
-    """Return a direction (CELLS, 3) in the middle of each cell."""
+    """Return the central direction (CELLS, 3) of each cell."""
     along = (np.arange(GRID) + 0.5) * (2.0 / GRID) - 1.0
     v, u = np.meshgrid(along, along, indexing="ij")
     cells = np.empty((3, 2, GRID, GRID, 3))
@@ -92,7 +95,7 @@ def _middles_of_cells() -> Matrix:
 
 
 def _coplanar(neighbors: IntegerMatrix, planes: Matrix) -> list[list[int]]:
-    """Groups of triangles that share sides and lie in one plane."""
+    """Group triangles that share sides and are in one plane."""
     left, groups = set(range(len(planes))), []
     while left:
         group, todo = [], [left.pop()]
@@ -109,7 +112,7 @@ def _coplanar(neighbors: IntegerMatrix, planes: Matrix) -> list[list[int]]:
 
 
 def _in_order(vertices: Matrix, corners: Integers, normal: Vector) -> list[int]:
-    """Corners of a convex polygon, counter-clockwise about its normal."""
+    """Return the corners of a convex polygon, counter-clockwise about its normal."""
     x = vertices[corners] - vertices[corners].mean(axis=0)
     u = x[0] / np.linalg.norm(x[0])
     angle = np.arctan2(x @ np.cross(normal, u), x @ u)
@@ -122,14 +125,15 @@ def _ranges(lists: list[list[int]]) -> tuple[Integers, Integers]:
 
 
 def searched_hull(hulls: Hulls | Hull, data: Integers) -> SearchedHull:
-    """The hull that `farthest_vertex` searches, from a shape's row of numbers (see `part_ranges`)."""
+    """Return the hull for `farthest_vertex`, from a shape's row of numbers (see `part_ranges`)."""
     return hulls.vertices, hulls.links, hulls.linked, hulls.around, hulls.starts, data[3], data[4], data[7]
 
 
 def farthest_vertex(hull: SearchedHull, direction: TripleLike) -> int:
-    """The number of the vertex that lies farthest along a direction.
+    """Return the number of the farthest vertex along a direction.
 
-    From the vertex for its cell of directions along edges: on a convex hull what no neighbour exceeds is the farthest.
+    Hill climbing starts at the vertex for the direction's cell. On a convex hull, a vertex that no neighbour exceeds is the
+    farthest.
     """
     vertices, links, linked, around, starts, first, stop, start = hull
     if stop - first <= FEW:
@@ -154,7 +158,7 @@ def farthest_vertex(hull: SearchedHull, direction: TripleLike) -> int:
 
 
 def cell_of(d: TripleLike) -> int:
-    """The number of the cell of a direction: on which face of a cube it ends, and where."""
+    """Return the number of a direction's cell: a face of a cube, and a square on it."""
     x, y, z = abs(d[0]), abs(d[1]), abs(d[2])
     if x >= y and x >= z:
         axis, out, u, v = 0, d[0], d[1], d[2]

@@ -1,4 +1,4 @@
-"""Vertices of the meshes that stand for bodies: a mesh is taken for its convex hull."""
+"""Vertices of collision meshes, which are replaced by their convex hulls."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from ..engine.loops.array_types import Matrix
 from ..extras import install_command
 from ..model.types import WORLD, Shape
 
-FLAT = 1e-9  # of the greatest extent of a mesh
+FLAT = 1e-9  # least extent relative to the greatest extent of a mesh
 
 
 def mesh_vertices(shape: Shape) -> Matrix:
     """Return the vertices (n, 3) of a mesh in its body's frame [m].
 
-    Raises ValueError for a file that cannot be read, ImportError where reading it needs trimesh and that is not installed.
+    Raises ValueError for an unreadable file, and ImportError if reading it needs trimesh, which is not installed.
     """
     if shape.vertices is not None:
         scaled = np.asarray(shape.vertices, dtype=float) * np.array(shape.size)
@@ -27,7 +27,7 @@ def mesh_vertices(shape: Shape) -> Matrix:
 
 
 def hull_vertices(shape: Shape) -> Matrix:
-    """Return the vertices (n, 3) of a mesh that is taken for its convex hull, in its body's frame [m].
+    """Return the vertices (n, 3) of a collision mesh in its body's frame [m].
 
     Raises ValueError for a mesh without volume, and as `mesh_vertices` does.
     """
@@ -36,8 +36,8 @@ def hull_vertices(shape: Shape) -> Matrix:
     if len(extents) < 3 or not extents[2] > FLAT * extents[0]:
         file = f" ({shape.path})" if shape.path else ""
         raise ValueError(
-            f"the mesh {shape.name!r}{file} on {shape.body!r} is flat, and bodies would pass through it: "
-            "give it thickness, take a box in its place, or leave it out of the collision shapes"
+            f"the mesh {shape.name!r}{file} on {shape.body!r} is flat, so bodies would pass through it: "
+            "give it thickness, replace it by a box, or remove it from the collision shapes"
         )
     return vertices
 

@@ -1,8 +1,8 @@
-"""Gaps of pairs of placed shapes: by closed forms where there are some, by `separation` else.
+"""Gaps of pairs of placed shapes: in closed form if there is one, otherwise by `separation`.
 
-Gaps are signed distances: negative by the depth where shapes overlap. `bounds` are the gap above which none is sought (`FAR`
-is returned), and one below which any will do. Otherwise the points that are nearest or deepest, on the first and on the second
-shape, and the normal from the second to the first are written to `work.nearest`.
+Gaps are signed distances: minus the depth if shapes overlap. `bounds` are the gap above which the search stops (returning
+`FAR`), and a gap below which any lower value suffices. Otherwise `work.nearest` gets the nearest or deepest points, on the
+first and on the second shape, and the normal from the second to the first.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .round_contacts import ball_ball, ball_box, ball_capsule, ball_cylinder, ba
 from .separation import gap_or_rounding, write_nearest
 from .triples import along, axis_of, inner, length_of, minus, outer, position_of, times
 
-CROSSING = 1e-12  # of their radii: nearer than this the axes of two capsules have no normal between them
+CROSSING = 1e-12  # distance of two capsules' axes, relative to their radii, below which it defines no normal
 
 
 def gap_of_pair(table: PairTable, a: int, b: int, bounds: tuple[float, float], work: QueryWork) -> float:
-    """The gap of shapes a and b, the first of which has the lower kind."""
+    """Return the gap of shapes a and b, the one of lower kind first."""
     one, other = table.kind[a], table.kind[b]
     if other == PLANE:
         return gap_to_plane(table, a, b, work)
@@ -37,7 +37,7 @@ def gap_of_pair(table: PairTable, a: int, b: int, bounds: tuple[float, float], w
 
 
 def gap_to_plane(table: PairTable, a: int, b: int, work: QueryWork) -> float:
-    """The height of the lowest point of a shape above a half space."""
+    """Return the height of the lowest point of a shape above a half space."""
     P = work.placement[b]
     n, shape = axis_of(P, 2), convex_shape(table, a, work)
     x = along(farthest_point(shape, times(-1.0, n)), -shape.rounding, n)
@@ -47,7 +47,7 @@ def gap_to_plane(table: PairTable, a: int, b: int, work: QueryWork) -> float:
 
 
 def gap_of_ball(table: PairTable, a: int, b: int, work: QueryWork) -> float:
-    """A ball and a sphere, capsule, box, cylinder or ellipsoid."""
+    """Return the gap of a ball and a sphere, capsule, box, cylinder or ellipsoid."""
     kind, P, S, found = table.kind[b], work.placement[b], table.size[b], work.found
     c, r = position_of(work.placement[a]), table.size[a, 0]
     if kind == SPHERE:
@@ -64,14 +64,14 @@ def gap_of_ball(table: PairTable, a: int, b: int, work: QueryWork) -> float:
 
 
 def gap_of_row(row: Vector, work: QueryWork) -> float:
-    """The gap of a contact (see `round_contacts`), whose point is midway between both surfaces."""
+    """Return the gap of a contact (see `round_contacts`), whose point is midway between both surfaces."""
     n, half = (row[3], row[4], row[5]), 0.5 * row[6]
     write_nearest(work.nearest, along(row, half, n), along(row, -half, n), n)
     return row[6]  # type: ignore[no-any-return]
 
 
 def gap_of_capsules(table: PairTable, a: int, b: int, work: QueryWork) -> float:
-    """Two capsules: where their axes are nearest; where those cross, they are parted across both."""
+    """Return the gap of two capsules at the nearest points of their axes; crossing axes separate along their common normal."""
     PA, PB, SA, SB = work.placement[a], work.placement[b], table.size[a], table.size[b]
     c = along(position_of(PA), nearest_place(PA, SA[1], PB, SB[1]), axis_of(PA, 2))
     d = nearest_on_segment(c, PB, SB[1])
@@ -81,7 +81,7 @@ def gap_of_capsules(table: PairTable, a: int, b: int, work: QueryWork) -> float:
         return gap_of_row(work.found[0], work)
     u = axis_of(PA, 2)
     n = outer(u, axis_of(PB, 2))
-    if not length_of(n) > 0.0:  # one axis along the other
+    if not length_of(n) > 0.0:  # parallel axes
         n = outer(u, (1.0, 0.0, 0.0) if abs(u[0]) < 0.7 else (0.0, 1.0, 0.0))
     n = times(1.0 / sqrt(inner(n, n)), n)
     write_nearest(work.nearest, along(c, -SA[0], n), along(d, SB[0], n), n)

@@ -1,7 +1,7 @@
-"""Which pairs of shapes touch, and how far they are apart, for one state or many: compiled as a whole.
+"""Queries of touching pairs and of distances, for one state or many, compiled as a whole.
 
-`shapes` is a `PairTable`, `work` a `QueryWork`. The robot's machine code computes the placements of shapes in a state; where
-there is none, `states.placement` has them.
+`shapes` is a `PairTable`, `work` a `QueryWork`. The robot's machine code computes the placements of shapes in a state; without
+machine code, `states.placement` has them.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from .query_tables import PairTable, QueryWork
 from .separation import NEVER
 from .triples import TripleLike, axis_of, inner, minus, position_of
 
-PAD = 1e-9  # [m] what rounding may take from a distance between bounding volumes
-NOT_FINITE = -1  # for a state with numbers that are not finite
+PAD = 1e-9  # [m] bound of rounding errors of distances between bounding volumes
+NOT_FINITE = -1  # result for a state with non-finite numbers
 
 
 class TouchingQuery(NamedTuple):
-    """The question whether any pair touches, or comes within reach[0], in states span[0] to span[1]."""
+    """Query whether any pair touches, or comes within reach[0], in states span[0] to span[1]."""
 
     span: Integers  # (2,)
     q: Matrix  # (n, nq)
-    placement: Tensor  # (n, shapes, 12), or (0, shapes, 12) where machine code computes them
+    placement: Tensor  # (n, shapes, 12), or (0, shapes, 12) if machine code computes them
     reach: Vector  # (1,) [m]
     found: Booleans  # (n,)
     shapes: PairTable
@@ -35,7 +35,7 @@ class TouchingQuery(NamedTuple):
 
 
 class EachTouchingQuery(NamedTuple):
-    """The same of each pair."""
+    """Query which pairs touch, or come within reach[0]."""
 
     span: Integers
     q: Matrix
@@ -47,21 +47,22 @@ class EachTouchingQuery(NamedTuple):
 
 
 class DistanceQuery(NamedTuple):
-    """A query of distances; beyond reach[0] they are infinity and NaN. Pairs are in the order and direction asked for."""
+    """Query of distances; beyond reach[0] they are infinity and NaN. Pairs have the order and direction of the request."""
 
     span: Integers
     q: Matrix
     placement: Tensor
     reach: Vector
     distance: Matrix  # (n, pairs)
-    points: Tensor  # (n, pairs, 6) on the first shape and on the second
+    points: Tensor  # (n, pairs, 6) points on the first shape and on the second
     normal: Tensor  # (n, pairs, 3) from the first to the second
     shapes: PairTable
     work: QueryWork
 
 
 def any_touching(query: TouchingQuery) -> int:
-    """Whether any pair touches in the last of the states, of a `TouchingQuery`; `NOT_FINITE` if one is not finite."""
+    """Write for each state whether any pair touches; return that of the last state, or `NOT_FINITE` if a state is not finite.
+    """
     answer = 0
     for s in range(query.span[0], query.span[1]):
         if not place(query, s, query.work):
@@ -72,7 +73,7 @@ def any_touching(query: TouchingQuery) -> int:
 
 
 def each_touching(query: EachTouchingQuery) -> int:
-    """Write which pairs touch; 0, or `NOT_FINITE` if a state is not finite."""
+    """Write which pairs touch; return 0, or `NOT_FINITE` if a state is not finite."""
     for s in range(query.span[0], query.span[1]):
         if not place(query, s, query.work):
             return NOT_FINITE
@@ -82,7 +83,7 @@ def each_touching(query: EachTouchingQuery) -> int:
 
 
 def all_distances(query: DistanceQuery) -> int:
-    """Write the distances of a query; 0, or `NOT_FINITE` if a state is not finite."""
+    """Write the distances of a query; return 0, or `NOT_FINITE` if a state is not finite."""
     reach = query.reach[0]
     for s in range(query.span[0], query.span[1]):
         if not place(query, s, query.work):
@@ -94,10 +95,10 @@ def all_distances(query: DistanceQuery) -> int:
 
 
 def place(query: TouchingQuery | EachTouchingQuery | DistanceQuery, s: int, work: QueryWork) -> bool:
-    """Place all shapes as in state s; whether its numbers are finite."""
+    """Place all shapes for state s; return whether its numbers are finite."""
     q = query.q[s]
     for i in range(len(q)):
-        if q[i] - q[i] != 0.0:  # infinity and NaN
+        if q[i] - q[i] != 0.0:  # infinite or NaN
             return False
     if work.machine.address == 0:
         for g in range(len(work.placement)):
@@ -112,7 +113,8 @@ def place(query: TouchingQuery | EachTouchingQuery | DistanceQuery, s: int, work
 
 
 def any_pair_touches(shapes: PairTable, reach: float, work: QueryWork) -> int:
-    """1 if any pair does, else 0. Pairs that touch are looked at earlier in later states, which changes no answer."""
+    """Return 1 if any pair touches, else 0. Touching pairs move forward in the order for later states; results are unaffected.
+    """
     order = work.order
     for k in range(len(order)):
         p = order[k]
@@ -124,7 +126,7 @@ def any_pair_touches(shapes: PairTable, reach: float, work: QueryWork) -> int:
 
 
 def pair_touches(shapes: PairTable, p: int, reach: float, work: QueryWork) -> bool:
-    """Whether a pair comes within `reach`."""
+    """Return whether a pair comes within `reach`."""
     a, b = shapes.pair[p, 0], shapes.pair[p, 1]
     apart = minus(position_of(work.placement[a]), position_of(work.placement[b]))
     if shapes.kind[b] < PLANE:
@@ -160,7 +162,7 @@ def write_distance(
 
 
 def may_be_within(shapes: PairTable, a: int, b: int, reach: float, work: QueryWork) -> bool:
-    """Whether what is around two shapes comes within `reach`."""
+    """Return whether the bounding volumes of two shapes come within `reach`."""
     if reach >= 1e300:
         return True
     apart = minus(position_of(work.placement[a]), position_of(work.placement[b]))
@@ -171,8 +173,10 @@ def may_be_within(shapes: PairTable, a: int, b: int, reach: float, work: QueryWo
 
 
 def boxes_meet(shapes: PairTable, a: int, b: int, apart: TripleLike, reach: float, work: QueryWork) -> bool:
-    """Whether no face of the boxes around two shapes parts them by more than `reach` (Gottschalk, Lin and Manocha 1996, without
-    the pairs of edges)."""
+    """Return whether no face of two bounding boxes separates them by more than `reach`.
+
+    This is the test of Gottschalk, Lin and Manocha (1996) without pairs of edges.
+    """
     PA, PB, HA, HB = work.placement[a], work.placement[b], shapes.half[a], shapes.half[b]
     if shapes.kind[b] >= PLANE:
         n = axis_of(PB, 2)
@@ -188,5 +192,5 @@ def boxes_meet(shapes: PairTable, a: int, b: int, apart: TripleLike, reach: floa
 
 
 def highest(shapes: PairTable, b: int) -> float:
-    """The greatest height of a plane or height field in its frame."""
+    """Return the greatest height of a plane or height field in its frame."""
     return shapes.fields.edges[shapes.data[b, 0], 4] if shapes.kind[b] == HEIGHTS else 0.0

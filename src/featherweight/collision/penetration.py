@@ -1,7 +1,7 @@
-"""How deep two convex shapes overlap (van den Bergen 2001, the expanding polytope).
+"""The penetration depth of two convex shapes (van den Bergen 2001, the expanding polytope).
 
-`supports` are as in `closest_points`. Triangles of them, with outward normals, make a polytope around the origin within the
-points a - b of two shapes; where it is nearest to the origin it grows, until that is the surface of them all.
+`supports` are as in `closest_points`. Triangles of them, with outward normals, form a polytope around the origin inside the set
+of differences a - b of two shapes. It grows at its face nearest to the origin, until that face is on the surface of the set.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from .convex_shapes import ConvexShape
 from .query_tables import SearchWork
 from .triples import Triple, component, inner, length_of, minus, outer, times, with_component
 
-CLOSE = 1e-9  # of the shapes' size: by so much the depth may be too small
-COPLANAR = 1.0 - 1e-10  # cosine of the angle between faces that are one
-IN_PLANE = 1e-12  # of the shapes' size: so near to a face's plane a point counts as in it
-SLIVER = 1e-9  # of the square of a triangle's longest side: twice the area of one without a normal
+CLOSE = 1e-9  # tolerance of the depth relative to the shapes' size
+COPLANAR = 1.0 - 1e-10  # least cosine of the angle between coplanar faces
+IN_PLANE = 1e-12  # distance from a face's plane, relative to the shapes' size, that counts as in the plane
+SLIVER = 1e-9  # twice the area, relative to the squared longest side, below which a triangle has no normal
 
 
 def deepest(one: ConvexShape, other: ConvexShape, count: int, size: float, work: SearchWork) -> int:
-    """The face of the polytope next to the origin, from a simplex of `count` points that touches it; -1 if there is none.
+    """Return the face of the polytope nearest to the origin, from a simplex of `count` points that touches it; -1 on failure.
 
-    Its normal leads from `one` to `other`, and its distance is the depth.
+    Its normal points from `one` to `other`, and its distance is the depth.
     """
     supports, planes, triangles = work.supports, work.planes, work.triangles
     count = tetrahedron(one, other, count, size, supports)
@@ -61,7 +61,7 @@ def face_below_origin(faces: int, best: int, size: float, work: SearchWork) -> i
 
 
 def tetrahedron(one: ConvexShape, other: ConvexShape, count: int, size: float, supports: Matrix) -> int:
-    """Add points to a simplex until it is a tetrahedron of some volume; how many there are."""
+    """Add points to a simplex until it is a tetrahedron with volume; return their number."""
     least = 1e-6 * size
     if count == 3 and length_of(outer(minus(supports[1], supports[0]), minus(supports[2], supports[0]))) < least * least:
         count = 2
@@ -104,7 +104,7 @@ def tetrahedron(one: ConvexShape, other: ConvexShape, count: int, size: float, s
 
 
 def first_faces(supports: Matrix, planes: Matrix, triangles: IntegerMatrix) -> int:
-    """The faces of the tetrahedron of the first four points."""
+    """Write the faces of the tetrahedron of the first four points; return their number."""
     n = outer(minus(supports[1], supports[0]), minus(supports[2], supports[0]))
     left = inner(n, minus(supports[3], supports[0])) > 0.0
     for f in range(4):
@@ -124,17 +124,17 @@ def write_face(supports: Matrix, planes: Matrix, triangles: IntegerMatrix, f: in
     area = length_of(n)
     u, v, w = minus(supports[j], a), minus(supports[k], a), minus(supports[k], supports[j])
     thin = area <= SLIVER * max(inner(u, u), max(inner(v, v), inner(w, w)))
-    planes[f, 3] = 1e300  # it has no normal, and is never the next to the origin
+    planes[f, 3] = 1e300  # a face without a normal, never the nearest to the origin
     if not thin:
         planes[f, 0], planes[f, 1], planes[f, 2] = n[0] / area, n[1] / area, n[2] / area
         planes[f, 3] = inner(n, a) / area
 
 
 def grow(faces: int, point: int, least: float, work: SearchWork) -> int:
-    """Replace the faces that a new point sees by those from their outline to it; how many there are, -1 if that fails.
+    """Replace the faces visible from a new point by faces from their outline to it; return the new number, -1 on failure.
 
-    The point is above a face that it sees by more than `least`, which is negative: those in whose planes it lies go too, and
-    no slivers are made.
+    The point is above a visible face by more than `least`, which is negative: faces in whose planes the point is go too, so
+    that there are no slivers.
     """
     supports, planes, triangles, horizon = work.supports, work.planes, work.triangles, work.horizon
     w = supports[point]
@@ -169,7 +169,7 @@ def grow(faces: int, point: int, least: float, work: SearchWork) -> int:
 
 
 def weights_of_face(work: SearchWork, f: int) -> Triple:
-    """Weights of a face's corners in the point of its plane that is nearest to the origin."""
+    """Return the weights of a face's corners in its plane's point nearest to the origin."""
     supports, plane, corners = work.supports, work.planes[f], work.triangles[f]
     a, b, c = supports[corners[0]], supports[corners[1]], supports[corners[2]]
     p = times(plane[3], plane)

@@ -1,4 +1,4 @@
-"""Shapes and pairs of them as arrays for queries: which pairs touch, and how far they are apart."""
+"""Shapes and pairs as arrays for queries of touching pairs and of distances."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ from .collision_scene import (
 )
 from .shape_parts import ShapePart, joined_fields, joined_hulls, part_ranges
 
-PRISM = 6  # corners of what a cell of a height field is made of, twice
+PRISM = 6  # corners of a prism, two of which compose a cell of a height field
 
 
 class PairTable(NamedTuple):
-    """Shapes, numbered, and pairs of them, the first of which has the lower kind. Planes and height fields are second.
+    """Shapes and pairs by number. In a pair, the shape with the lower kind comes first; planes and height fields come second.
 
-    Names that a `CollisionScene` has, too, have its meaning.
+    Names shared with `CollisionScene` have the same meaning.
     """
 
     kind: Integers  # (shapes,)
     size: Matrix  # (shapes, 3) [m]
-    radius: Vector  # (shapes,) [m] of the ball around it
-    inner: Vector  # (shapes,) [m] of a ball within it, both around its origin; minus infinity where there is none
-    half: Matrix  # (shapes, 3) [m] half lengths of the box around it
+    radius: Vector  # (shapes,) [m] radius of the bounding ball around the origin
+    inner: Vector  # (shapes,) [m] radius of a ball inside the shape around its origin; minus infinity if there is none
+    half: Matrix  # (shapes, 3) [m] half lengths of the bounding box
     data: IntegerMatrix  # (shapes, 8)
     pair: IntegerMatrix  # (pairs, 2)
-    flipped: Booleans  # (pairs,) who asked has the shapes in the other order
+    flipped: Booleans  # (pairs,) the request has the shapes in the opposite order
     hulls: Hulls
     fields: HeightFields
 
 
 class QueryWork(NamedTuple):
-    """Room for queries to work in; of one thread."""
+    """Workspace of queries for one thread."""
 
-    machine: MachineCall  # of `placement` from `q`
+    machine: MachineCall  # computes `placement` from `q`
     q: Vector  # (nq,)
     placement: Matrix  # (shapes, 12) in the world
-    order: Integers  # (pairs,) in which `any_pair_touches` looks at them
+    order: Integers  # (pairs,) order of pairs in `any_pair_touches`
     found: Matrix  # (1, 8) see `round_contacts`
     supports: Matrix  # as in `CollisionWork`
     planes: Matrix
@@ -60,9 +60,9 @@ class QueryWork(NamedTuple):
     horizon: IntegerMatrix
     weights: Vector
     nearest: Vector  # (9,) points of both shapes, normal from the second to the first
-    best: Vector  # (9,) the same, of the nearest part of a height field
-    prism: Matrix  # (6, 3) corners of a part of a height field, from its middle
-    middle: Vector  # (12,) placement of that
+    best: Vector  # (9,) the same for the nearest prism of a height field
+    prism: Matrix  # (6, 3) corners of a prism of a height field, relative to its centre
+    middle: Vector  # (12,) placement of the prism
 
 
 ShapeTable = CollisionScene | PairTable
@@ -70,7 +70,7 @@ SearchWork = CollisionWork | QueryWork
 
 
 def pair_table(parts: Sequence[ShapePart], pairs: Sequence[tuple[int, int]]) -> PairTable:
-    """Return the table of pairs of parts by their numbers."""
+    """Return the table of pairs of parts, given by number."""
     kinds = np.array([p.kind for p in parts], np.int64)
     numbers = np.array(pairs, np.int64).reshape(-1, 2)
     flipped = kinds[numbers[:, 0]] > kinds[numbers[:, 1]] if len(parts) else np.zeros(0, bool)
@@ -89,7 +89,10 @@ def pair_table(parts: Sequence[ShapePart], pairs: Sequence[tuple[int, int]]) -> 
 
 
 def query_work(table: PairTable, nq: int, address: int) -> QueryWork:
-    """Return room for one thread, for states of nq numbers and the machine code `int f(double **)` that places shapes, or 0."""
+    """Return the workspace of one thread, for states of nq numbers.
+
+    `address` is that of machine code `int f(double **)` that places shapes, or 0.
+    """
     q, placement = np.zeros(nq), np.zeros((len(table.kind), 12))
     return QueryWork(
         machine=MachineCall(address, np.array([q.ctypes.data, placement.ctypes.data], np.int64)),
@@ -114,7 +117,7 @@ def _half_lengths(part: ShapePart) -> Sequence[float]:
 
 
 def _inner_radius(part: ShapePart) -> float:
-    """Return the radius of a ball around a part's origin that is within the part; minus infinity where there is none."""
+    """Return the radius of a ball around a part's origin inside the part; minus infinity if there is none."""
     if part.kind == HULL:
         hull = part.hull
         heights = np.einsum("fi,fi->f", hull.normals, hull.vertices[hull.corners[hull.faces[:-1]]])

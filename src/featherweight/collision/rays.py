@@ -1,7 +1,7 @@
-"""Where rays meet shapes.
+"""Intersections of rays with shapes.
 
-A ray is p + t d with a unit vector d; the result is the least t >= 0 on a surface, from outside or inside, or -1. Planes are
-met from above only. Meshes are their triangles, met from both sides; height fields are solids (see `height_fields`).
+A ray is p + t d with a unit vector d. The result is the least t >= 0 on a surface, from outside or inside, or -1. Planes are
+hit from above only. Meshes are triangles, hit from both sides; height fields are solids (see `height_fields`).
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from ..engine.loops.kernels import CompiledKernel
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, PLANE, SPHERE
 from .triples import Triple, inner, minus
 
-PARALLEL = 1e-15  # of a component of a direction, below which it is zero
-CLOSE = 1e-9  # of a triangle: what rays through its edges may miss it by
+PARALLEL = 1e-15  # component of a direction below which it counts as zero
+CLOSE = 1e-9  # tolerance for rays through edges of a triangle, relative to the triangle
 
 
 class RayShapes(NamedTuple):
-    """Shapes that rays may meet."""
+    """Shapes that rays can hit."""
 
-    kind: Integers  # (shapes,) of `collision_scene`
-    link: Integers  # (shapes,) the number of the link that each is on
-    size: Matrix  # (shapes, 3) as of `ShapePart`
-    reach: Matrix  # (shapes, 4) middle and radius of a ball around each mesh
-    span: IntegerMatrix  # (shapes, 4) first triangle and their stop; or first height, and heights along x and y
+    kind: Integers  # (shapes,) kinds of `collision_scene`
+    link: Integers  # (shapes,) number of each shape's link
+    size: Matrix  # (shapes, 3) as in `ShapePart`
+    reach: Matrix  # (shapes, 4) centre and radius of a bounding ball of each mesh
+    span: IntegerMatrix  # (shapes, 4) range of triangles; or first height, and numbers of heights along x and y
     edges: Matrix  # (shapes, 6) of height fields, as in `height_fields`
     triangles: Matrix  # (triangles, 9) corners, in the shape's frame
     heights: Vector
 
 
 def nearer(t: float, best: float) -> float:
-    """The lesser of two distances, of which one is ahead where it is not negative."""
+    """Return the smaller of two distances; a negative distance is behind the origin and ignored."""
     return t if 0.0 <= t < best else best
 
 
 def ray_and_ellipsoid(p: Triple, d: Triple, a: float, b: float, c: float) -> float:
-    """For an ellipsoid of radii a, b, c, or a sphere."""
+    """Intersect a ray with an ellipsoid of radii a, b, c."""
     if a <= 0.0 or b <= 0.0 or c <= 0.0:
         return inf
     x, y, z = p[0] / a, p[1] / b, p[2] / c
@@ -52,7 +52,7 @@ def ray_and_ellipsoid(p: Triple, d: Triple, a: float, b: float, c: float) -> flo
 
 
 def ray_and_tube(p: Triple, d: Triple, radius: float, half: float) -> float:
-    """For the side of a cylinder about z, from -half to half."""
+    """Intersect a ray with the side of a cylinder about z, from -half to half."""
     square = d[0] * d[0] + d[1] * d[1]
     if square < PARALLEL * PARALLEL:
         return inf
@@ -69,7 +69,7 @@ def ray_and_tube(p: Triple, d: Triple, radius: float, half: float) -> float:
 
 
 def ray_and_cap(p: Triple, d: Triple, radius: float, z: float) -> float:
-    """For the disc of a cylinder's end at z."""
+    """Intersect a ray with the disc of a cylinder's end at z."""
     if abs(d[2]) < PARALLEL:
         return inf
     t = (z - p[2]) / d[2]
@@ -78,7 +78,7 @@ def ray_and_cap(p: Triple, d: Triple, radius: float, z: float) -> float:
 
 
 def ray_and_ball_end(p: Triple, d: Triple, radius: float, z: float) -> float:
-    """For the half of a sphere around (0, 0, z) that is farther from the origin."""
+    """Intersect a ray with the half of a sphere around (0, 0, z) that is farther from the origin."""
     x, y, w = p[0], p[1], p[2] - z
     middle = x * d[0] + y * d[1] + w * d[2]
     root = middle * middle - (x * x + y * y + w * w - radius * radius)
@@ -93,7 +93,7 @@ def ray_and_ball_end(p: Triple, d: Triple, radius: float, z: float) -> float:
 
 
 def ray_and_box(p: Triple, d: Triple, a: float, b: float, c: float) -> float:
-    """For a box of half lengths a, b, c."""
+    """Intersect a ray with a box of half lengths a, b, c."""
     best = inf
     if abs(d[0]) >= PARALLEL:
         for k in range(2):
@@ -114,7 +114,7 @@ def ray_and_box(p: Triple, d: Triple, a: float, b: float, c: float) -> float:
 
 
 def ray_and_triangle(p: Triple, d: Triple, a: Triple, b: Triple, c: Triple) -> float:
-    """For a triangle, by Cramer's rule (Möller and Trumbore 1997)."""
+    """Intersect a ray with a triangle, by Cramer's rule (Möller and Trumbore 1997)."""
     e, f, s = minus(b, a), minus(c, a), minus(p, a)
     h = (d[1] * f[2] - d[2] * f[1], d[2] * f[0] - d[0] * f[2], d[0] * f[1] - d[1] * f[0])
     determinant = inner(e, h)
@@ -129,7 +129,7 @@ def ray_and_triangle(p: Triple, d: Triple, a: Triple, b: Triple, c: Triple) -> f
 
 
 def ray_and_mesh(p: Triple, d: Triple, shapes: RayShapes, s: int) -> float:
-    """For triangles, where the ray comes near the ball around them."""
+    """Intersect a ray with triangles, if it hits their bounding ball."""
     ball = shapes.reach[s]
     x, y, z = ball[0] - p[0], ball[1] - p[1], ball[2] - p[2]
     along = x * d[0] + y * d[1] + z * d[2]
@@ -145,14 +145,14 @@ def ray_and_mesh(p: Triple, d: Triple, shapes: RayShapes, s: int) -> float:
 
 
 def cells_of(x: float, d: float, first: float, last: float, start: float, spacing: float, count: int) -> tuple[int, int]:
-    """The first and the last of `count` cells along an axis that a ray is in from t = `first` to `last`."""
+    """Return the first and the last of `count` cells along an axis that contain the ray from t = `first` to `last`."""
     a, b = (x + first * d - start) / spacing, (x + last * d - start) / spacing
     low, high = min(a, b), max(a, b)
     return min(max(int(low) - 1, 0), count - 1), min(max(int(high) + 1, 0), count - 1)
 
 
 def ray_and_field(p: Triple, d: Triple, shapes: RayShapes, s: int) -> float:
-    """For a height field: its surface, its walls and its base."""
+    """Intersect a ray with a height field: its surface, its walls and its base."""
     span, e = shapes.span[s], shapes.edges[s]
     nx, ny, offset = span[1], span[2], span[0]
     x1, y1 = e[0] + (nx - 1) * e[2], e[1] + (ny - 1) * e[3]
@@ -175,7 +175,7 @@ def ray_and_field(p: Triple, d: Triple, shapes: RayShapes, s: int) -> float:
         if first <= t <= last:
             best = nearer(t, best)
     if last < inf:
-        for k in range(2):  # where the ray passes the edges of the grid, walls
+        for k in range(2):  # the walls, at the edges of the grid
             t = first if k == 0 else last
             if k == 0 and first == 0.0:
                 continue
@@ -183,7 +183,7 @@ def ray_and_field(p: Triple, d: Triple, shapes: RayShapes, s: int) -> float:
             if -e[5] <= p[2] + t * d[2] <= height:
                 best = nearer(t, best)
     stop = min(last, best)
-    if stop == inf:  # straight up or down
+    if stop == inf:  # a vertical ray
         stop = first
     i0, i1 = cells_of(p[0], d[0], first, stop, e[0], e[2], nx - 1)
     j0, j1 = cells_of(p[1], d[1], first, stop, e[1], e[3], ny - 1)
@@ -198,7 +198,7 @@ def ray_and_field(p: Triple, d: Triple, shapes: RayShapes, s: int) -> float:
 
 
 def height_at(shapes: RayShapes, s: int, x: float, y: float) -> float:
-    """The height of the surface at a point, of the nearest one for points beyond the edges."""
+    """Return the height of the surface at a point; beyond the edges, at the nearest point."""
     span, e = shapes.span[s], shapes.edges[s]
     nx, ny = span[1], span[2]
     u, v = (x - e[0]) / e[2], (y - e[1]) / e[3]
@@ -213,7 +213,7 @@ def height_at(shapes: RayShapes, s: int, x: float, y: float) -> float:
 
 
 def ray_and_shape(p: Triple, d: Triple, shapes: RayShapes, s: int) -> float:
-    """The distance to a shape, in its frame; infinite where the ray misses it."""
+    """Return the distance to a shape, in its frame; infinity without a hit."""
     kind, size = shapes.kind[s], shapes.size[s]
     if kind == PLANE:
         return nearer(-p[2] / d[2], inf) if d[2] < -PARALLEL else inf
@@ -246,9 +246,9 @@ def cast(
     distance: Matrix,
     met: IntegerMatrix,
 ) -> None:
-    """Write distances (robots, rays) from origins (robots, rays, 3) along unit vectors (.., 3), and which shape is met, or -1.
+    """Write distances (robots, rays) from origins (robots, rays, 3) along unit vectors (.., 3), and the hit shapes or -1.
 
-    placement (robots, shapes, 12) has rotations by rows, and positions. Ray k does not see the link blind[k].
+    placement (robots, shapes, 12) has rotations by rows, and positions. Ray k ignores the link blind[k].
     """
     for i in range(len(origin)):
         for k in range(origin.shape[1]):

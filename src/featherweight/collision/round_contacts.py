@@ -1,9 +1,9 @@
 """Contacts of balls and capsules in closed form.
 
-What a pair of shapes touches at is written into rows of `found`: the point (midway between the two surfaces), the normal from
-the second shape to the first, the gap (negative where they overlap), and the number of the candidate among the pair's. `k` is
-how many rows there are; functions return how many there are then. Shapes are given by their placement rows (see `triples`) and
-sizes: radius and half length of capsules and cylinders, half lengths of boxes, radii of ellipsoids.
+Contacts of a pair of shapes are rows of `found`: the point (midway between the two surfaces), the normal from the second shape
+to the first, the gap (negative for overlaps), and the number among the pair's candidates. `k` is the number of rows; functions
+return the new number. Shapes are given by their placement rows (see `triples`) and sizes: radius and half length of capsules
+and cylinders, half lengths of boxes, radii of ellipsoids.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from .triples import (
     with_component,
 )  # fmt: skip
 
-SAME = 1e-7  # [m] points of one pair that are nearer in depth count once
-PARALLEL = 0.05  # sine of the angle below which two capsules touch along a line
-THIN = 1e-12  # of a radius: how near to a plane of symmetry of an ellipsoid a point may be taken to lie
+SAME = 1e-7  # [m] difference of depths below which points of one pair count once
+PARALLEL = 0.05  # sine of the angle below which two capsules are in contact along a line
+THIN = 1e-12  # distance from an ellipsoid's plane of symmetry, relative to a radius, that counts as in the plane
 NEWTON_STEPS = 60
 
 
@@ -45,7 +45,7 @@ def put(found: Matrix, k: int, point: TripleLike, normal: TripleLike, gap: float
 
 
 def ball_ball(c: TripleLike, r: float, d: TripleLike, s: float, found: Matrix, k: int) -> int:
-    """Balls at c and d with radii r and s."""
+    """Write the contact of balls at c and d with radii r and s."""
     apart = minus(c, d)
     distance = length_of(apart)
     n = times(1.0 / distance, apart) if distance > 0.0 else (0.0, 0.0, 1.0)
@@ -54,7 +54,10 @@ def ball_ball(c: TripleLike, r: float, d: TripleLike, s: float, found: Matrix, k
 
 
 def ball_outside(c: TripleLike, r: float, P: Vector, inside: TripleLike, near: TripleLike, found: Matrix, k: int) -> int:
-    """A ball outside a shape: its centre `inside` the shape's frame, and the shape's point near[:3] next to it there."""
+    """Write the contact of a ball outside a shape.
+
+    `inside` is its centre in the shape's frame, and near[:3] the shape's nearest point there.
+    """
     apart = minus(inside, near)
     distance = length_of(apart)
     n = turned(P, times(1.0 / distance, apart))
@@ -63,7 +66,7 @@ def ball_outside(c: TripleLike, r: float, P: Vector, inside: TripleLike, near: T
 
 
 def ball_box(c: TripleLike, r: float, P: Vector, H: Vector, found: Matrix, k: int) -> int:
-    """A ball and a box."""
+    """Write the contact of a ball and a box."""
     x = seen_from(P, c)
     near = clamped(x[0], -H[0], H[0]), clamped(x[1], -H[1], H[1]), clamped(x[2], -H[2], H[2])
     if length_of(minus(x, near)) > 0.0:
@@ -79,7 +82,7 @@ def ball_box(c: TripleLike, r: float, P: Vector, H: Vector, found: Matrix, k: in
 
 
 def ball_cylinder(c: TripleLike, r: float, P: Vector, S: Vector, found: Matrix, k: int) -> int:
-    """A ball and a cylinder."""
+    """Write the contact of a ball and a cylinder."""
     x = seen_from(P, c)
     out = sqrt(x[0] * x[0] + x[1] * x[1])
     side, end = S[0] - out, S[1] - abs(x[2])
@@ -96,10 +99,10 @@ def ball_cylinder(c: TripleLike, r: float, P: Vector, S: Vector, found: Matrix, 
 
 
 def nearest_on_ellipsoid(x: TripleLike, e: Vector) -> tuple[Triple, Triple]:
-    """The nearest point of the surface with radii e to x, and the normal there, both in its frame.
+    """Return the point of the surface with radii e nearest to x, and the normal there, both in its frame.
 
-    The point is e² x / (t + e²) with the greatest t at which it lies on the surface; Newton's method finds
-    s = t + least² from below, on the reciprocal of the length of e x / (t + e²), which is nearly linear.
+    The point is e² x / (t + e²) with the greatest t for which it is on the surface. Newton's method finds s = t + least² from
+    below, applied to the reciprocal of the length of e x / (t + e²), which is nearly linear.
     """
     least = min(e[0], min(e[1], e[2]))
     a0 = e[0] * max(abs(x[0]), THIN * e[0])
@@ -125,7 +128,7 @@ def nearest_on_ellipsoid(x: TripleLike, e: Vector) -> tuple[Triple, Triple]:
 
 
 def ball_ellipsoid(c: TripleLike, r: float, P: Vector, e: Vector, found: Matrix, k: int) -> int:
-    """A ball and an ellipsoid."""
+    """Write the contact of a ball and an ellipsoid."""
     x = seen_from(P, c)
     near, normal = nearest_on_ellipsoid(x, e)
     n, gap = turned(P, normal), inner(normal, minus(x, near)) - r
@@ -133,18 +136,21 @@ def ball_ellipsoid(c: TripleLike, r: float, P: Vector, e: Vector, found: Matrix,
 
 
 def nearest_on_segment(x: TripleLike, P: Vector, half: float) -> Triple:
-    """The point nearest to x of a segment along the z axis of a placement."""
+    """Return the point nearest to x on a segment along the z axis of a placement."""
     middle, axis = position_of(P), axis_of(P, 2)
     return along(middle, clamped(inner(axis, minus(x, middle)), -half, half), axis)
 
 
 def ball_capsule(c: TripleLike, r: float, P: Vector, S: Vector, found: Matrix, k: int) -> int:
-    """A ball and a capsule."""
+    """Write the contact of a ball and a capsule."""
     return ball_ball(c, r, nearest_on_segment(c, P, S[1]), S[0], found, k)
 
 
 def nearest_place(PA: Vector, half: float, PB: Vector, other: float) -> float:
-    """Where on the axis of A, within half a length of its middle, the axis of B, with another half length, is nearest."""
+    """Return the position on the axis of A nearest to the axis of B.
+
+    Each axis is a segment, given by its centre and half length.
+    """
     u, w = axis_of(PA, 2), axis_of(PB, 2)
     apart = minus(position_of(PB), position_of(PA))
     cosine, a, b = inner(u, w), inner(u, apart), inner(w, apart)
@@ -155,7 +161,7 @@ def nearest_place(PA: Vector, half: float, PB: Vector, other: float) -> float:
 
 
 def capsule_capsule(PA: Vector, SA: Vector, PB: Vector, SB: Vector, found: Matrix) -> int:
-    """Where two capsules are nearest, and at both ends of where they lie along each other."""
+    """Write the contacts of two capsules: their nearest points, and both ends of the range where they are parallel."""
     u, w, middle = axis_of(PA, 2), axis_of(PB, 2), position_of(PA)
     s = nearest_place(PA, SA[1], PB, SB[1])
     c = along(middle, s, u)
@@ -177,7 +183,7 @@ def capsule_capsule(PA: Vector, SA: Vector, PB: Vector, SB: Vector, found: Matri
 
 
 def segment_slope(x: TripleLike, d: TripleLike, H: Vector, t: float) -> float:
-    """Half the slope at x + t d of the square of the distance from a box, in its frame."""
+    """Return half the derivative at x + t d of the squared distance from a box, in its frame."""
     y = along(x, t, d)
     total = 0.0
     for i in range(3):
@@ -197,7 +203,7 @@ def where_a_face_is_passed(x: TripleLike, d: TripleLike, H: Vector, i: int) -> f
 
 
 def nearest_part(x: TripleLike, d: TripleLike, H: Vector) -> float:
-    """The t within 0 and 1 at which x + t d is nearest to a box: the slope is linear between planes of its faces."""
+    """Return the t in [0, 1] at which x + t d is nearest to a box; the slope is linear between planes of its faces."""
     low, high = 0.0, 1.0
     below, above = segment_slope(x, d, H, low), segment_slope(x, d, H, high)
     if below >= 0.0:
@@ -222,7 +228,7 @@ def distance_from_box(x: TripleLike, H: Vector) -> float:
 
 
 def capsule_box(PA: Vector, SA: Vector, PB: Vector, H: Vector, reach: float, found: Matrix) -> int:
-    """Where a capsule is nearest to a box, and at both ends of where it lies along it."""
+    """Write the contacts of a capsule and a box: their nearest points, and both ends of the range where they are parallel."""
     x = seen_from(PB, along(position_of(PA), -SA[1], axis_of(PA, 2)))
     y = seen_from(PB, along(position_of(PA), SA[1], axis_of(PA, 2)))
     d = minus(y, x)
@@ -245,7 +251,10 @@ def capsule_box(PA: Vector, SA: Vector, PB: Vector, H: Vector, reach: float, fou
 
 
 def through_box(x: TripleLike, d: TripleLike, r: float, P: Vector, H: Vector, found: Matrix) -> int:
-    """A capsule whose axis, from x to x + d in a box's frame, goes through the box: parted along the axis of least depth."""
+    """Write the contact of a capsule whose axis, from x to x + d in a box's frame, passes through the box.
+
+    The normal is the direction of least depth.
+    """
     middle = along(x, 0.5, d)
     least, best = 1e300, 0
     n = (1.0, 0.0, 0.0)
@@ -266,7 +275,7 @@ def through_box(x: TripleLike, d: TripleLike, r: float, P: Vector, H: Vector, fo
     if best >= 3:  # past an edge of the box
         corner = H[0] if n[0] >= 0.0 else -H[0], H[1] if n[1] >= 0.0 else -H[1], H[2] if n[2] >= 0.0 else -H[2]
         edge = with_component((0.0, 0.0, 0.0), best - 3, 1.0)
-        across = outer(n, edge)  # along which the segment passes the edge
+        across = outer(n, edge)  # direction in which the segment passes the edge
         speed = inner(across, d)
         s = clamped(inner(across, minus(corner, x)) / speed, 0.0, 1.0) if speed != 0.0 else 0.5
         return put(found, 0, placed(P, along(along(x, s, d), 0.5 * (least - r), n)), normal, -least - r)

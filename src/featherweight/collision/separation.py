@@ -1,4 +1,4 @@
-"""The signed distance of two convex shapes: GJK where they are apart, the expanding polytope where they overlap."""
+"""The signed distance of two convex shapes: GJK for separate shapes, the expanding polytope for overlaps."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from .penetration import deepest, weights_of_face
 from .query_tables import SearchWork
 from .triples import Triple, TripleLike, along, inner, length_of, minus, plus, position_of, times
 
-FAR = 1e300  # a gap that is greater than the one from which on none is sought
-SLACK = 1e-9  # of the shapes' size: by so much a gap may be greater than that and be found nevertheless
-NEVER = -1e300  # a gap that no shapes have
+FAR = 1e300  # result for a gap above the upper bound of the search
+SLACK = 1e-9  # excess over that bound, relative to the shapes' size, at which a gap may still be computed
+NEVER = -1e300  # result for shapes without a depth
 OVERLAPPING = 4  # points of a simplex around the origin
 
 
 def write_nearest(nearest: Vector, x: TripleLike, y: TripleLike, n: TripleLike) -> None:
-    """Write the points of two shapes that are nearest or deepest, and the normal from the second shape to the first."""
+    """Write the nearest or deepest points of two shapes, and the normal from the second shape to the first."""
     for i in range(3):
         nearest[i], nearest[3 + i], nearest[6 + i] = x[i], y[i], n[i]
 
 
 def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tuple[float, float], work: SearchWork) -> float:
-    """The gap of two shapes, negative by the depth where they overlap; points and normal are written to `work.nearest`.
+    """Return the gap of two shapes, minus the depth if they overlap; write points and normal to `work.nearest`.
 
-    `bounds` are the gap above which none is sought (`FAR` is returned, with a direction along which the shapes are that far
-    apart in place of the normal), and one below which any will do: then no points are written. Without volume between them,
-    shapes that touch have no depth: `NEVER` is returned.
+    `bounds` are the gap above which the search stops (returning `FAR`, with a separating direction of at least that gap as
+    normal), and a gap below which any lower value suffices (no points are written). Touching shapes whose difference has no
+    volume have no depth: the result is `NEVER`.
     """
     most, enough = bounds
     rounding = one.rounding + other.rounding
@@ -59,7 +59,8 @@ def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tup
 
 
 def are_apart(one: ConvexShape, other: ConvexShape, size: float, reach: float, direction: TripleLike) -> bool:
-    """Whether the gap of two shapes along a direction, which may be zero, is above what `gap_of_convex` returns for `reach`."""
+    """Return whether the gap of two shapes along a direction, which may be zero, exceeds that of `gap_of_convex` for `reach`.
+    """
     d = direction[0], direction[1], direction[2]
     square = inner(d, d)
     if not square > 0.0:
@@ -69,7 +70,7 @@ def are_apart(one: ConvexShape, other: ConvexShape, size: float, reach: float, d
 
 
 def points_of_face(work: SearchWork, f: int) -> tuple[Triple, Triple]:
-    """The points of both shapes whose difference is the point of a face that is next to the origin."""
+    """Return the points of both shapes whose difference is a face's point nearest to the origin."""
     u, v, w = weights_of_face(work, f)
     i, j, k = work.triangles[f, 0], work.triangles[f, 1], work.triangles[f, 2]
     s = work.supports
@@ -79,7 +80,7 @@ def points_of_face(work: SearchWork, f: int) -> tuple[Triple, Triple]:
 
 
 def gap_or_rounding(one: ConvexShape, other: ConvexShape, size: float, bounds: tuple[float, float], work: SearchWork) -> float:
-    """The same, where shapes without volume touch their rounding, along the line between their middles."""
+    """Return the gap as `gap_of_convex` does; shapes without volume are separated along the line between their centres."""
     gap = gap_of_convex(one, other, size, bounds, work)
     if gap != NEVER:
         return gap

@@ -1,4 +1,4 @@
-"""Shapes of a file as numbers and arrays: what simulations and queries make their tables of."""
+"""Shapes of a file as numbers and arrays, from which simulations and queries make their tables."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class SampledHeights(NamedTuple):
 
 
 class ShapePart(NamedTuple):
-    """A shape in its body's frame. Its balls stand for it on height fields of simulations."""
+    """A shape in its body's frame. Its balls represent it on height fields of simulations."""
 
     kind: int
     placement: Matrix  # (4, 4)
     size: tuple[float, float, float]  # radius and half length, half lengths, or radii
-    radius: float  # of the ball around its origin
+    radius: float  # radius of the bounding ball around its origin
     balls: Matrix = np.zeros((0, 4))
     hull: Hull = NO_HULL
     field: SampledHeights | None = None
 
 
 class GridOfHeights(Protocol):
-    """A height field as `SampledHeights` has it."""
+    """A height field with the fields of `SampledHeights`."""
 
     @property
     def grid(self) -> Matrix: ...
@@ -62,7 +62,7 @@ class GridOfHeights(Protocol):
 
 
 class PartArrays(Protocol):
-    """Ranges of a part in the arrays of all."""
+    """Ranges of a part in the common arrays."""
 
     @property
     def balls(self) -> Matrix: ...
@@ -73,9 +73,9 @@ class PartArrays(Protocol):
 
 
 def shape_part(shape: Shape) -> ShapePart:
-    """Return a shape as numbers. The origin of a mesh's frame is the middle of the box around its hull.
+    """Return a shape as numbers. The origin of a mesh's frame is the centre of its hull's bounding box.
 
-    Raises ValueError for a mesh that has no volume or cannot be read, ImportError for one that needs a package that is missing.
+    Raises ValueError for a mesh without volume or an unreadable mesh, and ImportError if reading it needs a missing package.
     """
     kind, size, T = KINDS[shape.type], [*shape.size, 0.0, 0.0, 0.0], np.eye(4)
     T[:3, :3], T[:3, 3] = shape.placement
@@ -112,16 +112,16 @@ def _hull_part(shape: Shape) -> ShapePart:
 
 
 def _balls(shape: Shape, middle: Vector) -> Matrix:
-    """Return the centres, in the part's frame, and the radius of what stands for a shape."""
+    """Return the centres, in the part's frame, and the radius of the balls that represent a shape."""
     radius, centers = local_stand_ins(shape)
     return np.array([(*(np.asarray(c) - middle), radius) for c in centers], dtype=float).reshape(-1, 4)
 
 
 def part_ranges(parts: Sequence[PartArrays]) -> IntegerMatrix:
-    """Return where what belongs to each part lies in the arrays of all, (n, 8).
+    """Return the ranges of each part in the common arrays, (n, 8).
 
-    Columns are the number of its height field, the first and the stop of its balls, of its vertices, and of its faces, and the
-    first of the vertices at which a search begins (`Hull.starts`).
+    Columns are the number of its height field; start and stop of its balls, of its vertices, and of its faces; and the first of
+    its start vertices for searches (`Hull.starts`).
     """
     data = np.zeros((len(parts), 8), np.int64)
     data[:, 7] = np.cumsum([0, *(len(p.hull.starts) for p in parts)])[:-1]

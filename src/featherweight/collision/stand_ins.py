@@ -1,4 +1,4 @@
-"""Points and spheres that stand for a shape where its own surface is not used: on height fields, and on given ground."""
+"""Points and spheres that approximate a shape on height fields and on a given ground."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ DIRECTIONS = np.array([d for d in itertools.product((-1.0, 0.0, 1.0), repeat=3) 
 
 
 def local_stand_ins(shape: Shape) -> tuple[float, Sequence[Triple] | Matrix]:
-    """Return the radius of the spheres that stand for a shape, and their centres in its frame (a mesh's in its body's).
+    """Return the radius of the spheres that approximate a shape, and their centres in its frame (a mesh's in its body's).
 
-    Planes and height fields have none. Raises ValueError or ImportError for a mesh that cannot be read.
+    Planes and height fields have none. Raises ValueError or ImportError for an unreadable mesh.
     """
     size = shape.size
     match shape.type:

@@ -1,6 +1,6 @@
 """Vectors as tuples of three floats, and placements of shapes as rows of twelve.
 
-A placement row is a rotation by rows, R[0, 0], R[0, 1], ..., R[2, 2], and then the position.
+A placement row is a rotation by rows, R[0, 0], R[0, 1], ..., R[2, 2], followed by the position.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def times(s: float, a: TripleLike) -> Triple:
 
 
 def along(a: TripleLike, s: float, b: TripleLike) -> Triple:
-    """a + s b"""
+    """Return a + s b."""
     return a[0] + s * b[0], a[1] + s * b[1], a[2] + s * b[2]
 
 
@@ -36,7 +36,7 @@ def inner(a: TripleLike, b: TripleLike) -> float:
 
 
 def outer(a: TripleLike, b: TripleLike) -> Triple:
-    """The vector product."""
+    """Return the vector product."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
@@ -45,7 +45,7 @@ def length_of(a: TripleLike) -> float:
 
 
 def axis_of(P: Vector, k: int) -> Triple:
-    """An axis of a placed shape, in the world."""
+    """Return an axis of a placed shape in the world frame."""
     return P[k], P[3 + k], P[6 + k]
 
 
@@ -54,7 +54,7 @@ def position_of(P: Vector) -> Triple:
 
 
 def turned(P: Vector, x: TripleLike) -> Triple:
-    """A vector of the shape's frame in the world."""
+    """Rotate a vector from the shape's frame to the world frame."""
     return (
         P[0] * x[0] + P[1] * x[1] + P[2] * x[2],
         P[3] * x[0] + P[4] * x[1] + P[5] * x[2],
@@ -63,7 +63,7 @@ def turned(P: Vector, x: TripleLike) -> Triple:
 
 
 def turned_back(P: Vector, x: TripleLike) -> Triple:
-    """A vector of the world in the shape's frame."""
+    """Rotate a vector from the world frame to the shape's frame."""
     return (
         P[0] * x[0] + P[3] * x[1] + P[6] * x[2],
         P[1] * x[0] + P[4] * x[1] + P[7] * x[2],
@@ -72,22 +72,22 @@ def turned_back(P: Vector, x: TripleLike) -> Triple:
 
 
 def placed(P: Vector, x: TripleLike) -> Triple:
-    """A point of the shape's frame in the world."""
+    """Transform a point from the shape's frame to the world frame."""
     return plus(turned(P, x), position_of(P))
 
 
 def seen_from(P: Vector, x: TripleLike) -> Triple:
-    """A point of the world in the shape's frame."""
+    """Transform a point from the world frame to the shape's frame."""
     return turned_back(P, minus(x, position_of(P)))
 
 
 def component(a: TripleLike, k: int) -> float:
-    """One of a tuple's numbers, by a number that is not constant."""
+    """Return an element of a tuple by a variable index."""
     return a[0] if k == 0 else (a[1] if k == 1 else a[2])
 
 
 def with_component(a: TripleLike, k: int, x: float) -> Triple:
-    """The tuple with another number at place k."""
+    """Return the tuple with a new element at index k."""
     return x if k == 0 else a[0], x if k == 1 else a[1], x if k == 2 else a[2]
 
 

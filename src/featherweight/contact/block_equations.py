@@ -1,15 +1,15 @@
-"""Linear equations (M + P A) x = r of a contact problem, with blocks M and P of each contact and row.
+"""Linear equations (M + P A) x = r of a contact problem, with blocks M and P for each contact and row.
 
-All steps of the solver have this form. Blocks of contacts are 3 x 3, and the row of the normal has no other entry than its
-first; rows with bounds have one number. There are two ways to solve them:
+All steps of the solver have this form. Blocks of contacts are 3 x 3; the row of the normal has only its first entry. Rows with
+bounds are scalars. There are two ways to solve the equations:
 
-- with the Delassus matrix A: elimination of as many unknowns as there are impulses that are not known beforehand;
-- with A = B Bᵀ + R, where that is cheaper: with L = (M + P R)⁻¹ P, h = (M + P R)⁻¹ r and w = Bᵀ x,
+- with the Delassus matrix A, by elimination of the impulses that are not known in advance;
+- with A = B Bᵀ + R, if that is cheaper: with L = (M + P R)⁻¹ P, h = (M + P R)⁻¹ r and w = Bᵀ x,
 
       (1 + Bᵀ L B) w = Bᵀ h        x = h - L B w
 
-  which is a system in velocities, with zeros where velocities are not coupled (`branch_elimination`). It is symmetric where
-  L is, that is, unless a contact slides.
+  This is a system in velocities, with zeros for velocities that are not coupled (`branch_elimination`). It is symmetric if L
+  is, that is, unless a contact slides.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .row_factor import (
 
 
 class BlockEquations(NamedTuple):
-    """Equations of at most m unknowns, and room to solve them. Blocks of the k contacts come first, then those of rows.
+    """Equations with at most m unknowns, and their workspace. Blocks of the k contacts come first, then those of rows.
 
     B has at most n columns.
     """
@@ -45,7 +45,7 @@ class BlockEquations(NamedTuple):
     right: Vector  # (m,) r
     step: Vector  # (m,) x
     moved: Vector  # (m,) B times a vector
-    matrix: Vector  # as `elimination` has it
+    matrix: Vector  # layout of `elimination`
     reciprocal: Vector  # (max(m, n),)
     solution: Vector  # (max(m, n),)
     sums: Vector  # (max(m, padded columns of B),) Bᵀ times a vector
@@ -53,7 +53,7 @@ class BlockEquations(NamedTuple):
 
 
 def block_equations(size: int, factor: FactorSizes = NO_BRANCHES) -> BlockEquations:
-    """Room for so many unknowns, by A or by B, also where B is made of A."""
+    """Return workspace for `size` unknowns, by A or by B, including the case that B is computed from A."""
     most = max(size, factor.columns)
     right, step, moved = np.empty((3, size))
     reciprocal, solution = np.empty((2, most))
@@ -64,7 +64,7 @@ def block_equations(size: int, factor: FactorSizes = NO_BRANCHES) -> BlockEquati
 
 
 def write_product(problem: Problem, f: Vector, equations: BlockEquations, product: Vector) -> None:
-    """A f."""
+    """Write A f."""
     if not problem.factored:
         write_symmetric_product(problem.A, f, product)
         return
@@ -82,7 +82,7 @@ def copy_numbers(source: Vector, target: Vector) -> None:
 
 
 def write_matrix_product(A: Matrix, f: Vector, product: Vector) -> None:
-    """A f, four rows at a time."""
+    """Write A f, four rows at a time."""
     m, n = len(product), len(f)
     for i in range(0, m - 3, 4):
         t = u = v = w = 0.0
@@ -100,7 +100,7 @@ def write_matrix_product(A: Matrix, f: Vector, product: Vector) -> None:
 
 
 def write_symmetric_product(A: Matrix, f: Vector, product: Vector) -> None:
-    """A f of a symmetric matrix: multiples of its rows are added, four at a time."""
+    """Write A f for a symmetric matrix by adding multiples of its rows, four at a time."""
     m = len(product)
     for j in range(m):
         product[j] = 0.0
@@ -114,7 +114,7 @@ def write_symmetric_product(A: Matrix, f: Vector, product: Vector) -> None:
 
 
 def write_step(problem: Problem, equations: BlockEquations) -> None:
-    """Solve the equations for x, into `step`; M and P are overwritten where A is given by its factor."""
+    """Solve the equations for x, into `step`; M and P are overwritten if A is given by its factor."""
     if problem.factored:
         write_step_by_factor(problem, equations)
     else:
@@ -122,7 +122,7 @@ def write_step(problem: Problem, equations: BlockEquations) -> None:
 
 
 def write_change_of_step(problem: Problem, equations: BlockEquations, change: Vector) -> None:
-    """Write A x for the solution x of `write_step`; with a factor of A it is there already, but for R."""
+    """Write A x for the solution x of `write_step`; with a factor of A, it is already there except for R."""
     if not problem.factored:
         write_symmetric_product(problem.A, equations.step[: len(change)], change)
         return
@@ -134,7 +134,7 @@ def write_change_of_step(problem: Problem, equations: BlockEquations, change: Ve
 
 
 def write_step_by_matrix(A: Matrix, k: int, equations: BlockEquations) -> None:
-    """Solve with the matrix A. Where P is zero the step is known; rows in which P is one make a symmetric matrix."""
+    """Solve with the matrix A. If P is zero, the step is known; rows in which P is one form a symmetric matrix."""
     unknowns, step = equations.unknowns, equations.step
     size, symmetric = order_unknowns(len(A), k, equations)
     if size == 0:
@@ -148,9 +148,9 @@ def write_step_by_matrix(A: Matrix, k: int, equations: BlockEquations) -> None:
 
 
 def order_unknowns(m: int, k: int, equations: BlockEquations) -> tuple[int, int]:
-    """Write which steps have to be solved for, first those in whose rows P is one: how many of all, and how many of these.
+    """Write the unknown steps, first those in whose rows P is one; return the number of all, and of the first ones.
 
-    Steps that are known are written.
+    Known steps are written as well.
     """
     P, M, unknowns, step = equations.P, equations.M, equations.unknowns, equations.step
     last = size = 0
@@ -166,20 +166,20 @@ def order_unknowns(m: int, k: int, equations: BlockEquations) -> tuple[int, int]
         else:
             last += 1
             unknowns[m - last] = i
-    for x in range(last):  # they were put at the end, the last first
+    for x in range(last):  # they are at the end, in reverse order
         unknowns[size + x] = unknowns[m - last + x]
     return size + last, size
 
 
 def place_of(i: int, k: int) -> tuple[int, int]:
-    """The block that has row i, and which of its rows."""
+    """Return the block that contains row i, and the index of the row in the block."""
     return (i // 3, i % 3) if i < 3 * k else (i - 2 * k, 0)
 
 
 def write_rows_of_unknowns(A: Matrix, k: int, size: int, symmetric: int, equations: BlockEquations) -> None:
-    """(M + P A) x = r for the unknown steps; of the first `symmetric` rows the upper half."""
+    """Write (M + P A) x = r for the unknown steps; for the first `symmetric` rows, only the upper half."""
     matrix, unknowns, M, P, step = equations.matrix, equations.unknowns, equations.M, equations.P, equations.step
-    m, stride, known = len(A), (size // LANES + 1) * LANES, equations.solution  # A times the steps that are known
+    m, stride, known = len(A), (size // LANES + 1) * LANES, equations.solution  # `known` is A times the known steps
     moves = False
     for i in range(m):
         known[i] = 0.0
@@ -231,17 +231,17 @@ def write_step_by_factor(problem: Problem, equations: BlockEquations) -> None:
 
 
 def factor_system(B: RowFactor, symmetric: bool, equations: BlockEquations) -> None:
-    """Write the factors of the system of velocities over it."""
+    """Replace the system of velocities by its factors."""
     factor_branches(B.values, B.plan, symmetric, equations.unknowns, equations.reciprocal)
 
 
 def solve_system(B: RowFactor, w: Vector, equations: BlockEquations) -> None:
-    """Solve for a right side w, in place, by the factors of `factor_system`."""
+    """Solve for a right-hand side w, in place, by the factors of `factor_system`."""
     solve_by_branches(B.values, B.plan, equations.unknowns, equations.reciprocal, w, equations.sums)
 
 
 def write_responses(problem: Problem, equations: BlockEquations) -> bool:
-    """Write L over P, and h to `step`; whether all L are symmetric."""
+    """Write L in place of P, and h to `step`; return whether all L are symmetric."""
     M, P, r, h, R = equations.M, equations.P, equations.right, equations.step, problem.R
     k, m = len(problem.mu), len(problem.b)
     symmetric = True
@@ -265,7 +265,7 @@ def write_responses(problem: Problem, equations: BlockEquations) -> bool:
 
 
 def write_inverse(M: Matrix) -> None:
-    """Write the inverse of a matrix (3, 3) over it; its scale does not matter."""
+    """Invert a matrix (3, 3) in place; its scale does not matter."""
     unit = 1.0 / max(abs(M[0, 0]), abs(M[1, 1]), abs(M[2, 2]))
     a, b, c = unit * M[0, 0], unit * M[0, 1], unit * M[0, 2]
     d, e, f = unit * M[1, 0], unit * M[1, 1], unit * M[1, 2]
@@ -278,7 +278,7 @@ def write_inverse(M: Matrix) -> None:
 
 
 def times(M: Matrix, x: tuple[float, float, float]) -> tuple[float, float, float]:
-    """A matrix (3, 3) times a vector."""
+    """Return a matrix (3, 3) times a vector."""
     return (
         M[0, 0] * x[0] + M[0, 1] * x[1] + M[0, 2] * x[2],
         M[1, 0] * x[0] + M[1, 1] * x[1] + M[1, 2] * x[2],
@@ -287,7 +287,7 @@ def times(M: Matrix, x: tuple[float, float, float]) -> tuple[float, float, float
 
 
 def write_system_of_velocities(problem: Problem, symmetric: bool, equations: BlockEquations) -> None:
-    """Write 1 + Bᵀ L B; of a symmetric matrix the upper half."""
+    """Write 1 + Bᵀ L B; for a symmetric matrix, only the upper half."""
     B, L, k = problem.B, equations.P, len(problem.mu)
     values, plan = B.values, B.plan
     clear_matrix(values, plan, symmetric)
@@ -306,11 +306,11 @@ def write_system_of_velocities(problem: Problem, symmetric: bool, equations: Blo
 
 
 def add_rows_of_branch(B: RowFactor, g: int, x: int, panel: int, symmetric: bool) -> None:
-    """Add Yᵀ Eᵀ L E Y of a group to the rows of one of its branches; what is behind the panel is -Eᵀ L E Y."""
+    """Add Yᵀ Eᵀ L E Y of a group to the rows of one of its branches; -Eᵀ L E Y is in the panel."""
     values, plan, rows, width, begin = B.values, B.plan, B.rows[g], B.width[g], B.begin[g]
     a, own, stop = B.branch[x], begin + B.column[x], B.run_begin[g + 1]
     stride, y = plan.stride[a], B.run_begin[g]
-    while y < stop:  # branches that follow one another in both are one run
+    while y < stop:  # branches that are adjacent in both form one run
         b = B.branch[y]
         if plan.position[b] < plan.position[a]:
             y += 1
@@ -336,7 +336,7 @@ def add_rows_of_branch(B: RowFactor, g: int, x: int, panel: int, symmetric: bool
 
 
 def write_inner(B: RowFactor, g: int, k: int, L: Tensor) -> bool:
-    """Write Eᵀ L E of a group to the room for products; whether any L is not zero."""
+    """Write Eᵀ L E of a group to the workspace for products; return whether any L is nonzero."""
     values, room, rows = B.values, B.room, B.rows[g]
     there = False
     for r in range(rows * rows):
@@ -362,7 +362,7 @@ def write_inner(B: RowFactor, g: int, k: int, L: Tensor) -> bool:
 
 
 def is_open(L: Matrix) -> bool:
-    """Whether the impulses of a contact do not change."""
+    """Return whether the impulses of a contact do not change."""
     total = 0.0
     for i in range(3):
         total += abs(L[i, 0]) + abs(L[i, 1]) + abs(L[i, 2])
@@ -380,7 +380,7 @@ def add_inner_of_contact(B: RowFactor, at: int, rows: int, L: Matrix) -> None:
 
 
 def subtract_responses(problem: Problem, w: Vector, equations: BlockEquations) -> None:
-    """x = h - L B w, in place of h."""
+    """Write x = h - L B w in place of h."""
     L, x, moved = equations.P, equations.step, equations.moved
     k, m = len(problem.mu), len(problem.b)
     write_product_of_factor(problem.B, k, w, moved)

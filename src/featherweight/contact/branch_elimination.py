@@ -1,14 +1,14 @@
-"""Elimination of unknowns that come in branches, of which few are coupled.
+"""Elimination of unknowns that form branches, few of which are coupled.
 
 The matrix has entries only between branches that some group of rows couples, and where elimination fills in. Branches are
-eliminated in the order of the least number of unknowns that they and those have with which they are coupled at the time
-(minimum degree): leaves of a
-robot before its trunk, in which case nothing fills in, and bodies of a pile from its outside on. Each branch has
+eliminated in minimum-degree order: the next branch is the one with the fewest unknowns in itself and the branches currently
+coupled with it. The leaves of a robot come before its trunk, without fill-in, and bodies of a pile from the outside in. Each
+branch has
 
-    upper   its own rows of the matrix, with columns of itself and of the branches after it that it is coupled with
-    lower   what those have in its columns, transposed, in the same places; it is not read of a symmetric matrix
+    upper   its own rows of the matrix, with columns of itself and of the later branches coupled with it
+    lower   the entries of those branches in its columns, transposed, in the same layout; not read for a symmetric matrix
 
-Columns of a branch begin at multiples of `LANES`, so that rows are added in whole vectors. Pivots are chosen within a branch.
+Columns of a branch start at multiples of `LANES`, so that rows are added in whole vectors. Pivots are chosen within a branch.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ BLOCK = 8  # rows at a time
 
 
 class EliminationPlan(NamedTuple):
-    """In which order branches are eliminated, and where their numbers are."""
+    """The order of elimination, and the positions of all numbers."""
 
-    branches: int  # how many take part
-    first: Integers  # (branches,) the first unknown of each
-    size: Integers  # (branches,) how many it has
-    order: Integers  # (branches,) branches as they are eliminated
-    position: Integers  # (branches,) of each branch in that order
-    begin: Integers  # (branches + 1,) where those that each branch is coupled with begin in `later`
-    later: Integers  # branches in their order
-    place: Integers  # likewise: the column at which they begin in the rows of the branch
-    stride: Integers  # (branches,) columns of the rows of each branch
-    offset: Integers  # (branches,) where its rows begin in the matrix
-    end: int  # where the lower part begins in the matrix, which has as many `numbers` as the upper
+    branches: int  # number of branches
+    first: Integers  # (branches,) first unknown of each branch
+    size: Integers  # (branches,) number of unknowns
+    order: Integers  # (branches,) branches in the order of elimination
+    position: Integers  # (branches,) position of each branch in that order
+    begin: Integers  # (branches + 1,) start of each branch's coupled branches in `later`
+    later: Integers  # branches in the order of elimination
+    place: Integers  # start column of each entry of `later` in the rows of the branch
+    stride: Integers  # (branches,) number of columns of the rows of each branch
+    offset: Integers  # (branches,) start of its rows in the matrix
+    end: int  # start of the lower part in the matrix, which has as many `numbers` as the upper part
     numbers: int
 
 
 class PlanWork(NamedTuple):
-    """Room for plans of at most n branches."""
+    """Workspace for plans of at most n branches."""
 
     first: Integers  # (n,)
     size: Integers
@@ -53,12 +53,12 @@ class PlanWork(NamedTuple):
     place: Integers
     stride: Integers
     offset: Integers
-    degree: Integers  # (n,) unknowns of each branch, and of those that it is coupled with
+    degree: Integers  # (n,) number of unknowns of each branch and its coupled branches
     coupled: Booleans  # (n n,)
 
 
 def plan_work(branches: int) -> PlanWork:
-    """Room for so many branches; memory is taken as it is used."""
+    """Return workspace for `branches` branches; the system provides memory as it is used."""
     n, pairs = branches, branches * (branches + 1) // 2
     first, size, order, position, stride, offset, degree = np.empty((7, n), np.int64)
     later, place = np.empty((2, pairs), np.int64)
@@ -67,23 +67,23 @@ def plan_work(branches: int) -> PlanWork:
 
 
 def numbers_of(sizes: Integers) -> int:
-    """Return how many numbers the upper and lower parts for branches of these sizes have at most."""
+    """Return an upper bound of the count of numbers in the upper and lower parts, for branches of these sizes."""
     return 2 * int(sizes.sum()) * int(sum(padded(int(n)) for n in sizes))
 
 
 def clear_couplings(count: int, work: PlanWork) -> None:
-    """Begin with branches that are not coupled."""
+    """Remove all couplings."""
     for i in range(count * count):
         work.coupled[i] = False
 
 
 def couple(count: int, a: int, b: int, work: PlanWork) -> None:
-    """Note that rows have entries for both branches."""
+    """Register that rows have entries for both branches."""
     work.coupled[a * count + b] = work.coupled[b * count + a] = True
 
 
 def planned(count: int, start: int, work: PlanWork) -> EliminationPlan:
-    """Return the plan for branches whose sizes and couplings are written; numbers begin at `start`."""
+    """Return the plan for branches with written sizes and couplings; numbers start at `start`."""
     size, degree, position, coupled = work.size, work.degree, work.position, work.coupled
     for a in range(count):
         position[a], degree[a] = -1, size[a]
@@ -124,7 +124,7 @@ def planned(count: int, start: int, work: PlanWork) -> EliminationPlan:
 
 
 def fill_in(count: int, a: int, b: int, work: PlanWork) -> None:
-    """Couple two branches that a third was coupled with."""
+    """Couple two branches that were both coupled with an eliminated one."""
     if not work.coupled[a * count + b]:
         couple(count, a, b, work)
         work.degree[a] += work.size[b]
@@ -143,7 +143,7 @@ def sort_later(begin: int, stop: int, work: PlanWork) -> None:
 
 
 def place_of_branch(plan: EliminationPlan, a: int, b: int) -> int:
-    """The column at which branch b begins in the rows of a, which is not after it."""
+    """Return the start column of branch b in the rows of a, which precedes it or is the same."""
     if a == b:
         return 0
     x = plan.begin[plan.position[a]]
@@ -153,7 +153,7 @@ def place_of_branch(plan: EliminationPlan, a: int, b: int) -> int:
 
 
 def multiplications(plan: EliminationPlan) -> int:
-    """Return how many multiplications an elimination takes, about, with the zeros that fill vectors."""
+    """Return the approximate number of multiplications of an elimination, including the zeros that pad vectors."""
     total = 0
     for a in range(plan.branches):
         total += plan.size[a] * plan.stride[a] * plan.stride[a]
@@ -164,7 +164,8 @@ def multiplications(plan: EliminationPlan) -> int:
 
 
 def subtract_rows(matrix: Vector, target: int, source: int, stride: int, length: int, factors: tuple[int, int, int]) -> None:
-    """Subtract multiples of rows: `factors` says where the first factor is in the matrix, their distance, and how many."""
+    """Subtract multiples of rows; `factors` are the position of the first factor in the matrix, their distance and their count.
+    """
     at, step, count = factors
     done = 0
     while count - done >= BLOCK:
@@ -196,7 +197,7 @@ def subtract_rows(matrix: Vector, target: int, source: int, stride: int, length:
 
 
 def clear_matrix(matrix: Vector, plan: EliminationPlan, symmetric: bool) -> None:
-    """Write the unit matrix."""
+    """Write the identity matrix."""
     for a in range(plan.branches):
         begin, count = plan.offset[a], plan.size[a] * plan.stride[a]
         for i in range(begin, begin + count):
@@ -209,9 +210,9 @@ def clear_matrix(matrix: Vector, plan: EliminationPlan, symmetric: bool) -> None
 
 
 def factor_branches(matrix: Vector, plan: EliminationPlan, symmetric: bool, pivots: Integers, reciprocal: Vector) -> None:
-    """Write the factors of the matrix over it; of a symmetric one, which is positive definite, the upper half is read.
+    """Replace the matrix by its factors; for a symmetric, positive definite one, only the upper half is read.
 
-    `pivots` and `reciprocal` are for as many numbers as there are unknowns.
+    `pivots` and `reciprocal` have as many elements as there are unknowns.
     """
     for turn in range(plan.branches):
         a = plan.order[turn]
@@ -232,7 +233,7 @@ def factor_branches(matrix: Vector, plan: EliminationPlan, symmetric: bool, pivo
 def factor_symmetric_rows(
     matrix: Vector, at: int, stride: int, n: int, first: int, pivots: Integers, reciprocal: Vector
 ) -> None:
-    """Eliminate the rows of a branch from one another, without pivots; multiples of rows are written below the diagonal."""
+    """Eliminate the rows of a branch among themselves, without pivots; multipliers are written below the diagonal."""
     for k in range(0, n, BLOCK):
         stop = min(k + BLOCK, n)
         for p in range(k, stop):
@@ -252,7 +253,7 @@ def factor_symmetric_rows(
 
 
 def factor_rows(matrix: Vector, at: int, stride: int, n: int, first: int, pivots: Integers, reciprocal: Vector) -> None:
-    """Eliminate the rows of a branch from one another, with pivots; multiples of rows are written below the diagonal."""
+    """Eliminate the rows of a branch among themselves, with pivots; multipliers are written below the diagonal."""
     for k in range(0, n, BLOCK):
         stop = min(k + BLOCK, n)
         for p in range(k, stop):
@@ -282,7 +283,7 @@ def factor_rows(matrix: Vector, at: int, stride: int, n: int, first: int, pivots
 
 
 def divide_lower(matrix: Vector, at: int, lower: int, stride: int, n: int, first: int, reciprocal: Vector) -> None:
-    """Write what later rows lose as multiples of the rows of a branch, transposed, in place of its lower part."""
+    """Replace the lower part of a branch by the multipliers for later rows, transposed."""
     begin = padded(n)
     for p in range(n):
         row = lower + p * stride + begin
@@ -292,7 +293,7 @@ def divide_lower(matrix: Vector, at: int, lower: int, stride: int, n: int, first
 
 
 def reduce_later(matrix: Vector, plan: EliminationPlan, a: int, symmetric: bool) -> None:
-    """Subtract multiples of the rows of a branch from those that it is coupled with."""
+    """Subtract multiples of the rows of a branch from the branches coupled with it."""
     upper, stride, n = plan.offset[a], plan.stride[a], plan.size[a]
     lower = plan.numbers + upper
     begin, stop = plan.begin[plan.position[a]], plan.begin[plan.position[a] + 1]
@@ -300,7 +301,7 @@ def reduce_later(matrix: Vector, plan: EliminationPlan, a: int, symmetric: bool)
         b, column = plan.later[x], plan.place[x]
         target, wide = plan.offset[b], plan.stride[b]
         y, seek = x, plan.begin[plan.position[b]]
-        while y < stop:  # branches that follow one another in both rows are one run
+        while y < stop:  # branches that are adjacent in both rows form one run
             source, into = plan.place[y], 0
             if y > x:
                 while plan.later[seek] != plan.later[y]:
@@ -313,7 +314,7 @@ def reduce_later(matrix: Vector, plan: EliminationPlan, a: int, symmetric: bool)
                 length += padded(plan.size[plan.later[y]])
                 y, ahead = y + 1, ahead + 1
             seek = ahead
-            own = padded(plan.size[b]) if into == 0 else 0  # columns in which the upper part alone has numbers
+            own = padded(plan.size[b]) if into == 0 else 0  # columns that only the upper part has
             for r in range(plan.size[b]):
                 row = target + r * wide + into
                 subtract_rows(matrix, row, upper + source, stride, length, (lower + column + r, stride, n))
@@ -325,7 +326,7 @@ def reduce_later(matrix: Vector, plan: EliminationPlan, a: int, symmetric: bool)
 def solve_by_branches(
     matrix: Vector, plan: EliminationPlan, pivots: Integers, reciprocal: Vector, x: Vector, room: Vector
 ) -> None:
-    """Solve for a right side x, in place, by the factors of `factor_branches`; `room` is for as many numbers, padded."""
+    """Solve for a right-hand side x, in place, by the factors of `factor_branches`; `room` is workspace like x, padded."""
     for turn in range(plan.branches):
         a = plan.order[turn]
         at, stride, n, first = plan.offset[a], plan.stride[a], plan.size[a], plan.first[a]
@@ -362,7 +363,7 @@ def solve_by_branches(
 
 
 def product_of_row(matrix: Vector, at: int, x: Vector, begin: int, count: int) -> float:
-    """The product of `count` numbers of the matrix with those of a vector."""
+    """Return the product of `count` numbers of the matrix with those of a vector."""
     whole = count // LANES * LANES
     total = sum_of_products(matrix, at, x, begin, whole)
     for j in range(whole, count):

@@ -1,7 +1,8 @@
 """Branches of a robot: runs of velocities that move the same bodies.
 
-A branch ends where the tree of velocities forks, or ends. The *path* of a body are the branches that move it, from the ground
-on. Rows of a Jacobian have entries on the paths of two bodies at most, and so has J C, where M⁻¹ = C Cᵀ (`inverse_factor`).
+A branch ends where the tree of velocities forks or ends. The *path* of a body consists of the branches that move it, from the
+ground on. A row of a Jacobian has entries on the paths of at most two bodies, and so does a row of J C, where M⁻¹ = C Cᵀ
+(`inverse_factor`).
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from ..engine.loops.kernels import LANES
 
 
 class BranchPaths(NamedTuple):
-    """The branches of a robot, numbered from the ground on, and their paths one after the other."""
+    """The branches of a robot, numbered from the ground on, and their concatenated paths."""
 
-    first: Integers  # (branches + 1,) velocity at which each begins, and their number
-    begin: Integers  # (branches + 1,) where the path of each begins in `path`
+    first: Integers  # (branches + 1,) first velocity of each branch, and the number of velocities
+    begin: Integers  # (branches + 1,) start of each branch's path in `path`
     path: Integers  # branches
-    spot: Integers  # column at which each begins in rows of this path, the last branch first: multiples of `LANES`
-    width: Integers  # (branches,) columns of such rows
-    shift: Integers  # (branches,) how many columns are left out before those of its tree in J and M⁻¹
+    spot: Integers  # start column of each branch in rows of this path, the last branch first: multiples of `LANES`
+    width: Integers  # (branches,) number of columns of such rows
+    shift: Integers  # (branches,) number of columns omitted before those of its tree in J and M⁻¹
 
 
 def padded(size: int) -> int:
-    """The next multiple of `LANES`."""
+    """Return the next multiple of `LANES`."""
     return (size + LANES - 1) // LANES * LANES
 
 
@@ -53,12 +54,12 @@ def branches_of(parent: Sequence[int], shift: Sequence[int]) -> BranchPaths:
 
 
 def longest_path(branches: BranchPaths) -> int:
-    """The most branches of any path."""
+    """Return the greatest number of branches on a path."""
     return int(np.diff(branches.begin).max(initial=0))
 
 
 def widest_row(branches: BranchPaths) -> int:
-    """The most columns that a row of two paths has."""
+    """Return the greatest number of columns of a row with two paths."""
     return int(sum(sorted(branches.width)[-2:]))
 
 

@@ -1,19 +1,19 @@
-"""Contacts, limits and dry friction that yield, as MuJoCo's do.
+"""Compliant contacts, limits and dry friction, as in MuJoCo.
 
-With r the gap, negative where bodies overlap, and v the velocity at the beginning of the step, MuJoCo asks for the acceleration
+With r the gap, negative for overlaps, and v the velocity at the start of the step, MuJoCo prescribes the acceleration
 
     a + R F = -b v - k d(r) r        d(r) the impedance, R = (1 - d) / d times the inverse inertia there
 
-(Todorov 2014, and the chapter Computation of MuJoCo's documentation). With the impulse f = h F and the velocity after the step
-this is a law of impulses: u = A f + R f + v_free - v + h (b v + k d r). Friction of contacts has k = 0 and an R of its own.
-MuJoCo lets sliding contacts lift off, since its problem is convex: so do problems with `CONES` and `PYRAMIDS` (see `laws`), and
-those with `COULOMB` do not.
+(Todorov 2014, and the chapter Computation of MuJoCo's documentation). With the impulse f = h F and the velocity after the step,
+this is a law of impulses: u = A f + R f + v_free - v + h (b v + k d r). Friction of contacts has k = 0 and its own R. MuJoCo
+lets sliding contacts lift off, because its problem is convex. The same holds for problems with `CONES` and `PYRAMIDS` (see
+`laws`), but not for those with `COULOMB`.
 
-The inverse inertia w is that of the bodies that touch, each alone at its centre of mass, in the configuration of the file.
-With elliptic cones R is that of w, divided by `impratio` for friction. With pyramidal ones MuJoCo has four impulses l >= 0
-along the edges, with R' = 2 mu² / impratio times the R of w (1 + mu²) each; where all are positive that is R' / 4 for the
-normal impulse sum(l), and R' / (2 mu²) for friction, mu times the difference of two. With friction against spinning and rolling
-there are six or ten edges in place of four.
+The inverse inertia w is that of the touching bodies, each alone at its centre of mass, in the file's configuration. With
+elliptic cones, R follows from w, divided by `impratio` for friction. With pyramidal cones, MuJoCo has four impulses l >= 0
+along the edges, with R' = 2 mu² / impratio times the R of w (1 + mu²) each. If all are positive, this is R' / 4 for the normal
+impulse sum(l), and R' / (2 mu²) for friction, mu times the difference of two. With friction against spinning and rolling, there
+are six or ten edges instead of four.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from ..engine.loops.array_types import Matrix, Vector
 from ..model.contact_rules import Softness
 
 LEAST, MOST = 1e-4, 0.9999  # impedance
-FLAT = 1e-15  # [m, rad] of the curve of the impedance, which is then the mean of both ends
-IMMOVABLE = 1e-15  # [1/kg, 1/(kg m²)] the least inverse inertia: of a point on the axis of a hinge
-BITS = 30  # of the fraction of a power
-ABSENT = 1e12  # [m/s per N s] compliance of what does not touch yet
+FLAT = 1e-15  # [m, rad] width of the impedance curve below which the impedance is the mean of both ends
+IMMOVABLE = 1e-15  # [1/kg, 1/(kg m²)] least inverse inertia, for example of a point on the axis of a hinge
+BITS = 30  # bits of the fraction of an exponent
+ABSENT = 1e12  # [m/s per N s] compliance of contacts that are not active
 NONE = np.zeros((0, 9))
 
 
 class Yielding(NamedTuple):
-    """Numbers of a contact or row: k [1/s²], b [1/s], the curve of the impedance, inverse inertia [1/kg], and R of friction."""
+    """Parameters of a contact or row: k [1/s²], b [1/s], the impedance curve, inverse inertia [1/kg], and R of friction."""
 
     stiffness: float
     damping: float
@@ -46,16 +46,19 @@ class Yielding(NamedTuple):
     midpoint: float
     power: float
     inverse: float
-    friction: float  # over that of the normal
+    friction: float  # R of friction relative to that of the normal
 
 
 def numbers_of(softness: Sequence[Softness], inverse: Vector, friction: Vector, step: float) -> Matrix:
-    """Return the fields of `Yielding` as rows (n, 9), for the last two of each (n,), and a time step."""
+    """Return the fields of `Yielding` as rows (n, 9).
+
+    `inverse` and `friction` (n,) are its last two fields; `step` is the time step.
+    """
     rows = np.empty((len(softness), len(Yielding._fields)))
     for i, s in enumerate(softness):
         least, greatest = (min(max(x, LEAST), MOST) for x in s.solimp[:2])
         x, y = s.solref
-        if x > 0.0:  # a time constant and a damping ratio; the first is at least two steps, as in MuJoCo
+        if x > 0.0:  # time constant, at least two steps as in MuJoCo, and damping ratio
             x = max(x, 2.0 * step)
             k, b = 1.0 / (greatest * x * y) ** 2, 2.0 / (greatest * x)
         else:
@@ -70,7 +73,7 @@ def numbers_of(softness: Sequence[Softness], inverse: Vector, friction: Vector, 
 def weights_of_cones(
     inverse: Vector, mu: Vector, impratio: float, pyramidal: bool, edges: Vector | float = 4.0
 ) -> tuple[Vector, Vector]:
-    """Return the inverse inertia (n,) by which normal impulses of contacts yield, and R of friction over that of the normal."""
+    """Return the inverse inertia (n,) for normal impulses of contacts, and R of friction relative to that of the normal."""
     if not pyramidal:
         return inverse, np.full(len(inverse), 1.0 / impratio)
     square = mu * mu

@@ -11,7 +11,7 @@ from .compliance import NONE
 from .contact_settings import ContactSettings
 from .joint_rows import JointRows
 
-PRESSED = 1e-6  # of the pull of adhesion: less presses nothing together, and is rounding
+PRESSED = 1e-6  # impulse relative to the pull of adhesion below which it counts as a rounding error
 NO_TURNING = np.zeros((0, 3))
 NO_SURFACES = np.zeros((0, 2, 6))
 NO_TANGENTS = np.zeros((0, 5))
@@ -19,19 +19,19 @@ NO_ADHESION = np.zeros((0, 3))
 
 
 class ContactModel(NamedTuple):
-    """The rows of the bodies that may touch in G (see `contact_problem`), the surfaces of candidates, and joint rows."""
+    """The rows in G of the bodies that may touch (see `contact_problem`), the surfaces of candidates, and joint rows."""
 
     width: Integers  # (bodies,) 6 or 3
     friction: Vector  # (candidates,)
     restitution: Vector  # (candidates,)
     rows: JointRows
     settings: ContactSettings
-    branch: Integers  # (bodies,) the last of the branches that move each, see `branches`
-    joint_branch: Integers  # (joints with limits or friction,) likewise
-    nv: int  # degrees of freedom, the most that G can have as rank
-    yielding: Matrix = NONE  # (candidates, 9) fields of `compliance.Yielding`, or none
+    branch: Integers  # (bodies,) last branch that moves each body, see `branches`
+    joint_branch: Integers  # (joints with limits or friction,) the same for joints
+    nv: int  # degrees of freedom, an upper bound of the rank of G
+    yielding: Matrix = NONE  # (candidates, 9) fields of `compliance.Yielding`, or empty
     yielding_rows: Matrix = NONE  # (joint rows, 9)
-    turning: Matrix = NO_TURNING  # (candidates, 3) [m] friction against spinning, and rolling about both tangents, or none
+    turning: Matrix = NO_TURNING  # (candidates, 3) [m] friction against spinning, and rolling about both tangents, or empty
     surfaces: Tensor = NO_SURFACES
     """(candidates, 2, 6) velocities of the surfaces a and b over their bodies, linear and angular, in the bodies' axes and at
     their origins (for the world, its own); or none."""
@@ -44,10 +44,10 @@ class ContactModel(NamedTuple):
 
 
 def pull_of(model: ContactModel, candidate: int, gap: float, last: float = 0.0) -> float:
-    """Return the impulse [N s] by which adhesion pulls a contact together, zero where its gap is too wide.
+    """Return the impulse [N s] by which adhesion pulls a contact together; zero if its gap is too wide.
 
-    A rigid contact that rests has a gap of the slop at most. Where it rolls, the gap grows by the curvature of its way: if by
-    its normal impulse in the `last` step it touched, it is held up to the margin.
+    A rigid contact at rest has a gap of at most the slop. While it rolls, the gap grows with the curvature of its path: if its
+    normal impulse in the `last` step shows contact, adhesion holds it up to the margin.
     """
     if len(model.adhesion) == 0:
         return 0.0
@@ -58,7 +58,7 @@ def pull_of(model: ContactModel, candidate: int, gap: float, last: float = 0.0) 
 
 
 def limited_rows(lower: Vector, upper: Vector, friction: Vector, held: Integers | None = None) -> Integers:
-    """Return the rows of all joints and lengths (n,) that have limits or dry friction, or that an equality holds."""
+    """Return the rows of all joints and lengths (n,) with limits or dry friction, or held by an equality."""
     kept = np.zeros(len(friction), bool) if held is None else held >= 0
     return np.flatnonzero((friction > 0.0) | np.isfinite(lower) | np.isfinite(upper) | kept)
 
@@ -68,8 +68,8 @@ def joint_rows(
 ) -> JointRows:
     """Return the rows of `limited_rows`.
 
-    All are by row of all joints and lengths (n,): the place of its coordinate, its limits [rad, m], dry friction [N m, N], zero
-    where there is none, and the number of the equality that holds it at zero, -1 where none does.
+    All arguments are by row of all joints and lengths (n,): index of the coordinate, limits [rad, m], dry friction [N m, N]
+    (zero without any), and the number of the equality that holds the row at zero, or -1.
     """
     dof = limited_rows(lower, upper, friction, held)
     held = np.full(len(at), -1) if held is None else held

@@ -1,10 +1,10 @@
 """The contact problem of one robot: from contacts to the matrix and velocities of `impulses`.
 
-The Delassus matrix G is that of the bodies that may touch (six rows each, linear and angular in the body's axes and at its
-origin, or three at the one point that it may touch with), and of joints with limits and dry friction. Contacts come and go;
-G does not: what a contact sees is a combination R of its bodies' rows, so A = R G Rᵀ is made of the blocks of bodies that
-touch, and nothing is compiled for a set of contacts. Where there are many more contacts than velocities of bodies, A = B Bᵀ is
-given by B = R L, of the factor L of G.
+The Delassus matrix G has the rows of the bodies that may touch and of joints with limits and dry friction. A body has six rows
+(linear and angular, in its axes and at its origin), or three at its single contact point. Contacts change, but G does not: the
+rows of a contact are a combination R of its bodies' rows, so A = R G Rᵀ consists of the blocks of touching bodies, and no code
+is compiled for a set of contacts. If there are many more contacts than velocities of bodies, A = B Bᵀ is given by B = R L, with
+the factor L of G.
 """
 
 from __future__ import annotations
@@ -48,53 +48,54 @@ from .row_factor import (
 )
 from .soft_pyramids import is_soft
 
-REDUNDANT = 1.25  # impulses by rows of G from which on B takes the place of A
+REDUNDANT = 1.25  # least ratio of impulses to rows of G for which B replaces A
 
 
 class ContactKinematics(NamedTuple):
-    """Where bodies that may touch and joint rows are, and how fast they would move."""
+    """Placements and velocities of bodies that may touch, and gaps and speeds of joint rows."""
 
     placement: Tensor  # (bodies, 4, 4)
     velocity: Matrix  # (bodies, 6), linear and angular in the body's axes
     gap: Vector  # (joint rows,)
     speed: Vector  # (joint rows,)
-    velocity_before: Matrix  # (bodies, 6) at the beginning of the step, where the problem needs it
+    velocity_before: Matrix  # (bodies, 6) at the start of the step, if the problem needs it
     speed_before: Vector  # (joint rows,)
 
 
 class BodyDelassus(NamedTuple):
-    """G, and where the rows of each body begin in it; or what G is made of, where that is cheaper."""
+    """G, and the first row of each body; or the factors from which G is computed, if that is cheaper."""
 
     G: Matrix  # (m, m)
-    begin: Integers  # (bodies + 1,) the last is where those of joints begin
-    by_inverse: bool  # G has no numbers, and `factors` are there
+    begin: Integers  # (bodies + 1,) the last is the first row of joints
+    by_inverse: bool  # G is empty, and `factors` are given
     factors: InverseFactors
     work: InverseWork
 
 
 class ContactImpulses(NamedTuple):
-    """Impulses [N s, N m s] of a step, and the least displacement that parts what overlaps, as impulses too."""
+    """Impulses [N s, N m s] of a step, and the least displacement that separates overlapping bodies, in the form of impulses.
+    """
 
-    force: Matrix  # (contacts, 3) in the world
+    force: Matrix  # (contacts, 3) in the world frame
     wrench: Matrix  # (bodies, 6)
     joint: Vector  # (joints with limits or friction,)
-    push: Matrix  # (bodies, 6), of the displacement
+    push: Matrix  # (bodies, 6), the displacement
     joint_push: Vector
-    impact: Matrix  # (bodies, 6), the part of impacts at the beginning, where velocities are of the time of positions
+    impact: Matrix  # (bodies, 6), part of impacts at the start, if velocities and positions are at the same time
     joint_impact: Vector
-    last_force: Matrix  # (candidates, 3) in the world, to start from in the next step
+    last_force: Matrix  # (candidates, 3) in the world frame, initial guess of the next step
     last_row: Vector  # (joint rows,)
-    kept: Integers  # (contacts,) the candidates in `last_force`, of which there are kept_count[0]
+    kept: Integers  # (contacts,) candidates in `last_force`; their number is kept_count[0]
     kept_count: Integers  # (1,)
     next_row: Vector  # (joint rows,)
-    turn: Matrix  # (contacts, 3) [N m s] in the world, of friction against spinning and rolling
-    last_turn: Matrix  # (candidates, 3), no rows where no contact turns
+    turn: Matrix  # (contacts, 3) [N m s] in the world frame, of friction against spinning and rolling
+    last_turn: Matrix  # (candidates, 3), no rows without such friction
 
     @classmethod
     def of_sizes(
         cls, contacts: int, bodies: int, joints: int, candidates: int, rows: int, turning: bool = True
     ) -> ContactImpulses:
-        """Return impulses of zero, with room for so many contacts, which may have friction against turning."""
+        """Return zero impulses with room for contacts, with or without friction against spinning and rolling."""
         wrench, push, impact = np.zeros((3, bodies, 6))
         joint, joint_push, joint_impact = np.zeros((3, joints))
         last_row, next_row = np.zeros((2, rows))
@@ -106,22 +107,22 @@ class ContactImpulses(NamedTuple):
 
 
 class AssembledProblem(NamedTuple):
-    """One robot's problem, and what its rows are."""
+    """One robot's problem, and the meaning of its rows."""
 
     problem: Problem
     approach: Vector  # (m,) velocities before impulses, without gaps
-    before: Vector  # (m,) velocities at the beginning of the step, where they are needed
+    before: Vector  # (m,) velocities at the start of the step, if needed
     law: ContactLaw
-    rows: Tensor4  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
-    axes: Tensor  # (contacts, 3, 3) normal and tangents in the world
-    start: Vector  # (m,) impulses of the step before
-    active: Integers  # (joint rows that count,)
-    pull: Vector = np.zeros(0)  # (contacts,) [N s] by which adhesion pulls each together
-    conveyed: Vector = np.zeros(0)  # (m,) velocities of surfaces over their bodies, where any moves; `approach` has them, too
+    rows: Tensor4  # (contacts, 2, 3, 6) rows of normal and tangents, on body a and on body b
+    axes: Tensor  # (contacts, 3, 3) normal and tangents in the world frame
+    start: Vector  # (m,) impulses of the previous step
+    active: Integers  # (active joint rows,)
+    pull: Vector = np.zeros(0)  # (contacts,) [N s] pull of adhesion
+    conveyed: Vector = np.zeros(0)  # (m,) velocities of moving surfaces relative to their bodies; included in `approach`
 
 
 def write_axes(n: Vector, axes: Matrix) -> None:
-    """A normal and two tangents, rows of `axes`."""
+    """Write a normal and two tangents to the rows of `axes`."""
     x, y, z = n[0], n[1], n[2]
     if abs(x) < 0.9:
         tx, ty, tz = 1.0 - x * x, -x * y, -x * z
@@ -137,10 +138,10 @@ def write_axes(n: Vector, axes: Matrix) -> None:
 def write_file_axes(
     tangents: Vector, contacts: ContactPoints, c: int, placement: Tensor, sliding: bool, axes: Matrix
 ) -> None:  # fmt: skip
-    """Turn the tangents of a contact as MuJoCo's, and make them as long as their frictions are in parts of the greater.
+    """Rotate the tangents of a contact to MuJoCo's, and scale them by their friction relative to the greater one.
 
-    So an elliptic cone is a round one of what the rows see. Unless there is another direction, MuJoCo's first tangent is y,
-    or z where the normal is near y, less its part along the normal.
+    An elliptic cone thereby becomes round. Without another direction, MuJoCo's first tangent is y, or z if the normal is near
+    y, minus its component along the normal.
     """
     n = contacts.normal[c]
     x, y, z = 0.0, 1.0, 0.0
@@ -154,7 +155,7 @@ def write_file_axes(
     along = x * n[0] + y * n[1] + z * n[2]
     x, y, z = x - along * n[0], y - along * n[1], z - along * n[2]
     length = sqrt(x * x + y * y + z * z)
-    if not length > 0.0:  # a capsule that stands
+    if not length > 0.0:  # an upright capsule
         return
     x, y, z = x / length, y / length, z / length
     first, second = (tangents[0], tangents[1]) if sliding else (1.0, 1.0)
@@ -165,7 +166,7 @@ def write_file_axes(
 
 
 def add_surface_velocities(model: ContactModel, contacts: ContactPoints, c: int, p: AssembledProblem) -> None:
-    """Add velocities of surfaces over their bodies to what a contact sees along its tangents, or its turning of spinning."""
+    """Add velocities of surfaces relative to their bodies, along the tangents of a contact or for its spinning row."""
     k, x, sign = len(p.law.friction), contacts.point[c], 1.0
     first, last = (1, 3) if c < k else (0, 1)
     for i in range(3):
@@ -189,7 +190,7 @@ def add_surface_velocities(model: ContactModel, contacts: ContactPoints, c: int,
 
 
 def write_rows(axes: Matrix, point: Vector, T: Matrix, sign: float, rows: Matrix) -> None:
-    """Rows (3, 6) on the (linear, angular) velocity of a body with placement T, in its axes."""
+    """Write rows (3, 6) that act on the (linear, angular) velocity of a body with placement T, in its axes."""
     dx, dy, dz = point[0] - T[0, 3], point[1] - T[1, 3], point[2] - T[2, 3]
     px = T[0, 0] * dx + T[1, 0] * dy + T[2, 0] * dz
     py = T[0, 1] * dx + T[1, 1] * dy + T[2, 1] * dz
@@ -204,7 +205,7 @@ def write_rows(axes: Matrix, point: Vector, T: Matrix, sign: float, rows: Matrix
 
 
 def write_turning_rows(axes: Matrix, T: Matrix, sign: float, rows: Matrix) -> None:
-    """Rows (3, 6) of spinning about the normal and rolling about the tangents, in the axes of a body with placement T."""
+    """Write rows (3, 6) of spinning about the normal and rolling about the tangents, in the axes of a body with placement T."""
     for k in range(3):
         a, b, c = sign * axes[k, 0], sign * axes[k, 1], sign * axes[k, 2]
         rows[k, 0] = rows[k, 1] = rows[k, 2] = 0.0
@@ -214,7 +215,7 @@ def write_turning_rows(axes: Matrix, T: Matrix, sign: float, rows: Matrix) -> No
 
 
 class AssemblyWork(NamedTuple):
-    """Room for the problem of at most k contacts and n joint rows, m = 3 k + n."""
+    """Workspace for the problem of at most k contacts and n joint rows, m = 3 k + n."""
 
     active: Integers  # (m,)
     rows: Tensor4  # (k, 2, 3, 6)
@@ -226,11 +227,11 @@ class AssemblyWork(NamedTuple):
     law: ContactLaw
     A: Vector  # (m m,)
     half: Vector  # (3 columns of G,)
-    factor: FactorWork  # of G
-    place: Integers  # (columns of G,) of each row of G in its factor
-    columns: Integers  # (1,) of B in the last problem, -1 where A was given
+    factor: FactorWork  # factor of G
+    place: Integers  # (columns of G,) position of each row of G in its factor
+    columns: Integers  # (1,) columns of B in the last problem, -1 if A was given
     factor_rows: RowFactorWork
-    pair: Integers  # (k,) numbers of the pairs of bodies that touch
+    pair: Integers  # (k,) numbers of the pairs of touching bodies
     key: Integers  # (k + n,)
     rows_of_A: Vector  # (m nv,)
     split: RowFactorWork
@@ -241,7 +242,7 @@ class AssemblyWork(NamedTuple):
 
 
 def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) -> AssemblyWork:
-    """Room for so many contacts and joint rows, where G has so many columns."""
+    """Return workspace for contacts and joint rows; G has `columns` columns."""
     m = 3 * contacts + rows
     approach, before, start = np.empty((3, m))
     return AssemblyWork(
@@ -256,7 +257,7 @@ def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) ->
 
 
 def find_active_rows(model: ContactModel, kinematics: ContactKinematics, active: Integers) -> int:
-    """Write the joint rows that would close within the step; how many."""
+    """Write the joint rows that would close within the step; return their number."""
     rows, settings = model.rows, model.settings
     count = 0
     for r in range(len(rows.joint)):
@@ -267,7 +268,7 @@ def find_active_rows(model: ContactModel, kinematics: ContactKinematics, active:
 
 
 def active_rows(model: ContactModel, kinematics: ContactKinematics) -> Integers:
-    """The joint rows that would close within the step."""
+    """Return the joint rows that would close within the step."""
     active = np.empty(len(model.rows.joint), np.int64)
     return active[: find_active_rows(model, kinematics, active)]
 
@@ -276,10 +277,10 @@ def assembled(
     model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, delassus: BodyDelassus,
     impulses: ContactImpulses, work: AssemblyWork, turning: int = 0,
 ) -> AssembledProblem:  # fmt: skip
-    """The problem of one robot, for its contacts and the joint rows that would close within the step.
+    """Return the problem of one robot, for its contacts and the joint rows that would close within the step.
 
-    In the room of `work`, an `AssemblyWork`. The last `turning` contacts stand for the turning of contacts before them. Their
-    rows come before those of joints, and have bounds.
+    It is written to the workspace `work`. The last `turning` contacts represent the spinning and rolling of contacts before
+    them. Their rows come before those of joints, and have bounds.
     """
     settings = model.settings
     n = 3 * turning + find_active_rows(model, kinematics, work.active[3 * turning :])
@@ -335,9 +336,9 @@ def assembled(
 def write_turning_law(
     model: ContactModel, contacts: ContactPoints, p: AssembledProblem, turning: int, work: AssemblyWork
 ) -> None:
-    """Bound friction against spinning and rolling by the normal impulses of the step before.
+    """Bound friction against spinning and rolling by the normal impulses of the previous step.
 
-    In the law that yields it has the compliance of MuJoCo's elliptic cones, whose friction is alike along all axes.
+    In the compliant law it has the compliance of MuJoCo's elliptic cones with isotropic friction.
     """
     law, k, yields, of = p.law, len(p.law.friction), model.settings.law != RIGID, 0
     if turning == 0:
@@ -366,13 +367,13 @@ def problem_of_rows(
     model: ContactModel, contacts: ContactPoints, placement: Tensor, p: AssembledProblem, delassus: BodyDelassus,
     work: AssemblyWork,
 ) -> Problem:  # fmt: skip
-    """Return the problem with its matrix A, or with B in place of it where that is cheaper."""
+    """Return the problem with its matrix A, or with B instead, if that is cheaper."""
     given, m, k, sliding = p.problem, len(p.approach), len(contacts.gap), len(p.law.friction)
     A, B, active = given.A, given.B, p.active[3 * (k - sliding) :]
     turning = k - sliding
     takes_A = given.cones != COULOMB and turning + given.rounds > 0
     pyramids = given.cones == PYRAMIDS and not takes_A
-    unknowns = m + (sliding if pyramids else 0)  # one for each edge
+    unknowns = m + (sliding if pyramids else 0)  # one unknown for each edge
     pairs = group_contacts(model, contacts, work.factor_rows)
     for c in range(k):
         work.pair[c] = work.factor_rows.group[c]
@@ -405,7 +406,7 @@ def problem_of_rows(
 
 
 def with_rows_of_turning(B: RowFactor, sliding: int, turning: int, work: RowFactorWork) -> RowFactor:
-    """Return B with the rows of each contact behind the first `sliding` ones as blocks of their own: they have bounds."""
+    """Return B with the rows of each contact after the first `sliding` ones as separate blocks, because they have bounds."""
     for i in range(len(B.at) + 2 * turning):
         c = i
         if i >= sliding:
@@ -417,7 +418,7 @@ def with_rows_of_turning(B: RowFactor, sliding: int, turning: int, work: RowFact
 
 
 def is_cheaper(B: RowFactor, m: int) -> bool:
-    """Whether steps of the solver take fewer multiplications with B than with A of so many rows."""
+    """Return whether steps of the solver take fewer multiplications with B than with A of m rows."""
     total = multiplications(B.plan)
     for g in range(len(B.width)):
         total += B.rows[g] * B.width[g] * B.width[g]
@@ -425,7 +426,7 @@ def is_cheaper(B: RowFactor, m: int) -> bool:
 
 
 def write_square(B: RowFactor, k: int, room: Vector, A: Matrix) -> None:
-    """A = B Bᵀ, of k contacts and further rows; `room` is for all numbers of B."""
+    """Write A = B Bᵀ for k contacts and further rows; `room` is workspace for all numbers of B."""
     m = len(A)
     rows = as_matrix(room, m, B.size)
     for i in range(m):
@@ -440,7 +441,7 @@ def write_square(B: RowFactor, k: int, room: Vector, A: Matrix) -> None:
 def pick_rows(
     model: ContactModel, contacts: ContactPoints, active: Integers, delassus: BodyDelassus, work: AssemblyWork
 ) -> int:
-    """Write the rows of G that contacts and joint rows are made of, and the place of each among them; how many."""
+    """Write the rows of G that contacts and joint rows use, and the index of each among them; return their number."""
     begin, width, joint, place, picked = delassus.begin, model.width, model.rows.joint, work.place, work.factor.rows
     bodies, size = len(width), 0
     for i in range(len(place)):
@@ -464,7 +465,7 @@ def factor_of_rows(
     model: ContactModel, contacts: ContactPoints, geometry: ContactGeometry, active: Integers, delassus: BodyDelassus,
     groups: int, rank: int, work: AssemblyWork,
 ) -> RowFactor:  # fmt: skip
-    """Return B of contacts, which are in so many groups, and joint rows, by the factor L of the rows of G that were picked."""
+    """Return B of contacts in `groups` groups, and of joint rows, by the factor L of the selected rows of G."""
     begin, rows, place, L, room = delassus.begin, model.rows, work.place, work.factor.L, work.factor_rows
     k, n, stride = len(contacts.gap), len(active), padded(rank)
     for i in range(n):
@@ -502,7 +503,7 @@ def factor_of_rows(
 
 
 def problem_in(work: AssemblyWork, pyramid: bool, k: int, n: int, turning: int = 0) -> AssembledProblem:
-    """Return the problem of k contacts and n rows with bounds in the room of an `AssemblyWork`."""
+    """Return the problem of k contacts and n rows with bounds in the memory of an `AssemblyWork`."""
     m, law = 3 * k + n, law_in(work.law, pyramid, k, n)
     problem = Problem(
         as_matrix(work.A, m, m), law.bias, law.friction, law.lower, law.upper, law.pyramid, no_factor(work.factor_rows),
@@ -519,7 +520,7 @@ def write_contact_delassus(
     model: ContactModel, contacts: ContactPoints, rows: Tensor4, active: Integers, delassus: BodyDelassus, room: Vector,
     felt: Integers, A: Matrix,
 ) -> None:  # fmt: skip
-    """A = R G Rᵀ for contacts and joint rows; `room` is for three rows of R G, and `felt` for a number of each body."""
+    """Write A = R G Rᵀ for contacts and joint rows; `room` is workspace for three rows of R G, `felt` for a number per body."""
     G, begin, width, joint_rows = delassus.G, delassus.begin, model.width, model.rows
     count, nr = len(contacts.gap), len(active)
     k = 3 * count
@@ -563,7 +564,7 @@ def write_contact_delassus(
 
 
 def add_rows(G: Matrix, x: int, width: int, rows: Tensor4, c: int, s: int, total: Matrix) -> None:
-    """Add a contact's rows, combined of those of a body, from x on in G: written out, since they are so few."""
+    """Add a contact's rows, combinations of a body's rows, from x on in G; unrolled, because there are few."""
     for i in range(3):
         for y in range(0, width, 3):
             k, l, m = rows[c, s, i, y], rows[c, s, i, y + 1], rows[c, s, i, y + 2]
@@ -572,7 +573,7 @@ def add_rows(G: Matrix, x: int, width: int, rows: Tensor4, c: int, s: int, total
 
 
 def is_felt(half: Matrix, x: int, width: int) -> bool:
-    """Whether three rows of R G have numbers at a body, whose rows begin at x."""
+    """Return whether three rows of R G are nonzero at a body whose rows start at x."""
     for i in range(3):
         for j in range(x, x + width):
             if half[i, j] != 0.0:
@@ -581,7 +582,8 @@ def is_felt(half: Matrix, x: int, width: int) -> bool:
 
 
 def add_block(rows: Tensor4, d: int, s: int, half: Matrix, x: int, width: int, A: Matrix, row: int) -> None:
-    """Add what a body of contact d has in three rows of A = R G Rᵀ, of which `half` are R G; its rows begin at x."""
+    """Add the contribution of a body of contact d to three rows of A = R G Rᵀ; `half` is R G, and the body's rows start at x.
+    """
     for i in range(3):
         for j in range(3):
             total = (

@@ -49,45 +49,45 @@ from .row_factor import (
 )
 from .sweeps import sweep
 
-PARTED = 1e-6  # of the slop: accuracy of the displacement that parts bodies
-SPARED = 1e-3  # of the slop: overlap beyond it for which bodies are not parted, since what rests is there to rounding
-STRUCK = 1e2  # times the tolerance: approach from which on a contact is struck
-IMPACT, SMOOTH, LAST = range(3)  # problems of a step with impacts; the last alone where there are none
-PUSHES = 20  # sweeps for that displacement, which begins from nothing
-LEAST_SPEED = 1e-6  # [m/s] that the tolerance is a part of: less is rounding
-FASTEST_PARTING = 10.0  # [m/s, rad/s] of any coordinate where bodies that overlap are parted: levers may be tiny
+PARTED = 1e-6  # accuracy of the separating displacement, relative to slop
+SPARED = 1e-3  # overlap beyond slop, relative to slop, that is not corrected, because bodies at rest have such errors
+STRUCK = 1e2  # approach speed, in tolerances, from which a contact counts as an impact
+IMPACT, SMOOTH, LAST = range(3)  # problems of a step with impacts; without impacts, only the last
+PUSHES = 20  # sweeps for the displacement, which starts from zero
+LEAST_SPEED = 1e-6  # [m/s] least reference speed of the tolerance
+FASTEST_PARTING = 10.0  # [m/s, rad/s] bound for any coordinate while bodies separate, because lever arms may be tiny
 
 
 class SolverReport(NamedTuple):
     """Result of the solver for one robot."""
 
     residual: float  # [m/s]
-    allowed: float  # [m/s]; a residual above it is a failure
+    allowed: float  # [m/s] greatest residual of a successful step
     inexact: bool  # the residual is above the tolerance
     newton_steps: int
     interior_steps: int
-    parting: float  # [rad, m] how far a displacement that parts what overlaps may move a joint; zero where nothing overlaps
-    stored: float  # [J] of springs of contacts at the end of the step, beyond that at its beginning
+    parting: float  # [rad, m] bound of a joint's motion by the separating displacement; zero without overlaps
+    stored: float  # [J] gain of the energy of contact springs in the step
 
 
 class ImpulseWork(NamedTuple):
-    """Room for the impulses of a step, of at most k contacts and n joint rows, m = 3 k + n."""
+    """Workspace for the impulses of a step, of at most k contacts and n joint rows, m = 3 k + n."""
 
     solver: SolverWork
     f: Vector  # (m,)
-    impact: Vector  # (m,) the part of f at the beginning of the step, where velocities are of the time of positions
+    impact: Vector  # (m,) part of f at the start of the step, if velocities and positions are at the same time
     compression: Vector  # (m,)
     guess: Vector  # (m,)
-    at_impact: Vector  # (m,) velocities, also those of restitution
+    at_impact: Vector  # (m,) velocities at impacts, and for restitution
     after: Vector  # (m,) velocities after f
-    change: Vector  # (m,) of velocities by impulses
-    change_back: Vector  # (m,) by those of restitution
-    lower: Vector  # (m,) and bounds
+    change: Vector  # (m,) change of velocities by impulses
+    change_back: Vector  # (m,) change by impulses of restitution
+    lower: Vector  # (m,) bounds
     upper: Vector  # (m,)
-    pushed: Integers  # (k + n,) rows that are pushed
-    gap: Vector  # (k + n,) of those
-    push: Vector  # (k + n,) their displacements, as impulses
-    normals: Vector  # ((k + n)²,) A of the rows that are pushed
+    pushed: Integers  # (k + n,) rows of the displacement
+    gap: Vector  # (k + n,) gaps of these rows
+    push: Vector  # (k + n,) displacements in the form of impulses
+    normals: Vector  # ((k + n)²,) A of these rows
     pushed_rows: RowFactorWork
     none: Vector  # (0,)
     zero: Vector  # (k + n,)
@@ -97,11 +97,11 @@ class ImpulseWork(NamedTuple):
 def impulse_work(
     contacts: int, rows: int, branches: FactorSizes = NO_BRANCHES, cones: int = COULOMB, turning: bool = False
 ) -> ImpulseWork:
-    """Room for so many contacts and joint rows."""
+    """Return workspace for contacts and joint rows."""
     edges = MOST_EDGES * contacts + rows if cones == PYRAMIDS else 0
     m, n = 3 * contacts + rows, contacts + rows
     f, impact, compression, guess, at_impact, after, change, change_back = np.empty((8, m))
-    lower, upper = np.empty((2, m))  # rows of turning have bounds, too
+    lower, upper = np.empty((2, m))  # rows of spinning and rolling also have bounds
     gap, push = np.empty((2, n))
     pushed, none, zero, unbounded = np.empty(n, np.int64), np.empty(0), np.zeros(n), np.full(n, np.inf)
     return ImpulseWork(
@@ -112,7 +112,7 @@ def impulse_work(
 
 
 class SolverWorkspace(NamedTuple):
-    """Room for one robot's contacts at a time."""
+    """Workspace for the contacts of one robot at a time."""
 
     assembly: AssemblyWork
     impulses: ImpulseWork
@@ -121,7 +121,7 @@ class SolverWorkspace(NamedTuple):
 def solver_workspace(
     contacts: int, rows: int, columns: int, branches: BranchPaths, cones: int = COULOMB, turning: bool = False
 ) -> SolverWorkspace:
-    """Room for so many contacts and joint rows, where G has so many columns; memory is taken as it is used."""
+    """Return workspace for contacts and joint rows; G has `columns` columns. The system provides memory as it is used."""
     by_branches = sizes_of_branches(np.diff(branches.first), widest_row(branches), 2 * longest_path(branches))
     sizes = FactorSizes(*map(max, by_branches, sizes_of_one_branch(columns)))
     work = impulse_work(contacts, rows, sizes, cones, turning)
@@ -129,14 +129,14 @@ def solver_workspace(
 
 
 def find_impulses(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> Solution:
-    """Return the impulses of a step, and what they took, for an `AssembledProblem`; they stay in an `ImpulseWork`.
+    """Return the impulses of a step, and statistics, for an `AssembledProblem`; the impulses stay in `work`.
 
-    Poisson's restitution: a contact that bounces gives the restitution times its normal impulse of compression once more. That
-    is for the velocities of the step's beginning, since forces of a step are none of an impact. Where velocities belong half a
-    step before positions (semi-implicit Euler) a ball then leaves as fast as it came, which keeps the energy that such steps
-    keep; where they are of one time (`in_step`) the impact is over before the step's motion begins. A contact that
-    does not bounce, but would close within the step at the velocities of its beginning, is an impact too: its impulses act for
-    the whole step, and the others, on average, for half of it.
+    Poisson's restitution: a bouncing contact adds the restitution times its normal impulse of compression. This uses the
+    velocities at the start of the step, because forces of a step do not belong to an impact. If velocities are half a step
+    before positions (semi-implicit Euler), a ball then leaves as fast as it arrived, which conserves the energy that such steps
+    conserve. If they are at the same time (`in_step`), the impact is over before the step's motion starts. A contact that does
+    not bounce, but would close within the step at the velocities of its start, is an impact too: its impulses act for the whole
+    step, and the others, on average, for half of it.
     """
     return find_impulses_by(solve_in, p, in_step, tolerance, work)
 
@@ -150,7 +150,7 @@ def find_impulses_by(
 ) -> Solution:
     """Return the impulses of `find_impulses` by any solver of problems."""
     first, worst, steps, inside = first_stage(p, in_step, tolerance, work), 0.0, 0, 0
-    for stage in range(first, LAST + 1):  # the solver is called in one place, since its machine code is long
+    for stage in range(first, LAST + 1):  # a single call of the solver, because its machine code is long
         if stage == SMOOTH and in_step:
             continue
         problem = problem_of_stage(p, stage, first == IMPACT, in_step, work)
@@ -162,7 +162,7 @@ def find_impulses_by(
 
 
 def first_stage(p: AssembledProblem, in_step: bool, tolerance: float, work: ImpulseWork) -> int:
-    """Begin with no impulses, and a guess; return `IMPACT` where there is one, else `LAST`."""
+    """Start with zero impulses and a guess; return `IMPACT` if there is an impact, otherwise `LAST`."""
     m = len(p.start)
     copy_numbers(p.start, work.guess[:m])
     for i in range(m):
@@ -171,7 +171,7 @@ def first_stage(p: AssembledProblem, in_step: bool, tolerance: float, work: Impu
 
 
 def problem_of_stage(p: AssembledProblem, stage: int, struck: bool, in_step: bool, work: ImpulseWork) -> Problem:
-    """Return the problem for the impulses that a stage adds, or for all of them where it is `SMOOTH`."""
+    """Return the problem for the impulses that a stage adds, or for all impulses if the stage is `SMOOTH`."""
     m = len(p.start)
     f, guess = work.f[:m], work.guess[:m]
     if stage == IMPACT:
@@ -190,11 +190,11 @@ def problem_of_stage(p: AssembledProblem, stage: int, struck: bool, in_step: boo
         copy_numbers(f, work.impact[:m])
     for i in range(m):
         guess[i] = 0.0
-    return problem_after(p.problem, f, work)  # where that leads bodies into one another
+    return problem_after(p.problem, f, work)  # the result makes bodies overlap
 
 
 def take_impulses(stage: int, found: Vector, work: ImpulseWork) -> None:
-    """Take the impulses that a stage found, in addition to those before where it is the `LAST`."""
+    """Store the impulses of a stage; the `LAST` stage adds them to earlier ones."""
     for i in range(len(found)):
         if stage == IMPACT:
             work.compression[i] = found[i]
@@ -202,7 +202,7 @@ def take_impulses(stage: int, found: Vector, work: ImpulseWork) -> None:
 
 
 def is_struck(p: AssembledProblem, least: float) -> bool:
-    """Whether velocities at the beginning of the step close a contact or a limit within it, by more than `least` [m/s]."""
+    """Return whether velocities at the start of the step close a contact or a limit within it, by more than `least` [m/s]."""
     k, problem, struck = len(p.problem.mu), p.problem, False
     for r in range(len(p.problem.b) - 2 * k):
         i = 3 * r if r < k else 2 * k + r
@@ -212,7 +212,7 @@ def is_struck(p: AssembledProblem, least: float) -> bool:
 
 
 def impact_problem(p: AssembledProblem, work: ImpulseWork) -> Problem:
-    """Return the problem for the velocities at the beginning of the step, with the gaps that count in the step."""
+    """Return the problem for the velocities at the start of the step, with the gaps that are relevant in the step."""
     problem = p.problem
     b = work.at_impact[: len(problem.b)]
     for i in range(len(b)):
@@ -223,10 +223,7 @@ def impact_problem(p: AssembledProblem, work: ImpulseWork) -> Problem:
 def write_impulses(
     model: ContactModel, contacts: ContactPoints, p: AssembledProblem, f: Vector, impulses: ContactImpulses, work: ImpulseWork
 ) -> tuple[float, int]:
-    """Impulses on bodies and joints, and those of the displacement where anything overlaps; `SolverReport.parting`.
-
-    `work` is an `ImpulseWork`.
-    """
+    """Write impulses on bodies and joints, and the separating displacement; return `SolverReport.parting` and the sweeps."""
     k, rows, most = len(p.law.friction), model.rows, (1.0 + SPARED) * model.settings.slop
     impulses.wrench[:], impulses.joint[:], impulses.next_row[:] = 0.0, 0.0, 0.0
     impulses.impact[:], impulses.joint_impact[:] = 0.0, 0.0
@@ -285,10 +282,11 @@ def add_wrench(contacts: ContactPoints, c: int, rows: Tensor4, f: tuple[float, f
 def write_push(
     model: ContactModel, contacts: ContactPoints, p: AssembledProblem, f: Vector, impulses: ContactImpulses, work: ImpulseWork
 ) -> int:
-    """The least displacement, in the metric of the mass matrix, that leaves no overlap: M⁻¹ Nᵀ l, N M⁻¹ Nᵀ l + gap >= 0 = l.
+    """Write the least displacement, in the metric of the mass matrix, that leaves no overlap.
 
-    Gaps are those to which the impulses f lead: what bounces parts by itself, and would else gain height. Joints that are far
-    beyond their limits come back by `RETURN_SPEED`.
+    It is M⁻¹ Nᵀ l with N M⁻¹ Nᵀ l + gap >= 0, l >= 0, and at least one of both zero in each row. Gaps are those after the
+    impulses f: bouncing bodies separate by themselves, and would otherwise gain height. Joints far beyond their limits return
+    at `RETURN_SPEED`. Returns the number of sweeps.
     """
     rows, slop, h, law = model.rows, model.settings.slop, model.settings.step, p.law
     k, kept = len(law.friction), 0
@@ -317,7 +315,7 @@ def write_push(
 
 
 def problem_of_normals(p: AssembledProblem, kept: int, work: ImpulseWork) -> Problem:
-    """Return the problem of the displacement: rows of normals and limits alone, which push."""
+    """Return the problem of the displacement: rows of normals and limits only, with nonnegative impulses."""
     whole, pushed = p.problem, work.pushed
     A, B = as_matrix(work.normals, 0, 0), whole.B
     if whole.factored:
@@ -341,7 +339,7 @@ def write_change(p: AssembledProblem, f: Vector, work: ImpulseWork, change: Vect
 
 
 def newly_stored(p: AssembledProblem, f: Vector, step: float, gap: Vector, work: ImpulseWork) -> float:
-    """Return `SolverReport.stored`; gaps (k + n,) of springs become those at the end of the step."""
+    """Return `SolverReport.stored`; `gap` (k + n,) of springs becomes that at the end of the step."""
     law, k, change, springs = p.law, len(p.law.friction), work.change[: len(f)], False
     for stiffness in law.stiffness:
         springs = springs or bool(stiffness > 0.0)
@@ -357,9 +355,9 @@ def newly_stored(p: AssembledProblem, f: Vector, step: float, gap: Vector, work:
 
 
 def translate(p: AssembledProblem, work: ImpulseWork) -> None:
-    """Put the apex of cones of contacts that adhesion pulls together where their impulses begin.
+    """Move the apex of the cones of adhesive contacts to the start of their impulses.
 
-    Impulses f of the problem are those of the contacts, and the pulls p along their normals, so b - (A + R) p is in place of b.
+    Impulses f of the problem are those of the contacts plus the pulls p along their normals, so b - (A + R) p replaces b.
     """
     m = len(p.start)
     pulls, change = work.change_back[:m], work.change[:m]
@@ -372,7 +370,7 @@ def translate(p: AssembledProblem, work: ImpulseWork) -> None:
 
 
 def work_of_surfaces(model: ContactModel, p: AssembledProblem, f: Vector, work: ImpulseWork) -> float:
-    """Return the work [J] of surfaces that move over their bodies, and of adhesion, in a step."""
+    """Return the work [J] of moving surfaces and of adhesion in a step."""
     total, change = 0.0, work.change[: len(f)]
     if len(model.surfaces) > 0:
         for i in range(3 * len(p.axes)):
@@ -385,7 +383,7 @@ def work_of_surfaces(model: ContactModel, p: AssembledProblem, f: Vector, work: 
 
 
 def write_turning(k: int, turning: int, assembly: AssemblyWork, places: Integers, friction: Matrix) -> None:
-    """Write which of k contacts have edges or cones for turning, and their friction."""
+    """Write which of k contacts have edges or cones for spinning and rolling, and their friction."""
     for c in range(k):
         places[c] = assembly.turning[c] if turning > 0 else -1
         for l in range(3):
@@ -401,7 +399,7 @@ def resolve(
     workspace: SolverWorkspace,
     turning: int = 0,
 ) -> SolverReport:
-    """Write one robot's impulses, and return the solver's report; `turning` as of `assembled`."""
+    """Write one robot's impulses, and return the solver's report; `turning` is as in `assembled`."""
     work = workspace.impulses
     p = assembled(model, contacts, kinematics, delassus, impulses, workspace.assembly, turning)
     if len(model.adhesion) > 0:
@@ -418,7 +416,7 @@ def resolve(
     tolerance = model.settings.tolerance * max(greatest_of(p.problem.b), LEAST_SPEED)
     allowed = ACCEPTED * tolerance
     solution = Solution(work.f[: len(p.start)], np.inf, 0, 0)
-    if is_finite(p.problem):  # comparisons of the solver would take NaN for a residual of zero
+    if is_finite(p.problem):  # in comparisons, NaN would look like a residual of zero
         solution = find_impulses(p, model.settings.in_step, tolerance, work)
     parting = stored = 0.0
     if solution.residual <= allowed:
@@ -448,7 +446,7 @@ def is_finite(problem: Problem) -> bool:
 
 
 def problem_after(problem: Problem, f: Vector, work: ImpulseWork) -> Problem:
-    """The problem for impulses in addition to f."""
+    """Return the problem for impulses in addition to f."""
     m, at = len(f), 3 * len(problem.mu)
     b, lower, upper = work.after[:m], work.lower[: m - at], work.upper[: m - at]
     write_product(problem, f, work.solver.newton.equations, b)
@@ -460,7 +458,7 @@ def problem_after(problem: Problem, f: Vector, work: ImpulseWork) -> Problem:
 
 
 def keep_impulses(impulses: ContactImpulses, candidates: Integers, count: int) -> None:
-    """Keep the impulses of one robot's step, at the first `count` of the candidates, for the next one to start from."""
+    """Store the impulses of one robot's step, at the first `count` candidates, as initial guess of the next step."""
     forget_forces(impulses)
     for c in range(count):
         keep_force(impulses, candidates[c], impulses.force[c], impulses.turn[c])
@@ -469,7 +467,7 @@ def keep_impulses(impulses: ContactImpulses, candidates: Integers, count: int) -
 
 
 def keep_force(impulses: ContactImpulses, candidate: int, force: Vector, turn: Vector) -> None:
-    """Keep the impulses of a contact; `turn` has no numbers where no contact turns."""
+    """Store the impulses of a contact; `turn` is empty if no contact has friction against spinning or rolling."""
     for j in range(3):
         impulses.last_force[candidate, j] = force[j]
     for j in range(len(turn) if len(impulses.last_turn) > 0 else 0):
@@ -479,7 +477,7 @@ def keep_force(impulses: ContactImpulses, candidate: int, force: Vector, turn: V
 
 
 def forget_forces(impulses: ContactImpulses) -> None:
-    """Set the impulses of contacts that were kept to zero."""
+    """Set the stored impulses of contacts to zero."""
     turns = len(impulses.last_turn) > 0
     for c in range(impulses.kept_count[0]):
         for j in range(3):

@@ -1,7 +1,7 @@
 """The factor B of a contact problem's matrix, A = B Bᵀ, from the Delassus matrix of bodies.
 
-Contacts of a foot, or of a hand around an object, are more than the velocities that they share. The matrix G of the bodies
-that touch has as many rows as those velocities, or more: G = L Lᵀ, with as many columns as G has rank, and what contacts see is
+The contacts of a foot, or of a hand around an object, outnumber the velocities that they share. The matrix G of the touching
+bodies has at least as many rows as these velocities. With G = L Lᵀ, where L has as many columns as the rank of G, the factor is
 B = R L.
 """
 
@@ -16,29 +16,28 @@ from ..engine.loops.array_types import Integers, Matrix, Vector
 from ..engine.loops.kernels import as_matrix
 from .branches import padded
 
-RANK = 1e-13  # of an entry on the diagonal: less of it left is rounding
+RANK = 1e-13  # remainder of a diagonal entry, relative to the entry, that counts as a rounding error
 
 
 class FactorWork(NamedTuple):
-    """Room for factors of matrices with n rows at most."""
+    """Workspace for factors of matrices with at most n rows."""
 
     L: Vector  # (n padded(n),)
-    rows: Integers  # (n,) those of the matrix that are factored
-    left: Vector  # (n,) diagonal that is left
-    at_first: Vector  # (n,)
+    rows: Integers  # (n,) rows of the matrix to factor
+    left: Vector  # (n,) remaining diagonal
+    at_first: Vector  # (n,) original diagonal
 
 
 def factor_work(size: int) -> FactorWork:
-    """Room for so many rows."""
+    """Return workspace for `size` rows."""
     return FactorWork(np.empty(size * padded(size)), np.empty(size, np.int64), np.empty(size), np.empty(size))
 
 
 def write_factor(G: Matrix, size: int, work: FactorWork) -> int:
-    """Write L with L Lᵀ = G for the first `size` of `work.rows`, its rows in their order: Cholesky's method with pivots.
+    """Write L with L Lᵀ = G for the first `size` of `work.rows`, in their order; return its rank.
 
-    Its rank r is returned; rows have `padded(r)` numbers, the last of which are zero.
-
-    The next pivot is the row of which the greatest part is left, so that units and masses do not count.
+    This is Cholesky's method with pivots. Rows have `padded(rank)` numbers, the last of which are zero. The next pivot is the
+    row with the greatest remaining fraction, so that units and masses do not matter.
     """
     L, rows, left, at_first = as_matrix(work.L, size, padded(size)), work.rows, work.left, work.at_first
     finite = True
@@ -72,7 +71,7 @@ def write_factor(G: Matrix, size: int, work: FactorWork) -> int:
 
 
 def compact(room: Vector, size: int, rank: int) -> int:
-    """Bring rows together that have room for `size` columns; their number `rank` of columns."""
+    """Move rows with space for `size` columns together, so that they have `rank` columns; return the padded width."""
     before, after = padded(size), padded(rank)
     for i in range(size):
         for j in range(after):

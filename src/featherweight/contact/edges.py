@@ -1,12 +1,12 @@
-"""Friction pyramids as MuJoCo has them: impulses l >= 0 along the edges of each contact's pyramid.
+"""Friction pyramids as in MuJoCo: impulses l >= 0 along the edges of each contact's pyramid.
 
-Edges are n + mu t and n - mu t, for both tangents, and likewise for spinning and rolling where a contact has friction against
-them. With E their directions, and R' the compliance of each,
+Edges are n + mu t and n - mu t, for both tangents, and also for spinning and rolling of contacts with friction against them.
+With E their directions, and R' the compliance of each,
 
     f = E l        u = (Eᵀ A E + R') l + Eᵀ b        l >= 0,  u >= 0,  l u = 0
 
 for the matrix A without compliance. This is a convex problem, in which rows with bounds follow the edges. The compliance of
-contacts is that of pyramids whose edges all push (see `compliance`): R' is that of the normal times the number of edges.
+contacts is that of pyramids all of whose edges push (see `compliance`): R' is that of the normal times the number of edges.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_EDGES = 10
 
 
 class EdgeWork(NamedTuple):
-    """Room for problems of edges with at most n unknowns, each of which is one row of A, and a part of another one."""
+    """Workspace for problems of edges with at most n unknowns; each unknown is one row of A plus a multiple of another one."""
 
     A: Vector  # (n²,)
     b: Vector  # (n,)
@@ -33,12 +33,12 @@ class EdgeWork(NamedTuple):
     part: Vector
     row: Integers  # (n,)
     other: Integers
-    turning: Integers  # (n,) which three rows behind those of contacts are a contact's turning, or -1
+    turning: Integers  # (n,) index of the three rows after those of contacts for a contact's spinning and rolling, or -1
     turning_friction: Matrix  # (n, 3) [m] against spinning, and rolling about both tangents
 
 
 def edge_work(size: int) -> EdgeWork:
-    """Room for so many unknowns."""
+    """Return workspace for `size` unknowns."""
     b, lower, upper, impulses, part = np.empty((5, size))
     row, other = np.empty((2, size), np.int64)
     turning, friction = np.full(size, -1), np.zeros((size, 3))
@@ -46,7 +46,7 @@ def edge_work(size: int) -> EdgeWork:
 
 
 def list_edges(problem: Problem, work: EdgeWork) -> int:
-    """Write the rows of all unknowns; how many there are. Edges of a contact follow one another."""
+    """Write the rows of all unknowns and return their number. Edges of a contact are adjacent."""
     k, count = len(problem.mu), 0
     for c in range(k):
         for l in range(2):
@@ -63,7 +63,7 @@ def list_edges(problem: Problem, work: EdgeWork) -> int:
 
 
 def add_edges(work: EdgeWork, count: int, row: int, other: int, part: float) -> int:
-    """Add the two edges of a normal and a direction of friction; return the number of unknowns then."""
+    """Add the two edges of a normal and a direction of friction; return the new number of unknowns."""
     for i in range(2):
         work.row[count + i], work.other[count + i], work.part[count + i] = row, other, part if i == 0 else -part
     return count + 2
@@ -78,7 +78,7 @@ def turnings(k: int, work: EdgeWork) -> int:
 
 
 def edges_of(c: int, work: EdgeWork) -> int:
-    """The number of edges of a contact."""
+    """Return the number of edges of a contact."""
     count = 4
     for l in range(3 if work.turning[c] >= 0 else 0):
         count += 2 if work.turning_friction[c, l] > 0.0 else 0
@@ -86,7 +86,7 @@ def edges_of(c: int, work: EdgeWork) -> int:
 
 
 def problem_of_edges(problem: Problem, size: int, work: EdgeWork) -> Problem:
-    """Return the problem of the edges of all contacts, and of the rows with bounds: so many unknowns are listed."""
+    """Return the problem of the edges of all contacts, and of the rows with bounds; `size` unknowns are listed."""
     k, R = len(problem.mu), problem.R
     A, b, lower, upper = as_matrix(work.A, size, size), work.b[:size], work.lower[:size], work.upper[:size]
     for x in range(size):
@@ -104,7 +104,7 @@ def problem_of_edges(problem: Problem, size: int, work: EdgeWork) -> Problem:
 
 
 def entry_of_row(problem: Problem, i: int, y: int, work: EdgeWork) -> float:
-    """An entry of A E, without compliance."""
+    """Return an entry of A E, without compliance."""
     j, l, part = work.row[y], work.other[y], work.part[y]
     total = problem.A[i, j] + part * problem.A[i, l]
     if i == j:
@@ -115,7 +115,7 @@ def entry_of_row(problem: Problem, i: int, y: int, work: EdgeWork) -> float:
 
 
 def write_edges(problem: Problem, f: Vector, size: int, work: EdgeWork) -> None:
-    """Write impulses along edges that begin near f: half of what each direction of friction asks for, and of the normal."""
+    """Write initial impulses along edges near f: half of those for each direction of friction, and for the normal."""
     for x in range(size):
         i, part = work.row[x], work.part[x]
         if i < 3 * len(problem.mu):

@@ -1,10 +1,10 @@
-"""Linear equations of Newton's method, most of whose matrix is symmetric.
+"""Linear equations of Newton's method, whose matrix is mostly symmetric.
 
     [ S  C ] [x]   [r]      S symmetric and positive definite: eliminated without pivots from its upper half alone,
     [ B  D ] [y] = [s]      S = Uᵀ D⁻¹ U; then D - B S⁻¹ C with pivots
 
-Rows lie one after another, `stride` numbers apart (a multiple of `LANES`), with the right side as one more column. Eight rows
-are eliminated at a time: what is left takes that many multiples of rows at once, which costs one pass through memory.
+Rows are stored `stride` numbers apart (a multiple of `LANES`), with the right-hand side as an additional column. Eight rows are
+eliminated at a time: the rest subtracts eight multiples of rows in one pass through memory.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from __future__ import annotations
 from ..engine.loops.array_types import Vector
 from ..engine.loops.kernels import LANES, subtract_multiples
 
-BLOCK = 8  # rows at a time, as `block_factors` writes them out
+BLOCK = 8  # rows at a time, as unrolled in `block_factors`
 
 
 def stride_of(size: int) -> int:
-    """Return the distance between rows for so many unknowns."""
+    """Return the distance between rows for `size` unknowns."""
     return (size // LANES + 1) * LANES
 
 
 def solve_partly_symmetric(matrix: Vector, size: int, symmetric: int, reciprocal: Vector, x: Vector) -> bool:
     """Write the solution x of `size` equations; the matrix is overwritten.
 
-    Entries of its first `symmetric` rows below the diagonal are not read. False where these rows are not positive definite.
-    `reciprocal` is room for as many numbers as x.
+    Entries of the first `symmetric` rows below the diagonal are not read. Returns False if these rows are not positive
+    definite. `reciprocal` is workspace of the size of x.
     """
     stride = (size // LANES + 1) * LANES
     if not eliminate_symmetric(matrix, size, symmetric, reciprocal):
@@ -44,7 +44,10 @@ def solve_partly_symmetric(matrix: Vector, size: int, symmetric: int, reciprocal
 
 
 def eliminate_symmetric(matrix: Vector, size: int, symmetric: int, reciprocal: Vector) -> bool:
-    """Eliminate symmetric rows: S = Uᵀ D⁻¹ U, with U in their upper half, and 1 / D. False where S is not positive definite."""
+    """Eliminate symmetric rows: S = Uᵀ D⁻¹ U, with U in their upper half, and 1 / D.
+
+    Returns False if S is not positive definite.
+    """
     stride = (size // LANES + 1) * LANES
     for k in range(0, symmetric, BLOCK):
         count = min(BLOCK, symmetric - k)
@@ -61,7 +64,7 @@ def eliminate_symmetric(matrix: Vector, size: int, symmetric: int, reciprocal: V
 
 
 def factor_rows(matrix: Vector, stride: int, first: int, count: int, reciprocal: Vector) -> bool:
-    """Eliminate some symmetric rows from one another."""
+    """Eliminate some symmetric rows among themselves."""
     for p in range(first, first + count):
         pivot = matrix[p * stride + p]
         if not pivot > 0.0:
@@ -73,14 +76,14 @@ def factor_rows(matrix: Vector, stride: int, first: int, count: int, reciprocal:
 
 
 def reduce_by_row(matrix: Vector, stride: int, p: int, i: int, factor: float) -> None:
-    """Row i without `factor` times row p, from the diagonal of the upper of them on."""
+    """Subtract `factor` times row p from row i, from the diagonal of the upper of them on."""
     if factor != 0.0:
         begin = min(p, i) // LANES * LANES
         subtract_multiples(matrix, i * stride + begin, p * stride + begin, stride, stride - begin, (factor,))
 
 
 def reduce_by_block(matrix: Vector, stride: int, size: int, symmetric: int, k: int, reciprocal: Vector) -> None:
-    """The rows below a block of symmetric ones, without their multiples."""
+    """Subtract multiples of a block of symmetric rows from the rows below it."""
     source, r = k * stride, reciprocal
     for i in range(k + BLOCK, symmetric):
         begin, at = i // LANES * LANES, source + i
@@ -92,7 +95,7 @@ def reduce_by_block(matrix: Vector, stride: int, size: int, symmetric: int, k: i
         subtract_multiples(matrix, i * stride + begin, source + begin, stride, stride - begin, factors)
     for i in range(symmetric, size):
         at = i * stride + k
-        for p in range(BLOCK):  # the factors, in place: each of them changes those after it
+        for p in range(BLOCK):  # the multipliers, in place: each changes the later ones
             factor = matrix[at + p] * r[k + p]
             matrix[at + p] = factor
             for j in range(p + 1, BLOCK):
@@ -106,7 +109,7 @@ def reduce_by_block(matrix: Vector, stride: int, size: int, symmetric: int, k: i
 
 
 def bring_up_pivot(matrix: Vector, stride: int, size: int, k: int) -> None:
-    """Swap row k with the one below it whose entry in column k is the greatest."""
+    """Swap row k with the row below it that has the greatest entry in column k."""
     pivot = k
     for i in range(k + 1, size):
         if abs(matrix[i * stride + k]) > abs(matrix[pivot * stride + k]):
@@ -118,5 +121,5 @@ def bring_up_pivot(matrix: Vector, stride: int, size: int, k: int) -> None:
 
 
 def numbers_of_equations(size: int) -> int:
-    """Return how many numbers the matrix of so many unknowns has, with its right side."""
+    """Return the count of numbers of the matrix with its right-hand side."""
     return size * stride_of(size)

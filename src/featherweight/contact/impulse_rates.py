@@ -1,12 +1,12 @@
 """Derivatives of contact impulses, by the implicit function theorem.
 
-Impulses f and the velocities u = A f + b that they leave obey f = P(f - u/rho) (`newton`), with P the projection on what f may
-be. Where P is smooth its derivative P' says what each contact does, 1 where it sticks, 0 where it is open, and in between where
-it slides, and with du for fixed f
+Impulses f and the velocities u = A f + b satisfy f = P(f - u/rho) (`newton`), with P the projection on admissible impulses.
+Where P is smooth, its derivative P' describes each contact: 1 if it sticks, 0 if it is open, and in between if it slides. With
+du for fixed f,
 
     (1 - P') df + P' (A df + du)/rho = (1 - P') dbound
 
-Impulses of redundant contacts are not unique. The least df is taken; what they do to velocities does not depend on it.
+Impulses of redundant contacts are not unique. The least df is chosen; its effect on velocities does not depend on the choice.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .newton import newton_work, write_residual, write_rho
 
 ValueAndRates = tuple[Vector, Matrix]  # (m,) and (m, directions)
 
-RANK = 1e-10  # of the greatest singular value
-CONSISTENT = 1e-6  # part of the right side that may be left
+RANK = 1e-10  # singular value, relative to the greatest, that counts as zero
+CONSISTENT = 1e-6  # allowed residual relative to the right-hand side
 
 
 class ImpulseRates:
     """Rates of the impulses f that solve a problem.
 
-    `edge` [m/s] is how near contacts and rows may be to another state than theirs before `doubtful` (m - 2k,) has them,
-    contacts first: between sticking and sliding, or touching without force.
+    `doubtful` (m - 2k,), contacts first, marks contacts and rows within `edge` [m/s] of another state: between sticking and
+    sliding, or touching without force.
     """
 
     def __init__(self, problem: Problem, f: Vector, edge: float) -> None:
@@ -62,9 +62,9 @@ class ImpulseRates:
         return near
 
     def __call__(self, du: Matrix, dbound: Matrix | None = None) -> Matrix:
-        """df (m, directions) for rates du of velocities at fixed f, and of the bounds (m - 3k, directions) of rows.
+        """Return df (m, directions) for rates du of velocities at fixed f, and of the bounds (m - 3k, directions) of rows.
 
-        Where contacts cannot all go on as they do, they are doubtful.
+        Contacts that cannot all keep their states are doubtful.
         """
         rest = np.eye(len(self.rho)) - self.P
         right = -self.P @ du
@@ -85,20 +85,20 @@ class ImpulseRates:
 class RatesOfRows(Protocol):
     """Rates of the velocities of contact and joint rows, in all directions."""
 
-    dbefore: Matrix  # (m, directions) of velocities at the beginning of the step
-    dapproach: Matrix  # and at its end, without impulses
+    dbefore: Matrix  # (m, directions) rates of velocities at the start of the step
+    dapproach: Matrix  # (m, directions) rates of velocities at its end, without impulses
 
     def applied(self, f: Vector, df: Matrix) -> ValueAndRates:
-        """The change of velocities by impulses, A f, and its rates."""
+        """Return the change of velocities by impulses, A f, and its rates."""
 
 
 def restitution_rates(
     p: AssembledProblem, in_step: bool, impulses: ValueAndRates, compression: ValueAndRates, rates: RatesOfRows
 ) -> ValueAndRates:
-    """Impulses with those of restitution, and their rates, as `laws.part_of_restitution` has them.
+    """Return impulses including those of restitution, and their rates, as in `laws.part_of_restitution`.
 
-    `impulses` and `compression` are values and rates; `rates` has `applied` of both to velocities, and those of `before` and
-    `approach`.
+    `impulses` and `compression` are values and rates. `rates` has `applied` for the change of velocities, and the rates of
+    `before` and `approach`.
     """
     (f, df), (g, dg) = impulses, compression
     part = np.zeros(len(f))

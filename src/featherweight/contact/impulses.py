@@ -1,24 +1,24 @@
 """Contact impulses that dissipate the most energy, under Coulomb's law.
 
-For contacts with normal n and tangents t, impulses f and the velocities u = A f + b that they leave, A = J M⁻¹ Jᵀ the
-Delassus matrix (its blocks are NᵀM⁻¹N, NᵀM⁻¹D and DᵀM⁻¹D), b the velocities without contact (plus gaps that are still open,
-divided by the step), Drumwright and Shell (2010) minimize the kinetic energy that is left, which is convex in f:
+For contacts with normal n and tangents t, impulses f and the velocities u = A f + b that they leave, A = J M⁻¹ Jᵀ is the
+Delassus matrix (its blocks are NᵀM⁻¹N, NᵀM⁻¹D and DᵀM⁻¹D), and b are the velocities without contact (plus open gaps divided by
+the step). Drumwright and Shell (2010) minimize the remaining kinetic energy, which is convex in f:
 
     min  1/2 fᵀ A f + fᵀ (b + s)      f_n >= 0,  |f_t| <= mu f_n  (or |f_t1|, |f_t2| <= mu f_n)
 
-Taken alone (s = 0), this lets sliding contacts take off, u_n = mu |u_t|, since pressing harder would dissipate more; the
-paper bounds the sum of normal impulses against it. Here each contact's own normal velocity is shifted by s_n = mu |u_t| of
-the solution (de Saxcé and Feng 1998), a sequence of the same convex problems whose limit obeys Coulomb's law exactly:
+For s = 0, this makes sliding contacts take off, u_n = mu |u_t|, because larger normal impulses would dissipate more; the paper
+bounds the sum of normal impulses to prevent it. Here, the normal velocity of each contact is shifted by s_n = mu |u_t| of the
+solution (de Saxcé and Feng 1998). The limit of this sequence of convex problems satisfies Coulomb's law exactly:
 
-    f_n >= 0,  u_n >= 0,  f_n u_n = 0;      friction opposes sliding and is mu f_n where there is any.
+    f_n >= 0,  u_n >= 0,  f_n u_n = 0;      friction opposes sliding and is mu f_n if the contact slides.
 
-Rows with bounds, lower <= f <= upper (limits and dry friction of joints), obey u = 0, or u >= 0 at the lower and u <= 0 at
+Rows with bounds, lower <= f <= upper (limits and dry friction of joints), satisfy u = 0, or u >= 0 at the lower and u <= 0 at
 the upper bound. Contacts come first in A, three rows each, then rows with bounds.
 
-The solver takes islands in turn (`islands`), and of each a few contacts first (`working_set`). From the impulses of the step
-before Newton's method follows a path (`newton`), on which each step ends where a contact begins to stick, to slide or to open:
-one or two steps where little changed. Where the path does not reach the solution, sweeps over all contacts (`sweeps`), further
-paths and an interior-point method (`interior_point`) take turns. The number of all these steps is bounded.
+The solver processes one island after the other (`islands`), and in each a few contacts first (`working_set`). From the impulses
+of the previous step, Newton's method follows a path (`newton`), on which each step ends where a contact starts to stick, to
+slide or to open: one or two steps if little has changed. If the path does not reach the solution, sweeps over all contacts
+(`sweeps`), further paths and an interior-point method (`interior_point`) alternate. The number of all these steps is bounded.
 """
 
 from __future__ import annotations
@@ -63,20 +63,20 @@ from .sweeps import sweep
 from .turning_cones import TurningWork, solve_turning, turning_work
 from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chosen, problem_of_set, take_from, working_set
 
-FEWEST = 4  # contacts that are solved for all at once
-TURNS = 10  # of working sets, before all contacts are taken
-MANY, FAR = 40, 1e7  # contacts, and times the tolerance, above which many contacts change at once: sweeps come first
-ROUNDS = 2 * len(STARTS)  # of sweeps and a path, with interior points in every second
-SWEEPS = 10  # of a round
-PARTS = 0.0, 0.5, 2.0, 0.1  # of the best impulses, with which every second round begins; from nothing without sweeps
+FEWEST = 4  # number of contacts up to which there is no working set
+TURNS = 10  # greatest number of working sets before all contacts are used
+MANY, FAR = 40, 1e7  # number of contacts, and residual in tolerances, above which sweeps come first
+ROUNDS = 2 * len(STARTS)  # number of rounds of sweeps and a path; every second one has interior points
+SWEEPS = 10  # number of sweeps in a round
+PARTS = 0.0, 0.5, 2.0, 0.1  # multiples of the best impulses from which every second round starts; zero without sweeps
 LONG_PATH = 28
-FAIR, LAST_SWEEPS = 1e5, 2000  # so many sweeps at last, if more than so many times the tolerance is left
-LAST_STEPS = 6  # whole steps, where little is left
-SETTLING = 3  # steps until impulses inside their bounds reach the tolerance too
+FAIR, LAST_SWEEPS = 1e5, 2000  # residual, in tolerances, above which this many final sweeps follow
+LAST_STEPS = 6  # number of whole steps for a small residual
+SETTLING = 3  # number of steps until impulses inside their bounds also reach the tolerance
 
 
 class Solution(NamedTuple):
-    """Impulses (m,), the natural residual that they leave [m/s], and the work that it took."""
+    """Impulses (m,), their natural residual [m/s], and the work of the solver."""
 
     impulses: Vector
     residual: float
@@ -85,13 +85,13 @@ class Solution(NamedTuple):
 
 
 class SolverWork(NamedTuple):
-    """Room for impulses of at most m unknowns."""
+    """Workspace for impulses of at most m unknowns."""
 
     newton: NewtonWork
     interior: InteriorWork
-    factor: FactorWork  # of A, where it has none of the problem's assembly
+    factor: FactorWork  # factor of A, if the assembly provides none
     rows: RowFactorWork
-    no_compliance: Vector  # (m,) zeros: A's factor has it
+    no_compliance: Vector  # (m,) zeros, because A's factor includes compliance
     kept: Vector  # (m,)
     best: Vector  # (m,)
     few: WorkingSet
@@ -102,7 +102,10 @@ class SolverWork(NamedTuple):
 
 
 def solver_work(size: int, branches: FactorSizes = NO_BRANCHES, edges: int = 0, turning: bool = False) -> SolverWork:
-    """Room for so many unknowns, and as many along edges of pyramids; with or without cones of contacts that turn."""
+    """Return workspace for `size` unknowns, and `edges` unknowns along edges of pyramids.
+
+    `turning` adds workspace for cones of contacts with friction against spinning and rolling.
+    """
     size = max(size, edges)
     rows = row_factor_work(size, sizes_of_one_branch(size))
     newton, interior, factor = newton_work(size, branches), interior_work(size), factor_work(size)
@@ -116,21 +119,22 @@ def solver_work(size: int, branches: FactorSizes = NO_BRANCHES, edges: int = 0, 
 
 
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
-    """The solution found from a guess, to a residual of `tolerance` [m/s] if that can be had, or else the best one met."""
+    """Return the solution from an initial guess, to a residual of `tolerance` [m/s] if possible, otherwise the best one found.
+    """
     edges = len(start) + MOST_EDGES * len(problem.mu) if problem.cones == PYRAMIDS else 0
     work = solver_work(len(start), sizes_of(problem.B), edges)
     return Solution(work.best, *solve_in_room(of_arrays(problem), np.asarray(start, float), tolerance, work))
 
 
 def of_arrays(problem: Problem) -> Problem:
-    """With arrays as compiled functions take them."""
+    """Return the problem with arrays in the form that compiled functions accept."""
     A, b, mu, lower, upper, pyramid, B, R, pair, cones, turning, rounds = problem
     A, b, mu, lower, upper, R = (np.ascontiguousarray(x, float) for x in (A, b, mu, lower, upper, R))
     return Problem(A, b, mu, lower, upper, pyramid, B, R, np.ascontiguousarray(pair, np.int64), cones, turning, rounds)
 
 
 def solve_in(problem: Problem, start: Vector, tolerance: float, work: SolverWork) -> Solution:
-    """Solve the problem as `solve_problem` does, in the workspace `work`, where the impulses of the solution stay.
+    """Solve the problem as `solve_problem` does, in the workspace `work`, which keeps the impulses of the solution.
 
     With several islands, each number of steps is the greatest of any island.
     """
@@ -212,7 +216,7 @@ def solve_connected(problem: Problem, best: Vector, tolerance: float, work: Solv
 
 
 def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work: SolverWork) -> Solution:
-    """Change impulses to the solution, without a working set, in so many rounds at most; rho is written."""
+    """Replace impulses by the solution without a working set, in at most `rounds` rounds; rho is written."""
     newton, current = work.newton, work.kept[: len(f)]
     if len(problem.mu) > MANY and write_residual(problem, f, newton) > FAR * tolerance:
         sweep(problem, f, SWEEPS, newton)
@@ -225,7 +229,7 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
             steps += more
         if not residual > tolerance:
             break
-        if number % 2 == 1:  # from another place
+        if number % 2 == 1:  # from another starting point
             for i in range(len(f)):
                 current[i] = PARTS[number // 2] * f[i]
         project_all(problem, current, newton.equations.P)
@@ -246,7 +250,7 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
         steps += more
     reached = residual <= tolerance
     for again in range(SETTLING):
-        project_all(problem, f, newton.equations.P)  # what the tolerance left outside
+        project_all(problem, f, newton.equations.P)  # impulses outside within the tolerance
         residual = write_residual(problem, f, newton)
         if again == SETTLING - 1 or not reached or not residual > tolerance:
             break
@@ -258,7 +262,7 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
 def follow_path(
     problem: Problem, current: Vector, best: Vector, least: float, tolerance: float, most: int, newton: NewtonWork
 ) -> tuple[float, int]:
-    """Change the impulses `best`, with the residual `least`, to those that a path from `current` meets if they are better."""
+    """Follow a path from `current`; replace the impulses `best`, with residual `least`, by better ones that it meets."""
     residual, steps = solve_along_path(problem, current, tolerance, most, newton)
     if not residual < least:
         return least, steps
@@ -280,7 +284,7 @@ def with_factor(problem: Problem, work: SolverWork) -> Problem:
 
 
 def natural_residual(problem: Problem, f: Vector) -> float:
-    """The greatest entry of the natural residual, as a velocity [m/s]."""
+    """Return the greatest entry of the natural residual, as a velocity [m/s]."""
     return float(_natural_residual(of_arrays(problem), np.asarray(f, float), newton_work(len(f), sizes_of(problem.B))))
 
 

@@ -1,21 +1,21 @@
-"""An interior-point method for contact impulses under Coulomb's law, for problems on which Newton's method goes astray.
+"""An interior-point method for contact impulses under Coulomb's law, for problems in which Newton's method fails.
 
-Besides the impulses f of a contact there are its normal velocity z > 0 and a point (g, y) inside a cone, |y| < g, where y is
-the tangential velocity. With the velocities u = A f + b, Coulomb's law is
+In addition to the impulses f, a contact has its normal velocity z > 0 and a point (g, y) inside a cone, |y| < g, where y is the
+tangential velocity. With the velocities u = A f + b, Coulomb's law is
 
     u_n = z,  u_t = y        f_n z = 0        (mu f_n, f_t) o (g, y) = 0
 
-with o the product of second-order cones, whose first entry is the scalar product: friction is in its cone, and opposite to
-the velocity where it is at its bound. At first these products are s instead of zero. As s decreases, the solutions form the
-central path, on which no contact is open, sticks or slides, so that there are no cases to try. The cone bounds friction by f_n
-alone, and the normal condition does not contain the speed of sliding: this is Coulomb's law itself, which is no convex problem
-(Acary and others 2024; the simulator of Howell and others 2022 solves the same conditions). Rows with bounds have products of
-the distance to each bound and its multiplier; so have the four sides of a pyramid of friction.
+with o the product of second-order cones, whose first entry is the scalar product: friction is in its cone, and opposite to the
+velocity at its bound. Initially, these products are s instead of zero. As s decreases, the solutions form the central path, on
+which no contact is open, sticks or slides, so that there are no cases to try. The cone bounds friction by f_n alone, and the
+normal condition does not contain the sliding speed: this is Coulomb's law itself, a nonconvex problem (Acary and others 2024;
+the simulator of Howell and others 2022 solves the same conditions). Rows with bounds have products of the distance to each
+bound and its multiplier; so do the four sides of a friction pyramid.
 
-A step is Mehrotra's: the direction in which all products vanish says how far s can decrease; the step goes to that s, and
-corrects the error of second order of the first direction. Cones are scaled as Nesterov and Todd do. The equations of a step
-have the form of `block_equations`. Where products do not fall any more, a start ends. The next one begins elsewhere, or has
-another ratio of the products of friction to those of normals: the central path may fold for one ratio and not for another.
+Steps are Mehrotra's: the direction in which all products vanish predicts how far s can decrease; the step goes to that s, and
+corrects the second-order error of the first direction. Cones have Nesterov-Todd scaling. The equations of a step have the form
+of `block_equations`. A start ends when the products stop decreasing. The next one begins elsewhere, or has another ratio of the
+products of friction to those of normals, because the central path may fold for one ratio and not for another.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ from .laws import Problem
 from .newton import PATH_STEPS, NewtonWork, project_all, solve_along_path, solve_by_newton
 from .row_factor import write_transposed_product
 
-STEPS = 30  # of each start
+STEPS = 30  # greatest number of steps for each start
 ACCEPTED = 1e6
 """Times the tolerance: where the solver ends at its bound, the best impulses it met are taken if no more than this is left."""
-WITHIN = 0.96  # part of the way to the boundary
-SHORT = 0.1  # part of a step from which on it goes to the middle first
-PROGRESS, STALLED = 0.5, 5  # products that are not less than this part of the least after so many steps: no way on from here
-LONG = 0.93  # part of a step after which Newton steps try to end
-POLISHES = 1e-6, 1e-4, 1e-8  # proximal terms of these, in turn
-GAIN = 0.1  # of the residual is left at most after each of them, or they end
+WITHIN = 0.96  # fraction of the distance to the boundary
+SHORT = 0.1  # step length below which the method first moves towards the central path
+PROGRESS, STALLED = 0.5, 5  # a start ends if this many steps do not reduce the products by this factor
+LONG = 0.93  # step length after which Newton steps try to finish
+POLISHES = 1e-6, 1e-4, 1e-8  # proximal terms of these Newton steps, in turn
+GAIN = 0.1  # greatest allowed ratio of successive residuals of Newton steps
 MOST_POLISHING = 8
-INSIDE = 0.9  # part of the greatest friction with which the method begins near given impulses
-HOLDING = 1e-7  # of rho
-YIELDING = 1e-9  # of rho, against rounding only
+INSIDE = 0.9  # fraction of the greatest friction at a start near given impulses
+HOLDING = 1e-7  # relative to rho
+YIELDING = 1e-9  # relative to rho, only against rounding errors
 
 
 class Start(NamedTuple):
-    """A point from which the method begins."""
+    """A starting point of the method."""
 
-    near: bool  # begins near the impulses given
-    holding: bool  # impulses are of the size of those that would hold all, else of each contact by itself
-    size: float  # times the impulses and velocities
-    friction: float  # products of friction by those of normals
+    near: bool  # start near the given impulses
+    holding: bool  # impulses have the size of those that would stop all contacts together, otherwise each contact alone
+    size: float  # factor of the impulses and velocities
+    friction: float  # ratio of the products of friction to those of normals
 
 
 STARTS = (
@@ -76,31 +76,31 @@ class InsidePoint(NamedTuple):
 
     f: Vector  # (m,)
     normal: Vector  # (k,) z
-    friction: Matrix  # (k, 4) g, y; of a pyramid the multipliers of its sides
+    friction: Matrix  # (k, 4) g, y; for a pyramid, the multipliers of its sides
     low: Vector  # (n,) multipliers of lower bounds
     high: Vector  # (n,)
 
 
 def inside_point(contacts: int, rows: int) -> InsidePoint:
-    """Room for so many contacts and rows."""
+    """Return memory for contacts and rows."""
     low, high = np.empty((2, rows))
     return InsidePoint(np.empty(3 * contacts + rows), np.empty(contacts), np.empty((contacts, 4)), low, high)
 
 
 class InteriorWork(NamedTuple):
-    """Room for problems of at most m unknowns."""
+    """Workspace for problems of at most m unknowns."""
 
     point: InsidePoint
     ahead: InsidePoint  # direction in which products vanish
     way: InsidePoint  # direction of the step
     tried: InsidePoint
     velocity: Vector  # (m,) u
-    scaling: Matrix  # (k, 4) of cones
+    scaling: Matrix  # (k, 4) scaling of cones
     polished: Vector  # (m,)
 
 
 def interior_work(size: int) -> InteriorWork:
-    """Room for so many unknowns."""
+    """Return workspace for `size` unknowns."""
     k = size // 3 + 1
     point, ahead, way, tried = (inside_point(k, size) for _ in range(4))
     velocity, polished = np.empty((2, size))
@@ -117,7 +117,7 @@ def solve_inside(
     work: InteriorWork,
     newton: NewtonWork,
 ) -> tuple[float, int, int]:
-    """Change the impulses `best`, with the residual `least`, to better ones if any are met: residual, steps, Newton steps.
+    """Replace the impulses `best`, with residual `least`, by better ones if found; return residual, steps and Newton steps.
 
     `factored` is the same problem with a factor of A.
     """
@@ -146,9 +146,9 @@ def solve_inside(
 def polish(
     problem: Problem, proximal: float, last: bool, tolerance: float, work: InteriorWork, newton: NewtonWork
 ) -> tuple[float, int]:
-    """Take Newton steps from impulses that lie inside: the residual left, and the number of steps.
+    """Take Newton steps from impulses inside the cones; return the residual and the number of steps.
 
-    After the last step of a start they go along a path.
+    After the last step of a start, they follow a path.
     """
     polished = work.polished[: len(problem.b)]
     copy_numbers(work.point.f, polished)
@@ -159,10 +159,10 @@ def polish(
 
 
 def begin_inside(problem: Problem, start: Start, near: Vector, newton: NewtonWork, work: InteriorWork) -> None:
-    """Write where to begin: all products alike, velocities of the size of the greatest, impulses of those that would hold all.
+    """Write a starting point: equal products, velocities of the size of the greatest, impulses of the size that stops contacts.
 
-    Contacts with more inertia have greater impulses. A start that is near impulses begins with those, but as far inside as
-    others begin.
+    Contacts with more inertia have greater impulses. A start near given impulses uses these, moved inside as far as in other
+    starts.
     """
     point, rho, held = work.point, newton.rho, newton.equations.step
     k, m, f = len(problem.mu), len(problem.b), point.f
@@ -200,7 +200,7 @@ def begin_inside(problem: Problem, start: Start, near: Vector, newton: NewtonWor
 
 
 def begin_near(problem: Problem, c: int, near: Vector, s: float, point: InsidePoint) -> None:
-    """Write impulses of a contact near those given, and velocities, with products s."""
+    """Write impulses of a contact near the given ones, and velocities, with products s."""
     f, i, most = point.f, 3 * c, problem.mu[c] * near[3 * c]
     x, y = near[i + 1], near[i + 2]
     length = max(abs(x), abs(y)) if problem.pyramid else sqrt(x * x + y * y)
@@ -235,7 +235,7 @@ def begin_row_near(
 
 
 def write_holding_impulses(problem: Problem, newton: NewtonWork, work: InteriorWork) -> None:
-    """Write the impulses that would leave (nearly) no velocity, to `step` of the equations."""
+    """Write the impulses that would leave (nearly) no velocity to `step` of the equations."""
     L, h, w = newton.equations.P, newton.equations.step, newton.equations.solution
     k, m, B, equations = len(problem.mu), len(problem.b), problem.B, newton.equations
     for c in range(m - 2 * k):
@@ -253,7 +253,7 @@ def write_holding_impulses(problem: Problem, newton: NewtonWork, work: InteriorW
 
 
 def step_inside(problem: Problem, start: Start, newton: NewtonWork, work: InteriorWork) -> float:
-    """Take a step; which part of it was possible."""
+    """Take a step; return its length relative to the full step."""
     point, ahead, way, equations = work.point, work.ahead, work.way, newton.equations
     m = len(problem.b)
     write_product(problem, point.f[:m], equations, work.velocity[:m])
@@ -304,7 +304,7 @@ def write_scaling(problem: Problem, point: InsidePoint, scaling: Matrix) -> None
 
 
 def write_responses_inside(problem: Problem, rho: Vector, work: InteriorWork, newton: NewtonWork) -> None:
-    """Write L, how much impulses give way to velocities: in forms without differences of nearly equal numbers."""
+    """Write L, the response of impulses to velocities, in forms without differences of nearly equal numbers."""
     L, point, f = newton.equations.P, work.point, work.point.f
     k, n = len(problem.mu), len(problem.lower)
     for c in range(k):
@@ -332,7 +332,7 @@ def write_responses_inside(problem: Problem, rho: Vector, work: InteriorWork, ne
 
 
 def write_response_of_cone(mu: float, normal: float, soft: float, scaling: Vector, L: Matrix) -> None:
-    """Write the inverse of a contact's block, in axes along and across the tangential part of w: it has no other coupling.
+    """Write the inverse of a contact's block, in axes along and across the tangential part of w, the only coupling.
 
     Both tangents have the compliance `soft`.
     """
@@ -349,7 +349,7 @@ def write_response_of_cone(mu: float, normal: float, soft: float, scaling: Vecto
 def write_response_of_pyramid(
     mu: float, normal: float, soft: tuple[float, float], place: tuple[int, InsidePoint], L: Matrix
 ) -> None:
-    """Write the inverse of a contact's block: each tangent is coupled with the normal alone."""
+    """Write the inverse of a contact's block: each tangent is coupled only with the normal."""
     c, point = place
     L[0, 0] = 1.0 / normal
     for t in range(2):
@@ -362,9 +362,9 @@ def write_response_of_pyramid(
 def write_direction(
     problem: Problem, s: float, friction: float, second: float, way: InsidePoint, work: InteriorWork, newton: NewtonWork
 ) -> None:
-    """Write the direction in which products become s, and those of friction `friction`.
+    """Write the direction in which products become s, and those of friction become `friction`.
 
-    `second` is the part of the products of the direction `ahead` that is corrected.
+    `second` is the fraction of the products of the direction `ahead` to correct.
     """
     equations, u = newton.equations, work.velocity
     r = equations.right
@@ -405,7 +405,7 @@ def aim_of(problem: Problem, point: InsidePoint, c: int, t: int) -> float:
 
 
 def write_aims(problem: Problem, s: float, friction: float, second: float, way: InsidePoint, work: InteriorWork) -> None:
-    """Write how velocities and multipliers would change to make products s or `friction`, did impulses not change."""
+    """Write the changes of velocities and multipliers for which products become s or `friction` at constant impulses."""
     point, ahead, f = work.point, work.ahead, work.point.f
     k = len(problem.mu)
     for c in range(k):
@@ -440,7 +440,7 @@ def write_aims(problem: Problem, s: float, friction: float, second: float, way: 
 
 
 def left_at_side(mu: float, f: Vector, i: int, side: int) -> float:
-    """Return what friction of the contact at row i leaves to one of the four sides of its pyramid."""
+    """Return the remaining friction of the contact at row i at one of the four sides of its pyramid."""
     sign = 1.0 - 2.0 * (side % 2)
     return mu * f[i] + sign * f[i + 1 + side // 2]  # type: ignore[no-any-return]
 
@@ -453,7 +453,7 @@ def write_aim_of_cone(mu: float, s: float, second: float, c: int, way: InsidePoi
     if second > 0.0:
         a = scaled(w, p, q, (mu * work.ahead.f[i], work.ahead.f[i + 1], work.ahead.f[i + 2]))
         g, y = work.ahead.friction[c, 0], (work.ahead.friction[c, 1], work.ahead.friction[c, 2])
-        b = scaled(w, -p, -q, (g, y[0], y[1]))  # eta cancels in the product
+        b = scaled(w, -p, -q, (g, y[0], y[1]))  # eta cancels
         d -= second * (a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
         dx, dy = -second * (a[0] * b[1] + b[0] * a[1]), -second * (a[0] * b[2] + b[0] * a[2])
     l = scaled(w, p, q, (mu * f[i], f[i + 1], f[i + 2]))
@@ -468,14 +468,14 @@ def write_aim_of_cone(mu: float, s: float, second: float, c: int, way: InsidePoi
 
 
 def scaled(w: float, p: float, q: float, a: tuple[float, float, float]) -> tuple[float, float, float]:
-    """The scaling of a cone, without eta, times a vector; its inverse for -p and -q."""
+    """Return the scaling of a cone, without eta, times a vector; its inverse for -p and -q."""
     along = p * a[1] + q * a[2]
     part = a[0] + along / (1.0 + w)
     return w * a[0] + along, a[1] + part * p, a[2] + part * q
 
 
 def finish_direction(problem: Problem, way: InsidePoint, work: InteriorWork) -> None:
-    """Change aims to the changes of velocities and multipliers that go with the change of impulses."""
+    """Convert aims to the changes of velocities and multipliers that correspond to the change of impulses."""
     point, f, df = work.point, work.point.f, way.f
     k = len(problem.mu)
     for c in range(k):
@@ -505,7 +505,7 @@ def finish_direction(problem: Problem, way: InsidePoint, work: InteriorWork) -> 
 
 
 def products_at(problem: Problem, friction: float, point: InsidePoint, way: InsidePoint, part: float) -> float:
-    """The mean of all products after a part of a direction, those of friction by `friction`."""
+    """Return the mean of all products after a part of a direction, with those of friction divided by `friction`."""
     k = len(problem.mu)
     total = count = 0.0
     for c in range(k):
@@ -543,12 +543,12 @@ def products_at(problem: Problem, friction: float, point: InsidePoint, way: Insi
 
 
 def along(x: float, change: float, part: float) -> float:
-    """A number after a part of its change; where there is no part, the change may be anything."""
+    """Return a number after a part of its change; for a zero part, the change may be anything."""
     return x + part * change if part > 0.0 else x
 
 
 def part_inside(problem: Problem, point: InsidePoint, way: InsidePoint) -> float:
-    """Return the greatest part of a direction that stays inside; NaN if a direction has any."""
+    """Return the greatest part of a direction that stays inside; NaN if a direction contains NaN."""
     k, most = len(problem.mu), 1e9
     for c in range(k):
         i, mu = 3 * c, problem.mu[c]
@@ -579,17 +579,17 @@ def part_inside(problem: Problem, point: InsidePoint, way: InsidePoint) -> float
 
 
 def least_of(a: float, b: float) -> float:
-    """The lesser number, or NaN if one is."""
+    """Return the smaller number, or NaN if one is NaN."""
     return b if not b >= a else a
 
 
 def part_to_zero(x: float, change: float) -> float:
-    """Return the part of a change after which x > 0 is zero."""
+    """Return the part of a change after which x > 0 becomes zero."""
     return inf if change >= 0.0 else -x / change
 
 
 def part_in_cone(a: tuple[float, float, float], d: tuple[float, float, float]) -> float:
-    """Return the part of d after which a, inside the cone a_0 > |a_t|, is on its boundary."""
+    """Return the part of d after which a, inside the cone a_0 > |a_t|, reaches its boundary."""
     square = d[0] * d[0] - d[1] * d[1] - d[2] * d[2]
     half = a[0] * d[0] - a[1] * d[1] - a[2] * d[2]
     length = sqrt(a[1] * a[1] + a[2] * a[2])
@@ -599,7 +599,7 @@ def part_in_cone(a: tuple[float, float, float], d: tuple[float, float, float]) -
     root = half * half - square * inside
     if root < 0.0:
         return inf
-    # the lesser positive root of square x² + 2 half x + inside
+    # the smaller positive root of square x² + 2 half x + inside
     root = sqrt(root)
     return inside / (root - half) if root > half else inf
 
@@ -616,7 +616,7 @@ def copy_point(problem: Problem, source: InsidePoint, target: InsidePoint) -> No
 
 
 def move_inside(problem: Problem, point: InsidePoint, way: InsidePoint, part: float) -> None:
-    """Go a part of a direction."""
+    """Move by a part of a direction."""
     for i in range(len(problem.b)):
         point.f[i] += part * way.f[i]
     for c in range(len(problem.mu)):

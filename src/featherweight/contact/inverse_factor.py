@@ -1,8 +1,8 @@
 """The factor B of a contact problem's matrix, A = B Bᵀ, by the inverse mass matrix.
 
-With M⁻¹ = C Cᵀ, C lower triangular, and the rows J that contacts see, B = J C. The mass matrix is Lᵀ L, where row i of L has
-entries for the velocities on the path from the ground to i only (Featherstone 2005), and so has C = L⁻¹; B has entries where J
-has. Each row of C follows from those before it on its path, so that only branches are factored that contacts move.
+With M⁻¹ = C Cᵀ, C lower triangular, and the rows J of contacts, B = J C. The mass matrix is Lᵀ L, where row i of L has entries
+only for velocities on the path from the ground to i (Featherstone 2005). The same holds for C = L⁻¹, so B has entries where J
+has. Each row of C follows from earlier rows on its path, so that only branches moved by contacts are factored.
 """
 
 from __future__ import annotations
@@ -30,42 +30,42 @@ from .row_factor import RowFactor, RowFactorWork, planned_factor
 
 
 class ContactGeometry(NamedTuple):
-    """Where bodies are, and how contacts are turned."""
+    """Placements of bodies, and axes of contacts."""
 
     placement: Tensor  # (bodies, 4, 4)
-    axes: Tensor  # (contacts, 3, 3) normal and tangents in the world
-    rows: Tensor4  # (contacts, 2, 3, 6) of normal and tangents, on the body a and on b
-    sliding: int = 1 << 30  # so many contacts come first; rows of the others are angular
+    axes: Tensor  # (contacts, 3, 3) normal and tangents in the world frame
+    rows: Tensor4  # (contacts, 2, 3, 6) rows of normal and tangents, on body a and on body b
+    sliding: int = 1 << 30  # number of contacts that come first; rows of the others are angular
 
 
 class InverseFactors(NamedTuple):
     """J and M⁻¹.
 
-    Trees that share only the ground have degrees of freedom of their own. Rows of J and M⁻¹ have entries for those of their own
-    tree only; `BranchPaths.shift` columns before them are not read, and need not be there.
+    Trees that share only the ground have separate degrees of freedom. Rows of J and M⁻¹ have entries only for those of their
+    own tree; `BranchPaths.shift` columns before them are not read and need not exist.
     """
 
-    J: Matrix  # (m, columns), rows of all bodies that may touch, one body after the other
+    J: Matrix  # (m, columns), rows of all bodies that may touch, body after body
     Minv: Matrix  # (nv, columns)
-    E: Matrix  # (rows, nv), rows of joints, or none
+    E: Matrix  # (rows, nv), rows of joints, or empty
     branches: BranchPaths
 
 
 class InverseWork(NamedTuple):
-    """Room for C, and for rows of bodies."""
+    """Workspace for C, and for rows of bodies."""
 
-    C: Matrix  # (nv, widest path), with zeros that fill vectors: the first `numbers`
-    reciprocal: Vector  # (nv,) of its diagonal
-    number: Integers  # (branches,) of those that contacts move, -1 of others
-    source: Integers  # (bodies + 1,) the rows of `numbers` at which J C of each body begins; then one for rows of joints
-    numbers: Vector  # rows as wide as the widest path, and room for a branch's part of a row of J
-    there: Booleans  # (bodies,) whether it is written
-    first: Integers  # (groups,) the first contact of each
+    C: Matrix  # (nv, widest path), padded with zeros: the first `numbers`
+    reciprocal: Vector  # (nv,) reciprocals of its diagonal
+    number: Integers  # (branches,) numbers of branches moved by contacts, -1 for others
+    source: Integers  # (bodies + 1,) first row of J C of each body in `numbers`; the last is for rows of joints
+    numbers: Vector  # rows of the widest path's width, and workspace for a branch's part of a row of J
+    there: Booleans  # (bodies,) whether its rows are written
+    first: Integers  # (groups,) first contact of each group
     key: Integers  # (joint rows,) branches
 
 
 def inverse_work(widths: Integers, branches: BranchPaths, blocks: int) -> InverseWork:
-    """Room for bodies with so many rows, and so many contacts and joint rows."""
+    """Return workspace for bodies with these numbers of rows, and for `blocks` contacts and joint rows."""
     nv = int(branches.first[-1])
     source = nv + np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
     widest = int(branches.width.max(initial=0))
@@ -81,7 +81,7 @@ def factor_by_inverse(
     model: ContactModel, contacts: ContactPoints, geometry: ContactGeometry, active: Integers, groups: int,
     factors: InverseFactors, work: InverseWork, room: RowFactorWork,
 ) -> RowFactor:  # fmt: skip
-    """Return B = J C for contacts, which are in so many groups, and joint rows; C stays in `work`."""
+    """Return B = J C for contacts in `groups` groups, and for joint rows; C stays in `work`."""
     k, n, branches = len(contacts.gap), len(active), factors.branches
     for i in range(n):
         work.key[i] = model.joint_branch[model.rows.joint[active[i]]]
@@ -108,7 +108,7 @@ def factor_by_inverse(
 def write_branches_of_groups(
     groups: int, model: ContactModel, branches: BranchPaths, work: InverseWork, room: RowFactorWork
 ) -> int:
-    """Write which branches take part, and those of each group; how many take part."""
+    """Write the participating branches, and those of each group; return their number."""
     room.run_begin[0] = count = 0
     for b in range(len(work.number)):
         work.number[b] = -1
@@ -121,12 +121,12 @@ def write_branches_of_groups(
 
 
 def branch_of(model: ContactModel, body: int) -> int:
-    """The branch of a body, -1 of what does not move."""
+    """Return the branch of a body; -1 for the world."""
     return model.branch[body] if body >= 0 else -1
 
 
 def write_runs(g: int, a: int, b: int, count: int, branches: BranchPaths, work: InverseWork, room: RowFactorWork) -> int:
-    """Write which branches the rows of a group have, the last first: the path of a, then that of b but for what they share."""
+    """Write the branches in the rows of a group, the last first: the path of a, then the unshared part of b's path."""
     x, width = room.run_begin[g], 0
     for side in range(2):
         last = a if side == 0 else b
@@ -149,13 +149,13 @@ def write_runs(g: int, a: int, b: int, count: int, branches: BranchPaths, work: 
 
 
 def is_shared(branches: BranchPaths, a: int, step: int, branch: int) -> bool:
-    """Whether a path has this branch at this place."""
+    """Return whether a path has this branch at this position."""
     x = branches.begin[a] + step
     return x < branches.begin[a + 1] and branches.path[x] == branch  # type: ignore[no-any-return]
 
 
 def shared_width(branches: BranchPaths, a: int, b: int) -> int:
-    """The columns that two paths share."""
+    """Return the number of columns that two paths share."""
     if a < 0 or b < 0:
         return 0
     x, width = branches.begin[b], 0
@@ -166,7 +166,7 @@ def shared_width(branches: BranchPaths, a: int, b: int) -> int:
 
 
 def write_factor_of_branch(b: int, factors: InverseFactors, work: InverseWork) -> None:
-    """Write the rows of C of one branch, after those of its path; NaN where M⁻¹ is not positive definite."""
+    """Write the rows of C of one branch, after those of its path; NaN if M⁻¹ is not positive definite."""
     branches, C = factors.branches, work.C
     shift = branches.shift[b]
     for i in range(branches.first[b], branches.first[b + 1]):
@@ -189,7 +189,7 @@ def write_factor_of_branch(b: int, factors: InverseFactors, work: InverseWork) -
 
 
 def write_rows_of_body(body: int, model: ContactModel, factors: InverseFactors, work: InverseWork) -> None:
-    """Write J C of all rows of a body."""
+    """Write J C for all rows of a body."""
     b, begin = model.branch[body], work.source[body]
     first = work.source[0]
     for row in range(begin, work.source[body + 1]):
@@ -211,7 +211,7 @@ def write_row_of_joint(
 def write_row_times_factor(
     source: Vector, shift: int, sign: float, b: int, branches: BranchPaths, work: InverseWork, row: int
 ) -> None:
-    """Write a row with entries on the path of branch b times C; `shift` columns are left out before those of `source`."""
+    """Write a row with entries on the path of branch b, times C; `shift` columns before those of `source` are omitted."""
     numbers, widest = work.numbers, work.C.shape[1]
     at, room = row * widest, (work.source[len(work.there)] + 1) * widest
     for j in range(branches.width[b]):
@@ -230,7 +230,7 @@ def write_rows_of_contact(
     model: ContactModel, contacts: ContactPoints, c: int, geometry: ContactGeometry, factors: InverseFactors, work: InverseWork,
     room: RowFactorWork,
 ) -> None:  # fmt: skip
-    """Write the rows of a contact in Y, or in E; Y of its group with the first contact."""
+    """Write the rows of a contact to Y or to E; the first contact of a group also writes the group's Y."""
     g, widest, branches = room.group[c], work.C.shape[1], factors.branches
     own, first, wide = has_own_rows(g, room), work.first[g] < 0, room.width[g]
     begin, count = room.begin[g], room.rows[g]

@@ -1,7 +1,7 @@
-"""Islands: contacts that share no body, directly or through other contacts, are problems of their own.
+"""Islands: contacts that share no body, directly or through other contacts, form separate problems.
 
-A pile has several islands, and the solver meets a hard problem in few of them. B of an island has the groups of rows and the
-branches of the island alone; its numbers Y stay where they are. Contacts of one robot are mostly one island.
+A pile has several islands, and few of them are hard for the solver. B of an island has only its own groups of rows and
+branches; the numbers Y stay in place. The contacts of one robot mostly form one island.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from .row_factor import FactorSizes, RowFactor, RowFactorWork, planned_factor, r
 
 
 class Islands(NamedTuple):
-    """Room for islands of problems with m unknowns at most, and the problem of one island."""
+    """Workspace for islands of problems with at most m unknowns, and the problem of one island."""
 
     parent: Integers  # (branches,) a branch of the same island, or itself
-    number: Integers  # (branches,) the island of branches that have no other parent, then the number in the island
-    group_begin: Integers  # (m + 1,) where the groups of each island begin in `groups`
+    number: Integers  # (branches,) island of each root branch, later the number in the island
+    group_begin: Integers  # (m + 1,) start of each island's groups in `groups`
     groups: Integers  # (m,)
-    block_begin: Integers  # (m + 1,) where the blocks of each island begin in `blocks`
+    block_begin: Integers  # (m + 1,) start of each island's blocks in `blocks`
     blocks: Integers  # (m,)
-    island: Integers  # (m,) of each group or block
+    island: Integers  # (m,) island of each group or block
     local: Integers  # (m,) number of each group in its island
     pairs: Integers  # (m,) number of each pair of bodies in its island
     f: Vector  # (m,) impulses of an island
@@ -39,7 +39,7 @@ class Islands(NamedTuple):
 
 
 def room_for_islands(size: int, sizes: FactorSizes) -> Islands:
-    """Room for problems of so many unknowns; memory is taken as it is used."""
+    """Return workspace for problems of `size` unknowns; the system provides memory as it is used."""
     parent, number = np.empty((2, sizes.branches), np.int64)
     group_begin, block_begin = np.empty((2, size + 1), np.int64)
     groups, blocks, island, local, pairs, pair = np.empty((6, size), np.int64)
@@ -51,7 +51,7 @@ def room_for_islands(size: int, sizes: FactorSizes) -> Islands:
 
 
 def find_islands(B: RowFactor, work: Islands) -> int:
-    """Sort groups and blocks by islands; how many islands there are. B has at most as many groups as blocks."""
+    """Sort groups and blocks by islands; return the number of islands. B has at most as many groups as blocks."""
     parent, number, groups = work.parent, work.number, len(B.width)
     for a in range(B.plan.branches):
         parent[a], number[a] = a, -1
@@ -63,7 +63,7 @@ def find_islands(B: RowFactor, work: Islands) -> int:
     for g in range(groups):
         work.island[g] = -1
         if B.member_begin[g] < B.member_begin[g + 1]:
-            if B.run_begin[g] == B.run_begin[g + 1]:  # nothing moves
+            if B.run_begin[g] == B.run_begin[g + 1]:  # no branch: nothing moves
                 work.island[g] = count
                 count += 1
                 continue
@@ -81,7 +81,7 @@ def find_islands(B: RowFactor, work: Islands) -> int:
 
 
 def root_of(a: int, parent: Integers) -> int:
-    """The branch that stands for all branches of an island; ways to it become shorter."""
+    """Return the branch that represents its island, and shorten the path to it."""
     while parent[a] != a:
         parent[a] = parent[parent[a]]
         a = parent[a]
@@ -89,7 +89,7 @@ def root_of(a: int, parent: Integers) -> int:
 
 
 def problem_of_island(problem: Problem, island: int, f: Vector, work: Islands) -> Problem:
-    """Return the problem of an island, and write where it begins of the impulses f."""
+    """Return the problem of an island, and write its initial impulses from f."""
     k, first, stop = len(problem.mu), work.block_begin[island], work.block_begin[island + 1]
     for x in range(work.group_begin[island], work.group_begin[island + 1]):
         work.pairs[work.groups[x]] = -1
@@ -118,7 +118,7 @@ def problem_of_island(problem: Problem, island: int, f: Vector, work: Islands) -
 
 
 def factor_of_island(B: RowFactor, island: int, work: Islands) -> RowFactor:
-    """Return the factor of an island; the numbers of its equations are in the place of those of B."""
+    """Return the factor of an island; the numbers of its equations replace those of B."""
     room, plan, first, stop = work.factor, work.factor.plan, work.group_begin[island], work.group_begin[island + 1]
     for x in range(first, stop):
         g = work.groups[x]
@@ -149,7 +149,7 @@ def factor_of_island(B: RowFactor, island: int, work: Islands) -> RowFactor:
 
 
 def give_back_island(problem: Problem, island: int, work: Islands, f: Vector) -> None:
-    """Write the impulses of an island to those of all."""
+    """Copy the impulses of an island to those of all islands."""
     k, at = len(problem.mu), 0
     for x in range(work.block_begin[island], work.block_begin[island + 1]):
         c = work.blocks[x]

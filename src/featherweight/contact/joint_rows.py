@@ -1,8 +1,8 @@
 """Rows of joints in the contact problem: limits and dry friction.
 
-A limit is a contact with a gap, the distance sign (q - bound) of its coordinate, and the speed sign q' at which it opens;
-its impulse pushes. Friction is always there, has no gap, and its impulse lies between bounds of both signs. What a compliant
-equality holds is always there, too: its gap may have either sign, and its impulse has no bounds.
+A limit is a contact with a gap, the distance sign (q - bound) of its coordinate, and the opening speed sign q'; its impulse is
+nonnegative. Friction is always active, has no gap, and its impulse is between a negative and a positive bound. Compliant
+equalities are always active, too: their gaps have either sign, and their impulses have no bounds.
 """
 
 from __future__ import annotations
@@ -14,46 +14,46 @@ import numpy as np
 from ..engine.loops.array_types import Booleans, Integers, Vector
 from .contact_settings import ContactSettings
 
-JOINT_MARGIN = 0.1  # of the margin of contacts: gap of a joint's limit [rad, m] from which on it counts
-BEYOND = 1e-3  # [rad, m] from which on a joint of a loop must come back; less is the error of steps that turn fast
-LEAST_RETURN = 1e-6  # of the displacement of the joint that moves farthest; less is rounding
+JOINT_MARGIN = 0.1  # gap [rad, m] below which a limit is active, relative to the margin of contacts
+BEYOND = 1e-3  # [rad, m] violation from which a joint of a loop must come back; fast steps have smaller errors
+LEAST_RETURN = 1e-6  # displacement, relative to that of the fastest joint, that counts as a rounding error
 
 
 class JointRows(NamedTuple):
-    """Lower limits, then upper ones, then friction, and what springs and dampers hold at zero."""
+    """Lower limits, then upper limits, then friction, and rows held at zero by springs and dampers."""
 
-    joint: Integers  # (rows,) which of the degrees of freedom with limits or friction
-    dof: Integers  # (rows,) its velocity among those of all joints
-    at: Integers  # (rows,) the place of its coordinate in q
-    bound: Vector  # (rows,) [rad, m] of limits
+    joint: Integers  # (rows,) index among the degrees of freedom with limits or friction
+    dof: Integers  # (rows,) index among the velocities of all joints
+    at: Integers  # (rows,) index of its coordinate in q
+    bound: Vector  # (rows,) [rad, m] limits
     sign: Vector  # (rows,) 1.0, or -1.0 for an upper limit
-    friction: Booleans  # (rows,) whether it always counts: friction, and what is held
+    friction: Booleans  # (rows,) whether the row is always active: friction and equalities
     lower: Vector  # (rows,) [N s, N m s], least impulse
-    upper: Vector  # (rows,) and greatest
-    first: Integers  # (rows,) of an equality that holds several rows, the first
-    holds: Integers  # (rows,) and how many it holds; 0 of all other rows
+    upper: Vector  # (rows,) greatest impulse
+    first: Integers  # (rows,) first row of an equality with several rows
+    holds: Integers  # (rows,) number of rows of the equality; 0 for all other rows
 
 
 def write_row_gaps(rows: JointRows, q: Vector, gap: Vector) -> None:
-    """Gaps (rows,) of one robot, infinite for friction, at its coordinates."""
+    """Write gaps (rows,) of one robot at its coordinates, infinite for friction."""
     for r in range(len(rows.joint)):
         rubs = rows.friction[r] and rows.holds[r] == 0
         gap[r] = np.inf if rubs else rows.sign[r] * (q[rows.at[r]] - rows.bound[r])
 
 
 def write_row_speeds(rows: JointRows, velocity: Vector, speed: Vector) -> None:
-    """Speeds (rows,) of one robot for velocities (n,) of all joints."""
+    """Write speeds (rows,) of one robot for velocities (n,) of all joints."""
     for r in range(len(rows.joint)):
         speed[r] = rows.sign[r] * velocity[rows.dof[r]]
 
 
 def is_active(rows: JointRows, r: int, gap: float, speed: float, settings: ContactSettings) -> bool:
-    """Whether a row counts: friction, or a limit that is near, or would be at the end of the step."""
+    """Return whether a row is active: friction, or a limit that is near, or would be at the end of the step."""
     return rows.friction[r] or min(gap, gap + settings.step * speed) < JOINT_MARGIN * settings.margin
 
 
 def any_active(rows: JointRows, gap: Vector, speed: Vector, settings: ContactSettings) -> bool:
-    """Whether any row of one robot counts."""
+    """Return whether any row of one robot is active."""
     active = False
     for r in range(len(rows.joint)):
         active |= is_active(rows, r, gap[r], speed[r], settings)
@@ -61,7 +61,7 @@ def any_active(rows: JointRows, gap: Vector, speed: Vector, settings: ContactSet
 
 
 def farthest_beyond(rows: JointRows, gap: Vector) -> int:
-    """The row of the limit with the least gap."""
+    """Return the row of the limit with the least gap."""
     worst = 0
     for r in range(len(rows.joint)):
         if gap[r] < gap[worst]:
@@ -70,8 +70,8 @@ def farthest_beyond(rows: JointRows, gap: Vector) -> int:
 
 
 def comes_back(gained: float, expected: float, parting: float) -> bool:
-    """Whether a displacement brings a joint of a loop back: by at least half of what it should to first order.
+    """Return whether a displacement brings a joint of a loop back by at least half of the first-order expectation.
 
-    Where a loop leaves the joint no way to go, nothing is expected, and where it is at a dead centre, nothing is gained.
+    If a loop does not let the joint move, nothing is expected; at a dead centre, nothing is gained.
     """
     return gained > max(0.5 * expected, LEAST_RETURN * parting)

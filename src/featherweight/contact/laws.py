@@ -1,21 +1,21 @@
-"""Contact laws relate impulses and velocities of contacts and joint rows; each law is one record.
+"""Contact laws, which relate impulses and velocities of contacts and joint rows; each law is one record.
 
-With A the Delassus matrix of the rows that count in a step, three for each contact and then those of joints, the impulses f
-leave the velocities A f + v, v without any. A law adds to that its compliance R (diagonal) and a velocity that it aims at:
+With A the Delassus matrix of the active rows of a step, three for each contact and then those of joints, the impulses f leave
+the velocities A f + v, where v are those without impulses. A law adds its compliance R (diagonal) and a target velocity:
 
     u = (A + R) f + b
-    contacts      f_n >= 0,  u_n >= 0,  f_n u_n = 0;  |f_t| <= mu f_n, and friction opposes u_t where it is mu f_n
+    contacts      f_n >= 0,  u_n >= 0,  f_n u_n = 0;  |f_t| <= mu f_n, and friction opposes u_t if it is mu f_n
     joint rows    lower <= f <= upper;  u = 0 within, u >= 0 at the lower, u <= 0 at the upper bound
 
 A rigid contact has R = 0 and b = v + gap / h: its gap at the end of the step of length h is not negative. A spring k with a
-damper d, taken at the end of the step, f = -h (k (gap + h v') + d v') with v' = A f + v, has R = 1 / (h (h k + d)) and
-b = v + k gap / (h k + d), and stores k gap² / 2.
+damper d, evaluated at the end of the step, f = -h (k (gap + h v') + d v') with v' = A f + v, has R = 1 / (h (h k + d)) and b =
+v + k gap / (h k + d), and stores k gap² / 2.
 
-Adhesion translates the cone of a contact along its normal: with a pull p = h δ, it is f_n + p that is not negative and bounds
-friction, in either law. The problem is solved for f + p, with b - (A + R) p (see `contact_solver.translate`).
+Adhesion translates the cone of a contact along its normal: with a pull p = h δ, f_n + p is nonnegative and bounds friction, in
+either law. The problem is solved for f + p, with b - (A + R) p (see `contact_solver.translate`).
 
-Springs and dampers of MuJoCo's kind, for contacts that yield, are in `compliance`. A further law is a kernel as
-`write_rigid_law`, a number beside `RIGID`, and a line in `write_law`.
+`compliance` contains MuJoCo's springs and dampers for compliant contacts. A further law is a kernel like `write_rigid_law`, a
+number beside `RIGID`, and a line in `write_law`.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from .row_factor import NO_ROWS, RowFactor
 COULOMB, CONES, PYRAMIDS = range(3)  # kinds of friction, for `Problem.cones`
 RIGID, COMPLIANT = range(2)  # numbers of laws, for `ContactSettings.law`
 
-MOST_LATE = 0.04  # [m] overlap in which a contact may bounce
-PARTING_SPEED = 1.0  # [m/s] at which bodies that overlap are parted
+MOST_LATE = 0.04  # [m] greatest overlap at which a contact may bounce
+PARTING_SPEED = 1.0  # [m/s] speed at which overlapping bodies separate
 RETURN_SPEED = 1.0
 """[rad/s, m/s] at which a joint beyond its limit is pushed back; no other joint is pushed faster by that. At 1 rad/s the tip
 of a link of a metre moves by 1 mm, the margin of contacts, in a step of 1 ms: contacts found before the step see it come."""
 
 
 class Problem(NamedTuple):
-    """Equations of the impulses f of contacts, as many as `mu`, and then of rows with bounds: velocities u = A f + b.
+    """Equations of the impulses f of contacts (their number is that of `mu`), and of rows with bounds: velocities u = A f + b.
 
-    The matrix A is given itself, or as B Bᵀ + R where that is cheaper: then it has no rows here.
+    The matrix A is given itself, or as B Bᵀ + R if that is cheaper; A then has no rows.
     """
 
     A: Matrix  # (m, m), with the compliance on its diagonal, or (0, 0)
@@ -53,11 +53,11 @@ class Problem(NamedTuple):
     upper: Vector = np.zeros(0)
     pyramid: bool = False
     B: RowFactor = NO_ROWS
-    R: Vector = np.zeros(0)  # (m,) the compliance, where B is given
-    pair: Integers = np.zeros(0, np.int64)  # (k,) numbers of the pairs of bodies that touch, or (0,) where nothing is known
-    cones: int = 0  # COULOMB, or a convex problem: with CONES, or with PYRAMIDS by their edges
-    turning: int = 0  # contacts with rows of their turning, which are in their cones
-    rounds: int = 0  # that take the slip out of friction, see `no_slip`
+    R: Vector = np.zeros(0)  # (m,) compliance, if B is given
+    pair: Integers = np.zeros(0, np.int64)  # (k,) numbers of the pairs of touching bodies, or (0,) if unknown
+    cones: int = 0  # COULOMB, or a convex problem: CONES, or PYRAMIDS by their edges
+    turning: int = 0  # number of contacts with rows of spinning and rolling, which are in their cones
+    rounds: int = 0  # number of rounds that remove slip from friction, see `no_slip`
 
     @property
     def factored(self) -> bool:
@@ -66,13 +66,13 @@ class Problem(NamedTuple):
 
 
 class RowMotion(NamedTuple):
-    """The k contacts and n joint rows of one robot's step, m = 3 k + n, and how they move without impulses."""
+    """The k contacts and n joint rows of one robot's step, m = 3 k + n, and their motion without impulses."""
 
-    candidate: Integers  # (k,) of contacts
+    candidate: Integers  # (k,) candidates of contacts
     active: Integers  # (n,) numbers of joint rows
     gap: Vector  # (k + n,) [m, rad], infinite for dry friction of joints
     approach: Vector  # (m,) [m/s, rad/s] velocities after the step
-    before: Vector  # (m,) velocities at the beginning of the step, where they are needed
+    before: Vector  # (m,) velocities at the start of the step, if needed
 
 
 class ContactLaw(NamedTuple):
@@ -80,17 +80,17 @@ class ContactLaw(NamedTuple):
 
     bias: Vector  # (m,) b [m/s, rad/s]
     compliance: Vector  # (m,) R [m/s per N s]
-    friction: Vector  # (k,) mu: bounds friction
+    friction: Vector  # (k,) mu
     lower: Vector  # (n,) [N s, N m s]
     upper: Vector  # (n,)
-    restitution: Vector  # (k,) part of the normal impulse of an impact that is given once more
-    distance: Vector  # (k + n,) [m, rad] gap that a displacement makes positive; infinite where nothing is parted
+    restitution: Vector  # (k,) ratio of the returned normal impulse to that of compression
+    distance: Vector  # (k + n,) [m, rad] gap that the displacement makes nonnegative; infinite without displacement
     stiffness: Vector  # (k + n,) [N/m] of the springs that store energy
-    pyramid: bool  # each of two tangential impulses is bounded by itself
+    pyramid: bool  # the two tangential impulses have separate bounds
 
 
 def room_for_law(contacts: int, rows: int) -> ContactLaw:
-    """Room for so many contacts and joint rows."""
+    """Return memory for the law of contacts and joint rows."""
     m, n = 3 * contacts + rows, contacts + rows
     bias, compliance = np.empty((2, m))
     friction, restitution = np.empty((2, contacts))
@@ -100,7 +100,7 @@ def room_for_law(contacts: int, rows: int) -> ContactLaw:
 
 
 def law_in(room: ContactLaw, pyramid: bool, k: int, n: int) -> ContactLaw:
-    """A law of k contacts and n joint rows in the room for more."""
+    """Return the law of k contacts and n joint rows in memory for more."""
     m = 3 * k + n
     return ContactLaw(
         room.bias[:m], room.compliance[:m], room.friction[:k], room.lower[:n], room.upper[:n], room.restitution[:k],
@@ -117,7 +117,7 @@ def write_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> None:
 
 
 def write_rigid_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> None:
-    """Signorini's condition on gaps at the end of the step, Coulomb's friction, and Poisson's restitution."""
+    """Write Signorini's condition on gaps at the end of the step, Coulomb's friction, and Poisson's restitution."""
     settings, joint_rows, gap = model.settings, model.rows, motion.gap
     h, k = settings.step, len(law.friction)
     deepest = PARTING_SPEED * h + settings.slop
@@ -132,7 +132,7 @@ def write_rigid_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> 
             restitution = 0.0
         later = h * motion.approach[3 * c]
         if restitution > 0.0 and gap[c] + 0.5 * later > 0.0 and gap[c] + later > -MOST_LATE:
-            restitution = 0.0  # it bounces in the step after, which is nearer to when it touches
+            restitution = 0.0  # it bounces in the next step, which is nearer to the time of contact
             law.bias[3 * c] += MOST_LATE / h
         if restitution == 0.0:
             law.bias[3 * c] += max(gap[c], 0.0) / h
@@ -148,7 +148,7 @@ def write_rigid_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> 
 
 
 def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> None:
-    """MuJoCo's springs and dampers (see `compliance`), with Coulomb's friction. Nothing is parted, and nothing bounces."""
+    """Write MuJoCo's springs and dampers (see `compliance`), with Coulomb's friction, without displacement and restitution."""
     h, k, joint_rows = model.settings.step, len(law.friction), model.rows
     for i in range(len(law.distance)):
         law.distance[i], law.stiffness[i] = np.inf, 0.0
@@ -158,7 +158,7 @@ def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw)
         law.friction[c], law.restitution[c] = model.friction[candidate], 0.0
         if motion.gap[c] < 0.0:
             law.stiffness[c] = write_yielding_row(y, motion, law, i, motion.gap[c], motion.gap[c], h)
-        elif pull_of(model, candidate, motion.gap[c]) > 0.0:  # the spring draws it back, and nothing rubs
+        elif pull_of(model, candidate, motion.gap[c]) > 0.0:  # the spring pulls it back, without friction
             law.friction[c] = 0.0
             apart = y._replace(inverse=model.adhesion[candidate, 2])
             write_yielding_row(apart, motion, law, i, motion.gap[c], motion.gap[c], h)
@@ -175,7 +175,7 @@ def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw)
         law.lower[i], law.upper[i] = joint_rows.lower[row], joint_rows.upper[row]
         if joint_rows.holds[row] > 0:
             first, square = k + i - (row - joint_rows.first[row]), 0.0
-            for x in range(first, first + joint_rows.holds[row]):  # they all count, one after the other
+            for x in range(first, first + joint_rows.holds[row]):  # all are active and adjacent
                 square += motion.gap[x] * motion.gap[x]
             write_yielding_row(y, motion, law, j, gap, sqrt(square), h)
         elif joint_rows.friction[row]:
@@ -187,14 +187,14 @@ def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw)
 
 
 def write_absent_row(motion: RowMotion, law: ContactLaw, i: int) -> None:
-    """Write a row of what does not touch: it yields to any impulse."""
+    """Write an inactive row: it yields to any impulse."""
     law.compliance[i], law.bias[i] = ABSENT, max(motion.approach[i], 0.0)
 
 
 def write_yielding_row(y: Yielding, motion: RowMotion, law: ContactLaw, i: int, gap: float, distance: float, h: float) -> float:
     """Write compliance and bias of a row at a gap, and return the stiffness [N/m] there.
 
-    The impedance is that at a distance: of several rows of one equality, all together.
+    The impedance is evaluated at a distance: for several rows of one equality, their common distance.
     """
     d = impedance(y, distance)
     law.compliance[i] = (1.0 - d) / d * y.inverse
@@ -203,7 +203,7 @@ def write_yielding_row(y: Yielding, motion: RowMotion, law: ContactLaw, i: int, 
 
 
 def stored_energy(law: ContactLaw, gap: Vector) -> float:
-    """The energy [J] of springs at gaps (k + n,), for the energy guard; none of rigid contacts."""
+    """Return the energy [J] of springs at gaps (k + n,), for the energy guard; zero for rigid contacts."""
     total = 0.0
     for i in range(len(law.stiffness)):
         if law.stiffness[i] > 0.0:
@@ -245,7 +245,7 @@ def project(aim: Vector, mu: float, pyramid: bool, r: int, slope: Matrix) -> Non
 
 
 def project_on_cone(aim: Vector, mu: float, r: int, slope: Matrix) -> None:
-    """Project one contact's impulses, from row r on, in place on the nearest of the cone; write the derivative (3, 3)."""
+    """Replace one contact's impulses, from row r on, by the nearest point of the cone; write the derivative (3, 3)."""
     n, x, y = aim[r], aim[r + 1], aim[r + 2]
     length = sqrt(x * x + y * y)
     for i in range(3):
@@ -271,7 +271,7 @@ def project_on_cone(aim: Vector, mu: float, r: int, slope: Matrix) -> None:
 
 
 def project_contact(problem: Problem, aim: Vector, c: int, slope: Matrix) -> None:
-    """Project the impulses of contact c on what they may be."""
+    """Project the impulses of contact c on the admissible ones."""
     if problem.cones == CONES:
         project_on_cone(aim, problem.mu[c], 3 * c, slope)
     else:
@@ -282,7 +282,7 @@ def project_contact(problem: Problem, aim: Vector, c: int, slope: Matrix) -> Non
 
 
 def bounces(law: ContactLaw) -> bool:
-    """Whether any contact gives back a part of its impulse."""
+    """Return whether any contact has restitution."""
     found = False
     for restitution in law.restitution:
         found |= restitution != 0.0
@@ -290,7 +290,7 @@ def bounces(law: ContactLaw) -> bool:
 
 
 def write_restitution(law: ContactLaw, compression: Vector, back: Vector) -> None:
-    """Write the impulses that contacts give back: a part of those of compression."""
+    """Write the impulses of restitution: a fraction of those of compression."""
     for i in range(len(back)):
         back[i] = 0.0
     for c in range(len(law.restitution)):
@@ -298,14 +298,14 @@ def write_restitution(law: ContactLaw, compression: Vector, back: Vector) -> Non
 
 
 def part_of_restitution(velocities: tuple[Vector, Vector], f: Vector, back: Vector, changes: tuple[Vector, Vector]) -> float:
-    """Return the part of the impulses of restitution that adds no energy, of all contacts the same.
+    """Return the greatest common factor of the impulses of restitution that adds no energy.
 
-    `velocities` are those at the beginning and the end of what the impulses f act in, without them; `changes` those by f and by
-    `back`. With friction restitution may add energy (Kane and Levinson 1985). The work of impulses f is fᵀ (u + u') / 2, for
+    `velocities` are those without f at the start and the end of the interval in which f acts; `changes` are those by f and by
+    `back`. With friction, restitution may add energy (Kane and Levinson 1985). The work of impulses f is fᵀ (u + u') / 2, for
     the velocities u and u' before and after them.
     """
     (start, end), (by_f, by_back) = velocities, changes
-    before = first = second = 0.0  # the work: before + s first + s² second, by the part s of `back`
+    before = first = second = 0.0  # the work is before + s first + s² second, for the factor s
     for i in range(len(f)):
         mean = 0.5 * (start[i] + end[i])
         before += f[i] * (0.5 * by_f[i] + mean)

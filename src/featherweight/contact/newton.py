@@ -2,17 +2,17 @@
 
 The natural residual, as a velocity, of impulses f that leave the velocities u = A f + b:
 
-    r(f) = rho (f - P(f - u/rho))              P the projection on what f may be: f_n >= 0, then |f_t| <= mu f_n; bounds
+    r(f) = rho (f - P(f - u/rho))              P the projection on admissible f: f_n >= 0, then |f_t| <= mu f_n; bounds
     r' = rho (1 - (1 - delta) P') + P' A       P' is block-diagonal: 0 open, 1 sticking, and in between sliding
 
-rho is the greatest entry on the diagonal of A for each contact (Alart and Curnier 1991). Whether a contact is open, sticks or
-slides follows from f - u/rho, so that resting contacts, for which r is linear, are solved in a step or two. Impulses of
-redundant contacts are not unique, and contacts with gaps that differ cannot all stick: delta is the part of rho that yields
-in a step (a proximal term: it is zero where steps come to rest). Smaller ones make far steps between the corners of a foot.
+rho is the greatest entry on the diagonal of A for each contact (Alart and Curnier 1991). f - u/rho determines whether a contact
+is open, sticks or slides, so that resting contacts, for which r is linear, take one or two steps. Impulses of redundant
+contacts are not unique, and contacts with different gaps cannot all stick. delta is a proximal term, a compliance relative to
+rho, that vanishes where steps come to rest. Smaller values cause long steps between the corners of a foot.
 
-Whole steps change many contacts at once, most of them wrongly. Within one set of open, sticking and sliding contacts r is
-linear but for the directions of sliding, so a step to its first change leaves (1 - t) r after the part t of the way. The next
-step begins there (Katzenelson 1965; the path search of Ralph 1994, and of the solver PATH).
+Whole steps change many contacts at once, mostly wrongly. Within one set of open, sticking and sliding contacts, r is linear
+except for the directions of sliding, so a step of length t to its first change leaves (1 - t) r. The next step starts there
+(Katzenelson 1965; the path search of Ralph 1994, and of the solver PATH).
 """
 
 from __future__ import annotations
@@ -36,35 +36,35 @@ from .laws import CONES, Problem, project_contact
 from .row_factor import NO_BRANCHES, FactorSizes, sum_of_squares
 
 PATH_STEPS = 14
-ALONG_PATH = 1e-7  # the proximal term of steps along a path
-CLOSE = 1e3  # times the tolerance, below which it is one of the next two
+ALONG_PATH = 1e-7  # proximal term of steps along a path
+CLOSE = 1e3  # residual, in tolerances, below which the next two proximal terms are used
 AT_END, LEAST = (
     1e-6,
     1e-8,
-)  # in turn where steps gain little: the first is too large for some problems, the second too inaccurate
-GAIN = 0.5  # the whole step is taken if it leaves no more than this part of the residual
-AT_ONCE = 1e-3  # part of a step within which the contact that changed last does not change back
-HERE, BEYOND = 1e-12, 1e-9  # parts of a step: changes up to the first lie behind; a step ends by the second after a change
+)  # alternate if steps gain little: the first is too large for some problems, the second too inaccurate
+GAIN = 0.5  # greatest ratio of residuals for which a whole step is accepted
+AT_ONCE = 1e-3  # part of a step within which the contact that changed last may not change back
+HERE, BEYOND = 1e-12, 1e-9  # parts of a step: earlier changes are ignored; a step ends this far after a change
 
 
 class NewtonWork(NamedTuple):
-    """Room for Newton's method with at most m unknowns, of which the first 3 k are those of contacts."""
+    """Workspace for Newton's method with at most m unknowns, of which the first 3 k are those of contacts."""
 
     rho: Vector  # (m,)
-    velocity: Vector  # (m,) A f + b, of the last residual
+    velocity: Vector  # (m,) A f + b of the last residual
     last: Vector  # (m,) impulses
     tried: Vector  # (m,)
-    equations: BlockEquations  # its right side is r(f), and its P are P'
+    equations: BlockEquations  # its right-hand side is r(f), and its P are P'
 
 
 def newton_work(size: int, branches: FactorSizes = NO_BRANCHES) -> NewtonWork:
-    """Room for so many unknowns."""
+    """Return workspace for `size` unknowns."""
     rho, velocity, last, tried = np.empty((4, size))
     return NewtonWork(rho, velocity, last, tried, block_equations(size, branches))
 
 
 def write_rho(problem: Problem, rho: Vector) -> None:
-    """Write rho, in [m/s per N s] as entries of A."""
+    """Write rho [m/s per N s], in the units of A."""
     k, m = len(problem.mu), len(problem.b)
     for i in range(m):
         if problem.factored:
@@ -81,7 +81,7 @@ def write_rho(problem: Problem, rho: Vector) -> None:
 
 
 def write_residual(problem: Problem, f: Vector, work: NewtonWork) -> float:
-    """Write r(f) and the blocks of P' to the equations; the greatest entry of r, infinity if any is NaN."""
+    """Write r(f) and the blocks of P' to the equations; return the greatest entry of r, infinity if any is NaN."""
     m = len(f)
     write_product(problem, f, work.equations, work.velocity[:m])
     for i in range(m):
@@ -90,7 +90,7 @@ def write_residual(problem: Problem, f: Vector, work: NewtonWork) -> float:
 
 
 def write_residual_at(problem: Problem, f: Vector, work: NewtonWork) -> float:
-    """Write r(f) and the blocks of P' for velocities that are written already; return as `write_residual` does."""
+    """Write r(f) and the blocks of P' for velocities that are already written; return as `write_residual` does."""
     mu, lower, upper, rho = problem.mu, problem.lower, problem.upper, work.rho
     residual, slope = work.equations.right, work.equations.P
     k, m = len(mu), len(f)
@@ -110,7 +110,7 @@ def write_residual_at(problem: Problem, f: Vector, work: NewtonWork) -> float:
 
 
 def project_all(problem: Problem, f: Vector, slope: Tensor) -> None:
-    """P of all impulses, in place; `slope` (contacts, 3, 3) is room."""
+    """Project all impulses by P, in place; `slope` (contacts, 3, 3) is workspace."""
     k = len(problem.mu)
     for c in range(k):
         project_contact(problem, f, c, slope[c])
@@ -119,7 +119,7 @@ def project_all(problem: Problem, f: Vector, slope: Tensor) -> None:
 
 
 def write_newton_step(problem: Problem, proximal: float, work: NewtonWork) -> None:
-    """Write the step that makes r zero, were r' constant."""
+    """Write the step that makes r zero for constant r'."""
     M, slope, rho = work.equations.M, work.equations.P, work.rho
     k, kept = len(problem.mu), 1.0 - proximal
     for c in range(k):
@@ -134,10 +134,10 @@ def write_newton_step(problem: Problem, proximal: float, work: NewtonWork) -> No
 def solve_by_newton(
     problem: Problem, f: Vector, tolerance: float, most: int, proximal: float, work: NewtonWork, gain: float = np.inf
 ) -> tuple[float, int]:
-    """Change the impulses f to the best that steps meet: the residual left, and the number of steps, `most` at most.
+    """Replace the impulses f by the best ones met in at most `most` steps; return the residual and the number of steps.
 
-    Steps are whole ones: the residual may grow while contacts change between sticking, sliding and open, and a search along
-    the step would stop there. They end after one that leaves more than `gain` of the residual. `work` has rho.
+    Steps are whole: the residual may grow while contacts change between sticking, sliding and open, and a line search would
+    stop there. They end after a step that leaves more than `gain` of the residual. `work` contains rho.
     """
     last, step = work.last, work.equations.step
     m = len(f)
@@ -163,8 +163,8 @@ def solve_by_newton(
 def solve_along_path(problem: Problem, f: Vector, tolerance: float, most: int, work: NewtonWork) -> tuple[float, int]:
     """Follow a path of steps, each of which ends where the first contact or row changes its state; return as `solve_by_newton`.
 
-    Up to there r is linear but for the directions of sliding, so that a step along a part t of its way leaves (1 - t) r
-    (Katzenelson 1965; Ralph 1994). Where a contact changes back at once, the step goes on to a later change.
+    Up to there r is linear except for the directions of sliding, so that a step of length t leaves (1 - t) r (Katzenelson 1965;
+    Ralph 1994). If a contact changes back immediately, the step continues to a later change.
     """
     last, changes = work.last, work.tried
     m = len(f)
@@ -173,7 +173,7 @@ def solve_along_path(problem: Problem, f: Vector, tolerance: float, most: int, w
     before, at_end = -1, AT_END
     for count in range(most):
         if count > 0 and not least > tolerance:
-            least = residual = write_residual(problem, f, work)  # without what rounding has added to velocities
+            least = residual = write_residual(problem, f, work)  # removes rounding errors of updated velocities
             copy_numbers(f, last[:m])
         if not least > tolerance:
             return least, count
@@ -198,7 +198,7 @@ def solve_along_path(problem: Problem, f: Vector, tolerance: float, most: int, w
 
 
 def move_along(problem: Problem, part: float, f: Vector, work: NewtonWork) -> float:
-    """Move impulses and velocities by a part of the step, and return the residual."""
+    """Move impulses and velocities by a part of the step; return the residual."""
     for i in range(len(f)):
         f[i] -= part * work.equations.step[i]
         work.velocity[i] -= part * work.tried[i]
@@ -206,9 +206,9 @@ def move_along(problem: Problem, part: float, f: Vector, work: NewtonWork) -> fl
 
 
 def part_to_change(problem: Problem, f: Vector, before: int, work: NewtonWork) -> tuple[float, int]:
-    """Return the part of a step after which a contact or row changes its state, and which one; 1 and -1 where none does.
+    """Return the part of a step after which a contact or row changes its state, and which one; 1 and -1 without a change.
 
-    `before` is the one that changed before. It may change back, but not at once: then the third change is taken.
+    `before` changed last. It may change back, but not immediately: then the third change is used.
     """
     step, changes, velocity, rho = work.equations.step, work.tried, work.velocity, work.rho
     k, m = len(problem.mu), len(problem.b)
@@ -253,7 +253,7 @@ def part_of_contact(problem: Problem, f: Vector, c: int, work: NewtonWork) -> fl
 
 
 def part_to_cone(at: tuple[float, float, float], way: tuple[float, float, float], mu: float) -> float:
-    """Return the part of a way after which |(x, y)| = mu n, with n > 0."""
+    """Return the part of a change after which |(x, y)| = mu n, with n > 0."""
     (n, x, y), (dn, dx, dy), part = at, way, np.inf
     # |(x, y) + t (dx, dy)|² = mu² (n + t dn)²
     square = dx * dx + dy * dy - mu * mu * dn * dn
@@ -268,7 +268,7 @@ def part_to_cone(at: tuple[float, float, float], way: tuple[float, float, float]
 
 
 def part_to(distance: float, way: float) -> float:
-    """Return the part of a way after which a distance is behind; infinity where it never is, or lies behind already."""
+    """Return the part of a change after which a distance is covered; infinity if never, or if it is behind."""
     if way == 0.0:
         return np.inf
     part = distance / way
@@ -276,5 +276,5 @@ def part_to(distance: float, way: float) -> float:
 
 
 def first_inside(part: float, other: float, n: float, dn: float) -> float:
-    """Return the lesser part, the other one only if the normal impulse is positive there."""
+    """Return the smaller part; the other one only if the normal impulse is positive there."""
     return other if other < part and n + other * dn > 0.0 else part

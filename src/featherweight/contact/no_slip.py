@@ -1,12 +1,12 @@
-"""Rounds that take the slip out of friction that yields, as MuJoCo's `noslip_iterations` do.
+"""Rounds that remove slip from compliant friction, as MuJoCo's `noslip_iterations` do.
 
-With the matrix A without compliance R, and normal impulses as they are, each round changes dry friction and the friction of
-one contact after the other to the minimum of
+With the matrix A without compliance R, and fixed normal impulses, each round sets dry friction and the friction of one contact
+after the other to the minimum of
 
     f A f / 2 + b f        |f_i| <= most_i, or in a cone  sum over j of (f_j / mu_j)² <= f_n²
 
-over these impulses alone: Gauss and Seidel's method (chapter Computation of MuJoCo's documentation, section Algorithms). In
-pyramids each pair of opposite edges keeps its sum, which bounds its friction.
+with respect to these impulses alone: the Gauss-Seidel method (chapter Computation of MuJoCo's documentation, section
+Algorithms). In pyramids, each pair of opposite edges keeps its sum, which bounds its friction.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from .edges import EdgeWork
 from .laws import Problem
 from .turning_cones import DIRECTIONS, row_of
 
-MOST_SHIFTS = 30  # of the multiplier of a cone
-EXACT = 1e-12  # of a cone's radius, and of the diagonal
+MOST_SHIFTS = 30  # greatest number of Newton steps for the multiplier of a cone
+EXACT = 1e-12  # tolerance relative to a cone's radius, and to the diagonal
 LEAST_NORMAL = 1e-15  # [N s]
 
 
 class StillWork(NamedTuple):
-    """Room for problems with at most m unknowns."""
+    """Workspace for problems with at most m unknowns."""
 
     turning: Integers  # (contacts,) and (contacts, 3) as in `TurningWork`
     friction: Matrix
-    most: Vector  # (m,) of rows of pyramids
-    A: Matrix  # (5, 5) of the friction of one contact, in units of f_j / mu_j
+    most: Vector  # (m,) greatest friction of rows of pyramids
+    A: Matrix  # (5, 5) A for the friction of one contact, in units of f_j / mu_j
     factor: Matrix  # (5, 5)
     b: Vector  # (5,)
     y: Vector
@@ -42,7 +42,7 @@ class StillWork(NamedTuple):
 
 
 def still_work(size: int) -> StillWork:
-    """Return room for so many unknowns."""
+    """Return workspace for `size` unknowns."""
     n = DIRECTIONS - 1
     A, factor = np.empty((2, n, n))
     b, y, slope, mu = np.empty((4, n))
@@ -51,14 +51,14 @@ def still_work(size: int) -> StillWork:
 
 
 def write_most(problem: Problem, size: int, edges: EdgeWork, most: Vector) -> None:
-    """Write the greatest friction along each row by the impulses of its pair of edges; `size` edges and rows are listed."""
+    """Write the greatest friction along each row from the impulses of its pair of edges; `size` edges and rows are listed."""
     for x in range(size):
         if edges.part[x] > 0.0:
             most[edges.other[x]] = edges.part[x] * (edges.impulses[x] + edges.impulses[x + 1])
 
 
 def hold_still(problem: Problem, f: Vector, pyramids: bool, work: StillWork) -> None:
-    """Change friction of the impulses f by the problem's rounds."""
+    """Apply the problem's rounds to the friction of the impulses f."""
     k = len(problem.mu)
     first = 3 * (k + problem.turning)
     for _ in range(problem.rounds):
@@ -89,14 +89,14 @@ def residual_of(problem: Problem, f: Vector, i: int) -> float:
 
 
 def shift(problem: Problem, f: Vector, i: int, bounds: tuple[float, float]) -> None:
-    """Change one impulse to the minimum within bounds."""
+    """Set one impulse to the minimum within bounds."""
     own = problem.A[i, i] - problem.R[i]
     if own > 0.0:
         f[i] = min(max(f[i] - residual_of(problem, f, i) / own, bounds[0]), bounds[1])
 
 
 def hold_in_cone(problem: Problem, f: Vector, c: int, count: int, work: StillWork) -> None:
-    """Change the friction of a contact to the minimum within its cone, of radius f_n in units of f_j / mu_j."""
+    """Set the friction of a contact to the minimum within its cone, of radius f_n in units of f_j / mu_j."""
     k, n, x = len(problem.mu), 0, work
     for l in range(1, count):
         mu = problem.mu[c] if l < 3 else work.friction[c, l - 3]

@@ -1,15 +1,15 @@
-"""Contacts that other contacts of the same patch make redundant.
+"""Detection of contacts that are redundant in their patch.
 
-A patch has all contacts of two bodies a and b with one normal n and one friction coefficient. The normal velocity u_n of a
-contact is an affine function of where its point lies in the plane across n. A contact p that is a mean of others there, with
-weights w >= 0 whose sum is 1, and whose gap g is not less than theirs, needs no impulse:
+A patch contains all contacts of two bodies a and b with one normal n and one friction coefficient. The normal velocity u_n of a
+contact is an affine function of its position in the plane normal to n. A contact p needs no impulse if it is a mean of others,
+with weights w >= 0 whose sum is 1, and its gap g is not less than theirs:
 
     p = sum w_i c_i,  max(g_p, 0) >= sum w_i max(g_i, 0)     =>     u_n(p) + max(g_p, 0) / h >= 0  if this holds at all c_i
 
-Signorini's and Coulomb's laws hold at p with an impulse of zero, and where all points lie in a plane the others exert every
-wrench that all contacts can. With g_p >= sum w_i g_i, a displacement that parts what overlaps at all c_i parts it at p. So the
-corners of the convex hull stay (Andrew's monotone chain), and contacts within it whose gaps are less than those of the corners
-around them. Where some gaps are open, the hull of the closed contacts is taken too.
+Signorini's and Coulomb's laws hold at p with zero impulse. If all points are in a plane, the others can exert every wrench that
+all contacts can. With g_p >= sum w_i g_i, a displacement that separates overlaps at all c_i also does so at p. Therefore the
+corners of the convex hull stay (Andrew's monotone chain), and contacts inside it whose gaps are less than those of the corners
+around them. If some gaps are open, the hull of the closed contacts is used as well.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from ..collision.triples import Triple
 from ..engine.loops.array_types import Booleans, Integers, Matrix, Vector
 from .contact_problem import write_axes
 
-SAME_NORMAL = 1e-12  # the greatest difference of the components of normals that are one
-SAME_POINT = 1e-9  # of a patch's size: distance of points that are one, and of points from an edge on which they lie
-FEWEST = 3  # contacts of a patch that is reduced
+SAME_NORMAL = 1e-12  # greatest difference of components of equal normals
+SAME_POINT = 1e-9  # distance of equal points, and of points on an edge from it, relative to a patch's size
+FEWEST = 3  # least number of contacts of a patch to reduce
 
 
 class PatchWork(NamedTuple):
-    """Room for `reduce_patches` of at most k contacts."""
+    """Workspace of `reduce_patches` for at most k contacts."""
 
-    first: Integers  # (k,) the first contact of each patch
-    size: Integers  # (k,) how many contacts each patch has
-    patch: Integers  # (k,) the patch of each contact, -1 without any
-    stays: Booleans  # (k,) of each contact
-    x: Vector  # (k,) place of each contact in the plane of its patch [m]
+    first: Integers  # (k,) first contact of each patch
+    size: Integers  # (k,) number of contacts of each patch
+    patch: Integers  # (k,) patch of each contact, or -1
+    stays: Booleans  # (k,) whether each contact stays
+    x: Vector  # (k,) position of each contact in the plane of its patch [m]
     y: Vector  # (k,)
-    gap: Vector  # (k,) of each contact [m]
+    gap: Vector  # (k,) gap of each contact [m]
     order: Integers  # (k,) contacts of a patch by x, then y
-    corners: Integers  # (k + 1,) of the hull, counter-clockwise
-    is_corner: Booleans  # (k,) of each contact
+    corners: Integers  # (k + 1,) corners of the hull, counter-clockwise
+    is_corner: Booleans  # (k,) whether each contact is a corner
     axes: Matrix  # (3, 3) normal and tangents of a patch
     left: ContactPoints  # (k,) the contacts that are left out
 
 
 def patch_work(contacts: int) -> PatchWork:
-    """Room for so many contacts."""
+    """Return workspace for `contacts` contacts."""
     k = contacts
     first, size, patch, order, candidate, a, b = np.zeros((7, k), np.int64)
     x, y, gap, left_gap = np.zeros((4, k))
@@ -58,11 +58,11 @@ def patch_work(contacts: int) -> PatchWork:
 
 
 def reduce_patches(contacts: ContactPoints, friction: Vector, restitution: Vector, tolerance: float, work: PatchWork) -> int:
-    """Move the contacts that need no impulse behind the others, and return how many others there are.
+    """Move the contacts that need no impulse behind the others, and return the number of others.
 
-    The order stays the same otherwise. `friction` and `restitution` are those of candidates; a contact with restitution stays.
-    `tolerance` [m] bounds by how much the gap of a contact that is left out may be less than the gaps around it. Points that
-    are nearer to each other are one.
+    The order is otherwise unchanged. `friction` and `restitution` are those of candidates; a contact with restitution stays.
+    `tolerance` [m] bounds how much the gap of a removed contact may be less than the gaps around it. Points closer to each
+    other count as one.
     """
     count = len(contacts.gap)
     if count < FEWEST:
@@ -80,7 +80,7 @@ def reduce_patches(contacts: ContactPoints, friction: Vector, restitution: Vecto
 
 
 def find_patches(contacts: ContactPoints, friction: Vector, restitution: Vector, work: PatchWork) -> int:
-    """Write the patch of each contact without restitution; how many patches there are."""
+    """Write the patch of each contact without restitution; return the number of patches."""
     patches = 0
     for c in range(len(contacts.gap)):
         work.patch[c] = -1
@@ -98,7 +98,7 @@ def find_patches(contacts: ContactPoints, friction: Vector, restitution: Vector,
 
 
 def are_alike(contacts: ContactPoints, friction: Vector, c: int, d: int) -> bool:
-    """Whether two contacts are of one patch."""
+    """Return whether two contacts belong to one patch."""
     if contacts.a[c] != contacts.a[d] or contacts.b[c] != contacts.b[d]:
         return False
     for i in range(3):
@@ -108,7 +108,7 @@ def are_alike(contacts: ContactPoints, friction: Vector, c: int, d: int) -> bool
 
 
 def reduce_patch(contacts: ContactPoints, p: int, tolerance: float, work: PatchWork) -> int:
-    """Find the contacts of patch p that need no impulse; how many."""
+    """Find the contacts of patch p that need no impulse; return their number."""
     order, gap = work.order, work.gap
     size = project_patch(contacts, p, work)
     near = max(SAME_POINT * size, tolerance)
@@ -117,7 +117,7 @@ def reduce_patch(contacts: ContactPoints, p: int, tolerance: float, work: PatchW
     left = work.size[p] - count
     inner, out = leave_out_inner(count, near, tolerance, work)
     left += out
-    if out < inner:  # some gaps were too small for corners that are open
+    if out < inner:  # some gaps are smaller than those of open corners
         closed = 0
         for i in range(count):
             if gap[order[i]] <= tolerance:
@@ -130,7 +130,7 @@ def reduce_patch(contacts: ContactPoints, p: int, tolerance: float, work: PatchW
 
 
 def project_patch(contacts: ContactPoints, p: int, work: PatchWork) -> float:
-    """Write the contacts of patch p, their places in its plane and their gaps; the patch's size [m]."""
+    """Write the contacts of patch p, their positions in its plane and their gaps; return the patch's size [m]."""
     first, axes, x, y = work.first[p], work.axes, work.x, work.y
     write_axes(contacts.normal[first], axes)
     count = 0
@@ -151,7 +151,7 @@ def project_patch(contacts: ContactPoints, p: int, work: PatchWork) -> float:
 
 
 def sort_patch(count: int, near: float, work: PatchWork) -> None:
-    """Sort contacts by x; where these are the same by y, where these are the same by number (insertion sort)."""
+    """Sort contacts by x, then y, then number (insertion sort)."""
     order = work.order
     for i in range(1, count):
         c = order[i]
@@ -172,7 +172,7 @@ def precedes(c: int, d: int, near: float, work: PatchWork) -> bool:
 
 
 def leave_out_copies(count: int, near: float, tolerance: float, work: PatchWork) -> int:
-    """Keep the first of contacts at one place, or one whose gap is less; how many places there are."""
+    """Keep one of several contacts at one position, the first or one with a smaller gap; return the number of positions."""
     order, gap = work.order, work.gap
     places = 1
     for i in range(1, count):
@@ -189,9 +189,9 @@ def leave_out_copies(count: int, near: float, tolerance: float, work: PatchWork)
 
 
 def leave_out_inner(count: int, near: float, tolerance: float, work: PatchWork) -> tuple[int, int]:
-    """Leave out what the corners of the hull of the first contacts in `order` make redundant.
+    """Remove contacts that are redundant because of the corners of the hull of the first contacts in `order`.
 
-    How many contacts that stayed before are no corners, and how many of these are left out now.
+    Returns the number of earlier remaining contacts that are not corners, and how many of these are removed now.
     """
     h = find_corners(count, near, work)
     for i in range(count):
@@ -210,9 +210,9 @@ def leave_out_inner(count: int, near: float, tolerance: float, work: PatchWork) 
 
 
 def find_corners(count: int, near: float, work: PatchWork) -> int:
-    """Write the corners of the convex hull of sorted contacts, counter-clockwise; how many there are.
+    """Write the corners of the convex hull of sorted contacts, counter-clockwise; return their number.
 
-    A point that is nearer than `near` to the line between its neighbours is no corner.
+    A point closer than `near` to the line between its neighbours is not a corner.
     """
     order, corners = work.order, work.corners
     h = 0
@@ -231,24 +231,24 @@ def find_corners(count: int, near: float, work: PatchWork) -> int:
 
 
 def cross(c: int, d: int, e: int, work: PatchWork) -> float:
-    """Twice the area of a triangle of contacts, positive if it is counter-clockwise."""
+    """Return twice the area of a triangle of contacts, positive if it is counter-clockwise."""
     x, y = work.x, work.y
     return (x[d] - x[c]) * (y[e] - y[c]) - (y[d] - y[c]) * (x[e] - x[c])  # type: ignore[no-any-return]
 
 
 def turns_left(c: int, d: int, e: int, near: float, work: PatchWork) -> bool:
-    """Whether d is to the right of the line from c to e, by more than `near`."""
+    """Return whether d is to the right of the line from c to e, by more than `near`."""
     dx, dy = work.x[e] - work.x[c], work.y[e] - work.y[c]
     area = cross(c, d, e, work)
     return area > 0.0 and area * area > near * near * (dx * dx + dy * dy)
 
 
 def is_redundant(c: int, h: int, near: float, tolerance: float, work: PatchWork) -> bool:
-    """Whether a contact is a mean of the h corners, and its gap is not less than that of the same mean."""
+    """Return whether a contact is a mean of the h corners, and its gap is not less than the same mean of theirs."""
     corners = work.corners
     if h < FEWEST:
         return h == 2 and is_redundant_on_edge(c, corners[0], corners[1], near, tolerance, work)
-    low, high = 1, h - 1  # of the triangles at the first corner, which one has the contact
+    low, high = 1, h - 1  # bisection for the triangle at the first corner that contains the contact
     while high - low > 1:
         middle = (low + high) // 2
         if cross(corners[0], corners[middle], c, work) >= 0.0:
@@ -268,7 +268,7 @@ def is_redundant(c: int, h: int, near: float, tolerance: float, work: PatchWork)
 
 
 def is_redundant_on_edge(c: int, d: int, e: int, near: float, tolerance: float, work: PatchWork) -> bool:
-    """Whether a contact lies between two others, and its gap is not less than theirs there."""
+    """Return whether a contact is between two others, and its gap is not less than theirs there."""
     x, y = work.x, work.y
     dx, dy = x[e] - x[d], y[e] - y[d]
     t = min(max(((x[c] - x[d]) * dx + (y[c] - y[d]) * dy) / (dx * dx + dy * dy), 0.0), 1.0)
@@ -278,7 +278,7 @@ def is_redundant_on_edge(c: int, d: int, e: int, near: float, tolerance: float, 
 
 
 def has_gap_of_mean(c: int, corners: tuple[int, int, int], weights: Triple, tolerance: float, work: PatchWork) -> bool:
-    """Whether the gap of a contact is not less than the mean of those of corners, as it is and with negative gaps as zero."""
+    """Return whether the gap of a contact is not less than the mean of those of corners, also with negative gaps as zero."""
     gap = work.gap
     mean, opening = 0.0, 0.0
     for i in range(3):
@@ -288,7 +288,7 @@ def has_gap_of_mean(c: int, corners: tuple[int, int, int], weights: Triple, tole
 
 
 def move_behind(contacts: ContactPoints, work: PatchWork) -> None:
-    """Move the contacts that do not stay behind those that do."""
+    """Move the removed contacts behind the others."""
     kept, left = 0, 0
     for c in range(len(contacts.gap)):
         if work.stays[c]:

@@ -1,12 +1,12 @@
-"""Groups of contacts: the six rows Y of the velocity of one body relative to another, and what contacts see of it.
+"""Groups of contacts: the six rows Y of one body's velocity relative to another, and rows of contacts in terms of these.
 
 The velocity is that of the point o of the group's first contact, linear and angular, in the axes of the world. A contact at p
-with normal and tangents e sees
+with normal and tangents e has the rows
 
     E = [e, (p - o) x e]
 
-A body that may touch at one point alone has three rows, and so has its group: o is that point, and E = e. Groups of `FEW`
-contacts have the rows of these.
+A body with a single contact point has three rows, and so has its group: o is that point, and E = e. Groups of up to `FEW`
+contacts have the rows of their contacts.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from .contact_model import ContactModel
 from .row_factor import MOST_ROWS, RowFactorWork
 
-OF_JOINTS = -2  # in place of the second body
-FEW = 2  # contacts with rows of their own
+OF_JOINTS = -2  # replaces the second body in groups of joints
+FEW = 2  # greatest number of contacts of a group with their own rows
 
 
 def group_contacts(model: ContactModel, contacts: ContactPoints, room: RowFactorWork) -> int:
-    """Write the group of each contact, and the rows of each group; how many groups there are."""
+    """Write the group of each contact, and the rows of each group; return the number of groups."""
     groups = 0
     for c in range(len(contacts.gap)):
         groups = find_group(c, body_of(contacts, c, 0), body_of(contacts, c, 1), groups, room)
     for g in range(groups):
-        room.members[g] = 0  # here, for now: how many there are
+        room.members[g] = 0  # temporarily the number of members
     for c in range(len(contacts.gap)):
         room.members[room.group[c]] += 1
     for g in range(groups):
@@ -37,7 +37,7 @@ def group_contacts(model: ContactModel, contacts: ContactPoints, room: RowFactor
 
 
 def find_group(c: int, a: int, b: int, groups: int, room: RowFactorWork) -> int:
-    """Write the group of block c with this key; how many groups there are then. Groups of joints have `MOST_ROWS` at most."""
+    """Write the group of block c with this key; return the new number of groups. Groups of joints have at most `MOST_ROWS`."""
     g = groups - 1
     while g >= 0 and (room.first[g] != a or room.second[g] != b or room.rows[g] == MOST_ROWS):
         g -= 1
@@ -50,7 +50,7 @@ def find_group(c: int, a: int, b: int, groups: int, room: RowFactorWork) -> int:
 
 
 def place_groups(k: int, n: int, groups: int, room: RowFactorWork) -> int:
-    """Write where Y of each group begins, and the rows of blocks in Y or E; how many numbers Y has."""
+    """Write the start of each group's Y, and the rows of blocks in Y or E; return the count of numbers in Y."""
     numbers, ends, written = 0, 0, room.member_begin
     for g in range(groups):
         room.begin[g], written[g] = numbers, 0
@@ -67,12 +67,12 @@ def place_groups(k: int, n: int, groups: int, room: RowFactorWork) -> int:
 
 
 def has_own_rows(g: int, room: RowFactorWork) -> bool:
-    """Whether Y of a group are the rows of its blocks."""
+    """Return whether Y of a group consists of the rows of its blocks."""
     return bool(room.second[g] == OF_JOINTS or room.members[g] <= FEW)
 
 
 def write_ends(contacts: ContactPoints, axes: Tensor, c: int, first: int, room: RowFactorWork, angular: bool = False) -> None:
-    """Write E of a contact, or of its turning, for the first contact of its group."""
+    """Write E of a contact, or of its spinning and rolling, for the first contact of its group."""
     at, rows, ends = room.at[c], room.rows[room.group[c]], room.ends
     x = contacts.point[c, 0] - contacts.point[first, 0]
     y = contacts.point[c, 1] - contacts.point[first, 1]
@@ -98,8 +98,8 @@ def add_rows_of_body(
 ) -> None:  # fmt: skip
     """Add `sign` times the velocity of a body at a point to Y of a group.
 
-    `source` are the rows of the body, in its axes and at its origin: numbers, where the first begins, and the distance of rows.
-    `columns` says how many are the first, how far they move, how far the others move, and how many there are of all.
+    `source` are the rows of the body, in its axes and at its origin: numbers, start and row distance. `columns` are the number
+    of the first columns, their shift, the shift of the others, and the number of all columns.
     """
     numbers, at, stride = source
     values, begin, wide, rows = room.values, room.begin[g], room.width[g], room.rows[g]
@@ -107,7 +107,7 @@ def add_rows_of_body(
     for i in range(3):
         factors = sign * T[i, 0], sign * T[i, 1], sign * T[i, 2]
         add_multiples(values, begin + i * wide, factors, numbers, at, stride, columns)
-        if width == 6:  # of angular velocity w: w x (x, y, z), and w
+        if width == 6:  # for angular velocity w: w x (x, y, z), and w
             row, (j, k), (u, v) = at + 3 * stride, ((i + 1) % 3, (i + 2) % 3), arms(i, x, y, z)
             across = (
                 sign * (T[j, 0] * v - T[k, 0] * u), sign * (T[j, 1] * v - T[k, 1] * u), sign * (T[j, 2] * v - T[k, 2] * u)
@@ -118,7 +118,7 @@ def add_rows_of_body(
 
 
 def arms(i: int, x: float, y: float, z: float) -> tuple[float, float]:
-    """Return the two components behind component i of (x, y, z), in cyclic order."""
+    """Return the two components after component i of (x, y, z), in cyclic order."""
     return (y, z) if i == 0 else (z, x) if i == 1 else (x, y)
 
 
@@ -126,7 +126,7 @@ def add_rows_of_contact(
     rows: Matrix, width: int, source: tuple[Vector, int, int], columns: tuple[int, int, int, int], begin: int, wide: int,
     values: Vector,
 ) -> None:  # fmt: skip
-    """Add what a contact sees of a body with so many rows to its own three rows; `rows` (3, 6) are those on the body."""
+    """Add the contribution of a body with `width` rows to a contact's own three rows; `rows` (3, 6) are those on the body."""
     numbers, at, stride = source
     for i in range(3):
         for k in range(0, width, 3):
@@ -149,7 +149,7 @@ def add_multiples(
 
 
 def joint_groups(k: int, keys: Integers, n: int, groups: int, room: RowFactorWork) -> int:
-    """Write the groups of n joint rows after k contacts, by their keys; how many groups there are of all."""
+    """Write the groups of n joint rows after k contacts, by their keys; return the number of all groups."""
     for i in range(n):
         groups = find_group(k + i, keys[i], OF_JOINTS, groups, room)
         room.rows[room.group[k + i]] += 1

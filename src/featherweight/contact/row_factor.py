@@ -1,14 +1,14 @@
 """The factor B of a contact problem's matrix A = B Bᵀ + R, by groups of rows.
 
-A *block* are the three rows of a contact, or the one row of a joint. Contacts of two bodies are a group, with rows Y: those of
-one or two contacts themselves, or, of more, the six rows of the velocity of one body relative to the other. Then each
-contact's rows are combinations E of these, so that what a group comes to is six rows, however many contacts it has:
+A *block* is the three rows of a contact, or the one row of a joint. Contacts of two bodies form a group with rows Y: for one or
+two contacts, their own rows; for more, the six rows of the velocity of one body relative to the other. The rows of each contact
+are then combinations E of these, so that a group contributes six rows, however many contacts it has:
 
     B = E Y        Bᵀ L B = Yᵀ (Eᵀ L E) Y
 
-Rows of joints on one branch are a group, too. Y has entries on the paths of the two bodies (`branches`); only columns of those
-branches are kept, each branch beginning at a multiple of `LANES`. Numbers of the equations in velocities follow Y in the
-same array.
+Rows of joints on one branch also form a group. Y has entries on the paths of the two bodies (`branches`). Only columns of those
+branches are stored, each branch starting at a multiple of `LANES`. Numbers of the equations in velocities follow Y in the same
+array.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ from .branch_elimination import (
 )
 from .branches import padded
 
-MOST_ROWS = 8  # of Y in a group
+MOST_ROWS = 8  # greatest number of rows of Y in a group
 
 
 class RowFactor(NamedTuple):
-    """B, with as many columns as `size`, and how equations in these columns are solved."""
+    """B, with `size` columns, and the plan for equations in these columns."""
 
     size: int
-    values: Vector  # Y of all groups, the numbers of the plan, and room
+    values: Vector  # Y of all groups, the numbers of the plan, and workspace
     ends: Vector  # E of all blocks
-    at: Integers  # (blocks,) where E of each block begins in `ends`; -1 - r if its rows are those of Y from r on
+    at: Integers  # (blocks,) start of each block's E in `ends`; -1 - r if its rows are those of Y from r on
     group: Integers  # (blocks,)
     members: Integers  # (blocks,) blocks by group
     member_begin: Integers  # (groups + 1,)
-    begin: Integers  # (groups,) where the rows of Y begin in `values`
-    rows: Integers  # (groups,) of Y
-    width: Integers  # (groups,) columns that are kept
-    run_begin: Integers  # (groups + 1,) where the branches of each group begin in the next two
-    branch: Integers  # branches, as the plan numbers them
-    column: Integers  # where each begins in a row
+    begin: Integers  # (groups,) start of the rows of Y in `values`
+    rows: Integers  # (groups,) number of rows of Y
+    width: Integers  # (groups,) number of stored columns
+    run_begin: Integers  # (groups + 1,) start of each group's branches in `branch` and `column`
+    branch: Integers  # branches, in the numbering of the plan
+    column: Integers  # start of each branch in a row
     plan: EliminationPlan
 
     @property
     def room(self) -> int:
-        """Where room for products begins in `values`."""
+        """Start of the workspace for products in `values`."""
         return self.plan.end + self.plan.numbers
 
 
 class RowFactorWork(NamedTuple):
-    """Room for factors."""
+    """Workspace for factors."""
 
     values: Vector
     ends: Vector
@@ -74,29 +74,29 @@ class RowFactorWork(NamedTuple):
     branch: Integers
     column: Integers
     plan: PlanWork
-    first: Integers  # (blocks,) of each group the body or branch of the one side, -1 of the world
-    second: Integers  # (blocks,) and of the other
+    first: Integers  # (blocks,) body or branch on one side of each group, -1 for the world
+    second: Integers  # (blocks,) the same for the other side
 
 
 class FactorSizes(NamedTuple):
-    """How large factors may be."""
+    """Upper bounds of the sizes of factors."""
 
-    columns: int  # of B
-    padded: int  # of B, with zeros that fill vectors
-    width: int  # columns that are kept of a row at most
-    numbers: int  # of equations in velocities
+    columns: int  # columns of B
+    padded: int  # columns of B, with padding
+    width: int  # stored columns of a row
+    numbers: int  # numbers of the equations in velocities
     branches: int
-    runs: int  # branches of a group at most
+    runs: int  # branches of a group
 
 
 def sizes_of_branches(sizes: Integers, width: int, runs: int) -> FactorSizes:
-    """Return the most for branches of these sizes."""
+    """Return the bounds for branches of these sizes."""
     wide = sum(padded(int(n)) for n in sizes)
     return FactorSizes(int(sizes.sum()), wide, width, numbers_of(sizes), len(sizes), runs)
 
 
 def sizes_of_one_branch(columns: int) -> FactorSizes:
-    """Return the most for rows with entries in all columns."""
+    """Return the bounds for rows with entries in all columns."""
     return sizes_of_branches(np.array([columns], np.int64), padded(columns), 1)
 
 
@@ -107,7 +107,7 @@ def sizes_of(B: RowFactor) -> FactorSizes:
 
 
 def row_factor_work(blocks: int, sizes: FactorSizes) -> RowFactorWork:
-    """Room for so many blocks; memory is taken as it is used."""
+    """Return workspace for `blocks` blocks; the system provides memory as it is used."""
     at, group, members, begin, rows, width, first, second = np.zeros((8, blocks), np.int64)
     member_begin, run_begin = np.zeros((2, blocks + 1), np.int64)
     branch, column = np.empty((2, blocks * sizes.runs), np.int64)
@@ -119,7 +119,7 @@ def row_factor_work(blocks: int, sizes: FactorSizes) -> RowFactorWork:
 
 
 def factor_in(work: RowFactorWork, blocks: int, groups: int, size: int, plan: EliminationPlan) -> RowFactor:
-    """Return the factor whose numbers and groups are written; `members` follow here."""
+    """Return the factor whose numbers and groups are written; this also writes `members`."""
     member_begin, members, group = work.member_begin, work.members, work.group
     sort_by_numbers(group[:blocks], groups, member_begin, members)
     return RowFactor(
@@ -130,7 +130,7 @@ def factor_in(work: RowFactorWork, blocks: int, groups: int, size: int, plan: El
 
 
 def sort_by_numbers(numbers: Integers, count: int, begin: Integers, order: Integers) -> None:
-    """Write the places of each of `count` numbers, in ascending order, and where they begin; negative numbers are left out."""
+    """Write the positions of each of `count` numbers, in ascending order, and their starts; negative numbers are ignored."""
     for i in range(count + 1):
         begin[i] = 0
     for x in range(len(numbers)):
@@ -148,7 +148,7 @@ def sort_by_numbers(numbers: Integers, count: int, begin: Integers, order: Integ
 
 
 def planned_factor(work: RowFactorWork, blocks: int, groups: int, size: int, branches: int, numbers: int) -> RowFactor:
-    """Return the factor of groups in so many branches, and the plan of its equations behind the `numbers` of Y."""
+    """Return the factor of groups in `branches` branches, with the plan of its equations after the `numbers` of Y."""
     clear_couplings(branches, work.plan)
     for g in range(groups):
         for x in range(work.run_begin[g], work.run_begin[g + 1]):
@@ -194,7 +194,7 @@ def rows_of_factor(B: RowFactor, k: int, rows: Integers, work: RowFactorWork) ->
 
 
 def blocks_of_factor(B: RowFactor, blocks: int, work: RowFactorWork) -> RowFactor:
-    """Return the factor of blocks whose groups and places in B are written, in room for as many blocks as B has groups."""
+    """Return the factor of blocks whose groups and places in B are written, with room for as many blocks as B has groups."""
     part = factor_in(work, blocks, len(B.width), B.size, B.plan)
     return part._replace(
         values=B.values, ends=B.ends, begin=B.begin, rows=B.rows, width=B.width, run_begin=B.run_begin, branch=B.branch,
@@ -219,7 +219,7 @@ NO_ROWS = RowFactor(
 
 
 def write_transposed_product(B: RowFactor, k: int, f: Vector, w: Vector) -> None:
-    """Bᵀ f, of k contacts and further rows."""
+    """Write Bᵀ f for k contacts and further rows."""
     for j in range(B.size):
         w[j] = 0.0
     for g in range(len(B.width)):
@@ -228,7 +228,7 @@ def write_transposed_product(B: RowFactor, k: int, f: Vector, w: Vector) -> None
 
 
 def add_ends(B: RowFactor, g: int, k: int, f: Vector) -> bool:
-    """Write -Eᵀ f of a group to the room for products; whether any f is not zero."""
+    """Write -Eᵀ f of a group to the workspace for products; return whether any f is nonzero."""
     values, ends, room, rows = B.values, B.ends, B.room, B.rows[g]
     there = False
     for r in range(rows):
@@ -249,7 +249,7 @@ def add_ends(B: RowFactor, g: int, k: int, f: Vector) -> bool:
 
 
 def add_group(B: RowFactor, g: int, w: Vector) -> None:
-    """Add the products of Y with what `add_ends` wrote."""
+    """Add the products of Y with the result of `add_ends`."""
     values, plan, width, room = B.values, B.plan, B.width[g], B.room
     local = room + MOST_ROWS
     for j in range(width):
@@ -263,7 +263,7 @@ def add_group(B: RowFactor, g: int, w: Vector) -> None:
 
 
 def write_product_of_factor(B: RowFactor, k: int, w: Vector, product: Vector) -> None:
-    """B w, of k contacts and further rows."""
+    """Write B w for k contacts and further rows."""
     for g in range(len(B.width)):
         if B.member_begin[g] == B.member_begin[g + 1]:
             continue
@@ -275,7 +275,7 @@ def write_product_of_factor(B: RowFactor, k: int, w: Vector, product: Vector) ->
 
 
 def velocity_of(B: RowFactor, g: int, c: int, l: int) -> float:
-    """Return a row of E y of a block of group g, whose y `write_velocities` wrote."""
+    """Return a row of E y of a block of group g, for the y of `write_velocities`."""
     at, room, rows = B.at[c], B.room, B.rows[g]
     if at < 0:
         return B.values[room - 1 - at + l]  # type: ignore[no-any-return]
@@ -286,7 +286,7 @@ def velocity_of(B: RowFactor, g: int, c: int, l: int) -> float:
 
 
 def write_velocities(B: RowFactor, g: int, w: Vector) -> None:
-    """Write Y w of a group to the room for products."""
+    """Write Y w of a group to the workspace for products."""
     values, plan, width, room = B.values, B.plan, B.width[g], B.room
     local = room + MOST_ROWS
     for x in range(B.run_begin[g], B.run_begin[g + 1]):
@@ -314,7 +314,7 @@ def write_row(B: RowFactor, c: int, l: int, row: Vector) -> None:
 
 
 def write_kept_columns(B: RowFactor, c: int, l: int) -> int:
-    """Return where one row of a block is in `values`: among Y, or in the room for products, where it is written."""
+    """Return the position in `values` of one row of a block: in Y, or in the workspace for products, where it is written."""
     g, values, ends, room = B.group[c], B.values, B.ends, B.room
     at, rows, width = B.at[c], B.rows[g], B.width[g]
     if at < 0:
@@ -329,6 +329,6 @@ def write_kept_columns(B: RowFactor, c: int, l: int) -> int:
 
 
 def sum_of_squares(B: RowFactor, c: int, l: int) -> float:
-    """The square of one row of a block."""
+    """Return the squared norm of one row of a block."""
     at = write_kept_columns(B, c, l)
     return product_of_row(B.values, at, B.values, at, B.width[B.group[c]])

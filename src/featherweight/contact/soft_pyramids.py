@@ -1,17 +1,16 @@
-"""Friction pyramids that yield, by Newton's method in velocities: as many unknowns as bodies have velocities.
+"""Compliant friction pyramids, by Newton's method in velocities: as many unknowns as bodies have velocities.
 
-The impulse l along an edge e of a pyramid follows from the velocity v = B w + b at its contact, and that of a row with bounds
-likewise, since each yields by its own compliance R' > 0 (see `edges`):
+The impulse l along an edge e of a pyramid follows from the velocity v = B w + b at its contact, and so does that of a row with
+bounds, because each has its own compliance R' > 0 (see `edges`):
 
     l(v) = max(0, -e·v / R')        f(v) = sum of e l        w = Bᵀ f
 
-That w is where a convex function has its minimum (the primal problem of MuJoCo, Todorov 2014):
+This w is the minimum of a convex function (the primal problem of MuJoCo, Todorov 2014):
 
     1/2 |w|² + sum of R' l² / 2        with the gradient  w - Bᵀ f(v)        and the Hessian  1 + Bᵀ D B,  D = sum of e eᵀ / R'
 
-The sum of D is over the edges that push. The function is quadratic as long as these are the same, so that few steps suffice. A
-step has the form of `block_equations`, with M = 1, P = D, r = f(v) - f and without R; a search along it follows the slope to
-its zero.
+The sum of D is over the edges that push. The function is quadratic while these do not change, so that few steps suffice. A step
+has the form of `block_equations`, with M = 1, P = D, r = f(v) - f and without R; a line search follows the slope to its zero.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from .laws import Problem
 from .newton import NewtonWork, write_rho
 from .row_factor import RowFactor, sum_of_squares, write_product_of_factor, write_transposed_product
 
-EDGES = 4  # of a contact
-STIFF = 1e-5  # compliance over entries of A, below which impulses follow from velocities to too few digits
+EDGES = 4  # edges of a contact
+STIFF = 1e-5  # compliance relative to entries of A below which velocities determine impulses to too few digits
 STEPS, TRIALS = 60, 20
-PATIENCE, SMALLER = 12, 0.5  # steps without a residual that is smaller by this factor, after which it is rounding
-FLAT = 0.01  # part of the slope at its beginning that a step may leave at its end
+PATIENCE, SMALLER = 12, 0.5  # after this many steps without a reduction by this factor, the residual counts as a rounding error
+FLAT = 0.01  # allowed ratio of the slopes at the end and the start of a step
 
 
 def is_soft(B: RowFactor, k: int, R: Vector) -> bool:
-    """Return whether all of k contacts and further rows yield enough for velocities to tell their impulses."""
+    """Return whether k contacts and further rows are all compliant enough for velocities to determine their impulses."""
     soft = True
     for c in range(len(B.at)):
         i = 3 * c if c < k else 2 * k + c
@@ -41,7 +40,8 @@ def is_soft(B: RowFactor, k: int, R: Vector) -> bool:
 
 
 def solve_soft_pyramids(problem: Problem, f: Vector, tolerance: float, zeros: Vector, work: NewtonWork) -> tuple[float, int]:
-    """Change the impulses f to the solution, by the factor of A; the residual as a velocity, and the number of steps."""
+    """Replace the impulses f by the solution, by the factor of A; return the residual as a velocity, and the number of steps.
+    """
     k, m, equations = len(problem.mu), len(f), work.equations
     rigid = problem._replace(R=zeros[:m])
     write_rho(problem, work.rho)
@@ -57,7 +57,7 @@ def solve_soft_pyramids(problem: Problem, f: Vector, tolerance: float, zeros: Ve
         downhill = 0.0
         for i in range(m):
             downhill += equations.right[i] * equations.moved[i]
-        part = part_of_step(problem, f, downhill, work) if downhill > 0.0 else 1.0  # else it is rounding
+        part = part_of_step(problem, f, downhill, work) if downhill > 0.0 else 1.0  # otherwise a rounding error
         for i in range(m):
             f[i] += part * equations.step[i]
         residual = write_missing(problem, f, work)
@@ -75,7 +75,8 @@ def solve_soft_pyramids(problem: Problem, f: Vector, tolerance: float, zeros: Ve
 
 
 def take_bounds(problem: Problem, f: Vector, work: NewtonWork) -> None:
-    """Take f(v) where it is zero or at a bound; elsewhere f is more accurate, since errors of v are divided by R' in f(v)."""
+    """Replace f by f(v) where that is zero or at a bound; elsewhere f is more accurate, because f(v) divides errors of v by R'.
+    """
     right, D, k = work.equations.right, work.equations.P, len(problem.mu)
     for c in range(len(f) - 2 * k):
         i, lines = (3 * c, 3) if c < k else (2 * k + c, 1)
@@ -85,7 +86,7 @@ def take_bounds(problem: Problem, f: Vector, work: NewtonWork) -> None:
 
 
 def write_missing(problem: Problem, f: Vector, work: NewtonWork) -> float:
-    """Write f(v) - f, and D; return the greatest of the former as a velocity, infinity if any is NaN."""
+    """Write f(v) - f, and D; return the greatest entry as a velocity, infinity if any is NaN."""
     equations, velocity, k, m = work.equations, work.velocity, len(problem.mu), len(f)
     right, D, worst = equations.right, equations.P, 0.0
     write_transposed_product(problem.B, k, f, equations.sums)
@@ -133,7 +134,7 @@ def answer_of_row(problem: Problem, i: int, v: float) -> tuple[float, float]:
 
 
 def part_of_step(problem: Problem, f: Vector, downhill: float, work: NewtonWork) -> float:
-    """Return the part of a step at whose end the function has nearly no slope; `downhill` is that at its beginning."""
+    """Return the part of a step at whose end the function has nearly zero slope; `downhill` is the slope at its start."""
     part, low, high = 1.0, 0.0, np.inf
     for _ in range(TRIALS):
         slope, curvature = slope_after(problem, f, part, work)

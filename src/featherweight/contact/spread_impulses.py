@@ -1,10 +1,10 @@
-"""Contact forces spread over all points of a patch, for those who read forces.
+"""Distribution of contact forces over all points of a patch, for readers of forces.
 
-The solver leaves the impulses of redundant contacts at zero (`patches`), and which of several contacts carries how much is not
-determined by the motion. Here the forces of each patch change within Coulomb's cones to others with the same wrench J f and a
-lesser norm. First they change along the direction of the patch's total force, in which each stays in its cone as long as it
-does not pull, also where the patch slides; then freely. Both go straight towards the least norm. A force that reaches the
-boundary of its cone stays as it is, and the others go on.
+The solver sets the impulses of redundant contacts to zero (`patches`), and the motion does not determine the distribution of
+forces over several contacts. Here the forces of each patch are replaced, within Coulomb's cones, by others with the same wrench
+J f and a lesser norm. First they change along the direction of the patch's total force, in which each stays in its cone while
+it does not pull, also if the patch slides; then freely. Both move straight towards the least norm. A force that reaches the
+boundary of its cone is fixed, and the others continue.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .contact_problem import write_axes
 from .patches import find_patches, patch_work
 
 SAME_GAP = 1e-9  # [m]
-ROUNDING = 1e-13  # of a patch's normal force: what counts as nothing
-RANK = 1e-12  # of the greatest singular value: directions of wrenches that a patch cannot exert
+ROUNDING = 1e-13  # force, relative to a patch's normal force, that counts as zero
+RANK = 1e-12  # singular value, relative to the greatest, that counts as zero: directions of impossible wrenches
 
 _find_patches = compiled(find_patches)
 
@@ -29,10 +29,10 @@ _find_patches = compiled(find_patches)
 def spread_impulses(
     contacts: ContactPoints, friction: Vector, restitution: Vector, force: Matrix, closed: Booleans, pyramid: bool
 ) -> Matrix:
-    """Return forces (k, 3) or impulses of contacts, in the world, with the wrench of `force` for each patch.
+    """Return forces (k, 3) or impulses of contacts, in the world frame, with the wrench of `force` for each patch.
 
-    `friction` and `restitution` are those of candidates. Only contacts that are `closed` (k,) take part, those without a gap
-    after the step: others would break Signorini's law if they carried anything.
+    `friction` and `restitution` are those of candidates. Only `closed` (k,) contacts, those without a gap after the step, take
+    part: forces at other contacts would violate Signorini's law.
     """
     spread = np.array(force, float)
     work = patch_work(len(spread))
@@ -48,7 +48,7 @@ def spread_impulses(
 
 
 def closed_contacts(contacts: ContactPoints, friction: Vector, restitution: Vector, force: Matrix, solved: int) -> Booleans:
-    """Return which contacts (k,) have no gap after a step; the first `solved` of them were not left out.
+    """Return which contacts (k,) have no gap after a step; the first `solved` of them were in the solver.
 
     A contact that was left out is closed if all others of its patch carry a force, and its gap is the one that theirs imply.
     """
@@ -85,7 +85,8 @@ def spread_in_patch(points: Matrix, forces: Matrix, mu: float, pyramid: bool) ->
 
 
 def _least_forces(arms: Matrix, forces: Matrix, directions: Matrix, law: tuple[float, bool, float]) -> Matrix:
-    """Forces of less norm, changed by combinations of `directions` (3, d), which are orthogonal and of one length."""
+    """Return forces of lesser norm, changed by combinations of `directions` (3, d), which are orthogonal and of equal length.
+    """
     free = np.arange(len(forces))
     while len(free) > 1:
         change = _change_to_least_norm(arms[free], forces[free], directions)
@@ -95,7 +96,7 @@ def _least_forces(arms: Matrix, forces: Matrix, directions: Matrix, law: tuple[f
         least = min(float(way.min()), 1.0)
         forces = forces.copy()
         forces[free] += least * change
-        forces[free, 0] = np.maximum(forces[free, 0], 0.0)  # rounding alone makes it pull
+        forces[free, 0] = np.maximum(forces[free, 0], 0.0)  # only rounding errors make it pull
         if least == 1.0:
             break
         free = free[way > least]
@@ -103,7 +104,7 @@ def _least_forces(arms: Matrix, forces: Matrix, directions: Matrix, law: tuple[f
 
 
 def _change_to_least_norm(arms: Matrix, forces: Matrix, directions: Matrix) -> Any:
-    """The change (n, 3) that exerts no wrench and leaves forces of the least norm."""
+    """Return the change (n, 3) without wrench that leads to the least norm."""
     n, d = len(forces), directions.shape[1]
     pushes = np.broadcast_to(directions.T, (n, d, 3))
     wrenches = np.concatenate([pushes, np.cross(arms[:, None, :], pushes)], axis=2).reshape(n * d, 6)
@@ -115,7 +116,7 @@ def _change_to_least_norm(arms: Matrix, forces: Matrix, directions: Matrix) -> A
 
 
 def _ways_in_cones(forces: Matrix, change: Matrix, mu: float, pyramid: bool, rounding: float) -> Any:
-    """Count how many times (n,) the change may be added until a force leaves its cone, by more than rounding."""
+    """Return how many times (n,) the change may be added until a force leaves its cone, beyond rounding errors."""
     pressing = _first_crossing(np.maximum(forces[:, 0], 0.0), change[:, 0])
     push, slip, further = mu * forces[:, 0], forces[:, 1:], change[:, 1:]
     if pyramid:
@@ -127,11 +128,11 @@ def _ways_in_cones(forces: Matrix, change: Matrix, mu: float, pyramid: bool, rou
     b = (slip * further).sum(axis=1) - most * mu * change[:, 0]
     c = np.maximum(most**2 - (slip**2).sum(axis=1), 0.0)
     root = np.sqrt(np.maximum(b * b + a * c, 0.0))
-    late = np.divide(root - b, a, out=np.full(len(a), np.inf), where=a > 0.0)  # it goes inward first
+    late = np.divide(root - b, a, out=np.full(len(a), np.inf), where=a > 0.0)  # it first moves inward
     soon = np.divide(c, root + b, out=np.full(len(a), np.inf), where=(b > 0.0) & (b * b + a * c >= 0.0))
     return np.minimum(pressing, np.where(b > 0.0, soon, late))
 
 
 def _first_crossing(room: Any, change: Any) -> Any:
-    """Count how many times a change may be added to what must not be negative."""
+    """Return how many times a change may be added to a quantity that must stay nonnegative."""
     return np.divide(room, -change, out=np.full(change.shape, np.inf), where=change < 0.0)

@@ -1,11 +1,11 @@
-"""Sweeps of projected Gauss-Seidel steps: each contact in turn gets impulses that fit the velocities that others leave it.
+"""Sweeps of projected Gauss-Seidel steps: each contact in turn gets impulses that fit its current velocity.
 
     f_c <- P(f_c - u_c / rho)        twice for each contact, with its own block of A between
 
-(Jean 1999; Acary and others 2018 compare such methods.) Every second sweep goes backwards, so that what changes at one end of a
-stack is felt at the other. Sweeps converge slowly, but from any start, and find out which contacts are open, stick and slide
-where many change at once: Newton's method then ends with full accuracy. With a factor of A the contacts of a group see its six
-velocities y = Y w alone, which an impulse changes by Y Yᵀ:
+(Jean 1999; Acary and others 2018 compare such methods.) Every second sweep runs backwards, so that changes at one end of a
+stack reach the other. Sweeps converge slowly, but from any start. They find out which contacts are open, stick or slide when
+many change at once; Newton's method then finishes with full accuracy. With a factor of A, the contacts of a group depend only
+on its six velocities y = Y w, which an impulse changes by Y Yᵀ:
 
     u_c = E y + R f_c + b_c        y <- y + (Y Yᵀ) Eᵀ d        w <- w + Yᵀ (sum of Eᵀ d)
 """
@@ -19,11 +19,11 @@ from .laws import Problem, project_contact
 from .newton import NewtonWork
 from .row_factor import MOST_ROWS, RowFactor, add_group, velocity_of, write_transposed_product, write_velocities
 
-TWICE = 2  # steps of a contact in its turn
+TWICE = 2  # steps of a contact in a sweep
 
 
 def sweep(problem: Problem, f: Vector, count: int, work: NewtonWork) -> None:
-    """Change impulses by so many sweeps; `work` has rho."""
+    """Apply `count` sweeps to impulses; `work` contains rho."""
     if problem.factored:
         write_blocks_of_factor(problem, work)
         write_transposed_product(problem.B, len(problem.mu), f, work.equations.sums)
@@ -71,7 +71,7 @@ def sweep_contact_by_matrix(problem: Problem, c: int, f: Vector, work: NewtonWor
 def stepped_contact(
     problem: Problem, c: int, f: Vector, u: tuple[float, float, float], work: NewtonWork
 ) -> tuple[float, float, float]:
-    """Change the impulses of a contact with the velocities u and the block `M`; by how much."""
+    """Apply steps to the impulses of a contact with the velocities u and the block `M`; return the change."""
     block, aim, i = work.equations.M[c], work.tried, 3 * c
     unit, x, y, z = 1.0 / work.rho[i], f[i], f[i + 1], f[i + 2]
     before = x, y, z
@@ -87,7 +87,7 @@ def stepped_contact(
 
 
 def stepped_row(problem: Problem, i: int, f: float, u: float, work: NewtonWork) -> float:
-    """Return the impulse of row i after its turn."""
+    """Return the new impulse of row i."""
     j = i - 3 * len(problem.mu)
     return min(max(f - u / work.rho[i], problem.lower[j]), problem.upper[j])  # type: ignore[no-any-return]
 
@@ -109,7 +109,7 @@ def write_blocks_of_factor(problem: Problem, work: NewtonWork) -> None:
 
 
 def write_products_of_rows(B: RowFactor, g: int) -> None:
-    """Write Y Yᵀ of a group behind the room for products."""
+    """Write Y Yᵀ of a group after the workspace for products."""
     values, begin, width, rows = B.values, B.begin[g], B.width[g], B.rows[g]
     at = squares_of(B, g)
     for i in range(rows):
@@ -119,12 +119,12 @@ def write_products_of_rows(B: RowFactor, g: int) -> None:
 
 
 def squares_of(B: RowFactor, g: int) -> int:
-    """Return where Y Yᵀ of a group begins in `values`: behind room for y and for a row. Sums of Eᵀ d follow it."""
+    """Return the position of Y Yᵀ of a group in `values`: after workspace for y and for a row. Sums of Eᵀ d follow it."""
     return B.room + MOST_ROWS + B.width[g]  # type: ignore[no-any-return]
 
 
 def product_of_ends(B: RowFactor, g: int, c: int, a: int, b: int) -> float:
-    """An entry of E (Y Yᵀ) Eᵀ of a contact."""
+    """Return an entry of E (Y Yᵀ) Eᵀ of a contact."""
     values, ends, rows, at, square = B.values, B.ends, B.rows[g], B.at[c], squares_of(B, g)
     if at < 0:
         return values[square + (a - 1 - at) * MOST_ROWS + b - 1 - at]  # type: ignore[no-any-return]

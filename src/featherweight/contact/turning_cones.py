@@ -1,17 +1,17 @@
-"""Elliptic friction cones of contacts with friction against spinning and rolling, as MuJoCo has them.
+"""Elliptic friction cones of contacts with friction against spinning and rolling, as in MuJoCo.
 
 One cone bounds all friction of a contact, along its tangents, about its normal and about its tangents:
 
     sum over j of (f_j / mu_j)² <= f_n²
 
-Without compliance A leaves the velocities w = A f + b, and springs and dampers of compliance R, where R_j mu_j² is the same for
-all j, answer them by the impulses f(w) that minimize f R f / 2 + w f over the cone: a function with a closed form, as has its
-derivative -G. Rows with bounds do likewise. The solution f = f(A f + b) minimizes the convex function
+Without compliance, A leaves the velocities w = A f + b. Springs and dampers of compliance R, where R_j mu_j² is the same for
+all j, respond with the impulses f(w) that minimize f R f / 2 + w f over the cone. This function has a closed form, and so has
+its derivative -G. Rows with bounds respond in the same way. The solution f = f(A f + b) minimizes the convex function
 
     λ A λ / 2 + s(A λ + b)        with the derivative -f of s
 
-of λ. Newton's method finds it, (1 + G A) Δ = f - λ, with a search along each step: the method of MuJoCo for accelerations
-(chapter Computation of its documentation), written for impulses.
+of λ. Newton's method finds it, (1 + G A) Δ = f - λ, with a line search: MuJoCo's method for accelerations (chapter Computation
+of its documentation), formulated for impulses.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from .elimination import numbers_of_equations, solve_partly_symmetric, stride_of
 from .laws import Problem
 
 MOST_STEPS, MOST_TRIALS = 60, 40
-SLOPE = 1e-3  # part of the first slope that a search along a step leaves
-LEAST = 1e-15  # [m/s per N s] compliance
-SMALL = 1e-3  # part of the diagonal of A: less compliance does not tell how far velocities are off
-INSIDE = 1.0 + 1e-12  # square of a cone's radius, with rounding
+SLOPE = 1e-3  # allowed ratio of the final to the first slope of a line search
+LEAST = 1e-15  # [m/s per N s] least compliance
+SMALL = 1e-3  # compliance relative to the diagonal of A below which it does not measure errors of velocities
+INSIDE = 1.0 + 1e-12  # squared radius of a cone, with rounding errors
 DIRECTIONS = 6
 
 
 class TurningWork(NamedTuple):
-    """Room for problems with at most m unknowns, and the turning of their contacts."""
+    """Workspace for problems with at most m unknowns, and the rows of spinning and rolling of their contacts."""
 
-    turning: Integers  # (contacts,) which three rows behind those of contacts are a contact's turning, or -1
+    turning: Integers  # (contacts,) index of the three rows after those of contacts for spinning and rolling, or -1
     friction: Matrix  # (contacts, 3) [m] against spinning, and rolling about both tangents
     numbers: Vector  # (5 m,)
     answer: Matrix  # (6, 6) G of a contact
     scaled: Vector  # (6,)
     matrix: Vector
     reciprocal: Vector
-    step: Vector  # (m,) of the rows of one island
-    island: Integers  # (m,) which island each row is in
-    rows: Integers  # (m,) of one island
-    place: Integers  # (m,) of each row among those of its island
-    rest: Integers  # (m,) rows that are in no island yet
+    step: Vector  # (m,) step of the rows of one island
+    island: Integers  # (m,) island of each row
+    rows: Integers  # (m,) rows of one island
+    place: Integers  # (m,) index of each row in its island
+    rest: Integers  # (m,) rows without an island so far
 
 
 def turning_work(size: int) -> TurningWork:
-    """Return room for so many unknowns."""
+    """Return workspace for `size` unknowns."""
     numbers, answer, scaled = np.empty(5 * size), np.empty((DIRECTIONS, DIRECTIONS)), np.empty(DIRECTIONS)
     island, rows, place, rest = np.empty((4, size), np.int64)
     return TurningWork(
@@ -61,8 +61,10 @@ def turning_work(size: int) -> TurningWork:
 
 
 def solve_turning(problem: Problem, impulses: Vector, tolerance: float, work: TurningWork) -> tuple[float, int]:
-    """Change impulses to the solution; return the residual [m/s] and the number of steps, of the island with the greatest: rows
-    that A does not tie to one another are solved apart."""
+    """Replace impulses by the solution; return the residual [m/s] and the number of steps, of the island with the greatest.
+
+    Rows that A does not couple are solved separately.
+    """
     worst, most = 0.0, 0
     for island in range(find_islands(problem, work)):
         count = 0
@@ -76,7 +78,7 @@ def solve_turning(problem: Problem, impulses: Vector, tolerance: float, work: Tu
 
 
 def find_islands(problem: Problem, work: TurningWork) -> int:
-    """Write the island of each row; return their number. The rows of a contact are in one."""
+    """Write the island of each row; return their number. All rows of a contact are in one island."""
     m, k, count, waiting, owner, rest = len(problem.b), len(problem.mu), 0, work.rows, work.place, work.rest
     for i in range(m):
         rest[i], owner[i] = i, i // 3 if i < 3 * k else -1
@@ -132,7 +134,7 @@ def solve_island(problem: Problem, impulses: Vector, tolerance: float, rows: Int
         for i in rows:
             step[i] = work.step[work.place[i]]
         write_velocities(problem, step, rows, change)
-        if not slope_at(problem, (impulses, w, step, change), 0.0, rows, f, work) < 0.0:  # rounding
+        if not slope_at(problem, (impulses, w, step, change), 0.0, rows, f, work) < 0.0:  # a rounding error
             for i in rows:
                 step[i] = left[i]
             write_velocities(problem, step, rows, change)
@@ -146,8 +148,11 @@ def solve_island(problem: Problem, impulses: Vector, tolerance: float, rows: Int
 
 
 def misfit(problem: Problem, impulses: Vector, left: Vector, rows: Integers, work: TurningWork) -> float:
-    """Return by how much [m/s] velocities miss those that ask for the impulses of an island, which are short of the answers by
-    what is left; infinite for impulses outside of their cones or bounds."""
+    """Return by how much [m/s] velocities miss those that correspond to the impulses of an island.
+
+    `left` is the difference between responses and impulses. The result is infinite for impulses outside of their cones or
+    bounds.
+    """
     k, worst = len(problem.mu), 0.0
     for which in rows:
         row = int(which)
@@ -168,7 +173,7 @@ def misfit(problem: Problem, impulses: Vector, left: Vector, rows: Integers, wor
 def length_of_step(
     problem: Problem, line: tuple[Vector, Vector, Vector, Vector], rows: Integers, f: Vector, work: TurningWork
 ) -> float:
-    """Return where along a step the convex function is least; its slope grows along it."""
+    """Return the position along a step at which the convex function is least; its slope grows along the step."""
     first = slope_at(problem, line, 0.0, rows, f, work)
     low, high, below, above = 0.0, 1.0, first, slope_at(problem, line, 1.0, rows, f, work)
     for _ in range(MOST_TRIALS):
@@ -238,9 +243,9 @@ def friction_of(problem: Problem, c: int, l: int, work: TurningWork) -> float:
 
 
 def write_answer(problem: Problem, w: Vector, f: Vector, c: int, work: TurningWork, derivative: bool) -> None:
-    """Write the impulses of a contact, and the derivative G into `work.answer` if that is asked for.
+    """Write the impulses of a contact, and with `derivative` also G to `work.answer`.
 
-    In units of f_j / mu_j the cone is round, and the compliance of all friction is one number.
+    In units of f_j / mu_j, the cone is round, and all friction has the same compliance.
     """
     k, e, G = len(problem.mu), work.scaled, work.answer
     count = 6 if work.turning[c] >= 0 else 3
@@ -281,7 +286,7 @@ def write_answer(problem: Problem, w: Vector, f: Vector, c: int, work: TurningWo
 
 
 def write_equations(problem: Problem, w: Vector, left: Vector, rows: Integers, work: TurningWork) -> None:
-    """Write 1 + G A of an island, and what is left as its right side."""
+    """Write 1 + G A of an island, with `left` as its right-hand side."""
     n, k, matrix = len(rows), len(problem.mu), work.matrix
     stride = stride_of(n)
     for i in range(n * stride):
@@ -307,7 +312,7 @@ def write_equations(problem: Problem, w: Vector, left: Vector, rows: Integers, w
 
 
 def add_row(problem: Problem, row: int, factor: float, at: int, rows: Integers, work: TurningWork) -> None:
-    """Add a row of A without compliance, times a factor, to the one that begins at a place of the equations."""
+    """Add a row of A without compliance, times a factor, to the row of the equations that starts at `at`."""
     for j in range(len(rows)):
         work.matrix[at + j] += factor * problem.A[row, rows[j]]
     work.matrix[at + work.place[row]] -= factor * problem.R[row]

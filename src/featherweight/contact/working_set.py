@@ -1,10 +1,10 @@
-"""A few of a problem's contacts, which are solved for first.
+"""A few of a problem's contacts, which are solved first.
 
-Most contacts of a sole, a hand or a heap are redundant or open, and need no impulse. A working set begins with the contacts
-that had impulses in the step before, and of each pair of bodies with the one that closes the fastest. With its solution,
-contacts outside of it that would close join it, of each pair of bodies again the fastest. What is left solves the whole
-problem, as all conditions hold: a contact outside of the set has no impulse, and opens. Rows with bounds always belong to the
-set.
+Most contacts of a sole, a hand or a heap are redundant or open, and need no impulse. A working set starts with the contacts
+that had impulses in the previous step, and the fastest closing contact of each pair of bodies. With its solution, contacts
+outside of the set that would close join it, again the fastest of each pair of bodies. The final impulses solve the whole
+problem, because all conditions hold: a contact outside of the set has no impulse, and opens. Rows with bounds always belong to
+the set.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .row_factor import NO_BRANCHES, RowFactor, RowFactorWork, blocks_of_factor,
 
 
 class WorkingSet(NamedTuple):
-    """Room for the set, of at most k contacts and m unknowns."""
+    """Memory of the set, for at most k contacts and m unknowns."""
 
     chosen: Integers  # (k,) contacts, in ascending order
     is_chosen: Booleans  # (k,)
-    fastest: Integers  # (k,) of each pair of bodies the contact that closes the fastest, -1 without any
-    rho: Vector  # (m,) of the whole problem
+    fastest: Integers  # (k,) fastest closing contact of each pair of bodies, or -1
+    rho: Vector  # (m,) rho of the whole problem
     f: Vector  # (m,) impulses of the set
     b: Vector  # (m,)
     mu: Vector  # (k,)
@@ -35,7 +35,7 @@ class WorkingSet(NamedTuple):
 
 
 def working_set(size: int) -> WorkingSet:
-    """Room for problems of so many unknowns."""
+    """Return memory for problems of `size` unknowns."""
     k = size // 3
     rho, f, b, R = np.empty((4, size))
     chosen, fastest = np.empty((2, k), np.int64)
@@ -44,7 +44,7 @@ def working_set(size: int) -> WorkingSet:
 
 
 def begin_set(problem: Problem, f: Vector, tolerance: float, u: Vector, work: WorkingSet) -> int:
-    """Choose the contacts with impulses, and of each pair of bodies the one that closes the fastest; how many.
+    """Choose the contacts with impulses, and the fastest closing contact of each pair of bodies; return their number.
 
     u are the velocities under the impulses f.
     """
@@ -55,7 +55,7 @@ def begin_set(problem: Problem, f: Vector, tolerance: float, u: Vector, work: Wo
 
 
 def extend_set(problem: Problem, tolerance: float, u: Vector, work: WorkingSet) -> None:
-    """Choose of each pair of bodies the contact outside the set that closes the fastest, if its residual counts."""
+    """For each pair of bodies, add the fastest closing contact outside the set, if its residual exceeds the tolerance."""
     k = len(problem.mu)
     for c in range(k):
         work.fastest[c] = -1
@@ -70,7 +70,7 @@ def extend_set(problem: Problem, tolerance: float, u: Vector, work: WorkingSet) 
 
 
 def list_chosen(k: int, work: WorkingSet) -> int:
-    """Write the contacts of the set; how many."""
+    """Write the contacts of the set; return their number."""
     count = 0
     for c in range(k):
         if work.is_chosen[c]:
@@ -80,7 +80,7 @@ def list_chosen(k: int, work: WorkingSet) -> int:
 
 
 def problem_of_set(problem: Problem, count: int, work: WorkingSet) -> Problem:
-    """Return the problem of the contacts chosen, and of all rows with bounds."""
+    """Return the problem of the chosen contacts, and of all rows with bounds."""
     k, n = len(problem.mu), len(problem.lower)
     m = 3 * count + n
     A, B = as_matrix(work.A, 0, 0), problem.B
@@ -114,12 +114,12 @@ def factor_of_set(B: RowFactor, k: int, count: int, n: int, work: WorkingSet) ->
 
 
 def row_of(i: int, count: int, k: int, work: WorkingSet) -> int:
-    """The row of the whole problem that is row i of the set's."""
+    """Return the row of the whole problem that corresponds to row i of the set."""
     return 3 * work.chosen[i // 3] + i % 3 if i < 3 * count else i + 3 * (k - count)
 
 
 def take_from(whole: Vector, k: int, count: int, rows: int, work: WorkingSet, numbers: Vector) -> None:
-    """Write the numbers of so many rows, those of the set, of those of the whole problem."""
+    """Copy the numbers of the set's rows from those of the whole problem."""
     for i in range(rows):
         numbers[i] = whole[row_of(i, count, k, work)]
 

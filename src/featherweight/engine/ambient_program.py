@@ -1,8 +1,8 @@
-"""Programs whose points of manifolds are arrays like any other, for libraries that differentiate arrays of numbers.
+"""Programs in which points on manifolds are plain arrays, for libraries that differentiate arrays of numbers.
 
-Their tangents are changes dx of the array. One that leads away from the manifold counts by its projection P dx, the nearest
-change that does not: P = R (Rᵀ R)⁻¹ Rᵀ for the rates R v of the manifold (`Input.rate`). Its transpose is P too, so cotangents
-are tangent to the manifold, and <x_bar, dx> = <v_bar, v> wherever dx = R v.
+Tangents are changes dx of the array. A change that leaves the manifold counts by its projection P dx, the nearest tangent:
+P = R (Rᵀ R)⁻¹ Rᵀ for the rates R v of the manifold (`Input.rate`). The transpose of P is P, so cotangents are tangent to the
+manifold, and <x_bar, dx> = <v_bar, v> for dx = R v.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Scalar = Any
 
 @dataclass(frozen=True)
 class AmbientProgram(WrappedProgram):
-    """The same function, with derivatives by changes of its arrays, of its arrays."""
+    """The same function, with derivatives of its arrays with respect to its arrays."""
 
     program: Program
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """In their order, to which derivatives add further ones: none is optional any more."""
+        """The inputs in order, all required, because derivatives append further ones."""
         return tuple(x._replace(optional=False, rate=x.rate and TangentProjection.of(x.rate)) for x in self.program.inputs)
 
     @property
@@ -49,7 +49,7 @@ class AmbientProgram(WrappedProgram):
 
 @dataclass(frozen=True)
 class TangentProjection(WrappedProgram):
-    """The part of a change of a point that is tangent to its manifold, whose rates `program` has."""
+    """The tangent part of a change of a point on a manifold; `program` gives the manifold's rates."""
 
     program: Program
 
@@ -74,7 +74,7 @@ class TangentProjection(WrappedProgram):
 
 
 def _total(terms: Iterable[Scalar]) -> Scalar:
-    """The sum in order: that of floats by `sum` depends on Python's version."""
+    """Return the sum in order; the result of `sum` for floats depends on Python's version."""
     return functools.reduce(operator.add, terms, 0.0)
 
 
@@ -83,12 +83,12 @@ def _dot(a: dict[int, Scalar], b: dict[int, Scalar]) -> Scalar:
 
 
 def solved(A: list[list[Scalar]], b: list[Scalar]) -> list[Scalar]:
-    """x of A x = b, for a positive definite A, by L D Lᵀ; zeros that are known to be are not computed with."""
+    """Solve A x = b for a positive definite A by L D Lᵀ, skipping structural zeros."""
     n, x = len(b), list(b)
     L: list[dict[int, Scalar]] = [{} for _ in range(n)]  # row by row
-    inverse: list[Scalar] = []  # of D
+    inverse: list[Scalar] = []  # inverse of D
     for i in range(n):
-        row: dict[int, Scalar] = {}  # of L D
+        row: dict[int, Scalar] = {}  # row of L D
         for j in range(i):
             y = A[i][j] - _total(row[k] * L[j][k] for k in row if k in L[j])
             if not is_zero(y):
@@ -104,12 +104,12 @@ def solved(A: list[list[Scalar]], b: list[Scalar]) -> list[Scalar]:
 
 
 def is_plain(x: Input) -> bool:
-    """Whether all numbers of its shape are values that an argument may have: no point of a manifold with fewer dimensions."""
+    """Return whether an argument may have any numbers: it is not on a manifold with fewer dimensions."""
     rate = x.rate.program if isinstance(x.rate, TangentProjection) else x.rate
     return rate is None or rate.inputs[1].shape == x.shape
 
 
 def is_ambient(program: Program) -> bool:
-    """Whether derivatives of a program are by changes of arrays, of arrays, already."""
+    """Return whether derivatives of a program are already those of arrays with respect to arrays."""
     manifolds = [x for x in program.inputs if x.rate and not isinstance(x.rate, TangentProjection)]
     return not manifolds and not any(y.along for y in program.outputs)

@@ -1,10 +1,10 @@
-"""Object code kept on disk, so that a second process does not compile.
+"""Cache of object code on disk, so that a second process does not compile.
 
-An entry is named by the hash of everything that its content follows from: the engine's own source, the kernel with all that
-it calls (`sources`), the model, the function's options, precision, processor and its features, and the versions of LLVM and of
-the format. The IR is a function of these, so it need not be made again to find the entry. A file starts with the hash of that
-name and of its content: one that is cut short, damaged, or another's under this name does not match and is made anew. Two
-processes may write at once. A disk that cannot be written is only slower. `cache_folder` has the files.
+The name of an entry is the hash of everything that its content depends on: the engine's source, the kernel with all that it
+calls (`sources`), the model, the function's options, precision, processor and its features, and the versions of LLVM and of the
+format. The IR is a function of these, so finding the entry does not need the IR. A file starts with the hash of its name and
+its content. A truncated, damaged or foreign file does not match this hash and is made again. Two processes may write at once.
+If the disk is not writable, programs are only slower. `cache_folder` manages the files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAGIC = b"featherweight object 2\n"
 
 
 def digest_of_files(folder: Path, files: Iterable[Path]) -> str:
-    """Hash of files in a folder, and of where they are in it."""
+    """Return the hash of files in a folder and of their relative paths."""
     digest = hashlib.sha256()
     for file in sorted(files):
         digest.update(file.relative_to(folder).as_posix().encode())
@@ -30,17 +30,17 @@ def digest_of_files(folder: Path, files: Iterable[Path]) -> str:
 
 
 def _engine_digest() -> str:
-    """Hash of every file that makes code of kernels."""
+    """Return the hash of every file that generates code of kernels."""
     package = Path(__file__).parents[1]
     return digest_of_files(package, (f for room in ("engine", "spatial") for f in (package / room).rglob("*.py")))
 
 
-ENGINE = _engine_digest()  # when it is imported: files that change later are not what runs
-_mixed = False  # whether some of what runs is of files that changed since
+ENGINE = _engine_digest()  # at import: files that change later do not affect the running code
+_mixed = False  # whether some running code comes from files that changed since
 
 
 def notice_changed_files() -> None:
-    """To be called when more of the engine is imported: where files are not what they were, nothing is read or kept."""
+    """Disable the cache if files have changed. Call this when more of the engine is imported."""
     global _mixed
     if not _mixed and _engine_digest() != ENGINE:
         _mixed = True
@@ -48,12 +48,12 @@ def notice_changed_files() -> None:
 
 
 def key(*parts: Any) -> str:
-    """The name of an entry that follows from `parts`, whose repr must say all about them, and from the engine."""
+    """Return the name of an entry that depends on `parts` and on the engine. The repr of `parts` must be complete."""
     return hashlib.sha256(repr((ENGINE, parts)).encode()).hexdigest()
 
 
 def kept(make: Callable[[], bytes], *what: Any) -> bytes:
-    """The code that follows from `what`, and is made where there is none yet."""
+    """Return the code for `what` from the cache, or make and store it."""
     name = key(*what)
     entry = read(name)
     if entry is not None:
@@ -64,13 +64,13 @@ def kept(make: Callable[[], bytes], *what: Any) -> bytes:
 
 
 def read(name: str) -> tuple[dict[str, Any], bytes] | None:
-    """Facts and object code of an entry, or None if there is none that is whole."""
+    """Return facts and object code of an entry, or None if there is no valid one."""
     data = None if _mixed else read_file(name)
     return None if data is None else unpacked(name, data)
 
 
 def unpacked(name: str, data: bytes) -> tuple[dict[str, Any], bytes] | None:
-    """Facts and object code of what `packed` made under this name, or None if it is damaged."""
+    """Return facts and object code from the file of an entry, or None if it is damaged."""
     head = len(MAGIC) + 32
     content = data[head:]
     if not data.startswith(MAGIC) or _digest(name, content) != data[len(MAGIC) : head]:
@@ -81,13 +81,13 @@ def unpacked(name: str, data: bytes) -> tuple[dict[str, Any], bytes] | None:
 
 
 def write(name: str, facts: dict[str, Any], code: bytes) -> None:
-    """Keep an entry, if the disk allows."""
+    """Store an entry, if the disk allows."""
     if not _mixed:
         write_file(name, packed(name, facts, code))
 
 
 def packed(name: str, facts: dict[str, Any], code: bytes) -> bytes:
-    """The file of an entry."""
+    """Return the content of an entry's file."""
     content = json.dumps(facts).encode() + b"\n" + code
     return MAGIC + _digest(name, content) + content
 

@@ -1,8 +1,8 @@
-"""The folder of the cache: where it is, whose it is, and how large it grows.
+"""The folder of the cache: its location, ownership and size.
 
-Machine code in it runs as it is found. So nothing is read that another user could have written: the folder and its files must
-be the user's own and writable by nobody else. When the folder exceeds a bound, the files that have not been used for the
-longest time are removed.
+Machine code in the folder runs without further checks. Therefore nothing is read that another user could have written: the
+folder and its files must belong to the user and be writable by nobody else. When the folder exceeds its size limit, the least
+recently used files are removed.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ log = logging.getLogger("featherweight")
 SUFFIX, UNFINISHED = ".bin", ".part"
 DEFAULT_BOUND = 1_000_000_000  # bytes
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-FULL = 0.8  # of the bound, which is left when it is passed
-CHECKED = 1 / 16  # of the bound, that a process writes before it looks how large the folder is
-EVERY = 3600.0  # seconds, in which some process looks anyway; and those after which a file that is not finished never will be
+FULL = 0.8  # fraction of the limit to which the folder is reduced
+CHECKED = 1 / 16  # fraction of the limit that a process writes between checks of the size
+EVERY = 3600.0  # [s] longest time between checks; also the age from which an unfinished file is abandoned
 STAMP = "looked"
 
 _warned: set[str] = set()
-_written = 0  # bytes by this process, since it looked
+_written = 0  # bytes written by this process since its last check
 
 
 def directory() -> Path | None:
-    """Where entries are kept: `FEATHERWEIGHT_CACHE`, or the platform's folder for caches; None for a user without a home."""
+    """Return the folder of the cache: `FEATHERWEIGHT_CACHE`, or the platform's cache folder; None for a user without a home."""
     chosen = os.environ.get("FEATHERWEIGHT_CACHE")
     if chosen:
         return Path(chosen).absolute()
@@ -47,7 +47,7 @@ def directory() -> Path | None:
 
 
 def bound() -> int:
-    """Bytes that the folder may hold: `FEATHERWEIGHT_CACHE_SIZE`, such as 500M or 2 GB, or a gigabyte; 0 keeps nothing."""
+    """Return the size limit in bytes: `FEATHERWEIGHT_CACHE_SIZE`, such as 500M or 2 GB; default 1 GB. 0 disables the cache."""
     text = os.environ.get("FEATHERWEIGHT_CACHE_SIZE", "").strip()
     if not text:
         return DEFAULT_BOUND
@@ -59,7 +59,7 @@ def bound() -> int:
 
 
 def usable() -> Path | None:
-    """The folder, made where there is none, if it is fit to keep code in; else None, and a warning says why."""
+    """Return the folder, created if necessary. If it is not safe for code, warn and return None."""
     folder = directory()
     if folder is None or bound() == 0:
         return None
@@ -80,14 +80,14 @@ def usable() -> Path | None:
 
 
 def _make(folder: Path) -> None:
-    """The folder and those that it is in, for the user alone."""
+    """Create the folder and its parents, for the user alone."""
     for missing in [p for p in (*reversed(folder.parents), folder) if not p.exists()]:
-        with contextlib.suppress(FileExistsError):  # another process was quicker
+        with contextlib.suppress(FileExistsError):  # another process was faster
             missing.mkdir(0o700)
 
 
 def read_file(name: str) -> bytes | None:
-    """Return the content of a file, or None if there is no regular file of the user's own. Reading counts as a use."""
+    """Return the content of a file, or None unless it is a regular file of the user. Reading counts as a use."""
     folder = usable()
     if folder is None:
         return None
@@ -100,7 +100,7 @@ def read_file(name: str) -> bytes | None:
             if reason:
                 _warn(f"the file {path} {reason}: it is not used")
                 return None
-            with contextlib.suppress(OSError):  # a disk that cannot be written
+            with contextlib.suppress(OSError):  # a read-only disk
                 os.utime(file.fileno() if os.utime in os.supports_fd else path)
             return file.read()
     except OSError:
@@ -108,14 +108,17 @@ def read_file(name: str) -> bytes | None:
 
 
 def write_file(name: str, data: bytes) -> None:
-    """Keep a file, if the disk allows: written aside and renamed, so that others see all of it or nothing."""
+    """Store a file, if the disk allows.
+
+    It is written under another name and renamed, so that other processes see all or nothing.
+    """
     global _written
     folder = usable()
     if folder is None:
         return
     temporary = None
     try:
-        import tempfile  # slow to import, and needed where something is compiled
+        import tempfile  # slow to import, and only needed after a compilation
 
         handle, temporary = tempfile.mkstemp(dir=folder, suffix=UNFINISHED)  # which only the user may read and write
         with os.fdopen(handle, "wb") as file:
@@ -142,12 +145,12 @@ class Kept(NamedTuple):
 
 
 def kept_files(folder: Path) -> list[Kept]:
-    """Return the files of the cache, least recently used first; other files in the folder are left out."""
+    """Return the files of the cache, least recently used first; ignore other files in the folder."""
     files = []
     with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith((SUFFIX, UNFINISHED)):
-                with contextlib.suppress(OSError):  # gone meanwhile
+                with contextlib.suppress(OSError):  # removed in the meantime
                     info = entry.stat(follow_symlinks=False)
                     if stat.S_ISREG(info.st_mode):
                         files.append(Kept(info.st_mtime, info.st_size, Path(entry.path)))
@@ -155,7 +158,7 @@ def kept_files(folder: Path) -> list[Kept]:
 
 
 def trim(folder: Path) -> None:
-    """Remove what is beyond the bound, and what processes left that were killed while they wrote."""
+    """Remove files beyond the limit, and unfinished files of killed processes."""
     with contextlib.suppress(OSError):
         (folder / STAMP).touch()
     files, now = kept_files(folder), time.time()
@@ -186,7 +189,7 @@ def _not_looked_at_lately(folder: Path) -> bool:
 
 
 def _foreign(info: os.stat_result) -> str:
-    """Why something on disk may hold what another user wrote; nothing if it may not. Windows keeps a user's folders apart."""
+    """Return the reason why a file or folder may contain data of another user, or "". Windows separates users' folders."""
     if not hasattr(os, "geteuid"):
         return ""
     if info.st_uid != os.geteuid():
@@ -195,7 +198,7 @@ def _foreign(info: os.stat_result) -> str:
 
 
 def _warn(message: str) -> None:
-    """Once a process."""
+    """Warn once per process."""
     if message not in _warned:
         _warned.add(message)
         log.warning("featherweight: %s", message)

@@ -1,4 +1,4 @@
-"""Arguments and results of one call: whether they fit the program, and what is wrong where they do not."""
+"""Checks of the arguments and result arrays of one call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SINGLE = np.dtype(np.float32)
 
 
 def bound(program: Program, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """Positional and named arguments in order."""
+    """Return positional and named arguments in order."""
     names = [a.name for a in program.inputs]
     missing = names[len(args) :]
     if len(args) > len(names) or set(missing) != set(named):
@@ -25,13 +25,13 @@ def bound(program: Program, args: tuple[Any, ...], named: dict[str, Any]) -> tup
         if unknown := [x for x in named if x not in names]:
             raise unknown_keyword(str(program), unknown[0], [*names, *program.options])
         if twice := [x for x in named if x not in missing]:
-            raise TypeError(f"{program} got {twice[0]} twice, by its place and by its name")
-        raise TypeError(f"{program} takes {', '.join(names)}; {', '.join(x for x in missing if x not in named)} not given")
+            raise TypeError(f"{program} got {twice[0]} twice, by position and by name")
+        raise TypeError(f"{program} takes {', '.join(names)}; missing: {', '.join(x for x in missing if x not in named)}")
     return (*args, *(named[n] for n in missing))
 
 
 def batch_axes(program: Program, arrays: Sequence[Any]) -> tuple[int, ...]:
-    """The batch axes; raises an error that names the argument at fault, if one is."""
+    """Return the batch axes. Raises TypeError or ValueError for an invalid argument, with its name."""
     batch: tuple[int, ...] | None = None
     for a, argument in zip(arrays, program.inputs, strict=True):
         if a.dtype is not _DOUBLE and a.dtype.kind not in "fiub":
@@ -57,7 +57,7 @@ def _broadcast(program: Program, arrays: Sequence[Any], a: tuple[int, ...], b: t
 
 
 def given_results(program: Program, executable: Executable, out: Any, batch: tuple[int, ...]) -> Sequence[Any]:
-    """Arrays of the caller's for the results; raises ValueError where they do not fit."""
+    """Return the caller's arrays for the results. Raises ValueError if they do not fit."""
     outputs = program.outputs
     if len(outputs) > 1 and (not isinstance(out, tuple) or len(out) != len(outputs)):
         names = ", ".join(r.name for r in outputs)
@@ -69,7 +69,7 @@ def given_results(program: Program, executable: Executable, out: Any, batch: tup
         array, shape = executable.result(x, what), batch + output.shape
         if array.shape != shape:
             raise ValueError(f"{what} must be an array of shape {shape}; got {array.shape}")
-        if array.dtype.kind not in "fc":  # NumPy would cast to words and objects, too
+        if array.dtype.kind not in "fc":  # NumPy would also cast to strings and objects
             raise TypeError(f"{what} must hold floating-point numbers; got dtype {array.dtype}")
         if any(executable.overlap(array, other) for other in arrays):
             raise ValueError(f"{program.name}: the array for {output.name} overlaps with another of out; give each its own")
@@ -78,5 +78,5 @@ def given_results(program: Program, executable: Executable, out: Any, batch: tup
 
 
 def result_type(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
-    """Single precision where all arguments are floating-point numbers of no more."""
+    """Return float32 if all arguments are floating-point numbers of at most single precision, otherwise float64."""
     return _SINGLE if all(d.kind == "f" and d.itemsize <= 4 for d in dtypes) else _DOUBLE

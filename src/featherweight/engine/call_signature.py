@@ -1,4 +1,4 @@
-"""How a function is called, for people and for programs that ask: `help`, `inspect.signature`, editors."""
+"""Signatures of functions for users and tools: `help`, `inspect.signature`, editors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from .program import CoreShape, Program
 
 CALLED = """Shapes are those of one state; more axes in front, for many, broadcast. `out=` takes the result, or a tuple of
 several; `threads=` says how many share a large batch, `device="cuda"` computes on one. Several results are a named tuple."""
-OPTIONS = ("out", "threads", "device")  # of every call, after arguments and an algorithm; None unless given
+OPTIONS = ("out", "threads", "device")  # options of every call, after arguments and algorithm; the default is None
 
 
 class OfInstances:
-    """An attribute that a class itself does not have: `inspect` asks classes for it, too."""
+    """A descriptor for an attribute of instances that the class itself lacks: `inspect` also asks classes for it."""
 
     def __get__(self, function: Any, owner: type) -> Signature:
         if function is None:
@@ -22,7 +22,7 @@ class OfInstances:
 
 
 def call_signature(program: Program, chooses: bool) -> Signature:
-    """The names of the arguments, with their shapes as annotations; of the results, their shapes."""
+    """Return the signature: names of the arguments with their shapes as annotations, and shapes of the results."""
     where, named = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
     arguments = [Parameter(x.name, where, annotation=_shape(x.shape)) for x in program.inputs]
     optional = [Parameter(x.name, named, default=None, annotation=_shape(x.shape)) for x in _options(program)]
@@ -32,7 +32,7 @@ def call_signature(program: Program, chooses: bool) -> Signature:
 
 
 def call_text(program: Program) -> str:
-    """A function with its arguments and results by name and shape: "f(q (39), v (38)) -> a (38)"."""
+    """Return a function as text, with names and shapes: "f(q (39), v (38)) -> a (38)"."""
     taken = [_named(x.name, x.shape) for x in program.inputs]
     optional = [f"{_named(x.name, x.shape)}=None" for x in _options(program)]
     arguments = ", ".join([*taken, *(["*", *optional] if optional else [])])

@@ -1,7 +1,7 @@
 """Forward-mode differentiation: numbers that carry their derivatives (Wengert 1964; Griewank and Walther 2008, chapter 3).
 
-A function of scalars that runs on `Dual` numbers gives its value and its exact derivatives along several directions at once,
-by the rules of the table of operations. The parts of a dual number are floats, traced expressions, or dual numbers again, for
+A function of scalars that runs on `Dual` numbers returns its value and its exact derivatives along several directions at once,
+by the rules of the table of operations. The parts of a dual number are floats, traced expressions, or dual numbers, for
 derivatives of higher order.
 """
 
@@ -16,7 +16,8 @@ Scalar = Any
 
 
 class Dual:
-    """A value and its derivatives along a number of directions. Arithmetic with numbers, expressions and its own kind."""
+    """A value and its derivatives along several directions. It supports arithmetic with numbers, expressions and dual numbers.
+    """
 
     __slots__ = ("rates", "value")
 
@@ -41,7 +42,7 @@ class Dual:
 
     def __mul__(self, other: Scalar) -> Dual:
         if isinstance(other, tuple):
-            return NotImplemented  # a vector on the right scales itself
+            return NotImplemented  # a vector on the right defines the product
         return _apply(MUL, self, other)
 
     def __rmul__(self, other: Scalar) -> Dual:
@@ -70,7 +71,7 @@ class Dual:
 
 
 def _apply(number: int, *operands: Scalar) -> Dual:
-    """The operation of that number on operands of which one at least is dual."""
+    """Apply an operation to operands, at least one of which is dual."""
     operation = OPERATIONS[number]
     values = [value_of(x) for x in operands]
     directions = max(len(x.rates) for x in operands if isinstance(x, Dual))
@@ -80,14 +81,14 @@ def _apply(number: int, *operands: Scalar) -> Dual:
 
 
 def value_of(x: Scalar) -> Scalar:
-    """The value of a dual number; of any other, itself."""
+    """Return the value of a dual number, or any other number itself."""
     if isinstance(x, Dual):
         return x.value
     return float(x) if isinstance(x, int) else x
 
 
 def rates_of(x: Scalar, directions: int) -> tuple[Scalar, ...]:
-    """The derivatives of a dual number; of any other, zeros."""
+    """Return the derivatives of a dual number; zeros for any other number."""
     return x.rates if isinstance(x, Dual) else (0.0,) * directions
 
 
@@ -97,14 +98,14 @@ Function = Callable[[Sequence[Scalar]], Sequence[Scalar]]
 def jacobian(
     function: Function, x: Sequence[Scalar], seeds: Sequence[Sequence[Scalar]]
 ) -> tuple[list[Scalar], list[list[Scalar]]]:
-    """The function's values at x, and one row a value of its derivatives along each of the seeds."""
+    """Return the function's values at x, and for each value a row of derivatives along the seeds."""
     duals = [Dual(xi, tuple(seed[i] for seed in seeds)) for i, xi in enumerate(x)]
     results = function(duals)
     return [value_of(y) for y in results], [list(rates_of(y, len(seeds))) for y in results]
 
 
 def directional_derivative(function: Function, x: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
-    """The time derivative of the function at x, along a path with these rates of x."""
+    """Return the time derivative of the function at x, along a path with these rates of x."""
     _, rows = jacobian(function, x, [rates])
     return [row[0] for row in rows]
 
@@ -112,7 +113,7 @@ def directional_derivative(function: Function, x: Sequence[Scalar], rates: Seque
 def second_derivative(
     function: Function, x: Sequence[Scalar], velocity: Sequence[Scalar], acceleration: Sequence[Scalar]
 ) -> list[Scalar]:
-    """The second time derivative of the function along a path with this velocity and acceleration at x."""
+    """Return the second time derivative of the function, along a path with this velocity and acceleration at x."""
     duals = [Dual(Dual(xi, (vi,)), (Dual(vi, (ai,)),)) for xi, vi, ai in zip(x, velocity, acceleration, strict=True)]
     results = function(duals)
     first = [rates_of(y, 1)[0] for y in results]

@@ -1,7 +1,7 @@
 """Derivatives of programs, as programs: Jacobians, one direction (pushforward), and cotangents (pullback).
 
-They are made from the trace of a program and may be traced, compiled, and differentiated again like others. Arguments and
-results on manifolds (`Input.rate`, `Output.along`) have tangents in place of differences.
+They are made from the trace of a program, and can be traced, compiled and differentiated like any program. Arguments and
+results on manifolds (`Input.rate`, `Output.along`) have tangents instead of differences.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .program import Input, Output, Program, WrappedProgram, nested, split
 from .trace import Trace, outputs_of, trace, values_of
 
 Scalar = Any
-WASTE_OF_RATES = 1.1  # nodes for each operation of a Jacobian: forward differentiation makes few rates that are not needed
-FEWEST = 0.5  # directions for each lane, from which on lanes are worth while
+WASTE_OF_RATES = 1.1  # nodes per live operation of a Jacobian: forward differentiation makes few dead rates
+FEWEST = 0.5  # least directions per lane for which lanes pay off
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class DerivedProgram(WrappedProgram):
 
     @abstractmethod
     def derived(self, given: Sequence[list[Any]], x: dict[int, Scalar], by_name: dict[str, list[Any]]) -> list[Any]:
-        """The results, from the arguments of the program, its trace's values, and all arguments by name."""
+        """Return the results, from the arguments of the program, the values of its trace, and all arguments by name."""
 
     # manifolds
 
     def _along(self, values: list[Scalar], rates: Sequence[Rates]) -> list[Rates]:
-        """The rates of results as rates of their tangents."""
+        """Convert rates of results to rates of their tangents."""
         every: list[Rates] = []
         begin = 0
         for y in self.program.outputs:
@@ -81,13 +81,13 @@ def rates_along(x: Input, value: list[Scalar], tangent: list[Scalar]) -> list[Sc
 
 
 def units(n: int) -> list[list[float]]:
-    """The rows of an identity matrix."""
+    """Return the rows of an identity matrix."""
     return [[1.0 if i == j else 0.0 for j in range(n)] for i in range(n)]
 
 
 @dataclass(frozen=True)
 class JacobianProgram(DerivedProgram):
-    """The derivatives of all results of a program by some of its arguments: dy_dx for a result y and an argument x."""
+    """The derivatives dy_dx of all results y of a program with respect to some arguments x."""
 
     by: tuple[str, ...] = ()
 
@@ -112,14 +112,14 @@ class JacobianProgram(DerivedProgram):
         return *super().identity(), self.by, tuple(x.name for x in self.program.inputs)
 
     def nodes_for(self, operations: int) -> int:
-        return round(WASTE_OF_RATES * operations) + len(self._trace.graph)  # values of the program, too
+        return round(WASTE_OF_RATES * operations) + len(self._trace.graph)  # including the values of the program
 
     def derived(self, given: Sequence[list[Any]], x: dict[int, Scalar], by_name: dict[str, list[Any]]) -> list[Any]:
         seeds = seeded(self.program.inputs, given, self.by)
         return self._matrices(self._along(outputs_of(self._trace, x), forward(self._trace, x, seeds)))
 
     def _matrices(self, rates: Sequence[Rates]) -> list[Scalar]:
-        """The results, one after the other, from the rates of those of the program."""
+        """Return the concatenated results, from the rates of the program's results."""
         at = first_directions(self.program.inputs, self.by)
         results, first = [], 0
         for y in self.program.outputs:
@@ -142,14 +142,14 @@ class JacobianProgram(DerivedProgram):
 
 
 def first_directions(inputs: Sequence[Input], by: Sequence[str]) -> dict[str, int]:
-    """The first of the directions of each argument by which there are derivatives."""
+    """Return the first direction of each differentiated argument."""
     moving = [x for x in inputs if x.name in by]
     first = itertools.accumulate((math.prod(x.tangent) for x in moving), initial=0)
     return {x.name: d for x, d in zip(moving, first, strict=False)}
 
 
 def seeded(inputs: Sequence[Input], given: Sequence[list[Scalar]], by: Sequence[str]) -> list[list[Rates]]:
-    """The rates of arguments along the units of their tangents."""
+    """Return the rates of arguments along the unit vectors of their tangents."""
     first = first_directions(inputs, by)
     seeds: list[list[Rates]] = []
     for x, values in zip(inputs, given, strict=True):
@@ -164,14 +164,14 @@ def seeded(inputs: Sequence[Input], given: Sequence[list[Scalar]], by: Sequence[
 
 @dataclass(frozen=True)
 class ChainRule(JacobianProgram):
-    """The derivatives of project(x, inner(expand(x))) where the inner function has derivatives of its own.
+    """The derivatives of project(x, inner(expand(x))), where derivatives of the inner function are given.
 
     `program` is the whole; `parts` are
 
         expand    of arguments of the whole; its results are the first arguments of the inner function, by name
-        tangent   of the point x of a manifold and its rate: the tangent of the result of that name
+        tangent   of a point x on a manifold and its rate: the tangent of the result of that name
         inner     one result, which is the last argument of `project`
-        slopes    its derivatives by the results of `expand`, in their order; arguments as those of the inner function
+        slopes    its derivatives with respect to the results of `expand`, in order; arguments as for the inner function
         project   of arguments of the whole, and the inner result
     """
 
@@ -209,7 +209,7 @@ class ChainRule(JacobianProgram):
         return self._matrices([r for y in project.outputs for r in projected[y.name]])
 
     def _tangents(self, tangent: Program, known: dict[str, list[Scalar]]) -> list[Rates]:
-        """The rates of the tangents of a point, along the directions of the point that it is made of."""
+        """Return the rates of the tangents of a point, along the directions of the point from which it is computed."""
         x, x_dot = tangent.inputs
         first = first_directions(self.inputs, self.by)[x.name]
         columns = [tangent.flat(known[x.name], unit) for unit in units(x_dot.size)]
@@ -221,7 +221,7 @@ class ChainRule(JacobianProgram):
 
 @dataclass(frozen=True)
 class OneInLanes(WrappedProgram):
-    """A program for derivatives; one state is computed by another with the same results, in lanes, if that is shorter."""
+    """A program for derivatives, and a shorter one in lanes with the same results for one state."""
 
     program: Program
     one: JacobianProgram
@@ -245,7 +245,7 @@ class OneInLanes(WrappedProgram):
 def _moved(
     program: Program, known: dict[str, list[Scalar]], seeds: dict[str, list[Rates]]
 ) -> tuple[dict[str, list[Scalar]], dict[str, list[Rates]]]:
-    """The results of a program, and their rates, by name."""
+    """Return the results of a program and their rates, by name."""
     t = trace(program.flat, [x.size for x in program.inputs])
     x = values_of(t, [known[a.name] for a in program.inputs])
     values = split(outputs_of(t, x), program.outputs)
@@ -255,7 +255,7 @@ def _moved(
 
 
 def combined(row: Sequence[Scalar], moving: Sequence[Rates]) -> Rates:
-    """The rates of a sum of multiples."""
+    """Return the rates of a linear combination."""
     total: Rates = {}
     for slope, rates in zip(row, moving, strict=True):
         if not is_zero(slope):
@@ -266,7 +266,7 @@ def combined(row: Sequence[Scalar], moving: Sequence[Rates]) -> Rates:
 
 @dataclass(frozen=True)
 class PushforwardProgram(DerivedProgram):
-    """The rates of all results of a program along one direction: arguments x and their rates x_dot, tangents on manifolds."""
+    """The rates of all results of a program along one direction, from arguments x and rates x_dot (tangents on manifolds)."""
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -297,7 +297,7 @@ class PushforwardProgram(DerivedProgram):
 
 @dataclass(frozen=True)
 class PullbackProgram(DerivedProgram):
-    """The cotangents x_bar of all arguments of a program for cotangents y_bar of its results: y_bar^T dy/dx, by tangents."""
+    """The cotangents x_bar = y_bar^T dy/dx of all arguments of a program for cotangents y_bar of its results, by tangents."""
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -331,19 +331,19 @@ class PullbackProgram(DerivedProgram):
 
 
 def pulled_back(linear: Program, at: list[Scalar], bar: list[Scalar], argument: int) -> list[Scalar]:
-    """The cotangent of one argument of a program that has two, for that of its result."""
+    """Return the cotangent of one argument of a program with two arguments, for the cotangent of its result."""
     t = trace(linear.flat, [x.size for x in linear.inputs])
-    inputs = [at, [0.0] * linear.inputs[argument].size]  # it is linear in that argument: any value will do
+    inputs = [at, [0.0] * linear.inputs[argument].size]  # the program is linear in that argument, so its value does not matter
     return backward(t, values_of(t, inputs), bar)[argument]
 
 
 def with_others(inputs: Sequence[Input], others: Sequence[Input]) -> tuple[Input, ...]:
-    """Arguments and further ones, those that are optional last."""
+    """Return arguments and further ones, optional ones last."""
     return tuple(sorted((*inputs, *others), key=lambda x: x.optional))
 
 
 def unlike(taken: Sequence[str], wishes: Sequence[str]) -> list[str]:
-    """Names, with numbers where they are taken: derivatives of derivatives have arguments that are called so already."""
+    """Return names, with numbers appended if they are taken: derivatives of derivatives would repeat names."""
     names = list(taken)
     for wish in wishes:
         names.append(next(n for n in itertools.chain([wish], (f"{wish}_{k}" for k in itertools.count(2))) if n not in names))

@@ -1,4 +1,4 @@
-"""Where a function computes: on this machine's processors, or where its arguments lie."""
+"""The choice of a device for a call: processors of this machine, or the device of the arguments."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .program import Program
 def executable_on_device(
     program: Program, code: Callable[[], Launchable], args: Sequence[Any], out: Any, device: str | None
 ) -> Executable | None:
-    """Return the executable for the arguments' device, or for the `device` named ("cuda", "cuda:1"); None for this machine.
+    """Return the executable for the arguments' device, or for `device` ("cuda", "cuda:1"); None for this machine.
 
-    Raises TypeError if some arguments are on a device and others are not, or if they belong to different libraries; ValueError
-    if they are on different devices, or not on the device named; ImportError without cuda-core; RuntimeError without a driver
-    or without that device.
+    Raises TypeError if only some arguments are on a device, or if arguments belong to different libraries; ValueError if
+    arguments are on different devices, or not on `device`; ImportError without cuda-core; RuntimeError without a driver or
+    without that device.
     """
-    results = out if isinstance(out, (tuple, list)) else (out,)  # a list is refused later, where all is known of results
+    results = out if isinstance(out, (tuple, list)) else (out,)  # a list raises an error later, when all results are known
     given = [(x, p.name) for x, p in zip(args, program.inputs, strict=True)] + [(x, "out") for x in results if x is not None]
     place = place_of(program.name, given, device)
     return None if place is None else place.executable(code())
 
 
 class ComputingPlace(NamedTuple):
-    """A device, and the library whose arrays are there; None for NumPy's, which are not."""
+    """A device, and the library of the arrays there; None for NumPy, whose arrays are copied to the device."""
 
     device: Device
     library: Library | None
@@ -42,14 +42,14 @@ class ComputingPlace(NamedTuple):
 
 
 def place_of(name: str, given: Sequence[tuple[Any, str]], device: str | None) -> ComputingPlace | None:
-    """Where arrays of a call, each with the argument's name, are computed, as for `executable_on_device`."""
+    """Return the place where the arrays of a call are computed, given each argument's name; see `executable_on_device`."""
     ordinal = _ordinal(device, name)
     there = [(x, argument) for x, argument in given if on_device(x)]
     if not there:
         return None if ordinal is None else ComputingPlace(device_of(ordinal), None)
     if len(there) < len(given):
         here = next(argument for x, argument in given if not on_device(x))
-        raise TypeError(f"{name}: {there[0][1]} is on a device and {here} is not; give all arguments there, or all here")
+        raise TypeError(f"{name}: {there[0][1]} is on a device and {here} is not; move all arguments to the device, or none")
     arrays = [x for x, _ in there]
     arguments = [f"{name}: {argument}" for _, argument in there]
     library = library_of(arrays, arguments)
@@ -60,7 +60,7 @@ def place_of(name: str, given: Sequence[tuple[Any, str]], device: str | None) ->
 
 
 def _ordinal(device: str | None, name: str) -> int | None:
-    """The number of a device by its name; None for this machine."""
+    """Return the number of a device by its name; None for this machine."""
     if device is None or device == "cpu":
         return None
     kind, colon, number = device.partition(":") if isinstance(device, str) else ("", "", "")

@@ -1,8 +1,8 @@
 """Derivatives of a trace: forward, along many directions at once, and backward, of a weighted sum of outputs.
 
-Both follow the trace node by node, by the rates of the table of operations (Griewank and Walther 2008, chapters 3 and 4), on
-scalars of any kind: floats, or expressions of a graph, in which the values are found again and not computed twice. Forward is
-sparse: a node carries the directions that reach it and no others.
+Both process the trace node by node, by the rates of the table of operations (Griewank and Walther 2008, chapters 3 and 4). They
+work on scalars of any kind: floats, or expressions of a graph, which reuses values instead of computing them twice. Forward
+differentiation is sparse: a node carries only the directions that reach it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from .operations import CONSTANT, INPUT, OPERATIONS, Operation
 from .trace import Trace
 
 Scalar = Any
-Rates = dict[int, Scalar]  # by direction; those that are not there are zero
+Rates = dict[int, Scalar]  # by direction; missing rates are zero
 
 
 def is_zero(x: Scalar) -> bool:
-    """Whether it is the number zero: an expression is not."""
+    """Return whether a scalar is the number zero; expressions are not."""
     return isinstance(x, (float, int)) and x == 0.0
 
 
 def forward(t: Trace, x: dict[int, Scalar], seeds: Sequence[Sequence[Rates]]) -> list[Rates]:
-    """The rates of each output, from the values x of nodes and the rates of the scalars of each argument."""
+    """Return the rates of each output, from the values x of nodes and the rates of the scalars of each argument."""
     g = t.graph
     rates: dict[int, Rates] = {}
     none: Rates = {}
@@ -47,7 +47,7 @@ def forward(t: Trace, x: dict[int, Scalar], seeds: Sequence[Sequence[Rates]]) ->
 
 
 def _rates(operation: Operation, values: Sequence[Scalar], result: Scalar, moving: Sequence[Rates]) -> Rates:
-    """The rates of the result of an operation, from those of its operands. Most directions reach one operand of two."""
+    """Return the rates of the result of an operation from those of its operands. Most directions reach only one operand."""
     rate = operation.rate
     if operation.alone is None:
         directions = dict.fromkeys(d for m in moving for d in m)
@@ -60,7 +60,10 @@ def _rates(operation: Operation, values: Sequence[Scalar], result: Scalar, movin
 
 
 def backward(t: Trace, x: dict[int, Scalar], weights: Sequence[Scalar]) -> list[list[Scalar]]:
-    """The derivatives of the sum of weights times outputs, by the scalars of each argument, from the values x of nodes."""
+    """Return the derivatives of the weighted sum of outputs with respect to the scalars of each argument.
+
+    x contains the values of nodes.
+    """
     g = t.graph
     results: list[list[Scalar]] = [[0.0] * n for n in t.inputs]
     adjoint: dict[int, Scalar] = {}

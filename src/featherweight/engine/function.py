@@ -1,4 +1,4 @@
-"""Compiled functions: what users call like a NumPy gufunc."""
+"""Compiled functions, which users call like NumPy gufuncs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .ways import Way, Ways, cheapest_way
 Array = np.ndarray[Any, np.dtype[Any]]
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeVar  # whose stubs type checkers have: a default is Python 3.13's
+    from typing_extensions import TypeVar  # for the default, which typing has from Python 3.13 on
 
     from .backends.cuda.device_code import DeviceCode
     from .backends.llvm.backend import MachineCode
@@ -36,21 +36,22 @@ else:
 
 
 def require_execution(execution: str) -> None:
-    """Raise ValueError for an execution that there is not."""
+    """Raise ValueError for an unknown execution."""
     if execution not in EXECUTIONS:
         raise ValueError(f"execution must be one of {', '.join(EXECUTIONS)}; got {execution!r}")
 
 
 class CompiledFunction(Generic[R]):
-    """A function of arrays, compiled for one robot at its first call and kept on disk.
+    """A function of arrays, compiled for one robot at its first call and cached on disk.
 
-    Called like a NumPy gufunc: leading axes broadcast, results are float32 if every argument is and float64 otherwise,
-    `out=` takes the result. A function with several results returns a named tuple of them, and `out=` is a tuple. `threads=`
-    says how many threads share a large batch (all processors by default). The GIL is released while it computes. NaN in a
-    state gives NaN in that state's results and nowhere else.
+    Call it like a NumPy gufunc: leading axes broadcast, and `out=` takes the result array. Results are float32 if all arguments
+    are float32, otherwise float64. A function with several results returns a named tuple, and `out=` is a tuple. `threads=`
+    limits the threads that share a large batch (default: all processors). Calls release the GIL. NaN in one state affects only
+    the results of that state.
 
-    For type checkers the result is a NumPy array, or what stands in brackets: `CompiledFunction[Any]` where it is a float for
-    one state, and of functions made while a program runs. Given arrays of other libraries it is theirs: `typing.cast` says so.
+    For type checkers, the result is a NumPy array, or the type in brackets. It is `CompiledFunction[Any]` for functions that
+    return a float for one state, and for functions made at run time. For arrays of other libraries, the result has their type,
+    which `typing.cast` declares.
 
     Raises TypeError for a wrong number or name of arguments and ValueError for a wrong shape, naming the argument.
     """
@@ -62,7 +63,7 @@ class CompiledFunction(Generic[R]):
 
     @classmethod
     def of_ways(cls, ways: Ways) -> CompiledFunction[Any]:
-        """Return the function with several algorithms, which share their traces with the functions that they come from."""
+        """Return a function with several algorithms, which share their traces with the functions that they come from."""
         function = cls.__new__(cls)
         function._set_ways(ways)
         return function
@@ -78,10 +79,10 @@ class CompiledFunction(Generic[R]):
 
     __signature__ = OfInstances()
 
-    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+    if not TYPE_CHECKING:  # otherwise type checkers would accept every attribute
         __getattr__ = missing_attribute
 
-    # what it is
+    # # properties
 
     @property
     def name(self) -> str:
@@ -89,41 +90,41 @@ class CompiledFunction(Generic[R]):
 
     @property
     def signature(self) -> str:
-        """Core shapes, as NumPy writes them, for `dask.array.apply_gufunc` and others: "(39),(38)->(38)"."""
+        """Core shapes in NumPy's notation, for `dask.array.apply_gufunc` and others: "(39),(38)->(38)"."""
         return self.program.signature
 
     @property
     def nin(self) -> int:
-        """Arguments, as of NumPy's ufuncs."""
+        """Number of arguments, as in NumPy's ufuncs."""
         return len(self.program.inputs)
 
     @property
     def nout(self) -> int:
-        """Results."""
+        """Number of results."""
         return len(self.program.outputs)
 
     @property
     def operations(self) -> Operations:
-        """Exact counts for one state, from the trace that is compiled."""
+        """Exact operation counts for one state, from the trace that is compiled."""
         return self.ways.own.traced.operations
 
     @property
     def trace(self) -> Trace:
-        """The expression graph that is counted and compiled, for `evaluate`."""
+        """The expression graph that is counted and compiled; an argument of `evaluate`."""
         return self.ways.own.traced.trace
 
     @property
     def execution(self) -> str:
-        """ "traced", "rolled" or "interpreted": how it runs."""
+        """How the function runs: "traced", "rolled" or "interpreted"."""
         return self.ways.own.execution
 
     @property
     def too_large(self) -> bool:
-        """Whether its trace goes past the node budget, which only a function that is to be traced may do."""
+        """Whether the trace exceeds the node budget, which is possible only with execution "traced"."""
         return self.ways.own.too_large
 
     def variant(self, option: str) -> CompiledFunction[R]:
-        """The function with a further argument, which is also used when that argument is given in a call."""
+        """Return the function with an optional argument added. A call that gives this argument uses the same variant."""
         if option not in self._variants:
             if option not in self.program.options:
                 raise TypeError(f"{self.program} has no argument {option!r}")
@@ -131,23 +132,26 @@ class CompiledFunction(Generic[R]):
         return self._variants[option]
 
     def copy(self, algorithm: str = "") -> CompiledFunction[R]:
-        """The same function, not compiled yet, without the algorithms that it was compared with; it may be called another."""
+        """Return a function with the same program, not yet compiled, without alternative algorithms.
+
+        `algorithm` renames its algorithm.
+        """
         way = self.ways.own._replace(algorithm=algorithm or self.algorithm)
         return CompiledFunction.of_ways(Ways({way.algorithm: way}, way.algorithm))
 
     @property
     def candidates(self) -> dict[str, Operations]:
-        """Operation counts of the algorithms that were compared, this one's included, by name."""
+        """Operation counts of the compared algorithms by name, including the one in use."""
         several = self.ways.every if len(self.ways.every) > 1 else {}
         return {name: way.traced.operations for name, way in several.items()}
 
     @property
     def alternatives(self) -> dict[str, CompiledFunction[R]]:
-        """The functions that were compared, this one included, by the names of their algorithms."""
+        """Functions of the compared algorithms by name, including the one in use."""
         return {name: self._by(name) for name in self.ways.every}
 
     def _by(self, algorithm: str) -> CompiledFunction[R]:
-        """Return the function by another of its algorithms, and without the others."""
+        """Return the function with another one of its algorithms, and without the rest."""
         if algorithm not in self._alternatives:
             way = self.ways.every[algorithm]
             self._alternatives[algorithm] = CompiledFunction.of_ways(Ways({algorithm: way}, algorithm))
@@ -155,7 +159,7 @@ class CompiledFunction(Generic[R]):
 
     @property
     def parts(self) -> dict[str, Operations]:
-        """Operation counts of each function alone where this one fuses several (`Robot.together`); otherwise empty."""
+        """Operation counts of each part of a fused function (`Robot.together`); empty for other functions."""
         if not isinstance(self.program, FusedProgram):
             return {}
         names, parts = map(", ".join, self.program.names), self.program.alone or self.program.parts
@@ -164,18 +168,19 @@ class CompiledFunction(Generic[R]):
     # derivatives
 
     def derivative(self, *by: str) -> CompiledFunction[Any]:
-        """The derivatives of all results by the arguments named, or by all: dy_dx, of shape (..., *result, *argument).
+        """Return the function of the derivatives of all results with respect to the named arguments, or to all arguments.
 
-        Exact, by forward differentiation of the trace (Griewank and Walther 2008, chapter 3). Where the function may be
-        computed by several algorithms, that with the fewest operations is taken; but where an argument is on a manifold, as a
-        configuration with a quaternion, it is that of the value: off the manifold they are not the same function. A
-        configuration changes along velocities, as by `Robot.integrate`, so that derivatives by it have nv columns; those of a
-        result that is a placement are local tangents. Naming an optional argument makes the function one that takes it.
+        Its results dy_dx have shape (..., *result, *argument). They are exact, by forward differentiation of the trace
+        (Griewank and Walther 2008, chapter 3). Among several algorithms, the one with the fewest operations is differentiated.
+        The exception are functions of a manifold, such as configurations with quaternions: off the manifold the algorithms
+        differ, so the algorithm of the value is differentiated. A configuration changes along velocities, as in
+        `Robot.integrate`, so its derivatives have nv columns. Derivatives of placements are local tangents. Naming an optional
+        argument makes it an argument of the derivative.
 
-        For one state, compiled code computes several directions at once, in the lanes of vectors. The derivatives differ by
-        rounding from those of the same state in a batch, and where one of them is infinite, others may be NaN.
+        For one state, compiled code computes several directions at once in vector lanes. The results differ by rounding errors
+        from those of the same state in a batch. If one derivative is infinite, others may be NaN.
 
-        Raises TypeError for an argument that the function does not have, ValueError for a function too large to be traced.
+        Raises TypeError for an unknown argument, and ValueError for a function too large to be traced.
         """
         for name in by:
             if name in self.program.options:
@@ -189,35 +194,36 @@ class CompiledFunction(Generic[R]):
 
     @property
     def pushforward(self) -> CompiledFunction[Any]:
-        """The rates of the results along one direction, without the Jacobian: of the arguments x and their rates x_dot.
+        """Return the function of the rates of the results along one direction, without the Jacobian.
 
-        Rates of configurations are velocities. By forward differentiation of the trace.
+        Its arguments are the arguments x and their rates x_dot. Rates of configurations are velocities. It is computed by
+        forward differentiation of the trace.
         """
         what = f"Rates of {self.name} along one direction. {self.program.doc}"
         return self._derived(("pushforward",), lambda p: PushforwardProgram(p, what))
 
     @property
     def pullback(self) -> CompiledFunction[Any]:
-        """The cotangents x_bar = y_barᵀ dy/dx of the arguments, without the Jacobian, of these and cotangents y_bar of results.
+        """Return the function of the cotangents x_bar = y_barᵀ dy/dx of the arguments, without the Jacobian.
 
-        The cotangent of a configuration is that of its velocity (nv). Computed by backward differentiation of the trace
-        (Griewank and Walther 2008, chapter 4), which takes a few times as long as the function itself, however many arguments
-        there are.
+        Its arguments are the arguments x and cotangents y_bar of the results. The cotangent of a configuration is that of its
+        velocity (nv). It is computed by backward differentiation of the trace (Griewank and Walther 2008, chapter 4), which
+        takes a few times as long as the function itself, for any number of arguments.
         """
         what = f"Cotangents of {self.name}. {self.program.doc}"
         return self._derived(("pullback",), lambda p: PullbackProgram(p, what))
 
     @property
     def ambient(self) -> CompiledFunction[R]:
-        """The same function for libraries that know arrays and no manifolds: derivatives are changes of arrays by arrays.
+        """Return the function for libraries without manifolds: its derivatives are those of arrays with respect to arrays.
 
-        Changes that lead away from a manifold, as along a quaternion, count by their projection on its tangents, and cotangents
-        are projected alike: <x_bar, dx> = <v_bar, v> for a change dx along a velocity v.
+        A change that leaves a manifold, as along a quaternion, counts by its projection on the tangent space. Cotangents are
+        projected in the same way: <x_bar, dx> = <v_bar, v> for a change dx along a velocity v.
         """
         return self if is_ambient(self.program) else self._derived(("ambient",), AmbientProgram)
 
     def _derived(self, key: tuple[str, ...], made: Callable[[Program], Program]) -> CompiledFunction[Any]:
-        """Return the function whose programs `made` makes of those of this function; it is made once."""
+        """Return the function of the programs that `made` derives from the programs of this function; the result is cached."""
         if key not in self._derivatives:
             self._derivatives[key] = CompiledFunction.of_ways(self.ways.derived(made))
         return self._derivatives[key]
@@ -226,12 +232,12 @@ class CompiledFunction(Generic[R]):
         return f"<CompiledFunction {call_text(self.program)}>"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self  # a function does not change
+        return self  # functions are immutable
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CompiledFunction.of_ways, (self.ways,)
 
-    # calling it
+    # # calls
 
     def __call__(self, *args: Any, out: Any = None, threads: int | None = None, device: str | None = None, **named: Any) -> R:
         f = self.chosen(named)
@@ -242,9 +248,9 @@ class CompiledFunction(Generic[R]):
         return result
 
     def chosen(self, named: dict[str, Any]) -> CompiledFunction[R]:
-        """Return the function for a call with these named arguments: of the algorithm asked for, with the options given.
+        """Return the function for a call with these named arguments: with the requested algorithm and the given options.
 
-        Entries of `named` that only select the function, and are no arguments of it, are removed.
+        Entries of `named` that only select the function, and are not its arguments, are removed.
         """
         algorithm = named.pop("algorithm", None)
         if algorithm is not None and algorithm != self.algorithm:
@@ -258,10 +264,10 @@ class CompiledFunction(Generic[R]):
         return self
 
     def tune(self, *args: Any, **named: Any) -> None:
-        """Measure, for arguments on a device, the ways in which the function can be written for it, and keep the quickest.
+        """Measure the variants of the kernel for arguments on a device, and keep the fastest.
 
-        That takes some compilations and some calls. Later calls in the precision of these arguments use the result, also in
-        other processes. Raises ValueError for arguments that are not on a device, and as a call does.
+        This takes several compilations and calls. Later calls in the precision of these arguments use the result, also in other
+        processes. Raises ValueError for arguments that are not on a device, and the errors of a call.
         """
         f = self.chosen(named)
         if f is not self:
@@ -271,7 +277,7 @@ class CompiledFunction(Generic[R]):
 
     @property
     def device_code(self) -> DeviceCode:
-        """Kernels for devices, for bridges to other libraries, too. Raises ValueError for a function that is not traced."""
+        """Kernels for devices, also for bridges to other libraries. Raises ValueError for a function that is not traced."""
         return self.runner.device_code
 
     @property
@@ -280,35 +286,36 @@ class CompiledFunction(Generic[R]):
         return self.runner.machine_code
 
     def _take_entry(self, executable: Executable) -> None:
-        """Have Python call the entry of the back end, if it has one.
+        """Make Python call the entry of the back end directly, if there is one.
 
-        Python looks for `__call__` in an object's class. From here on this object is therefore the only one of its own class,
-        whose `__call__` is the entry; another way would take longer than the entry itself.
+        Python looks up `__call__` in an object's class. This object therefore becomes the only instance of its own class, whose
+        `__call__` is the entry. Other ways would take longer than the entry itself.
         """
         entry = executable.entry(self.name, self.runner.result_class, CompiledFunction.__call__.__get__(self))
         if entry is not None:
             self.__class__ = type("CompiledFunction", (CompiledFunction,), {"__call__": entry, "__module__": __name__})
 
     def woven_address(self, lanes: int) -> int | None:
-        """Address of `int f(double **arguments, mask *lanes)` for states that are woven, None where there is none."""
+        """Address of `int f(double **arguments, mask *lanes)` for interleaved states; None if there is none."""
         return self.machine_code.woven_address(lanes) if self.execution == "traced" else None
 
     @property
     def address(self) -> int | None:
-        """Address of machine code `int f(double **arguments)` for one state, the results last; None for interpreted functions.
+        """Address of machine code `int f(double **arguments)` for one state, results last; None for interpreted functions.
 
-        Compiled callers (steps of simulations, C by ctypes) may release the GIL. The code returns 0. If it runs out of memory,
-        it returns 1 and the results are NaN. It stays in memory as long as this function exists. Raises MemoryError.
+        Compiled callers (time steps of simulations, C by ctypes) may release the GIL. The code returns 0. If it runs out of
+        memory, it returns 1 and the results are NaN. The code stays in memory as long as this function exists. Raises
+        MemoryError.
         """
-        return self.runner.executable.address  # an entry for calls from Python is compiled when one comes
+        return self.runner.executable.address  # the entry for calls from Python is compiled at the first such call
 
 
 def cheapest(candidates: Mapping[str, CompiledFunction[R]]) -> CompiledFunction[R]:
-    """Return a function that uses the candidate with the fewest operations, and the others where a call insists on one.
+    """Return a function that uses the candidate with the fewest operations, and other candidates if a call requests them.
 
-    It is a new function, which shares the traces of the candidates. They stay as they are. Candidates whose trace exceeds the
-    node budget, or far exceeds the operations of one before, are out, unless all are, or loops were asked for: then the first
-    is taken.
+    It is a new function, which shares the traces of the candidates; the candidates do not change. Candidates whose trace
+    exceeds the node budget, or has far more operations than an earlier one, are excluded. If all are excluded, or rolled
+    execution was requested, the first one is used.
     """
     ways = {name: f.ways.own._replace(algorithm=name) for name, f in candidates.items()}
     return CompiledFunction.of_ways(Ways(ways, cheapest_way(ways)))

@@ -1,9 +1,9 @@
-"""Symbolic scalars: a function of scalars runs once on them and leaves its expression graph.
+"""Symbolic scalars: a function of scalars runs once on them and produces its expression graph.
 
-The tracer does what algebra allows and nothing else: constants fold, 0 x, 1 x, x + 0, x - x and x + (y - x) simplify, 2 x
-is x + x, equal expressions are one node, and signs are carried outside the nodes (an expression is a node and a sign), so
-that a - b and b - a, or (-a) b and a b, share their work and a negation costs nothing. The same function gives the same
-graph always.
+The tracer applies only exact algebraic identities. It folds constants, and simplifies 0 x, 1 x, x + 0, x - x and x + (y - x); 2
+x becomes x + x. Equal expressions are one node. Signs are kept outside of nodes (an expression is a node and a sign), so that a
+- b and b - a, or (-a) b and a b, share their computation, and a negation costs nothing. The same function always gives the same
+graph.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ SUMS = [k in (ADD, SUB) for k in range(len(OPERATIONS))]
 
 
 class BudgetExceeded(Exception):
-    """The graph has grown past the node budget that the caller set."""
+    """Error of a graph that exceeds the node budget."""
 
 
 class Graph:
-    """Nodes in the order of their making: `op[i]` and its operands `a[i]`, `b[i]`, all earlier nodes.
+    """Nodes in the order of creation: `op[i]` and its operands `a[i]`, `b[i]`, which are earlier nodes.
 
-    An INPUT has (index of the argument, index within it), a CONSTANT its value, positive, in `a`.
+    An INPUT has operands (index of the argument, index within it). A CONSTANT has its value, which is positive, in `a`.
     """
 
     def __init__(self, budget: int | None = None) -> None:
         self.op: list[int] = []
-        self.a: list[float] = []  # node numbers, but for a constant, whose value it is
+        self.a: list[float] = []  # node numbers; for a constant, its value
         self.b: list[int] = []
         self.budget = budget if budget is not None else math.inf
         self._known: dict[tuple[int, float, int], int] = {}
@@ -48,7 +48,7 @@ class Graph:
         return Expression(self, self.node(INPUT, argument, index), False)
 
     def operands(self, i: int) -> tuple[int, ...]:
-        """The nodes that node i computes from."""
+        """Return the operands of node i."""
         arity = ARITIES[self.op[i]]
         if arity == 2:
             return self.a[i], self.b[i]  # type: ignore[return-value]  # it is a constant's value that is no integer
@@ -59,7 +59,7 @@ class Graph:
 
 
 class Expression:
-    """A node of a graph with a sign. Arithmetic with numbers and with expressions of the same graph."""
+    """A node of a graph with a sign. It supports arithmetic with numbers and with expressions of the same graph."""
 
     __slots__ = ("graph", "negative", "node")
 
@@ -109,7 +109,7 @@ class Expression:
             a, b = self.node, g.node(CONSTANT, abs(float(other)))
             negative = self.negative != (other < 0.0)
         else:
-            return NotImplemented  # a vector on the right scales itself
+            return NotImplemented  # a vector on the right defines the product
         if b < a:
             a, b = b, a
         return Expression(g, g.node(MUL, a, b), negative)
@@ -150,7 +150,7 @@ class Expression:
 
 
 def _sum(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expression | float:
-    """(±a) + (±b), with the operands in the order of their numbers."""
+    """Return (±a) + (±b), with the operands in the order of their numbers."""
     if b < a:
         a, minus_a, b, minus_b = b, minus_b, a, minus_a
     if a == b and minus_a != minus_b:
@@ -166,7 +166,7 @@ def _sum(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expression |
 
 
 def _cancelled(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expression | None:
-    """Return the rest of (±a) + (±b), where b is a sum or difference, if a cancels in it, as in x + (y - x); otherwise None."""
+    """Return the rest of (±a) + (±b) if b is a sum or difference in which a cancels, as in x + (y - x); otherwise None."""
     minus_second = minus_b != (g.op[b] == SUB)
     if g.a[b] == a and minus_b != minus_a:
         return Expression(g, g.b[b], minus_second)
@@ -176,7 +176,7 @@ def _cancelled(g: Graph, a: int, minus_a: bool, b: int, minus_b: bool) -> Expres
 
 
 def _positive(x: Expression) -> int:
-    """The node of x itself; a negated operand of a function that is neither odd nor even becomes 0 - x."""
+    """Return the node of x. A negated operand of a function that is neither odd nor even becomes 0 - x."""
     if not x.negative:
         return x.node
     return x.graph.node(SUB, x.graph.node(CONSTANT, 0.0), x.node)

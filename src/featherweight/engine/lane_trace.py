@@ -1,8 +1,8 @@
-"""The trace of a Jacobian for one state, with its directions in the lanes of vectors.
+"""The trace of a Jacobian for one state, with its directions in vector lanes.
 
-Rates are linear in rates: each is a sum of rates of operands times scalars. So one pass over a trace carries `lanes` directions
-at once. Directions that reach the same values share a vector (`groups_of_directions`), and a vector that no direction of its
-group reaches is not there.
+Rates are linear: each is a sum of rates of operands times scalars. One pass over a trace therefore computes `lanes` directions
+at once. Directions that reach the same values share a vector (`groups_of_directions`). A vector that no direction of its group
+reaches is left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Scalar = tuple[int, bool] | float  # (node, negative), or a number
 
 
 class Piece(NamedTuple):
-    """Adjacent columns of the derivatives by one argument: the lanes of a group that hold them."""
+    """Adjacent columns of the derivatives with respect to one argument, and the lanes of a group that contain them."""
 
     argument: int
     column: int
@@ -30,21 +30,21 @@ class Piece(NamedTuple):
 
 
 class LaneTrace(NamedTuple):
-    """A trace of scalars, and of vectors that follow from the last input: that is not an argument, but vectors of `seeds`.
+    """A trace of scalars and vectors. Vectors follow from the last input, which is not an argument but the vectors of `seeds`.
 
     Outputs are the vectors of each row of derivatives, one for each group of directions, or zero.
     """
 
     trace: Trace
     lanes: int
-    seeds: tuple[tuple[Scalar, ...], ...]  # the scalars in the lanes of each
-    pieces: tuple[tuple[Piece, ...], ...]  # of each group
-    rows: tuple[int, ...]  # of the derivatives of each result
-    columns: tuple[int, ...]  # of those by each argument
+    seeds: tuple[tuple[Scalar, ...], ...]  # scalars in the lanes of each seed
+    pieces: tuple[tuple[Piece, ...], ...]  # pieces of each group
+    rows: tuple[int, ...]  # rows of the derivatives of each result
+    columns: tuple[int, ...]  # columns of the derivatives with respect to each argument
 
     @property
     def vectors(self) -> set[int]:
-        """The nodes that are vectors."""
+        """Return the nodes that are vectors."""
         g, last = self.trace.graph, len(self.trace.inputs) - 1
         vectors: set[int] = set()
         for i in self.trace.live:
@@ -60,9 +60,10 @@ def lane_trace(
     columns: Sequence[int],
     lanes: int,
 ) -> LaneTrace:
-    """The derivatives of a trace along directions: `seeds` gives the rates of scalars of the arguments from these scalars.
+    """Return the derivatives of a trace along directions.
 
-    Directions are columns of derivatives by arguments, one after the other; the trace's outputs are their rows.
+    `seeds` returns the rates of the arguments' scalars from these scalars. Directions are the concatenated columns of
+    derivatives with respect to arguments; the outputs of the trace are the rows.
     """
     g = Graph()
     given = [[g.input(k, i) for i in range(n)] for k, n in enumerate(t.inputs)]
@@ -93,14 +94,14 @@ def lane_trace(
 
 
 class _Seeds:
-    """The rates of scalars of arguments as vectors, each of which is an input, and once."""
+    """The rates of scalars of arguments as vectors; equal vectors are one input."""
 
     def __init__(self, g: Graph, argument: int, groups: Sequence[Sequence[int]], lanes: int) -> None:
         self.graph, self.argument, self.groups, self.lanes = g, argument, groups, lanes
         self.entries: dict[tuple[Scalar, ...], int] = {}
 
     def of(self, rates: Rates) -> Rates:
-        """The vectors of rates by group."""
+        """Return the vectors of rates by group."""
         own: Rates = {}
         for k, group in enumerate(self.groups):
             scalars = [rates.get(d, 0.0) for d in group] + [0.0] * (self.lanes - len(group))
@@ -111,14 +112,14 @@ class _Seeds:
 
 
 def _live(g: Graph, outputs: Sequence[Scalar], seeds: Sequence[Sequence[Scalar]], argument: int) -> tuple[int, ...]:
-    """The nodes that outputs depend on, those in the lanes of the seeds among them."""
+    """Return the nodes that outputs depend on, including those in the lanes of the seeds."""
     nodes = {x[0] for x in outputs if isinstance(x, tuple)}
     own = [i for i in live_nodes(g, nodes) if g.op[i] == INPUT and g.a[i] == argument]
     return live_nodes(g, nodes | {x[0] for i in own for x in seeds[g.b[i]] if isinstance(x, tuple)})
 
 
 def _pieces(group: Sequence[int], columns: Sequence[int]) -> tuple[Piece, ...]:
-    """Return the pieces of a group, each of adjacent lanes and columns; the group's directions are in order."""
+    """Return the pieces of a group, each with adjacent lanes and columns; the group's directions are sorted."""
     pieces: list[Piece] = []
     place = [(k, c) for k, n in enumerate(columns) for c in range(n)]
     for lane, direction in enumerate(group):
@@ -132,7 +133,7 @@ def _pieces(group: Sequence[int], columns: Sequence[int]) -> tuple[Piece, ...]:
 
 
 def _reached(t: Trace, seeds: Sequence[Sequence[Rates]]) -> dict[int, int]:
-    """The directions that reach each node, as bits of a number."""
+    """Return the directions that reach each node, as a bit mask."""
     g = t.graph
     masks: dict[int, int] = {}
     for i in t.live:
@@ -154,8 +155,11 @@ def _sets(masks: Mapping[int, int], count: int) -> tuple[np.ndarray[Any, Any], n
 
 
 def groups_of_directions(reach: np.ndarray[Any, Any], weights: np.ndarray[Any, Any], lanes: int) -> list[list[int]]:
-    """Directions in groups of `lanes`, few of which reach each node: a group begins with the direction that reaches least, and
-    takes the one that adds least to what it reaches, and has most in common with it."""
+    """Return groups of `lanes` directions such that few groups reach each node.
+
+    A group starts with the direction that reaches least. Then it repeatedly adds the direction that extends its reach least and
+    overlaps most with it.
+    """
     left = list(range(len(reach)))
     size = reach @ weights
     groups: list[list[int]] = []

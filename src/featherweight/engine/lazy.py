@@ -1,4 +1,5 @@
-"""Which arguments of a call are computed later: Dask's arrays, and xarray's of these, known without importing Dask."""
+"""Detection of arguments that are computed later: Dask's arrays, and xarray's variables of Dask arrays, without importing Dask.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ from typing import Any
 
 
 def lazy(x: Any) -> Any:
-    """The Dask array that an argument is, or has as its data (xarray's variables); None of others.
+    """Return the Dask array of an argument, or of its data (xarray's variables); None for other arguments.
 
-    Who has one has imported Dask.
+    If such an argument exists, Dask is already imported.
     """
     array = getattr(sys.modules.get("dask.array"), "Array", None)
     if array is None or isinstance(x, array):

@@ -1,6 +1,6 @@
-"""The operations that functions are made of: one table, which tracing, counting, code, tapes and derivatives read.
+"""The table of operations, used by tracing, counting, code generation, tapes and derivatives.
 
-To add an operation, add a row here and a method that makes it to `graph.Expression`.
+To add an operation, add a row here and a method that creates it to `graph.Expression`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ class Operation(NamedTuple):
 
     name: str
     arity: int
-    value: Callable[..., Scalar]  # of operands of any kind
-    rate: Callable[..., Scalar]  # of the result, from the operands, the result, and the operands' rates
-    counted: str  # the field of `Operations` that it counts in; none if it is empty
-    instruction: str = ""  # of LLVM on two operands, or the name of an intrinsic function on one
-    latency: int = 0  # cycles; nearly twice the processors' own, which measured best
-    # of two operands, for each: what `rate` is where the other's is zero, from the operands and its rate; None: found by `rate`
+    value: Callable[..., Scalar]  # value for operands of any kind
+    rate: Callable[..., Scalar]  # rate of the result, from the operands, the result, and the operands' rates
+    counted: str  # field of `Operations` that counts it; empty if it does not count
+    instruction: str = ""  # LLVM's instruction for two operands, or intrinsic function for one
+    latency: int = 0  # cycles; nearly twice the processors' latency, which measured best
+    # For two operands: `rate` for each operand if the other's rate is zero, from the operands and its rate; None uses `rate`.
     alone: tuple[Callable[[Scalar, Scalar, Scalar], Scalar], ...] | None = None
 
 
 def _none(*operands: Scalar) -> Scalar:
-    raise TypeError("inputs and constants are not computed")
+    raise TypeError("inputs and constants have no operation to compute")
 
 
 def _sin(x: Scalar) -> Scalar:
@@ -74,7 +74,7 @@ ALONE_IN_PRODUCT = (lambda a, b, da: da * b), (lambda a, b, db: a * db)
 
 INPUT, CONSTANT, ADD, SUB, MUL, DIV, SQRT, SIN, COS = range(9)
 
-OPERATIONS = (  # by the numbers above
+OPERATIONS = (  # in the order of the numbers above
     Operation("input", 0, _none, _none, ""),
     Operation("constant", 0, _none, _none, ""),
     Operation("add", 2, operator.add, _rate_of_sum, "add", "fadd", 4, ALONE_IN_SUM),
@@ -103,7 +103,7 @@ class Operations(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Sequence[int]) -> Operations:
-        """The counts of operations given by their numbers."""
+        """Count operations given by their numbers."""
         n = dict.fromkeys(("", *cls._fields), 0)
         for i in numbers:
             n[OPERATIONS[i].counted] += 1

@@ -1,4 +1,4 @@
-"""Programs to compile: functions from arrays to arrays, as kernels on nested lists of scalars, and several programs as one."""
+"""Programs to compile: functions from arrays to arrays, as kernels on nested lists of scalars, and combinations of programs."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound="Program")
 S = TypeVar("S", bound="SeveralPrograms")
 W = TypeVar("W", bound="WrappedProgram")
-CoreShape = tuple[int, ...]  # of an array, without batch axes
+CoreShape = tuple[int, ...]  # shape of an array without batch axes
 
-WASTE = 3  # nodes for each operation that is needed
-COLUMN_BLOCK = 8  # parts of the columns of a matrix begin with multiples of this
+WASTE = 3  # nodes per live operation
+COLUMN_BLOCK = 8  # parts of a matrix start at columns that are multiples of this
 
 
 class Input(NamedTuple):
-    """An array argument: its name and its core shape. One that is optional is zero unless it is given.
+    """An array argument: its name and its core shape. The default of an optional argument is zero.
 
-    A point of a manifold has a program `rate` of (x, tangent): what x changes by along it. Derivatives are by tangents.
+    An argument on a manifold has a program `rate` of (x, tangent), which returns the change of x along a tangent. Derivatives
+    are with respect to tangents.
     """
 
     name: str
@@ -43,14 +44,14 @@ class Input(NamedTuple):
 
     @property
     def tangent(self) -> CoreShape:
-        """Core shape of its tangents."""
+        """Core shape of the tangents."""
         return self.rate.inputs[1].shape if self.rate else self.shape
 
 
 class Output(NamedTuple):
-    """An array result: its name and its core shape, and its shape as the kernel writes it where that has other axes of one.
+    """An array result: its name, its core shape, and the shape that the kernel writes, if it has different axes of length one.
 
-    A point of a manifold has a program `along` of (y, rate): the tangent along which y changes so.
+    A result on a manifold has a program `along` of (y, rate), which returns the tangent for a rate of y.
     """
 
     name: str
@@ -64,17 +65,17 @@ class Output(NamedTuple):
 
     @property
     def tangent(self) -> CoreShape:
-        """Core shape of its tangents."""
+        """Core shape of the tangents."""
         return self.along.outputs[0].shape if self.along else self.shape
 
     @property
     def in_kernel(self) -> CoreShape:
-        """Shape of the array that the kernel writes; a number is written to an array of one."""
+        """Shape of the array that the kernel writes; a scalar is written to an array of one element."""
         return self.written or self.shape or (1,)
 
 
 class Program(ABC):
-    """A function with named inputs and outputs. `flat` runs it on scalars of any kind; all else follows from that."""
+    """A function with named inputs and outputs. `flat` runs it on scalars of any kind; everything else follows from that."""
 
     name: str
     doc: str
@@ -82,12 +83,12 @@ class Program(ABC):
     @property
     @abstractmethod
     def inputs(self) -> tuple[Input, ...]:
-        """The arguments that it takes, without the optional ones that are not given."""
+        """The arguments, without optional ones that are not given."""
 
     @property
     @abstractmethod
     def outputs(self) -> tuple[Output, ...]:
-        """Its results, in order."""
+        """The results, in order."""
 
     @property
     @abstractmethod
@@ -96,36 +97,36 @@ class Program(ABC):
 
     @abstractmethod
     def given(self, option: str) -> Program:
-        """The program that takes an optional input."""
+        """Return the program with an optional input added."""
 
     @abstractmethod
     def flat(self, *inputs: list[Any]) -> list[Any]:
-        """From flat lists of scalars to the flat list of all results."""
+        """Compute the flat list of all results from flat lists of scalars."""
 
     @property
     @abstractmethod
     def kernels(self) -> tuple[KernelProgram, ...]:
-        """The kernels that it consists of."""
+        """The kernels of the program."""
 
     @property
     def rollable(self) -> bool:
-        """Whether it consists of kernels alone, whose loops may stay loops."""
+        """Whether the program consists only of kernels, whose loops can stay loops."""
         return True
 
     def in_lanes(self, lanes: int, own: Trace | None = None) -> LaneTrace | None:
-        """Return a trace of one state in vectors of so many lanes, where that is quicker than scalar by scalar.
+        """Return a trace of one state in vectors with `lanes` lanes, if it is faster than scalar code; otherwise None.
 
-        `own` is the trace of this program, if it has been made.
+        `own` is the trace of this program, if it exists.
         """
         return None
 
     def nodes_for(self, operations: int) -> int:
-        """The most nodes of a trace that takes no more operations, as far as one can tell: some turn out not to be needed."""
+        """Return an upper estimate of the nodes in a trace with this many operations; some nodes turn out to be dead."""
         return WASTE * operations
 
     @abstractmethod
     def identity(self) -> tuple[Any, ...]:
-        """Everything that compiled code follows from, but for the machine and the engine."""
+        """Everything that compiled code depends on, except the machine and the engine."""
 
     @property
     def shapes(self) -> tuple[CoreShape, ...]:
@@ -134,14 +135,14 @@ class Program(ABC):
 
     @property
     def signature(self) -> str:
-        """Core shapes as NumPy writes them: "(39),(38)->(38)"."""
+        """Core shapes in NumPy's notation: "(39),(38)->(38)"."""
         cores = [f"({','.join(map(str, shape))})" for shape in self.shapes]
         n = len(self.inputs)
         return f"{','.join(cores[:n])}->{','.join(cores[n:])}"
 
     @property
     def title(self) -> str:
-        """Its name and whose function it is, for messages."""
+        """Name and owner, for messages."""
         owner = next((k.owner for k in self.kernels if k.owner), "")
         return f"{self.name} of {owner!r}" if owner else self.name
 
@@ -152,10 +153,11 @@ class Program(ABC):
 @summarized
 @dataclass(frozen=True)
 class KernelProgram(Program):
-    """`kernel(*constants, *arguments, result)` reads nested sequences of scalars and writes a result, or a tuple of them.
+    """A program of `kernel(*constants, *arguments, result)`, which reads nested sequences of scalars and writes the results.
 
-    The kernel is a plain function of a module. Constants are numbers, strings, and (nested, named) tuples of them. The
-    last `arguments` may be optional; optional ones that are not in `chosen` are literal zeros, which a trace does not see.
+    The kernel is a plain function of a module. `result` is one array or a tuple of them. Constants are numbers, strings, and
+    (nested, named) tuples of them. The last `arguments` may be optional; optional arguments that are not in `chosen` are
+    literal zeros, which a trace eliminates.
     """
 
     name: str
@@ -165,13 +167,13 @@ class KernelProgram(Program):
     results: tuple[Output, ...]
     doc: str = ""
     chosen: frozenset[str] = frozenset()
-    part: int | None = None  # which constant says what part of its columns, (first, stop), the kernel writes
-    owner: str = ""  # the robot whose function it is, for messages
+    part: int | None = None  # index of the constant with the range of columns, (first, stop), that the kernel writes
+    owner: str = ""  # the robot of the function, for messages
 
     def __post_init__(self) -> None:
         optional = [a.optional for a in self.arguments]
         if all(optional) or optional != sorted(optional):
-            raise ValueError(f"{self.name}: arguments that are not optional, one at least, come before those that are")
+            raise ValueError(f"{self.name}: at least one required argument must come before optional arguments")
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -186,7 +188,7 @@ class KernelProgram(Program):
         return tuple(a.name for a in self.arguments if not self.takes(a))
 
     def takes(self, argument: Input) -> bool:
-        """Whether an argument of the kernel is an input, and not zero."""
+        """Return whether an argument of the kernel is an input rather than zero."""
         return not argument.optional or argument.name in self.chosen
 
     def given(self, option: str) -> KernelProgram:
@@ -214,7 +216,7 @@ class KernelProgram(Program):
         return [x for r in results for x in flattened(r)]
 
     def shares(self, count: int) -> list[KernelProgram]:
-        """Programs that write `count` parts of the columns, each in the time of the others if column k takes k steps."""
+        """Return programs that write `count` parts of the columns in equal time, if column k takes k steps."""
         assert self.part is not None
         first, stop = self.constants[self.part]
         ends = [first + round((stop - first) * math.sqrt(k / count) / COLUMN_BLOCK) * COLUMN_BLOCK for k in range(count)]
@@ -224,7 +226,7 @@ class KernelProgram(Program):
 
 
 class WrappedProgram(Program):
-    """A program made of one other, which it is like but for what it says itself."""
+    """A program that wraps another one, and overrides some of its members."""
 
     program: Program
 
@@ -265,7 +267,7 @@ class RenamedProgram(WrappedProgram):
     """A program whose inputs and outputs have other names."""
 
     program: Program
-    names: tuple[tuple[str, str], ...]  # the names that change, and what they become
+    names: tuple[tuple[str, str], ...]  # (old name, new name)
 
     def _named(self, parts: tuple[Any, ...]) -> tuple[Any, ...]:
         names = dict(self.names)
@@ -287,7 +289,7 @@ class RenamedProgram(WrappedProgram):
 
 
 class SeveralPrograms(Program):
-    """A program that consists of others."""
+    """A program that combines others."""
 
     parts: tuple[Program, ...]
 
@@ -296,7 +298,7 @@ class SeveralPrograms(Program):
         return tuple(dict.fromkeys(option for part in self.parts for option in part.options))
 
     def given(self: S, option: str) -> S:
-        """The optional input is given to all parts that have it."""
+        """Return the program with an optional input given to all parts that have it."""
         parts = tuple(p.given(option) if option in p.options else p for p in self.parts)
         return replace(self, parts=parts)  # type: ignore[type-var]  # all of them are dataclasses
 
@@ -311,13 +313,14 @@ class SeveralPrograms(Program):
 
 @dataclass(frozen=True)
 class FusedProgram(SeveralPrograms):
-    """Several programs as one, whose inputs of one name are one: traced together, they share what they have in common."""
+    """Several programs as one. Inputs with the same name are shared; traced together, the programs share common subexpressions.
+    """
 
     name: str
     parts: tuple[Program, ...]
-    names: tuple[tuple[str, ...], ...]  # of the results of each part
+    names: tuple[tuple[str, ...], ...]  # names of the results of each part
     doc: str = ""
-    alone: tuple[Program, ...] = ()  # what each part is where it is not fused, if that may be of another algorithm
+    alone: tuple[Program, ...] = ()  # the unfused program of each part, if its algorithm may differ
 
     def __post_init__(self) -> None:
         shapes: dict[str, CoreShape] = {}
@@ -325,8 +328,8 @@ class FusedProgram(SeveralPrograms):
             for a in part.inputs:
                 if shapes.setdefault(a.name, a.shape) != a.shape:
                     raise ValueError(
-                        f"{part.name} takes {a.name} of shape {a.shape}, and a function before it one of {shapes[a.name]}: "
-                        "they cannot be one argument"
+                        f"{part.name} takes {a.name} of shape {a.shape}, but another function takes it with shape "
+                        f"{shapes[a.name]}: they cannot share the argument"
                     )
 
     @property
@@ -349,14 +352,14 @@ class FusedProgram(SeveralPrograms):
 
 @dataclass(frozen=True)
 class ComposedProgram(SeveralPrograms):
-    """Programs one after the other: an input for which an earlier one has a result of that name is that result."""
+    """Programs in sequence: an earlier result replaces a later input with the same name."""
 
     name: str
     parts: tuple[Program, ...]
-    results: tuple[str, ...]  # what is returned, by name
+    results: tuple[str, ...]  # names of the returned results
     doc: str = ""
-    also: tuple[tuple[str, str], ...] = ()  # results, and what later inputs call them
-    first: tuple[str, ...] = ()  # arguments that come before others
+    also: tuple[tuple[str, str], ...] = ()  # (result, name of the later inputs that use it)
+    first: tuple[str, ...] = ()  # arguments to put before the others
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -389,7 +392,7 @@ class ComposedProgram(SeveralPrograms):
 
 
 def with_kernels(program: P, change: Callable[[KernelProgram], Program]) -> P | Program:
-    """A program with other kernels in it: each is replaced by what `change` gives. The program itself, if none changes."""
+    """Replace each kernel of a program by the result of `change`; return the program itself if nothing changes."""
     if isinstance(program, KernelProgram):
         return change(program)
 
@@ -408,9 +411,9 @@ def with_kernels(program: P, change: Callable[[KernelProgram], Program]) -> P | 
 
 
 def merged_inputs(inputs: Sequence[Input]) -> tuple[Input, ...]:
-    """Merge inputs of the same name, in the order in which names first occur, but optional ones last.
+    """Merge inputs of the same name, in the order of first occurrence, optional ones last.
 
-    So an optional input that is given does not move the others.
+    Giving an optional input therefore does not move the others.
     """
     met: dict[str, Input] = {}
     for a in inputs:
@@ -419,13 +422,13 @@ def merged_inputs(inputs: Sequence[Input]) -> tuple[Input, ...]:
 
 
 def split(values: Sequence[Any], parts: Sequence[Input | Output]) -> list[list[Any]]:
-    """The scalars of each of several arrays, which lie one after the other."""
+    """Split concatenated scalars into one list for each array."""
     ends = [0, *accumulate(x.size for x in parts)]
     return [list(values[begin:end]) for begin, end in pairwise(ends)]
 
 
 def nested(flat: Sequence[Any], shape: CoreShape) -> Any:
-    """A flat list as nested lists of `shape`."""
+    """Return a flat list as nested lists of `shape`."""
     if not shape:
         return flat[0]
     if len(shape) == 1:
@@ -435,7 +438,7 @@ def nested(flat: Sequence[Any], shape: CoreShape) -> Any:
 
 
 def flattened(x: Any) -> list[Any]:
-    """The scalars of nested lists."""
+    """Return the scalars of nested lists as a flat list."""
     if not isinstance(x, list):
         return [x]
     return [y for item in x for y in flattened(item)]

@@ -11,7 +11,7 @@ from ..summaries import summary
 
 @cache
 def result_class(name: str, fields: tuple[str, ...]) -> type:
-    """A named tuple of several results, which can be pickled."""
+    """Return a class of named tuples for several results, which can be pickled."""
     base: Any = namedtuple(name, fields)  # type: ignore[misc]  # its fields are known when the function is
 
     def reduce(self: Any) -> tuple[Any, ...]:
@@ -21,5 +21,5 @@ def result_class(name: str, fields: tuple[str, ...]) -> type:
 
 
 def _result(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    """A named tuple from its pickle."""
+    """Return a named tuple from its pickle."""
     return result_class(name, fields)(*values)

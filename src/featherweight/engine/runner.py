@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Runner:
-    """Runs a program on arrays: compiles it at the first call, for the place where the arguments are."""
+    """Runs a program on arrays. The first call compiles it for the device of the arguments."""
 
     def __init__(self, way: Way) -> None:
         self.way, self.program = way, way.program
@@ -63,7 +63,7 @@ class Runner:
         """Measure the ways to write the program for the device of the arguments; see `CompiledFunction.tune`."""
         executable: Any = self._executable_for(args, None, None)
         if not hasattr(executable, "tune"):
-            raise ValueError(f"{self.name}: tune takes arrays on a device (CuPy's, PyTorch's or JAX's)")
+            raise ValueError(f"{self.name}: tune takes arrays on a device (of CuPy, PyTorch or JAX)")
         arrays = self._arrays(executable, args)
         batch = batch_axes(self.program, arrays)
         if 0 in batch:
@@ -72,7 +72,7 @@ class Runner:
 
     @cached_property
     def executable(self) -> Executable:
-        """Executable for the host, which the back end makes of the program."""
+        """Executable for the host, made by the back end from the program."""
         return backend(self.way.execution).compile(self.program, self.way.traced)
 
     @cached_property
@@ -121,7 +121,7 @@ class Runner:
     def _lazily(self, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None) -> Any:
         """Return Dask arrays of the results, for arguments of which some are Dask arrays."""
         if out is not None:
-            raise TypeError(f"{self.name}: out= is for arrays that exist; results of Dask arrays are computed later")
+            raise TypeError(f"{self.name}: out= does not support Dask arrays, whose results are computed later")
         from .lazy_blocks import OnBlocks, Result, of_blocks, shaped, taken  # only where Dask is
 
         arrays = [taken(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]

@@ -1,13 +1,13 @@
-"""Hash of a function's call graph, which distinguishes code compiled from one function from code compiled from another.
+"""Hash of a function's call graph, so that cached code is used only for the function from which it was compiled.
 
-A kernel's name says nothing of its content, nor does its file: what it calls may lie in other files, or in none. So the
-bytecode and constants of a kernel are hashed, and those of all that their names lead to: functions with their defaults and
-closures, classes with their bases, methods and attributes, modules' members, numbers and arrays. Functions and classes that
-come with Python and NumPy count by name only. Line numbers and file names do not count, nor does what is on disk: it is
-the code that is loaded which is hashed, each time anew, since modules may be loaded again.
+The name of a kernel does not determine its content, and neither does its file: the functions that it calls may be in other
+files, or in none. The hash therefore covers the bytecode and constants of a kernel and of everything that its names refer to:
+functions with their defaults and closures, classes with their bases, methods and attributes, members of modules, numbers and
+arrays. Functions and classes of Python and NumPy count by name only. Line numbers and file names do not count, nor do files on
+disk: the hash is of the loaded code. It is computed each time, because modules can be reloaded.
 
-Tables of functions (dictionaries and sets) are not followed: they may be filled as modules are loaded. Where kernels look
-functions up for constants of a class, that class names them by a static method `code`.
+Tables of functions (dictionaries and sets) are not followed, because they may be filled while modules are loaded. If kernels
+look up functions for constants of a class, that class names the functions by a static method `code`.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ NOT_FOLLOWED = sys.stdlib_module_names | {"numpy", "llvmlite"}
 
 
 def digest(kernel: Callable[..., Any], constants: tuple[Any, ...] = ()) -> str:
-    """Hash of a function with all that it calls, and of the classes that its constants are of."""
+    """Return the hash of a function with all that it calls, and of the classes of its constants."""
     classes = sorted({c for x in constants for c in _classes(x)}, key=lambda c: (c.__module__, c.__qualname__))
     looked_up = [f for c in classes if hasattr(c, "code") for f in c.code()]
     seen: set[int] = set()
-    waiting: list[Any] = [*looked_up, *reversed(classes), kernel]  # the kernel first: others may call it
+    waiting: list[Any] = [*looked_up, *reversed(classes), kernel]  # the kernel is first in the hash, because others may call it
     ordered: list[str] = []
     while waiting:
         thing = waiting.pop()
@@ -57,13 +57,13 @@ def digest(kernel: Callable[..., Any], constants: tuple[Any, ...] = ()) -> str:
 
 
 def _classes(constant: Any) -> Iterator[type]:
-    """The classes of named tuples inside a constant, or the class that it is."""
+    """Yield the classes of named tuples inside a constant, or the constant itself if it is a class."""
     if isinstance(constant, type):
         yield constant
     if isinstance(constant, tuple):
         if hasattr(constant, "_fields"):
             yield type(constant)
-        for x in constant[:64]:  # long tuples are numbers
+        for x in constant[:64]:  # long tuples contain only numbers
             yield from _classes(x)
 
 
@@ -74,15 +74,16 @@ UNCHANGING = (
 )  # fmt: skip
 """Classes whose objects stay what they are, but for what is looked at by itself: functions and classes."""
 
-NOT_DESCRIBED = {"__annotations__", "__orig_bases__", "_field_defaults"}  # of classes: nothing that kernels run, or of __new__
+NOT_DESCRIBED = {"__annotations__", "__orig_bases__", "_field_defaults"}  # attributes of classes that kernels do not run
 
-_known: WeakKeyDictionary[Any, tuple[tuple[Any, ...], str, list[Any]]] = WeakKeyDictionary()  # with what each was made of
+_known: WeakKeyDictionary[Any, tuple[tuple[Any, ...], str, list[Any]]] = WeakKeyDictionary()  # with their dependencies
 
 
 def _known_or_described(thing: Any) -> tuple[str, list[Any]]:
-    """A function, a class or an object in words, and what its names lead to.
+    """Return the description of a function, class or object as text, and the objects that its names refer to.
 
-    A description is kept as long as it would be made of the same objects, if these cannot change: robots are many, kernels few.
+    A description is cached while the objects that it depends on are the same, if these cannot change: robots are many, kernels
+    few.
     """
     parts = _parts(thing)
     known = _known.get(thing) if parts else None
@@ -96,7 +97,7 @@ def _known_or_described(thing: Any) -> tuple[str, list[Any]]:
 
 
 def _parts(thing: Any) -> tuple[Any, ...]:
-    """The objects that a function or a class is described by; none for other things."""
+    """Return the objects that the description of a function or a class depends on; none for other things."""
     if isinstance(thing, FunctionType):
         cells = (cell.cell_contents for cell in thing.__closure__ or () if cell != EMPTY)
         named = (thing.__globals__.get(name) for name in _names(thing.__code__))
@@ -115,7 +116,7 @@ def _unchanging(x: Any) -> bool:
 
 
 def _described(thing: Any, further: list[Any]) -> str:
-    """A function, a class or an object in words; what its names lead to goes to `further`."""
+    """Describe a function, class or object as text, and append the objects that its names refer to to `further`."""
     if isinstance(thing, FunctionType):
         return _function(thing, further)
     if not isinstance(thing, type):
@@ -140,15 +141,15 @@ def _function(f: FunctionType, further: list[Any]) -> str:
         if name in f.__globals__:
             text += f"\n{name} = {_value(f.__globals__[name], further, names)}"
     for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-        with contextlib.suppress(ValueError):  # of a name that has no value yet
+        with contextlib.suppress(ValueError):  # the name has no value yet
             text += f"\n{name} = {_value(cell.cell_contents, further, names)}"
-    for name, attached in sorted(vars(f).items()):  # a stand-in for one of the executions
+    for name, attached in sorted(vars(f).items()):  # a replacement for one of the executions
         text += f"\n{name} = {_value(attached, further)}"
     return text
 
 
 def _value(x: Any, further: list[Any], names: frozenset[str] = frozenset()) -> str:
-    """Return a value in words; append functions and classes of Python code, and their objects, to `further`."""
+    """Describe a value as text; append functions and classes of Python code, and their objects, to `further`."""
     if isinstance(x, ModuleType):
         members = [(n, getattr(x, n)) for n in sorted(names) if hasattr(x, n)] if _followed(x.__name__) else []
         return f"module {x.__name__} " + "; ".join(f"{n} {_value(m, further, names - {n})}" for n, m in members)
@@ -170,7 +171,7 @@ def _value(x: Any, further: list[Any], names: frozenset[str] = frozenset()) -> s
 
 
 def _object(x: Any, further: list[Any]) -> str:
-    """A number, a string, an array, something that can be called, or an object of any other class."""
+    """Describe a number, a string, an array, a callable, or an object of any other class."""
     named = f"{type(x).__module__}.{type(x).__qualname__}"
     if isinstance(x, np.ndarray):
         return _value(x.tolist(), further) if x.dtype.hasobject else f"{named} {x.dtype} {x.shape} {x.tobytes().hex()}"
@@ -178,7 +179,7 @@ def _object(x: Any, further: list[Any]) -> str:
         return f"{named} {_value(x.__func__, further)} {_value(x.__self__, further)}"
     if isinstance(x, functools.partial):
         return f"{named} {_value((x.func, x.args, x.keywords), further)}"
-    if hasattr(x, "__wrapped__"):  # functools.cache and its like
+    if hasattr(x, "__wrapped__"):  # functools.cache and similar wrappers
         return f"{named} {_value(x.__wrapped__, further)}"
     if _followed(type(x).__module__):
         further += [type(x), x]
@@ -189,20 +190,20 @@ def _object(x: Any, further: list[Any]) -> str:
 
 @functools.cache
 def _followed(module: str | None) -> bool:
-    """Whether a module's code counts: not that of Python and of packages that come compiled."""
+    """Return whether a module's code counts; that of Python and of compiled packages does not."""
     return (module or "").partition(".")[0] not in NOT_FOLLOWED
 
 
 @functools.lru_cache(maxsize=4096)
 def _names(code: CodeType) -> frozenset[str]:
-    """The global names and attributes that code uses, that of inner functions included."""
-    own = (n for n in code.co_names if not n.startswith("@"))  # those are pytest's, of assertions that it rewrites
+    """Return the global names and attributes that code uses, including inner functions."""
+    own = (n for n in code.co_names if not n.startswith("@"))  # names with @ come from pytest's rewritten assertions
     return frozenset(own).union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
 @functools.lru_cache(maxsize=4096)
 def _code(code: CodeType) -> str:
-    """Bytecode and constants, without where they stood."""
+    """Return bytecode and constants, without source positions."""
     constants = [_constant(c) for c in code.co_consts]
     return f"{code.co_code.hex()} {constants} {code.co_names} {code.co_varnames} {code.co_freevars} {code.co_flags}"
 

@@ -1,6 +1,6 @@
-"""A function as a list of operations that was recorded once, and runs on scalars of any kind, in any execution.
+"""Tapes: functions recorded once as lists of operations, which run on scalars of any kind, in any execution.
 
-A tape is a constant that kernels call; functions of the user's own reach them so.
+A tape is a constant that kernels evaluate. Functions given by the user reach kernels in this form.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from .operations import CONSTANT, INPUT, OPERATIONS
 
 
 class Tape(NamedTuple):
-    """Operations in an order in which they can be computed, and the outputs among them."""
+    """Operations in a computable order, and the outputs among them."""
 
     op: Any  # (k,) numbers of the table of operations
-    value: Any  # (k,) of a constant
-    a: Any  # (k,) the first operand, or the index of an input
-    b: Any  # (k,) the second
-    node: Any  # (outputs,) an output is scale times what operation `node` gives
+    value: Any  # (k,) values of constants
+    a: Any  # (k,) first operand, or index of an input
+    b: Any  # (k,) second operand
+    node: Any  # (outputs,) an output is `scale` times the result of operation `node`
     scale: Any  # (outputs,)
 
     def run(self, inputs: Any) -> Any:
-        """The outputs, for a list of inputs."""
+        """Return the outputs for a list of inputs."""
         x: list[Any] = []
         for op, value, a, b in zip(self.op, self.value, self.a, self.b, strict=True):
             if op == INPUT:
@@ -38,7 +38,7 @@ class Tape(NamedTuple):
 
 
 def _run_by_branches() -> Any:
-    """`Tape.run` as a kernel with loops, which has no table of functions: a branch for each operation of the table."""
+    """Return `Tape.run` as a kernel with loops: without a table of functions, with a branch for each operation of the table."""
     namespace: dict[str, Any] = {}
     lines = ["def run(tape, inputs):", "    x = [0.0] * len(tape.op)", "    for k in range(len(tape.op)):"]
     lines += ["        op, a, b = tape.op[k], tape.a[k], tape.b[k]"]
@@ -51,7 +51,7 @@ def _run_by_branches() -> Any:
             lines += [f"        elif op == {number}:", f"            x[k] = {operation.name}({operands})"]
     lines += ["    return [tape.scale[e] * x[tape.node[e]] for e in range(len(tape.node))]"]
     file, source = f"<branches of {__name__}>", "\n".join(lines)
-    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file  # where compilers look for it
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file  # compilers read sources here
     exec(compile(source, file, "exec"), namespace)
     namespace["run"].__module__ = __name__
     return namespace["run"]
@@ -61,9 +61,9 @@ Tape.run.rolled = _run_by_branches()  # type: ignore[attr-defined]
 
 
 def record(outputs: Sequence[Any]) -> Tape:
-    """The operations that expressions need; inputs are numbered as those of their graphs' first arguments."""
-    op, value, first, second = [CONSTANT], [1.0], [0], [0]  # the first is one, of which numbers are multiples
-    known: dict[int, dict[int, int]] = {}  # by graph, where its nodes are
+    """Record the operations of expressions; inputs are numbered as in their graphs' first argument."""
+    op, value, first, second = [CONSTANT], [1.0], [0], [0]  # the first operation is the constant 1; numbers are multiples of it
+    known: dict[int, dict[int, int]] = {}  # for each graph, the positions of its nodes
     node, scale = [], []
     for x in outputs:
         if not isinstance(x, Expression):
@@ -84,7 +84,7 @@ def record(outputs: Sequence[Any]) -> Tape:
 
 
 def _needed(g: Graph, node: int, known: dict[int, int]) -> list[int]:
-    """The nodes that one is computed from, itself included, but for those that are known."""
+    """Return the nodes from which a node is computed, including itself, except known ones."""
     nodes, waiting = set(), [node]
     while waiting:
         i = waiting.pop()

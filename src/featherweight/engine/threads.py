@@ -1,4 +1,4 @@
-"""A range shared by threads that release the GIL, in pieces so short that Ctrl-C does not wait for long."""
+"""Sharing of a range among threads that release the GIL, in pieces short enough for a prompt Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-SHARES = 4  # of the range for each thread: one that wakes late, or is slowed, does less
-LONGEST = 0.05  # seconds that a piece is to take: between pieces Python sees signals
+SHARES = 4  # pieces per thread, so that a late or slow thread does less
+LONGEST = 0.05  # [s] target time of a piece: Python handles signals between pieces
 
 _executor: ThreadPoolExecutor | None = None
 _lock = threading.Lock()
 
 
 def processors() -> int:
-    """Processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def share_out(run: Callable[[int, int], None], n: int, threads: int, grain: int = 1) -> None:
-    """Call `run(start, stop)` for pieces that make up range(n), on `threads` threads, this one included.
+    """Call `run(start, stop)` for pieces of range(n), on `threads` threads including this one.
 
-    Pieces are not smaller than `grain`, unless threads would have nothing to do or a piece would take longer than `LONGEST`, as
-    far as those before it tell. Where the process or the system gives no more threads, those that are there do the work. An
-    error, or Ctrl-C, ends all threads after the pieces that they are at.
+    Pieces are at least `grain` long, unless threads would be idle or, by the times of earlier pieces, a piece would take longer
+    than `LONGEST`. If the system provides fewer threads, these do all the work. An error, or Ctrl-C, stops each thread after
+    its current piece.
     """
     pieces = _Pieces(run, n, threads, grain)
     helpers: list[Future[None]] = []
-    with suppress(RuntimeError):  # no more threads, or none any more at the interpreter's exit
+    with suppress(RuntimeError):  # no more threads, or the interpreter is exiting
         while len(helpers) < threads - 1 and n > 1:
             helpers.append(_pool().submit(pieces.work))
     try:
@@ -46,7 +46,7 @@ def share_out(run: Callable[[int, int], None], n: int, threads: int, grain: int 
 
 
 class _Pieces:
-    """Remaining part of a range, from which threads take pieces."""
+    """The rest of a range, from which threads take pieces."""
 
     def __init__(self, run: Callable[[int, int], None], n: int, threads: int, grain: int) -> None:
         self.run, self.start, self.end = run, 0, n
@@ -75,13 +75,13 @@ class _Pieces:
             return start, stop
 
     def _fit(self, count: int, seconds: float) -> None:
-        """Make pieces as long as they may be, by the time that the last one took."""
+        """Adapt the length of pieces to the time of the last one."""
         fitting = int(count * LONGEST / seconds) if seconds > 0 else self.largest
         self.size = max(1, min(self.largest, fitting))
 
 
 def _pool() -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor  # it cannot be imported any more at the interpreter's exit
+    from concurrent.futures import ThreadPoolExecutor  # importing fails while the interpreter exits
 
     global _executor
     with _lock:
@@ -91,7 +91,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def _forget_threads() -> None:
-    """In a forked child, which has none of its parent's threads, and perhaps their locks."""
+    """Forget the threads in a forked child, which has none of its parent's threads, and possibly their locks."""
     global _executor, _lock
     _executor, _lock = None, threading.Lock()
 

@@ -1,4 +1,4 @@
-"""Several compiled functions as one."""
+"""Fusion of several compiled functions into one."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .trace import live_nodes
 from .traced import NODE_BUDGET
 from .ways import cost
 
-MOST_CHOICES = 64  # of algorithms, up to which all are compared; for more, one function's after another's
+MOST_CHOICES = 64  # up to this many combinations of algorithms are all compared; otherwise one function after the other
 
 
 def together(functions: Sequence[CompiledFunction[Any]], named: Mapping[str, CompiledFunction[Any]]) -> CompiledFunction[Any]:
-    """One function with the results of all, whose fields are named as functions are, or as keywords say."""
+    """Return one function with the results of all functions, named after the functions or by keywords."""
     every = (*functions, *named.values())
     if not every:
-        raise ValueError("together needs one function at least; got none")
+        raise ValueError("together needs at least one function; got none")
     for f in every:
         if not isinstance(f, CompiledFunction):
             raise TypeError(f"together takes functions of a robot, such as robot.mass_matrix; got {type(f).__name__}")
     for name in named:
         if name.startswith("_") or keyword.iskeyword(name):
             raise ValueError(
-                f"together: a result cannot be named {name!r}; choose a name without an underscore at its beginning that is "
-                "no word of Python's"
+                f"together: a result cannot be named {name!r}; choose a name that is not a Python keyword and does not start "
+                "with an underscore"
             )
     executions = {f.ways.own.asked for f in every}
     chosen = [f.program for f in _cheapest_choice(every)]
@@ -85,7 +85,7 @@ def _cheapest_choice(functions: Sequence[CompiledFunction[Any]]) -> list[Compile
 
 
 class _Costs:
-    """Costs of choices of algorithms, counted in one graph of all algorithms."""
+    """Costs of combinations of algorithms, counted in one graph of all algorithms."""
 
     def __init__(self, alternatives: Sequence[Sequence[Program]]) -> None:
         self._graph = g = Graph(4 * NODE_BUDGET)
@@ -98,7 +98,7 @@ class _Costs:
         self._known: dict[tuple[int, ...], int] = {}
 
     def of(self, choice: tuple[int, ...]) -> int:
-        """One alternative for each function, by its number."""
+        """Return the cost of a combination: one alternative for each function, by number."""
         if choice not in self._known:
             outputs = set().union(*(group[k] for group, k in zip(self._outputs, choice, strict=True)))
             live = live_nodes(self._graph, outputs)

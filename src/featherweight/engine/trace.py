@@ -1,4 +1,4 @@
-"""A function of scalars, run once on symbolic ones: the trace that is counted, differentiated, evaluated and compiled."""
+"""Traces: functions of scalars, run once on symbolic scalars, to be counted, differentiated, evaluated and compiled."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Trace(NamedTuple):
     """A traced function: its graph, and each output as a number or as (node, negative)."""
 
     graph: Graph
-    inputs: tuple[int, ...]  # scalars in each argument
+    inputs: tuple[int, ...]  # number of scalars in each argument
     outputs: tuple[tuple[int, bool] | float, ...]
-    live: tuple[int, ...]  # the nodes that outputs depend on, in order
+    live: tuple[int, ...]  # nodes that outputs depend on, in order
 
 
 def trace(function: Callable[..., Iterable[Expression | Number]], inputs: Sequence[int], budget: int | None = None) -> Trace:
     """Run `function` on lists of symbolic scalars, one list of each given length.
 
-    Raises BudgetExceeded when the graph grows past `budget` nodes.
+    Raises BudgetExceeded if the graph exceeds `budget` nodes.
     """
     g = Graph(budget)
     arguments = [[g.input(k, i) for i in range(n)] for k, n in enumerate(inputs)]
@@ -38,7 +38,7 @@ def trace(function: Callable[..., Iterable[Expression | Number]], inputs: Sequen
 
 
 def live_nodes(g: Graph, outputs: Iterable[int]) -> tuple[int, ...]:
-    """The nodes that outputs depend on, in order."""
+    """Return the nodes that outputs depend on, in order."""
     alive = bytearray(len(g))
     for i in outputs:
         alive[i] = 1
@@ -55,24 +55,24 @@ def count(t: Trace) -> Operations:
 
 
 class Arithmetic(NamedTuple):
-    """Numbers of another kind, for `evaluate`: they add, subtract, multiply and divide by their own operators.
+    """Another kind of numbers, for `evaluate`: they add, subtract, multiply and divide by their own operators.
 
     With mpmath: Arithmetic(mpmath.mpf, mpmath.sqrt, mpmath.sin, mpmath.cos); with JAX: Arithmetic(jnp.asarray, jnp.sqrt, …).
     """
 
-    constant: Callable[[float], Any]  # from a float
+    constant: Callable[[float], Any]  # conversion from float
     sqrt: Callable[[Any], Any]
     sin: Callable[[Any], Any]
     cos: Callable[[Any], Any]
 
 
 def evaluate(t: Trace, inputs: Sequence[Sequence[Any] | Array], arithmetic: Arithmetic | None = None) -> list[Any]:
-    """The outputs of a trace, one after the other, for numbers of any kind.
+    """Return the concatenated outputs of a trace, for numbers of any kind.
 
-    `inputs` has a flat sequence of numbers for each argument. Floats, and numbers with methods `sqrt`, `sin` and `cos`, need
-    no `arithmetic`. Outputs that do not depend on the inputs come from `arithmetic.constant`.
+    `inputs` has a flat sequence of numbers for each argument. Floats, and numbers with methods `sqrt`, `sin` and `cos`, need no
+    `arithmetic`. `arithmetic.constant` converts outputs that do not depend on the inputs.
 
-    Raises ValueError for inputs of other lengths than the trace's.
+    Raises ValueError for inputs of wrong lengths.
     """
     lengths = tuple(len(x) for x in inputs)
     if lengths != t.inputs:
@@ -81,7 +81,7 @@ def evaluate(t: Trace, inputs: Sequence[Sequence[Any] | Array], arithmetic: Arit
 
 
 def values_of(t: Trace, inputs: Sequence[Sequence[Any] | Array], arithmetic: Arithmetic | None = None) -> dict[int, Any]:
-    """The value of each live node, as for `evaluate`."""
+    """Return the value of each live node; the arguments are those of `evaluate`."""
     constant = float if arithmetic is None else arithmetic.constant
     values = [op.value if arithmetic is None else getattr(arithmetic, op.name, op.value) for op in OPERATIONS]
     g = t.graph
@@ -98,5 +98,5 @@ def values_of(t: Trace, inputs: Sequence[Sequence[Any] | Array], arithmetic: Ari
 
 
 def outputs_of(t: Trace, x: dict[int, Any], constant: Callable[[float], Any] = float) -> list[Any]:
-    """The outputs, from the values of nodes."""
+    """Return the outputs for given values of nodes."""
     return [(-x[y[0]] if y[1] else x[y[0]]) if isinstance(y, tuple) else constant(y) for y in t.outputs]

@@ -1,4 +1,4 @@
-"""The trace of a program, made when it is asked for, and what is known of it without making it."""
+"""Traces of programs, made on demand, and the facts that the cache stores about them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .program import Program
 from .trace import Trace, count, trace
 from .waiting import tell_if_long, told
 
-NODE_BUDGET = 250_000  # nodes of a trace, beyond which loops stay loops
+NODE_BUDGET = 250_000  # greatest number of nodes of a trace; larger functions keep their loops
 
 
 class Traced:
-    """A program's trace and its counts. `bounded` traces stop at the budget of nodes."""
+    """A program's trace and its counts. A `bounded` trace stops at the node budget."""
 
     def __init__(self, program: Program, bounded: bool) -> None:
         self.program = program
@@ -26,12 +26,12 @@ class Traced:
 
     @cached_property
     def identity(self) -> str:
-        """Hash of what code made of the trace follows from, but for the machine and the engine."""
+        """Hash of everything that code of the trace depends on, except the machine and the engine."""
         return hashlib.sha256(repr(self.program.identity()).encode()).hexdigest()
 
     @cached_property
     def trace(self) -> Trace:
-        """Raises BudgetExceeded for a bounded one that is too large."""
+        """The trace. Raises BudgetExceeded for a bounded trace that is too large."""
         return self._made(NODE_BUDGET if self._bounded else None)
 
     def _made(self, budget: int | None) -> Trace:
@@ -41,22 +41,22 @@ class Traced:
             return made
 
     def in_lanes(self, lanes: int) -> LaneTrace | None:
-        """Return a trace of one state in vectors of so many lanes, where that is quicker than scalar by scalar."""
+        """Return a trace of one state in vectors with `lanes` lanes, if it is faster than scalar code; otherwise None."""
         return self.program.in_lanes(lanes, vars(self).get("trace"))
 
     @cached_property
     def operations(self) -> Operations:
-        """Exact counts for one state, of the whole trace however large."""
+        """Exact counts for one state, from the whole trace, however large."""
         facts = self._facts
         return Operations(*facts["operations"]) if "operations" in facts else count(self._made(None))
 
     @property
     def too_large(self) -> bool:
-        """Whether the trace goes past the budget."""
+        """Whether the trace exceeds the node budget."""
         return "operations" not in self._facts
 
     def within(self, budget: int) -> bool:
-        """Whether the trace stays within a budget of nodes, which is found out without going past it."""
+        """Return whether the trace has at most `budget` nodes, without tracing further than that."""
         if "_facts" in vars(self) or budget >= NODE_BUDGET:
             return not self.too_large
         facts = self._known(budget)
@@ -69,7 +69,7 @@ class Traced:
         return self._known(NODE_BUDGET)
 
     def _known(self, budget: int) -> dict[str, Any]:
-        """Kept on disk: the counts, or that there are more nodes than a budget has."""
+        """Return cached facts: the counts, or that the trace exceeds a budget."""
         name = cache.key("facts", self.identity, NODE_BUDGET)
         kept = cache.read(name)
         if kept is not None and ("operations" in kept[0] or kept[0]["beyond"] >= budget):

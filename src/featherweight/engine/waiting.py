@@ -1,11 +1,11 @@
-"""Messages to users who wait for code to be compiled: records of the logger "featherweight".
+"""Messages to users who wait for compilations: records of the logger "featherweight".
 
-A compilation makes traces and plans first. To write them down and to make machine code then takes about as long; it takes
-longer where LLVM generates all code. So the time of the first part, on this machine and under its load, tells how long the
-user will wait. If that is more than `PATIENCE`, a WARNING says what is compiled: Python shows warnings on standard error where
-a program has not set up logging. Without it the program looks as if it hangs, and it happens once for each function on a
-machine. An INFO record with the time follows a compilation that took longer than `LONG`. Compilations within another one, as of
-all that a simulation needs, are told as that one.
+A compilation first makes traces and plans. Writing the code and making machine code then takes about as long, or longer if LLVM
+generates all of the code. The time of the first part, on this machine and under its load, therefore predicts the total. If the
+prediction exceeds `PATIENCE`, a WARNING names the function that is compiled. Python shows warnings on standard error unless the
+program has set up logging. Without the message the program would appear to hang; it appears once for each function on a
+machine. An INFO record with the time follows a compilation that took longer than `LONG`. Nested compilations, as of all
+functions of a simulation, count as one.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any, Self
 
 from .cache_folder import log
 
-LONG, PATIENCE = 1.0, 2.0  # [s]: of what is told when it is done, and before
-WHOLE = 2.5  # times as long as traces and plans: 1.7 to 2.5 were measured with parts in assembly, up to 6 without
+LONG, PATIENCE = 1.0, 2.0  # [s] least times of compilations that are reported afterwards, and in advance
+WHOLE = 2.5  # total time over that of traces and plans: 1.7 to 2.5 were measured with parts in assembly, up to 6 without
 
 
 class Wait:
-    """Code that a user waits for, compiled in one `with` block or in several: a message at the most.
+    """Code that a user waits for, compiled in one or several `with` blocks, with at most one message.
 
-    All takes `whole` times as long as what comes before the first `tell_if_long` that expects it to be long. Meanwhile Python
-    does not look for cycles: traces are many objects without any, and looking takes a twentieth of the time.
+    The total is `whole` times the time before the first `tell_if_long` that predicts a long wait. Meanwhile Python's cycle
+    collector is off: traces are many objects without cycles, and collections would take a twentieth of the time.
     """
 
     def __init__(self, what: str, whole: float = WHOLE) -> None:
@@ -52,7 +52,7 @@ class Wait:
 
 
 class _Now(threading.local):
-    """The outermost compilation of this thread, and how many are under way, each within the one before."""
+    """The outermost compilation of this thread, and the depth of nested ones."""
 
     wait: Wait | None = None
     depth = 0
@@ -63,9 +63,9 @@ _now = _Now()
 
 @contextlib.contextmanager
 def told(what: str, how_long: str = "") -> Iterator[None]:
-    """Tell that something is being compiled: at once if `how_long` is given, else at the first `tell_if_long` that expects it.
+    """Report a compilation: immediately if `how_long` is given, otherwise when `tell_if_long` predicts a long wait.
 
-    A compilation within another one is part of it and is not told.
+    A nested compilation is part of the outer one and is not reported.
     """
     with Wait(what) as wait:
         if how_long and _now.wait is wait:
@@ -75,7 +75,7 @@ def told(what: str, how_long: str = "") -> Iterator[None]:
 
 
 def tell_if_long() -> None:
-    """Tell what is compiled, if it will take long: to be called before plans are written, and between traces."""
+    """Report the current compilation if it will take long. Call this before plans are written, and between traces."""
     wait = _now.wait
     if wait is None or wait.said:
         return

@@ -11,7 +11,7 @@ from .program import Program
 from .traced import NODE_BUDGET, Traced
 from .waiting import told
 
-DIVISION = 8  # multiplications that a division or a root takes the time of
+DIVISION = 8  # cost of a division or a root in multiplications
 
 
 class Way(NamedTuple):
@@ -24,7 +24,7 @@ class Way(NamedTuple):
 
     @classmethod
     def of(cls, program: Program, asked: str = "auto", algorithm: str = "") -> Way:
-        """Return the way to run a program, whose algorithm has the name of its first kernel unless another is given."""
+        """Return the way to run a program. Its algorithm is named after the first kernel by default."""
         name = algorithm or program.kernels[0].kernel.__name__
         return cls(name, program, asked, Traced(program, bounded=asked != "traced"))
 
@@ -66,7 +66,7 @@ class Ways(NamedTuple):
         how = "interpreted" if asked == "interpreted" else "traced"
         every = {n: Way.of(made(way.program), how, n) for n, way in self.every.items() if not way.too_large}
         if not every:
-            raise ValueError(f"{name} is too large to be differentiated: its trace goes past the budget of operations")
+            raise ValueError(f"{name} is too large to be differentiated: its trace exceeds the node budget")
         if self.algorithm in every and not all(map(is_plain, self.own.program.inputs)):
             return Ways(every, self.algorithm)
         return Ways(every, cheapest_way(every))

@@ -1,4 +1,4 @@
-"""Simulation with contact: what users call is in `featherweight` itself."""
+"""Simulation with contact. The public names are in `featherweight` itself."""
 
 from ..robot.trajectory import Trajectory
 from .failure import SimulationError

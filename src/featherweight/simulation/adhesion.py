@@ -1,7 +1,7 @@
-"""Drives that pull contacts together, as MuJoCo's adhesion does.
+"""Drives that pull contacts together, as in MuJoCo's adhesion.
 
-The force F of such a drive is shared by the n contacts of its body: each is pulled together by F / n along its normal, before
-the impulses of the step are found. A body without contacts feels nothing.
+The n contacts of the drive's body share its force F: each is pulled together by F / n along its normal, before the solver
+computes the impulses of the step. Without contacts the drive has no effect.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Adhesion(NamedTuple):
-    """Drives that pull contacts together, or none."""
+    """Drives that pull contacts together; may be empty."""
 
     drive: Integers  # (k,)
     gear: Vector  # (k,)
-    sticks: BooleanMatrix  # (k, candidates) whether a contact is one of the drive's body
-    reach: Vector  # (candidates,) [m] gap up to which it pulls where they do not touch
+    sticks: BooleanMatrix  # (k, candidates) whether a contact belongs to the drive's body
+    reach: Vector  # (candidates,) [m] greatest gap at which the drive pulls
 
 
 def adhesion_of(forces: ForcesAtJoints, links: Sequence[tuple[str | None, str | None]], reach: Vector) -> Adhesion:
-    """Return the adhesion of a robot's drives, for candidates between these links."""
+    """Return the adhesion of a robot's drives, for contact candidates between these links."""
     drives = forces.sticky
     sticks = [[forces.parts[k].adhesion in pair for pair in links] for k in drives]
     gears = [forces.parts[k].gear for k in drives]
@@ -40,7 +40,7 @@ def add_adhesion(
     x: Adhesion, drives: Drives, inputs: Vector, contacts: ContactPoints, count: int, near: float, placement: Tensor,
     pull: Matrix,
 ) -> bool:  # fmt: skip
-    """Add the wrenches of drives on bodies that may touch (bodies, 6), in their axes and at their origins; whether any acts."""
+    """Add the wrenches of drives to `pull` (bodies, 6), in the bodies' axes and at their origins; return whether any acts."""
     acts = False
     for j in range(len(x.drive)):
         k, touching, v = x.drive[j], 0, drives.values
@@ -59,13 +59,13 @@ def add_adhesion(
 
 
 def holds(x: Adhesion, j: int, contacts: ContactPoints, c: int, near: float) -> bool:
-    """Whether a drive pulls a contact together."""
+    """Return whether a drive pulls a contact together."""
     candidate = contacts.candidate[c]
     return bool(x.sticks[j, candidate] and contacts.gap[c] < near + x.reach[candidate])
 
 
 def add_pull(body: int, force: float, n: Vector, point: Vector, placement: Tensor, pull: Matrix) -> None:
-    """Add a force along n at a point to the wrench on a body; the world feels nothing."""
+    """Add a force along n at a point to the wrench on a body; forces on the world are ignored."""
     if body < 0:
         return
     T, w = placement[body], pull[body]

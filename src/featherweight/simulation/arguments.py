@@ -1,4 +1,4 @@
-"""Checks of what a simulation is given."""
+"""Checks of the arguments of a simulation."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .scene import ContactSphere, Ground, HeightField, Plane
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
 
-EXACT = 1e-9  # of the length of quaternions, which integration leaves to rounding
-ROUNDED = 1e-3  # what is left of it in numbers of four digits
+EXACT = 1e-9  # error of the length of quaternions after integration: rounding errors
+ROUNDED = 1e-3  # error of the length of quaternions written with four digits
 
 INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
 
@@ -43,7 +43,7 @@ def check_tolerances(tolerance: float, **lengths: float) -> None:
 def check_robot(robot: Any) -> None:
     if not isinstance(robot, Robot):
         hint = "; build it: featherweight.build(description)" if isinstance(robot, Description) else ""
-        raise TypeError(f"robot must be a Robot, as featherweight.load gives it; got {type(robot).__name__}{hint}")
+        raise TypeError(f"robot must be a Robot, as featherweight.load returns it; got {type(robot).__name__}{hint}")
 
 
 def check_switches(**switches: Any) -> None:
@@ -58,7 +58,7 @@ def check_options(name: str, options: Any, kind: type) -> None:
 
 
 def ground_of(ground: Any) -> Ground | None:
-    """The ground as it is given; True is the plane z = 0. Raises TypeError for what is none."""
+    """Return the given ground; True is the plane z = 0. Raises TypeError for other objects."""
     if ground is True:
         return Plane()
     if ground is False:
@@ -72,35 +72,35 @@ def ground_of(ground: Any) -> Ground | None:
 
 
 def list_of(kind: type[T], name: str, things: Any, example: str) -> tuple[T, ...]:
-    """Things of one kind. Raises TypeError for others."""
+    """Return a tuple of objects of one kind. Raises TypeError for others."""
     if isinstance(things, kind):
-        raise TypeError(f"{name} must be a list; give {name}=[...] with the one {kind.__name__} in it")
+        raise TypeError(f"{name} must be a list; put the {kind.__name__} into one: {name}=[...]")
     if isinstance(things, str) or not isinstance(things, Iterable):
-        raise TypeError(f"{name} must be a list of {kind.__name__}, as [{example}]; got {things!r}")
+        raise TypeError(f"{name} must be a list of {kind.__name__}, such as [{example}]; got {things!r}")
     made = tuple(things)
     for x in made:
         if not isinstance(x, kind):
-            raise TypeError(f"{name} must be a list of {kind.__name__}, as [{example}]; it has {x!r}")
+            raise TypeError(f"{name} must be a list of {kind.__name__}, such as [{example}]; it contains {x!r}")
     return made
 
 
 def pairs_of(pairs: Any) -> tuple[tuple[int, int], ...]:
-    """Pairs of numbers. Raises TypeError for what is none."""
+    """Return pairs of numbers. Raises TypeError for other objects."""
     try:
         return tuple((operator.index(i), operator.index(j)) for i, j in pairs)
     except (TypeError, ValueError):
-        raise TypeError(f"pairs must be pairs of numbers of spheres, as [(0, 1)]; got {pairs!r}") from None
+        raise TypeError(f"pairs must be pairs of numbers of spheres, such as [(0, 1)]; got {pairs!r}") from None
 
 
 def check_pairs(pairs: Sequence[tuple[int, int]], spheres: Sequence[ContactSphere], ground: Ground | None) -> None:
-    """Pairs are of two spheres by number, and every sphere has something to touch."""
+    """Check that pairs name two spheres by number, and that every sphere has something to touch."""
     for i, j in pairs:
         if not (0 <= i < len(spheres) and 0 <= j < len(spheres)) or i == j:
             raise ValueError(f"pairs must name two of the {len(spheres)} spheres by number; got {(i, j)}")
         if spheres[i].radius + spheres[j].radius == 0.0:
             raise ValueError(f"pair {(i, j)}: two points never touch; one needs a radius")
     if spheres and ground is None and not pairs:
-        raise ValueError("the spheres have nothing to touch: give ground=, or pairs= of them")
+        raise ValueError("the spheres have nothing to touch: give ground= or pairs=")
 
 
 def check_duration(duration: float, every: int) -> None:
@@ -110,14 +110,14 @@ def check_duration(duration: float, every: int) -> None:
 
 
 def check_count(name: str, count: Any, least: int) -> int:
-    """A whole number."""
+    """Return a whole number of at least `least`. Raises ValueError for other numbers."""
     if not isinstance(count, (int, np.integer)) or count < least:
         raise ValueError(f"{name} must be at least {least}, a whole number; got {count!r}")
     return int(count)
 
 
 def check_inputs(names_and_sizes: dict[str, tuple[Any, tuple[int, ...]]], robots: int, steps: int | None) -> int:
-    """The number of steps of a rollout, for inputs (robots or 1, steps, *size) or None."""
+    """Return the number of steps of a rollout, from inputs (robots or 1, steps, *size) or None, or from `steps`."""
     for name, (x, size) in names_and_sizes.items():
         if x is None:
             continue
@@ -132,21 +132,21 @@ def check_inputs(names_and_sizes: dict[str, tuple[Any, tuple[int, ...]]], robots
 
 
 def numbers(name: str, x: Any) -> Array:
-    """An array that is no one else's."""
+    """Return a copy of an array of real numbers."""
     try:
         given = HostArrays().array(x, name)
     except TypeError as error:
         raise ValueError(str(error)) from None
     try:
         if given.dtype.kind in "cSUMm":
-            raise TypeError(f"it has the type {given.dtype}")
+            raise TypeError(f"its type is {given.dtype}")
         return np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of real numbers: {error}") from None
 
 
 def of_robots(name: str, x: Any, size: tuple[int, ...], robots: int) -> Array:
-    """An input of one step (*size), or (robots, *size), as an array (1 or robots, 1, *size)."""
+    """Return an input of one step, (*size) or (robots, *size), as an array (1 or robots, 1, *size)."""
     x = numbers(name, x)
     if x.shape == size:
         return np.asarray(x[None, None])
@@ -163,7 +163,7 @@ def check_choice(name: str, choice: Any, choices: Sequence[str]) -> None:
 
 
 def given_forces(answer: Any) -> tuple[Any, Any] | tuple[Any]:
-    """Return a controller's answer as a tuple of tau, or of tau and control. Raises ValueError for other answers."""
+    """Return the result of a controller as a tuple of tau, or of tau and control. Raises ValueError for other results."""
     if answer is None or (isinstance(answer, tuple) and len(answer) != 2):
         got = "None" if answer is None else f"a tuple of {len(answer)}"
         raise ValueError(f"a controller must return joint forces tau, or a pair of tau (or None) and controls; got {got}")
@@ -171,9 +171,9 @@ def given_forces(answer: Any) -> tuple[Any, Any] | tuple[Any]:
 
 
 def with_unit_rotations(robot: Robot, q: Array) -> Array:
-    """q with quaternions, and cosine and sine of planar joints, of unit length where digits were rounded.
+    """Return q with quaternions, and cosine and sine of planar joints, normalized if their lengths are within `ROUNDED` of 1.
 
-    Those that are to `EXACT` are left as they are, so that a state goes on to the bit. Raises ValueError for others.
+    Lengths within `EXACT` of 1 are unchanged, so that a state continues bitwise. Raises ValueError for other lengths.
     """
     for j in robot.joints:
         first = {JointType.SPHERICAL: 0, JointType.FLOATING: 3, JointType.PLANAR: 2}.get(j.type)
@@ -187,8 +187,8 @@ def with_unit_rotations(robot: Robot, q: Array) -> Array:
             where = f" of robot {wrong[0, 0]}" if q.ndim > 1 else ""
             found = float(np.atleast_1d(length)[wrong[0, 0]])
             raise ValueError(
-                f"q: the {what} of joint {j.name!r}{where}, q[{rows.start}:{rows.stop}], must have unit length and has "
-                f"{found:.9g}; " + ("divide it by that" if found > 0.0 else "robot.neutral() has one that turns nothing")
+                f"q: the {what} of joint {j.name!r}{where}, q[{rows.start}:{rows.stop}], must have unit length, but "
+                f"has {found:.9g}; " + ("divide it by its length" if found > 0.0 else "use that of robot.neutral()")
             )
         if (np.abs(length - 1.0) > EXACT).any():
             q = q.copy()
@@ -197,7 +197,8 @@ def with_unit_rotations(robot: Robot, q: Array) -> Array:
 
 
 def chosen_robots(which: Any, robots: int) -> Array:
-    """The numbers (k,) of some robots, of a mask (robots,) or numbers of them. Raises ValueError for what is neither."""
+    """Return the numbers (k,) of some robots, given as a mask (robots,) or as numbers. Raises ValueError for other arguments.
+    """
     chosen = np.asarray(which)
     if chosen.dtype == bool and chosen.shape != (robots,):
         raise ValueError(f"which must be a mask of shape ({robots},), or numbers of robots; got shape {chosen.shape}")
@@ -210,16 +211,16 @@ def chosen_robots(which: Any, robots: int) -> Array:
 
 
 def named_configuration(robot: Robot, name: str) -> Array:
-    """The reference configuration (nq,) of this name; raises ValueError for a name that is none."""
+    """Return a reference configuration (nq,) by its name. Raises ValueError for an unknown name."""
     if name not in robot.configurations:
         raise ValueError(f"q: {robot.name} has no configuration {choose_from(name, list(robot.configurations))}")
     return np.asarray(robot.configurations[name])
 
 
 def states(robot: Robot, q: Any, v: Any) -> tuple[Array, Array]:
-    """States (nq,) and (nv,) of a robot, or (robots, nq) and (robots, nv) of many: at rest unless v is given.
+    """Return states (nq,) and (nv,) of a robot, or (robots, nq) and (robots, nv) of many, as new arrays.
 
-    Arrays of their own. Raises ValueError for what is no state, with the joint.
+    v is zero by default. Raises ValueError for invalid states, with the name of the joint.
     """
     nq, nv = robot.nq, robot.nv
     q = numbers("q", q)
@@ -228,15 +229,15 @@ def states(robot: Robot, q: Any, v: Any) -> tuple[Array, Array]:
         if x.ndim == 0 or x.ndim > 2 or x.shape[-1] != n:
             raise ValueError(f"{name} must have shape ({n},) or (robots, {n}); got {x.shape}")
         if len(x) == 0:
-            raise ValueError(f"{name} must be of one robot or more; got shape {x.shape}")
+            raise ValueError(f"{name} must have rows for at least one robot; got shape {x.shape}")
         if not np.isfinite(x).all():
             *_, place = (int(k) for k in np.argwhere(~np.isfinite(x))[0])
             rows = {j.name: j.q_slice if name == "q" else j.v_slice for j in robot.joints}
             joint = next(j for j, s in rows.items() if s.start <= place < s.stop)
-            raise ValueError(f"{name} must be finite numbers; number {place}, of joint {joint!r}, is not")
+            raise ValueError(f"{name} must be finite numbers; number {place}, of joint {joint!r}, is not finite")
     q = with_unit_rotations(robot, q)
     if q.ndim == v.ndim == 2 and len(q) != len(v):
-        raise ValueError(f"q and v must be of as many robots; got {len(q)} and {len(v)}")
+        raise ValueError(f"q and v must have the same number of robots; got {len(q)} and {len(v)}")
     if q.ndim != v.ndim or q.shape[:-1] != v.shape[:-1]:
         leading = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
         q, v = (np.array(np.broadcast_to(x, (*leading, x.shape[-1])), order="C") for x in (q, v))

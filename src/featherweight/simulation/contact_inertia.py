@@ -1,14 +1,16 @@
-"""The inertia that contacts and joint rows feel, as contacts come and go.
+"""The inertia at contacts and joint rows, for changing sets of contacts.
 
-Contacts change from step to step, and code must not be compiled for each set of them. Three ways, by size:
+Contacts change from step to step, and compiling code for each set of contacts would take too long. There are three methods,
+chosen by size:
 
-- For up to `MOST_ROWS` rows of bodies that may touch (feet and hands) the Delassus matrix of all of them is one function, made
-  once, and a contact takes the rows of its bodies (`contact_problem`). Talos on one of two feet pays 0.4 µs for the other.
-- Where more bodies may touch, those that do take their rows of J M⁻¹ Jᵀ, by the robot's inverse mass matrix: a matrix of all
-  33 bodies of Talos would cost 30 µs. So do joints near their limits; joints with dry friction, which are always there, are
-  part of a function of their own where there are few. Many trees (bodies in a pile) have blocks of their own of J and M⁻¹.
-- A robot too large to unroll keeps its loops, the set of contacts is data, and so its Delassus function is made, without
-  compiling, for the bodies that touch, and kept for the sets seen last.
+- If the bodies that may touch (feet and hands) have up to `MOST_ROWS` rows, one function computes the Delassus matrix of all of
+  them. It is compiled once, and a contact uses the rows of its bodies (`contact_problem`). For Talos on one of two feet, the
+  other foot costs 0.4 µs.
+- If more bodies may touch, the touching bodies use their rows of J M⁻¹ Jᵀ, by the robot's inverse mass matrix; a matrix of all
+  33 bodies of Talos would cost 30 µs. Joints near their limits do the same. Joints with dry friction, which are always active,
+  belong to a separate function if there are few of them. Many trees (bodies in a pile) have separate blocks of J and M⁻¹.
+- A robot too large to unroll keeps its loops, and the set of contacts is data. Its Delassus function is made, without
+  compiling, for the bodies that touch, and the most recent sets are cached.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from ..robot.robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-Method = Callable[[list[BilateralContact], Array], Array]  # of contacts and q (batch, nq), to G (batch, m, m)
+Method = Callable[[list[BilateralContact], Array], Array]  # from contacts and q (batch, nq) to G (batch, m, m)
 
 KEPT_SETS = 64
 MOST_ROWS = 48
@@ -38,16 +40,16 @@ MOST_ROWS = 48
 class MappedRows(NamedTuple):
     """Rows of joints and lengths (see `ForcesAtJoints`)."""
 
-    mapped: bool  # they follow from the independent velocities by S
+    mapped: bool  # whether S maps independent velocities to the rows' velocities
     number: int
-    moved_by: dict[int, list[int]]  # of lengths with limits or dry friction: the velocities that change them
+    moved_by: dict[int, list[int]]  # velocities that change each length with limits or dry friction
 
 
 class ContactInertia:
     """G of `contacts`, one for each body that may touch, and of joint rows.
 
     `joint_rows` are rows of all joints' velocities; `always` says that some are active in every step. A length may change with
-    velocities of several branches that are on no path from the ground: all velocities are one branch then.
+    velocities of several branches that are not on one path from the ground; then all velocities form one branch.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class ContactInertia:
         self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return everything but the sets of contacts seen last, which a copy makes for itself."""
+        """Return all attributes except the cached sets of contacts."""
         return {name: x for name, x in vars(self).items() if name not in ("_room", "_lock", "_sets")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -88,17 +90,17 @@ class ContactInertia:
 
     @property
     def by_inverse(self) -> bool:
-        """Whether bodies that touch take their part of M⁻¹."""
+        """Whether touching bodies use their rows of J M⁻¹ Jᵀ."""
         return bool(self.contacts) and self.function_of_bodies is None and not self.by_sets
 
     @property
     def takes_inverse(self) -> bool:
-        """Whether there are rows, of bodies or joints, that take their part of M⁻¹."""
+        """Whether any rows, of bodies or joints, use J M⁻¹ Jᵀ."""
         rows_alone = len(self.joint_rows) > 0 and self.function_of_all is None
         return rows_alone or (bool(self.contacts) and self.function_of_bodies is None)
 
     def of_set(self, q: Array, bodies: Array) -> tuple[Array, Array]:
-        """Return G (m, m) of some bodies, by their numbers, at q (nq,), and where the rows of each body begin in it."""
+        """Return G (m, m) of some bodies, by number, at q (nq,), and the first row of each body."""
         key = bodies.tobytes()
         with self._lock:  # threads share the sets
             if key not in self._sets:
@@ -112,12 +114,12 @@ class ContactInertia:
     def _of_set(self, contacts: list[BilateralContact]) -> Callable[[Array], Array]:
         if not isinstance(self.algorithm, str):
             return partial(self.algorithm, contacts)
-        rolled = Robot(self.robot.model, "rolled")  # a new one, which does not keep the sets that are dropped here
+        rolled = Robot(self.robot.model, "rolled")  # a new robot, which does not cache sets that are dropped here
         function = rolled.delassus(contacts, self.algorithm)
         return lambda q: function(q, out=self._room_for(len(q), sum(c.size for c in contacts)))
 
     def _room_for(self, batch: int, m: int) -> Array:
-        """Return memory of this thread for G: new memory takes longer to get than G to compute."""
+        """Return this thread's memory for G; allocating new memory takes longer than computing G."""
         room: Array = getattr(self._room, "numbers", np.empty(0))
         if room.size < batch * m * m:
             room = self._room.numbers = np.empty(batch * m * m)
@@ -132,13 +134,13 @@ class ContactInertia:
 
     @cached_property
     def in_blocks(self) -> bool:
-        """Whether J and M⁻¹ have the columns of each row's own tree only."""
+        """Whether J and M⁻¹ contain only the columns of each row's own tree."""
         own = len(self.forest.begins) > 2 and not self.robot.closed and self.paths is not None
         return own and self.robot.forward_dynamics.execution != "rolled"
 
     @property
     def columns(self) -> int:
-        """Columns of J and M⁻¹."""
+        """Number of columns of J and M⁻¹."""
         return self.forest.widest if self.in_blocks else self.robot.nv
 
     @cached_property
@@ -162,7 +164,7 @@ class ContactInertia:
 
     @cached_property
     def paths(self) -> dict[int, int] | None:
-        """For lengths the last velocity that changes them; None where others that do are not on its path from the ground."""
+        """For each length, the last velocity that changes it; None if the others are not on its path from the ground."""
         last = {row: max(moved, default=0) for row, moved in self.rows_of.moved_by.items()}
         for row, moved in self.rows_of.moved_by.items():
             left, v = {*moved}, last[row]
@@ -180,9 +182,9 @@ class ContactInertia:
         return self.robot.contact_jacobian(self.contacts)
 
     def inverse_function(self, robot: Robot) -> CompiledFunction:
-        """Return the function of q of M⁻¹, of this robot with other armature."""
+        """Return the function of M⁻¹(q), for this robot with different armature."""
         return robot.step_functions.inverses_of_trees if self.in_blocks else robot.inverse_mass_matrix
 
     def of_joints(self, S: Array | None) -> Array:
-        """The joint rows (robots or 1, rows, nv); S(q) as in `ForcesAtJoints`."""
+        """Return the joint rows (robots or 1, rows, nv); S(q) is as in `ForcesAtJoints`."""
         return np.eye(self.robot.nv)[None, self.joint_rows] if S is None else np.ascontiguousarray(S[:, self.joint_rows])

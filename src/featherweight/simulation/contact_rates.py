@@ -1,7 +1,7 @@
-"""Derivatives of what contacts, joint limits and dry friction do to a step: of velocities, and of the displacement.
+"""Derivatives of the effect of contacts, joint limits and dry friction in a step: velocities and the displacement.
 
-The equations are those of `contact_problem` and `contact_solver` at their solution: what sticks, slides, is open or bounces
-goes on doing so.
+The equations are those of `contact_problem` and `contact_solver` at their solution. Each contact keeps its state: sticking,
+sliding, open or bouncing.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from .step_rates import StepRates
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-EDGE = 1e2  # times the solver's residual: so near to another state a contact is doubtful
-EDGE_OF_GAPS = 1e-3  # of the slop: so near to where what a gap does changes, it is taken for one that does nothing
+EDGE = 1e2  # distance from another state, in units of the solver's residual, below which a contact is doubtful
+EDGE_OF_GAPS = 1e-3  # distance from a change of a gap's effect, in units of slop, below which the gap counts as without effect
 
 
 class ContactRates:
-    """Rates of a step of one robot that touches, or has joints near their limits or with dry friction.
+    """Rates of a step of one robot with contacts, joints near their limits, or dry friction.
 
     `found` is the step, and `motion` its smooth part.
     """
@@ -61,7 +61,7 @@ class ContactRates:
                     "replace shapes by spheres and points (spheres=)"
                 )
 
-    # where contacts are, and what they see
+    # geometry and response of contacts
 
     def _locate(self) -> None:
         nv, columns = self.start.q.rates.shape
@@ -81,12 +81,12 @@ class ContactRates:
         self.dgap = np.vstack([moving, self.E @ self.start.q.rates])
 
     def _velocity_slopes(self, x: Array) -> tuple[Array, Array]:
-        """The derivatives of body velocities (bodies, 6, nv) by q and by v, at velocities x."""
+        """Return the derivatives of body velocities (bodies, 6, nv) with respect to q and v, at velocities x."""
         D = self.stage.body_velocities.derivative("q", "v")(self.start.q.value, x)
         return D[0], D[1]
 
     def seen(self, x: Array, dx: Array, felt: bool = False) -> tuple[Array, Array]:
-        """Return the velocities (m,) along contacts and joint rows at the velocities x (nv,), and their rates."""
+        """Return the velocities (m,) along contacts and joint rows for velocities x (nv,), and their rates."""
         m = 3 * self.count + len(self.active)
         u, du = np.zeros(m), np.zeros((m, dx.shape[1]))
         if self.stage.bodies:
@@ -103,7 +103,7 @@ class ContactRates:
         return u, du
 
     def response(self, f: Array, df: Array, felt: bool = False) -> tuple[Array, Array]:
-        """The change of velocity M⁻¹ Jᵀ f (nv,) by impulses f (m,), and its rates."""
+        """Return the change of velocity M⁻¹ Jᵀ f (nv,) by impulses f (m,), and its rates."""
         columns = df.shape[1]
         W, dW = np.zeros((len(self.stage.bodies), 6)), np.zeros((len(self.stage.bodies), 6, columns))
         for c, sides in enumerate(self.sides):
@@ -126,7 +126,7 @@ class ContactRates:
         return x, dx
 
     def applied(self, f: Array, df: Array) -> tuple[Array, Array]:
-        """A f, and its rates."""
+        """Return A f, and its rates."""
         return self.seen(*self.response(f, df, felt=True), felt=True)
 
     # the problem
@@ -171,7 +171,7 @@ class ContactRates:
         return df
 
     def _solve(self) -> None:
-        """The impulses f, and their rates."""
+        """Compute the impulses f, and their rates."""
         k, p, settings = self.count, self.p, self.model.settings
         zero = np.zeros_like(self.db)
         self.doubtful = np.zeros(k + len(self.active), bool)
@@ -193,7 +193,7 @@ class ContactRates:
         self.doubtful[:k] |= bouncing & (np.abs(fast) <= self.edge)
 
     def _solve_with_impacts(self, zero: Array) -> None:
-        """The chain of problems of `contact_solver.find_impulses`, each with its rates."""
+        """Solve the sequence of problems of `contact_solver.find_impulses`, each with its rates."""
         p, in_step, rows = self.p, self.model.settings.in_step, 3 * self.count
         solved: list[tuple[Problem, Array]] = []
 
@@ -218,10 +218,10 @@ class ContactRates:
         du = self.applied(f + more, df)[1] + self.db
         self.df = df + self._rates_of(problem, more, du, -df[rows:])
 
-    # what comes of it
+    # results
 
     def struck(self) -> Array:
-        """Rates of the change of velocity by impacts at the beginning of the step."""
+        """Rates of the change of velocity by impacts at the start of the step."""
         return self.response(self.impact, self.dimpact)[1]
 
     def velocity(self) -> Array:
@@ -229,14 +229,14 @@ class ContactRates:
         return self.dfree + self.response(self.f, self.df)[1]
 
     def displacement(self) -> Array:
-        """Rates of what parts bodies that overlap, as `contact_solver.write_push` has it."""
+        """Return rates of the displacement that separates overlapping bodies, as in `contact_solver.write_push`."""
         slop, h = self.model.settings.slop, self.h
         kept = np.flatnonzero(np.concatenate([np.ones(self.count, bool), ~self.model.rows.friction[self.active]]))
         index = self.normals[kept]
         Af, dAf = self.applied(self.f, self.df)
         opening, dopening = (self.p.approach + Af)[index], (self.dapproach + dAf)[index]
         opens = opening > self.edge
-        farthest = np.where(kept < self.count, -np.inf, -(RETURN_SPEED * h + slop))  # that a limit is to come back from
+        farthest = np.where(kept < self.count, -np.inf, -(RETURN_SPEED * h + slop))  # farthest allowed
         distance, far = np.maximum(self.gap[kept], farthest), self.gap[kept] < farthest
         self.doubtful[kept] |= np.abs(self.gap[kept] - farthest) <= EDGE_OF_GAPS * slop
         gap = distance + h * np.where(opens, opening, 0.0) + slop

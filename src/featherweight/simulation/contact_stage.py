@@ -1,4 +1,4 @@
-"""The parts of a robot that may touch, and the joints with limits or dry friction, as arrays and functions for its steps."""
+"""Parts of a robot that may touch, and joints with limits or dry friction, as arrays and functions for steps."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class ContactStage:
-    """Everything about contacts that is the same for all robots and steps.
+    """Contact data that are the same for all robots and steps.
 
-    G, the Delassus matrix of all bodies that may touch, is one function, compiled once; contacts that come and go choose rows
-    of it. Limits and dry friction of joints add their rows where any is active.
+    G, the Delassus matrix of all bodies that may touch, is one function, compiled once; the current contacts select rows of it.
+    Limits and dry friction of joints add their rows when any is active.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ContactStage:
         self.body_velocities: Any = robot.frame_velocity(self.bodies, "local") if self.bodies else None
 
     def _contacts_of_bodies(self) -> list[BilateralContact]:
-        """The rows of each body: those of its one point, or all six."""
+        """Return the rows of each body: three of its single contact point, or all six."""
         contacts, scene, count = [], self.scene, self.touching.sphere_count
         in_pairs = set(scene.pair[scene.pair[:, 1] < count].ravel().tolist())
         for b, name in enumerate(self.bodies):
@@ -80,17 +80,18 @@ class ContactStage:
         return contacts
 
     def leave_out(self, candidates: Array, gaps: Array) -> None:
-        """Leave out the pairs of shapes of one robot that overlap, of these contacts: they are drawn in one another."""
+        """Exclude the pairs of shapes of one robot that overlap, among these contacts: the file draws them inside each other.
+        """
         pairs = self.touching.pairs[candidates[gaps < -OVERLAP]]
         self.scene.enabled[pairs[self.touching.drawn[pairs]]] = False
 
     @property
     def excluded(self) -> list[Links]:
-        """The links of the pairs that are left out."""
+        """Links of the excluded pairs."""
         first = self.scene.first[~self.scene.enabled]
         return list(dict.fromkeys(self.touching.links[c] for c in first))
 
     @property
     def looks_back(self) -> bool:
-        """Whether the problem needs velocities before the step: where surfaces bounce, or impacts come before the motion."""
+        """Whether the problem needs velocities before the step: surfaces bounce, or impacts come before the motion."""
         return self.settings.in_step or self.settings.law != RIGID or bool(self.model.restitution.any())

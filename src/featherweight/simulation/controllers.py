@@ -1,15 +1,15 @@
-"""Servos and motors in drives: the force of a drive with several controls, and the rates of its states.
+"""Servos and motors of drives: the force of a drive with several controls, and the rates of its states.
 
-    servo           kp (u_p - l) + kv (u_v - l') + u_f + ki z            z' = u_p - l, not beyond its limit
+    servo           kp (u_p - l) + kv (u_v - l') + u_f + ki z            z' = u_p - l, within its limit
     motor           K i                                                  i' = ((V - K l') / R - i) / T, or i = (V - K l') / R
-                    V = R τ / K + K l' for the τ of its servo, cut, and the control of the voltage
+                    V = R τ / K + K l' for the τ of its servo, clipped, and the control of the voltage
       winding       R = R0 (1 + α (θ - θ0))                              C θ' = R i² - θ / thermal resistance
       friction      σ0 z + σ1 z'                                         z' = v - σ0 |v| z / g(v)
-    orientation     kp log(R⁻¹ R_target) - kv ω + torque, cut in norm
+    orientation     kp log(R⁻¹ R_target) - kv ω + torque, clipped in norm
 
-as in MuJoCo 4 (chapter Computation of its documentation). The linear part of a force, stiffness and damping, is that of the
-drive's linear law, which a semi-implicit step takes at its end; what a controller writes is the rest. The position set point of
-a drive whose length is an angle around a circle is the nearest of those that are alike.
+as in MuJoCo 4 (chapter Computation of its documentation). The linear part of a force, stiffness and damping, belongs to the
+drive's linear law, which a semi-implicit step evaluates at its end; controllers write the rest. If the length of a drive is an
+angle on a circle, the position set point is the nearest of its equivalent angles.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ LOG_2 = log(2.0)
 
 
 class DrivesNow(NamedTuple):
-    """The drives of one robot at a point of a step, and what their laws make of that."""
+    """The drives of one robot at one point of a step, and the results of their laws."""
 
     control: Vector  # (nu,)
     act: Vector  # (na,) activations and other states
     coordinates: Vector  # (nq + lengths,)
     rates: Vector  # (rows,) velocities of all rows
-    inputs: Vector  # (drives,) of the linear laws, a result
-    act_rate: Vector  # (na,) a result
+    inputs: Vector  # (drives,) inputs of the linear laws, a result
+    act_rate: Vector  # (na,) rates of activations, a result
 
 
 class Controllers(NamedTuple):
-    """Drives with servos and motors, or none."""
+    """Drives with servos and motors; may be empty."""
 
-    drive: Integers  # (k,) the first drive whose input each writes
+    drive: Integers  # (k,) first drive whose input each controller writes
     kind: Integers  # (k,)
-    inputs: IntegerMatrix  # (k, 4) places of position, velocity, force and voltage among the controls, -1: none; a quaternion
-    states: IntegerMatrix  # (k, 5) places of states among the activations, -1 for none
-    bounds: Matrix  # (k, 8) least and greatest value of each input
+    inputs: IntegerMatrix  # (k, 4) controls of position, velocity, force and voltage, -1 for none; or of a quaternion
+    states: IntegerMatrix  # (k, 5) indices of states among the activations, -1 for none
+    bounds: Matrix  # (k, 8) lower and upper bound of each input
     values: Matrix  # (k, 13) step, gear, circle; kp, kv, ki, limit of z, rate, early; or kp, kv, torque, greatest norm
     motor: Matrix  # (k, 21) see `_motor`
 
 
 def parts_of(a: Actuator) -> tuple[Actuator, ...]:
-    """Return the drives with one force and a linear law that an actuator is made of."""
+    """Return the drives with a single force and a linear law of which an actuator consists."""
     if a.orientation is not None and a.at is not None:
         along = (replace(a.at, wrench=(0.0, 0.0, 0.0, *axis)) for axis in AXES)
         linear = LINEAR | {"bias": (0.0, 0.0, 0.0), "force": UNBOUNDED, "gear": 1.0}
@@ -79,7 +79,7 @@ def parts_of(a: Actuator) -> tuple[Actuator, ...]:
 
 
 def _linear(servo: Servo, motor: DCMotor | None) -> tuple[float, float]:
-    """Return the parts of the force that are proportional to length and velocity, as far as they always are."""
+    """Return the constant coefficients of the force with respect to length and velocity."""
     if motor is None or (motor.time_constant <= 0.0 and motor.voltage == inf and _is_controlled(servo)):
         return -servo.stiffness, -servo.damping
     return 0.0, -(motor.constant**2) / motor.resistance if motor.time_constant <= 0.0 else 0.0
@@ -90,7 +90,7 @@ def _is_controlled(servo: Servo) -> bool:
 
 
 def circle_of(a: Actuator) -> float:
-    """Return the turn around which the length of a drive is measured, 2 pi for unit gear; 0 for a length that is none."""
+    """Return the length of a full turn of the drive's joint, 2 pi for unit gear; 0 if the length is not an angle."""
     if a.at is None or a.at.reference is None or any(a.at.wrench[:3]):
         return 0.0
     x, y, z = a.at.wrench[3:]
@@ -155,9 +155,12 @@ def _padded(x: Sequence[float], size: int) -> list[float]:
 
 
 def _motor(m: DCMotor, s: Servo, step: float) -> list[float]:
-    """Return R, K, α, θ0 - ambient, greatest voltage, whether it is controlled, T, greatest current rate, thermal resistance,
-    C, σ0, σ1, coulomb, static, stribeck; the linear law's numbers for length and velocity; amplitude, poles and phase;
-    the time by which the current's rate moves it in a step."""
+    """Return the numbers of a motor.
+
+    They are R, K, α, θ0 - ambient, greatest voltage, whether it is controlled, T, greatest current rate, thermal resistance, C,
+    σ0, σ1, coulomb, static, stribeck; the linear law's coefficients of length and velocity; amplitude, poles and phase; and the
+    time by which the current's rate moves the current in a step.
+    """
     w, f, c = m.winding, m.friction, m.cogging
     heat = (w.coefficient, w.reference - w.ambient, w.resistance, w.capacitance) if w else (0.0, 0.0, 1.0, 1.0)
     electric = (m.voltage, float(_is_controlled(s)), m.time_constant, m.current_rate)
@@ -175,13 +178,13 @@ def _motor(m: DCMotor, s: Servo, step: float) -> list[float]:
 
 
 def _lag(m: DCMotor, step: float) -> float:
-    """Return the time for which the initial rate of a current leads to its value after a step."""
+    """Return the time after which a current at its initial rate has its value at the end of a step."""
     T = m.time_constant
     return T * (1.0 - decay_of(step / T)) if T > 0.0 else 0.0
 
 
 def held_states(a: Actuator, step: float) -> list[tuple[float, float, float]]:
-    """Return least and greatest value of each state of a servo or motor, and the time by which its rate moves it in a step."""
+    """Return lower and upper bound of each state of a servo or motor, and the time by which its rate moves it in a step."""
     found = []
     for kind in states_of(a):
         (low, high), time = a.servo.states if a.servo and a.motor is None else UNBOUNDED, step
@@ -197,7 +200,10 @@ def held_states(a: Actuator, step: float) -> list[tuple[float, float, float]]:
 
 
 def write_controllers(x: Controllers, at: Integers, row: Integers, now: DrivesNow) -> None:
-    """Write the inputs of the drives' linear laws, and the rates of states; those of orientation servos are there before."""
+    """Write the inputs of the drives' linear laws, and the rates of states.
+
+    The inputs of orientation servos are written before.
+    """
     for c in range(len(x.drive)):
         k, gear = x.drive[c], x.values[c, 1]
         if x.kind[c] >= ORIENTATION:
@@ -214,20 +220,22 @@ def write_controllers(x: Controllers, at: Integers, row: Integers, now: DrivesNo
 
 
 def bounded_input(x: Controllers, c: int, i: int, control: Vector) -> float:
-    """Return an input within its range; 0 for one that is none."""
+    """Return an input clipped to its range; 0 for a missing input."""
     if x.inputs[c, i] < 0:
         return 0.0
     return min(max(control[x.inputs[c, i]], x.bounds[c, 2 * i]), x.bounds[c, 2 * i + 1])  # type: ignore[no-any-return]
 
 
 def whole_turns(x: float, circle: float) -> float:
-    """Return the multiple of the turn around a circle that is nearest; 0 for none."""
+    """Return the nearest multiple of a full turn; 0 without a circle."""
     return circle * floor(x / circle + 0.5) if circle > 0.0 else 0.0
 
 
 def set_points(x: Controllers, c: int, now: DrivesNow) -> tuple[float, float, float]:
-    """Return the set points of position and velocity, and the force that is added; the first of them that there is changes by
-    the servo's rate at most."""
+    """Return the set points of position and velocity, and the additional force.
+
+    The servo's slew rate limits the first existing set point.
+    """
     position, speed = bounded_input(x, c, POSITION, now.control), bounded_input(x, c, VELOCITY, now.control)
     force = bounded_input(x, c, FORCE, now.control)
     if x.states[c, SLEW] >= 0:
@@ -241,7 +249,7 @@ def set_points(x: Controllers, c: int, now: DrivesNow) -> tuple[float, float, fl
 
 
 def slewed(x: Controllers, c: int, u: float, now: DrivesNow) -> float:
-    """Return an input as its rate is limited; write the rate of that state."""
+    """Return an input with its rate limited, and write the rate of that state."""
     h, j = x.values[c, 0], x.states[c, SLEW]
     before, most = now.act[j], x.values[c, 7] * h
     u -= whole_turns(u - before, x.values[c, 2])
@@ -251,7 +259,7 @@ def slewed(x: Controllers, c: int, u: float, now: DrivesNow) -> float:
 
 
 def integral_of(x: Controllers, c: int, error: float, now: DrivesNow) -> float:
-    """Return the integral of the position error; write its rate."""
+    """Return the integral of the position error, and write its rate."""
     j = x.states[c, INTEGRAL]
     if j < 0:
         return 0.0
@@ -263,7 +271,7 @@ def integral_of(x: Controllers, c: int, error: float, now: DrivesNow) -> float:
 
 
 def servo_force(x: Controllers, c: int, u: tuple[float, float, float], motion: tuple[float, float, float]) -> float:
-    """Return kp (u_p - l) + kv (u_v - l') + ki z + u_f, of l, l' and z."""
+    """Return kp (u_p - l) + kv (u_v - l') + ki z + u_f, for l, l' and z."""
     v, (position, speed, force), (length, velocity, z) = x.values[c], u, motion
     return v[3] * (position - length) + v[4] * (speed - velocity) + v[5] * z + force  # type: ignore[no-any-return]
 
@@ -271,7 +279,7 @@ def servo_force(x: Controllers, c: int, u: tuple[float, float, float], motion: t
 def write_motor(
     x: Controllers, c: int, u: tuple[float, float, float], motion: tuple[float, float, float], now: DrivesNow
 ) -> None:
-    """Write the inputs of a motor's drives and the rates of its states, for `set_points`, and l, l' and z."""
+    """Write the inputs of a motor's drives and the rates of its states, from `set_points`, and l, l' and z."""
     m, k, R, (length, velocity, _) = x.motor[c], x.drive[c], x.motor[c, 0], motion
     voltage, j = 0.0, x.states[c, TEMPERATURE]
     if m[5] > 0.0:
@@ -292,7 +300,7 @@ def write_motor(
 
 
 def current_of(x: Controllers, c: int, steady: float, now: DrivesNow) -> float:
-    """Return the current of a motor whose current would become `steady`; write its rate."""
+    """Return the current of a motor with a given steady current, and write its rate."""
     j, T, most = x.states[c, CURRENT], x.motor[c, 6], x.motor[c, 7]
     rate = min(max((steady - now.act[j]) / T, -most), most)
     now.act_rate[j] = rate
@@ -300,8 +308,8 @@ def current_of(x: Controllers, c: int, steady: float, now: DrivesNow) -> float:
 
 
 def decay_of(x: float) -> float:
-    """Return exp(-x) for x >= 0: 2**-k times the series of what is left of x beyond k log 2."""
-    if x > 745.0:  # less than any number
+    """Return exp(-x) for x >= 0: 2**-k times the series of the remainder of x after k log 2."""
+    if x > 745.0:  # the result underflows
         return 0.0
     k = floor(x / LOG_2 + 0.5)
     r, term, total = k * LOG_2 - x, 1.0, 1.0
@@ -314,9 +322,9 @@ def decay_of(x: float) -> float:
 
 
 def friction_of(x: Controllers, c: int, v: float, now: DrivesNow) -> float:
-    """Return the friction of a motor but for σ1 v, which is in the linear law; write the rate of its bristles.
+    """Return the friction of a motor without σ1 v, which is in the linear law, and write the rate of its bristles.
 
-    The rate is the mean one over a step at constant velocity: bristles are much faster than a step.
+    The rate is the mean rate over a step at constant velocity, because bristles are much faster than a step.
     """
     m, j, h = x.motor[c], x.states[c, BRISTLES], x.values[c, 0]
     if j < 0:
@@ -329,9 +337,10 @@ def friction_of(x: Controllers, c: int, v: float, now: DrivesNow) -> float:
 
 
 def write_turning(x: Controllers, c: int, at: Integers, row: Integers, now: DrivesNow) -> None:
-    """Write the torque of an orientation servo, whose rotation vectors are the coordinates and, unless quaternions, the inputs.
+    """Write the torque of an orientation servo.
 
-    With unit quaternions p and t of the orientation and the target, the error is the rotation vector of p⁻¹ t.
+    Its coordinates are rotation vectors, and so are its inputs, unless they are quaternions. For unit quaternions p of the
+    orientation and t of the target, the error is the rotation vector of p⁻¹ t.
     """
     v, k, b = x.values[c], x.drive[c], x.bounds[c]
     coordinates, rates, control, inputs = now.coordinates, now.rates, now.control, now.inputs

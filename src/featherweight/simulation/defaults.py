@@ -1,4 +1,4 @@
-"""Defaults of a simulation from the robot's file (time step, integrator, contacts), and warnings of what it leaves out."""
+"""Defaults of a simulation from the robot's file (time step, integrator, contacts), and warnings about ignored contents."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from .scene import Ground
 from .simulation_options import AS_IN_THE_FILE, COMPLIANT
 
 STEP = 1e-3  # [s]
-INTEGRATORS_OF_FILES = {"rk4": "rk4", "midpoint": "midpoint"}  # by words of files; the others are "semi-implicit" here
-IMPLICIT = "implicit"  # in MJCF's words
+INTEGRATORS_OF_FILES = {"rk4": "rk4", "midpoint": "midpoint"}  # by names in files; all others become "semi-implicit"
+IMPLICIT = "implicit"  # MJCF's name
 
 
 def of_the_file(robot: Robot, step: float | None, integrator: str | None) -> tuple[float, str]:
-    """Time step and integrator: those given, the file's, or a millisecond and "semi-implicit".
+    """Return time step and integrator: the given ones, the file's, or 1 ms and "semi-implicit".
 
-    The semi-implicit step takes damping, springs and drives at its end, as MuJoCo's "implicitfast" takes their damping. No step
-    here takes velocity products at its end too, as MuJoCo's "implicit" does: a ModelWarning says so.
+    The semi-implicit step evaluates damping, springs and drives at its end, as MuJoCo's "implicitfast" does for damping. No
+    integrator here evaluates velocity products at the end too, as MuJoCo's "implicit" does: a ModelWarning says so.
     """
     if step is None:
         step = robot.model.timestep or STEP
     if integrator is None:
         if robot.model.integrator == IMPLICIT:
             warn_caller(
-                f"{robot.name}: its file asks for the integrator 'implicit'; 'semi-implicit' is used, which takes damping, "
-                "springs and drives at the end of a step, and Coriolis and centrifugal forces at its beginning (integrator= "
-                "chooses another)"
+                f"{robot.name}: the file requests the integrator 'implicit'; 'semi-implicit' is used instead, which evaluates "
+                "damping, springs and drives at the end of a step, and Coriolis and centrifugal forces at its start "
+                "(integrator= chooses another)"
             )
         integrator = INTEGRATORS_OF_FILES.get(robot.model.integrator or "", "semi-implicit")
     return step, integrator
 
 
 def law_of(name: str, robot: Robot) -> tuple[int, int]:
-    """Return the numbers of a contact law and of its kind of friction; only MJCF files have words for them."""
+    """Return the numbers of a contact law and of its kind of friction; only MJCF files specify them."""
     if name == COMPLIANT:
         return laws.COMPLIANT, laws.COULOMB
     if name == AS_IN_THE_FILE and robot.model.cone is not None:
@@ -48,15 +48,15 @@ def law_of(name: str, robot: Robot) -> tuple[int, int]:
 
 
 def warn_of_explicit_drives(robot: Robot, why: str) -> None:
-    """A ModelWarning that stiffness and damping of drives are taken at the beginning of a step."""
+    """Issue a ModelWarning that stiffness and damping of drives are evaluated at the start of a step."""
     warn_caller(
-        f"{robot.name}: steps take stiffness and damping of its drives at their beginning, since {why}: high gains may be "
-        "unstable, take a short step"
+        f"{robot.name}: steps evaluate stiffness and damping of its drives at their start, because {why}: high gains may "
+        "be unstable; use a short step"
     )
 
 
 def shapes_have_something_to_touch(robot: Robot, ground: Ground | None) -> bool:
-    """Whether the file has shapes that touch a ground, given or its own, or each other by a rule of its own."""
+    """Return whether the file's shapes can touch a ground, given or in the file, or each other by rules of the file."""
     shapes = [s for s in robot.shapes if s.collision]
     if not any(s.body is not None for s in shapes):
         return False
@@ -66,12 +66,12 @@ def shapes_have_something_to_touch(robot: Robot, ground: Ground | None) -> bool:
 
 
 def warn_of_what_is_left_out(robot: Robot, known: Collection[str] = ()) -> None:
-    """A ModelWarning that names what the file holds that would change the motion, and is not simulated, but for `known` kinds.
+    """Issue a ModelWarning about contents of the file that change the motion and are not simulated, except `known` kinds.
 
-    Contacts, limits and equality constraints are rigid here whatever softness a file asks for: that is in `robot.report()`
-    alone.
+    Contacts, limits and equality constraints are rigid here whatever softness a file requests; only `robot.report()` lists
+    that.
     """
     left = {kind: text for kind, text in not_simulated(robot).items() if kind not in (SOFT, SOFT_HOLDS, *known)}
     if left:
         what = "; ".join(f"{kind}: {text}" for kind, text in left.items())
-        warn_caller(f"{robot.name}: not simulated, though the file has it: {what} (robot.report())")
+        warn_caller(f"{robot.name}: contents of the file that are not simulated: {what} (robot.report())")

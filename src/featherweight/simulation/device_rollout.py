@@ -1,6 +1,6 @@
-"""Rollouts on a device: one thread a robot, all steps in one launch, by the stages that take steps on this machine.
+"""Rollouts on a device: one thread for each robot, all steps in one launch, with the same stages as on this machine.
 
-The kernel computes in float64, with the bits of this machine.
+The kernel computes in float64, bitwise equal to this machine's results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .state_of_robots import StateOfRobots
 from .step_status import NO_ROOM, TAKEN
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Rows = Sequence[tuple[int, int]]  # of arrays on a device: the address of the first row, and elements from row to row
+Rows = Sequence[tuple[int, int]]  # arrays on a device: address of the first row, and row stride in elements
 
 HERE = "roll out on this machine, with NumPy's arrays and without device="
 FLOAT = np.dtype(np.float64)
@@ -37,7 +37,7 @@ INPUTS = ("tau", "control", "external_forces")  # in the order of `Inputs`
 def rolled_out(
     simulation: StateOfRobots, arrays: Mapping[str, Any], steps: int | None, every: int, device: str | None
 ) -> tuple[Any, Any] | None:
-    """Return the states of `Simulation.rollout` where its arrays are, or on the device that is named; None on this machine."""
+    """Return the states of `Simulation.rollout` on the device of its arrays, or on the named device; None on this machine."""
     given = {name: x for name, x in arrays.items() if x is not None}
     place = place_of("rollout", [(x, name) for name, x in given.items()], device)
     if place is None:
@@ -49,7 +49,7 @@ def rolled_out(
         given["q"], given["v"] = simulation._checked(*states)
         given |= {name: numbers(name, given[name]) for name in INPUTS if name in given}
     else:
-        there = place.executable(RolloutOnDevice(simulation, {}, 0, 1))  # any number of steps: arrays are looked at only
+        there = place.executable(RolloutOnDevice(simulation, {}, 0, 1))  # any number of steps, to inspect the arrays only
         given = {name: there.array(x, f"rollout: {name}") for name, x in given.items()}
         _check_states(simulation, given)
     sizes = dict(zip(INPUTS, _sizes(simulation), strict=True))
@@ -64,13 +64,13 @@ def rolled_out(
 
 
 def roll_out(one: RobotStages, many: FleetArrays, i: int) -> int:
-    """Keep the first state of robot i, and take its steps; 1 if it took all of them."""
+    """Record the first state of robot i, and take its steps. Return 1 if all succeeded."""
     keep(many, i, 0, many.states.q[i], many.states.v[i])
     return run(one, many, i)
 
 
 class RolloutShapes(NamedTuple):
-    """The arrays of a rollout of one robot, as `Program` gives those of a function."""
+    """Arrays of a rollout of one robot, in the form in which `Program` describes those of a function."""
 
     name: str
     inputs: tuple[Input, ...]
@@ -82,17 +82,17 @@ class RolloutShapes(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A robot that did not take all steps, with what it was given."""
+    """A robot with a failed step, and its arguments."""
 
     robot: int
-    step: int  # that was not taken
-    given: dict[str, Array]  # by the names of arguments
+    step: int  # number of the failed step
+    given: dict[str, Array]  # arguments by name
 
 
 class RolloutOnDevice:
-    """So many steps of robots, of which one state in `every` is a result: code that is launched for rows of robots.
+    """Code for rows of robots that takes a number of steps and returns every `every`-th state.
 
-    `shapes` are those of the arguments that are given; the others are zero.
+    `shapes` are those of the given arguments; all other arguments are zero.
     """
 
     def __init__(self, simulation: StateOfRobots, shapes: Mapping[str, tuple[int, ...]], steps: int, every: int) -> None:
@@ -102,15 +102,15 @@ class RolloutOnDevice:
         inputs = tuple(Input(name, cores[name]) for name in cores if name in shapes)
         self.program = RolloutShapes("rollout", inputs, (Output("q", (self.kept, nq)), Output("v", (self.kept, nv))))
         self.failed: Failed | None = None
-        self.done = 0  # robots that were launched
+        self.done = 0  # number of launched robots
 
     def launch(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Rows) -> None:
-        """Roll out robots, and wait for them. Each argument and result has an address, and elements from row to row."""
+        """Roll out robots, and wait for them. Each argument and result has an address and a row stride in elements."""
         fleet = _copy_of(self.simulation._fleet, self.simulation._fleet.varied)
         scene = fleet.contacts.scene
         enabled = scene.enabled.copy()
         try:
-            if fleet.contacts.touching.drawn.any():  # what overlaps on the first robot never touches, as on this machine
+            if fleet.contacts.touching.drawn.any():  # as on this machine, shapes that overlap on the first robot never touch
                 if self.done == 0:
                     first = self._rows_of_robot(device, stream, rows, 0)
                     fleet.reset(first["q"][None], first.get("v", np.zeros(self.simulation.robot.nv))[None])
@@ -138,7 +138,7 @@ class RolloutOnDevice:
     def _launch_some(
         self, loop: DeviceLoop, fleet: Fleet, where: tuple[Device, int], count: int, rows: Rows
     ) -> tuple[Array, Array]:
-        """Roll out robots whose stages are in memory together: their status, and how many steps each took."""
+        """Roll out robots whose stages fit in memory together; return their status, and the number of steps each took."""
         device, stream = where
         robot, some = self.simulation.robot, slice(self.done, self.done + count)
         part = _copy_of(fleet, VariedArrays(*(x[some] for x in fleet.varied)))
@@ -148,12 +148,13 @@ class RolloutOnDevice:
         taken_memory: list[Any] = []
 
         def there(shape: tuple[int, ...], address: int) -> Array:
-            """A placeholder of an array on the device."""
+            """Return a placeholder of an array on the device."""
             elsewhere.append((np.empty(shape), address))
             return elsewhere[-1][0]
 
         def dense(name: str, core: tuple[int, ...], own: bool = False) -> Array:
-            """An argument, one row for each robot or one for all; in memory of its own where the caller's is not to change."""
+            """Return an argument with one row for each robot or one for all, as a copy if the caller's array must not change.
+            """
             (address, step), size = given[name], math.prod(core)
             if not own and step in (0, size):
                 return there((count if step else 1, *core), address)
@@ -188,7 +189,7 @@ class RolloutOnDevice:
         return states.status, states.taken
 
     def _rows_of_robot(self, device: Device, stream: int, rows: Rows, i: int) -> dict[str, Array]:
-        """Arguments of a robot, copied here."""
+        """Return the arguments of one robot, copied to this machine."""
         given = {x.name: np.empty(x.shape) for x in self.program.inputs}
         for x, (address, step) in zip(given.values(), rows, strict=False):
             device.copy(x.ctypes.data, address + 8 * i * step, x.nbytes, stream)
@@ -196,7 +197,10 @@ class RolloutOnDevice:
         return given
 
     def raise_failure(self, robots: int) -> None:
-        """Raise SimulationError if a robot failed: this machine takes its steps again, which fail alike, for the words."""
+        """Raise SimulationError if a robot failed.
+
+        To get the message, this machine repeats the robot's steps, which fail in the same way.
+        """
         if self.failed is None:
             return
         i, step, given = self.failed
@@ -207,7 +211,7 @@ class RolloutOnDevice:
             fleet.run(step + 1, 0.0, inputs)
         except SimulationError as error:
             raise SimulationError(error.what, error.time, i, robots) from None
-        raise RuntimeError(f"robot {i} stops at step {step} on the device, and not on this machine")
+        raise RuntimeError(f"robot {i} fails at step {step} on the device, but not on this machine")
 
 
 def _sizes(simulation: StateOfRobots) -> tuple[tuple[int, ...], ...]:
@@ -217,14 +221,14 @@ def _sizes(simulation: StateOfRobots) -> tuple[tuple[int, ...], ...]:
 
 
 def _copy_of(fleet: Fleet, varied: VariedArrays) -> Fleet:
-    """Return a fleet with arrays of its own, for robots that differ so."""
+    """Return a fleet with its own arrays, for robots with these variations."""
     other = copy.copy(fleet)
     other.varied = varied
     return other
 
 
 def loop_of(simulation: StateOfRobots, fleet: Fleet | None = None) -> DeviceLoop:
-    """Return the kernel for stages that are as those of a fleet are now; kept as long as they are so."""
+    """Return the kernel for the current stages of a fleet, cached while they have the same form."""
     fleet = fleet or simulation._fleet
     has_bodies = len(fleet.varied.parameters) > 0
     kept: dict[Any, DeviceLoop] = vars(simulation).setdefault("_device_loops", {})
@@ -242,30 +246,30 @@ def loop_of(simulation: StateOfRobots, fleet: Fleet | None = None) -> DeviceLoop
     return kept[key]
 
 
-# what may be wrong
+# checks
 
 
 def _require_that_devices_can(simulation: StateOfRobots) -> None:
-    """Raise NotImplementedError for what the kernels do not have, with what to do."""
+    """Raise NotImplementedError for features that the kernels lack, with a remedy."""
     robot, name = simulation.robot, f"{simulation.robot.name}: a rollout on a device"
     if robot.forward_dynamics.execution != "traced":
-        raise NotImplementedError(f"{name} is of robots whose forward_dynamics is traced, and this one's is not; {HERE}")
+        raise NotImplementedError(f"{name} needs a robot whose forward_dynamics is traced, which this one's is not; {HERE}")
     if simulation._stage.inertia.by_sets:
         raise NotImplementedError(
-            f"{name} has no Delassus matrices made for the bodies that touch, as this robot takes; {HERE}"
+            f"{name} does not support Delassus matrices made for the touching bodies, which this robot needs; {HERE}"
         )
     if simulation.on_failure != "raise":
-        raise NotImplementedError(f"{name} stops where a robot fails: on_failure must be 'raise'; or {HERE}")
+        raise NotImplementedError(f"{name} supports only on_failure='raise'; change it, or {HERE}")
 
 
 def _check_states(simulation: StateOfRobots, given: Mapping[str, Any]) -> None:
-    """Check shapes of states on a device, whose numbers nobody reads."""
+    """Check the shapes of states on a device, whose values are not read."""
     q, v = given["q"], given.get("v")
     for name, x, n in (("q", q, simulation.robot.nq), ("v", v, simulation.robot.nv)):
         if x is not None and (x.ndim not in (1, 2) or x.shape[-1] != n or 0 in x.shape):
             raise ValueError(f"{name} must have shape (robots, {n}); got {x.shape}")
     if v is not None and q.shape[:-1] != v.shape[:-1]:
-        raise ValueError(f"q and v must be of as many robots; got shapes {q.shape} and {v.shape}")
+        raise ValueError(f"q and v must have the same number of robots; got shapes {q.shape} and {v.shape}")
     for name, x in given.items():
         if x.dtype.kind not in "fiub":
             raise TypeError(f"rollout: {name} must hold real numbers; got dtype {x.dtype}")

@@ -1,21 +1,21 @@
-"""Forces of a fluid on bodies, as MuJoCo computes them: each link is a box with its mass and inertia, or has ellipsoids.
+"""Forces of a fluid on bodies, as in MuJoCo: each link is a box with its mass and inertia, or has ellipsoids.
 
 v and w are the velocity of a part's centre relative to the fluid and its angular velocity, in the part's axes; rho and mu are
-density and viscosity. On a box with lengths b, d their mean, for each axis i and the other two, j and k:
+density and viscosity. On a box with lengths b and mean length d, for each axis i and the other two, j and k:
 
     force_i  = -3 pi d mu v_i - rho / 2 b_j b_k |v_i| v_i
     torque_i = -pi d³ mu w_i - rho / 64 b_i (b_j⁴ + b_k⁴) |w_i| w_i
 
-On an ellipsoid with semi-axes r, d = 2/3 (r_x + r_y + r_z), volume V and areas A(v) seen along v and A_max, the greatest of a
-section through two axes; m and I are the added mass and inertia, C the coefficients of the file:
+On an ellipsoid with semi-axes r, d = 2/3 (r_x + r_y + r_z), volume V, projected area A(v) along v, and A_max, the greatest area
+of a section through two axes; m and I are the added mass and inertia, C the coefficients of the file:
 
     force  = rho ((m v) x w + C_magnus V w x v + C_kutta A(v) cos(n, v) (n x v) x v)
              - (3 pi d mu + rho |v| (C_blunt A(v) + C_slender (A_max - A(v)))) v         n_i = (r_j r_k)² v_i
     torque = rho ((m v) x v + (I w) x w) - (pi d³ mu + rho |T w|) w
     T_i    = C_angular T'_i + C_slender (T_max - T'_i)         T'_i = 8/15 pi r_i max(r_j, r_k)⁴
 
-with T_max = 8/15 pi r_mid r_max⁴ (the chapter Computation of MuJoCo's documentation, section Fluid forces). Fluid that moves
-along takes part by velocity products only, not by its inertia.
+with T_max = 8/15 pi r_mid r_max⁴ (MuJoCo's documentation, chapter Computation, section Fluid forces). Entrained fluid
+contributes only velocity products, not inertia.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from ..model.types import Fluid, FluidCoefficients
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LEAST = 1e-15  # [m/s] of a velocity that has a direction, as in MuJoCo
+LEAST = 1e-15  # [m/s] least velocity with a direction, as in MuJoCo
 
 
 class DragParts(NamedTuple):
-    """The boxes and ellipsoids of a robot in a fluid, or none."""
+    """Boxes and ellipsoids of a robot in a fluid; may be empty."""
 
     body: Integers  # (n,) numbers of moving bodies
     size: Matrix  # (n, 3) [m] lengths of boxes, semi-axes of ellipsoids

@@ -1,18 +1,18 @@
-"""Inputs of drives from their controls: activations, gains that change with length and velocity, muscles, servos on a circle.
+"""Inputs of drives from their controls: activations, gains that depend on length and velocity, muscles, servos on a circle.
 
     integrator      a' = u
     filter          a' = (u - a) / T
-    muscle          a' = (u - a) / T(u - a, a)      0.5 + 1.5 a slows activation down and deactivation up (Millard et al. 2013)
+    muscle          a' = (u - a) / T(u - a, a)      0.5 + 1.5 a slows activation, speeds deactivation (Millard et al. 2013)
 
-and with the activation a in place of the control, where there is one,
+and with the activation a in place of the control, if there is one,
 
     gain            (g0 + g1 l + g2 l') u + b0 + b1 l + b2 l'
     muscle          -F (a FL(L) FV(V) + FP(L))      L = (l - slack) / optimum, V = l' / (fastest optimum)
-    on a circle     gain (u - l), where l is an angle: for the u nearest l of those that are alike
+    on a circle     gain (u - l), where l is an angle: for the equivalent u nearest to l
 
 as in MuJoCo (chapter Computation of its documentation, section Actuation model, and chapter Modeling, section Muscles). FL
-rises from the least length to 1 and falls to the greatest by parabolas that meet half way; FV is (1 + V)² where the muscle
-shortens, and a parabola up to `lengthening`; FP is a parabola up to half the greatest strain, and a line beyond.
+rises from the least length to 1 and falls to the greatest length, by parabolas that meet half way. FV is (1 + V)² when the
+muscle shortens, and a parabola up to `lengthening`. FP is a parabola up to half the greatest strain, and a line beyond.
 """
 
 from __future__ import annotations
@@ -51,38 +51,40 @@ AFFINE, OF_MUSCLE = range(2)
 
 
 class Activations(NamedTuple):
-    """Drives whose controls change an activation, and states of servos and motors, or none."""
+    """Drives whose controls change an activation; may be empty."""
 
     drive: Integers  # (na,)
-    control: Integers  # (na,) its place
+    control: Integers  # (na,) index of the control
     kind: Integers  # (na,)
-    # (na, 11) two times, smoothing, least and greatest activation and control, step, whether early, circle (-1: a rotation
-    # vector), gear
+    # (na, 11) two times, smoothing, ranges of activation and control, step, whether early, circle (-1: a rotation vector), gear
     values: Matrix
 
 
 class Curves(NamedTuple):
-    """Drives whose gain changes with their length or velocity, or none."""
+    """Drives whose gain depends on length or velocity; may be empty."""
 
     drive: Integers  # (k,)
     kind: Integers  # (k,)
-    # (k, 13) gear, and g0, g1, g2, b0, b1, b2, least and greatest control, circle; or numbers of a muscle
+    # (k, 13) gear, and g0, g1, g2, b0, b1, b2, range of the control, circle; or numbers of a muscle
     values: Matrix
 
 
 class Delays(NamedTuple):
-    """Controls that act later, or none: sums of those of steps before, the last one first, which are states behind others."""
+    """Delayed controls; may be empty.
 
-    control: Integers  # (k,) its place
-    first: Integers  # (k,) the place of the first state
+    A delayed control is a weighted sum of earlier controls. These are stored as states after the others, the latest first.
+    """
+
+    control: Integers  # (k,) index of the control
+    first: Integers  # (k,) index of the first state
     samples: Integers  # (k,)
     weights: Matrix  # (k, greatest number)
 
 
 class DriveLaws(NamedTuple):
-    """Laws of drives, and the rows and coordinates that they act on."""
+    """Laws of drives, and the rows and coordinates on which they act."""
 
-    control: Integers  # (drives,) the place of each drive's control, -1 for none
+    control: Integers  # (drives,) index of each drive's control, -1 for none
     activations: Activations
     curves: Curves
     controllers: Controllers
@@ -92,12 +94,12 @@ class DriveLaws(NamedTuple):
 
 
 def is_curved(a: Actuator) -> bool:
-    """Whether the force of a drive is no linear function of its length, velocity and control."""
+    """Return whether the force of a drive is a nonlinear function of its length, velocity and control."""
     return a.muscle is not None or any(a.slopes) or turns(a) > 0.0
 
 
 def turns(a: Actuator) -> float:
-    """Return the turn of the circle on which a servo's set point is; 0 for others."""
+    """Return the length of a full turn of a servo's set point; 0 for others."""
     servo = a.muscle is None and not any(a.slopes) and a.gain != 0.0 and a.gain == -a.bias[1]
     plain = a.servo is None and a.orientation is None
     followed = a.activation is None or a.activation.type is ActivationType.INTEGRATOR
@@ -105,8 +107,10 @@ def turns(a: Actuator) -> float:
 
 
 def laws_of(actuators: Sequence[Actuator], gears: Array, row: Array, at: Array, step: float) -> DriveLaws:
-    """Return the laws of the drives that actuators are made of, for a step [s]; `gears` (drives,) are from their lengths to the
-    coordinates that they act on."""
+    """Return the laws of the drives of actuators, for a step [s].
+
+    `gears` (drives,) are the gears between lengths and the coordinates on which the drives act.
+    """
     place: list[int] = []
     states: list[tuple[int, int, int, tuple[float, ...]]] = []
     curved: list[tuple[int, int, tuple[float, ...]]] = []
@@ -138,7 +142,7 @@ def laws_of(actuators: Sequence[Actuator], gears: Array, row: Array, at: Array, 
 
 
 def delays_of(actuators: Sequence[Actuator], states: int, step: float) -> Delays:
-    """Return the delays of controls for a step [s], whose states come behind so many others."""
+    """Return the delays of controls for a step [s]; `states` is the number of states before those of delays."""
     found: list[tuple[int, int, int, list[float]]] = []
     control = 0
     for a in actuators:
@@ -175,7 +179,7 @@ def _curve(a: Actuator, gear: float) -> tuple[float, ...]:
 
 
 def write_drive_inputs(laws: DriveLaws, now: DrivesNow) -> None:
-    """Write what the linear laws of drives take, by the controls, and the rates of activations; delayed controls change."""
+    """Write the inputs of the drives' linear laws from the controls, and the rates of activations; apply delays to controls."""
     x, y = laws.activations, laws.curves
     control, act, inputs, d = now.control, now.act, now.inputs, laws.delays
     for i in range(len(d.control)):
@@ -216,13 +220,14 @@ def activation_rate(x: Activations, j: int, u: float, a: float) -> float:
 
 
 def smooth_step(x: float) -> float:
-    """Return 0 up to x = 0, 1 from x = 1 on, and between them the polynomial of degree five with two zero derivatives there."""
+    """Return 0 for x <= 0, 1 for x >= 1, and between them the polynomial of degree five with two zero derivatives at both ends.
+    """
     x = min(max(x, 0.0), 1.0)
     return x * x * x * (10.0 + x * (6.0 * x - 15.0))
 
 
 def next_activation(x: Activations, j: int, a: float, rate: float) -> float:
-    """Return the activation after a step with this rate at its beginning."""
+    """Return the activation after a step with this rate at its start."""
     following = a + x.values[j, 7] * rate
     return min(max(following, x.values[j, 3]), x.values[j, 4])  # type: ignore[no-any-return]
 
@@ -238,8 +243,10 @@ def shift_delayed(laws: DriveLaws, before: Vector, control: Vector, act: Vector)
 
 
 def reanchor(laws: DriveLaws, act: Vector, coordinates: Vector) -> None:
-    """Change activations of servos on a circle into the ones nearest to their lengths, of those that are alike, and rotation
-    vectors into those of at most half a turn."""
+    """Replace activations of servos on a circle by their equivalents nearest to the lengths.
+
+    Rotation vectors become those of at most half a turn.
+    """
     x = laws.activations
     for j in range(len(x.drive)):
         circle = x.values[j, 9]
@@ -253,7 +260,7 @@ def reanchor(laws: DriveLaws, act: Vector, coordinates: Vector) -> None:
 
 
 def curved_force(y: Curves, j: int, u: float, length: float, velocity: float) -> float:
-    """Return the force of a drive before its limits and its gear."""
+    """Return the force of a drive before limits and gear."""
     v = y.values[j]
     if y.kind[j] == AFFINE:
         u = min(max(u, v[7]), v[8])
@@ -267,7 +274,7 @@ def curved_force(y: Curves, j: int, u: float, length: float, velocity: float) ->
 
 
 def active_length(L: float, least: float, most: float) -> float:
-    """Return FL."""
+    """Return FL, the active force at a length."""
     if least > L or most < L:
         return 0.0
     low, high = 0.5 * (least + 1.0), 0.5 * (1.0 + most)
@@ -279,7 +286,7 @@ def active_length(L: float, least: float, most: float) -> float:
 
 
 def active_velocity(V: float, lengthening: float) -> float:
-    """Return FV."""
+    """Return FV, the factor of the velocity."""
     rise = lengthening - 1.0
     if V <= -1.0:
         return 0.0
@@ -291,7 +298,7 @@ def active_velocity(V: float, lengthening: float) -> float:
 
 
 def passive_force(L: float, most: float, passive: float) -> float:
-    """Return FP."""
+    """Return FP, the passive force at a length."""
     half = 0.5 * (1.0 + most)
     x = (L - 1.0) / max(half - 1.0, TINY)
     if L <= 1.0:

@@ -1,40 +1,41 @@
-"""Energy that a step brings though no force has worked for it: the sign of a step that is too long.
+"""Detection of energy gained without the work of a force, which indicates a step that is too long.
 
-Gravity and springs have potentials, what else works on joints is given, and contacts, limits, friction and dampers only take.
-What a step has more is its own error. Of smooth motion that is of the order of (h v)², but the motion after an impact, or of
-bodies that turn by a good part of a radian in a step, may be anything: velocity products are those of the step's beginning.
-The guard does not see the work of forces that are given: a controller whose gains are too high for the step drives a joint to
-and fro, faster in each step, and works. So velocities are bounded too.
+Gravity and springs have potentials; other forces at joints are known; contacts, limits, friction and dampers only dissipate.
+Any further energy is an error of the step. For smooth motion the error is of order (h v)². After an impact, or for bodies that
+turn by a large part of a radian in a step, it can be arbitrary, because velocity products are evaluated at the start of the
+step. The guard does not see the work of given forces: a controller with gains too high for the step makes a joint oscillate
+with growing speed, and does work. Velocities are therefore bounded, too.
 
-The displacement that parts bodies may lift them, which is no gain; where velocities would grow by it, it is left out.
+The displacement that separates bodies may lift them, which does not count as a gain. If it would increase velocities, it is
+left out.
 """
 
 from __future__ import annotations
 
-SLOW = 0.02  # [rad, m] of any joint in a step, below which nothing is looked at: velocity products are small
-FARTHEST = 100.0  # [rad, m] of any joint in a step, beyond which a motion diverges: 16 turns at once are no motion of a robot
-ALLOWED = 0.05  # of the sum of the kinetic energies before and after
-ROUNDING = 1e-12  # of the potential energy
+SLOW = 0.02  # [rad, m] motion of all joints in a step below which there is no check: velocity products are small
+FARTHEST = 100.0  # [rad, m] motion of a joint in a step beyond which the simulation diverges: 16 turns in one step
+ALLOWED = 0.05  # allowed gain relative to the sum of the kinetic energies before and after
+ROUNDING = 1e-12  # rounding error relative to the potential energy
 
 
 def excess_energy(kinetic: tuple[float, float], potential: tuple[float, float], work: float, least: float) -> float:
-    """Return the gain of energy beyond what a step may bring [J].
+    """Return the gain of energy beyond the allowed gain of a step [J].
 
     `kinetic` and `potential` are the energies before and after the step. `work` is the most that forces of users and drives
-    did. `least` is the energy of a body that falls for a step, which is as small as errors of a step get.
+    did. `least` is the energy that a body gains by falling for one step, a lower bound of errors of a step.
     """
     gained = kinetic[1] - kinetic[0] + (potential[1] - potential[0]) - work
     return gained - ALLOWED * (kinetic[0] + kinetic[1]) - least - ROUNDING * (abs(potential[0]) + abs(potential[1]))
 
 
 def greatest_work(force: float, start: float, end: float, h: float) -> float:
-    """The most that a joint's force may have done in a step [J], for its velocities at the start and the end."""
+    """Return the greatest work of a joint's force in a step [J], for its velocities at the start and the end."""
     return h * max(force * start, force * end, 0.0)
 
 
 def mean_work(forces: tuple[float, float], start: float, end: float, h: float) -> float:
-    """The work of a joint's forces, at the start and the end, at the mean of its velocities [J].
+    """Return the work of a joint's forces at the start and the end, at the mean of its velocities [J].
 
-    That is the work of a spring, as a drive with stiffness is one, over a step that goes far.
+    This is the work of a spring, or a drive with stiffness, over a long step.
     """
     return 0.25 * h * (forces[0] + forces[1]) * (start + end)

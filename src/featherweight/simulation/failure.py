@@ -1,13 +1,13 @@
-"""Error of a simulation for a step that cannot be taken."""
+"""Error of a simulation whose step fails."""
 
 from __future__ import annotations
 
 
 class SimulationError(RuntimeError):
-    """A step that cannot be taken: what happened, when, and where. The state is the last good one, before the step.
+    """A time step that fails. The state is the one before the step.
 
-    `what` happened, without the rest; `time` [s] is that of the last good state, `robot` which of a batch it was (0 if there
-    is one).
+    `what` is the message without time and robot; `time` [s] is the time of that state; `robot` is the number in a batch (0 for
+    a single robot).
     """
 
     def __init__(self, what: str, time: float, robot: int = 0, batch: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""Robots alike: their states, inputs and contacts, the threads that move them, and what happens where a step is not taken."""
+"""Identical robots: their states, inputs and contacts, the threads that simulate them, and the handling of failed steps."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ from .step_status import NO_ROOM, TAKEN
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-ROOM = 16  # contacts of a robot, at first
-GRAIN = 4  # robots of a thread's piece, at least
-LANES = 8  # robots from which on free flight is computed side by side
-MOST_STEPS = 1000  # in one call
+ROOM = 16  # initial room for contacts of a robot
+GRAIN = 4  # least number of robots in a thread's piece
+LANES = 8  # least number of robots for free flight side by side
+MOST_STEPS = 1000  # greatest number of steps in one call
 FLOAT = np.dtype(np.float64)
-OF_ADDRESSES = (  # what `_bind` and `_compile` make
+OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`
     "vectors", "_run", "_run_prepared", "_step_prepared", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
     "arrays",
 )  # fmt: skip
@@ -63,10 +63,9 @@ class Inputs(NamedTuple):
 
 
 class Fleet:
-    """States q (robots, nq) and v (robots, nv), moved by compiled steps.
+    """States q (robots, nq) and v (robots, nv), with compiled steps.
 
-    `failed` are those whose step could not be taken. `revision` is another number after each change of states or of what
-    `vary` gave.
+    `failed` marks the robots whose step failed. `revision` changes with the states and with the values of `vary`.
     """
 
     def __init__(self, model: StepModel, contacts: ContactStage, touching: bool, threads: int | None, on_failure: str) -> None:
@@ -74,7 +73,7 @@ class Fleet:
         straight = model.integrator == "semi-implicit" and not model.forces.mapped and not model.driven and model.forces.plain
         straight = straight and not len(model.forces.springs.bent)
         self.room = ROOM * (2 if contacts.settings.turning else 1)
-        self._external = model.in_fluid or bool(model.forces.sticky)  # whether there may be forces on bodies
+        self._external = model.in_fluid or bool(model.forces.sticky)  # whether forces on bodies are possible
         alone = straight and not touching and not self._external
         self._may_fly = alone and model.robot.forward_dynamics.execution == "traced"
         self._tables: deque[StagesTable] = deque()
@@ -84,10 +83,10 @@ class Fleet:
         self._enabled = contacts.scene.enabled.copy()
         self._remembers = any(s.kind in OF_LAST_STEP for s in model.robot.sensors)
         self._last_inputs = -1, Inputs()
-        self._touching, self.told = touching, False  # whether users know of what their start is like
+        self._touching, self.told = touching, False  # `told`: whether warnings about the start were issued
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return everything but machine code and tables of addresses, which a copy makes for its own arrays."""
+        """Return all attributes except machine code and tables of addresses, which a copy makes for its own arrays."""
         return {name: x for name, x in vars(self).items() if name not in OF_ADDRESSES} | {"_ready": False}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -99,7 +98,7 @@ class Fleet:
     # states
 
     def reset(self, q: Array, v: Array) -> None:
-        """Begin at these states."""
+        """Start at these states."""
         self.revision += 1
         self.start = q.copy(), v.copy()
         self.failed = np.zeros(len(q), bool)
@@ -110,13 +109,13 @@ class Fleet:
             self.contacts.leave_out(*self.look())
 
     def begin_as_drawn(self, q: Array) -> None:
-        """Leave out for good the pairs of shapes of a robot that overlap at q (nq,), as its file has it."""
+        """Exclude permanently the pairs of shapes of a robot that overlap at q (nq,), the file's configuration."""
         if self.contacts.touching.drawn.any():
             self.reset(q[None], np.zeros((1, self.model.robot.nv)))
             self._enabled = self.contacts.scene.enabled.copy()
 
     def look(self) -> tuple[Array, Array]:
-        """Return the candidates (k,) and gaps (k,) of what touches on the first robot where it is now."""
+        """Return the candidates (k,) and gaps (k,) of the current contacts of the first robot."""
         if not self.contacts.bodies:
             self._compile()
             return np.zeros(0, np.int64), np.zeros(0)
@@ -129,7 +128,7 @@ class Fleet:
         return found
 
     def reset_some(self, which: Any, q: Array, v: Array) -> None:
-        """Begin anew with robots numbered `which`, at states (some, ..)."""
+        """Restart the robots numbered `which`, at states (some, ..)."""
         self._change()
         states, contacts = self.arrays.states, self.arrays.contacts
         states.q[which], states.v[which] = q, v
@@ -141,14 +140,14 @@ class Fleet:
         self._forget_before(which)
 
     def _change(self) -> None:
-        """Note a change between steps, after which inputs of the last step are still what they were."""
+        """Register a change between steps that keeps the inputs of the last step."""
         revision, inputs = self._last_inputs
         self.revision += 1
         if revision == self.revision - 1:
             self._last_inputs = self.revision, inputs
 
     def _forget_before(self, which: Any = slice(None)) -> None:
-        """Robots have taken no step from where they are."""
+        """Mark robots as having taken no step from their states."""
         states = self._home.states
         if len(states.before_q):
             states.before_q[which] = states.before_v[which] = np.nan
@@ -159,7 +158,7 @@ class Fleet:
         differing = [len(x) for x in self.varied if len(x)]
         if differing and robots != differing[0]:
             raise ValueError(
-                f"q is of {robots} robots; vary() was of another number of them: call vary() without arguments first"
+                f"q has rows for {robots} robots, but vary() had another number of robots: call vary() without arguments first"
             )
 
         def zeros(*shape: int) -> Array:
@@ -191,7 +190,7 @@ class Fleet:
         )  # fmt: skip
 
     def _bind(self, arrays: FleetArrays) -> None:
-        """Work on these arrays."""
+        """Use these arrays."""
         self.arrays = arrays
         inputs = arrays.inputs
         self._tau, self._control = (x[0, 0] if len(x) == 1 else x[:, 0] for x in (inputs.tau, inputs.control))
@@ -204,7 +203,7 @@ class Fleet:
         self._ready = False
 
     def _begin(self) -> None:
-        """Get ready for the first steps, and warn of starts that users may not want."""
+        """Prepare the first steps, and warn about problematic starts."""
         self._compile()
         if self.told:
             return
@@ -216,12 +215,12 @@ class Fleet:
             warn_of_overlaps(model.robot.name, overlaps(self.contacts, *self.look()))
 
     def _compile(self) -> None:
-        """Get the machine code for the arrays that there are, the loop first: how long that takes tells how long all will."""
+        """Get the machine code for the current arrays, the loop first, whose time predicts the total."""
         self._many = Table(self.arrays)
         with self.model.wait:
             layout = self._tables[-1].layout if self._tables else Layout(RobotStages, self._new_stages())
             self._run = WORK_ON_ROBOTS.for_layouts(layout, self._many.layout)
-            self.model.wait.whole = WHOLE  # where the loop was there, functions of the robot are what takes time
+            self.model.wait.whole = WHOLE  # if the loop was cached, the robot's functions take the time
             one = self._table()
         self._tables.append(one)
         if "vectors" not in vars(self):
@@ -233,7 +232,7 @@ class Fleet:
         self._ready = True
 
     def _table(self) -> StagesTable:
-        """Return the stages for one thread."""
+        """Return new stages for one thread."""
         try:
             return self._tables.pop()
         except IndexError:
@@ -248,7 +247,7 @@ class Fleet:
         return any(len(x) for x in self.varied)
 
     def vary(self, varied: dict[str, Array]) -> None:
-        """Give robots numbers of their own, by fields of `VariedArrays`."""
+        """Give robots their own parameters, by fields of `VariedArrays`."""
         self._change()
         made = VariedArrays.none()._replace(**varied)
         if [len(x) > 0 for x in made] != [len(x) > 0 for x in self.varied]:
@@ -274,7 +273,7 @@ class Fleet:
 
     @property
     def activation(self) -> Array:
-        """Activations of drives (robots, na); behind them lie states of delays."""
+        """Activations of drives (robots, na), followed by states of delays."""
         return self._home.states.act[:, : self.model.forces.na]
 
     @property
@@ -283,7 +282,8 @@ class Fleet:
         return self._home.states.v
 
     def energy(self, q: Array, v: Array) -> Array:
-        """Return kinetic, potential and spring energy (robots,) [J], each robot's with its own inertias and stiffness."""
+        """Return the sum of kinetic, potential and spring energy (robots,) [J], with each robot's own inertias and stiffness.
+        """
         robot = self.model.robot
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
         total = total + self.with_own_inertias(robot.potential_energy, q)
@@ -292,12 +292,12 @@ class Fleet:
         return np.asarray(total)
 
     def spring_energy(self, q: Array) -> Array:
-        """Return the energy (robots,) [J] of springs, each robot's with its own stiffness."""
+        """Return the energy (robots,) [J] of springs, with each robot's own stiffness."""
         own = (x if len(x) else None for x in (self.varied.stiffness, self.varied.bends))
         return self.model.forces.spring_energy(q, *own)
 
     def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Any = slice(None)) -> Any:
-        """Evaluate a function of the robot at arguments of some robots, each with its own inertias where they differ."""
+        """Evaluate a function of the robot for some robots, each with its own inertias if they differ."""
         if not len(self.varied.parameters):
             return function(*arguments)
         parametric = self.model.robot.parametric(function)
@@ -306,17 +306,17 @@ class Fleet:
 
     @property
     def opened(self) -> float:
-        """The greatest opening of loops before they were closed in the last step."""
+        """The greatest opening of loops in the last step, before they were closed."""
         return float(self._home.states.opened.max())
 
     def put(self, q: Array, v: Array) -> None:
-        """Go on from other states."""
+        """Continue from other states."""
         self._change()
         states = self._home.states
         states.q[:], states.v[:], states.deepest[:] = q, v, self.model.deepest_start
         self._forget_before()
 
-    # what came of the last step
+    # results of the last step
 
     def before_last_step(self) -> tuple[Array, Array]:
         """Return the states (robots, nq) and (robots, nv) before the last step; NaN for robots that have not taken one."""
@@ -341,7 +341,10 @@ class Fleet:
         return ContactArrays(c.counts, c.candidate, c.point, c.force)
 
     def spread_contacts(self, which: Any) -> ContactArrays:
-        """Return the contacts of all robots, of some with impulses at those too that were left out of their patches."""
+        """Return the contacts of all robots.
+
+        For the robots in `which`, impulses are spread to the contacts that were left out of their patches.
+        """
         raw, c = self.contact_arrays(), self._home.contacts
         asked = np.atleast_1d(np.arange(len(c.counts))[which])
         some = asked[c.solved[asked] < c.counts[asked]]
@@ -371,7 +374,7 @@ class Fleet:
         return impulses
 
     def limit_impulses(self) -> Array:
-        """Return impulses (robots, rows) of limits, each positive, by rows of all joints and lengths."""
+        """Return nonnegative impulses (robots, rows) of limits, by rows of all joints and lengths."""
         rows, limits = self.contacts.rows, ~self.contacts.rows.friction
         impulses = np.zeros((len(self.q), self.model.forces.rows))
         np.add.at(impulses.T, rows.dof[limits], self._home.states.last_row[:, limits].T)
@@ -386,14 +389,18 @@ class Fleet:
         return self._home.contacts.gap
 
     def solver_work(self) -> tuple[float, float, float, int]:
-        """Return residual [m/s], Newton steps and interior steps, the most of all robots, and the count of inexact steps."""
+        """Return residual [m/s], Newton steps and interior-point steps, maxima over all robots, and the count of inexact steps.
+        """
         residual, _, newton_steps, interior_steps, *_ = self._home.states.report.max(axis=0)
         return residual, newton_steps, interior_steps, int(self._home.states.inexact.sum())
 
     # steps
 
     def step(self, tau: Any, control: Any, time: float, steps: int = 1) -> bool:
-        """Take steps under joint forces and controls of all robots, arrays or None; whether they were of that kind."""
+        """Take steps under joint forces and controls of all robots. Return False for inputs that need conversion.
+
+        Inputs are None or float64 arrays with suitable shapes.
+        """
         self.revision += 1
         if not self._ready:
             self.done = 0
@@ -418,9 +425,9 @@ class Fleet:
     def run(self, steps: int, time: float, inputs: Inputs, every: int = 1, keep: bool = False) -> tuple[Array, Array]:
         """Take steps with inputs (robots or 1, steps or 1, ..), from `time` [s] on.
 
-        States (robots, kept, nq) and (.., nv): one in `every`, the first included, if they are to be kept. Robots that fail
-        stop before that step, or begin anew where they did. Raises SimulationError if that is to be raised: all robots are
-        then at the state before the step of the first to fail, and `done` says how many steps they took.
+        With `keep`, return states (robots, kept, nq) and (robots, kept, nv): every `every`-th state, starting with the first.
+        Robots that fail stop before that step, or restart. If failures are errors, raises SimulationError: all robots are then
+        at the state before the first failure, and `done` is the number of steps they took.
         """
         self.revision += 1
         a = self._home
@@ -459,7 +466,7 @@ class Fleet:
         self.done = 0
         if not self._ready:
             self._begin()
-        self._raise_errors()  # of a step just tried
+        self._raise_errors()  # errors of a step that was tried before
         self.failures: dict[int, tuple[int, SimulationError]] = {}
         if self._single:
             self._run_alone(steps, time)
@@ -472,7 +479,7 @@ class Fleet:
             self.failed[:] = False
         try:
             self._take(steps, time)
-        except BaseException:  # of a function of the user, or Ctrl-C
+        except BaseException:  # from a function of the user, or Ctrl-C
             self.done, a.states.plan[0] = 0, 1
             for x, before in backup:
                 x[:] = before
@@ -488,7 +495,7 @@ class Fleet:
         raise SimulationError(error.what, error.time, robot, len(a.states.q)) from None
 
     def _run_alone(self, steps: int, time: float) -> None:
-        """Take steps of the only robot, some at a time: between them Python sees signals."""
+        """Take steps of the only robot, in portions, between which Python handles signals."""
         states, stop = self.arrays.states, 0
         self.done = steps
         if self.on_failure == "stop" and self.failed[0]:
@@ -500,7 +507,7 @@ class Fleet:
                 states.plan[0] = stop
                 if self._alone() != 1:
                     self._go_on(0, stop, time, self.room)
-        except BaseException:  # of a function of the user, or Ctrl-C
+        except BaseException:  # from a function of the user, or Ctrl-C
             self.done = int(states.taken[0])
             raise
         finally:
@@ -510,7 +517,7 @@ class Fleet:
             raise SimulationError(error.what, error.time) from None
 
     def _take(self, steps: int, time: float) -> None:
-        """Take steps, some at a time: between them Python sees signals."""
+        """Take steps in portions, between which Python handles signals."""
         self.arrays.states.taken[:] = 0
         if self._flies:
             self._fly(steps, time)
@@ -529,7 +536,7 @@ class Fleet:
             else:
                 begun = time_now()
                 taken = self._work(RUN, 0, len(states.q))
-                if getattr(WORK_ON_ROBOTS, "fused", False):  # other loops round otherwise
+                if getattr(WORK_ON_ROBOTS, "fused", False):  # other loops have different rounding errors
                     self.vectors.spend(time_now() - begun, len(states.q), self._many.layout)
             if taken == np.count_nonzero(states.active):
                 continue
@@ -538,7 +545,7 @@ class Fleet:
         self.arrays.states.plan[0] = 1
 
     def _work(self, work: int, first: int, stop: int) -> int:
-        """Work on robots first to stop, on as many threads as that is worth; how many it succeeds for."""
+        """Work on robots first to stop, on as many threads as pay off; return the number of successes."""
         done = []
 
         def piece(i: int, j: int) -> None:
@@ -551,18 +558,18 @@ class Fleet:
         return sum(done)
 
     def _work_alone(self, work: int, i: int) -> int:
-        """Work on robot i by the last of the tables, which stays the last."""
+        """Work on robot i with the last of the tables, which remains the last."""
         one = self._last_table()
         return int(self._run(one.address, self._many.address, i, i + 1, work))
 
     def _last_table(self) -> StagesTable:
-        """Return the last of the tables, which stays the last whatever is raised: prepared calls have its address."""
+        """Return the last of the tables, which remains the last after exceptions: prepared calls contain its address."""
         one = self._table()
         self._tables.append(one)
         return one
 
     def _fly(self, steps: int, time: float) -> None:
-        """Take steps in which nothing touches, all robots side by side in the functions of the robot."""
+        """Take steps without contacts, for all robots side by side in the robot's functions."""
         a, model = self.arrays, self.model
         states, flight, robots = a.states, a.flight, len(a.states.q)
         states.active[:] = True
@@ -586,15 +593,15 @@ class Fleet:
                 return
             self._work(ARRIVE, 0, robots)
 
-    # where a step is not taken
+    # failed steps
 
     def _go_on(self, i: int, steps: int, time: float, tried: int) -> None:
-        """Take the rest of one robot's steps, of which it could not take the next one with the room that was tried."""
+        """Take the rest of one robot's steps, after its next step needed more room for contacts than `tried`."""
         while (states := self.arrays.states).taken[i] < steps:
             status = states.status[i]
             self._raise_errors()
             if status == NO_ROOM:
-                if self.room == tried:  # else another robot has made room since
+                if self.room == tried:  # otherwise another robot has enlarged the room since
                     self._make_room()
                 tried = self.room
             elif status != TAKEN:
@@ -611,7 +618,7 @@ class Fleet:
             self._work(RUN, i, i + 1)
 
     def _failure(self, i: int, k: int, time: float) -> SimulationError:
-        """Attempt step k of robot i again, alone, for the words of its failure."""
+        """Attempt step k of robot i again, alone, to get the message of its failure."""
         one, states = self._last_table(), self.arrays.states
         plan, active = states.plan[0], states.active[i]
         states.taken[i], states.plan[0], states.active[i] = k, k + 1, True
@@ -620,7 +627,7 @@ class Fleet:
         return FailedStep(self.model, self.contacts, one, time).error(int(states.status[i]), i, len(states.q))
 
     def _raise_errors(self) -> None:
-        """Raise the first exception of a function that is Python's, in whatever thread it was; the others are forgotten."""
+        """Raise the first exception of a Python function, from any thread, and discard the others."""
         errors = [error for one in self._tables for error in one.errors]
         for one in self._tables:
             one.errors.clear()
@@ -628,7 +635,7 @@ class Fleet:
             raise error
 
     def _keep(self, i: int) -> None:
-        """Keep the state of one robot, where it is one of those that are kept."""
+        """Record the state of one robot, if it is one of the recorded states."""
         states = self.arrays.states
         k, every = int(states.taken[i]), int(states.plan[1])
         if len(states.kept_q) and k % every == 0:
@@ -653,9 +660,9 @@ class Fleet:
 
     @contextmanager
     def attempt(self, i: int, inputs: Inputs, time: float) -> Iterator[RobotStages]:
-        """Give the stages after the step that robot i would take under inputs of one step; it does not take it.
+        """Yield the stages after the step that robot i would take under inputs of one step, without taking it.
 
-        Raises SimulationError where the step cannot be taken.
+        Raises SimulationError if the step fails.
         """
         home, row = self._home.inputs, slice(i, i + 1)
         inputs_and_zeros = zip(inputs, home, strict=False)

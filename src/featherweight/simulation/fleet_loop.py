@@ -1,4 +1,4 @@
-"""Many robots alike, one after the other, each as many steps as it is to take: compiled, without Python in between."""
+"""The compiled loop over robots: one robot after the other takes all its steps, without Python in between."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RUN, STEP, ATTEMPT, LOOK, BEGIN_FLIGHT, JUDGE_FLIGHT, ARRIVE, IMPULSES = range(8
 
 
 def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, work: int) -> int:
-    """Work on robots first to stop, by the stages of one; how many robots this succeeds for."""
+    """Work on robots first to stop with the stages of one robot; return the number of robots for which this succeeds."""
     done = 0
     if work == IMPULSES:
         one.touching.counts[3] = solve_for_impulses(one)
@@ -42,18 +42,19 @@ def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, w
 
 
 def run_vectors(one: RobotStages, many: FleetArrays, first: int, stop: int) -> int:
-    """Take the steps of robots `order[first:stop]`, a vector of them at a time; how many took all."""
+    """Take the steps of robots `order[first:stop]`, one vector of robots at a time; return the number that took all steps."""
     done, begin = 0, first
     while begin < stop:
         place = begin + lane()
-        taken = run_together(one, many, many.states.order[min(place, stop - 1)])  # lanes that are left take the last robot, too
+        taken = run_together(one, many, many.states.order[min(place, stop - 1)])  # unused lanes repeat the last robot
         done += taken if place < stop else 0
         begin += lanes()
     return done
 
 
 def run_together(one: RobotStages, many: FleetArrays, i: int) -> int:
-    """Take the steps of robot i, which has taken as many as all others; 1 if it took all of them, else it stays as it was."""
+    """Take the steps of robot i, which has taken as many as all others. Return 1 on success; otherwise the robot is unchanged.
+    """
     states = many.states
     load_robot(one, many, i)
     fine, inexact, first = True, 0, states.plan[2]
@@ -75,7 +76,7 @@ def run_together(one: RobotStages, many: FleetArrays, i: int) -> int:
 
 
 def run(one: RobotStages, many: FleetArrays, i: int) -> int:
-    """Take the steps of robot i; 1 if it took all of them."""
+    """Take the steps of robot i. Return 1 if all succeeded."""
     states = many.states
     load_robot(one, many, i)
     status, k, steps = TAKEN, states.taken[i], states.plan[0]
@@ -94,7 +95,7 @@ def run(one: RobotStages, many: FleetArrays, i: int) -> int:
 
 
 def remember(many: FleetArrays, i: int, q: Vector, v: Vector, act: Vector) -> None:
-    """Remember the state of robot i before its last step, where sensors need it."""
+    """Store the state of robot i before its last step, for sensors."""
     if len(many.states.before_q) > 0:
         copy(q, many.states.before_q[i])
         copy(v, many.states.before_v[i])
@@ -102,7 +103,7 @@ def remember(many: FleetArrays, i: int, q: Vector, v: Vector, act: Vector) -> No
 
 
 def attempt(one: RobotStages, many: FleetArrays, i: int) -> int:
-    """Find where the next step of robot i leads, and leave everything in the stages; 1 if it can be taken."""
+    """Compute the next step of robot i, leaving all results in the stages. Return 1 if it succeeds."""
     load_robot(one, many, i)
     load_inputs(one, many, i, 0)
     fit = inputs_are_numbers(one)
@@ -120,12 +121,12 @@ def take_step_of(one: RobotStages, many: FleetArrays, i: int, k: int) -> int:
 
 
 def inputs_are_numbers(one: RobotStages) -> bool:
-    """Whether joint forces and controls are finite."""
+    """Return whether joint forces and controls are finite."""
     return all_finite(one.state.tau) and all_finite(one.state.control)
 
 
 def keep(many: FleetArrays, i: int, k: int, q: Vector, v: Vector) -> None:
-    """Keep the state of robot i after k steps, where it is one of those that are kept."""
+    """Record the state of robot i after k steps, if it is one of the recorded states."""
     every = many.states.plan[1]
     if len(many.states.kept_q) > 0 and k % every == 0:
         copy(q, many.states.kept_q[i, k // every])
@@ -133,7 +134,7 @@ def keep(many: FleetArrays, i: int, k: int, q: Vector, v: Vector) -> None:
 
 
 def look(one: RobotStages, many: FleetArrays, i: int) -> int:
-    """Find what touches now, with nothing moved; 1 if there is room for it."""
+    """Find the current contacts of robot i, without moving it. Return 1 if there is room for them."""
     load_robot(one, many, i)
     t, contacts = one.touching, many.contacts
     clear_rows(t.kinematics.velocity)
@@ -147,7 +148,7 @@ def look(one: RobotStages, many: FleetArrays, i: int) -> int:
 
 
 def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
-    """Put the stages where robot i is."""
+    """Load the state of robot i into the stages."""
     impulses, contacts, own = one.touching.impulses, many.contacts, many.varied
     put(one, many, i)
     clear_impulses(impulses)
@@ -179,7 +180,7 @@ def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
 
 
 def put(one: RobotStages, many: FleetArrays, i: int) -> None:
-    """Set the state of robot i, and which inputs there are."""
+    """Load the state of robot i, and the flags of its inputs."""
     copy(many.states.q[i], one.state.q)
     copy(many.states.v[i], one.state.v)
     copy(many.states.act[i], one.state.act)
@@ -192,24 +193,24 @@ def load_inputs(one: RobotStages, many: FleetArrays, i: int, k: int) -> None:
     copy(row_of(inputs.tau, i, k), one.state.tau)
     if inputs.given[0]:
         copy(row_of(inputs.control, i, k), one.state.control)
-    one.state.given[1] = inputs.given[1]  # contacts that stick may have set it
+    one.state.given[1] = inputs.given[1]  # adhesive contacts may have set it
     if inputs.given[1]:
         external = inputs.external
         rows = external[min(i, external.shape[0] - 1), min(k, external.shape[1] - 1)]
         copy_rows(rows, one.state.external)
         copy_rows(rows, one.touching.forces)
     else:
-        clear_rows(one.touching.forces)  # where those of an earlier step, and of its contacts, are
+        clear_rows(one.touching.forces)  # remove the forces of an earlier step and of its contacts
 
 
 def row_of(inputs: Tensor, i: int, k: int) -> Vector:
-    """Return the numbers of robot i in step k, which may be one for all."""
+    """Return the numbers of robot i in step k; inputs may be shared by all robots or steps."""
     row: Vector = inputs[min(i, inputs.shape[0] - 1), min(k, inputs.shape[1] - 1)]
     return row
 
 
 def store_contacts(one: RobotStages, many: FleetArrays, i: int) -> None:
-    """Store the contacts of a step that was taken."""
+    """Store the contacts of a successful step."""
     contacts, t = many.contacts, one.touching
     contacts.counts[i], contacts.solved[i] = t.counts[0], t.counts[2] if t.counts[0] > 0 else 0
     for c in range(t.counts[0]):
@@ -225,7 +226,7 @@ def store_contacts(one: RobotStages, many: FleetArrays, i: int) -> None:
 
 
 def store_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
-    """Store the state after the last step that was taken."""
+    """Store the state after the last successful step."""
     states = many.states
     copy(one.state.q, states.q[i])
     copy(one.state.v, states.v[i])
@@ -235,18 +236,18 @@ def store_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
     states.opened[i], states.deepest[i] = one.loops.opened[0], one.touching.deepest[0]
 
 
-# free flight, in which functions of the robot move many robots side by side
+# free flight, in which the robot's functions process many robots side by side
 
 
 def load_state(one: RobotStages, many: FleetArrays, i: int) -> None:
-    """Put the stages where robot i is, with the inputs of its next step."""
+    """Load the state of robot i into the stages, with the inputs of its next step."""
     put(one, many, i)
     load_inputs(one, many, i, many.states.taken[i])
     be_at(one, one.state.q, one.state.v)
 
 
 def begin_flight(one: RobotStages, many: FleetArrays, i: int) -> int:
-    """Write the load of robot i; 1 if its inputs are numbers."""
+    """Write the load of robot i. Return 1 if its inputs are finite."""
     load_state(one, many, i)
     write_load(one, one.numbers.step)
     copy(one.point.load, many.flight.load[i])
@@ -256,7 +257,7 @@ def begin_flight(one: RobotStages, many: FleetArrays, i: int) -> int:
 
 
 def judge_flight(one: RobotStages, many: FleetArrays, i: int) -> int:
-    """Judge the step of robot i; 1 if it may take it."""
+    """Check the step of robot i. Return 1 if it is valid."""
     step, flight = one.step, many.flight
     if many.states.status[i] != TAKEN:
         return 0
@@ -265,7 +266,7 @@ def judge_flight(one: RobotStages, many: FleetArrays, i: int) -> int:
     copy(flight.ahead[i], step.ahead)
     copy(flight.end[i], step.end)
     clear(step.displacement)
-    if one.numbers.step * greatest(step.after) > SLOW:  # the guard of energy asks for forces
+    if one.numbers.step * greatest(step.after) > SLOW:  # the energy guard needs forces
         load_state(one, many, i)
         write_load(one, one.numbers.step)
         copy(one.point.load, step.load)

@@ -1,4 +1,4 @@
-"""Robots of a fleet in the lanes of vectors: the same steps, with the same bits, several robots at a time."""
+"""Robots of a fleet in vector lanes: the same steps with bitwise the same results, several robots at a time."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from .stage_records import FleetArrays, RobotStages
 from .step_model import StepModel
 from .woven_stages import lone_stages, may_be_woven, woven_table
 
-LEAST_LANES = 4  # of vectors: with two, what is gained is lost again by what each robot does alone
-STEPS = 16  # in a call, after which robots are put into vectors anew, by what touches them
-PATIENCE = 1.0  # [s] of steps of one fleet, after which vectors are worth the time to compile for them
+LEAST_LANES = 4  # least number of lanes: with two, the scalar part of the work outweighs the gain
+STEPS = 16  # steps in a call, after which robots are regrouped into vectors by their contacts
+PATIENCE = 1.0  # [s] of steps of one fleet, after which compiling for vectors pays off
 Kind = tuple[int, bool, list[bool]]  # room for contacts, whether there are forces on bodies, and which numbers differ
-THREAD = "featherweight vectors"  # which compiles for them
+THREAD = "featherweight vectors"  # name of the thread that compiles
 WAITING, COMPILING, READY, NEVER = range(4)
 
 
 class FleetVectors:
-    """Vector code of a fleet's steps, which is compiled in a thread while the fleet takes its first steps without vectors.
+    """Vector code of a fleet's steps. A thread compiles it while the fleet takes its first steps without vectors.
 
-    `make` returns stages of one robot, as `robot_tables.new_stages` does. `run` is the loop over robots, and `kind` tells what
-    tables of stages depend on.
+    `make` returns the stages of one robot, as `robot_tables.new_stages` does. `run` is the loop over robots. `kind` identifies
+    the properties on which tables of stages depend.
     """
 
     def __init__(self, model: StepModel, contacts: ContactStage, make: Callable[[], RobotStages]) -> None:
@@ -42,15 +42,15 @@ class FleetVectors:
         self.kind: Kind = 0, False, []
         self.lanes = host().lanes("double")
         self.state = WAITING if self.lanes >= LEAST_LANES else NEVER
-        self.spent = 0.0  # [s] of steps without vectors
+        self.spent = 0.0  # [s] time of steps without vectors
         self.tables: deque[tuple[Kind, StagesTable]] = deque()
 
     def ready(self, robots: int) -> bool:
-        """Whether so many robots may take steps in vectors now."""
+        """Return whether this number of robots can take steps in vectors now."""
         return self.state == READY and robots >= 2 * self.lanes
 
     def spend(self, seconds: float, robots: int, layout: Layout) -> None:
-        """Take note of the time of steps without vectors, and begin to compile where there are many of them."""
+        """Add the time of steps without vectors, and start to compile after `PATIENCE`."""
         if self.state != WAITING or robots < 2 * self.lanes or not hasattr(self.run, "code"):
             return
         self.spent += seconds
@@ -59,7 +59,7 @@ class FleetVectors:
             threading.Thread(target=self._prepare, args=(layout,), name=THREAD, daemon=True).start()
 
     def prepare(self, layout: Layout) -> bool:
-        """Compile for vectors, with fleets of a layout; whether that can be."""
+        """Compile for vectors, with fleets of a layout; return whether that is possible."""
         if not may_be_woven(self.model, self.contacts, self.make(), self.kind[1]):
             self.state = NEVER
             return False
@@ -72,7 +72,7 @@ class FleetVectors:
     def _prepare(self, layout: Layout) -> None:
         try:
             self.prepare(layout)
-        except Exception as error:  # steps without vectors go on
+        except Exception as error:  # continue without vectors
             self.state = NEVER
             log.warning("featherweight: no vectors of robots %r: %s", self.model.robot.name, error)
 
@@ -88,7 +88,7 @@ class FleetVectors:
         return kind, woven_table(self.model, self.contacts, alone, self.run, external, varied)
 
     def take_steps(self, arrays: FleetArrays, many: int, threads: int | None) -> int:
-        """Take the steps of the active robots of a fleet, which is at an address; how many take all of them."""
+        """Take the steps of the active robots of a fleet at an address; return the number that took all steps."""
         active, done = np.flatnonzero(arrays.states.active), list[int]()
         robots = len(active)
         arrays.states.order[:robots] = active[np.argsort(arrays.contacts.counts[active], kind="stable")]

@@ -22,7 +22,7 @@ from .controllers import DrivesNow, parts_of
 from .drive_inputs import DriveLaws, is_curved, laws_of, write_drive_inputs
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Number = Any  # a float, an array of floats, or an expression that is traced
+Number = Any  # a float, an array of floats, or a traced expression
 Numbers = Any  # a sequence or array of such numbers
 
 
@@ -35,26 +35,27 @@ class Springs(NamedTuple):
     damping: Vector
     stiffness: Vector
     rest: Vector
-    slack: Vector  # how far beyond `rest` a spring is at rest, too
-    ahead: Vector  # 1 where a semi-implicit step takes the spring at its end, 0 where at its beginning
-    at: Integers  # the place of its coordinate, where there is a spring
-    quaternion: Integers  # the place of the joint's quaternion in q, where a ball or free joint has a spring; -1 elsewhere
-    axis: Integers  # which component of a rotation vector, or of a free joint's displacement, the coordinate is; -1 of others
-    turning: Integers  # the rows of such joints
-    bent: Integers = NO_ROWS  # (m,) rows of springs and dampers with further coefficients
-    bends: Matrix = NO_BENDS  # (4, m) those: b and c of `Joint.stiffness_poly` and of `Joint.damping_poly`
+    slack: Vector  # length of the range from `rest` on in which the spring is at rest
+    ahead: Vector  # 1 if a semi-implicit step evaluates the spring at its end, 0 if at its start
+    at: Integers  # index of the coordinate of a spring
+    quaternion: Integers  # index in q of the quaternion of a ball or free joint with a spring; -1 for other joints
+    axis: Integers  # component of the rotation vector, or of a free joint's displacement, for such joints; -1 for others
+    turning: Integers  # rows of such joints
+    bent: Integers = NO_ROWS  # (m,) rows of nonlinear springs and dampers
+    bends: Matrix = NO_BENDS  # (4, m) their coefficients b and c of `Joint.stiffness_poly` and of `Joint.damping_poly`
     rest_turn: Matrix = (
         NO_TURNS  # (n, 4) quaternions at which springs of rotations are at rest, or no rows where all are at zero
     )
-    bent_joint: Integers = NO_ROWS  # (m,) the joint whose armature meets them in a semi-implicit step; `NO_ARMATURE` for none
+    bent_joint: Integers = NO_ROWS  # (m,) joint whose armature represents them in a semi-implicit step, or `NO_ARMATURE`
 
 
 TURNING = JointType.SPHERICAL, JointType.FLOATING
-NO_ARMATURE = -1  # of lengths and of joints with several degrees of freedom: taken at the beginning of a step
+NO_ARMATURE = -1  # for lengths and joints with several degrees of freedom: evaluated at the start of a step
 
 
 def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
-    """Return the coordinate of a row with a spring: of ball joints a component of the rotation vector in the child's frame."""
+    """Return the coordinate of a row with a spring; for ball joints, a component of the rotation vector in the child's frame.
+    """
     i = springs.quaternion[r]
     if i < 0:
         return q[springs.at[r]]  # type: ignore[no-any-return]
@@ -64,13 +65,15 @@ def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
 
 
 def stretch_of_row(springs: Springs, r: int, x: float) -> float:
-    """Return how far the coordinate of a row is from where its spring is at rest."""
+    """Return the distance of a row's coordinate from the rest position of its spring."""
     return x - min(max(x, springs.rest[r]), springs.rest[r] + springs.slack[r])  # type: ignore[no-any-return]
 
 
 def extent_of_row(springs: Springs, q: Vector, r: int) -> float:
-    """Return the argument of the polynomial of a row's spring: its stretch, or of ball and free joints the length of the
-    vector of three."""
+    """Return the argument of the polynomial of a row's spring.
+
+    It is the stretch; for ball and free joints, the norm of the vector of three stretches.
+    """
     if springs.axis[r] < 0:
         return stretch_of_row(springs, r, coordinate_of_row(springs, q, r))
     first, square = r - springs.axis[r], 0.0
@@ -81,28 +84,28 @@ def extent_of_row(springs: Springs, q: Vector, r: int) -> float:
 
 
 class Drives(NamedTuple):
-    """Actuators: the row of the joint or length that each drives, the place of its coordinate, and `drive_force`'s numbers."""
+    """Actuators: the row of the driven joint or length, the index of its coordinate, and the numbers of `drive_force`."""
 
     row: Integers  # (k,)
     at: Integers  # (k,)
-    values: Matrix  # (9, k) gear, gain, bias (3), least and greatest control, least and greatest force
-    bound: Integers  # (k,) the number of the tendon whose bounds hold for the sum of the drives along it, -1 for none
-    bounds: Matrix  # (b, 2) those sums, of forces before their limits and gears
+    values: Matrix  # (9, k) gear, gain, bias (3), range of the control, range of the force
+    bound: Integers  # (k,) number of the tendon that bounds the sum of its drives' forces, -1 for none
+    bounds: Matrix  # (b, 2) bounds of these sums, of forces before their limits and gears
 
 
 class DriveRows(NamedTuple):
-    """How forces of drives come to the rows of joints, at each of which an effort bounds their sum."""
+    """The map from forces of drives to the rows of joints, whose sums are limited to the efforts."""
 
-    joints: int  # number of rows of joints, the first ones
-    row: Integers  # (nv,) of each independent velocity
-    length: Integers  # (m,) rows of tendons, in robots some joints of which follow others,
-    joint: Integers  # (m,) the row of a joint that is one of their terms,
-    arm: Vector  # (m,) and its coefficient
-    efforts: Matrix  # (2, joints) least and greatest sum
+    joints: int  # number of rows of joints, which are the first rows
+    row: Integers  # (nv,) row of each independent velocity
+    length: Integers  # (m,) rows of tendons, for robots with joints that follow others
+    joint: Integers  # (m,) rows of joints that are terms of these tendons
+    arm: Vector  # (m,) coefficients of these terms
+    efforts: Matrix  # (2, joints) lower and upper bounds of the sums
 
 
 def spread(x: DriveRows, S: Matrix, row_force: Vector) -> None:
-    """Carry forces along lengths to the rows of joints, by terms, or as the independent velocities change them."""
+    """Map forces along lengths to the rows of joints, by the terms of tendons or by independent velocities."""
     for k in range(len(x.length)):
         row_force[x.joint[k]] += x.arm[k] * row_force[x.length[k]]
     for k in range(len(x.length)):
@@ -115,9 +118,9 @@ def spread(x: DriveRows, S: Matrix, row_force: Vector) -> None:
 
 
 def drive_law(drive: Numbers, u: Number, x: Number, v: Number, ahead: float) -> Number:
-    """The force of a drive before its limits and its gear, for the control u, at a joint's coordinate x that moves at v.
+    """Return the force of a drive before limits and gear, for the control u, at a coordinate x with velocity v.
 
-    Stiffness acts where v leads to in `ahead` seconds. The arguments are numbers or arrays.
+    Stiffness acts at the coordinate that v leads to in `ahead` seconds. The arguments are numbers or arrays.
     """
     gear, gain, b0, b1, b2, control_low, control_high, _, _ = drive
     force = gain * np.minimum(np.maximum(u, control_low), control_high) + b0
@@ -125,12 +128,12 @@ def drive_law(drive: Numbers, u: Number, x: Number, v: Number, ahead: float) -> 
 
 
 def drive_force(drive: Numbers, u: Number, x: Number, v: Number) -> Number:
-    """The force at a joint's coordinate x that moves at v, for the control u; of numbers or arrays."""
+    """Return the force at a joint's coordinate x with velocity v, for the control u; for numbers or arrays."""
     return drive[0] * np.minimum(np.maximum(drive_law(drive, u, x, v, 0.0), drive[7]), drive[8])
 
 
 def write_row_forces(drives: Drives, control: Vector, x: Vector, rates: Vector, law: Vector, total: Vector) -> None:
-    """Add the forces of drives to those of rows, for controls, at coordinates x and velocities of all rows."""
+    """Add the forces of drives to those of rows, for controls, at the coordinates x and velocities of all rows."""
     values = drives.values
     for k in range(len(drives.row)):
         row, at = drives.row[k], drives.at[k]
@@ -145,7 +148,7 @@ def write_row_forces(drives: Drives, control: Vector, x: Vector, rates: Vector, 
 def add_drive_forces(
     drives: Drives, values: Tensor, q: Matrix, rates: Matrix, control: Matrix, law: Vector, total: Matrix
 ) -> None:
-    """Add forces of drives to total (robots, rows); their numbers are values (1 or robots, 9, drives)."""
+    """Add forces of drives to total (robots, rows); the drives have numbers `values` (1 or robots, 9, drives)."""
     for i in range(len(q)):
         own = drives._replace(values=values[i if len(values) > 1 else 0])
         write_row_forces(own, control[i], q[i], rates[i], law, total[i])
@@ -161,24 +164,24 @@ def write_inputs_of_many(
 
 
 def _numbered(names: Sequence[str]) -> Array:
-    """For each name its number, in the order in which they come."""
+    """Return a number for each name, in the order of first occurrence."""
     order = list(dict.fromkeys(names))
     return np.array([order.index(name) for name in names], np.int64)
 
 
 def is_bent(x: Any) -> bool:
-    """Whether the spring or the damper of a joint or tendon has further coefficients."""
+    """Return whether the spring or the damper of a joint or tendon is nonlinear."""
     return any(x.stiffness_poly) or any(x.damping_poly)
 
 
 def acts(t: Tendon, actuators: Sequence[Actuator]) -> bool:
-    """Whether forces act along a tendon."""
+    """Return whether forces act along a tendon."""
     own = t.stiffness or t.damping or t.friction or np.isfinite([t.lower, t.upper]).any() or is_bent(t)
     return bool(own) or any(a.tendon == t.name for a in actuators)
 
 
 def bound_laws(drives: Drives, law: Vector) -> None:
-    """Scale the forces of drives before their limits and gears, so that their sum along a tendon is within its bounds."""
+    """Scale the forces of drives before limits and gears, so that their sum along a tendon is within its bounds."""
     for b in range(len(drives.bounds)):
         total = 0.0
         for k in range(len(law)):
@@ -190,13 +193,14 @@ def bound_laws(drives: Drives, law: Vector) -> None:
 
 
 def drive_armature(drive: Numbers, step: float) -> Number:
-    """The armature with which a step meets stiffness and damping of a drive at its end; of numbers or arrays."""
+    """Return the armature that represents stiffness and damping of a drive at the end of a step; for numbers or arrays."""
     gear, b1, b2 = drive[0], drive[3], drive[4]
     return gear * gear * (step * np.maximum(-b2, 0.0) + step * step * np.maximum(-b1, 0.0))
 
 
 def spring_force(spring: Numbers, x: Number, v: Number, ahead: Number) -> Number:
-    """Damping and a spring `ahead` seconds on from the coordinate x and its velocity; of numbers or arrays."""
+    """Return the force of damping and a spring at a coordinate x, `ahead` seconds later at its velocity; for numbers or arrays.
+    """
     damping, stiffness, rest = spring
     return -damping * v - stiffness * (x + ahead * v - rest)
 
@@ -209,26 +213,26 @@ def force_of_spring(springs: Springs, r: int, x: float, v: float, ahead: float) 
 
 
 def bent_spring_force(bend: Numbers, x: Number, extent: Number) -> Number:
-    """The force of a spring's further coefficients b, c at a stretch x: -x (b e + c e²); of numbers or arrays."""
+    """Return the force of a spring's nonlinear coefficients b, c at a stretch x: -x (b e + c e²); for numbers or arrays."""
     return -x * (extent * (bend[0] + extent * bend[1]))
 
 
 def bent_damper_force(bend: Numbers, v: Number) -> Number:
-    """The force of a damper's further coefficients b, c: -v (b |v| + c v²); of numbers or arrays."""
+    """Return the force of a damper's nonlinear coefficients b, c: -v (b |v| + c v²); for numbers or arrays."""
     speed = np.maximum(v, -v)
     return -v * (speed * (bend[2] + speed * bend[3]))
 
 
 def bent_energy(bend: Numbers, x: Number, extent: Number) -> Number:
-    """The energy [J] of a spring's further coefficients, of a ball joint that of one component; of numbers or arrays."""
+    """Return the energy [J] of a spring's nonlinear coefficients; for a ball joint, of one component. For numbers or arrays."""
     return x * x * (extent * (bend[0] / 3.0 + extent * (bend[1] / 4.0)))
 
 
 def add_bent_forces(springs: Springs, q: Vector, rates: Vector, ahead: float, row_force: Vector, armature: Vector) -> None:
-    """Add forces of further coefficients at coordinates q and velocities of rows.
+    """Add forces of nonlinear coefficients at coordinates q and velocities of rows.
 
-    A semi-implicit step meets their change over its length, `ahead`, to first order, by armature as it meets linear ones; no
-    slope makes what it adds with them negative.
+    A semi-implicit step includes their change over its length, `ahead`, to first order, by armature as for linear ones.
+    Negative slopes do not make this armature negative.
     """
     for k in range(len(springs.bent)):
         r, j = springs.bent[k], springs.bent_joint[k]
@@ -244,22 +248,22 @@ def add_bent_forces(springs: Springs, q: Vector, rates: Vector, ahead: float, ro
 
 
 def ordered_sum(x: Array) -> Array:
-    """Sums (...) over the last axis, term by term: the bits of a compiled loop, however many robots there are."""
+    """Return sums (...) over the last axis, term by term: bitwise equal to a compiled loop, for any number of robots."""
     return np.asarray(np.cumsum(x, axis=-1)[..., -1]) if x.shape[-1] else np.zeros(x.shape[:-1])
 
 
 class ForcesAtJoints:
     """Forces of joints' own properties, tendons and drives.
 
-    Forces act along the n rows (degrees of freedom) of all joints in `robot.model.joints`, and further rows (`lengths`), of
-    tendons, limited angles of ball joints, places of free joints, and drives at frames. S(q) (rows, nv), the velocities of all
-    rows for those of the independent joints, carries them to the latter: tau = Sᵀ of the rows' forces. A tree without lengths
-    has no S. Coordinates are q, then those of joints that follow others not in proportion, and lengths.
+    Forces act along n rows (degrees of freedom) of all joints in `robot.model.joints`, followed by rows of `lengths`: tendons,
+    limited angles of ball joints, positions of free joints, and drives at frames. S(q) (rows, nv) maps independent velocities
+    to the velocities of all rows, and forces back: tau = Sᵀ times the rows' forces. A tree without lengths has no S.
+    Coordinates are q, followed by those of joints that follow others nonlinearly, and lengths.
     """
 
     def __init__(self, robot: Robot, actuators: Sequence[Actuator], step: float = 0.0) -> None:
         self.robot, self.actuators = robot, tuple(actuators)
-        self.parts = tuple(part for a in self.actuators for part in parts_of(a))  # what each drive of `drives` is
+        self.parts = tuple(part for a in self.actuators for part in parts_of(a))  # the part for each drive of `drives`
         self.tendons = tuple(t for t in robot.model.tendons if acts(t, self.actuators))
         self.balls = tuple(j for j in robot.model.joints if j.type is JointType.SPHERICAL and j.upper < np.inf)
         floating = [j for j in robot.model.joints if j.type is JointType.FLOATING]
@@ -299,7 +303,7 @@ class ForcesAtJoints:
             for x, name, none in zip(robot.row_limits(), ("lower", "upper"), (-np.inf, np.inf), strict=True)
         )
         own = self.at >= 0
-        own[[p.row for p in robot.proportions() if self._stays(p.row)]] = False  # the leaders have theirs
+        own[[p.row for p in robot.proportions() if self._stays(p.row)]] = False  # the leaders carry their forces
         self.lower, self.upper = np.where(own, lower, -np.inf), np.where(own, upper, np.inf)
         softness = [[getattr(x, f"{k}_softness") for x in (*of_joints, *limited, *placed)] for k in ("limit", "friction")]
         self.limit_softness, self.friction_softness = softness
@@ -318,8 +322,11 @@ class ForcesAtJoints:
         self.laws = laws_of(self.actuators, self.drives.values[0], self.drives.row, self.drives.at, step)
 
     def _lengths(self) -> LengthFunctions | None:
-        """Lengths of tendons, limited angles of ball joints, places of free joints with springs, dry friction or dampers that
-        are not linear, drives at frames, and joints that follow others not in proportion and have forces, if any."""
+        """Return the functions of all lengths, or None.
+
+        Lengths are tendons, limited angles of ball joints, positions of free joints with springs, dry friction or nonlinear
+        dampers, drives at frames, and joints that follow others nonlinearly and have forces.
+        """
         robot = self.robot
         driven = {a.joint for a in self.actuators}
         carried = {p.row for p in robot.proportions() if not self._stays(p.row)}
@@ -337,8 +344,11 @@ class ForcesAtJoints:
         return LengthFunctions(robot, length_table(robot, self.tendons, forces, followers, self.balls, self.free))
 
     def _stays(self, row: int) -> bool:
-        """Whether springs and drives of a joint that follows one other in proportion act on its own coordinate: where a spring
-        of the two is not linear, their sum is no polynomial of the same kind, and an effort bounds the drives of each alone."""
+        """Return whether springs and drives of a joint that follows another in proportion act on its own coordinate.
+
+        If one of the two springs is nonlinear, their sum is not a polynomial of the same kind; and an effort limits the drives
+        of each joint separately.
+        """
         bent = {j.v_slice.start for j in self.robot.model.joints if any(j.stiffness_poly)}
         driven = {a.joint for a in self.actuators}
         acted = any(j.v_slice.start == row and j.name in driven for j in self.robot.model.joints)
@@ -348,28 +358,28 @@ class ForcesAtJoints:
 
     @property
     def rows(self) -> int:
-        """The number of rows."""
+        """Number of rows."""
         return self.joint_rows + (self.lengths.table.extra if self.lengths else 0)
 
     @property
     def alike(self) -> int:
-        """Number of rows, the first ones, that are independent velocities."""
+        """Number of leading rows that are independent velocities."""
         return 0 if self.robot.closed else self.joint_rows
 
     @property
     def mapped(self) -> bool:
-        """Whether there is an S."""
+        """Whether S exists."""
         return bool(self.robot.closed) or self.lengths is not None
 
     @property
     def plain(self) -> bool:
-        """Whether forces are those of joints with coordinates of their own, by linear laws: others have no derivatives."""
+        """Whether all forces act at joints with coordinates of their own, by linear laws; other forces have no derivatives."""
         curved = len(self.laws.curves.drive) or len(self.laws.controllers.drive)
         return self.lengths is None and not self.states and not curved and not self.sticky
 
     @property
     def sticky(self) -> list[int]:
-        """Numbers of the drives that pull contacts together."""
+        """Numbers of the drives with adhesion."""
         return [k for k, a in enumerate(self.parts) if a.adhesion is not None]
 
     @property
@@ -379,11 +389,11 @@ class ForcesAtJoints:
 
     @property
     def states(self) -> int:
-        """Number of activations, and of states of delays."""
+        """Number of activations and states of delays."""
         return self.na + int(self.laws.delays.samples.sum())
 
     def moved_by(self, rows: Sequence[int]) -> dict[int, list[int]]:
-        """For each of some rows of lengths the velocities that may change it."""
+        """Return, for some rows of lengths, the velocities that may change them."""
         x, q = self.lengths, self.robot.random_configuration(0)
         if x is None or not rows:
             return {}
@@ -397,23 +407,24 @@ class ForcesAtJoints:
         return {row: np.flatnonzero(moves[row]).tolist() for row in rows}
 
     def rows_of_places(self) -> list[tuple[slice, slice]]:
-        """Return rows of the places of free joints, and the rows of the same joints along the axes of their bodies.
+        """Return rows of the positions of free joints, and the rows of the same joints along the axes of their bodies.
 
-        The forces of the latter that are not the same in all axes are those of the former.
+        Forces that differ by axis belong to the former rows.
         """
         first = self.joint_rows + len(self.tendons) + len(self.balls)
         starts = [(first + 3 * k, j.v_slice.start) for k, j in enumerate(self.free)]
         return [(slice(r, r + 3), slice(v, v + 3)) for r, v in starts]
 
     def _each(self, of_joints: Sequence[Any], name: str) -> Array:
-        """A number of each row."""
+        """Return a number for each row."""
         values = [float(getattr(j, name)) for j in of_joints]
         if name != "rest":
             values += [float(getattr(t, name)) for t in self.tendons]
         return np.array([*values, *[0.0] * (self.rows - len(values))])
 
     def _compensating(self) -> Array:
-        """Return 1 for each independent velocity (nv,) whose drive carries weight within bounds, else 0; (0,) without any."""
+        """Return 1 for each independent velocity (nv,) whose drive compensates gravity within bounds, else 0; (0,) without any.
+        """
         robot = self.robot
         own = np.zeros(robot.nv)
         for whole, j in zip(robot.model.joints, robot.joints, strict=True):
@@ -422,12 +433,12 @@ class ForcesAtJoints:
         return own if robot.model.carried and own.any() else np.zeros(0)
 
     def _further(self, of_joints: Sequence[Any]) -> Array:
-        """Further coefficients (4, rows) of springs and dampers."""
+        """Return nonlinear coefficients (4, rows) of springs and dampers."""
         values = [(*x.stiffness_poly, *x.damping_poly) for x in (*of_joints, *self.tendons)]
         return np.array([*values, *[(0.0,) * 4] * (self.rows - len(values))]).reshape(-1, 4).T.copy()
 
     def _joints_with_armature(self) -> Array:
-        """The place of each row's joint among those with armature (n,), where that is of one degree of freedom."""
+        """Return the index of each row's joint among those with armature (n,), for joints with one degree of freedom."""
         joint = np.full(self.rows, NO_ARMATURE)
         for k, j in enumerate(j for j in self.robot.model.joints if j.type is not JointType.FLOATING):
             if j.type.nv == 1:
@@ -435,7 +446,7 @@ class ForcesAtJoints:
         return joint
 
     def _places(self) -> Array:
-        """The place of the coordinate of each row, -1 where there is none."""
+        """Return the index of the coordinate of each row, -1 if there is none."""
         if self.lengths is not None:
             x = self.lengths.table
             extra = np.arange(x.extra) + len(x.lengths.at) - x.extra + self.robot.nq
@@ -447,7 +458,7 @@ class ForcesAtJoints:
         return at
 
     def _of_balls(self, springs: Array) -> tuple[Array, Array]:
-        """Return the places of quaternions of ball and free joints with springs, by rows (n,), and components of vectors."""
+        """Return indices of quaternions of ball and free joints with springs, by rows (n,), and components of vectors."""
         quaternion, axis = np.full(len(springs), -1), np.full(len(springs), -1)
         for whole, j in zip(self.robot.model.joints, self.robot.joints, strict=True):
             rows = slice(whole.v_slice.stop - 3, whole.v_slice.stop)
@@ -458,7 +469,7 @@ class ForcesAtJoints:
         return quaternion, axis
 
     def _rest_turns(self) -> Array:
-        """Return the quaternions (n, 4) at which springs of rotations are at rest, where any is elsewhere than at zero."""
+        """Return the quaternions (n, 4) at which springs of rotations are at rest, unless all are at zero."""
         turns = np.tile([0.0, 0.0, 0.0, 1.0], (self.rows, 1))
         for j in self.free:
             if j.rest_pose:
@@ -466,8 +477,11 @@ class ForcesAtJoints:
         return turns if (turns != (0.0, 0.0, 0.0, 1.0)).any() else NO_TURNS
 
     def _carry_springs(self, each: dict[str, Array]) -> None:
-        """Put the springs of joints that follow one other in proportion on the leaders: 1/2 k (s x + o - r)² is there
-        1/2 k s² (x - (r - o) / s)². Two springs on one coordinate are one, but for a constant energy."""
+        """Move the springs of joints that follow another in proportion to the leaders.
+
+        1/2 k (s x + o - r)² becomes 1/2 k s² (x - (r - o) / s)². Two springs on one coordinate are one spring, up to a constant
+        energy.
+        """
         k, rest = each["stiffness"], each["rest"]
         for row, leader, slope, offset in self.robot.proportions():
             if k[row] and not self._stays(row):
@@ -477,8 +491,10 @@ class ForcesAtJoints:
                 k[row] = 0.0
 
     def _of_actuators(self) -> Drives:
-        """On the rows of their joints, tendons and frames; a drive on a joint that follows one other in proportion is on the
-        leader's, by a longer lever."""
+        """Return the drives on the rows of their joints, tendons and frames.
+
+        A drive on a joint that follows another in proportion acts on the leader, with a different gear.
+        """
         row = {j.name: j.v_slice.start for j in reversed(self.robot.model.joints)}
         tendons = {t.name: r for r, t in enumerate(self.tendons, self.joint_rows)}
         frames = itertools.count(self.joint_rows + len(self.tendons) + len(self.balls) + 3 * len(self.free))
@@ -486,7 +502,7 @@ class ForcesAtJoints:
         places, numbers = [], []
         for a, whole in ((part, x) for x in self.actuators for part in parts_of(x)):
             gear, b0, g0 = a.gear, a.bias[0], a.gain
-            if a.adhesion is not None:  # on no row: see `adhesion`
+            if a.adhesion is not None:  # has no row: see `adhesion`
                 places.append(0)
                 numbers.append((0.0, a.gain, a.bias[0], 0.0, 0.0, *a.control, *a.force))
                 continue
@@ -500,8 +516,8 @@ class ForcesAtJoints:
                     _, r, slope, offset = leaders[r]
                     gear, b0, g0 = gear * slope, b0 + a.bias[1] * gear * offset, g0 + a.slopes[0] * gear * offset
             if r < 0 or self.at[r] < 0:
-                problem = "which is no joint with one coordinate, and no tendon"
-                remedy = "put it on one of " + ", ".join(dict.fromkeys(self.names[k] for k in np.flatnonzero(self.at >= 0)))
+                problem = "which is neither a joint with one coordinate nor a tendon"
+                remedy = "use one of " + ", ".join(dict.fromkeys(self.names[k] for k in np.flatnonzero(self.at >= 0)))
                 raise ValueError(f"actuator {a.name!r} is on {a.tendon or a.joint!r}, {problem}; {remedy}")
             places.append(r)
             linear = (g0, b0, *a.bias[1:]) if not is_curved(whole) else (1.0, 0.0, 0.0, 0.0)
@@ -537,7 +553,7 @@ class ForcesAtJoints:
 
     @property
     def owner(self) -> Array:
-        """Number of the actuator that each drive is of."""
+        """Number of the actuator of each drive."""
         return np.repeat(np.arange(len(self.actuators)), [len(parts_of(a)) for a in self.actuators])
 
     @property
@@ -546,7 +562,7 @@ class ForcesAtJoints:
         return sum(len(a.controls) for a in self.actuators)
 
     def map(self, q: Array) -> Array | None:
-        """S(q) (..., rows, nv); None for the identity."""
+        """Return S(q) (..., rows, nv); None for the identity."""
         if self.lengths is not None:
             return self.lengths.evaluate(q)[1]
         if not self.robot.closed:
@@ -555,16 +571,16 @@ class ForcesAtJoints:
         return np.asarray(np.swapaxes(velocities, -1, -2))
 
     def all_coordinates(self, q: Array) -> Array:
-        """The coordinates q (..., nq), and those of lengths behind them."""
+        """Return the coordinates q (..., nq), followed by those of lengths."""
         return q if self.lengths is None else self.lengths.evaluate(q)[0]
 
     def coordinates(self, q: Array, rows: Array) -> Array:
-        """The coordinates (..., rows) of some rows."""
+        """Return the coordinates (..., rows) of some rows."""
         coordinates: Array = self.all_coordinates(q)[..., self.at[rows]]
         return coordinates
 
     def coordinates_of_rows(self, q: Array) -> Array:
-        """The coordinates (..., rows) of all rows that springs may act on (see `coordinate_of_row`)."""
+        """Return the coordinates (..., rows) of all rows that springs may act on (see `coordinate_of_row`)."""
         coordinates: Array = self.all_coordinates(q)[..., self.springs.at]
         if self.turning_springs:
             flat, turned = q.reshape(-1, q.shape[-1]), coordinates.reshape(-1, coordinates.shape[-1])
@@ -573,7 +589,7 @@ class ForcesAtJoints:
         return coordinates
 
     def of_springs(self, q: Array, v: Array, ahead: float = 0.0) -> Array:
-        """Forces (..., nv) of damping and springs, the latter at the coordinates that v leads to in `ahead` seconds."""
+        """Return forces (..., nv) of damping and springs; springs act at the coordinates that v leads to in `ahead` seconds."""
         S = self.map(q)
         rates = v if S is None else ordered_sum(S * v[..., None, :])
         s, x = self.springs, self.coordinates_of_rows(q)
@@ -590,8 +606,10 @@ class ForcesAtJoints:
         return np.asarray(np.linalg.norm(stretched[..., first : first + 3], axis=-1) if whole else stretched[..., row])
 
     def spring_energy(self, q: Array, stiffness: Array | None = None, bends: Array | None = None) -> Array:
-        """Energy (...) [J] of the springs at q (..., nq), with their own stiffness or another one (..., rows), and their own
-        further coefficients or others (..., 4, m)."""
+        """Return the energy (...) [J] of the springs at q (..., nq).
+
+        `stiffness` (..., rows) and the nonlinear coefficients `bends` (..., 4, m) default to the robot's.
+        """
         r, s = self._sprung, self.springs
         k = (self.stiffness if stiffness is None else stiffness)[..., r]
         x = self.coordinates_of_rows(q)
@@ -602,8 +620,10 @@ class ForcesAtJoints:
         return energy
 
     def drive_inputs(self, x: Array, rates: Array, control: Array, activation: Array) -> Array:
-        """Return inputs (robots, drives) of controls (robots, nu) at coordinates x and velocities (robots, rows) of all rows,
-        by activations (robots, na)."""
+        """Return inputs (robots, drives) for controls (robots, nu) and activations (robots, na).
+
+        x and `rates` (robots, rows) are coordinates and velocities of all rows.
+        """
         if self.plain:
             return control
         inputs = np.zeros((len(control), len(self.parts)))
@@ -614,8 +634,10 @@ class ForcesAtJoints:
     def of_drives(
         self, q: Array, v: Array, control: Array, values: Array | None = None, activation: Array | None = None
     ) -> Array:
-        """Joint forces (..., nv) of the actuators within the joints' efforts, for controls (..., nu) and activations (..., na),
-        by their numbers or others (robots, 9, drives); activations are zero unless given."""
+        """Return joint forces (..., nv) of the actuators for controls (..., nu), within the joints' efforts.
+
+        `values` (robots, 9, drives) default to the robot's numbers, and activations (..., na) to zero.
+        """
         S, batch = self.map(q), q.shape[:-1]
         rates = v if S is None else ordered_sum(S * v[..., None, :])
         act = np.zeros((*batch, self.states)) if activation is None else activation
@@ -641,12 +663,12 @@ class ForcesAtJoints:
         return force if S is None else ordered_sum(np.swapaxes(S[..., :n, :], -1, -2) * force[..., None, :])
 
     def limited(self, tau: Array) -> Array:
-        """tau (..., nv) within the efforts of independent joints."""
+        """Return tau (..., nv) clipped to the efforts of independent joints."""
         least, most = self.robot.effort_bounds
         return np.minimum(np.maximum(tau, least), most)
 
     def implicit_armature(self, step: float) -> dict[str, float]:
-        """The armature with which a step meets damping and springs at its end: + h d + h² k."""
+        """Return the armature that represents damping and springs at the end of a step: + h d + h² k."""
         more = step * self.damping + step * step * self.stiffness
         first = {j.name: j.v_slice.start for j in self.robot.model.joints}
         return {j.name: j.armature + float(more[first[j.name]]) for j in self.robot.model.joints if more[first[j.name]] > 0.0}

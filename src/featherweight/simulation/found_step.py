@@ -1,4 +1,4 @@
-"""A step of one robot that was found and not taken, as derivatives see it."""
+"""A computed step of one robot that was not taken, for derivatives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class FoundStep:
-    """The arrays that a step has left, and functions of the robot as they were in it."""
+    """Arrays of a step, and functions of the robot with its parameters in the step."""
 
     def __init__(self, model: StepModel, contacts: ContactStage, stages: RobotStages) -> None:
         self.model, self.contacts, self.stages = model, contacts, stages
@@ -23,7 +23,7 @@ class FoundStep:
 
     @property
     def driving(self) -> DriveWork | None:
-        """Drives that the step took at its end."""
+        """Drives that the step evaluates at its end."""
         return self.stages.joints.driving if self.model.driven and self.stages.state.given[0] else None
 
     def at_armature(self, function: Any, *arguments: Array, **more: Any) -> Any:

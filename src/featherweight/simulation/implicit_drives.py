@@ -1,18 +1,19 @@
-"""Drives with stiffness and damping, taken at the end of a semi-implicit step.
+"""Drives with stiffness and damping, evaluated at the end of a semi-implicit step.
 
 The drive k acts on the row r of a joint with gear g: f = g clip(F), F = gain u + b0 + g (b1 x + b2 v). At the step's end,
 for the acceleration a of the row,
 
     g F+ = g F(x + h v, v) - I a      I = g² (h max(-b2, 0) + h² max(-b1, 0))
 
-so a drive within its limits adds the armature I to its joint and the force g F(x + h v, v), and a drive at a limit adds that
-force and no armature. An effort limit of a joint holds all drives that act on it in the same way. Active sets find which drives
-are held: all are free at first, and each acceleration tells which of them would pass a limit. Forces of drives are monotone, so
-this is Newton's method for a convex piecewise quadratic function. It takes one round if no limit is passed, and two or three
-otherwise. Newton's method may cycle where drives are much stiffer than links are heavy: after some rounds only the first drive
-that would pass a limit changes, a principal pivot of least index (Murty 1974), which comes to an end.
+A drive within its limits therefore adds the armature I to its joint and the force g F(x + h v, v). A drive at a limit adds the
+limiting force and no armature. An effort limit of a joint holds all drives on the joint in the same way. An active-set method
+finds the drives at limits: all drives start free, and each acceleration tells which drives would pass a limit. Forces of drives
+are monotone, so this is Newton's method for a convex piecewise quadratic function. It takes one iteration if no limit is
+passed, and two or three otherwise. Newton's method may cycle if drives are much stiffer than links are heavy. After some
+iterations, only the first drive that would pass a limit changes: a principal pivot of least index (Murty 1974), which
+terminates.
 
-The functions here see the arrays of one robot.
+The functions here work on the arrays of one robot.
 """
 
 from __future__ import annotations
@@ -28,24 +29,24 @@ from .forces import DriveRows, Drives, ForcesAtJoints, bound_laws, drive_armatur
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-ROUNDS_OF_ALL = 5  # of active sets in which all drives change that would pass a limit; then one of them, which cannot cycle
-MOST_ROUNDS = 50  # the last one is taken
+ROUNDS_OF_ALL = 5  # iterations in which all drives that would pass a limit change; then one drive at a time, without cycles
+MOST_ROUNDS = 50  # greatest number of iterations; the last result is used
 GEAR, LOW, HIGH = 0, 7, 8  # in `Drives.values`
 OF_LENGTH = -1
 
 
 class DriveWork(NamedTuple):
-    """The state of the drives of one robot in a step."""
+    """State of the drives of one robot in a step."""
 
-    joint: Integers  # (nu,) the place of each drive's joint in `armature`; `OF_LENGTH` for lengths, which have none
+    joint: Integers  # (nu,) index of each drive's joint in `armature`; `OF_LENGTH` for lengths, which have none
     law: Vector  # (nu,) F at x + h v and v
     inertia: Vector  # (nu,) I
-    side: Vector  # (nu,) -1, 0 or 1: at the least force, free, at the greatest one
-    stiff: Vector  # (joint rows,) whether any drive with an armature acts there
-    held: Vector  # (joint rows,) -1, 0 or 1: at the effort
+    side: Vector  # (nu,) -1, 0 or 1: at the least force, free, at the greatest force
+    stiff: Vector  # (joint rows,) whether a drive with an armature acts on the row
+    held: Vector  # (joint rows,) -1 or 1 at an effort limit, else 0
     row_force: Vector  # (n,) forces of all joints
-    total: Vector  # (nv,) of independent ones
-    alike: int  # rows of S, the first ones, that are those of the identity
+    total: Vector  # (nv,) forces of independent joints
+    alike: int  # number of leading rows of S that equal the identity
     rows: DriveRows
 
 
@@ -60,7 +61,7 @@ def drive_work(robot: Robot, forces: ForcesAtJoints) -> DriveWork:
 
 
 def has_implicit_drives(forces: ForcesAtJoints, step: float) -> bool:
-    """Whether any drive has stiffness or damping."""
+    """Return whether any drive has stiffness or damping."""
     of_joints = forces.drives.row < forces.joint_rows
     return bool((drive_armature(forces.drives.values, step)[of_joints] > 0.0).any())
 
@@ -68,7 +69,7 @@ def has_implicit_drives(forces: ForcesAtJoints, step: float) -> bool:
 def begin_drives(drives: Drives, step: float, control: Vector, x: Vector, rates: Vector, work: DriveWork) -> None:
     """Set all drives free, at coordinates x and velocities (n,) of all rows.
 
-    Drives on lengths are taken at the beginning of the step, since no joint's armature stands for them.
+    Drives on lengths are evaluated at the start of the step, because no joint's armature can represent them.
     """
     d = drives.values
     for i in range(len(work.held)):
@@ -86,12 +87,12 @@ def begin_drives(drives: Drives, step: float, control: Vector, x: Vector, rates:
 
 
 def is_free(drives: Drives, work: DriveWork, k: int) -> bool:
-    """Whether a drive is within its limits, and no effort limit holds the joint that it acts on."""
+    """Return whether a drive is within its limits, and no effort limit holds its joint."""
     return bool(work.inertia[k] > 0.0 and work.side[k] == 0.0 and work.held[drives.row[k]] == 0.0)
 
 
 def limited(drives: Drives, k: int, force: float) -> float:
-    """A force after the gear, within the limits of the drive."""
+    """Return a force after the gear, clipped to the limits of the drive."""
     gear, low, high = drives.values[GEAR, k], drives.values[LOW, k], drives.values[HIGH, k]
     if gear == 0.0:
         return 0.0
@@ -99,7 +100,7 @@ def limited(drives: Drives, k: int, force: float) -> float:
 
 
 def carry(S: Matrix, alike: int, row_force: Vector, total: Vector) -> None:
-    """Forces of all rows as forces of independent joints; the first rows, `alike`, are these."""
+    """Map forces of all rows to independent joints; the first `alike` rows are the independent ones."""
     for i in range(len(total)):
         total[i] = row_force[i] if alike > 0 else 0.0
     for r in range(alike, len(row_force)):
@@ -109,9 +110,10 @@ def carry(S: Matrix, alike: int, row_force: Vector, total: Vector) -> None:
 
 
 def write_driven(drives: Drives, efforts: Matrix, S: Matrix, work: DriveWork, base: Vector, armature: Vector) -> None:
-    """Write joint forces `work.total` (nv,) of the drives as they are held, and the armature (k,), `base` without drives.
+    """Write joint forces `work.total` (nv,) of the drives in their current state, and the armature (k,).
 
-    S is that of `ForcesAtJoints`, or has no rows, and `efforts` (2, joint rows) bound the drives' sum at each row.
+    `base` is the armature without drives. S is that of `ForcesAtJoints`, or has no rows; `efforts` (2, joint rows) bound the
+    drives' sum at each row.
     """
     force = work.row_force
     for j in range(len(armature)):
@@ -137,13 +139,14 @@ def write_driven(drives: Drives, efforts: Matrix, S: Matrix, work: DriveWork, ba
 
 
 def next_side(side: float, asked: float, allowed: float) -> float:
-    """The limit at which a force is held that is cut to `allowed`; from one limit to the other by way of none."""
+    """Return the limit that holds a force clipped to `allowed`; the change from one limit to the other passes through none."""
     passed = 1.0 if asked > allowed else -1.0 if asked < allowed else 0.0
     return 0.0 if side * passed < 0.0 else passed
 
 
 def judge_drives(drives: Drives, efforts: Matrix, S: Matrix, rates: Vector, work: DriveWork, one: bool) -> bool:
-    """Hold and free drives by the accelerations (n,) of all joints, all or `one` of them; whether that changes anything."""
+    """Hold and free drives by the accelerations (n,) of all joints, all drives or `one`; return whether that changes anything.
+    """
     changed = False
     for r in range(len(work.row_force)):
         work.row_force[r] = 0.0

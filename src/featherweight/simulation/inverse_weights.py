@@ -1,4 +1,4 @@
-"""Inverse inertias of bodies and joints, by which contacts, limits and dry friction yield, as MuJoCo computes them."""
+"""Inverse inertias of bodies and joints, which determine the compliance of contacts, limits and dry friction as in MuJoCo."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 def yielding_numbers(
     robot: Robot, forces: ForcesAtJoints, touching: TouchingScene, rows: JointRows, step: float
 ) -> tuple[Array, Array, Array]:
-    """Return the numbers of contacts (candidates, 9) and of joint rows (rows, 9) (see `compliance`), and the inverse inertias
-    [1/kg] (candidates,) by which contacts yield that do not rub."""
+    """Return the numbers of contacts (candidates, 9) and of joint rows (rows, 9) for `compliance`, and inverse inertias.
+
+    The inverse inertias [1/kg] (candidates,) are for frictionless contacts.
+    """
     start, model = robot.start(), robot.model
     inverse = np.asarray(robot.inverse_mass_matrix(start))
     weights = weights_of_contacts(robot, start, touching, inverse)
@@ -46,11 +48,13 @@ def yielding_numbers(
 
 
 def weights_of_contacts(robot: Robot, q: Array, touching: TouchingScene, inverse: Array) -> Array:
-    """Return the inverse mass [1/kg] (candidates,) of what touches, the sum of both sides at q (nq,): of links of the file,
-    also of those that are fixed to others, at their own centres of mass, the mean of three directions."""
+    """Return the inverse mass [1/kg] (candidates,) at contacts: the sum of both sides at q (nq,).
+
+    Each side is a link of the file, also if it is fixed to others, at its own centre of mass, averaged over three directions.
+    """
     centers = {b.name: b.center for b in robot.bodies} | dict(robot.model.link_centers)
     numbers = touching.scene.body[touching.scene.pair[touching.pairs]]
-    numbers = np.where(numbers[:, :1] < 0, numbers[:, ::-1], numbers)  # the world is the second
+    numbers = np.where(numbers[:, :1] < 0, numbers[:, ::-1], numbers)  # the world comes second
     sides = [
         [(link if link in centers else touching.bodies[b]) if b >= 0 else None for link, b in zip(links, pair, strict=True)]
         for links, pair in zip(touching.links, numbers, strict=True)
@@ -64,7 +68,7 @@ def weights_of_contacts(robot: Robot, q: Array, touching: TouchingScene, inverse
 
 
 def weight_of_held(robot: Robot, q: Array, row: HeldRow, inverse: Array, of_dofs: Array) -> float:
-    """Return the inverse mass or inertia of what an equality holds together, the sum of both, at q (nq,)."""
+    """Return the inverse mass or inertia of the two sides of an equality, summed, at q (nq,)."""
     if row.rows:
         return float(sum(of_dofs[r] for r in row.rows))
     if isinstance(row.by, Coupling):
@@ -80,9 +84,9 @@ def weight_of_held(robot: Robot, q: Array, row: HeldRow, inverse: Array, of_dofs
 
 
 def weights_of_dofs(robot: Robot, forces: ForcesAtJoints, q: Array, inverse: Array) -> Array:
-    """Return the inverse inertia [1/kg, 1/(kg m²)] (rows,) of each degree of freedom of all joints, and lengths, at q (nq,).
+    """Return the inverse inertia [1/kg, 1/(kg m²)] (rows,) of each degree of freedom of all joints, and of lengths, at q (nq,).
 
-    Joints with several have one for what moves and one for what turns.
+    Joints with several degrees of freedom have one value for translation and one for rotation.
     """
     S = forces.map(q)
     S = np.eye(robot.nv) if S is None else S
@@ -93,7 +97,7 @@ def weights_of_dofs(robot: Robot, forces: ForcesAtJoints, q: Array, inverse: Arr
             if j.type.nv >= part.stop - first:
                 weights[part] = weights[part].mean()
     for r, j in enumerate(forces.balls, forces.joint_rows + len(forces.tendons)):
-        weights[r] = weights[j.v_slice.start]  # an angle of zero has no axis
+        weights[r] = weights[j.v_slice.start]  # a zero angle has no axis
     for rows, moving in forces.rows_of_places():
         weights[rows] = weights[moving]
     return np.asarray(weights)

@@ -1,4 +1,4 @@
-"""Joint limits that a simulation keeps, and starts that are beyond them."""
+"""Joint limits in a simulation, and starts that violate them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ FAR = 0.2
 """[rad, m] beyond a limit that a start may be. Rounding and careless digits put zero configurations up to 0.1 beyond, noise of
 Gymnasium around a start is 0.1, and normal noise of 0.05 nearly always below 0.2. Zero configurations that are farther beyond,
 from 0.26 on, are those of hands, arms and legs that must be bent."""
-ROUNDED = 1e-3  # [rad, m] that files of three digits are beyond, however narrow the range
-SHOWN = 5  # joints in a message
+ROUNDED = 1e-3  # [rad, m] allowed violation for files with three digits, however narrow the range
+SHOWN = 5  # number of joints in a message
 
 
 class JointLimits:
-    """Lower and upper limits (n,) by degree of freedom of all joints, infinite where a simulation keeps none.
+    """Lower and upper limits (n,) by degree of freedom of all joints, infinite if a simulation ignores them.
 
-    `kept` is True, False, or "all": also lower limits that equal upper ones. Drawing programs write 0 and 0 for joints without
-    limits, and MuJoCo ignores these, too.
+    `kept` is True, False, or "all", which includes lower limits equal to upper ones. CAD programs write 0 and 0 for joints
+    without limits, and MuJoCo also ignores these.
     """
 
     def __init__(self, robot: Robot, forces: ForcesAtJoints, kept: bool | str) -> None:
@@ -41,14 +41,14 @@ class JointLimits:
 
     @property
     def any(self) -> bool:
-        """Whether any joint has one."""
+        """Whether any joint has a limit."""
         return len(self._rows) > 0
 
     def check(self, q: Array) -> None:
-        """Look at states (..., nq) to start from.
+        """Check initial states (..., nq).
 
-        Raises ValueError for a joint farther beyond its limit than `FAR`, or than its range is wide, unless a configuration of
-        the robot's file is as far beyond; that gets a ModelWarning, once.
+        Raises ValueError for a joint beyond its limit by more than `FAR` or the width of its range, unless a configuration of
+        the robot's file is as far beyond; that issues a ModelWarning, once.
         """
         x = self._forces.coordinates(q, self._rows)
         outside = np.maximum(self._low - x, x - self._high) > self._far
@@ -58,8 +58,8 @@ class JointLimits:
         refused = np.maximum(low - x, x - high) > self._far
         if refused.any():
             raise ValueError(
-                f"q: beyond joint limits: {self._told_of(x, refused)}. A start may be {FAR:g} rad or m beyond, and not more "
-                f"than the joint's range. Clamp it ({clamping_advice(self._robot)}), or leave limits out "
+                f"q: beyond joint limits: {self._told_of(x, refused)}. A start may be at most {FAR:g} rad or m beyond, and at "
+                f"most the joint's range. Clamp it ({clamping_advice(self._robot)}), or disable limits "
                 "(joints=featherweight.JointOptions(limits=False))"
             )
         if not self._told:
@@ -71,12 +71,12 @@ class JointLimits:
 
     @cached_property
     def _widened(self) -> tuple[Array, Array]:
-        """Limits that let the robot's own configurations in."""
+        """Limits widened to include the robot's named configurations."""
         own = [self._robot.start()]
         for name in self._robot.configurations:
             try:
                 own.append(self._robot.configurations[name])
-            except ValueError:  # one with loops that cannot be closed is no start
+            except ValueError:  # a configuration whose loops cannot be closed is not a start
                 continue
         x = self._forces.coordinates(np.array(own), self._rows)
         return np.minimum(self._low, x.min(axis=0)), np.maximum(self._high, x.max(axis=0))
@@ -86,7 +86,7 @@ class JointLimits:
         return "tendon" if tendon else "joint"
 
     def _told_of(self, x: Array, those: Array) -> str:
-        """The joints (..., k) at x, with their limits, of the first robot that has any."""
+        """Describe the joints (..., k) at x, with their limits, of the first robot with any."""
         robot = int(np.atleast_2d(those).any(axis=1).argmax())
         found = np.flatnonzero(np.atleast_2d(those)[robot])
         texts = [

@@ -1,4 +1,4 @@
-"""Overlaps of bodies where a simulation is, before anything moves."""
+"""Overlaps of bodies at the current state, before any motion."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .contact_stage import ContactStage
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-WARNED = 0.01  # [m] of overlap
-SHOWN = 3  # overlaps in a message
+WARNED = 0.01  # [m] least depth for a warning
+SHOWN = 3  # number of overlaps in a message
 
 
 class Overlap(NamedTuple):
-    """Two things that overlap: what they are in words, their links (None for the world), and how deep [m]."""
+    """Two overlapping objects: their names, their links (None for the world), and the depth [m]."""
 
     names: str
     links: tuple[str | None, str | None]
@@ -25,7 +25,7 @@ class Overlap(NamedTuple):
 
 
 def overlaps(stage: ContactStage, candidates: Array, gaps: Array) -> list[Overlap]:
-    """Return what overlaps, the deepest first, for the candidates and gaps of contacts of one robot."""
+    """Return overlaps, deepest first, from the candidates and gaps of contacts of one robot."""
     order = np.argsort(gaps, kind="stable")
     deepest: dict[str, Overlap] = {}
     for c, gap in zip(candidates[order], gaps[order], strict=True):
@@ -35,23 +35,23 @@ def overlaps(stage: ContactStage, candidates: Array, gaps: Array) -> list[Overla
 
 
 def overlaps_now(simulation: Any) -> list[Overlap]:
-    """Return what overlaps on the first robot of a simulation where it is now."""
+    """Return the current overlaps of the first robot of a simulation."""
     fleet = simulation._fleet
     return overlaps(fleet.contacts, *fleet.look())
 
 
 def listed(found: list[Overlap]) -> str:
-    """Return the first few overlaps in words."""
+    """Describe the first few overlaps."""
     texts = ", ".join(f"{x.names} by {x.depth:.3g} m" for x in found[:SHOWN])
     return texts + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
 
 
 def warn_of_overlaps(name: str, found: list[Overlap]) -> None:
-    """Warn of bodies that overlap much at the start."""
+    """Warn about deep overlaps at the start."""
     deep = [x for x in found if x.depth > WARNED]
     if deep:
         warn_caller(
-            f"{name}: bodies overlap at the start: {listed(deep)}. They are parted at {PARTING_SPEED:g} m/s; start from "
-            "another configuration (robot.on_ground(q) puts a robot on the ground), or refuse such a start "
+            f"{name}: bodies overlap at the start: {listed(deep)}. They are separated at {PARTING_SPEED:g} m/s. Start from "
+            "another configuration (robot.on_ground(q) puts a robot on the ground), or turn this into an error "
             "(contact=featherweight.ContactOptions(overlaps='refuse'))"
         )

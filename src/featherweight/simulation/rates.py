@@ -1,7 +1,7 @@
 """Vectors with their rates along directions, and functions of them by the chain rule.
 
-Rates are arrays (n, directions): how much each entry changes along each direction. A configuration (nq) has the velocities
-(nv, directions) at which it changes. Jacobians are those of the engine (`CompiledFunction.derivative`).
+Rates are arrays (n, directions): the change of each entry along each direction. The rates of a configuration (nq) are
+velocities (nv, directions). Jacobians are those of the engine (`CompiledFunction.derivative`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Rated(NamedTuple):
-    """A vector (n,), a configuration (nq,) or a number, and its rates. Vectors add, and scale by numbers."""
+    """A vector (n,), a configuration (nq,) or a number, with its rates. Vectors can be added, and multiplied by numbers."""
 
     value: Any
     rates: Array
@@ -33,12 +33,12 @@ class Rated(NamedTuple):
         return Rated(factor * self.value, factor * self.rates)
 
     def along_more(self, directions: int) -> Rated:
-        """Return the same with further directions, along which it does not change."""
+        """Return the same vector with further directions, along which it is constant."""
         return Rated(self.value, np.hstack([self.rates, np.zeros((len(self.rates), directions))]))
 
 
 def through(function: CompiledFunction[Any], *arguments: Any) -> list[Rated]:
-    """Return the results of a function of rated arguments and of constants."""
+    """Return the results of a function of rated and constant arguments."""
     values = [x.value if isinstance(x, Rated) else x for x in arguments]
     moving = {p.name: x.rates for p, x in zip(function.program.inputs, arguments, strict=True) if isinstance(x, Rated)}
     slopes = iter(_listed(function.derivative(*moving)(*values)))
@@ -50,7 +50,7 @@ def _listed(results: Any) -> Any:
 
 
 class JointMap:
-    """S(q), from independent velocities to those of all joints, with its rates; the identity without loops."""
+    """The map S(q) from independent velocities to those of all joints, with its rates; the identity without loops."""
 
     def __init__(self, forces: ForcesAtJoints, q: Rated) -> None:
         self.robot, self.q = forces.robot, q
@@ -58,7 +58,7 @@ class JointMap:
 
     @cached_property
     def _slopes(self) -> Array:
-        """The rates (nv, n, directions) of the columns of S."""
+        """Rates (nv, n, directions) of the columns of S."""
         slopes: Array = self.robot.spanning_velocity.derivative("q")(self.q.value, np.eye(self.robot.nv))  # type: ignore[attr-defined]
         return slopes @ self.q.rates
 

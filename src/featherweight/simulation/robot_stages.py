@@ -1,7 +1,7 @@
 """Stages of a step of one robot: all integrators, drives, loops, contacts.
 
-All numbers lie in arrays whose places do not change (`stage_records`). Functions of the robot are machine code of their own,
-called with the places that they were given once. The stages return a status (`step_status`).
+All numbers are in arrays at fixed addresses (`stage_records`). Functions of the robot are separate machine code, called with
+fixed addresses. The stages return a status (`step_status`).
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from .smooth_motion import (
 from .stage_records import RobotStages, TouchingRecord
 from .step_status import GAIN, LIMIT, NO_ROOM, NO_STATE, NO_VELOCITY, TAKEN, TOO_DEEP, TOO_FAST, UNSOLVED
 
-WITH_ROWS, OF_BODIES, OF_SETS, BY_INVERSE = range(4)  # Delassus matrices, as `ContactInertiaRecord` has them
-LEAST_GAP = 1e-14  # [m] rounding of where points are
+WITH_ROWS, OF_BODIES, OF_SETS, BY_INVERSE = range(4)  # kinds of Delassus matrices in `ContactInertiaRecord`
+LEAST_GAP = 1e-14  # [m] rounding error of positions
 
 
 def move_freely(s: RobotStages) -> int:
-    """Find the velocity that forces lead to where nothing touches."""
+    """Compute the velocity without contacts."""
     clear(s.step.displacement)
     status = integrate_smoothly(s)
     if status != TAKEN:
@@ -91,13 +91,14 @@ def detect(s: RobotStages) -> int:
         deepest = max(deepest, -t.contacts.gap[c])
     if deepest > t.deepest[0] and t.model.settings.law == RIGID:
         return TOO_DEEP
-    t.deepest[0] = deepest  # bodies that overlapped at the start are being parted
+    t.deepest[0] = deepest  # bodies that overlapped at the start are still being separated
     stick(s)
     return TAKEN
 
 
 def write_bent(joints: IntegerMatrix, v: Vector, bent: Vector) -> None:
-    """Write the accelerations of coordinates at velocities that do not change: bodies that turn see them turn the other way."""
+    """Write the accelerations of coordinates at constant velocity components: in rotating axes, the coordinates turn backwards.
+    """
     for k in range(len(joints)):
         kind, i = joints[k, 0], joints[k, 1]
         if kind == FLOATING:
@@ -108,7 +109,7 @@ def write_bent(joints: IntegerMatrix, v: Vector, bent: Vector) -> None:
 
 
 def find_touching(t: TouchingRecord) -> int:
-    """Find the contacts where bodies are; how many there are, or -1 if there is no room for them."""
+    """Find the current contacts; return their number, or -1 if there is no room for them."""
     k, settings = t.kinematics, t.model.settings
     count = find_contacts(t.scene, k.placement, k.velocity, settings.step, settings.margin, t.contacts, t.collisions)
     if settings.law != RIGID:
@@ -118,7 +119,7 @@ def find_touching(t: TouchingRecord) -> int:
 
 
 def stick(s: RobotStages) -> None:
-    """Let drives pull contacts together: find the velocity that forces lead to anew, with theirs."""
+    """Apply adhesion: compute the velocity again with the forces that pull contacts together."""
     t, step, external = s.touching, s.step, s.state.external
     if len(s.adhesion.drive) == 0 or not s.state.given[0] or t.counts[0] == 0:
         return
@@ -146,7 +147,7 @@ def stick(s: RobotStages) -> None:
 
 
 def put_midway(t: TouchingRecord, c: int) -> None:
-    """Put a contact point with a half space midway between both surfaces, as all others are."""
+    """Move a contact point with a half space midway between both surfaces, where all other contact points are."""
     p = t.pair_of[t.contacts.candidate[c]]
     if t.scene.kind[t.scene.pair[p, 1]] == PLANE:
         for i in range(3):
@@ -154,7 +155,7 @@ def put_midway(t: TouchingRecord, c: int) -> None:
 
 
 def is_touched(s: RobotStages) -> bool:
-    """Whether there are contacts, joints near their limits, or dry friction."""
+    """Return whether there are contacts, joints near their limits, or dry friction."""
     t = s.touching
     if len(t.model.rows.joint) == 0:
         return bool(t.counts[0] > 0)
@@ -163,20 +164,20 @@ def is_touched(s: RobotStages) -> bool:
 
 
 def find_near(s: RobotStages) -> None:
-    """Note whether joints with limits or dry friction count at `free`."""
+    """Determine whether joints with limits or dry friction are active at `free`."""
     k, rows = s.touching.kinematics, s.touching.model.rows
     write_row_velocity(s, s.step.free)
     write_row_speeds(rows, s.point.row_velocity, k.speed)
     for r in range(len(rows.joint)):
-        if rows.holds[r] > 0:  # MuJoCo asks for the acceleration of the gap itself
+        if rows.holds[r] > 0:  # MuJoCo uses the acceleration of the gap itself
             k.speed[r] += s.numbers.step * s.lengths.drift[rows.dof[r]]
     s.touching.counts[1] = 1 if any_active(rows, k.gap, k.speed, s.touching.model.settings) else 0
 
 
 def find_impulses(s: RobotStages) -> int:
-    """Find impulses that obey the contact law, with drives at their limits as those impulses leave them.
+    """Find impulses that satisfy the contact law, with drives at their limits consistent with the impulses.
 
-    Robots in vectors find them one after the other: what touches differs, and so do the equations.
+    In vectors, robots solve one after the other, because their contacts and equations differ.
     """
     write_unpushed_acceleration(s)
     if s.numbers.looks_back:
@@ -193,7 +194,7 @@ def find_impulses(s: RobotStages) -> int:
 
 
 def solve_for_impulses(s: RobotStages) -> int:
-    """Find the impulses of one robot, of which all is there that comes before."""
+    """Find the impulses of one robot, after all preceding stages."""
     t = s.touching
     sliding = leave_out_redundant(t, s.numbers.gravity)
     turning = add_turning(t, sliding) if t.model.settings.turning else 0
@@ -212,10 +213,10 @@ def solve_for_impulses(s: RobotStages) -> int:
 
 
 def leave_out_redundant(t: TouchingRecord, gravity: float) -> int:
-    """Put contacts that are redundant within their patch behind the others, without impulses; how many others there are."""
+    """Move contacts that are redundant in their patch behind the others, without impulses; return the number of others."""
     settings, model, contacts = t.model.settings, t.model, first_contacts(t.contacts, t.counts[0])
     tolerance = max(settings.tolerance * gravity * settings.step * settings.step, LEAST_GAP)
-    if settings.law != RIGID or not settings.patches:  # each contact yields, or pulls
+    if settings.law != RIGID or not settings.patches:  # every contact of a compliant law matters
         t.counts[2] = len(contacts.gap)
         return len(contacts.gap)
     count = reduce_patches(contacts, model.friction, model.restitution, tolerance, t.patches)
@@ -227,9 +228,10 @@ def leave_out_redundant(t: TouchingRecord, gravity: float) -> int:
 
 
 def add_turning(t: TouchingRecord, count: int) -> int:
-    """Put copies of the first contacts, where they have friction against spinning or rolling, behind these; how many.
+    """Append copies of the contacts with friction against spinning or rolling after the first contacts; return their number.
 
-    Where normal impulses of the step before bound it, those are left out that had none. Other contacts move behind the copies.
+    If normal impulses of the previous step bound this friction, contacts without impulse are skipped. Other contacts move
+    behind the copies.
     """
     contacts, total, added = t.contacts, t.counts[0], 0
     for c in range(count):
@@ -245,18 +247,18 @@ def add_turning(t: TouchingRecord, count: int) -> int:
 
 
 def turns(t: TouchingRecord, c: int) -> bool:
-    """Whether a contact has friction against spinning or rolling in this step."""
+    """Return whether a contact has friction against spinning or rolling in this step."""
     candidate, gap = t.contacts.candidate[c], t.contacts.gap[c]
     rubs = greatest(t.model.turning[candidate]) > 0.0
     last = ordered_product(t.impulses.last_force[candidate], t.contacts.normal[c])
     pull = pull_of(t.model, candidate, gap, last)
-    if pull > 0.0 and gap >= 0.0 and t.model.settings.law != RIGID:  # it does not touch
+    if pull > 0.0 and gap >= 0.0 and t.model.settings.law != RIGID:  # no contact
         return False
     return rubs and (t.model.settings.cones != COULOMB or last + pull > 0.0)
 
 
 def take_turning_back(t: TouchingRecord, count: int, added: int) -> None:
-    """Take the copies of `add_turning` away."""
+    """Remove the copies of `add_turning`."""
     for c in range(count, t.counts[0]):
         copy_contact(t.contacts, c + added, c)
 
@@ -270,7 +272,7 @@ def copy_contact(contacts: ContactPoints, source: int, target: int) -> None:
 
 
 def drives_pass(s: RobotStages) -> bool:
-    """Whether the impulses take drives past their limits or back; `free` is then the velocity with drives as held now."""
+    """Return whether the impulses move drives beyond their limits or back; if so, compute `free` with their new state."""
     if not s.numbers.driven or not s.state.given[0]:
         return False
     step, impulses = s.step, s.touching.impulses
@@ -294,13 +296,13 @@ def drives_pass(s: RobotStages) -> bool:
 
 
 def first_contacts(contacts: ContactPoints, k: int) -> ContactPoints:
-    """Return the contacts that there are."""
+    """Return the first k contacts."""
     c = contacts
     return ContactPoints(c.candidate[:k], c.a[:k], c.b[:k], c.point[:k], c.normal[:k], c.gap[:k])
 
 
 def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -> SolverReport:
-    """Find impulses by G of the bodies that may touch, and of joint rows where they count; or by M⁻¹ and J, if cheaper."""
+    """Find impulses by G of the bodies that may touch, with active joint rows; or by M⁻¹ and J, if that is cheaper."""
     way, calls, inertia, dofs = way_to_impulses(s), s.calls, s.touching.inertia, s.touching.dofs
     delassus = inertia.with_rows
     if way == WITH_ROWS:
@@ -324,7 +326,7 @@ def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -
 
 
 def way_to_impulses(s: RobotStages) -> int:
-    """Return which Delassus matrix impulses are found by."""
+    """Return the kind of Delassus matrix for the impulses."""
     calls, near = s.calls, s.touching.counts[1] > 0
     if near:
         return WITH_ROWS if calls.delassus_with_rows.address != 0 else BY_INVERSE
@@ -334,8 +336,10 @@ def way_to_impulses(s: RobotStages) -> int:
 
 
 def write_unpushed_acceleration(s: RobotStages) -> None:
-    """Write the acceleration at the beginning of the step; with the armature by which impulses are met, which stages of "rk4"
-    have not."""
+    """Write the acceleration at the start of the step with the armature that applies to impulses.
+
+    The stages of "rk4" use a different armature.
+    """
     step = s.step
     copy(step.acceleration, step.unpushed)
     if s.numbers.integrator != RK4 or len(s.joints.middle_armature) == 0:
@@ -347,7 +351,7 @@ def write_unpushed_acceleration(s: RobotStages) -> None:
 
 
 def write_pushed_acceleration(s: RobotStages, wrench: Matrix, impulse: Vector) -> None:
-    """Write the acceleration with impulses on bodies and at joints spread over the step."""
+    """Write the acceleration with impulses on bodies and at joints, spread over the step."""
     step, h, t, dofs = s.step, s.numbers.step, s.touching, s.touching.dofs
     fluid = len(s.drag.body) > 0
     if fluid:
@@ -368,13 +372,13 @@ def write_pushed_acceleration(s: RobotStages, wrench: Matrix, impulse: Vector) -
 
 
 def write_change(s: RobotStages, change: Vector) -> None:
-    """Write the change of velocity over the step by the impulses that `pushed` has."""
+    """Write the change of velocity over the step by the impulses in `pushed`."""
     for i in range(len(change)):
         change[i] = s.numbers.step * (s.step.pushed[i] - s.step.unpushed[i])
 
 
 def part(s: RobotStages) -> None:
-    """Find the displacement that parts what overlaps."""
+    """Compute the displacement that separates overlapping bodies."""
     step, impulses = s.step, s.touching.impulses
     write_pushed_acceleration(s, impulses.push, impulses.joint_push)
     write_change(s, step.displacement)
@@ -398,7 +402,7 @@ def apply_impulses(s: RobotStages) -> None:
 
 
 def write_struck(s: RobotStages) -> None:
-    """Write the change of velocity by impacts at the beginning of the step."""
+    """Write the change of velocity by impacts at the start of the step."""
     step, impulses = s.step, s.touching.impulses
     impact = greatest(impulses.joint_impact) > 0.0
     for j in range(len(impulses.impact)):
@@ -410,7 +414,7 @@ def write_struck(s: RobotStages) -> None:
 
 
 def forget_impulses(s: RobotStages) -> None:
-    """Set impulses to zero, and those to start from in the next step."""
+    """Set impulses and the initial guess of the next step to zero."""
     clear(s.step.struck)
     clear_impulses(s.touching.impulses)
     clear(s.touching.report)
@@ -424,7 +428,7 @@ def clear_impulses(impulses: ContactImpulses) -> None:
 
 
 def move(s: RobotStages) -> int:
-    """Find where the velocity and the displacement lead."""
+    """Compute the result of the velocity and the displacement."""
     if s.numbers.integrator != SEMI_IMPLICIT:
         copy(s.step.after, s.step.end)
     status = write_arrival(s, True)
@@ -433,10 +437,10 @@ def move(s: RobotStages) -> int:
 
 
 def write_arrival(s: RobotStages, parted: bool) -> int:
-    """Write where the velocity leads, with the displacement or without, to `x`, with loops closed, and the velocity there.
+    """Write to `x` the configuration after the step, with or without displacement, with loops closed; and the velocity there.
 
-    By "rk4" and "midpoint" what is pushed moves at the mean of the velocities after impacts and at the end, which is zero for
-    what is at rest.
+    With "rk4" and "midpoint", impulses move bodies at the mean of the velocities after impacts and at the end, which is zero
+    for bodies at rest.
     """
     step, p, numbers = s.step, s.point, s.numbers
     if numbers.integrator == SEMI_IMPLICIT:
@@ -455,7 +459,7 @@ def write_arrival(s: RobotStages, parted: bool) -> int:
 
 
 def limits_are_attainable(s: RobotStages) -> bool:
-    """Whether loops let a joint that is beyond its limit come back."""
+    """Return whether loops allow a joint beyond its limit to come back."""
     step, rows, gap, parting = s.step, s.touching.model.rows, s.touching.kinematics.gap, s.touching.report[4]
     if not (s.numbers.looped and parting == RETURN_SPEED * s.numbers.step):
         return True
@@ -471,7 +475,7 @@ def limits_are_attainable(s: RobotStages) -> bool:
 
 
 def judge_end(s: RobotStages) -> int:
-    """Look whether the end of the step is finite, and no energy came from nowhere (see `energy_guard`)."""
+    """Check that the end of the step is finite and that no energy was gained (see `energy_guard`)."""
     step, h = s.step, s.numbers.step
     if not all_finite(step.ahead) or not all_finite(step.end):
         return NO_STATE
@@ -480,13 +484,13 @@ def judge_end(s: RobotStages) -> int:
     farthest = max(h * greatest(step.after), greatest(step.displacement))
     if farthest <= SLOW:
         return TAKEN
-    if s.touching.model.settings.law == RIGID and not excess(s) <= 0.0:  # springs of MuJoCo's kind add energy
+    if s.touching.model.settings.law == RIGID and not excess(s) <= 0.0:  # springs of MuJoCo's contact law add energy
         return GAIN
     return TOO_FAST if farthest > FARTHEST else TAKEN
 
 
 def arrive(s: RobotStages) -> None:
-    """Go on from the end of the step."""
+    """Continue from the end of the step."""
     copy(s.step.ahead, s.state.q)
     copy(s.step.end, s.state.v)
     copy(s.step.act, s.state.act)
@@ -505,7 +509,7 @@ def all_finite(x: Vector) -> bool:
 
 
 def excess(s: RobotStages) -> float:
-    """Return `excess_energy` of the step; bodies stay where they are where to part them would speed them up."""
+    """Return `excess_energy` of the step; cancel the displacement of bodies if it would increase their speed."""
     step = s.step
     kinetic_before, potential_before = energies(s, s.state.q, s.state.v)
     work = greatest_work_from(s)
@@ -533,21 +537,21 @@ def greatest_work_from(s: RobotStages) -> float:
     """Return the most that forces of users and drives may have done in the step [J]."""
     step, p, h, v = s.step, s.point, s.numbers.step, s.state.v
     acting = step.acting
-    copy(p.given, acting)  # at the beginning
+    copy(p.given, acting)  # at the start
     be_at(s, step.ahead, step.end)
     if len(s.lengths.at) > 0:
         write_rows(s)
     if s.numbers.integrator != SEMI_IMPLICIT or s.numbers.driven:
         write_given(s)
     if s.numbers.driven:
-        copy(p.given, acting)  # forces at the beginning would be far greater than those that act
+        copy(p.given, acting)  # forces at the start would be far greater than those that act
     work = 0.0
     for i in range(len(p.given)):
         at_ends = greatest_work(p.given[i], v[i], step.end[i], h)
         work += max(at_ends, mean_work((acting[i], p.given[i]), v[i], step.end[i], h))
     if not s.state.given[1] and len(s.drag.placement) == 0:
         return work
-    be_at(s, s.state.q, v)  # what forces on bodies, and wind, come to at joints
+    be_at(s, s.state.q, v)  # joint forces equivalent to forces on bodies and wind
     copy(step.acceleration, p.acceleration)
     call_machine(s.calls.inverse_dynamics)
     for i in range(len(p.given)):

@@ -44,23 +44,23 @@ from .stage_records import (
 from .step_model import StepModel
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Call = tuple[Any, ...]  # a function, and the arrays that it reads and writes
+Call = tuple[Any, ...]  # a function, followed by the arrays that it reads and writes
 
 NO_ROWS = np.zeros(0, np.int64)
 NO_NUMBERS = np.zeros(0)
 NO_SPRINGS = Springs(
     NO_NUMBERS, NO_NUMBERS, NO_NUMBERS, NO_NUMBERS, NO_NUMBERS, NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS
 )  # fmt: skip
-OF_ENERGY = ("kinetic", "potential")  # calls that depend on inertias: without, and with what meets springs at the step's end
+OF_ENERGY = ("kinetic", "potential")  # calls with the joints' own armature, without that of springs
 OF_MASS = (
     "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows",
     "inverse_matrix",
 )  # fmt: skip
-OF_STAGES = "dynamics", "dynamics_external", "inverse_dynamics"  # which "rk4" calls for the robot as it is
+OF_STAGES = "dynamics", "dynamics_external", "inverse_dynamics"  # "rk4" calls these with the joints' own armature
 
 
 class StagesTable(Table):
-    """The stages of one robot, and errors of functions that are Python's."""
+    """The stages of one robot, and errors of its Python functions."""
 
     content: RobotStages
 
@@ -70,7 +70,7 @@ class StagesTable(Table):
 
 
 def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bool) -> RobotStages:
-    """Return the stages of a robot, with room for so many contacts, and inertias of its own or without; no functions yet."""
+    """Return the stages of a robot without functions, with room for contacts, and with or without its own inertias."""
     robot = model.robot
     forces = model.forces
     nq, nv, nu, rows, na = robot.nq, robot.nv, forces.nu, forces.rows, forces.states
@@ -102,7 +102,7 @@ def new_stages(model: StepModel, contacts: ContactStage, room: int, inertias: bo
 
 
 def stages_table(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> StagesTable:
-    """Return new stages with the functions of the robot, and forces of the user on bodies or without."""
+    """Return new stages with the functions of the robot, with or without forces of the user on bodies."""
     errors: list[BaseException] = []
     functions = calls_of_robot(model, contacts, stages, external)
     calls = {name: _call(call, errors) for name, call in functions.items()}
@@ -113,7 +113,7 @@ def stages_table(model: StepModel, contacts: ContactStage, stages: RobotStages, 
 
 
 def calls_of_robot(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> dict[str, Call]:
-    """Return calls of the robot's functions by name, for these stages; those that are never made have no function."""
+    """Return calls of the robot's functions by name, for these stages; calls that are never made have no function."""
     robot, inertias = model.robot, len(stages.inertias.parameters) > 0
     functions = _functions(model, stages, external) | _contact_functions(model, contacts, stages)
     as_it_is = (*OF_ENERGY, *OF_STAGES) if model.integrator == "rk4" else OF_ENERGY
@@ -128,7 +128,7 @@ def calls_of_robot(model: StepModel, contacts: ContactStage, stages: RobotStages
 
 
 def with_inertias(robot: Robot, call: Call, parameters: Array, armature: Array) -> Call:
-    """Return a call of the function of armature, and of inertial parameters if there are any, if it depends on them."""
+    """Return a call of the function with armature, and any inertial parameters, as arguments, if it depends on them."""
     function, *arrays = call
     if function is None:
         return call
@@ -145,7 +145,7 @@ def with_inertias(robot: Robot, call: Call, parameters: Array, armature: Array) 
 
 
 def _call(call: Call, errors: list[BaseException]) -> tuple[MachineCall, Any]:
-    """Return a call as machine code, and what has to live as long; a function without machine code is called in Python."""
+    """Return a call as machine code, and an object to keep alive; a function without machine code is called in Python."""
     function, *arrays = call
     if function is None or function.address is not None:
         return machine_call(function, *arrays), call
@@ -160,9 +160,9 @@ def _call(call: Call, errors: list[BaseException]) -> tuple[MachineCall, Any]:
 
 
 def python_call(evaluate: Callable[[], None], outputs: list[Array], errors: list[BaseException]) -> tuple[MachineCall, Any]:
-    """Return a call of a Python function without arguments, and what has to live as long.
+    """Return a call of a Python function without arguments, and an object to keep alive.
 
-    Where it fails, the results are NaN, and `errors` has the exception: no step is taken with them.
+    If the function fails, its results are NaN, and `errors` gets the exception: no step uses these results.
     """
 
     def called(_: int) -> int:
@@ -181,7 +181,7 @@ def python_call(evaluate: Callable[[], None], outputs: list[Array], errors: list
 
 
 def _delassus_of_touching(contacts: ContactStage, stages: RobotStages, errors: list[BaseException]) -> tuple[MachineCall, Any]:
-    """Return the call of a Delassus matrix that is made for the bodies that touch, or none."""
+    """Return the call of a Delassus matrix made for the touching bodies, or none."""
     inertia, t, q = contacts.inertia, stages.touching, stages.state.q
     if not (inertia.by_sets and inertia.contacts):
         return MachineCall(0, np.zeros(1, np.int64)), None
@@ -226,7 +226,7 @@ def _laws(forces: ForcesAtJoints) -> DriveLaws:
 
 
 def _joint_map(forces: ForcesAtJoints) -> Array:
-    """Return S as it is written in each step; rows of joints of a tree are there already."""
+    """Return the array of S, which each step writes; rows of joints of a tree are constant."""
     S = np.zeros((forces.rows if forces.mapped else 0, forces.robot.nv))
     if forces.mapped and not forces.robot.closed:
         S[: forces.joint_rows] = np.eye(forces.joint_rows)
@@ -247,7 +247,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
     candidates, rows = len(stage.names), len(model.rows.joint)
     bodies, joints, size = len(stage.bodies), len(stage.joint_dofs), int(inertia.begin[-1])
 
-    S = _joint_map(step.forces)[None] if step.forces.mapped else None  # that of each step is written there
+    S = _joint_map(step.forces)[None] if step.forces.mapped else None  # each step overwrites it
     factors = InverseFactors(
         np.zeros((size, inertia.columns)), np.zeros((nv, inertia.columns)), np.array(inertia.of_joints(S)[0], order="C"),
         inertia.branches,
@@ -287,7 +287,7 @@ def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord
 
 
 def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Call]:
-    """Return calls of the robot's motion; those that are never made have no function."""
+    """Return calls for the robot's motion; calls that are never made have no function."""
     robot, moving, h = model.robot, model.moving, np.array(float(model.h))
     p, step, q, v, forces = s.point, s.step, s.state.q, s.state.v, s.touching.forces
     staged = robot if model.integrator == "rk4" else moving

@@ -1,6 +1,6 @@
-"""Derivatives of what contacts are: points, normals and gaps of spheres, and the rows that see velocities there.
+"""Derivatives of contact geometry: points, normals and gaps of spheres, and the rows of velocities there.
 
-Rates are arrays with a last axis of directions, as in `rates`. What follows from the geometry of `detection` is here.
+Rates are arrays whose last axis is directions, as in `rates`. The geometry is that of `detection`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class BodyRates(NamedTuple):
-    """Bodies that may touch: placements (bodies, 4, 4), Jacobians (bodies, 6, nv) of their velocities in their own axes, and
-    rates (bodies, 6, directions) of the placements as such velocities."""
+    """Bodies that may touch: placements, Jacobians and rates.
+
+    Placements are (bodies, 4, 4). Jacobians (bodies, 6, nv) and the rates (bodies, 6, directions) of placements are velocities
+    in the bodies' axes.
+    """
 
     placement: Array
     jacobian: Array
@@ -30,7 +33,7 @@ class BodyRates(NamedTuple):
 class GeometryRates(NamedTuple):
     """Rates of one contact's point (3, directions), normal (3, directions) and gap (directions,).
 
-    `doubtful` where they jump nearby.
+    `doubtful` if they jump nearby.
     """
 
     point: Array
@@ -40,10 +43,10 @@ class GeometryRates(NamedTuple):
 
 
 class SideRates(NamedTuple):
-    """Rows (3, 6) of one side of a contact, of its body's velocity, and their rates (3, 6, directions).
+    """Rows (3, 6) of one side of a contact, acting on its body's velocity, and their rates (3, 6, directions).
 
-    `rows` are those of impulses and approach, `felt` those of the Delassus matrix: of a body that touches with one point, the
-    point itself in place of its projection on the ground.
+    `rows` are for impulses and approach, `felt` for the Delassus matrix. They differ for a body with a single contact point:
+    `felt` uses the point itself instead of its projection on the ground.
     """
 
     body: int
@@ -54,7 +57,7 @@ class SideRates(NamedTuple):
 
 
 def cross(a: Array, b: Array) -> Array:
-    """a x b of vectors on the first axis, by direction."""
+    """Return a x b of vectors on the first axis, by direction."""
     if a.ndim < b.ndim:
         a = a[:, None]
     if b.ndim < a.ndim:
@@ -63,7 +66,7 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def center_rates(scene: Any, s: int, bodies: BodyRates) -> tuple[Array, Array]:
-    """The centre of a sphere in the world, and its rates."""
+    """Return the centre of a sphere in the world frame, and its rates."""
     b = int(scene.body[s])
     R, t, c = bodies.placement[b, :3, :3], bodies.tangent[b], scene.placement[s, 9:]
     return R @ c + bodies.placement[b, :3, 3], R @ (t[:3] + cross(t[3:], c))
@@ -90,10 +93,10 @@ def geometry_rates(scene: Any, pair: int, contacts: Any, c: int, bodies: BodyRat
 
 
 def _over_heights(scene: Any, t: int, x: Array, dx: Array, contact: tuple[Array, float]) -> tuple[Array, bool]:
-    """Rates of the normal where a centre x touches a height field, and whether a little way changes what it touches.
+    """Return rates of the normal at a centre x over a height field, and whether nearby centres touch another element.
 
-    `contact` has the normal and the distance of the centre. A face keeps its normal; that of an edge or a vertex turns with the
-    direction from there to the centre.
+    `contact` has the normal and the distance of the centre. A face has a constant normal; the normal of an edge or a vertex is
+    the direction from it to the centre.
     """
     n, distance = contact
     f = int(scene.data[t, 0])
@@ -106,7 +109,7 @@ def _over_heights(scene: Any, t: int, x: Array, dx: Array, contact: tuple[Array,
         return np.array(rows[(rows[:, 3:6] @ R.T @ n).argmax()]) if len(rows) else np.full(11, -1.0)
 
     def same(row: Array) -> bool:
-        """A face by its normal, an edge by its direction, a vertex by its place."""
+        """Identify a face by its normal, an edge by its direction, a vertex by its position."""
         what = {2: slice(3, 6), 1: slice(7, 10), 0: slice(0, 3)}[int(own[10])]
         return bool(row[10] == own[10] and np.abs(row[what] - own[what]).max() < SAME)
 
@@ -121,7 +124,7 @@ def _over_heights(scene: Any, t: int, x: Array, dx: Array, contact: tuple[Array,
 
 
 def axes_rates(axes: Array, dn: Array) -> Array:
-    """Rates (3, 3, directions) of normal and tangents, as `write_axes` has them."""
+    """Return rates (3, 3, directions) of normal and tangents, as `write_axes` defines them."""
     n, t = axes[0], axes[1]
     e = np.eye(3)[0 if abs(n[0]) < 0.9 else 1]
     length = np.linalg.norm(e - n * (n @ e))
@@ -131,7 +134,7 @@ def axes_rates(axes: Array, dn: Array) -> Array:
 
 
 def side_rates(stage: Any, contacts: Any, c: int, bodies: BodyRates) -> tuple[GeometryRates, list[SideRates]]:
-    """The geometry of contact c, and its rows on either side."""
+    """Return the geometry of contact c, and its rows on either side."""
     model, scene = stage.model, stage.scene
     axes = np.empty((3, 3))
     write_axes(contacts.normal[c], axes)
@@ -158,6 +161,6 @@ def side_rates(stage: Any, contacts: Any, c: int, bodies: BodyRates) -> tuple[Ge
 
 
 def _rows_at(p: Array, dp: Array, y: Array, dy: Array) -> tuple[Array, Array]:
-    """Rows for velocities along y at a point p of a body, and their rates."""
+    """Return rows for velocities along y at a point p of a body, and their rates."""
     turning = np.stack([cross(dp, y[k]) + cross(p, dy[k]) for k in range(3)])
     return np.hstack([y, np.cross(p, y)]), np.concatenate([dy, turning], axis=1)

@@ -1,4 +1,4 @@
-"""From a robot and what is to touch to the arrays of a `CollisionScene`."""
+"""Arrays of a `CollisionScene`, from a robot and the objects that may touch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .scene import LEAST_FRICTION, ContactSphere, HeightField, Plane, TouchingPa
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-OVERLAP = 1e-3  # [m] at the beginning, from which on two shapes are taken for parts of one
+OVERLAP = 1e-3  # [m] least initial overlap for which two shapes count as parts of one body
 ON_A_PLANE = {SPHERE: 1, CAPSULE: 2, BOX: 8, CYLINDER: 6, ELLIPSOID: 1, HULL: MOST_POINTS}  # candidates
 
 
@@ -29,11 +29,11 @@ NO_SHAPES = np.zeros(0, np.int64)
 
 
 class NumberedPair(NamedTuple):
-    """Two things by their numbers, and what their contacts are like."""
+    """Two objects by number, and the parameters of their contacts."""
 
     i: int
     j: int
-    friction: float | None = None  # of their own
+    friction: float | None = None  # of the pair itself
     margin: float = 0.0  # [m]
     softness: Softness = DEFAULT_SOFTNESS
     turning: Turning = (0.0, 0.0, 0.0)
@@ -46,7 +46,7 @@ Links = tuple[str | None, str | None]
 
 
 class ScenePart(NamedTuple):
-    """One thing that may touch. Its balls stand for it on height fields."""
+    """One object that may touch. Its balls represent it on height fields."""
 
     kind: int
     body: str | None
@@ -59,35 +59,35 @@ class ScenePart(NamedTuple):
     balls: Array = np.zeros((0, 4))
     hull: Hull = NO_HULL
     field: HeightField | SampledHeights | None = None
-    link: str | None = None  # of the file, or the frame of a sphere; None for the ground
+    link: str | None = None  # link in the file, or frame of a sphere; None for the ground
     softness: Softness = DEFAULT_SOFTNESS
-    surface: Array = np.zeros(6)  # velocity over its body, in the body's frame and at its origin
+    surface: Array = np.zeros(6)  # velocity of the surface relative to its body, in the body's frame and at its origin
     adhesion: float = 0.0  # [N]
     gap: float = 0.0  # [m]
 
 
 class TouchingScene(NamedTuple):
-    """A scene, and what belongs to its numbers."""
+    """A scene, with the names and parameters of its candidates."""
 
     scene: CollisionScene
-    bodies: list[str]  # that may touch
-    names: list[str]  # of candidates
-    links: list[Links]  # and what touches there: forces are on the first, and the world is the second
-    pairs: Array  # (candidates,) int, the pair of each
+    bodies: list[str]  # bodies that may touch
+    names: list[str]  # names of candidates
+    links: list[Links]  # links of candidates: forces act on the first; the world comes second
+    pairs: Array  # (candidates,) int, pair of each candidate
     friction: Array  # (candidates,)
     restitution: Array  # (candidates,)
-    sphere_count: int  # shapes numbered below it are the spheres that a simulation was given
+    sphere_count: int  # shapes with smaller numbers are the spheres given to the simulation
     softness: Sequence[Softness]  # (candidates,)
     turning: Array  # (candidates, 3) [m] friction against spinning, and rolling about both tangents
-    drawn: Array  # (pairs,) bool, of two shapes of one robot in a file without rules, which may be drawn in one another
+    drawn: Array  # (pairs,) bool, two shapes of one robot in a file without contact rules, which may be drawn overlapping
     adhesion: Array  # (candidates,) [N]
-    surfaces: Array  # (candidates, 2, 6), or none: velocities of both surfaces, see `ContactModel`
-    tangents: Array  # (candidates, 5), or none: see `ContactModel`
+    surfaces: Array  # (candidates, 2, 6) or empty: velocities of both surfaces, see `ContactModel`
+    tangents: Array  # (candidates, 5) or empty: see `ContactModel`
     shapes: Array = NO_SHAPES  # (parts,) int, numbers of the robot's shapes, -1 for others
 
 
 def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
-    """The scene of spheres, ground and, where they are wanted, shapes of the file.
+    """Return the scene of spheres, ground and, if requested, shapes of the file.
 
     Raises ValueError for spheres that are fixed to the world or to one another, and for meshes without volume.
     """
@@ -110,7 +110,7 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
             things.append(part_of_shape(robot.shapes[k], robot.model.shape_links[k]))
         touching = touching_pairs(robot)
         pairs += [numbered_pair(p, number, parts.least_friction) for p in touching]
-        # a file's own rule says what touches; without one, shapes at joints may overlap
+        # contact rules of the file decide; without rules, shapes at joints may overlap
         ruled = robot.model.neighbours is not NeighbourRule.JOINED
         roots = roots_of_bodies(robot)
         drawn += [not ruled and of_one_robot(robot.shapes[p.i], robot.shapes[p.j], roots) for p in touching]
@@ -121,7 +121,7 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
                 for k in on_ground
             ]
             drawn += [False] * len(on_ground)
-    order = [b.name for b in robot.bodies]  # that of their rows, where bodies of a tree follow one another
+    order = [b.name for b in robot.bodies]  # the order of rows, in which bodies of a tree are adjacent
     sticky = {a.adhesion for a in robot.actuators if a.adhesion is not None}
     pulled = [bool(p.adhesion or sticky.intersection((things[p.i].link, things[p.j].link))) for p in pairs]
     pairs = [p if pull else p._replace(gap=0.0) for p, pull in zip(pairs, pulled, strict=True)]
@@ -132,7 +132,7 @@ def make_scene(robot: Robot, parts: TouchingParts) -> TouchingScene:
 
 
 def numbered_pair(p: TouchingPair, number: Mapping[int, int], least: float) -> NumberedPair:
-    """Return a pair of shapes by the numbers of things, with `least` friction in all directions in which condim has any."""
+    """Return a pair of shapes by numbers, with `least` friction in all directions that condim includes."""
     sliding = p.friction if p.friction is None or p.condim == 1 else max(p.friction, least)
     spinning, first, second = (max(x, least) if p.condim >= n else 0.0 for x, n in zip(p.turning, (4, 6, 6), strict=True))
     turning = spinning, first, second
@@ -140,7 +140,7 @@ def numbered_pair(p: TouchingPair, number: Mapping[int, int], least: float) -> N
 
 
 def roots_of_bodies(robot: Robot) -> dict[str | None, str | None]:
-    """Return for each body the one that floats and carries it; None for what is joined to the world."""
+    """Return, for each body, the floating body that carries it; None for bodies joined to the world."""
     roots: dict[str | None, str | None] = {None: None}
     for j in robot.joints:  # parents first
         roots[j.child] = j.child if j.type is JointType.FLOATING else roots[j.parent]
@@ -148,15 +148,15 @@ def roots_of_bodies(robot: Robot) -> dict[str | None, str | None]:
 
 
 def of_one_robot(a: Shape, b: Shape, roots: dict[str | None, str | None]) -> bool:
-    """Whether two shapes are of one robot, which may be drawn in one another: of its bodies, or of its base."""
+    """Return whether two shapes belong to one robot (its bodies or its base), so that they may be drawn overlapping."""
     return not {a.type, b.type} & {ShapeType.PLANE, ShapeType.HEIGHTFIELD} and roots[a.body] == roots[b.body]
 
 
 def sphere_part(robot: Robot, s: ContactSphere) -> ScenePart:
-    """A sphere, or point, in its body's frame of the file."""
+    """Return a sphere or point in its body's frame of the file."""
     f = robot.frame(s.frame)
     if f.body is None:
-        raise ValueError(f"the {_kind(s)} on {frame_name(s.frame)!r} is fixed to the world: only moving bodies touch")
+        raise ValueError(f"the {_kind(s)} on {frame_name(s.frame)!r} is fixed to the world: only moving bodies can touch")
     T = np.eye(4)
     T[:3, 3] = np.array(f.placement.R) @ np.asarray(s.center, float) + np.array(f.placement.p)
     link = frame_name(s.frame)
@@ -169,11 +169,11 @@ def check_pair(spheres: Sequence[ContactSphere], things: Sequence[ScenePart], i:
     """Raise ValueError for a pair of spheres that cannot move against each other."""
     if things[i].body == things[j].body:
         a, b = (f"the {_kind(spheres[k])} {k} on {frame_name(spheres[k].frame)!r}" for k in (i, j))
-        raise ValueError(f"pair {(i, j)}: {a} and {b} are both fixed to body {things[i].body!r}, and never move apart")
+        raise ValueError(f"pair {(i, j)}: {a} and {b} are both fixed to body {things[i].body!r}, so they never touch")
 
 
 def ground_part(ground: Plane | HeightField) -> ScenePart:
-    """The ground that a simulation was given."""
+    """Return the ground of a simulation."""
     surface = "the ground", ground.friction, ground.restitution
     if isinstance(ground, HeightField):
         return ScenePart(HEIGHTS, None, np.eye(4), (0.0, 0.0, 0.0), 0.0, *surface, field=ground)
@@ -187,7 +187,7 @@ def ground_part(ground: Plane | HeightField) -> ScenePart:
 
 
 def part_of_shape(shape: Shape, link: str | None) -> ScenePart:
-    """A shape of the file. Raises ValueError for a mesh without volume."""
+    """Return a shape of the file. Raises ValueError for a mesh without volume."""
     part = shape_part(shape)
     name = f"the shape {shape.name!r} on {shape.body or WORLD!r}"
     return ScenePart(
@@ -197,7 +197,7 @@ def part_of_shape(shape: Shape, link: str | None) -> ScenePart:
 
 
 def _surface_of(shape: Shape) -> Array:
-    """Return the velocity of a shape's surface in the frame of its body, and at its origin."""
+    """Return the velocity of a shape's surface in the frame of its body, at its origin."""
     R, p, velocity = np.array(shape.placement.R), np.array(shape.placement.p), np.array(shape.surface_velocity)
     angular = R @ velocity[3:]
     return np.concatenate([R @ velocity[:3] - np.cross(angular, p), angular])
@@ -207,7 +207,7 @@ def assembled_scene(
     things: Sequence[ScenePart], pairs: Sequence[NumberedPair], parts: TouchingParts, spheres: int,
     drawn: Sequence[bool], order: Sequence[str],
 ) -> TouchingScene:  # fmt: skip
-    """Arrays of everything; of a pair (i, j, friction, margin) the thing of the lower kind comes first.
+    """Return the arrays of the scene. In a pair (i, j, friction, margin), the object of the lower kind comes first.
 
     Bodies that may touch are those of `order` that have a part.
     """
@@ -249,7 +249,7 @@ def assembled_scene(
 
 
 def _sides(a: ScenePart, b: ScenePart) -> tuple[ScenePart, ScenePart]:
-    """Return two things in the order that their contacts have: the world is the second."""
+    """Return two objects in the order of their contacts: the world comes second."""
     return (b, a) if a.body is None else (a, b)
 
 
@@ -258,7 +258,7 @@ def _surfaces(both: Sequence[tuple[ScenePart, ScenePart]]) -> Array:
 
 
 def _tangents(both: Sequence[tuple[ScenePart, ScenePart]], pairs: Sequence[NumberedPair], file_axes: bool) -> Array:
-    """Return `ContactModel.tangents` of pairs: MuJoCo turns contacts of a capsule and a plane along the capsule."""
+    """Return `ContactModel.tangents` of pairs: MuJoCo aligns contacts of a capsule and a plane with the capsule."""
     rows = np.zeros((len(pairs), 5))
     for row, (a, b), p in zip(rows, both, pairs, strict=True):
         if file_axes or _has_directions(p):
@@ -270,7 +270,7 @@ def _tangents(both: Sequence[tuple[ScenePart, ScenePart]], pairs: Sequence[Numbe
 
 
 def _has_directions(p: NumberedPair) -> bool:
-    """Whether friction differs by the direction in the plane of a contact."""
+    """Return whether friction depends on the direction in the contact plane."""
     return p.second_friction is not None or p.turning[1] != p.turning[2]
 
 
@@ -296,7 +296,7 @@ def _links(a: ScenePart, b: ScenePart) -> Links:
 
 
 def _candidates(a: ScenePart, b: ScenePart) -> int:
-    """How many points two things may touch at, the one of the lower kind first."""
+    """Return the number of possible contact points of two objects, the one of the lower kind first."""
     if b.kind == HEIGHTS:
         return MOST_PATCHES * len(a.balls)
     if b.kind == PLANE:

@@ -1,4 +1,4 @@
-"""Robots as sensors see them at two instants: now, and at the beginning of the last step, with its accelerations."""
+"""Robots as sensors see them at two instants: now, and at the start of the last step, with its accelerations."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ T = TypeVar("T")
 NEXT, PREVIOUS = np.array((1, 2, 0)), np.array((2, 0, 1))
 GROUND_FRAME = Frame(WORLD, None)
 TINY = 1e-15
-MUJOCO_ORDER = np.array((2, 3, 6, 5, 4, 7, 0, 1))  # of the kinds of `collision_scene`
+MUJOCO_ORDER = np.array((2, 3, 6, 5, 4, 7, 0, 1))  # MuJoCo's order of the kinds of `collision_scene`
 
 
 class Group(NamedTuple):
-    """Sensors of one kind, their frames by number, and the columns (sensors, dim) of their readings."""
+    """Sensors of one kind, the numbers of their frames, and the columns (sensors, dim) of their readings."""
 
     kind: SensorKind
     sensors: tuple[ModelSensor, ...]
@@ -56,13 +56,13 @@ class PartInertias(NamedTuple):
 
     @classmethod
     def of_parameters(cls, parameters: Array) -> PartInertias:
-        """Return those of inertial parameters (..., 10)."""
+        """Return inertias from inertial parameters (..., 10)."""
         inertia = parameters[..., [[4, 5, 7], [5, 6, 8], [7, 8, 9]]]
         return cls(parameters[..., 0], parameters[..., 1:4], inertia)
 
 
 class Probes:
-    """The frames of a robot that its sensors need, and compiled functions of them."""
+    """The frames that a robot's sensors need, and compiled functions of them."""
 
     def __init__(self, robot: Robot, ground: Ground | None) -> None:
         self.robot, self.ground, sensors = robot, ground, robot.sensors
@@ -78,11 +78,11 @@ class Probes:
         self.names = {s.name: self.names[s.name] for s in sensors}
         self._inertias: dict[tuple[CarriedPart, ...], PartInertias] = {}
         self._lengths: dict[FrameForce, LengthFunctions] = {}
-        self.queries: dict[Any, Any] = {}  # distances of shapes, by their pairs
+        self.queries: dict[Any, Any] = {}  # distance queries by pairs of shapes
         self.size = sensors[-1].slice.stop if sensors else 0
 
     def groups_of(self, sensors: Iterable[ModelSensor]) -> list[Group]:
-        """Return sensors by their kinds and dimensions."""
+        """Group sensors by kind and dimension."""
         alike: dict[tuple[SensorKind, int], list[ModelSensor]] = {}
         for s in sensors:
             alike.setdefault((s.kind, s.dim), []).append(s)
@@ -90,7 +90,7 @@ class Probes:
 
     @cached_property
     def cameras(self) -> dict[int, CameraPlacement]:
-        """The cameras that do not turn or go with their bodies, by the numbers of the frames fixed to these."""
+        """Cameras that do not simply move with their bodies, by the numbers of the frames fixed to these."""
         modes = {c.name: c.mode for c in self.robot.cameras}
         ends = [x for s in self.robot.sensors for x in ((s.sensor.on, s.frame), (s.sensor.reference, s.reference))]
         return {
@@ -108,7 +108,7 @@ class Probes:
         return Group(kind, sensors, frame, reference, np.array([range(s.slice.start, s.slice.stop) for s in sensors]))
 
     def length_of(self, force: FrameForce) -> LengthFunctions:
-        """Return the length that a force at a frame acts along."""
+        """Return the length along which a force at a frame acts."""
         if force not in self._lengths:
             self._lengths[force] = LengthFunctions(self.robot, length_table(self.robot, (), [force]))
         return self._lengths[force]
@@ -127,7 +127,7 @@ class Probes:
 
     @cached_property
     def all_joints(self) -> CompiledFunction[Any] | None:
-        """Coordinates and velocities of all joints, of q and v; None where they are the same."""
+        """Function of q and v that returns coordinates and velocities of all joints; None if these are the same."""
         if not self.robot.closed:
             return None
         model = self.robot.model
@@ -136,7 +136,7 @@ class Probes:
 
     @cached_property
     def rays(self) -> ShapeRays:
-        """All shapes that can be seen, and the ground."""
+        """All visible shapes, and the ground."""
         robot = self.robot
         shapes = zip(robot.shapes, robot.model.shape_links, strict=True)
         parts = [ray_part(s, link) for s, link in shapes if s.color is None or s.color[3] > 0.0]
@@ -149,7 +149,7 @@ class Probes:
     def inertias(self, parts: tuple[CarriedPart, ...]) -> PartInertias:
         """Return the inertias (1, parts) of the robot."""
         if parts not in self._inertias:
-            own = self.robot.inertial_parameters  # those of the file, or of `with_inertial_parameters`
+            own = self.robot.inertial_parameters  # from the file, or from `with_inertial_parameters`
             whole = [p.whole and p.body is not None for p in parts]
             rows = [own[self.body_number[str(p.body)]] if w else _parameters(p) for p, w in zip(parts, whole, strict=True)]
             self._inertias[parts] = PartInertias.of_parameters(np.array(rows).reshape(1, -1, 10))
@@ -168,12 +168,12 @@ class Instant:
 
     @cached_property
     def fixed_placement(self) -> Array:
-        """(robots, frames, 4, 4) in the world, of cameras as if they were fixed to their bodies."""
+        """Placements (robots, frames, 4, 4) in the world frame; cameras as if fixed to their bodies."""
         return np.asarray(self.probes.placement(self.q))
 
     @cached_property
     def placement(self) -> Array:
-        """(robots, frames, 4, 4) in the world."""
+        """Placements (robots, frames, 4, 4) in the world frame."""
         if not self.probes.cameras:
             return self.fixed_placement
         T = self.fixed_placement.copy()
@@ -183,7 +183,8 @@ class Instant:
 
     @cached_property
     def velocity(self) -> Array:
-        """(robots, frames, 6) linear, of origins, and angular, in the world's axes; of cameras that of their bodies there."""
+        """Velocities (robots, frames, 6), linear (of origins) and angular, in the world's axes; cameras move with their bodies.
+        """
         v = np.asarray(self.probes.velocity(self.q, self.v))
         for k, arm in self._arms():
             v[:, k, :3] += cross(v[:, k, 3:], arm)
@@ -191,9 +192,9 @@ class Instant:
 
     @cached_property
     def acceleration(self) -> Array:
-        """(robots, frames, 6) linear, of origins as points, and angular, in the world's axes; gravity is not in it.
+        """Accelerations (robots, frames, 6), linear (of origins as points) and angular, in the world's axes, without gravity.
 
-        Cameras have those of their bodies there.
+        Cameras have those of their bodies at the camera's origin.
         """
         a = np.zeros_like(self.v) if self.a is None else self.a
         a = np.asarray(self.probes.acceleration(self.q, self.v, a))
@@ -203,7 +204,7 @@ class Instant:
         return a
 
     def _arms(self) -> Iterable[tuple[int, Array]]:
-        """Frames of cameras that are not fixed to their bodies, and how far they are from there, (robots, 3)."""
+        """Yield the frames of cameras that are not fixed to their bodies, and their offsets (robots, 3)."""
         return ((k, self.placement[:, k, :3, 3] - self.fixed_placement[:, k, :3, 3]) for k in self.probes.cameras)
 
     @cached_property
@@ -213,25 +214,25 @@ class Instant:
         return (self.q, self.v) if function is None else tuple(map(np.asarray, function(self.q, self.v)))  # type: ignore[return-value]
 
     def rotation(self, frames: Array) -> Array:
-        """(robots, k, 3, 3) of some frames."""
+        """Return rotations (robots, k, 3, 3) of some frames."""
         return np.asarray(self.placement[..., :3, :3][:, frames])
 
     def origin(self, frames: Array) -> Array:
-        """(robots, k, 3) [m] of some frames."""
+        """Return origins (robots, k, 3) [m] of some frames."""
         return np.asarray(self.placement[..., :3, 3][:, frames])
 
     def seen_from(self, frames: Array, x: Array) -> Array:
-        """Return vectors (robots, k, 3) of the world in the axes of frames."""
+        """Return vectors (robots, k, 3) of the world frame in the axes of frames."""
         return np.asarray(np.einsum("...ji,...j->...i", self.rotation(frames), x))
 
 
 def _mapped(S: Array | None, v: Array) -> Array:
-    """Velocities of all rows for independent ones."""
+    """Return velocities of all rows for independent ones."""
     return v if S is None else np.asarray(np.einsum("...ij,...j->...i", S, v))
 
 
 class SensedRobots:
-    """Robots of a simulation as their sensors see them: `now`, and `then`, at the beginning of the last step."""
+    """Robots of a simulation as their sensors see them: `now`, and `then`, at the start of the last step."""
 
     def __init__(
         self, probes: Probes, model: StepModel, stage: ContactStage, fleet: Fleet, forces: ForcesAtJoints, time: float
@@ -248,7 +249,7 @@ class SensedRobots:
         return len(self.fleet.q)
 
     def kept(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return what several sensors need, computed once."""
+        """Return a quantity that several sensors need, computed once."""
         if key not in self._kept:
             self._kept[key] = compute()
         return self._kept[key]  # type: ignore[no-any-return]
@@ -257,14 +258,14 @@ class SensedRobots:
 
     @cached_property
     def rested(self) -> Array:
-        """Booleans (robots,): whether a robot has taken no step from where it is."""
+        """Which robots (robots,) have taken no step from their states."""
         return np.asarray(np.isnan(self.fleet.before_last_step()[1]).any(axis=1))
 
     @cached_property
     def then(self) -> Instant:
-        """The beginning of the last step, with its mean acceleration: that at which the velocity changed, impulses included.
+        """The start of the last step, with its mean acceleration: the change of velocity, including impulses, over the step.
 
-        Robots that have taken no step are held still where they are now.
+        Robots without a step are held still at their current states.
         """
         (q0, v0), q1, v1 = self.fleet.before_last_step(), self.fleet.q, self.fleet.v
         rested = self.rested[:, None]
@@ -319,7 +320,7 @@ class SensedRobots:
         return self.robot.tendon_lengths(q), _mapped(self.robot.tendon_moment_arms(q), v)
 
     def along_frame(self, force: FrameForce) -> tuple[Array, Array]:
-        """The length and the velocity (robots, 1) that a force at a frame acts along."""
+        """Return the length and the velocity (robots, 1) along which a force at a frame acts."""
         x = self.probes.length_of(force)
         coordinates, S = x.evaluate(self.now.q)
         row = len(self.robot.model.tree.parent)
@@ -332,8 +333,10 @@ class SensedRobots:
         return np.asarray(np.where(self.rested[:, None], 0.0, carrying.gravity_force(self.then.q)))
 
     def drives_along_lengths(self, dof: int) -> Array:
-        """Forces (robots,) that drives along tendons and at frames have at a joint's row, of a robot without loops; with loops
-        those along tendons of joints' coordinates."""
+        """Return forces (robots,) of drives along tendons and at frames, at a joint's row.
+
+        In a robot with loops, only tendons of joints' coordinates count.
+        """
         forces, x = self.forces, self.forces.drive_rows
         chosen = np.flatnonzero(forces.drives.row >= forces.joint_rows)
         S = forces.map(self.then.q)
@@ -345,20 +348,22 @@ class SensedRobots:
 
     @cached_property
     def external(self) -> Array:
-        """Forces (robots, bodies, 6) of the user on bodies in the last step: force, and torque about the origin, in their
-        axes."""
+        """Forces (robots, bodies, 6) of the user on bodies in the last step.
+
+        A row is force, and torque about the origin, in the body's axes.
+        """
         given = self.fleet.last_inputs().external
         shape = (self.robots, len(self.robot.bodies), 6)
         return np.zeros(shape) if given is None else np.where(self.rested[:, None, None], 0.0, np.broadcast_to(given, shape))
 
     @cached_property
     def contact_wrenches(self) -> Array:
-        """Forces (robots, bodies, 6) of contacts on bodies in the last step, likewise."""
+        """Forces (robots, bodies, 6) of contacts on bodies in the last step, in the same form as `external`."""
         return np.where(self.rested[:, None, None], 0.0, self.fleet.contact_wrenches() / self.step)
 
     @cached_property
     def limit_forces(self) -> Array:
-        """Forces (robots, rows) of limits in the last step, each positive, by rows of all joints and lengths."""
+        """Nonnegative forces (robots, rows) of limits in the last step, by rows of all joints and lengths."""
         return np.where(self.rested[:, None], 0.0, self.fleet.limit_impulses() / self.step)
 
     @cached_property
@@ -380,20 +385,22 @@ class SensedRobots:
 
     @cached_property
     def touching(self) -> TouchingContacts:
-        """Contacts of the last step as MuJoCo has them, where surfaces are within their margin; rigid ones that push, too,
-        since they meet within the step."""
+        """Contacts of the last step by MuJoCo's definition: surfaces within their margin.
+
+        Rigid contacts with an impulse count as well, because their surfaces meet within the step.
+        """
         c, touching, scene = self.contacts, self.stage.touching, self.stage.scene
         rigid = self.stage.settings.law == RIGID
         pair = touching.pairs[c.candidate]
         parts, margin = scene.pair[pair], scene.margin[pair]
         kinds, shapes = MUJOCO_ORDER[scene.kind[parts]], touching.shapes[parts]
-        swapped = scene.body[parts[:, 0]] < 0  # the world is the second
+        swapped = scene.body[parts[:, 0]] < 0  # the world comes second
         kinds[swapped], shapes[swapped] = kinds[swapped, ::-1], shapes[swapped, ::-1]
         distance, plane = c.gap + margin, scene.kind[parts[:, 1]] == PLANE
         lift = 0.5 * np.where(plane, distance if rigid else margin, 0.0)
         point = c.point + (np.where(swapped, -lift, lift))[:, None] * c.normal
         back = (kinds[:, 0] > kinds[:, 1]) | ((kinds[:, 0] == kinds[:, 1]) & (shapes[:, 0] > shapes[:, 1]))
-        sign = np.where(back, 1.0, -1.0)[:, None]  # of the normal, which leads from the first to the second in MuJoCo
+        sign = np.where(back, 1.0, -1.0)[:, None]  # MuJoCo's normal points from the first to the second
         sides = np.where(back[:, None], c.sides[:, ::-1], c.sides)
         shapes = np.where(back[:, None], shapes[:, ::-1], shapes)
         at = (distance <= margin) | (c.force.any(axis=1) if rigid else False)
@@ -408,7 +415,7 @@ class SensedRobots:
 
     @cached_property
     def sliding(self) -> Array:
-        """Velocities (k, 2, 3) of the second relative to the first of `touching`, linear and angular, along the axes."""
+        """Return velocities (k, 2, 3) of the second relative to the first of `touching`, linear and angular, along the axes."""
         c, stage = self.touching, self.stage
         body = stage.scene.body[c.parts]
         if stage.body_placements is None or not len(body):
@@ -421,7 +428,7 @@ class SensedRobots:
         return np.asarray(np.einsum("kij,knj->kni", c.axes, both[:, 1] - both[:, 0]))
 
     def _axes_of_parts(self, robot: Array, part: Array) -> Array:
-        """The z axes (k, 3) of parts that touched, in the world, at the beginning of the last step."""
+        """Return the z axes (k, 3) of touching parts, in the world frame, at the start of the last step."""
         body, axes = self.stage.scene.body[part], self.stage.scene.placement[part][:, [2, 5, 8]]
         if self.stage.body_placements is None or not len(part):
             return axes
@@ -431,7 +438,7 @@ class SensedRobots:
     # inertias
 
     def inertias(self, parts: tuple[CarriedPart, ...]) -> PartInertias:
-        """Return inertias of parts, each robot's own where `vary` made them differ and a part is a whole body."""
+        """Return inertias of parts; each robot has its own, if `vary` made them different and the part is a whole body."""
         mass, moment, inertia = self.probes.inertias(parts)
         varied = self.fleet.varied.parameters
         if len(varied):
@@ -446,24 +453,24 @@ class SensedRobots:
 class SensedContacts(NamedTuple):
     """k contacts of many robots."""
 
-    numbers: dict[str | None, int]  # of links, in `sides`
+    numbers: dict[str | None, int]  # numbers of links in `sides`
     robot: Array  # (k,)
-    sides: Array  # (k, 2) the links that touch, of spheres the moving bodies; forces are on the first
+    sides: Array  # (k, 2) touching links (for spheres, moving bodies); forces act on the first
     point: Array  # (k, 3) [m]
     normal: Array  # (k, 3)
     force: Array  # (k, 3) [N]
-    candidate: Array  # (k,) as in `TouchingScene`
-    gap: Array  # (k,) [m] beyond the margin
+    candidate: Array  # (k,) index in `TouchingScene`
+    gap: Array  # (k,) [m] gap minus margin
 
 
 class TouchingContacts(NamedTuple):
-    """k contacts of many robots from one thing to another, in MuJoCo's order."""
+    """k contacts of many robots between two objects, in MuJoCo's order."""
 
-    numbers: dict[str | None, int]  # of links, in `sides`
+    numbers: dict[str | None, int]  # numbers of links in `sides`
     robot: Array  # (k,)
     sides: Array  # (k, 2)
     shapes: Array  # (k, 2) numbers of the robot's shapes, -1 for others
-    parts: Array  # (k, 2) numbers of the things in the scene
+    parts: Array  # (k, 2) numbers of the objects in the scene
     point: Array  # (k, 3) [m] midway between the surfaces
     distance: Array  # (k,) [m]
     axes: Array  # (k, 3, 3) rows: the normal to the second, and two tangents
@@ -471,9 +478,9 @@ class TouchingContacts(NamedTuple):
 
 
 def tangents_of(normal: Array, near: Array | None = None) -> Array:
-    """Return the first tangents (k, 3) of contacts that MuJoCo makes for normals (k, 3).
+    """Return MuJoCo's first tangents (k, 3) of contacts for normals (k, 3).
 
-    They are near some vectors (k, 3) if given, else near y, or near z where the normal is near y.
+    They are near the vectors `near` (k, 3), by default near y, or near z if the normal is near y.
     """
     if near is None:
         near = np.where(np.abs(normal[:, 1:2]) < 0.5, np.eye(3)[1], np.eye(3)[2])
@@ -483,18 +490,18 @@ def tangents_of(normal: Array, near: Array | None = None) -> Array:
 
 
 def _parameters(part: CarriedPart) -> tuple[float, ...]:
-    """The inertial parameters (10,) of a part, in the order of `Robot.inertial_parameters`."""
+    """Return the inertial parameters (10,) of a part, in the order of `Robot.inertial_parameters`."""
     mass, moment, (xx, xy, xz, yy, yz, zz) = part.inertia
     return (mass, *moment, xx, xy, yy, xz, yz, zz)
 
 
 def cross(a: Array, b: Array) -> Array:
-    """The vector product of vectors (..., 3), as `numpy.cross`, which takes ten times as long for a few."""
+    """Return the vector product of vectors (..., 3); `numpy.cross` takes ten times as long for a few vectors."""
     return np.asarray(a[..., NEXT] * b[..., PREVIOUS] - a[..., PREVIOUS] * b[..., NEXT])
 
 
 def _turned(x: Array, v: Array) -> Array:
-    """Vectors (..., 3) turned by unit quaternions (..., 4), the scalar last."""
+    """Return vectors (..., 3) rotated by unit quaternions (..., 4), scalar last."""
     t = 2.0 * cross(x[..., :3], v)
     return np.asarray(v + x[..., 3:] * t + cross(x[..., :3], t))
 

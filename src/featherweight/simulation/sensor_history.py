@@ -1,8 +1,8 @@
-"""Samples of sensors that are delayed, or that do not measure in each step: what MuJoCo keeps in `history`.
+"""Samples of sensors that are delayed or do not measure in each step; MuJoCo stores them in `history`.
 
-A sensor keeps its last samples with their times: one of each step's beginning or, with a period, of the first step that begins
-when the period has passed. A reading at time t is that of the samples at t - delay, or the last one without a delay. Kinds that
-measure the last step (`OF_LAST_STEP`) read at its beginning.
+A sensor stores its last samples with their times: one at the start of each step or, with a period, at the start of the first
+step after the period. A reading at time t is that of the samples at t - delay, or the last sample without a delay. Kinds that
+measure the last step (`OF_LAST_STEP`) are read at its start.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..model.model_sensors import OF_LAST_STEP
 from ..model.types import SampleInterpolation, SensorSampling
 
 Array = np.ndarray[Any, np.dtype[Any]]
-ROUNDING = 1e-6  # of a step: what two times may differ by that are the same
+ROUNDING = 1e-6  # greatest difference of equal times, relative to a step
 
 
 class SampledSensor:
@@ -27,12 +27,12 @@ class SampledSensor:
         self.of_step, self.slice, self.step = sensor.kind in OF_LAST_STEP, sensor.slice, step
         self.sampling, self.same = sampling, ROUNDING * step
         self.times, self.values = np.zeros((robots, sampling.samples)), np.zeros((robots, sampling.samples, sensor.dim))
-        self.last = np.zeros(robots)  # [s] when the period began
-        self.held = np.zeros((robots, sensor.dim))  # the reading of the last step
+        self.last = np.zeros(robots)  # [s] start of the current period
+        self.held = np.zeros((robots, sensor.dim))  # reading of the last step
         self.has_held = np.zeros(robots, bool)
 
     def begin(self, which: Any, time: float) -> None:
-        """Let robots have samples of zeros before `time`."""
+        """Set the samples of robots before `time` to zero."""
         n, step, period = self.sampling.samples, self.step, self.sampling.period
         first = (self.sampling.phase or -period) if period else -step
         ages = first - np.arange(n - 1, -1, -1) * (period or step)
@@ -40,12 +40,12 @@ class SampledSensor:
         self.last[which], self.values[which], self.has_held[which] = time + first, 0.0, False
 
     def due(self, time: float) -> Array:
-        """Return which robots (robots,) take a sample in a step that begins at `time`."""
+        """Return which robots (robots,) take a sample in a step that starts at `time`."""
         period = self.sampling.period
         return self.last + period <= time + self.same if period else np.ones(len(self.last), bool)
 
     def insert(self, time: float, value: Array, moved: Array) -> None:
-        """Take samples (robots, dim) of the robots that moved in a step from `time`, and are due."""
+        """Store samples (robots, dim) of the robots that moved in a step from `time`, and are due."""
         if self.sampling.delay:
             self.held[moved] = self._at(time - self.sampling.delay)[moved]
         due = self.due(time) & moved
@@ -57,7 +57,7 @@ class SampledSensor:
         self.has_held |= moved
 
     def read(self, time: float, present: Array) -> Array:
-        """Return readings (robots, dim), where `present` is what the sensor measures without delay."""
+        """Return readings (robots, dim); `present` is the measurement without delay."""
         if self.sampling.delay:
             now = self._at(time - self.sampling.delay)
         else:
@@ -69,14 +69,16 @@ class SampledSensor:
 
 
 def read_samples(times: Array, values: Array, time: float, how: SampleInterpolation, same: float) -> Array:
-    """Return values (robots, dim) at a time of samples at times (robots, n), beyond all samples that of the nearest; times are
-    equal that differ by `same`."""
+    """Return values (robots, dim) at a time, from samples at times (robots, n); times that differ by at most `same` are equal.
+
+    Beyond all samples, the value is that of the nearest sample.
+    """
     n, robots = times.shape[1], np.arange(len(times))
 
     def span_of(a: Array, b: Array) -> Array:
         return np.asarray(np.where(a == b, 1.0, times[robots, b] - times[robots, a])[:, None])
 
-    after = (times < time - same).sum(axis=1)  # the first sample that is not before
+    after = (times < time - same).sum(axis=1)  # the first sample not before `time`
     high, low = np.minimum(after, n - 1), np.maximum(after - 1, 0)
     exact = (after == n) | (after == 0) | (times[robots, high] <= time + same)
     end, start = values[robots, high], values[robots, low]
@@ -97,7 +99,7 @@ def read_samples(times: Array, values: Array, time: float, how: SampleInterpolat
 
 
 class SensorHistory:
-    """Samples of all sensors of a simulation that are sampled."""
+    """Samples of all sampled sensors of a simulation."""
 
     def __init__(self, sensors: Sequence[ModelSensor], robots: int, step: float, time: float) -> None:
         self.sensors = [s for s in sensors if s.sensor.sampling is not None]
@@ -107,21 +109,21 @@ class SensorHistory:
         self.begin(slice(None), time)
 
     def begin(self, which: Any, time: float) -> None:
-        """Let robots begin anew at a time."""
+        """Restart robots at a time."""
         for x in self.sampled:
             x.begin(which, time)
 
     def due(self, time: float, of_step: bool) -> list[ModelSensor]:
-        """Return the sensors that take a sample in a step that begins at `time`, of the last step or of its beginning."""
+        """Return the sensors that take a sample in a step that starts at `time`, of the last step or of its start."""
         pairs = zip(self.sensors, self.sampled, strict=True)
         return [s for s, x in pairs if x.of_step is of_step and x.due(time).any()]
 
     def insert(self, time: float, readings: Array, moved: Array) -> None:
-        """Take samples of readings (robots, nsensordata) of a step that began at `time`, which some robots took."""
+        """Store samples of readings (robots, nsensordata) of a step that started at `time`, for the robots that took it."""
         for x in self.sampled:
             x.insert(time, readings[:, x.slice], moved)
 
     def delay(self, time: float, readings: Array) -> None:
-        """Put what sensors tell at `time` in the place of what they measure, readings (robots, nsensordata)."""
+        """Replace measurements by the delayed readings at `time`, in `readings` (robots, nsensordata)."""
         for x in self.sampled:
             readings[:, x.slice] = x.read(time, readings[:, x.slice])

@@ -36,7 +36,7 @@ def frame_position(robots: SensedRobots, g: Group) -> Array:
 
 
 def frame_quaternion(robots: SensedRobots, g: Group) -> Array:
-    """Quaternions (w, x, y, z), as MuJoCo has them: of cameras as if they were fixed to their bodies."""
+    """Return quaternions (w, x, y, z), MuJoCo's convention; of cameras as if fixed to their bodies."""
     R = robots.now.fixed_placement[..., :3, :3]
     return quaternions_of(np.einsum("...ji,...jk->...ik", R[:, g.reference], R[:, g.frame]))
 
@@ -61,7 +61,7 @@ def frame_angular_velocity(robots: SensedRobots, g: Group) -> Array:
 
 
 def frame_linear_acceleration(robots: SensedRobots, g: Group) -> Array:
-    """Accelerations less gravity, as of an accelerometer, but in the world's axes."""
+    """Return accelerations minus gravity, as of an accelerometer, but in the world's axes."""
     return np.asarray(robots.then.acceleration[:, g.frame, :3] - robots.gravity)
 
 
@@ -94,7 +94,7 @@ def inside_site(robots: SensedRobots, g: Group) -> Array:
 
 
 def camera_projection(robots: SensedRobots, g: Group) -> Array:
-    """The pixel (column, row) of a site in a camera's picture, also of what is behind the camera."""
+    """Return the pixel (column, row) of a site in a camera's picture, also for sites behind the camera."""
     now = robots.now
     x, y, z = np.moveaxis(now.seen_from(g.reference, now.origin(g.frame) - now.origin(g.reference)), -1, 0)
     cameras = [_camera_of(robots, s.sensor.reference) for s in g.sensors]
@@ -108,11 +108,11 @@ def _camera_of(robots: SensedRobots, sensed: Sensed | None) -> Camera:
 
 
 def _focal_length(c: Camera) -> tuple[float, float]:
-    """Focal lengths of a camera [pixels], for columns and rows."""
+    """Return focal lengths of a camera [pixels], for columns and rows."""
     width, height = c.resolution or (1, 1)
     if c.sensor is not None:
         return c.sensor.focal[0] / c.sensor.size[0] * width, c.sensor.focal[1] / c.sensor.size[1] * height
-    angle = np.radians(c.field_of_view) if c.orthographic else c.field_of_view  # MuJoCo takes the height for degrees
+    angle = np.radians(c.field_of_view) if c.orthographic else c.field_of_view  # MuJoCo interprets the height as degrees
     return (0.5 / np.tan(0.5 * angle) * height,) * 2
 
 
@@ -120,7 +120,7 @@ def _focal_length(c: Camera) -> tuple[float, float]:
 
 
 def of_joints(g: Group, robots: SensedRobots, velocities: bool) -> Array:
-    """Coordinates or velocities (robots, sensors, n) of the joints that sensors are on."""
+    """Return coordinates or velocities (robots, sensors, n) of the sensors' joints."""
     joints = {j.name: j for j in robots.robot.model.joints}
     x = robots.now.joints[1 if velocities else 0]
     on = [joints[_name(s)] for s in g.sensors]
@@ -136,13 +136,13 @@ def joint_velocity(robots: SensedRobots, g: Group) -> Array:
 
 
 def ball_quaternion(robots: SensedRobots, g: Group) -> Array:
-    """Quaternions (w, x, y, z), as MuJoCo has them."""
+    """Return quaternions (w, x, y, z), MuJoCo's convention."""
     x = of_joints(g, robots, False)
     return np.asarray(x[..., [3, 0, 1, 2]] / np.linalg.norm(x, axis=-1, keepdims=True))
 
 
 def _limits(robots: SensedRobots, g: Group) -> tuple[Array, Array]:
-    """Distances (robots, sensors, 2) of joints from their lower and upper limits, and the signs (2,) of the ways out."""
+    """Return distances (robots, sensors, 2) of joints from their lower and upper limits, and the outward signs (2,)."""
     joints = {j.name: j for j in robots.robot.model.joints}
     bounds = np.array([(joints[_name(s)].lower, joints[_name(s)].upper) for s in g.sensors])
     sign = np.array((1.0, -1.0))
@@ -158,7 +158,7 @@ def joint_limit_velocity(robots: SensedRobots, g: Group) -> Array:
 
 
 def beyond_limits(distance: Array, sign: Array, velocity: Array | None = None) -> Array:
-    """Return the distances beyond the nearer of two limits, or velocities out of it, (robots, sensors, 1); 0 within."""
+    """Return the violation of the nearer of two limits, or the outward velocity, (robots, sensors, 1); 0 within limits."""
     least, nearest = distance.min(axis=-1, keepdims=True), distance.argmin(axis=-1)[..., None]
     return np.where(least < 0.0, least if velocity is None else sign[nearest] * velocity, 0.0)
 
@@ -170,14 +170,14 @@ def joint_limit_force(robots: SensedRobots, g: Group) -> Array:
 
 
 def _actuators(robots: SensedRobots, g: Group) -> tuple[list[int], Array]:
-    """Numbers and gears of the actuators that sensors are on."""
+    """Return numbers and gears of the sensors' actuators."""
     number = {a.name: k for k, a in reversed(list(enumerate(robots.robot.actuators)))}
     chosen = [number[_name(s)] for s in g.sensors]
     return chosen, np.array([robots.robot.actuators[k].gear for k in chosen])[:, None]
 
 
 def _transmission(robots: SensedRobots, g: Group, velocities: bool) -> Array:
-    """Lengths or velocities of actuators: the gear times those of the joint; of orientation servos one for each axis."""
+    """Return lengths or velocities of actuators: the gear times those of the joint; three for orientation servos."""
     numbers, gear = _actuators(robots, g)
     chosen = [robots.robot.actuators[k] for k in numbers]
     parts = [parts_of(a) if a.orientation else (a,) for a in chosen]
@@ -186,7 +186,7 @@ def _transmission(robots: SensedRobots, g: Group, velocities: bool) -> Array:
 
 
 def _length_of(robots: SensedRobots, a: Actuator, velocities: bool) -> Array:
-    """The length or the velocity (robots, 1) that an actuator acts along, before its gear."""
+    """Return the length or the velocity (robots, 1) along which an actuator acts, before its gear."""
     if a.at is not None:
         return robots.along_frame(a.at)[int(velocities)]
     if a.tendon is not None:
@@ -201,7 +201,7 @@ def _length_of(robots: SensedRobots, a: Actuator, velocities: bool) -> Array:
 
 
 def _tendons(robots: SensedRobots, g: Group) -> list[int]:
-    """Numbers of the tendons that sensors are on."""
+    """Return the numbers of the sensors' tendons."""
     names = [t.name for t in robots.robot.tendons]
     return [names.index(_name(s)) for s in g.sensors]
 
@@ -215,7 +215,7 @@ def tendon_velocity(robots: SensedRobots, g: Group) -> Array:
 
 
 def tendon_actuator_force(robots: SensedRobots, g: Group) -> Array:
-    """The sum of forces of actuators along a tendon, before their gears."""
+    """Return the sum of actuator forces along a tendon, before their gears."""
     result = np.zeros((robots.robots, len(g.sensors), 1))
     for k, s in enumerate(g.sensors):
         on = [i for i, a in enumerate(robots.forces.parts) if a.tendon == _name(s)]
@@ -224,7 +224,7 @@ def tendon_actuator_force(robots: SensedRobots, g: Group) -> Array:
 
 
 def _tendon_limits(robots: SensedRobots, g: Group) -> tuple[Array, Array]:
-    """Distances (robots, sensors, 2) of tendons from their lower and upper limits, and the signs (2,) of the ways out."""
+    """Return distances (robots, sensors, 2) of tendons from their lower and upper limits, and the outward signs (2,)."""
     bounds = np.array([(t.lower, t.upper) for t in (robots.robot.tendons[_name(s)] for s in g.sensors)])
     sign = np.array((1.0, -1.0))
     return np.asarray(sign * (tendon_position(robots, g) - bounds)), sign
@@ -261,16 +261,16 @@ def actuator_force(robots: SensedRobots, g: Group) -> Array:
     numbers, _ = _actuators(robots, g)
     if not _same_actuators(robots):
         raise ValueError(
-            f"{robots.robot.name}: sensor {g.sensors[0].name!r} measures an actuator of the file, and the simulation was given "
-            "others; leave out actuators=, or put them into the description"
+            f"{robots.robot.name}: sensor {g.sensors[0].name!r} measures an actuator of the file, but the simulation has other "
+            "actuators; leave out actuators=, or add them to the description"
         )
-    drives = [robots.drive_forces[:, robots.forces.owner == k] for k in numbers]  # a motor has one for its friction
+    drives = [robots.drive_forces[:, robots.forces.owner == k] for k in numbers]  # a motor has another one for its friction
     turning = any(robots.robot.actuators[k].orientation for k in numbers)
     return np.stack([force if turning else force.sum(axis=1, keepdims=True) for force in drives], axis=1)
 
 
 def joint_actuator_force(robots: SensedRobots, g: Group) -> Array:
-    """The sum of forces of actuators on a joint, with gravity compensation that counts as theirs, within its effort."""
+    """Return the sum of actuator forces on a joint, with gravity compensation by actuators, within its effort."""
     joints = {j.name: j for j in robots.robot.model.joints}
     result = np.zeros((robots.robots, len(g.sensors), 1))
     for k, s in enumerate(g.sensors):
@@ -285,22 +285,22 @@ def joint_actuator_force(robots: SensedRobots, g: Group) -> Array:
 
 
 def _name(s: ModelSensor) -> str:
-    """The joint, tendon or actuator that a sensor is on."""
+    """Return the joint, tendon or actuator of a sensor."""
     assert s.sensor.on is not None
     assert s.sensor.on.name is not None
     return s.sensor.on.name
 
 
-# what bodies carry
+# subtrees of bodies
 
 
 def _turned_inertias(R: Array, inertias: PartInertias) -> tuple[Array, Array]:
-    """First moments (robots, parts, 3) and inertias (.., 3, 3) in the world's axes."""
+    """Return first moments (robots, parts, 3) and inertias (.., 3, 3) in the world's axes."""
     return np.einsum("...ij,...j->...i", R, inertias.moment), R @ inertias.inertia @ np.swapaxes(R, -1, -2)
 
 
 def subtree_motion(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array, Array]:
-    """Centre of mass, its velocity, and the angular momentum about it, (robots, 3) each, of what a body carries."""
+    """Return centre of mass, its velocity, and angular momentum about it, (robots, 3) each, of the subtree of a body."""
     frames, inertias, now = robots.probes.part_frames(s.parts), robots.inertias(s.parts), robots.now
     h, I = _turned_inertias(now.rotation(frames), inertias)
     p, v, w = now.origin(frames), now.velocity[:, frames, :3], now.velocity[:, frames, 3:]
@@ -322,8 +322,10 @@ def of_subtrees(which: int) -> Measure:
 
 
 def interaction(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
-    """Force and torque (robots, 3) by which what is outside of a sensor's body holds what that carries, at the sensor, in the
-    world's axes: the rate of the momentum of what it carries, less gravity and forces from outside."""
+    """Return force and torque (robots, 3) on the subtree of a sensor's body from outside, at the sensor, in the world's axes.
+
+    They are the rate of the subtree's momentum, minus gravity and external forces.
+    """
     then, frames, inertias = robots.then, robots.probes.part_frames(s.parts), robots.inertias(s.parts)
     R = then.rotation(frames)
     h, I = _turned_inertias(R, inertias)
@@ -362,7 +364,7 @@ def of_interactions(which: int) -> Measure:
 
 
 def touch(robots: SensedRobots, g: Group) -> Array:
-    """The sum of normal forces of contacts of the site's body that are in the site's volume, or whose normal leads into it."""
+    """Return the sum of normal forces of contacts of the site's body in the site's volume, or whose normal points into it."""
     c, result = robots.contacts, np.zeros((robots.robots, len(g.sensors), 1))
     pressed = np.einsum("...i,...i->...", c.force, c.normal)
     origin, R = robots.then.origin(g.frame), robots.then.rotation(g.frame)
@@ -380,7 +382,7 @@ def touch(robots: SensedRobots, g: Group) -> Array:
 
 
 def contact(robots: SensedRobots, g: Group) -> Array:
-    """Some of the contacts that match, with their data; see `ContactReduction`."""
+    """Return data of some of the matching contacts; see `ContactReduction`."""
     result = np.zeros((robots.robots, len(g.sensors), g.sensors[0].dim))
     for k, s in enumerate(g.sensors):
         chosen, sign = _matching(robots, s, g.frame[k])
@@ -392,21 +394,21 @@ def contact(robots: SensedRobots, g: Group) -> Array:
 
 
 def _matching(robots: SensedRobots, s: ModelSensor, frame: int) -> tuple[Array, Array]:
-    """Numbers (n,) of the contacts between both ends of a sensor, and the signs (n,) by which their normals are turned."""
+    """Return numbers (n,) of the contacts between both ends of a sensor, and the signs (n,) of their normals."""
     c, ends = robots.touching, (s.sensor.on, s.sensor.reference)
     at = np.ones(len(c.robot), bool)
     if s.sensor.zone is not None:
         R, p = robots.then.rotation(np.array([frame]))[:, 0], robots.then.origin(np.array([frame]))[:, 0]
         at = is_inside(s.sensor.zone, np.einsum("kji,kj->ki", R[c.robot], c.point - p[c.robot]))
-    match = []  # (k, 2) for each end
+    match = []  # (k, 2) for each end of the sensor
     for links, shapes in zip(s.links, s.shapes, strict=True):
         if links:
             match.append(np.isin(c.sides, [c.numbers[x] for x in links if x in c.numbers]))
         else:
             match.append(np.isin(c.shapes, shapes) if shapes else np.ones(c.sides.shape, bool))
-    (a, b), (d, e) = match[0].T, match[1].T  # of the first end, with the first and the second thing; of the second end
+    (a, b), (d, e) = match[0].T, match[1].T  # first end with the first and second object; the same for the second end
     at &= (a & e) | (b & d)
-    forward = a & e if None not in ends else a if ends[0] is not None else e  # all of an end that is not given
+    forward = a & e if None not in ends else a if ends[0] is not None else e  # an end that is not given matches all
     return np.flatnonzero(at), np.where(forward[at], 1.0, -1.0)
 
 
@@ -415,18 +417,18 @@ ContactData = tuple[Array, Array, dict[SensorField, Array]]
 
 
 def _of_contacts(robots: SensedRobots, chosen: Array, sign: Array, s: ModelSensor) -> ContactData:
-    """Data of the first of the contacts (m,) of each robot in order, with their normals times `sign` (m,)."""
+    """Return data of the first contacts among (m,) for each robot, in order, with their normals times `sign` (m,)."""
     c, how = robots.touching, s.sensor.reduction
     if how is not ContactReduction.NONE:
         key = c.distance if how is ContactReduction.MINDIST else -(c.force**2).sum(axis=1)
         order = np.lexsort((key[chosen], c.robot[chosen]))
         chosen, sign = chosen[order], sign[order]
-    robot = c.robot[chosen]  # which ascend
+    robot = c.robot[chosen]  # in ascending order
     slot = np.arange(len(robot)) - np.searchsorted(robot, robot)
     kept = slot < s.sensor.slots
     count = np.bincount(robot, minlength=robots.robots)[robot]
     chosen, sign = chosen[kept], sign[kept, None]
-    turned = np.concatenate([np.ones((len(sign), 2)), sign], axis=1)  # by half a turn about the second tangent
+    turned = np.concatenate([np.ones((len(sign), 2)), sign], axis=1)  # rotates by half a turn about the second tangent
     normal, tangent, _ = np.moveaxis(c.axes[chosen], 1, 0)
     force, distance = turned * c.force[chosen], c.distance[chosen]
     values = count[kept], force, 0.0 * force, distance, c.point[chosen], sign * normal, sign * tangent
@@ -438,13 +440,16 @@ def _of_contacts(robots: SensedRobots, chosen: Array, sign: Array, s: ModelSenso
 
 
 def _net_force(robots: SensedRobots, chosen: Array, sign: Array, s: ModelSensor) -> ContactData:
-    """Data of the wrench of all contacts (m,) of each robot, at the mean of their points by force, in the world's axes."""
+    """Return data of the total wrench of all contacts (m,) of each robot.
+
+    The reference point is the force-weighted mean of their points; axes are those of the world.
+    """
     c, robot = robots.touching, robots.touching.robot[chosen]
     force = np.einsum("kij,ki->kj", c.axes[chosen], sign[:, None] * c.force[chosen])
     weight = np.linalg.norm(force, axis=1)
 
     def total_of(x: Array) -> Array:
-        """Return sums (robots, ..) of what each contact has."""
+        """Return sums (robots, ..) over contacts."""
         sums = np.zeros((robots.robots, *x.shape[1:]))
         np.add.at(sums, robot, x)
         return sums
@@ -462,9 +467,9 @@ def _net_force(robots: SensedRobots, chosen: Array, sign: Array, s: ModelSensor)
 
 
 def rangefinder(robots: SensedRobots, g: Group) -> Array:
-    """The distance along the site's z axis to the nearest shape that is not on the site's body, -1 where there is none.
+    """Return the distance along the site's z axis to the nearest shape that is not on the site's body; -1 without a hit.
 
-    Also other data of such a ray, or of one through each pixel of a camera, row by row.
+    Other data of such a ray, and rays through each pixel of a camera, row by row, are also supported.
     """
     now, rays, fields = robots.now, robots.probes.rays, [fields_of(s.sensor) for s in g.sensors]
     own = [_rays_of(robots, s) for s in g.sensors]
@@ -490,7 +495,7 @@ def _on_camera(s: ModelSensor) -> bool:
 
 
 def _rays_of(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
-    """Origins and unit directions (rays, 3) of a sensor's rays, in its frame; of a camera's as MuJoCo has them."""
+    """Return origins and unit directions (rays, 3) of a sensor's rays, in its frame; cameras follow MuJoCo's convention."""
     if not _on_camera(s):
         return np.zeros((1, 3)), np.array([[0.0, 0.0, 1.0]])
     c = _camera_of(robots, s.sensor.on)
@@ -508,7 +513,8 @@ def _rays_of(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
 
 
 def _distances(robots: SensedRobots, g: Group) -> tuple[Array, Array, Array]:
-    """The least distances (robots, sensors) between shapes, within cutoffs, where they are (.., 2, 3), and normals (.., 3)."""
+    """Return the least distances (robots, sensors) between shapes, within cutoffs, with points (.., 2, 3) and normals (.., 3).
+    """
     pairs = [[(i, j) for i in s.shapes[0] for j in s.shapes[1] if i != j] for s in g.sensors]
     every = list(dict.fromkeys((min(p), max(p)) for each in pairs for p in each))
     queries = _queries(robots, tuple(every))
@@ -550,11 +556,11 @@ def shape_points(robots: SensedRobots, g: Group) -> Array:
     return ends.reshape(*ends.shape[:2], 6)
 
 
-# the whole
+# the whole system
 
 
 def potential_energy(robots: SensedRobots, g: Group) -> Array:
-    """The energy of gravity and springs, bodies on the ground included."""
+    """Return the energy of gravity and springs, including bodies at rest on the ground."""
     fleet = robots.fleet
     energy = np.asarray(fleet.with_own_inertias(robots.robot.potential_energy, fleet.q))
     if robots.model.passive:
@@ -577,7 +583,7 @@ def _of_all(robots: SensedRobots, g: Group, values: Array) -> Array:
 
 
 def quaternions_of(R: Array) -> Array:
-    """Unit quaternions (..., 4), (w, x, y, z) with w >= 0, of rotations (..., 3, 3) (Shepperd 1978)."""
+    """Return unit quaternions (..., 4), (w, x, y, z) with w >= 0, of rotations (..., 3, 3) (Shepperd 1978)."""
     (a, b, c), (d, e, f), (g, h, i) = np.moveaxis(R, (-2, -1), (0, 1))
     rows = np.stack(
         [
@@ -646,7 +652,8 @@ MEASURES: dict[SensorKind, Measure] = {
 
 
 def measured(robots: SensedRobots, groups: Sequence[Group] | None = None) -> Array:
-    """Return readings (robots, nsensordata) of all sensors, or zero but for some groups, without noise and before cutoffs."""
+    """Return readings (robots, nsensordata) of all sensors, or of some groups and zero for others, without noise and cutoffs.
+    """
     readings = np.zeros((robots.robots, robots.probes.size))
     for g in robots.probes.groups if groups is None else groups:
         readings[:, g.columns.ravel()] = MEASURES[g.kind](robots, g).reshape(robots.robots, -1)
@@ -663,10 +670,10 @@ NOT_CLIPPED = (*QUATERNIONS, *DIRECTIONS, K.FROMTO, K.CONTACT)
 
 
 def add_noise(readings: Array, sensors: Sequence[ModelSensor], rng: np.random.Generator) -> None:
-    """Add Gaussian noise to readings (robots, nsensordata), of the file's standard deviation for each sensor.
+    """Add Gaussian noise to readings (robots, nsensordata), with the file's standard deviation for each sensor.
 
-    Directions stay of unit length, and quaternions turn by a rotation vector whose components have that deviation. What cannot
-    be negative is not, and a rangefinder that sees nothing says so.
+    Directions keep unit length. Quaternions turn by a rotation vector whose components have that deviation. Nonnegative
+    quantities stay nonnegative, and a rangefinder without a hit keeps its value.
     """
     for s in sensors:
         deviation = s.sensor.noise
@@ -689,7 +696,7 @@ def add_noise(readings: Array, sensors: Sequence[ModelSensor], rng: np.random.Ge
 
 
 def _add_to_data(x: Array, noise: Array, s: ModelSensor) -> None:
-    """Add noise (robots, dim) to what is measured of contacts that are there, and of distances that rays have found."""
+    """Add noise (robots, dim) to data of existing contacts, and to distances of rays with a hit."""
     fields, start = fields_of(s.sensor), 0
     shape = len(x), -1, sum(SIZES[f] for f in fields)
     rows, added = x.reshape(shape), noise.reshape(shape)
@@ -706,7 +713,7 @@ def _add_to_data(x: Array, noise: Array, s: ModelSensor) -> None:
 
 
 def _turned_by(x: Array, turn: Array) -> Array:
-    """Quaternions (robots, 4), the scalar first, turned by rotation vectors (robots, 3) in their own axes."""
+    """Return quaternions (robots, 4), scalar first, rotated by rotation vectors (robots, 3) in their own axes."""
     angle = np.linalg.norm(turn, axis=-1, keepdims=True)
     w, u = np.cos(0.5 * angle), turn * (0.5 * np.sinc(0.5 * angle / np.pi))
     s, v = x[:, :1], x[:, 1:]
@@ -714,7 +721,7 @@ def _turned_by(x: Array, turn: Array) -> Array:
 
 
 def clip(readings: Array, sensors: Sequence[ModelSensor]) -> None:
-    """Cut readings to the sensors' cutoffs, but for directions, quaternions and points."""
+    """Clip readings to the sensors' cutoffs, except directions, quaternions and points."""
     for s in sensors:
         if s.sensor.cutoff > 0.0 and s.kind not in NOT_CLIPPED:
             x = readings[:, s.slice]

@@ -1,4 +1,4 @@
-"""Volumes of sensors: whether points are inside, and whether rays meet them."""
+"""Volumes of sensors: tests for points inside and for rays that hit them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from ..model.types import SensorZone, ShapeType
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Span = tuple[Array, Array]  # of a ray's parameter, from first to last; last is below first where the ray misses
+Span = tuple[Array, Array]  # first and last parameter of a ray inside a volume; last < first if the ray misses
 
 
 def is_inside(zone: SensorZone, points: Array) -> Array:
-    """Return whether points (..., 3) in the zone's frame are inside it, or on its surface."""
+    """Return whether points (..., 3) in the zone's frame are inside it or on its surface."""
     kind, size = zone
     x, y, z = np.moveaxis(np.abs(points), -1, 0)
     if kind is ShapeType.BOX:
@@ -28,7 +28,7 @@ def is_inside(zone: SensorZone, points: Array) -> Array:
 
 
 def is_met(zone: SensorZone, points: Array, directions: Array) -> Array:
-    """Return whether rays from points (..., 3) along directions (..., 3), in the zone's frame, meet it; those inside do."""
+    """Return whether rays from points (..., 3) along directions (..., 3), in the zone's frame, hit it or start inside."""
     kind, size = zone
     if kind is ShapeType.BOX:
         spans = [_common(_slab(points, directions, k, 0.5 * size[k]) for k in range(3))]
@@ -55,7 +55,7 @@ def _slab(points: Array, directions: Array, axis: int, half: float) -> Span:
 
 
 def _round(points: Array, directions: Array, radii: Any) -> Span:
-    """Return the span in which a ray is within an ellipsoid; of an infinite radius, a cylinder."""
+    """Return the span in which a ray is within an ellipsoid; an infinite radius gives a cylinder."""
     scale = 1.0 / np.array(radii)
     p, d = points * scale, directions * scale
     a, b, c = (d * d).sum(-1), (p * d).sum(-1), (p * p).sum(-1) - 1.0
@@ -69,6 +69,6 @@ def _round(points: Array, directions: Array, radii: Any) -> Span:
 
 
 def _common(spans: Any) -> Span:
-    """Where a ray is within all of several volumes."""
+    """Return the span in which a ray is within all of several volumes."""
     firsts, lasts = zip(*spans, strict=True)
     return np.maximum.reduce(firsts), np.minimum.reduce(lasts)

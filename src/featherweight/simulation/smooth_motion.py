@@ -4,16 +4,16 @@
     Runge-Kutta 4          in coordinates u of q exp(u), u' = v + [u, v]/2 + [u, [u, v]]/12 (Munthe-Kaas 1998)   order 4
     implicit midpoint      v+ = v + h a(q exp(h v'/2), v') + g v',  v' = (v + v+)/2,  q+ = q exp(h v')            order 2
 
-The midpoint's g, of the order of h³, makes the energy at the end that at the beginning plus the work of the forces,
-h v' . tau(q', v'), exactly: a discrete gradient (Gonzalez 1996) along the motion. It keeps the rule symmetric in time.
+The midpoint rule's g, of order h³, makes the energy at the end equal to the energy at the start plus the work of the forces,
+h v' . tau(q', v'), exactly: a discrete gradient (Gonzalez 1996) along the motion. The rule stays symmetric in time.
 
-The midpoint rule's equations are solved for v+ by a simplified Newton iteration. Damping d and stiffness k of joints and drives
-are linear in v+, and belong to its matrix: with the armature L = h/2 d + h²/4 k added to M,
+A simplified Newton iteration solves the midpoint rule's equations for v+. Damping d and stiffness k of joints and drives are
+linear in v+ and part of its matrix: with the armature L = h/2 d + h²/4 k added to M,
 
     v+ <- v + h (M + L)⁻¹ (tau(q', v') - bias(q', v') + L ((v+ - v) - g v') / h) + g v'
 
-has the same solution, and contracts however stiff joints are. Broyden's method, with the steps kept (Kelley 1995, section 7.3),
-learns the rest: drives at their limits, velocity products, the curvature of potentials.
+has the same solution, and contracts for joints of any stiffness. Broyden's method with stored steps (Kelley 1995, section 7.3)
+approximates the rest: drives at limits, velocity products, the curvature of potentials.
 
 Functions of the robot are called at a configuration x and velocity w within the step (`StagePoint`).
 """
@@ -56,26 +56,26 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 SEMI_IMPLICIT, RK4, MIDPOINT = range(3)
 INTEGRATORS = {"semi-implicit": SEMI_IMPLICIT, "rk4": RK4, "midpoint": MIDPOINT}
-MOST_CLOSINGS = 30  # Newton steps that close loops; two do mostly
+MOST_CLOSINGS = 30  # greatest number of Newton steps that close loops; mostly two suffice
 RUNGE_KUTTA_ROUNDS = 4
 MIDPOINT_ITERATIONS = 100
 ENERGY_ROUNDS = 30
-ROUNDING = 4e-16  # of velocities and energies
-SHRUNK = 0.9  # of a change before, below which one is less
-STAGNANT = 1e-10, 3  # a change below which one that has not become less for so many iterations is rounding
-AT_BEST = 1e-6, 10  # and where rounding is magnified: by stiffness over a short step, or by a mass matrix of bad condition
-LEAST_SLOPE = 1e-3  # of the equations along a step, below which Broyden's method learns nothing from it
-TURNING = 1e-8  # of the kinetic energy, below which that at the mean velocity is none
-MOST_GAIN = 0.1  # of the mean velocity that corrects the energy: it is some (h w)² of it, w the frequency of a motion
+ROUNDING = 4e-16  # relative rounding error of velocities and energies
+SHRUNK = 0.9  # ratio of successive changes below which an iteration makes progress
+STAGNANT = 1e-10, 3  # (change, iterations without progress) from which a change counts as a rounding error
+AT_BEST = 1e-6, 10  # the same for amplified rounding errors: by stiffness over a short step, or an ill-conditioned mass matrix
+LEAST_SLOPE = 1e-3  # slope of the equations along a step below which Broyden's method ignores the step
+TURNING = 1e-8  # relative kinetic energy below which the mean velocity counts as zero
+MOST_GAIN = 0.1  # bound of g: g is about (h w)² for a motion of frequency w
 
 
 def middle_armature(forces: ForcesAtJoints, h: float, passive: bool, given: Mapping[str, Array] | None = None) -> Array:
-    """Return L (..., n), the armature of all joints' rows by which the midpoint rule meets damping and stiffness.
+    """Return L (..., n), the armature of all joints' rows that represents damping and stiffness in the midpoint rule.
 
-    A joint has one armature for all its rows. Joints that loops move have none: the ratio of their velocities to independent
-    ones changes, and with it the armature would bring forces of its own.
+    A joint has one armature for all its rows. Joints moved by loops have none: the ratio of their velocities to independent
+    ones changes, so that an armature would cause forces of its own.
 
-    `given` has damping and stiffness (..., n) and drives (..., 9, k) where they are not those of the robot.
+    `given` has damping and stiffness (..., n) and drives (..., 9, k) that replace the robot's.
     """
     given = given or {}
     damping, stiffness = (given.get(name, getattr(forces, name)) for name in ("damping", "stiffness"))
@@ -147,7 +147,7 @@ def be_at(s: RobotStages, q: Vector, v: Vector) -> None:
 
 
 def write_row_velocity(s: RobotStages, v: Vector) -> None:
-    """Write the velocities of all joints for independent ones, with the S that is there."""
+    """Write the velocities of all joints for independent ones, with the current S."""
     p = s.point
     alike = s.joints.driving.alike
     for r in range(alike):
@@ -157,7 +157,7 @@ def write_row_velocity(s: RobotStages, v: Vector) -> None:
 
 
 def write_carried(s: RobotStages, force: Vector) -> None:
-    """Write forces of all joints as forces of the independent ones."""
+    """Map forces of all joints to independent ones."""
     carry(s.point.S, s.joints.driving.alike, s.point.row_force, force)
 
 
@@ -175,7 +175,7 @@ def write_rows(s: RobotStages) -> None:
 
 
 def write_inputs(s: RobotStages) -> None:
-    """Write what drives make of the controls, and rates of activations, with velocities of rows as they are there."""
+    """Write the inputs of drives from the controls, and rates of activations, with the current velocities of rows."""
     p = s.point
     copy(s.state.control, p.control)
     now = DrivesNow(p.control, p.act, p.coordinates, p.row_velocity, p.inputs, p.act_rate)
@@ -212,8 +212,10 @@ def write_tau(s: RobotStages) -> None:
 
 
 def write_bounds(s: RobotStages) -> None:
-    """Write the bounds at x of the forces of drives, beside the gravity compensation that counts as theirs and that
-    `add_springs` adds: clip(f + g) is g + clip(f) between bounds less g."""
+    """Write the bounds at x of the forces of drives without their share of gravity compensation.
+
+    `add_springs` adds the compensation g of drives: clip(f + g) is g + clip(f) between bounds less g.
+    """
     j = s.joints
     if len(j.compensating) == 0:
         return
@@ -224,7 +226,7 @@ def write_bounds(s: RobotStages) -> None:
 
 
 def add_springs(s: RobotStages, ahead: float) -> None:
-    """Add gravity compensation, damping and springs at x and w to the load, the latter where w leads to in `ahead` seconds."""
+    """Add gravity compensation, damping and springs at x and w to the load; springs act where w leads in `ahead` seconds."""
     p, springs, compensation = s.point, s.joints.springs, s.joints.compensation
     if len(compensation) > 0:
         call_machine(s.calls.compensation)
@@ -245,7 +247,7 @@ def add_springs(s: RobotStages, ahead: float) -> None:
 
 
 def write_load(s: RobotStages, ahead: float) -> None:
-    """Write all forces at joints at x and w, those of springs where w leads to in `ahead` seconds."""
+    """Write all forces at joints at x and w; springs act where w leads in `ahead` seconds."""
     write_rows(s)
     write_given(s)
     copy(s.point.given, s.point.load)
@@ -277,7 +279,7 @@ def write_body_forces(s: RobotStages) -> None:
 
 
 def accelerate(s: RobotStages, ahead: float) -> None:
-    """Write the acceleration at x and w, with springs `ahead` seconds on."""
+    """Write the acceleration at x and w; springs act where w leads in `ahead` seconds."""
     write_load(s, ahead)
     call_dynamics(s)
 
@@ -298,7 +300,7 @@ def accelerate_driven(s: RobotStages) -> None:
 
 
 def accelerate_held(s: RobotStages) -> None:
-    """Write the acceleration at x and w with the drives as they are held now."""
+    """Write the acceleration at x and w with the drives in their current state."""
     p, work = s.point, s.joints.driving
     write_driven(s.joints.drives, s.joints.within, p.S, work, s.inertias.base_armature, s.inertias.armature)
     write_tau(s)
@@ -340,7 +342,7 @@ def energies(s: RobotStages, q: Vector, v: Vector) -> tuple[float, float]:
 
 
 def close(s: RobotStages) -> int:
-    """Close loops at x; whether that was possible, as a status."""
+    """Close loops at x, and return a status."""
     numbers, x, loops = s.numbers, s.point.x, s.loops
     if not numbers.looped:
         return TAKEN
@@ -368,9 +370,9 @@ def go(s: RobotStages) -> int:
 
 
 def integrate_smoothly(s: RobotStages) -> int:
-    """Write the velocity after the step, and load and acceleration at its beginning, to which impulses are added.
+    """Write the velocity after the step, and load and acceleration at its start, to which impulses are added.
 
-    "rk4" and "midpoint" also write where the velocity leads, `smooth`.
+    "rk4" and "midpoint" also write `smooth`, the configuration that the velocity leads to.
     """
     p, step, kind = s.point, s.step, s.numbers.integrator
     be_at(s, s.state.q, s.state.v)
@@ -394,14 +396,14 @@ def integrate_smoothly(s: RobotStages) -> int:
     if status != TAKEN:
         return status
     write_next_activations(s)
-    be_at(s, s.state.q, s.state.v)  # impulses change the velocity from here
+    be_at(s, s.state.q, s.state.v)  # impulses act at this state
     copy(s.state.act, p.act)
     write_load(s, 0.0)
     return TAKEN
 
 
 def write_next_activations(s: RobotStages) -> None:
-    """Write the activations after the step, with the rates that are there."""
+    """Write the activations after the step, with the current rates."""
     p = s.point
     for j in range(len(s.joints.laws.activations.drive)):
         s.step.act[j] = next_activation(s.joints.laws.activations, j, s.state.act[j], p.act_rate[j])
@@ -410,7 +412,7 @@ def write_next_activations(s: RobotStages) -> None:
 
 
 def runge_kutta(s: RobotStages) -> int:
-    """Take four rounds from the acceleration at the beginning."""
+    """Take four stages from the acceleration at the start."""
     p, r, v = s.point, s.rounds, s.state.v
     clear(p.increment)
     clear(r.rates)
@@ -437,17 +439,17 @@ def runge_kutta(s: RobotStages) -> int:
 
 
 def runge_kutta_numbers(h: float, k: int) -> tuple[float, float, float]:
-    """Return (α, β, γ) of a round, as `runge_kutta_round` has them."""
+    """Return (α, β, γ) of a stage, for `runge_kutta_round`."""
     if k == 3:
         return 0.0, h / 6.0, 1.0
     return (h if k == 2 else 0.5 * h), 0.0, (1.0 if k == 0 else 2.0)
 
 
 def runge_kutta_round(w: Numbers, a: Numbers, k: Numbers, K: Numbers, A: Numbers, numbers: Numbers, results: Any) -> None:
-    """Write velocity, increment and sums after a round, from the velocity w at the step's beginning.
+    """Write velocity, increment and sums after a stage, from the velocity w at the step's start.
 
-    A round with numbers (α, β, γ) adds γ k and γ a to the sums K and A, and goes on at α k + β K from the step's beginning: by
-    half a step, half a step and a step along the rate that it has found, and at last by a sixth of the step along the sum.
+    A stage with numbers (α, β, γ) adds γ k and γ a to the sums K and A, and continues at α k + β K from the step's start: by
+    half a step, half a step and a step along the rate it has found, and finally by a sixth of the step along the sum.
     """
     velocity, increment, rates, accelerations = results
     along, of_sum, weight = numbers[0], numbers[1], numbers[2]
@@ -459,7 +461,7 @@ def runge_kutta_round(w: Numbers, a: Numbers, k: Numbers, K: Numbers, A: Numbers
 
 
 def write_curved_rate(joints: Any, u: Numbers, w: Numbers, rate: Numbers, once: Numbers, twice: Numbers) -> None:
-    """Write u' = w + [u, w] / 2 + [u, [u, w]] / 12; `once` and `twice` are room for the brackets."""
+    """Write u' = w + [u, w] / 2 + [u, [u, w]] / 12; `once` and `twice` are workspace for the brackets."""
     write_brackets(joints, u, w, once)
     write_brackets(joints, u, once, twice)
     for i in range(len(w)):
@@ -467,12 +469,12 @@ def write_curved_rate(joints: Any, u: Numbers, w: Numbers, rate: Numbers, once: 
 
 
 def write_curved_rates(joints: Any, u: Numbers, w: Numbers, rate: Numbers) -> None:
-    """Write the rates of coordinates u, with room of its own."""
+    """Write the rates of coordinates u, with its own workspace."""
     write_curved_rate(joints, u, w, rate, [0.0] * len(w), [0.0] * len(w))
 
 
 def write_brackets(joints: Any, a: Numbers, b: Numbers, result: Numbers) -> None:
-    """Write [a, b] joint by joint: that of SE(3), SO(3) and SE(2), zero on lines."""
+    """Write [a, b] joint by joint: that of SE(3), SO(3) and SE(2); zero for joints with one degree of freedom."""
     for i in range(len(result)):
         result[i] = 0.0
     for k in range(len(joints)):
@@ -537,22 +539,22 @@ def midpoint(s: RobotStages) -> int:
 
 
 def has_settled(change: float, waited: int) -> bool:
-    """Whether an iteration has come to rounding, after so many without a lesser change."""
+    """Return whether an iteration has reached rounding errors, after `waited` iterations without a smaller change."""
     if change <= ROUNDING:
         return True
     return (change < STAGNANT[0] and waited >= STAGNANT[1]) or (change < AT_BEST[0] and waited >= AT_BEST[1])
 
 
 def is_a_way(twice: float, kinetic: float, lacking: float) -> bool:
-    """Whether the energy that is lacking can be given along the mean velocity; `twice` is twice the energy of that.
+    """Return whether the missing energy can be added along the mean velocity; `twice` is twice the energy of that velocity.
 
-    It cannot where a robot turns back, or is at rest: what is lacking there is rounding.
+    It cannot if a robot reverses or is at rest; the missing energy is then a rounding error.
     """
     return twice > TURNING * kinetic and abs(lacking) < MOST_GAIN * twice
 
 
 def settle(s: RobotStages, gain: float) -> int:
-    """Solve for the velocity `free` at the end for a gain, with `half` and the configuration `middle`."""
+    """Solve for the velocity `free` at the end for a given g, with `half` and the configuration `middle`."""
     p, m, h, v, after = s.point, s.midpoint, s.numbers.step, s.state.v, s.step.free
     n = len(v)
     scale = greatest(v) + greatest(after) + h * max(1.0, s.numbers.gravity)
@@ -590,7 +592,7 @@ def settle(s: RobotStages, gain: float) -> int:
 
 
 def accelerate_at_middle(s: RobotStages, gain: float) -> None:
-    """Write the acceleration at x and w under the forces `acting`, and `lag`, which stand for the armature L."""
+    """Write the acceleration at x and w under the forces `acting` and `lag`; `lag` represents the armature L."""
     p, m, h, v = s.point, s.midpoint, s.numbers.step, s.state.v
     write_load(s, 0.0)
     copy(p.load, m.acting)
@@ -607,7 +609,8 @@ def accelerate_at_middle(s: RobotStages, gain: float) -> None:
 
 
 def power_at_middle(s: RobotStages) -> float:
-    """Return the power of forces other than gravity, its compensation and springs, for what `accelerate_at_middle` has left."""
+    """Return the power of forces other than gravity, its compensation and springs, from the results of `accelerate_at_middle`.
+    """
     p, m, springs = s.point, s.midpoint, s.joints.springs
     if s.state.given[1]:
         be_at(s, m.middle, m.half)
@@ -628,7 +631,7 @@ def power_at_middle(s: RobotStages) -> float:
 
 
 def write_quasi_newton_step(z: Vector, k: int, learns: bool, steps: Matrix, weights: Vector) -> None:
-    """Write step k of Broyden's method over what is left of the equations, z; `learns` says whether the last step counts."""
+    """Write step k of Broyden's method in place of the residual z; `learns` says whether to use the last step."""
     for j in range(k - 1):
         part = ordered_product(steps[j], z) * weights[j]
         for i in range(len(z)):

@@ -1,7 +1,7 @@
-"""Records of a step: everything that the stages of one robot read and write, and everything that belongs to many robots.
+"""Records of a step: all data that the stages of one robot read and write, and all data of many robots.
 
-A record is a named tuple of arrays, numbers and further records at fixed places in memory (`engine.loops.Table`). Compiled
-functions see its fields. Each record makes itself from sizes.
+A record is a named tuple of arrays, numbers and further records at fixed addresses (`engine.loops.Table`). Compiled functions
+access its fields. Each record has a constructor from sizes.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ KEPT_STEPS = 20
 
 
 class RobotNumbers(NamedTuple):
-    """Numbers of a simulation that never change."""
+    """Constants of a simulation."""
 
     integrator: int
     looped: bool  # loops can open
-    joined: bool  # velocities of all joints and lengths follow from those of some, by S
-    driven: bool  # drives have stiffness or damping, which a semi-implicit step takes at its end
+    joined: bool  # S maps independent velocities to those of all joints and lengths
+    driven: bool  # drives have stiffness or damping, which a semi-implicit step evaluates at its end
     looks_back: bool  # the contact problem needs the velocities before the step
     step: float  # [s]
-    closed_at: float  # [m, rad] residual at which loops are closed
+    closed_at: float  # [m, rad] greatest residual of closed loops
     gravity: float  # [m/s²]
     least_energy: float  # [J]
     max_penetration: float  # [m]
@@ -64,21 +64,21 @@ class StateAndInputs(NamedTuple):
 
 
 class StagePoint(NamedTuple):
-    """A configuration and velocity within the step at which functions of the robot are called, and forces there."""
+    """A configuration and velocity within the step, for calls of the robot's functions, and the forces there."""
 
-    x: Vector  # (nq,) the first of the coordinates
+    x: Vector  # (nq,) view of the first coordinates
     w: Vector  # (nv,)
     given: Vector  # (nv,) forces of the user and of drives
-    load: Vector  # (nv,) those with damping and springs
+    load: Vector  # (nv,) the same with damping and springs
     acceleration: Vector  # (nv,)
-    S: Matrix  # (rows, nv) velocities of all joints and lengths for independent ones; no rows where these are all
-    row_velocity: Vector  # (rows,) of all joints and lengths
+    S: Matrix  # (rows, nv) from independent velocities to those of all joints and lengths; no rows if these are the same
+    row_velocity: Vector  # (rows,) velocities of all joints and lengths
     row_force: Vector  # (rows,)
-    carried: Vector  # (nv,) forces of all joints as forces of independent ones
+    carried: Vector  # (nv,) forces of all joints, mapped to independent ones
     increment: Vector  # (nv,) from q to x
     coordinates: Vector  # (nq + lengths,) x, and lengths there
-    control: Vector  # (nu,) as delays make it
-    inputs: Vector  # (drives,) controls, or what activations, muscles and servos make of them
+    control: Vector  # (nu,) with delays applied
+    inputs: Vector  # (drives,) inputs of linear laws: controls, or results of activations, muscles and servos
     law: Vector  # (drives,) forces before their limits and gears
     act: Vector  # (na,) activations
     act_rate: Vector  # (na,)
@@ -94,14 +94,14 @@ class StagePoint(NamedTuple):
 
 
 class RungeKuttaArrays(NamedTuple):
-    """Sums of the four rounds of Runge and Kutta's rule."""
+    """Sums of the four stages of the Runge-Kutta rule."""
 
     rate: Vector  # (nv,) of the coordinates along the increment
-    rates: Vector  # (nv,) sum of rates with weights
-    accelerations: Vector  # (nv,) sum of accelerations with weights
-    once: Vector  # (nv,) room for brackets
+    rates: Vector  # (nv,) weighted sum of rates
+    accelerations: Vector  # (nv,) weighted sum of accelerations
+    once: Vector  # (nv,) workspace for brackets
     twice: Vector
-    act_rates: Vector  # (na,) sum of rates of activations with weights
+    act_rates: Vector  # (na,) weighted sum of rates of activations
 
     @classmethod
     def of_sizes(cls, nv: int, na: int) -> RungeKuttaArrays:
@@ -111,14 +111,14 @@ class RungeKuttaArrays(NamedTuple):
 
 
 class MidpointArrays(NamedTuple):
-    """The iteration of the implicit midpoint rule."""
+    """Data of the implicit midpoint rule's iteration."""
 
     middle: Vector  # (nq + lengths,) coordinates
-    half: Vector  # (nv,) velocity in the middle
-    left: Vector  # (nv,) residual of the equations, and the step that it leads to
-    acting: Vector  # (nv,) forces in the middle
-    lag: Vector  # (nv,) forces that stand for the armature with which damping and stiffness are met
-    steps: Matrix  # (k, nv) of Broyden's method
+    half: Vector  # (nv,) velocity at the midpoint
+    left: Vector  # (nv,) residual of the equations, then the step
+    acting: Vector  # (nv,) forces at the midpoint
+    lag: Vector  # (nv,) forces that represent the armature for damping and stiffness
+    steps: Matrix  # (k, nv) steps of Broyden's method
     weights: Vector  # (k,)
 
     @classmethod
@@ -131,24 +131,24 @@ class MidpointArrays(NamedTuple):
 class StepArrays(NamedTuple):
     """Results of the stages of a step."""
 
-    load: Vector  # (nv,) forces at the beginning, to which impulses are added
-    acceleration: Vector  # (nv,) at the beginning
-    unpushed: Vector  # (nv,) acceleration from which changes by impulses are counted
-    free: Vector  # (nv,) velocity after the step, where nothing touches
-    smooth: Vector  # (nq,) configuration there, by "rk4" and "midpoint"
+    load: Vector  # (nv,) forces at the start, to which impulses are added
+    acceleration: Vector  # (nv,) acceleration at the start
+    unpushed: Vector  # (nv,) acceleration without impulses, as reference for those with impulses
+    free: Vector  # (nv,) velocity after the step without contacts
+    smooth: Vector  # (nq,) configuration after the step without contacts, with "rk4" and "midpoint"
     after: Vector  # (nv,) velocity with impulses, in the axes of the start
-    struck: Vector  # (nv,) change of velocity by impacts at the beginning, by "rk4" and "midpoint"
-    displacement: Vector  # (nv,) that parts what overlaps
+    struck: Vector  # (nv,) change of velocity by impacts at the start, with "rk4" and "midpoint"
+    displacement: Vector  # (nv,) displacement that separates overlapping bodies
     pushed_load: Vector  # (nv,) load with impulses at joints
     pushed: Vector  # (nv,) acceleration with impulses
     ahead: Vector  # (nq,) configuration after the step
     end: Vector  # (nv,) velocity, in the axes of the end
-    none: Vector  # (nv,) no displacement
-    straight: Vector  # (nq,) configuration after the step, if nothing were parted
-    straight_end: Vector  # (nv,)
+    none: Vector  # (nv,) zero displacement
+    straight: Vector  # (nq,) configuration after the step without displacement
+    straight_end: Vector  # (nv,) velocity there
     acting: Vector  # (nv,) forces whose work is bounded
-    energy: Vector  # (2,) [J] kinetic and potential, as functions give them
-    gain: Vector  # (1,) of the midpoint rule: part of the velocity that corrects the energy
+    energy: Vector  # (2,) [J] kinetic and potential energy, results of functions
+    gain: Vector  # (1,) g of the midpoint rule: fraction of the velocity that corrects the energy
     act: Vector  # (na,) activations after the step
 
     @classmethod
@@ -159,34 +159,36 @@ class StepArrays(NamedTuple):
 
 
 class JointForces(NamedTuple):
-    """Forces at joints that follow the state."""
+    """Parameters of forces at joints that depend on the state."""
 
     springs: Springs
     drives: Drives
     driving: DriveWork
-    efforts: Matrix  # (2, nv) least and greatest
-    within: Matrix  # (2, nv) of drives, beside the gravity compensation that is theirs
-    compensating: Vector  # (nv,) 1 where compensation is a force of the drive and has bounds; (0,) where none is
-    middle_armature: Vector  # (n,) by which "rk4" and "midpoint" meet damping and stiffness; (0,) where there are none
+    efforts: Matrix  # (2, nv) lower and upper bounds of forces
+    within: Matrix  # (2, nv) bounds of drives without their share of gravity compensation
+    compensating: Vector  # (nv,) 1 if gravity compensation is a bounded force of the drive; (0,) without any
+    middle_armature: Vector  # (n,) represents damping and stiffness in "rk4" and "midpoint"; (0,) without these
     curved: IntegerMatrix  # (k, 2) floating, spherical and planar joints: kind and first row
     laws: DriveLaws
-    compensation: Vector  # (nv,) of gravity, or (0,) where there is none
+    compensation: Vector  # (nv,) gravity compensation, or (0,) without any
 
 
 class InertiaArguments(NamedTuple):
-    """Inertias that functions of the robot take as arguments, where robots differ, or drives, springs or dampers that are not
-    linear add armature."""
+    """Inertias as arguments of the robot's functions.
+
+    They are needed if robots differ, or if drives or nonlinear springs and dampers add armature.
+    """
 
     parameters: Matrix  # (bodies, 10), or no rows
-    base_armature: Vector  # (k,) with what meets damping and springs at the step's end
-    armature: Vector  # (k,) with what meets drives, and springs and dampers that are not linear, too
-    own_armature: Vector  # (k,)
+    base_armature: Vector  # (k,) including that of damping and springs at the step's end
+    armature: Vector  # (k,) also including that of drives, and of nonlinear springs and dampers
+    own_armature: Vector  # (k,) armature of the joints alone
 
 
 class LoopArrays(NamedTuple):
     """Results of `closing_step` for loops at x."""
 
-    residual: Vector  # (rows,) how far they are open
+    residual: Vector  # (rows,) residual of the loops
     margins: Vector  # negative where they cannot be closed there
     singularity: Vector  # (1,)
     closed: Vector  # (nq,) a configuration after a step of closing loops
@@ -230,7 +232,7 @@ class CallsOfRobot(NamedTuple):
 
     dynamics: MachineCall  # x, w, load -> acceleration
     dynamics_external: MachineCall  # with forces of the user on bodies
-    dynamics_pushed: MachineCall  # with those and impulses: x, w, pushed_load, forces -> pushed
+    dynamics_pushed: MachineCall  # with these and impulses: x, w, pushed_load, forces -> pushed
     inverse_dynamics: MachineCall  # x, w, acceleration -> load
     free_velocity: MachineCall  # v, acceleration -> free
     pushed_velocity: MachineCall  # v, pushed -> after
@@ -243,23 +245,23 @@ class CallsOfRobot(NamedTuple):
     potential: MachineCall  # x -> energy of gravity and its compensation
     compensation: MachineCall  # x -> forces of gravity compensation
     drag_velocity: MachineCall  # x, w -> velocities of all bodies
-    drag_placement: MachineCall  # x -> places of all bodies, where there is wind
-    length_placement: MachineCall  # x -> places of bodies with strings and frames
+    drag_placement: MachineCall  # x -> placements of all bodies, if there is wind
+    length_placement: MachineCall  # x -> placements of bodies with tendons and frames
     length_jacobian: MachineCall  # x -> their Jacobians
     length_bias: MachineCall  # x, v, bent -> their accelerations
-    placement: MachineCall  # of bodies that may touch
+    placement: MachineCall  # placements of bodies that may touch
     velocity: MachineCall
     velocity_before: MachineCall
-    body_delassus: MachineCall  # of bodies that may touch
-    delassus_with_rows: MachineCall  # and of joint rows
-    delassus_of_touching: MachineCall  # of the bodies that touch
-    jacobian: MachineCall  # of bodies that may touch
-    inverse_matrix: MachineCall  # of the mass matrix
-    impulses_alone: MachineCall  # of robots in vectors: `solve_for_impulses` of one after the other
+    body_delassus: MachineCall  # Delassus matrix of bodies that may touch
+    delassus_with_rows: MachineCall  # the same with joint rows
+    delassus_of_touching: MachineCall  # Delassus matrix of the touching bodies
+    jacobian: MachineCall  # Jacobians of bodies that may touch
+    inverse_matrix: MachineCall  # inverse of the mass matrix
+    impulses_alone: MachineCall  # for robots in vectors: `solve_for_impulses` of one robot after the other
 
 
 class RobotStages(NamedTuple):
-    """One robot, with everything that its steps need."""
+    """All data of one robot for its steps."""
 
     numbers: RobotNumbers
     state: StateAndInputs
@@ -278,30 +280,30 @@ class RobotStages(NamedTuple):
 
 
 class FleetStates(NamedTuple):
-    """States of many robots, and how many steps they take."""
+    """States of many robots, and numbers of their steps."""
 
     q: Matrix  # (robots, nq)
     v: Matrix  # (robots, nv)
-    active: Booleans  # (robots,) those that take steps
-    taken: Integers  # (robots,) how many each took
-    status: Integers  # (robots,) why the next step was not taken, as in `step`
-    plan: Integers  # (3,) how many steps are to be taken; of how many one state is kept; how many were taken
+    active: Booleans  # (robots,) robots that take steps
+    taken: Integers  # (robots,) number of steps taken
+    status: Integers  # (robots,) reason why the next step failed, as in `step`
+    plan: Integers  # (3,) number of steps to take; interval of recorded states; number of steps taken
     kept_q: Tensor  # (robots, kept, nq)
     kept_v: Tensor  # (robots, kept, nv)
     last_row: Matrix  # (robots, joint rows) impulses of the last step
-    report: Matrix  # (robots, 7) of the solver
+    report: Matrix  # (robots, 7) report of the solver
     inexact: Integers  # (robots,) steps since the last reset that ended above the solver's tolerance
-    opened: Vector  # (robots,) of loops
-    deepest: Vector  # (robots,) [m] overlap that the next step allows
-    before_q: Matrix  # (robots, nq) before the last step, where sensors need it, or no rows; NaN before the first step
+    opened: Vector  # (robots,) residual of loops
+    deepest: Vector  # (robots,) [m] overlap allowed in the next step
+    before_q: Matrix  # (robots, nq) before the last step, if sensors need it, or no rows; NaN before the first step
     before_v: Matrix  # (robots, nv)
     before_act: Matrix  # (robots, na)
     act: Matrix  # (robots, na) activations of drives
-    order: Integers  # (robots,) robots one after the other, as they are put into vectors
+    order: Integers  # (robots,) order in which robots are grouped into vectors
 
 
 class FleetInputs(NamedTuple):
-    """Inputs of many robots, which may be the same for all robots or all steps."""
+    """Inputs of many robots; all robots or all steps may share them."""
 
     tau: Tensor  # (robots or 1, steps or 1, nv)
     control: Tensor  # (robots or 1, steps or 1, nu)
@@ -310,7 +312,7 @@ class FleetInputs(NamedTuple):
 
 
 class FleetContacts(NamedTuple):
-    """Contacts of the last step of many robots, with room for some of each."""
+    """Contacts of the last step of many robots, with a fixed number of places for each robot."""
 
     counts: Integers  # (robots,)
     candidate: IntegerMatrix  # (robots, room)
@@ -318,9 +320,9 @@ class FleetContacts(NamedTuple):
     gap: Matrix  # (robots, room)
     normal: Tensor  # (robots, room, 3)
     bodies: Tensor  # (robots, room, 2) numbers of a and b, -1 for the world
-    solved: Integers  # (robots,) contacts that were not left out of their patch
+    solved: Integers  # (robots,) number of contacts in the solver, without those left out of their patch
     force: Tensor  # (robots, room, 3) impulses
-    turn: Tensor  # (robots, room, 3) those of friction against spinning and rolling; (robots, room, 0) where there is none
+    turn: Tensor  # (robots, room, 3) impulses of friction against spinning and rolling; (robots, room, 0) without any
     wrench: Tensor  # (robots, bodies, 6) impulses on bodies that may touch
 
 
@@ -330,7 +332,7 @@ class FleetFlight(NamedTuple):
     load: Matrix  # (robots, nv)
     acceleration: Matrix  # (robots, nv)
     free: Matrix  # (robots, nv)
-    none: Matrix  # (robots, nv) no displacement
+    none: Matrix  # (robots, nv) zero displacement
     ahead: Matrix  # (robots, nq)
     end: Matrix  # (robots, nv)
 
@@ -341,18 +343,18 @@ class FleetFlight(NamedTuple):
 
 
 class VariedArrays(NamedTuple):
-    """Numbers of robots that differ from one another; arrays without rows for those that are alike."""
+    """Parameters of robots that differ; arrays of shared parameters have no rows."""
 
     friction: Matrix  # (robots, candidates)
     damping: Matrix  # (robots, n)
     stiffness: Matrix
     bends: Tensor  # (robots, 4, m)
     drives: Tensor  # (robots, 9, nu)
-    lower: Matrix  # (robots, rows) of joint rows
+    lower: Matrix  # (robots, rows) lower bounds of joint rows
     upper: Matrix
     parameters: Tensor  # (robots, bodies, 10)
-    armature: Matrix  # (robots, k) with what meets damping and springs
-    own_armature: Matrix  # (robots, k)
+    armature: Matrix  # (robots, k) including that of damping and springs
+    own_armature: Matrix  # (robots, k) armature of the joints alone
     middle_armature: Matrix  # (robots, n)
 
     @classmethod
@@ -364,7 +366,7 @@ class VariedArrays(NamedTuple):
 
 @summarized
 class FleetArrays(NamedTuple):
-    """Many robots alike."""
+    """All data of many robots of one kind."""
 
     states: FleetStates
     inputs: FleetInputs

@@ -1,4 +1,4 @@
-"""Points and spheres that stand for a robot's shapes."""
+"""Points and spheres that approximate a robot's shapes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def spheres_of(robot: Robot) -> list[ContactSphere]:
-    """Spheres and points with which a robot's shapes touch the ground, by its collision shapes.
+    """Return spheres and points by which a robot's collision shapes touch the ground.
 
-    Spheres, capsules (two spheres) and boxes (their corners) touch a plane exactly; cylinders have points on their rims,
-    ellipsoids and meshes those that reach farthest in 26 directions. A body whose mesh cannot be read (or without trimesh), and
-    all bodies of a robot without any collision shapes, have the corners of the box with the body's inertia.
+    Spheres, capsules (two spheres) and boxes (their corners) touch a plane exactly. Cylinders have points on their rims;
+    ellipsoids and meshes have the farthest points in 26 directions. The corners of the box with the body's inertia replace the
+    shapes of a body whose mesh cannot be read (or without trimesh), and of all bodies of a robot without collision shapes.
     """
     shapes = [(s.body, s) for s in robot.shapes if s.collision and s.body is not None and s.type is not ShapeType.PLANE]
     spheres: list[ContactSphere] = []
@@ -28,7 +28,7 @@ def spheres_of(robot: Robot) -> list[ContactSphere]:
     for body, shape in shapes:
         try:
             spheres += stand_ins(shape, body)
-        except (ImportError, ValueError):  # a mesh that nothing here can read
+        except (ImportError, ValueError):  # an unreadable mesh
             boxes.append(body)
     inertias = body_inertias(robot.model) if boxes else {}
     for body in dict.fromkeys(boxes):
@@ -40,7 +40,7 @@ def spheres_of(robot: Robot) -> list[ContactSphere]:
 
 
 def stand_ins(shape: Shape, body: str) -> list[ContactSphere]:
-    """Spheres and points for one shape, on its moving body. Raises ValueError or ImportError for a mesh that cannot be read."""
+    """Return spheres and points for one shape on its moving body. Raises ValueError or ImportError for an unreadable mesh."""
     R, p = np.array(shape.placement.R), np.array(shape.placement.p)
     radius, points = local_stand_ins(shape)
     if shape.type is ShapeType.MESH:

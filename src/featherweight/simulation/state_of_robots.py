@@ -1,4 +1,4 @@
-"""The state of a simulation: read, assigned, and begun anew."""
+"""The state of a simulation: access, assignment and reset."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class StateOfRobots(Observations):
-    """Time, configurations and velocities of a `Simulation`, and what holds these."""
+    """Time, configurations and velocities of a `Simulation`, with its robot and its fleet."""
 
     integrator: str
     time: float  # [s]
-    steps: int  # since it began
+    steps: int  # number of steps since the reset
     _start: float  # [s]
     _fleet: Fleet
     _touching: bool
@@ -31,16 +31,16 @@ class StateOfRobots(Observations):
     on_failure: str
 
     def reset(self, q: Any = None, v: Any = None, time: float = 0.0, *, which: Any = None) -> None:
-        """Begin at a configuration q (..., nq), or the one of that name ("home"), and velocity v (..., nv), zero unless given.
+        """Start again at a configuration q (..., nq), or a named one ("home"), and velocity v (..., nv), zero by default.
 
-        Unless q is given, it is the configuration of the file (`Robot.start`). A q slightly beyond limits is pushed back (see
-        `Simulation`).
+        The default of q is the file's initial configuration (`Robot.start`). Joints slightly beyond their limits are moved back
+        (see `Simulation`).
 
-        `which` (robots,) bool, or numbers of robots, are those of many that begin anew, at a state for each or one for all;
-        the others, and time, go on.
+        `which`, (robots,) bool or numbers of robots, resets only some of many robots, with one state for each or one for all.
+        Time, and the states of all other robots, do not change.
 
-        Raises ValueError for wrong shapes, numbers that are not finite, quaternions that are not of unit length (those of four
-        digits or more are normalized), loops that are open, joints far beyond their limits, or a name that is none.
+        Raises ValueError for wrong shapes, non-finite numbers, quaternions without unit length (errors up to 1e-3 are
+        normalized), open loops, joints far beyond their limits, and unknown names.
         """
         if isinstance(q, str):
             q = named_configuration(self.robot, q)
@@ -64,7 +64,7 @@ class StateOfRobots(Observations):
         if q.ndim > 1 and len(q) == robots != len(some):
             q, v = q[some], v[some]
         if q.ndim > 1 and len(q) != len(some):
-            raise ValueError(f"q and v must be of one robot, of the {len(some)} chosen, or of all {robots}; got {len(q)}")
+            raise ValueError(f"q and v must have 1 row, {len(some)} rows (chosen robots) or {robots} rows (all); got {len(q)}")
         self._fleet.reset_some(some, q, v)
         if self._history is not None:
             self._history.begin(some, self.time)
@@ -74,13 +74,13 @@ class StateOfRobots(Observations):
         if self._model.looped:
             opening = float(self.robot.opening(q).max())  # type: ignore[attr-defined]
             if opening > 1e-6:
-                raise ValueError(f"q: loops are open by {opening:.3g}; close it with robot.close(q)")
+                raise ValueError(f"q: loops are open by {opening:.3g}; close them with robot.close(q)")
         if self._holds_rigidly:
             self._limits.check(q)
         return q, v
 
     def _start_of_file(self) -> Array:
-        """Return where the robot starts unless told otherwise; limits that yield may be passed."""
+        """Return the default initial configuration; compliant limits may be violated."""
         return self.robot.start() if self._holds_rigidly else drawn(self.robot)
 
     @property
@@ -89,7 +89,7 @@ class StateOfRobots(Observations):
 
     @property
     def q(self) -> Array:
-        """The configuration, (nq,) or (robots, nq), to be read only; another one may be assigned, as in `reset`."""
+        """The configuration, (nq,) or (robots, nq), read-only. You may assign a new one, as in `reset`."""
         return self._seen(self._fleet.q)
 
     @q.setter
@@ -98,7 +98,7 @@ class StateOfRobots(Observations):
 
     @property
     def v(self) -> Array:
-        """The velocity, (nv,) or (robots, nv), to be read only; another one may be assigned."""
+        """The velocity, (nv,) or (robots, nv), read-only. You may assign a new one."""
         return self._seen(self._fleet.v)
 
     @v.setter
@@ -109,8 +109,8 @@ class StateOfRobots(Observations):
     def activation(self) -> Array:
         """Activations of the actuators that have one, (na,) or (robots, na), in the order of `robot.actuators`.
 
-        They are zero at first; others may be assigned: one for each robot, or (na,) for all. Raises ValueError for other
-        shapes and for numbers that are not finite.
+        They start at zero. You may assign new ones: one row for each robot, or (na,) for all. Raises ValueError for wrong
+        shapes and for non-finite numbers.
         """
         return self._seen(self._fleet.activation)
 
@@ -122,25 +122,25 @@ class StateOfRobots(Observations):
         self._fleet.activation[:] = given
 
     def _seen(self, x: Array) -> Array:
-        """A state as others see it: what was read stays as it was."""
+        """Return a read-only snapshot of a state, which later steps do not change."""
         copied = (x[0] if self._single else x).copy()
         copied.flags.writeable = False
         return copied
 
     def _put(self, q: Any, v: Any) -> None:
-        """Go on from another state of as many robots; time does not begin anew."""
+        """Continue from another state of the same number of robots, without resetting the time."""
         q, v = self._checked(q, v)
         if q.shape != self.q.shape:
-            raise ValueError(f"q and v must be of as many robots as there are: shapes {self.q.shape} and {self.v.shape}")
+            raise ValueError(f"q and v must have rows for all robots: shapes {self.q.shape} and {self.v.shape}")
         self._fleet.put(*((q[None], v[None]) if self._single else (q, v)))
 
     @property
     def revision(self) -> int:
-        """A number that grows with each change of the state and with `vary`; what was computed before is then outdated."""
+        """A counter of changes of the state and of `vary`; results computed at an older revision are outdated."""
         return self._fleet.revision
 
     @property
     def failed(self) -> Array:
-        """Which robots (robots,) could not take the last step; with `on_failure` "stop", which have stopped."""
+        """Which robots (robots,) failed in the last step; with `on_failure="stop"`, which have stopped."""
         failed: Array = self._fleet.failed.copy()
         return failed

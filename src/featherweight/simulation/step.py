@@ -1,8 +1,8 @@
 """One time step as a sequence of stages.
 
-A robot first moves as if nothing touched. Impulses at contacts, limits and dry friction then change its velocity, by maximum
-dissipation (`contact.impulses`). A displacement without velocity parts bodies that overlap, and the velocity moves the robot.
-All ways to step run this text: compiled for one robot and for many, and as plain Python.
+A robot first moves as if it touched nothing. Impulses at contacts, limits and dry friction then change its velocity, by maximum
+dissipation (`contact.impulses`). A displacement without velocity separates overlapping bodies, and the velocity moves the
+robot. All execution modes use this code: compiled for one robot, compiled for many robots, and plain Python.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .step_status import NO_VELOCITY_AFTER_CONTACT, TAKEN
 
 
 def take_step(s: RobotStages) -> int:
-    """Take a step; `TAKEN`, or why it was not taken, and the state is then as it was."""
+    """Take a step. Return `TAKEN`, or the reason for its failure; after a failure the state is unchanged."""
     status = try_step(s)
     if status == TAKEN:
         arrive(s)
@@ -33,7 +33,7 @@ def take_step(s: RobotStages) -> int:
 
 
 def try_step(s: RobotStages) -> int:
-    """Find where a step leads, without going there."""
+    """Compute the result of a step without changing the state."""
     status = move_freely(s)
     if status != TAKEN:
         return status

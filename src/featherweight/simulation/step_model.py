@@ -1,4 +1,4 @@
-"""A simulation's constant part: the robot as the integrator moves it, forces at joints, and bounds of a step."""
+"""The constant part of a simulation: the robot as integrated, forces at joints, and bounds of a step."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .implicit_drives import has_implicit_drives
 from .simulation_options import PART, ContactOptions
 from .smooth_motion import middle_armature, write_curved_rates
 
-WHOLE = 7.0  # times as long as planning the time step, or comparing algorithms for contacts: all that is compiled
+WHOLE = 7.0  # total compilation time over that of planning the time step, or of comparing algorithms for contacts
 
 
 class StepModel:
     """A robot that moves in steps of h seconds by an integrator.
 
-    The armature of `moving` has the damping and stiffness that the step meets implicitly; `middle_armature` (n,) has them for
-    "rk4" and "midpoint". `passive` says whether joints have damping and springs, `driven` whether the step takes drives at its
-    end, `bent` whether it takes further coefficients of springs and dampers there. A falling body gains `least_energy` [J] in a
-    step. `wait` is that for all code of the simulation.
+    The armature of `moving` includes the damping and stiffness that the step treats implicitly; `middle_armature` (n,) includes
+    them for "rk4" and "midpoint". `passive` says whether joints have damping and springs, `driven` whether the step evaluates
+    drives at its end, and `bent` whether it evaluates nonlinear springs and dampers there. A falling body gains `least_energy`
+    [J] in a step. `wait` covers all compilations of the simulation.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class StepModel:
         self.wait = Wait(f"the simulation of {robot.name!r}", WHOLE)
         self.in_fluid = bool(robot.model.drag)
         if self.in_fluid and integrator == "midpoint":
-            raise ValueError(f"{robot.name}: drag in a fluid is of the integrators 'semi-implicit' and 'rk4'; take one of them")
+            raise ValueError(f"{robot.name}: drag in a fluid needs integrator 'semi-implicit' or 'rk4'")
         if forces.sticky and integrator != "semi-implicit":
             name = forces.parts[forces.sticky[0]].name
-            raise ValueError(f"{robot.name}: adhesion (actuator {name!r}) is of the integrator 'semi-implicit'; take that one")
+            raise ValueError(f"{robot.name}: adhesion (actuator {name!r}) needs integrator 'semi-implicit'")
         self.moving = robot
         self.middle_armature = np.zeros(0)
         if passive and integrator == "semi-implicit":
@@ -61,19 +61,19 @@ class StepModel:
 
     @cached_property
     def curved(self) -> tuple[tuple[int, int], ...]:
-        """Kind and first row of joints whose velocities do not commute; rows that move by themselves in a loop are no group."""
+        """Kind and first row of joints whose velocities do not commute; independent rows of a joint in a loop form no group."""
         whole = [j for j in self.robot.joints if j.type in CURVED and j.v_slice.stop - j.v_slice.start == j.type.nv]
         return tuple((CURVED[j.type], j.v_slice.start) for j in whole)
 
     @cached_property
     def curved_rate(self) -> CompiledFunction | None:
-        """Function of u, v: the rates k of coordinates u at a velocity v; None where they are v itself."""
+        """Function of u, v that returns the rates of coordinates u at a velocity v; None if these are v itself."""
         inputs, result = (Input("u", (self.robot.nv,)), Input("v", (self.robot.nv,))), Output("k", (self.robot.nv,))
         program = KernelProgram("rate", write_curved_rates, (self.curved,), inputs, (result,))
         return CompiledFunction(program, self.robot.execution) if self.curved else None
 
     def joint_of(self, row: int) -> str:
-        """The joint of a velocity (nv,)."""
+        """Return the name of the joint of a velocity (nv,)."""
         return next(j.name for j in self.robot.joints if j.v_slice.start <= row < j.v_slice.stop)
 
     def armature_rows(self) -> list[int]:

@@ -1,10 +1,10 @@
-"""Rates of the smooth part of a step: the stages of `smooth_motion`, each differentiated where it is written.
+"""Rates of the smooth part of a step: the stages of `smooth_motion`, each differentiated separately.
 
 functions of the robot     Jacobians of their traces, by the chain rule (`rates.through`)
 exponentials               the robot's closed forms
-laws of joints and drives  affine in control, coordinate and velocity: the same text without constants gives rates
-Runge and Kutta's round    linear: the same text gives rates
-limits                     what is cut to a limit has no rates; what is at a limit is doubtful
+laws of joints and drives  affine in control, coordinate and velocity: the same code without constants gives rates
+Runge-Kutta stage          linear: the same code gives rates
+limits                     a clipped value has no rates; a value at a limit is doubtful
 midpoint rule              the implicit function theorem
 """
 
@@ -25,7 +25,7 @@ from .smooth_motion import RUNGE_KUTTA_ROUNDS, runge_kutta_numbers, runge_kutta_
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-AT_AN_END = 1e-9  # of a limit: a force or control so close to it is at it
+AT_AN_END = 1e-9  # relative distance from a limit below which a force or control counts as at the limit
 
 
 class State(NamedTuple):
@@ -36,14 +36,14 @@ class State(NamedTuple):
 
 
 class Given(NamedTuple):
-    """Joint forces (nv,) of the user and controls (nu,) of drives, None where there are none."""
+    """Joint forces (nv,) of the user, and controls (nu,) of drives or None."""
 
     tau: Rated
     control: Rated | None
 
 
 class StepRates:
-    """The smooth step of one robot along directions of the state and the inputs; `at_an_end` collects what is at a limit."""
+    """The smooth step of one robot along directions of the state and the inputs; `at_an_end` collects values at a limit."""
 
     def __init__(self, found: FoundStep, start: State, inputs: Given) -> None:
         self.found, self.model, self.robot, self.h = found, found.model, found.robot, found.model.h
@@ -54,7 +54,7 @@ class StepRates:
     # accelerations
 
     def dynamics(self, q: Array, v: Array, tau: Array, external: Array | None = None) -> Any:
-        """The derivatives of accelerations, da_dq, da_dv and da_dtau, of the robot as impulses move it."""
+        """Return the derivatives da_dq, da_dv and da_dtau of accelerations, with the inertia that applies to impulses."""
         return self._dynamics_of(self.model.moving, q, v, tau, external)
 
     def _dynamics_of(self, robot: Robot, q: Array, v: Array, tau: Array, external: Array | None = None) -> Any:
@@ -66,21 +66,21 @@ class StepRates:
         return self.found.at_armature(pushed, q, v, tau, external_forces=forces)
 
     def accelerated(self, x: State, load: Rated) -> Rated:
-        """The acceleration by forces at joints."""
+        """Return the acceleration by forces at joints."""
         robot, at = self.model.moving if self.model.integrator == "semi-implicit" else self.robot, (x.q.value, x.v.value)
         D = self._dynamics_of(robot, *at, load.value)
         a: Array = self.found.at_armature(robot.forward_dynamics, *at, load.value)
         return Rated(a, D.da_dq @ x.q.rates + D.da_dv @ x.v.rates + D.da_dtau @ load.rates)
 
     def acceleration(self, x: State) -> Rated:
-        """The acceleration at a state within the step."""
+        """Return the acceleration at a state within the step."""
         return self.accelerated(x, self.load(x))
 
     def moved(self, u: Rated) -> Rated:
-        """The configuration that u leads to from the start.
+        """Return the configuration that u leads to from the start.
 
-        The robot's closed forms are exact to rounding; the derivative of the trace of exp SE(3) loses half the digits at turns
-        of about 1e-8 rad, where terms cancel.
+        The robot's closed forms are exact to rounding. The derivative of the trace of exp SE(3) would lose half the digits at
+        turns of about 1e-8 rad, because of cancellation.
         """
         q, move = self.start.q, self.robot.integrate if self.model.looped else self.robot.step_functions.integrate
         by_q, by_u = self.robot.integrate_derivatives(q.value, u.value)
@@ -89,7 +89,7 @@ class StepRates:
     # integrators
 
     def semi_implicit(self) -> Rated:
-        """The velocity after a step in which nothing touches, in the axes of its start."""
+        """Return the velocity after a step without contacts, in the axes of its start."""
         x, driving = self.start, self.found.driving
         drives = self.drives(x) if driving is None else self.implicit_drives(x, driving)
         load = self.given + drives
@@ -99,7 +99,7 @@ class StepRates:
         return through(self.robot.step_functions.free_velocity, x.v, a, self.h)[0]
 
     def runge_kutta(self) -> State:
-        """The state after a step, as `smooth_motion.runge_kutta` takes it."""
+        """Return the state after a step of `smooth_motion.runge_kutta`."""
         x, nothing = self.start, 0.0 * self.start.v
         u, sums, curved = nothing, [nothing, nothing], self.model.curved_rate
         for k in range(RUNGE_KUTTA_ROUNDS):
@@ -110,9 +110,10 @@ class StepRates:
         return x
 
     def midpoint(self) -> State:
-        """The state after a step, of the equations that `smooth_motion.midpoint` solves.
+        """Return the state after a step of `smooth_motion.midpoint`.
 
-        With w = (v + v+)/2 they are v+ - v - h a(q', w) - g w = 0 and E(q, v) + h power(q', w) - E(q+, v+) = 0, in v+ and g.
+        With w = (v + v+)/2 its equations are v+ - v - h a(q', w) - g w = 0 and E(q, v) + h power(q', w) - E(q+, v+) = 0, in v+
+        and g.
         """
         h, n, columns = self.h, len(self.start.v.value), self.start.v.rates.shape[1]
         found = self.found.stages.step.free, self.found.stages.step.gain[0] != 0.0
@@ -136,7 +137,7 @@ class StepRates:
         return State(self.moved(0.5 * h * (self.start.v + after)), after)
 
     def energy(self, x: State) -> Rated:
-        """Kinetic and potential energy [J]."""
+        """Return kinetic and potential energy [J]."""
         [kinetic], [potential] = through(self.robot.kinetic_energy, x.q, x.v), through(self.robot.potential_energy, x.q)
         if self.model.passive:
             s, joints = self.found.forces.springs, JointMap(self.found.forces, x.q)
@@ -145,7 +146,7 @@ class StepRates:
         return kinetic + potential
 
     def power(self, x: State) -> Rated:
-        """The power of forces other than gravity and springs."""
+        """Return the power of forces other than gravity and springs."""
         force = self.given + self.drives(x)
         if self.model.passive:
             force += self.springs(x, stiff=False)
@@ -154,17 +155,17 @@ class StepRates:
     # forces at joints
 
     def load(self, x: State) -> Rated:
-        """All forces at joints (nv,) at a state within the step."""
+        """Return all forces at joints (nv,) at a state within the step."""
         load = self.given + self.drives(x)
         return load + self.springs(x) if self.model.passive else load
 
     @cached_property
     def given(self) -> Rated:
-        """Forces of the user within efforts."""
+        """Return the forces of the user within efforts."""
         return self._within_efforts(self.inputs.tau)
 
     def springs(self, x: State, ahead: float = 0.0, stiff: bool = True) -> Rated:
-        """Damping and springs `ahead` seconds on; without springs unless `stiff`."""
+        """Return damping and springs `ahead` seconds later; without springs unless `stiff`."""
         s, joints = self.found.forces.springs, JointMap(self.found.forces, x.q)
         damping, stiffness, v = s.damping, s.stiffness if stiff else 0.0 * s.stiffness, joints.velocities(x.v)
         force = spring_force((damping, stiffness, s.rest), x.q.value[s.at], v.value, ahead)
@@ -172,7 +173,7 @@ class StepRates:
         return joints.forces(Rated(force, spring_force(linear, joints.times(x.q.rates), v.rates, ahead)))
 
     def drives(self, x: State) -> Rated:
-        """Drives within their limits."""
+        """Return forces of drives within their limits."""
         if self.inputs.control is None:
             return 0.0 * x.v
         values, joints = self.found.forces.drives.values, JointMap(self.found.forces, x.q)
@@ -180,7 +181,7 @@ class StepRates:
         return self._within_efforts(self._at_rows(joints, _scaled(values[GEAR], force)))
 
     def implicit_drives(self, x: State, work: DriveWork) -> Rated:
-        """Drives that the step takes at its end (see `implicit_drives`), as held there."""
+        """Return forces of drives evaluated at the end of the step (see `implicit_drives`), in their state there."""
         assert self.inputs.control is not None
         drives, joints = self.found.forces.drives, JointMap(self.found.forces, x.q)
         rows, values = drives.row, drives.values
@@ -197,7 +198,7 @@ class StepRates:
         return within._replace(rates=np.where(stiff, np.where(held, 0.0, carried.rates), within.rates))
 
     def _law(self, x: State, joints: JointMap, control: Rated, ahead: float) -> Rated:
-        """The laws of drives (nu,), with controls within their ranges, before the limits of forces."""
+        """Return the laws of drives (nu,), with controls within their ranges, before the limits of forces."""
         rows, at, values = self.found.forces.drives[:3]
         u, v = self._cut(control, (values[5], values[6]), self._drive_names), joints.velocities(x.v)
         linear = values[:, :, None].copy()
@@ -206,7 +207,7 @@ class StepRates:
         return Rated(drive_law(values, u.value, x.q.value[at], v.value[rows], ahead), rates)
 
     def _at_rows(self, joints: JointMap, force: Rated) -> Rated:
-        """Forces of drives as forces of independent joints; two drives may share a joint."""
+        """Map forces of drives to independent joints; two drives may share a joint."""
         n, rows = len(self.found.forces.names), self.found.forces.drives.row
         total = Rated(np.zeros(n), np.zeros((n, force.rates.shape[1])))
         for sums, more in zip(total, force, strict=True):
@@ -227,7 +228,7 @@ class StepRates:
         return self._cut(tau, self.robot.effort_bounds, self._effort_names)
 
     def _cut(self, x: Rated, bounds: tuple[Array, Array], names: list[str]) -> Rated:
-        """A vector cut to bounds, with no rates where it is cut; notes what is at a bound."""
+        """Clip a vector to bounds, with zero rates for clipped entries; register entries at a bound."""
         for bound in bounds:
             with np.errstate(invalid="ignore"):
                 close = np.isfinite(bound) & (np.abs(x.value - bound) <= AT_AN_END * np.abs(bound))
@@ -237,12 +238,12 @@ class StepRates:
 
 
 def _scaled(factors: Array, x: Rated) -> Rated:
-    """Return a vector, each entry by a factor of its own."""
+    """Return a vector multiplied entry by entry."""
     return Rated(factors * x.value, factors[:, None] * x.rates)
 
 
 def _round_of(arguments: Sequence[Rated], numbers: tuple[float, float, float]) -> list[Rated]:
-    """Return the results of `runge_kutta_round`. It is linear, entry by entry alike: it runs on whole arrays as its entries."""
+    """Return the results of `runge_kutta_round`. It is linear and acts entry by entry, so it also runs on whole arrays."""
     pairs = []
     for parts in zip(*arguments, strict=True):  # the values, then the rates
         results: tuple[list[Any], ...] = ([None], [None], [None], [None])

@@ -1,4 +1,4 @@
-"""Robots of a batch that differ: arrays of their own numbers, from factors of the robot's."""
+"""Parameters of robots that differ, from factors of the robot's parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ ROWS = ("joint_friction", "damping", "stiffness")
 
 
 def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armature: Any) -> dict[str, Array]:
-    """Fields of `VariedArrays` for factors by name, inertial parameters and armatures; raises as `Simulation.vary` does."""
+    """Return fields of `VariedArrays` for factors by name, inertial parameters and armatures. Raises as `Simulation.vary` does.
+    """
     forces, contacts, robots = fleet.model.forces, fleet.contacts, len(fleet.q)
     n = len(forces.damping)
     sizes = {"friction": 1, "joint_friction": n, "damping": n, "stiffness": n, "gains": len(forces.actuators)}
@@ -55,19 +56,19 @@ def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armatur
 
 def _factors(name: str, x: Any, robots: int, size: int, forces: Any) -> Array:
     x = numbers(name, x)
-    if name in ROWS and x.ndim == 2 and x.shape[1] == forces.joint_rows < size:  # of joints alone: those of lengths stay
+    if name in ROWS and x.ndim == 2 and x.shape[1] == forces.joint_rows < size:  # lengths keep theirs
         x = np.concatenate([x, np.ones((len(x), size - x.shape[1]))], axis=1)
         for rows, moving in forces.rows_of_places():
             x[:, rows] = x[:, moving]
     if x.shape not in ((robots,), (robots, size)):
-        raise ValueError(f"{name} must have shape ({robots},) or ({robots}, {size}), for as many robots; got {x.shape}")
+        raise ValueError(f"{name} must have shape ({robots},) or ({robots}, {size}) for {robots} robots; got {x.shape}")
     if not (np.isfinite(x).all() and (x >= 0.0).all()):
         raise ValueError(f"{name} must be finite factors, zero or more")
     return np.broadcast_to(x if x.ndim == 2 else x[:, None], (robots, size))
 
 
 def _inertias(fleet: Any, parameters: Any, armature: Any, varied: Mapping[str, Array]) -> dict[str, Array]:
-    """Inertial parameters, the joints' own armatures, and those with which the step meets stiffness and damping."""
+    """Return inertial parameters, the joints' own armatures, and those with stiffness and damping of the step."""
     model, robots = fleet.model, len(fleet.q)
     robot, forces, h = model.robot, model.forces, model.h
     own = _of_each("armature", robot.armature if armature is None else armature, robot.armature.shape, robots)
@@ -78,7 +79,7 @@ def _inertias(fleet: Any, parameters: Any, armature: Any, varied: Mapping[str, A
     if len(model.middle_armature):
         L = np.broadcast_to(middle_armature(forces, h, model.passive, varied), (robots, len(model.middle_armature))).copy()
         for j in robot.model.joints:
-            if j.type is JointType.FLOATING:  # what these have stays as it is
+            if j.type is JointType.FLOATING:  # floating joints keep their values
                 L[:, j.v_slice] = model.middle_armature[j.v_slice]
         moving, more = own + L[:, rows], {"middle_armature": L}
     elif model.passive and model.integrator == "semi-implicit":

@@ -1,4 +1,4 @@
-"""The stages of several robots at once, one in each lane of vectors: arrays that robots share, and arrays that are woven."""
+"""The stages of several robots at once, one in each vector lane: interleaved ("woven") arrays, and arrays that robots share."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ INVERSE = "touching.inertia.by_inverse.factors.Minv"
 
 
 class _Weaver:
-    """Weaves arrays of one robot for some lanes; those that share memory share it afterwards."""
+    """Interleaves arrays of one robot for several lanes. Arrays that share memory also share it afterwards."""
 
     def __init__(self, lanes: int) -> None:
         self.lanes = lanes
-        self.roots: dict[int, tuple[Array, Array]] = {}  # by id: arrays that own memory, and what they became
+        self.roots: dict[int, tuple[Array, Array]] = {}  # by id: arrays that own memory, and their woven arrays
 
     def record(self, content: Any, path: str) -> Any:
-        """Return a record with its arrays woven, but for those that are shared."""
+        """Return a record with its arrays woven, except shared ones."""
         if path in SHARED:
             return content
         if isinstance(content, np.ndarray):
@@ -94,16 +94,16 @@ class _Weaver:
 
 
 def woven_stages(content: RobotStages, lanes: int) -> RobotStages:
-    """Return the stages of so many robots, each as the given one."""
+    """Return the stages of `lanes` robots, each a copy of the given one."""
     return _Weaver(lanes).record(content, "")  # type: ignore[no-any-return]
 
 
 def woven_table(
     model: StepModel, contacts: ContactStage, alone: Sequence[StagesTable], run: Any, external: bool, varied: bool
 ) -> StagesTable:
-    """Return the stages of robots in vectors, with the functions of the robot for all lanes.
+    """Return the stages of robots in vectors, with the robot's functions for all lanes.
 
-    Each lane has a table of its own for impulses, which `run`, the loop over robots, finds.
+    Each lane has its own table for impulses, which `run`, the loop over robots, computes.
     """
     lanes, contents = len(alone), [x.content for x in alone]
     stages = woven_stages(contents[0], lanes)
@@ -124,7 +124,7 @@ def woven_table(
 
 
 def _moves(woven: Any, apart: list[Any], path: str, names: tuple[str, ...]) -> Iterator[tuple[Woven, list[Array]]]:
-    """Return arrays of some records of woven stages, with those of each robot by itself."""
+    """Yield the woven arrays of some records, with those of each robot alone."""
     if isinstance(woven, Woven) and any(f"{path}.".startswith(f"{name}.") for name in names):
         yield woven, apart
     elif isinstance(woven, tuple):
@@ -133,14 +133,14 @@ def _moves(woven: Any, apart: list[Any], path: str, names: tuple[str, ...]) -> I
 
 
 def lone_stages(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> StagesTable:
-    """Return the stages of one lane, where M⁻¹ is when impulses are to be found."""
+    """Return the stages of one lane, in which M⁻¹ is available when impulses are computed."""
     table = stages_table(model, contacts, stages, external)
     calls = table.content.calls._replace(inverse_matrix=machine_call(None))
     return StagesTable(table.content._replace(calls=calls), table.kept, table.errors)
 
 
 def may_be_woven(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> bool:
-    """Whether all functions of the robot are straight machine code, which vectors of robots execute."""
+    """Return whether all functions of the robot are straight-line machine code, which can process vectors of robots."""
     if contacts.inertia.by_sets and contacts.inertia.contacts:
         return False
     functions = calls_of_robot(model, contacts, stages, external)

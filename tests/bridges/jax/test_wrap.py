@@ -249,7 +249,7 @@ def test_errors_name_the_argument() -> None:
     f, (q, v, tau) = wrap(ARM.forward_dynamics), state(ARM)
     with pytest.raises(ValueError, match=r"forward_dynamics: v must have shape \(\.\.\., 2\); got \(3,\)"):
         jax.jit(f)(q, np.zeros(3), tau)
-    with pytest.raises(TypeError, match="takes q, v, tau; tau not given"):
+    with pytest.raises(TypeError, match="takes q, v, tau; missing: tau"):
         f(q, v)
     with pytest.raises(TypeError, match="forward_dynamics: tau must hold real numbers; got dtype complex"):
         f(q, v, 1j * tau)

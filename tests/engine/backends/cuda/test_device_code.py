@@ -227,7 +227,7 @@ def test_results_are_not_taken_for_numbers() -> None:
     y = SWING(Array(X), Array(Y))
     with pytest.raises(TypeError, match=r"an array on CUDA device 0 is none of NumPy's: copy it here, by torch\.from_dlpack"):
         np.asarray(y)
-    with pytest.raises(TypeError, match=r"swing: x is on a device and y is not; give all arguments there, or all here"):
+    with pytest.raises(TypeError, match=r"swing: x is on a device and y is not; move all arguments to the device, or none"):
         SWING(y, Y)
     with pytest.raises(TypeError, match=r"an array on CUDA device 0 is none of NumPy's"):
         SWING([y, y], Y)

@@ -87,7 +87,7 @@ def test_what_may_be_wrong_is_named() -> None:
     with pytest.raises(ValueError, match=r"swing: only traced functions .* asked to be interpreted"):
         swinging(5, "interpreted")(X, Y, device="cuda")
     for args, argument in ((((X, Array(Y))), "y"), ((Array(X), Y), "x")):
-        with pytest.raises(TypeError, match=f"swing: {argument} is on a device and . is not; give all arguments"):
+        with pytest.raises(TypeError, match=f"swing: {argument} is on a device and . is not; move all arguments"):
             there(*args)
     for name in ("cpu", "cuda:3"):
         with pytest.raises(ValueError, match=f"swing: x is on CUDA device 0; got device='{name}'"):
