@@ -1,4 +1,4 @@
-"""Options of readers, and the values that they may have; the first is that of a reader that is given none."""
+"""Options of readers, and their possible values; the first value is the default."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 FOLLOW, INDEPENDENT, REFUSE, REPORT = "follow", "independent", "refuse", "report"
 
-MIMIC = (FOLLOW, INDEPENDENT, REFUSE)  # what becomes of joints that follow others
-UNSUPPORTED = (REFUSE, REPORT)  # and of what is not supported, and may be left out
+MIMIC = (FOLLOW, INDEPENDENT, REFUSE)  # treatment of joints that follow others
+UNSUPPORTED = (REFUSE, REPORT)  # treatment of unsupported parts that could be left out
 
-INTEGRATORS = ("euler", "implicitfast", "semi-implicit", "rk4", "midpoint")  # words of files that a simulation honours
+INTEGRATORS = ("euler", "implicitfast", "semi-implicit", "rk4", "midpoint")  # integrators in files that simulations use
 
 
 def unused_integrator(word: str | None) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Functions for all readers of shapes: they find the mesh files that robots name, and list what of the shapes is not used."""
+"""Common functions of shape readers: they find mesh files, and list the unused parts of shapes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..types import Shape, ShapeType
 from .packages import NONE_GIVEN, Packages, package_of
 from .xml import shortened
 
-SCHEME = re.compile(r"[A-Za-z][\w+.-]*:")  # of a URI
-QUOTED = 200  # characters of a mesh's name
+SCHEME = re.compile(r"[A-Za-z][\w+.-]*:")  # scheme of a URI
+QUOTED = 200  # most characters of a mesh's name in a message
 
 
 class Shapes(NamedTuple):
-    """The shapes of a file, and what of them is not used, in words."""
+    """The shapes of a file, and their unused parts, in words."""
 
     shapes: tuple[Shape, ...]
     unused: tuple[tuple[str, str], ...]
@@ -27,19 +27,19 @@ class Shapes(NamedTuple):
 def shapes_of_file(
     shapes: Iterable[Shape], unused: Counter[str], folder: Path | None = None, packages: Packages = NONE_GIVEN
 ) -> Shapes:
-    """The shapes with `unused`, which counts by kind what was left out, and with the mesh files that were not found."""
+    """Return the shapes with `unused`, which counts the parts left out and the mesh files not found, by kind."""
     shapes = tuple(shapes)
     missing = _missing_meshes(shapes, folder, packages)
     return Shapes(shapes, (*missing, *((kind, f"{count}") for kind, count in unused.items() if count)))
 
 
 def find_mesh(filename: str, folder: Path | None, packages: Packages = NONE_GIVEN) -> str:
-    """The absolute path of a mesh that a file in `folder` names; the name itself where there is none.
+    """Return the absolute path of a mesh that a file in `folder` names, or the name itself if there is no such file.
 
-    A relative name lies in the folder, that of a package where `packages` say. Text that lies nowhere has no folder.
+    A relative name refers to the folder, a package name to `packages`. Text without a file has no folder.
     """
     for path in _candidates(filename, None if folder is None else Path(os.path.abspath(folder)), packages):
-        if os.path.isfile(path):  # of names that are too long for a path Path says OSError
+        if os.path.isfile(path):  # Path raises OSError for names that are too long
             return os.path.abspath(path)
     return filename
 
@@ -57,13 +57,13 @@ def _candidates(filename: str, folder: Path | None, packages: Packages) -> Itera
 
 
 def local_path(filename: str, windows: bool = os.name == "nt") -> str:
-    """The path that a name says, with `file://` before it or without; on Windows a slash comes before the drive there."""
+    """Return the path in a name with or without `file://`; on Windows, a slash precedes the drive in a URI."""
     path = filename.removeprefix("file://")
     return path[1:] if windows and path != filename and re.match("/[A-Za-z]:", path) else path
 
 
 def _missing_meshes(shapes: Iterable[Shape], folder: Path | None, packages: Packages) -> Iterator[tuple[str, str]]:
-    """How many mesh files of these shapes were not found, in words."""
+    """Describe how many mesh files of these shapes were not found."""
     files = dict.fromkeys(s.path for s in shapes if s.type == ShapeType.MESH and s.path)
     if missing := [f for f in files if not (os.path.isabs(f) and os.path.isfile(f))]:
         first = f"'{shortened(missing[0], QUOTED)}'{_remedy(missing[0], folder, packages)}"
@@ -71,7 +71,7 @@ def _missing_meshes(shapes: Iterable[Shape], folder: Path | None, packages: Pack
 
 
 def _remedy(filename: str, folder: Path | None, packages: Packages) -> str:
-    """Where a missing mesh was sought, and what to do, where a user can do more than to supply the file."""
+    """Describe where a missing mesh was searched, and a remedy if there is one besides supplying the file."""
     package = package_of(filename)
     if package is not None:
         near = None if folder is None else Path(os.path.abspath(folder))

@@ -1,4 +1,4 @@
-"""Where the packages lie that robot files name: package://NAME/..., model://NAME/..., and xacro's $(find NAME)."""
+"""Lookup of the packages that robot files name: package://NAME/..., model://NAME/..., and xacro's $(find NAME)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path, PureWindowsPath
 from ..types import ModelError
 from .xml import parse_xml, shortened
 
-PREFIXES = ("package:/", "model:/")  # MuJoCo hands on one slash of the two
+PREFIXES = ("package:/", "model:/")  # MuJoCo passes on one of the two slashes
 VARIABLES = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH")
-QUOTED = 120  # characters of a package's name, and of those of folders
-MANIFEST = "package.xml"  # where ROS writes a package's name
+QUOTED = 120  # most characters of names of packages and folders in a message
+MANIFEST = "package.xml"  # file that contains a package's name in ROS
 
 PackagePath = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True)
 class Packages:
-    """Where packages are sought: in the folders of `path`, in those that ROS's and Gazebo's variables name, and around a file.
+    """The search path of packages: the folders of `path`, those in ROS's and Gazebo's variables, and those around a file.
 
-    Each folder is a package itself, by its package.xml or else by its name, or holds packages, directly or in share/, as ROS
+    Each folder is a package itself (by its package.xml or its name), or contains packages, directly or in share/, as ROS
     installs them.
     """
 
@@ -30,19 +30,21 @@ class Packages:
 
     @classmethod
     def of(cls, package_path: PackagePath | None) -> Packages:
-        """Return the packages of the argument `package_path` of users; raises ModelError for a path that is no folder."""
+        """Return the packages of the user's argument `package_path`. Raises ModelError for a path that is no folder."""
         if package_path is None:
             return cls()
         given = [package_path] if isinstance(package_path, str | os.PathLike) else list(package_path)
         folders = [os.path.abspath(os.fspath(entry)) for entry in given]
         for folder in folders:
             if not os.path.isdir(folder):
-                raise ModelError(f"package_path: {shortened(folder)}: no such folder; give that of a package, or of several")
+                raise ModelError(
+                    f"package_path: {shortened(folder)}: no such folder; give the folder of a package, or of several"
+                )
         return cls(tuple(map(Path, folders)))
 
     def folders(self, name: str, near: Path | None) -> Iterator[Path]:
-        """The folders that a package of this name may be, the likeliest first; `near` is that of the file that names it."""
-        if name in ("", ".", "..") or PureWindowsPath(name).name != name:  # one with a separator or a drive, on any system
+        """Yield the candidate folders of a package, the most likely first; `near` is the folder of the file that names it."""
+        if name in ("", ".", "..") or PureWindowsPath(name).name != name:  # a name with a separator or a drive, on any system
             return
         for place in self._places(near):
             for folder in _in(place, name):
@@ -57,7 +59,7 @@ class Packages:
             yield from (near, *near.parents)
 
     def not_found(self, name: str, near: Path | None) -> str:
-        """Words for a package that is nowhere: where it was sought, and what to do."""
+        """Describe where a missing package was searched, and a remedy."""
         sought = [f"package_path ({_listed(self.path)})"]
         sought += [f"{variable} ({_listed(_entries(variable))})" for variable in VARIABLES]
         sought += [] if near is None else [f"{near} and the folders above it"]
@@ -71,7 +73,7 @@ NONE_GIVEN = Packages()
 
 
 def package_of(filename: str) -> tuple[str, str] | None:
-    """The package that a file's name begins with, and the rest of it; None for a name without."""
+    """Return the package at the beginning of a file's name, and the rest of the name; None without a package."""
     prefix = next((p for p in PREFIXES if filename.startswith(p)), None)
     if prefix is None:
         return None
@@ -88,7 +90,7 @@ def _listed(folders: Iterable[str | os.PathLike[str]]) -> str:
 
 
 def _in(place: Path, name: str) -> Iterator[Path]:
-    if _written_name(place) == name:  # first: a package of Python's may lie in it, under the same name
+    if _written_name(place) == name:  # first: it may contain a Python package of the same name
         yield place
     yield place / name
     yield place / "share" / name
@@ -102,5 +104,5 @@ def _written_name(folder: Path) -> str | None:
         return None
     try:
         return parse_xml(manifest).findtext("name", "").strip()
-    except (ModelError, OSError):  # the file of another, which says nothing of this robot
+    except (ModelError, OSError):  # another package's file, which does not concern this robot
         return None

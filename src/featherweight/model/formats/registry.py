@@ -1,8 +1,8 @@
-"""The formats of robot files. A new one is a folder with a reader, and one line in `FORMATS`.
+"""The formats of robot files. A new format is a folder with a reader, and one line in `FORMATS`.
 
-A reader is a function of (source, options) that returns a `Description`; it raises ModelError for a file that cannot be used
-as it is, and OSError for one that cannot be opened. The source is a `RobotSource`: a path, or text in memory. `options` are
-those that the format's line names, as far as the caller gave any. Its module is imported when a file of the format is read.
+A reader is a function of (source, options) that returns a `Description`. It raises ModelError for an invalid or unsupported
+file, and OSError for a file that cannot be opened. The source is a `RobotSource`: a path, or text in memory. `options` are
+those in the format's line that the caller gave. The reader's module is imported when a file of the format is read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..description import Description
 from ..types import ModelError
 from .choices import MIMIC, UNSUPPORTED
 
-if TYPE_CHECKING:  # what opens files is imported when one is read, as readers are
+if TYPE_CHECKING:  # modules that open files are imported on demand, like readers
     from .packages import PackagePath
     from .robot_source import RobotInput, RobotSource
 
@@ -24,8 +24,10 @@ if TYPE_CHECKING:  # what opens files is imported when one is read, as readers a
 
 
 class Format(NamedTuple):
-    """A file format: its name, the suffixes of its files, its reader, the options that the reader takes, and the root element
-    by which text is known; none for what is no XML."""
+    """A file format: its name, suffixes, reader, options of the reader, and the root element that identifies text.
+
+    The root is empty for formats that are not XML.
+    """
 
     name: str
     suffixes: tuple[str, ...]
@@ -46,9 +48,9 @@ FORMATS = [
     Format("USD", (".usd", ".usda", ".usdc", ".usdz"), ".usd.reader", "read_usd", options=("mimic", "unsupported")),
 ]
 
-CHOICES = {"mimic": MIMIC, "unsupported": UNSUPPORTED}  # of options
+CHOICES = {"mimic": MIMIC, "unsupported": UNSUPPORTED}  # values of options
 
-XACRO = ".xacro"  # files of any of these formats that are to be expanded
+XACRO = ".xacro"  # files of any of these formats that xacro expands
 
 
 def load_description(
@@ -59,11 +61,11 @@ def load_description(
     xacro_args: Mapping[str, Any] | None = None,
     **options: str,
 ) -> Description:
-    """Read a robot from a path, in the format that its suffix stands for, or from text, by its root element.
+    """Read a robot from a path, in the format of its suffix, or from text, in the format of its root element.
 
-    `folder`, `package_path` and `xacro_args` as for `featherweight.load`. An option has no effect on formats that do not take
-    it. Raises ModelError for a file that cannot be used as it is, FileNotFoundError where there is none, TypeError for an
-    option that no format takes, and ValueError for a value that it cannot have.
+    `folder`, `package_path` and `xacro_args` are those of `featherweight.load`. Formats ignore options that they do not take.
+    Raises ModelError for an invalid or unsupported file, FileNotFoundError for a missing file, TypeError for an option that no
+    format takes, and ValueError for an invalid value of an option.
     """
     for key, choice in options.items():
         if key in CHOICES and choice not in CHOICES[key]:

@@ -1,4 +1,4 @@
-"""Functions for all readers of links and joints, whatever the elements are called: rotations, axes, inertias and limits."""
+"""Common functions of all readers of links and joints: rotations, axes, inertias and limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .right_angles import right_angles
 
 
 def rotation_by_angles(roll: float, pitch: float, yaw: float) -> Matrix:
-    """Rz(yaw) Ry(pitch) Rx(roll)."""
+    """Return Rz(yaw) Ry(pitch) Rx(roll)."""
     (cr, sr), (cp, sp), (cy, sy) = _cos_sin(roll), _cos_sin(pitch), _cos_sin(yaw)
     Rx: Matrix = ((1.0, 0.0, 0.0), (0.0, cr, -sr), (0.0, sr, cr))
     Ry: Matrix = ((cp, 0.0, sp), (0.0, 1.0, 0.0), (-sp, 0.0, cp))
@@ -21,9 +21,9 @@ def rotation_by_angles(roll: float, pitch: float, yaw: float) -> Matrix:
 
 
 def rotation_by_quaternion(quaternion: Sequence[float], where: str) -> Matrix:
-    """The rotation of a quaternion x y z w of any length; raises ModelError for zero.
+    """Return the rotation of a quaternion x y z w of any length. Raises ModelError for zero.
 
-    Divided by the square of the length and not by the length, so that equal components give exact right angles.
+    The function divides by the square of the length, not by the length, so that equal components give exact right angles.
     """
     x, y, z, w = _about_one(quaternion)
     square = x * x + y * y + z * z + w * w
@@ -37,7 +37,7 @@ def rotation_by_quaternion(quaternion: Sequence[float], where: str) -> Matrix:
 
 
 def _cos_sin(angle: float) -> tuple[float, float]:
-    """Cosine and sine, exact for right angles."""
+    """Return cosine and sine, exact for right angles."""
     count = right_angles(angle, math.pi / 2)
     if count is not None:
         return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[count % 4]
@@ -45,7 +45,7 @@ def _cos_sin(angle: float) -> tuple[float, float]:
 
 
 def unit_axis(xyz: Vector, what: str, where: str) -> Vector:
-    """The unit vector along `xyz`; raises ModelError for zero, which is `what` there."""
+    """Return the unit vector along `xyz`. Raises ModelError for zero; `what` names the vector."""
     x, y, z = _about_one(xyz)
     length = norm(x, y, z)
     if length == 0.0:
@@ -54,13 +54,16 @@ def unit_axis(xyz: Vector, what: str, where: str) -> Vector:
 
 
 def _about_one(vector: Sequence[float]) -> Iterator[float]:
-    """Return a vector times the power of two that brings its greatest number near one: tiny ones have few digits."""
+    """Return a vector times the power of two that brings its greatest component near one: tiny numbers have few digits."""
     _, exponent = math.frexp(max(map(abs, vector)))
     return (math.ldexp(c, -exponent) for c in vector)
 
 
 def inertia_at(frame: Pose, mass: float, moments: Sequence[float], where: str) -> Inertia:
-    """The inertia of a link with its centre of mass at the origin of `frame`, in whose axes its moments are as in `Inertia`."""
+    """Return the inertia of a link with its centre of mass at the origin of `frame`.
+
+    The moments, as in `Inertia`, are in the axes of `frame`.
+    """
     if mass < 0.0:
         raise ModelError(f"{where}: the mass is negative ({mass}); correct it")
     xx, xy, xz, yy, yz, zz = moments
@@ -78,12 +81,12 @@ def unused_inertias(bodies: Iterable[Body]) -> Iterator[tuple[str, str]]:
 
 
 def unlimited(limit: float, largest: float = LARGEST) -> float:
-    """Infinity for the largest number there is, which stands for it where a limit must be written."""
+    """Return infinity for the largest float, which files write in place of no limit."""
     return math.copysign(math.inf, limit) if abs(limit) >= largest else limit
 
 
 def ordered_limits(lower: float, upper: float, where: str) -> tuple[float, float]:
-    """The limits; raises ModelError where the lower one is above the upper one."""
+    """Return the limits. Raises ModelError if the lower limit is above the upper limit."""
     if lower > upper:
         raise ModelError(f"{where}: the lower limit {lower} is above the upper limit {upper}; exchange or correct them")
     return lower, upper

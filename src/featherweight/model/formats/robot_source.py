@@ -1,4 +1,4 @@
-"""Sources that robots are read from: files by their paths, text in strings or bytes, and open files."""
+"""Sources of robots: files by their paths, text in strings or bytes, and open files."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from .xml import parse_xml, require_regular, shortened
 
 
 class ReadableFile(Protocol):
-    """An open file, of text or of bytes; those of `gzip` and `urllib` are, too."""
+    """An open file of text or bytes, including those of `gzip` and `urllib`."""
 
     def read(self) -> str | bytes:
-        """All that is left of it."""
+        """Return the rest of the file."""
 
 
 RobotInput = str | os.PathLike[str] | bytes | ReadableFile
 
-BLANK = " \t\r\n\ufeff"  # what may stand before XML, and means nothing: also a byte order mark
-QUOTED = 60  # characters of text that is neither XML nor a path
+BLANK = " \t\r\n\ufeff"  # ignored characters before XML, including a byte order mark
+QUOTED = 60  # most characters of text that a message quotes
 
 
 @dataclass(frozen=True)
 class RobotSource:
     """The source that a reader reads: a file, or text in memory. `os.fspath` and `str` return its name.
 
-    `name` is the beginning of error messages: the path, or "<string>". `folder` is where relative names of meshes and includes
-    lie; None for text whose folder is unknown. `text` is None for a file that is still on the disk.
+    `name` begins error messages: the path, or "<string>". Relative names of meshes and includes refer to `folder`; None for
+    text whose folder is unknown. `text` is None for a file that is not in memory.
     """
 
     name: str
@@ -53,23 +53,23 @@ class RobotSource:
 
     @property
     def stem(self) -> str:
-        """For robots without a name."""
+        """The name of robots without a name."""
         return "robot" if self.name.startswith("<") else Path(self.name).stem
 
     @cached_property
     def root(self) -> Element:
-        """The root element; raises ModelError for what is no XML, OSError for a file that cannot be opened."""
+        """The root element. Raises ModelError for invalid XML, and OSError for a file that cannot be opened."""
         return parse_xml(self.name, self.text)
 
     def content(self) -> str | bytes:
-        """The text, read from the file where it is not in memory."""
+        """Return the text, which is read from the file if it is not in memory."""
         if self.text is not None:
             return self.text
         require_regular(self.name)
         return Path(self.name).read_bytes()
 
     def mesh(self, filename: str) -> str:
-        """The absolute path of a mesh that the file names; the name itself where there is none."""
+        """Return the absolute path of a mesh that the file names, or the name itself if there is no such file."""
         return find_mesh(filename, self.folder, self.packages)
 
 
@@ -78,11 +78,11 @@ def open_source(
 ) -> RobotSource:
     """Return the source for a path, XML as text (a string that begins with "<") or as bytes, or an open file.
 
-    `folder` is where relative names lie, in place of the file's own folder. An open file is read to its end, from its current
+    Relative names refer to `folder`, in place of the file's own folder. An open file is read to its end, from its current
     position, and not closed; its folder is that of its `name`, if that is the path of a file.
 
-    Raises ModelError for input that can be none of these, OSError for a folder or an open file that is not for reading,
-    TypeError for objects of other kinds.
+    Raises ModelError for input that is none of these, OSError for a folder or an open file that cannot be read, and TypeError
+    for other objects.
     """
     if isinstance(given, RobotSource):
         return given
@@ -105,7 +105,7 @@ def open_source(
 def _folder(folder: str | os.PathLike[str]) -> Path:
     path = os.path.abspath(os.fspath(folder))
     if not os.path.isdir(path):
-        raise ModelError(f"folder: {shortened(path)}: no such folder; give the one that relative names of the text lie in")
+        raise ModelError(f"folder: {shortened(path)}: no such folder; give the one to which relative names of the text refer")
     return Path(path)
 
 
@@ -124,7 +124,7 @@ def _path(given: str | os.PathLike[str]) -> str:
 def _may_be_a_path(path: str) -> bool:
     try:
         os.stat(path)
-    except ValueError:  # with a zero, or half a surrogate pair
+    except ValueError:  # a path with a zero byte or an incomplete surrogate pair
         return False
     except OSError as error:
         return error.errno != errno.ENAMETOOLONG
@@ -141,12 +141,12 @@ def _read(stream: Any, folder: Path | None, packages: Packages) -> RobotSource:
     except UnicodeDecodeError as error:
         raise ModelError(f"{name}: unreadable text encoding ({error.reason}); open it in binary mode, 'rb'") from error
     if not isinstance(text, str | bytes):
-        raise TypeError(f"{name}: read() of an open file gives str or bytes, not {type(text).__name__}")
+        raise TypeError(f"{name}: read() of an open file must return str or bytes, not {type(text).__name__}")
     return RobotSource(name, folder, packages, _xml(text, name))
 
 
 def _xml(text: str | bytes, name: str) -> str | bytes:
-    """The text without blanks before it; ModelError for text that is no XML at a glance."""
+    """Return the text without blanks before it. Raises ModelError for text that is obviously no XML."""
     begun = text.lstrip(BLANK) if isinstance(text, str) else text.lstrip(BLANK.encode())
     if not begun:
         raise ModelError(f"{name}: nothing to read; give the text of a file, and of an open file one that is not at its end")

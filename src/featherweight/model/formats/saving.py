@@ -1,7 +1,7 @@
-"""The formats that descriptions are saved in. A new one is a writer, and one line in `WRITERS`.
+"""The formats in which descriptions are saved. A new format is a writer, and one line in `WRITERS`.
 
-A writer is a function of (description, path); it warns of what its format cannot hold, by name, or raises ModelError. Its
-module is imported when a file of the format is written.
+A writer is a function of (description, path). It warns about contents that its format cannot hold, by name, or raises
+ModelError. Its module is imported when a file of the format is written.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ WRITERS = {
     ".mjcf": (".mjcf.writer", "write_mjcf"),
     ".srdf": (".srdf_writer", "write_srdf"),
 }
-"""By suffix, the module of the writer, relative to this package, and its function."""
+"""The module of the writer, relative to this package, and its function, by suffix."""
 
 
 def save_description(d: Contents, path: str | os.PathLike[str]) -> None:
-    """Write a robot file in the format that its suffix stands for."""
+    """Write a robot file in the format of its suffix."""
     suffix = Path(path).suffix.lower()
     if suffix not in WRITERS:
         raise ModelError(f"{os.fspath(path)}: unknown suffix {suffix!r}; a robot is saved as {', '.join(WRITERS)}")

@@ -1,4 +1,4 @@
-"""SRDF files, which say more of a robot than its URDF: configurations by name, and links whose collisions do not matter."""
+"""SRDF files, which complement a URDF file: named configurations, and links whose collisions are ignored."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ USED = {"group_state", "disable_collisions", "disable_default_collisions", "enab
 
 
 def with_srdf(description: Description, given: RobotInput) -> Description:
-    """The description with the configurations and the disabled collisions of an SRDF file, or its text, added to its own.
+    """Return the description with the configurations and the disabled collisions of an SRDF file, or of its text, added.
 
-    A `<group_state>` gives the joints that it names: one number for one coordinate, (x, y, angle) or (x, y, cos, sin) for a
-    planar joint, a quaternion (x, y, z, w) for a spherical one, position and quaternion for a floating one. `root_joint`, and
-    the file's `<virtual_joint>`, are the free-flyer of base="floating". States of one name in several groups are called
-    group/name. What the file says of joints and links that the robot does not have, of fixed joints, and all its other
-    elements are listed in `unused`.
+    A `<group_state>` gives the coordinates of the joints that it names: one number for one coordinate, (x, y, angle) or (x, y,
+    cos, sin) for a planar joint, a quaternion (x, y, z, w) for a spherical joint, position and quaternion for a floating
+    joint. `root_joint`, and the file's `<virtual_joint>`, are the free-flyer of base="floating". If several groups have states
+    of the same name, the states are called group/name. `unused` lists the file's data on unknown joints and links and on fixed
+    joints, and all its other elements.
 
-    Raises ModelError, which names file and element, for a file that is damaged, or coordinates that do not fit a joint;
-    OSError for one that cannot be opened.
+    Raises ModelError, which names file and element, for a damaged file and for coordinates that do not match a joint. Raises
+    OSError for a file that cannot be opened.
     """
     file = open_source(given)
     source, robot = file.name, file.root
@@ -99,7 +99,10 @@ def _of_joint(kind: JointType, values: tuple[float, ...], where: str) -> tuple[f
 
 
 def _disabled(robot: Element, links: set[str], source: str, unused: dict[str, Counter[str]]) -> Iterator[tuple[str, str]]:
-    """Pairs of links; those of a link whose collisions are disabled by default are all but the ones that are enabled."""
+    """Yield pairs of links without collisions.
+
+    A link whose collisions are disabled by default is in all pairs, except those that are enabled.
+    """
     known: Mapping[str, list[tuple[str, str]]] = {tag: [] for tag in ("disable_collisions", "enable_collisions")}
     for tag, pairs in known.items():
         for element in robot.findall(tag):

@@ -1,4 +1,4 @@
-"""SRDF files of descriptions: what a URDF file has no words for, configurations by name and disabled collisions."""
+"""SRDF files of descriptions, for contents that URDF cannot express: named configurations and disabled collisions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from ...names import listed
 from ..editing.notes import warn
 from ..types import WORLD, Contents
 
-WHOLE = "whole_body"  # the group that all configurations are those of
+WHOLE = "whole_body"  # the group of all configurations
 
 
 def write_srdf(d: Contents, path: str | os.PathLike[str]) -> None:
-    """Write an SRDF file, which `load(..., srdf=path)` reads beside the robot's. Warns of controls, which it cannot hold."""
+    """Write an SRDF file, which `load(..., srdf=path)` reads beside the robot's file.
+
+    Warns about controls, which SRDF cannot hold.
+    """
     if lost := [c.name for c in d.configurations if c.controls]:
         warn(d, f"saved as {os.fspath(path)}, it loses the controls of the configurations {listed(lost)}")
     robot = Element("robot", name=d.name)

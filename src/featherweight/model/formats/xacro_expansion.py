@@ -1,8 +1,8 @@
-"""xacro files, expanded by the package xacro (PyPI), which is that of ROS and needs nothing else of it.
+"""Expansion of xacro files by the package xacro (PyPI), which is ROS's package and needs no other part of ROS.
 
-It evaluates expressions of the file as Python, and does not keep them from running what they like: a function inside an
-expression reaches all of Python. So only files are expanded that say by their name what they are, or that the caller trusts.
-It keeps what it does in global variables, so that files are expanded one after another.
+xacro evaluates expressions of the file as Python without restrictions: an expression can run any code. Therefore only files
+with a xacro suffix, or files for which the caller gives arguments, are expanded. xacro keeps its state in global variables, so
+files are expanded one after another.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from .xml import require_regular, shortened, xml_errors
 
 NAMESPACE = "http://www.ros.org/wiki/xacro"
 DECLARATION = "xmlns:xacro"
-QUOTED = 300  # characters of what xacro says
+QUOTED = 300  # most characters of xacro's message
 
 _LOCK = threading.Lock()
 
 
 def expanded(source: RobotSource, arguments: Mapping[str, Any]) -> RobotSource:
-    """The source with macros, expressions, conditions and includes worked out; `arguments` are those of <xacro:arg>.
+    """Return the source with macros, expressions, conditions and includes expanded; `arguments` are those of <xacro:arg>.
 
-    `$(find NAME)` is the package's folder, as `Packages` find it. Warns (ModelWarning) of what xacro warns of, and of arguments
-    that the file does not ask for. Raises ModelError, which names the file, for one that cannot be expanded, OSError for one
-    that cannot be opened, and ImportError without the package xacro.
+    `$(find NAME)` is the package's folder, as `Packages` finds it. Passes on xacro's warnings as ModelWarning, and warns about
+    arguments that the file does not use. Raises ModelError, which names the file, for a file that cannot be expanded, OSError
+    for one that cannot be opened, and ImportError without the package xacro.
     """
     try:
         import xacro  # type: ignore[import-untyped, import-not-found, unused-ignore]
@@ -44,20 +44,20 @@ def expanded(source: RobotSource, arguments: Mapping[str, Any]) -> RobotSource:
         file = source.name if source.suffix == ".xacro" else "FILE.xacro"
         raise ImportError(
             f"{source}: expanding it needs the package xacro: {install_command('xacro')}; "
-            f"or expand it elsewhere, by `xacro {file} > robot.urdf`, and read what comes out"
+            f"or expand it elsewhere, by `xacro {file} > robot.urdf`, and read the result"
         ) from error
     if not isinstance(arguments, Mapping):
-        raise TypeError(f'xacro_args is a dictionary, as in {{"arm": "left"}}, not {type(arguments).__name__}')
+        raise TypeError(f'xacro_args must be a dictionary, such as {{"arm": "left"}}, not {type(arguments).__name__}')
     taken = _Arguments({name: _written(value) for name, value in arguments.items()})
     document = _document(source.content(), source.name)
-    warned: dict[str, None] = {}  # in order, each once
+    warned: dict[str, None] = {}  # in order, without duplicates
     with _LOCK, _our_own(xacro, substitution_args, source, warned):
         try:
             xacro.process_doc(document, mappings=taken)
             text = _text(document)
         except MemoryError:
             raise
-        except Exception as error:  # expressions raise what they like
+        except Exception as error:  # expressions may raise anything
             raise _refusal(xacro, error, source) from error
     for message in warned:
         warn_caller(f"{source}: xacro: {message}")
@@ -67,7 +67,7 @@ def expanded(source: RobotSource, arguments: Mapping[str, Any]) -> RobotSource:
 
 
 class _Arguments(dict[str, str]):
-    """Arguments that xacro looks up by $(arg NAME), and sets where they have a default; `asked` records the names looked up."""
+    """Arguments that xacro looks up for $(arg NAME) and sets to their defaults; `asked` records the names looked up."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         super().__init__(given)
@@ -93,7 +93,7 @@ def _document(content: str | bytes, name: str) -> Any:
 
 
 def _text(document: Any) -> str:
-    """Without xacro's namespace, which no element has any more, and not all formats allow."""
+    """Return the text without xacro's namespace, which no element uses any more and some formats do not allow."""
     for element in document.getElementsByTagNameNS(NAMESPACE, "*"):
         raise ModelError(f"<{element.tagName}> is left: elements of this namespace need the prefix xacro, as in <xacro:macro>")
     if document.documentElement.hasAttribute(DECLARATION):
@@ -104,8 +104,10 @@ def _text(document: Any) -> str:
 
 @contextmanager
 def _our_own(xacro: Any, substitution_args: Any, source: RobotSource, warned: dict[str, None]) -> Iterator[None]:
-    """While it lasts, xacro finds packages and files as `source` does, opens no pipes and no XML that defines entities, and
-    writes down in `warned` what it would print."""
+    """Context in which xacro finds packages and files as `source` does.
+
+    xacro opens no pipes and no XML that defines entities there, and `warned` collects its output.
+    """
     in_folder = xacro.abs_filename_spec
 
     def find(name: str) -> str:
@@ -117,7 +119,7 @@ def _our_own(xacro: Any, substitution_args: Any, source: RobotSource, warned: di
     def absolute(name: str) -> str:
         path: str = in_folder(name)
         if not os.path.isabs(path):
-            raise ModelError(f"'{shortened(name)}' is relative, and the text lies in no folder; pass folder=")
+            raise ModelError(f"'{shortened(name)}' is relative, but the text has no folder; pass folder=")
         return path
 
     def parse(_: object, path: str) -> Any:
@@ -125,7 +127,7 @@ def _our_own(xacro: Any, substitution_args: Any, source: RobotSource, warned: di
         try:
             content = Path(path).read_bytes()
         except OSError as error:
-            xacro.filestack.pop()  # it is not yet in that file
+            xacro.filestack.pop()  # xacro is not yet in that file
             raise xacro.XacroException(exc=error) from error
         return _document(content, path)
 
@@ -151,7 +153,7 @@ def _our_own(xacro: Any, substitution_args: Any, source: RobotSource, warned: di
 
 
 def _refusal(xacro: Any, error: BaseException, source: RobotSource) -> ModelError:
-    """The error as one of ours."""
+    """Return xacro's error as a ModelError."""
     cause = error
     while isinstance(cause, xacro.XacroException) and isinstance(cause.exc, Exception):
         cause = cause.exc
@@ -162,7 +164,7 @@ def _refusal(xacro: Any, error: BaseException, source: RobotSource) -> ModelErro
 
 
 def _inside(xacro: Any, message: str) -> str:
-    """How a message begins: the macro and the included file that xacro is in."""
+    """Return the beginning of a message: the macro and the included file that xacro is processing."""
     inside = [f"macro '{macro.body.getAttribute('name')}'" for macro in xacro.macrostack[-1:]]
     inside += [file for file in xacro.filestack[1:][-1:] if file not in message]
     return f"in {' of '.join(inside)}: " if inside else ""

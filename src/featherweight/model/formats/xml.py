@@ -1,6 +1,6 @@
-"""Reading XML safely: elements, attributes and numbers, with errors that name file and element; names for what has none.
+"""Safe reading of XML: elements, attributes and numbers, with errors that name file and element; and generation of names.
 
-`where` is how an error begins: the file and the element, as in "arm.urdf: joint 'elbow'".
+`where` begins an error: the file and the element, as in "arm.urdf: joint 'elbow'".
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from ..types import LARGEST, ModelError, Vector
 
 
 def require_regular(path: str, where: str = "") -> None:
-    """Refuse pipes and devices, which may be read for ever, named by what stands at `where`. A path to nothing passes."""
+    """Raise ModelError for pipes and devices, which may never end; `where` names the element. A path to nothing passes."""
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         named_by = f"{where}: " if where else ""
         raise ModelError(f"{named_by}{path}: a pipe, socket or device, not a file; copy its contents to a file, and name that")
 
 
 def parse_xml(source: str, text: str | bytes | None = None) -> Element:
-    """The root element of an XML file, or of `text`, which is called `source`; `ModelError` if it is damaged or defines
-    entities. What a string declares as its encoding is of no account."""
+    """Return the root element of an XML file, or of `text`, which is called `source`.
+
+    Raises `ModelError` for XML that is damaged or defines entities. The encoding that a string declares is ignored.
+    """
     root: Element
     if text is None:
         require_regular(source)
@@ -43,7 +45,7 @@ def parse_xml(source: str, text: str | bytes | None = None) -> Element:
 
 @contextmanager
 def xml_errors(source: str) -> Iterator[None]:
-    """Errors of XML parsers, as ModelErrors that name the file and say what to do."""
+    """Convert errors of XML parsers to ModelErrors that name the file and say what to do."""
     try:
         yield
     except (ParseError, ExpatError) as error:
@@ -57,7 +59,7 @@ def xml_errors(source: str) -> Iterator[None]:
 
 
 def named(root: Element, tag: str, source: str) -> dict[str, Element]:
-    """The root's children with this tag by name, in the file's order."""
+    """Return the root's children with this tag by name, in the file's order."""
     elements: dict[str, Element] = {}
     for number, element in enumerate(root.findall(tag), start=1):
         name = element.get("name", "")
@@ -70,7 +72,7 @@ def named(root: Element, tag: str, source: str) -> dict[str, Element]:
 
 
 def only(element: Element, tag: str, where: str) -> Element | None:
-    """The one child element with this tag, or None."""
+    """Return the only child element with this tag, or None."""
     children = element.findall(tag)
     if len(children) > 1:
         raise ModelError(f"{where}: {len(children)} <{tag}> elements inside <{element.tag}>; keep one")
@@ -78,7 +80,7 @@ def only(element: Element, tag: str, where: str) -> Element | None:
 
 
 def required(element: Element, tag: str, where: str) -> Element:
-    """The one child element with this tag."""
+    """Return the only child element with this tag."""
     child = only(element, tag, where)
     if child is None:
         raise ModelError(f"{where}: <{element.tag}> has no <{tag}>; add it")
@@ -86,7 +88,7 @@ def required(element: Element, tag: str, where: str) -> Element:
 
 
 def attribute(element: Element, key: str, where: str) -> str:
-    """An attribute that must not be empty."""
+    """Return an attribute that must not be empty."""
     text = element.get(key, "")
     if not text.strip():
         raise ModelError(f"{where}: <{element.tag}> has no attribute '{key}'; add it")
@@ -94,7 +96,7 @@ def attribute(element: Element, key: str, where: str) -> str:
 
 
 def shortened(text: str, most: int = 500) -> str:
-    """Return the text, cut to a length that a message can quote: names may be data themselves, as in data: URIs."""
+    """Return the text, cut to a length that a message can quote: names may themselves be data, as in data: URIs."""
     return text if len(text) <= most else f"{text[: most - 100]} … {text[-80:]}"
 
 
@@ -102,7 +104,7 @@ def shortened(text: str, most: int = 500) -> str:
 
 
 def parse_numbers(text: str, count: int, key: str, where: str) -> list[float]:
-    """So many finite numbers, which an error calls `key`."""
+    """Return a given number of finite numbers; errors call them `key`."""
     words = text.split()
     if len(words) != count:
         found = f"not {len(words)} ('{shortened(text)}')"
@@ -112,7 +114,7 @@ def parse_numbers(text: str, count: int, key: str, where: str) -> list[float]:
 
 def _number(text: str, key: str, where: str) -> float:
     try:
-        value = float(text.replace("_", "?"))  # Python reads 1_000 as a number, no other reader does
+        value = float(text.replace("_", "?"))  # only Python reads 1_000 as a number
     except ValueError:
         raise ModelError(f"{where}: '{key}' is not a number: '{shortened(text)}'; correct it") from None
     if not abs(value) <= LARGEST:
@@ -122,23 +124,23 @@ def _number(text: str, key: str, where: str) -> float:
 
 
 def read_scalar(element: Element, key: str, where: str) -> float:
-    """A required attribute of one finite number."""
+    """Return a required attribute of one finite number."""
     return parse_numbers(attribute(element, key, where), 1, key, where)[0]
 
 
 def read_numbers(element: Element, key: str, where: str) -> list[float]:
-    """A required attribute of finite numbers, however many."""
+    """Return a required attribute of any number of finite numbers."""
     text = attribute(element, key, where)
     return parse_numbers(text, len(text.split()), key, where)
 
 
 def read_tuple(element: Element, key: str, count: int, where: str) -> list[float]:
-    """A required attribute of several finite numbers."""
+    """Return a required attribute of several finite numbers."""
     return parse_numbers(attribute(element, key, where), count, key, where)
 
 
 def read_vector(element: Element, key: str, default: str, where: str) -> Vector:
-    """An attribute of three finite numbers."""
+    """Return an attribute of three finite numbers."""
     x, y, z = parse_numbers(element.get(key, default), 3, key, where)
     return (x, y, z)
 
@@ -147,18 +149,18 @@ def read_vector(element: Element, key: str, default: str, where: str) -> Vector:
 
 
 def counted(names: Iterable[str]) -> str:
-    """Names, and how often each occurs, as a report has them."""
+    """Return names, and how often each occurs, for a report."""
     return ", ".join(f"{name} ({count})" for name, count in Counter(names).items())
 
 
 class Names:
-    """Names already given, for those that have to be made up."""
+    """Names already in use, for generating new ones."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = set(taken)
 
     def new(self, wish: str) -> str:
-        """The wish, with a number behind it where it is taken."""
+        """Return the given name, with a number appended if it is taken."""
         name, number = wish, 1
         while name in self._taken:
             number += 1

@@ -150,7 +150,7 @@ REFUSED = {
     ),
     "circle": (
         '<joint name="one" joint1="ja" joint2="jb"/><joint name="two" joint1="jb" joint2="ja"/>',
-        ["equality 'one'", "circle", "'ja'", "'jb'", "remove"],
+        ["equality 'one'", "cycle", "'ja'", "'jb'", "remove"],
     ),
     "ball joint": ('<joint name="pin" joint1="je" joint2="jb"/>', ["pin"]),
     "bodies in one piece": ('<weld name="pin" body1="b" body2="tip"/>', ["equality 'pin'", "'b'", "'tip'", "no joint"]),

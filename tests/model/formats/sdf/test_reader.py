@@ -473,7 +473,7 @@ DAMAGED = {
     "an unknown leader": (TWO + joint("j", "base", "a", SPIN(FOLLOWING("k"))), ["joint 'j'", "'k'", "independent"]),
     "leaders in a circle": (
         TWO + joint("j", "base", "a", SPIN(FOLLOWING("k"))) + joint("k", "base", "b", SPIN(FOLLOWING("j"))),
-        ["circle", "'j'", "'k'"],
+        ["cycle", "'j'", "'k'"],
     ),
     "zero thread": (
         BASE + link("a") + joint("j", "base", "a", "<thread_pitch>0</thread_pitch>" + SPIN(""), "screw"),
@@ -518,9 +518,9 @@ def test_what_is_not_supported_may_be_left_out(inside: str) -> None:
 NOT_SDF = {
     '<robot name="r"/>': "no link",
     "<sdf/>": "no attribute 'version'",
-    '<sdf version="1.4"/>': "version '1.4' is not read, 1.5 to 1.12 are; convert it",
-    '<sdf version="1.13"/>': "version '1.13' is not read",
-    '<sdf version="new"/>': "version 'new' is not read",
+    '<sdf version="1.4"/>': "version '1.4' is not supported, 1.5 to 1.12 are; convert it",
+    '<sdf version="1.13"/>': "version '1.13' is not supported",
+    '<sdf version="new"/>': "version 'new' is not supported",
     '<sdf version="1.7"/>': "no link in it",
     '<sdf version="1.7"><world name="a"/><world name="b"/></sdf>': "several worlds.*'a', 'b'",
     '<sdf version="1.7"><model name="m">': "cut short",

@@ -338,10 +338,10 @@ REFUSED = {
     "unreadable mark": (MARKED.replace("true", "maybe"), ["joint 'ja'", "independent", "maybe", '"true" or "false"']),
     "mimic of nothing": (mimic(PAIR, "ja", 'joint="jc"'), ["joint 'ja'", "'jc'", "not defined", 'mimic="independent"']),
     "mimic without joint": (mimic(PAIR, "ja", 'offset="1"'), ["joint 'ja'", "<mimic>", "'joint'"]),
-    "mimic of itself": (mimic(PAIR, "ja", 'joint="ja"'), ["circle", "'ja'", "remove"]),
+    "mimic of itself": (mimic(PAIR, "ja", 'joint="ja"'), ["cycle", "'ja'", "remove"]),
     "mimic in a circle": (
         mimic(mimic(TWIST, "ja", 'joint="jb"'), "jb", 'joint="ja"'),
-        ["circle", "'ja'", "'jb'", "remove"],
+        ["cycle", "'ja'", "'jb'", "remove"],
     ),
     "mimic of a ball joint": (mimic(BALL, "jb", 'joint="ja"'), ["joint 'jb'", "'ja'", "spherical"]),
     "mimic by zero": (mimic(PAIR, "ja", 'joint="jb" multiplier="0" offset="1"'), ["joint 'ja'", "do not let", "fixed"]),

@@ -349,7 +349,7 @@ def test_sites_are_frames(tmp_path: Path) -> None:
     [
         (prim("Xform", "x"), "no prim has an enabled PhysicsRigidBodyAPI"),
         (ARM + joint("Revolute", "j", "a", "nothing"), "</r/j>: physics:body1 is </r/nothing>, and there is no"),
-        (ARM + joint("Revolute", "j", "a", "a"), "</r/j>: it joins body 'a' to itself"),
+        (ARM + joint("Revolute", "j", "a", "a"), "</r/j>: it connects body 'a' to itself"),
         (ARM + joint("Revolute", "j", "a", "", "rel physics:body1 = [</r/a>, </r/b>]"),
          "</r/j>: physics:body1 has 2 targets"),
         (ARM + joint("Revolute", "j", "a", "b", "float physics:lowerLimit = 1\nfloat physics:upperLimit = -1"), "</r/j>: the"),

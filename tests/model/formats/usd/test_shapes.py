@@ -110,7 +110,7 @@ def test_left_handed_meshes_face_outward_too_and_damaged_ones_are_refused(tmp_pa
     left = one_shape("Mesh", TETRAHEDRON + 'uniform token orientation = "leftHanded"', tmp_path)
     np.testing.assert_array_equal(left.faces, right.faces[:, ::-1])
     for damaged in (TETRAHEDRON.replace("2, 3]", "2, 9]"), TETRAHEDRON.replace("[3, 3, 3", "[3, 3, 4")):
-        with pytest.raises(fw.ModelError, match="</r/a/g>: its faces have corners"):
+        with pytest.raises(fw.ModelError, match="</r/a/g>: its faces refer to missing points"):
             one_shape("Mesh", damaged, tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""A description in the words of MJCF: free joints on the ground alone, no planar joints, no body of the ground's name."""
+"""Conversion of a description to what MJCF can express: free joints only on the ground, no planar joints, no body "world"."""
 
 from __future__ import annotations
 
@@ -35,21 +35,23 @@ Coordinates = tuple[float, ...]
 SPLIT = "the types of the joints {} (each is slides and a rotation in the file, with coordinates of their own)"
 FROM_GROUND = "the places that coordinates of the joints {} begin from (the ground's origin in the file)"
 NOT_SPLIT = "armature, springs and limits of the joints {}"
-UNIT = 1e-12  # what a length may be off one and stay as it is
-MOST_DOF = 6  # of the joints of one body
+UNIT = 1e-12  # deviation of a length from 1 that is left unchanged
+MOST_DOF = 6  # degrees of freedom of the joints of one body
 
 
 def as_bodies(d: D, lost: Losses) -> D:
-    """The same robot, whose joints MJCF has words for, of a description `without_world`.
+    """Return the same robot with joints that MJCF can express, for a description `without_world`.
 
-    The placement of a free joint is where the file puts its body. Configurations have coordinates of all joints.
+    The placement of a free joint is its body's pose in the file. Configurations have coordinates of all joints.
     """
     return _starting(_split(_free_from_ground(_completed(d), lost), lost))
 
 
 def without_world(d: D, lost: Losses) -> D:
-    """The same robot on the ground alone: a root of the ground's name becomes the ground and a frame, and another
-    body gets another name."""
+    """Return the same robot without a body named like the ground.
+
+    A root of this name becomes the ground and a frame; another body of this name is renamed.
+    """
     d = on_bodies(grounded(d))
     world = next((b for b in d.bodies if b.name == WORLD), None)
     if world is None:
@@ -68,7 +70,7 @@ def without_world(d: D, lost: Losses) -> D:
 
 
 def _completed(d: D) -> D:
-    """With coordinates of all joints: those left out are at zero, or where couplings put them."""
+    """Return the description with coordinates of all joints: missing ones are zero, or follow from couplings."""
     followers = {c.joint: c for c in d.couplings}
     kinds = {j.name: j.type for j in d.joints}
 
@@ -85,7 +87,7 @@ def _completed(d: D) -> D:
 
 
 def _unit(x: Coordinates, kind: JointType) -> Coordinates:
-    """With a quaternion, or cosine and sine, of unit length."""
+    """Return coordinates with a quaternion, or cosine and sine, of unit length."""
     if not kind.rotation:
         return x
     length = norm(*x[-kind.rotation :])
@@ -98,7 +100,7 @@ def _followed(c: Coupling, values: Mapping[str, Coordinates]) -> float:
 
 
 def _with_start(d: D) -> D:
-    """With a configuration that the robot starts in: the one in which bodies lie at their placements, unless there is one."""
+    """Return the description with an initial configuration, by default that in which bodies lie at their placements."""
     if any(c.name == START for c in d.configurations):
         return d
     moving = (j for j in d.joints if j.type is not JointType.FIXED)
@@ -107,7 +109,7 @@ def _with_start(d: D) -> D:
 
 
 def _starting(d: D) -> D:
-    """Bodies lie where the configuration of the start puts them, as far as coordinates of joints allow it."""
+    """Return the description with bodies placed as in the initial configuration, as far as coordinates allow."""
     start = {name: x for c in d.configurations if c.name == START for name, x in c.coordinates}
 
     def moved(j: Joint) -> Joint:
@@ -121,7 +123,7 @@ def _starting(d: D) -> D:
 
 
 def _with_coordinates(d: D, joint: Joint, new: Mapping[str, Mapping[str, Coordinates]]) -> D:
-    """With other coordinates in place of a joint's, by configuration."""
+    """Return the description with other coordinates in place of a joint's, by configuration."""
 
     def changed(c: Configuration) -> Configuration:
         pairs = (pair for name, x in c.coordinates for pair in (new[c.name].items() if name == joint.name else [(name, x)]))
@@ -139,7 +141,7 @@ def _coordinates_of(d: Contents, joint: Joint) -> dict[str, Coordinates]:
 
 
 def _free_from_ground(d: D, lost: Losses) -> D:
-    """Free joints have poses on the ground for coordinates, wherever only fixed joints lead there."""
+    """Return the description with free joints on the ground, where only fixed joints lead to the ground."""
     inward = {j.child: j for j in d.joints}
     for j in [j for j in d.joints if j.type is JointType.FLOATING]:
         parent, at = j.parent, j.placement
@@ -162,7 +164,10 @@ def _free_from_ground(d: D, lost: Losses) -> D:
 
 
 def _split(d: D, lost: Losses) -> D:
-    """Planar joints become two slides and a hinge, free joints on other bodies three slides and a ball joint."""
+    """Return the description without planar joints, and with free joints only on the ground.
+
+    Planar joints become two slides and a hinge; other free joints become three slides and a ball joint.
+    """
     for j in d.joints:
         planar = j.type is JointType.PLANAR
         if not planar and (j.type is not JointType.FLOATING or j.parent is None):
@@ -189,7 +194,7 @@ def _slide(j: Joint, name: str, axis: Vector) -> Joint:
 
 
 def _in_place(d: D, j: Joint, chain: list[Joint]) -> D:
-    """With joints in a row in place of one, on bodies that users are not shown."""
+    """Return the description with consecutive joints in place of one, on hidden bodies."""
     parent, placement, taken = j.parent, j.placement, {b.name for b in d.bodies}
     joints, bodies = [], []
     for each in chain:
@@ -210,7 +215,7 @@ def _in_place(d: D, j: Joint, chain: list[Joint]) -> D:
 
 
 class Limb(NamedTuple):
-    """A body of the file and the joints that it has, in its frame; a fixed joint is none."""
+    """A body of the file and its joints, in its frame; a fixed joint is not listed."""
 
     body: Body
     parent: str | None
@@ -219,7 +224,7 @@ class Limb(NamedTuple):
 
 
 def limbs(d: Contents) -> Iterator[Limb]:
-    """The bodies of the file, depth-first: those that users are not shown become joints of the next, where MuJoCo allows it."""
+    """Yield the bodies of the file, depth-first; hidden bodies become joints of the next body, where MuJoCo allows it."""
     bodies, outward = {b.name: b for b in d.bodies}, _outward(d)
     roots = bodies.keys() - {j.child for j in d.joints}
     waiting = [*reversed(outward[None])]
@@ -249,7 +254,7 @@ def _outward(d: Contents) -> dict[str | None, list[Joint]]:
 
 
 def _one_body(chain: list[Joint]) -> bool:
-    """Whether MuJoCo lets one body have all of these joints."""
+    """Return whether MuJoCo allows one body to have all of these joints."""
     kinds = [j.type for j in chain]
     after_ball = kinds[kinds.index(JointType.SPHERICAL) + 1 :] if JointType.SPHERICAL in kinds else []
     return (
@@ -260,7 +265,7 @@ def _one_body(chain: list[Joint]) -> bool:
 
 
 def _limb(body: Body, chain: list[Joint]) -> Limb:
-    """Axes and anchors are those of the body's frame where all joints are at zero."""
+    """Return a body whose axes and anchors are in its frame with all joints at zero."""
     joints, behind = [], Pose()
     for j in reversed(chain):
         back = behind.inverse()

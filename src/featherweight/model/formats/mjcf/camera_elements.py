@@ -15,13 +15,16 @@ from .numbers import as_pose
 
 
 def read_cameras(model: Any, bodies: Sequence[str]) -> Iterator[Camera]:
-    """All cameras, on bodies of these names. Angles are in degrees in the file, whatever its compiler's are."""
+    """Yield all cameras, on bodies of these names.
+
+    The compiled angles are in degrees, whatever the file's compiler setting.
+    """
     names = Names(model.camera(k).name for k in range(model.ncam))
     for k in range(model.ncam):
         target = int(model.cam_targetbodyid[k])
         mode = MODES[int(model.cam_mode[k])]
         if target < 0 and mode in (CameraMode.TARGETBODY, CameraMode.TARGETBODYCOM):
-            mode = CameraMode.FIXED  # which MuJoCo takes it for
+            mode = CameraMode.FIXED  # MuJoCo does the same
         orthographic = bool(model.cam_projection[k] if hasattr(model, "cam_projection") else model.cam_orthographic[k])
         extent = float(model.cam_fovy[k])
         sensor, resolution = None, (int(model.cam_resolution[k][0]), int(model.cam_resolution[k][1]))

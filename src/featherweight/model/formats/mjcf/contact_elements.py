@@ -1,4 +1,4 @@
-"""<contact> elements: pairs, and excludes that let MuJoCo leave out the same neighbours."""
+"""<contact> elements: pairs, and excludes that make MuJoCo exclude the same neighbours."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from .as_bodies import Limb
 from .geom_elements import Geoms
 from .losses import Losses
 
-Pair = frozenset[str | None]  # of moving bodies, or one and the ground
+Pair = frozenset[str | None]  # of moving bodies, or of one and the ground
 
 
 def write_contacts(root: Element, d: Contents, file: Sequence[Limb], geoms: Geoms, lost: Losses) -> bool:
-    """Write pairs and excludes of a description and its bodies in the file; return whether MuJoCo is to let bodies touch that
-    carry one another (its flag `filterparent` disabled)."""
+    """Write pairs and excludes of a description and its bodies to the file.
+
+    Returns whether MuJoCo must allow contacts between a body and its parent (its flag `filterparent` disabled).
+    """
     contact = SubElement(root, "contact")
     ours, theirs, links = _neighbours(d), _neighbours_of_file(file), _touching_links(d, geoms)
     ours, theirs = ({pair for pair in pairs if pair <= links.keys()} for pairs in (ours, theirs))
@@ -49,7 +51,9 @@ def _pairs(contact: Element, d: Contents, geoms: Geoms, lost: Losses) -> None:
         numbers = {"condim": str(pair.condim), "friction": friction, "margin": written(pair.margin)}
         numbers |= {key: written(x) for key, x in (("adhesion", pair.adhesion), ("gap", pair.gap)) if x}
         element = SubElement(contact, "pair", names | numbers)
-        for key, value in zip(("solref", "solimp"), pair.softness[:2], strict=True):  # left out, they are those of the geoms
+        for key, value in zip(
+            ("solref", "solimp"), pair.softness[:2], strict=True
+        ):  # if omitted, MuJoCo takes those of the geoms
             element.set(key, written(*value))
         if pair.friction is None:
             lost.add(
@@ -61,7 +65,7 @@ def _pairs(contact: Element, d: Contents, geoms: Geoms, lost: Losses) -> None:
 
 
 def _carriers(joints: Mapping[str, Joint]) -> dict[str | None, str | None]:
-    """The moving body that carries each body, None for the ground; `joints` are those inward, by body."""
+    """Return the moving body that carries each body, None for the ground; `joints` are those inward, by body."""
     found: dict[str | None, str | None] = {None: None}
 
     def carrier(body: str | None) -> str | None:
@@ -79,7 +83,7 @@ def _carriers(joints: Mapping[str, Joint]) -> dict[str | None, str | None]:
 
 
 def _neighbours(d: Contents) -> set[Pair]:
-    """Pairs of moving bodies whose shapes do not touch by the description's rule."""
+    """Return pairs of moving bodies whose shapes do not collide by the description's rule."""
     if d.neighbours is NeighbourRule.NONE:
         return set()
     inward = {j.child: j for j in d.joints}
@@ -111,7 +115,7 @@ def _neighbours_of_file(file: Sequence[Limb]) -> set[Pair]:
 
 
 def _touching_links(d: Contents, geoms: Geoms) -> dict[str | None, list[str | None]]:
-    """Bodies with shapes that touch, by the moving body that carries them."""
+    """Return bodies with collision shapes, by the moving body that carries them."""
     on = _carriers({j.child: j for j in d.joints})
     links: dict[str | None, dict[str | None, None]] = {}
     for k, s in enumerate(d.shapes):

@@ -1,6 +1,6 @@
-"""Contacts of MJCF files beyond the numbers of each geom: named pairs, neighbours, and what is not simulated.
+"""Contacts of MJCF files beyond the parameters of each geom: named pairs, neighbours, and settings that are not simulated.
 
-With <flag override="enable"/> all contacts have the friction, margin and softness of <option>, whatever geoms and pairs say.
+With <flag override="enable"/>, all contacts have the friction, margin and softness of <option>, whatever geoms and pairs give.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from .softness import differ_from_default, softness_of
 
 
 class Overrides(NamedTuple):
-    """Numbers that all contacts of a file have in place of their own."""
+    """Parameters that replace those of all contacts of a file."""
 
     frictions: tuple[float, float]  # sliding
     margin: float
     softness: Softness
-    turning: tuple[float, float]  # against spinning and rolling
+    turning: tuple[float, float]  # torsional and rolling
 
 
 def overrides(mujoco: Any, model: Any) -> Overrides | None:
-    """None where the file does not ask for them."""
+    """Return the overrides; None if the file does not enable them."""
     if not model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
         return None
     first, second, *turning = (float(x) for x in model.opt.o_friction[:4])
@@ -45,7 +45,7 @@ def overrides(mujoco: Any, model: Any) -> Overrides | None:
 
 
 def in_pairs(model: Any) -> set[int]:
-    """Numbers of the geoms that pairs name."""
+    """Return the numbers of the geoms that pairs name."""
     return {*map(int, model.pair_geom1), *map(int, model.pair_geom2)}
 
 
@@ -76,13 +76,16 @@ def _pairs(model: Any) -> Iterator[tuple[int, int]]:
 
 
 def _second(model: Any, k: int, i: int, condim: int) -> float | None:
-    """Return friction i of a pair, which contacts from a condim on have, where it is not that of the direction before."""
+    """Return friction i of a pair, if it differs from that of the previous direction.
+
+    Only contacts with at least a given condim have it.
+    """
     before, own = map(float, model.pair_friction[k, i - 1 : i + 1])
     return own if model.pair_dim[k] >= condim and own != before else None
 
 
 def values_of(model: Any, field: str) -> Any:
-    """Return the numbers of a field for each geom or pair (n, k); zeros where the version of MuJoCo lacks it."""
+    """Return the values of a field for each geom or pair (n, k); zeros if the version of MuJoCo lacks it."""
     count = model.ngeom if field.startswith("geom") else model.npair
     values = np.asarray(getattr(model, field, np.zeros(6 * count)), float)
     return values.reshape(count, -1) if count else np.zeros((0, 6))

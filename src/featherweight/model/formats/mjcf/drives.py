@@ -1,6 +1,6 @@
 """Forces at the joints of MJCF files: damping, dry friction and springs, and actuators.
 
-MuJoCo's numbers are its compiled ones. What <flag> disables is not there.
+The values are those of MuJoCo's compiled model. Forces that <flag> disables are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .transmissions import DYNAMICS, TRANSMISSIONS, activation_of, muscle_of, tr
 
 SERVOS = ("pid", "dcmotor", "so3")
 ALIKE = (("muscle", "muscle"), ("muscle", "none"), ("pid", "affine"), ("dcmotor", "dcmotor"), ("so3", "so3"))  # gains, biases
-ACTUATORS = "actuators"  # that are not read, in a report
+ACTUATORS = "actuators"  # key of reports for actuators that are not read
 
 
 class PassiveForces(NamedTuple):
@@ -48,10 +48,10 @@ class PassiveForces(NamedTuple):
 
 
 class MujocoForces:
-    """The forces at the joints of a compiled model, but for those of tendons."""
+    """The forces at the joints of a compiled model, except those of tendons."""
 
     def __init__(self, mujoco: Any, model: Any, source: str, tendons: Mapping[int, Lever]) -> None:
-        """`tendons` are those whose length is that of one joint."""
+        """`tendons` are the tendons whose length is that of one joint."""
         self.mujoco, self.model, self.source, self.tendons = mujoco, model, source, tendons
         self.rotors = self._reflected("actuator_armature")
         self.dampers = self._reflected("actuator_damping")
@@ -98,12 +98,12 @@ class MujocoForces:
         return x, y, z, a, b, c, w
 
     def _off(self, what: str) -> bool:
-        """MuJoCo before 3.4 has one flag for springs and dampers."""
+        """Return whether a flag disables a force; MuJoCo before 3.4 has one flag for springs and dampers."""
         both = what in ("SPRING", "DAMPER") and disabled(self.mujoco, self.model.opt, "PASSIVE")
         return both or disabled(self.mujoco, self.model.opt, what)
 
     def _same(self, field: str, what: str, j: int, name: str) -> float:
-        """The value that all degrees of freedom of a joint have."""
+        """Return the value that all degrees of freedom of a joint share."""
         kinds, start = self.mujoco.mjtJoint, int(self.model.jnt_dofadr[j])
         width = {kinds.mjJNT_FREE: 6, kinds.mjJNT_BALL: 3}.get(int(self.model.jnt_type[j]), 1)
         values = [_first(value) for value in getattr(self.model, field)[start : start + width]]
@@ -113,7 +113,7 @@ class MujocoForces:
         return values[0]
 
     def _reflected(self, field: str, k: int | None = None) -> dict[int, float]:
-        """Return what actuators add by joint: with gear g, g² times their armature or damping, or its further coefficient k."""
+        """Return the contributions of actuators by joint: with gear g, g² times their armature or damping, or coefficient k."""
         values = self._of_actuators(field)
         values = values[:, k] if k is not None and values.ndim > 1 else values
         reflected: dict[int, float] = {}
@@ -143,11 +143,11 @@ class MujocoForces:
         return self.model.actuator(a).name or f"number {a}"
 
     def _of_actuators(self, field: str) -> Any:
-        """A number of each actuator, zero where MuJoCo's version has no such field."""
+        """Return a field of each actuator, zero if MuJoCo's version has no such field."""
         return getattr(self.model, field, np.zeros(len(self.model.actuator_trntype)))
 
     def _transmission(self, a: int) -> str:
-        """ "joint" for one on a hinge or slide joint, otherwise what it acts on."""
+        """Return "joint" for an actuator on a hinge or slide joint, otherwise the kind of its transmission."""
         model, transmissions, kinds = self.model, self.mujoco.mjtTrn, self.mujoco.mjtJoint
         kind = int(model.actuator_trntype[a])
         if kind not in (transmissions.mjTRN_JOINT, transmissions.mjTRN_JOINTINPARENT):
@@ -160,7 +160,7 @@ class MujocoForces:
         return f"{_word(kinds(joint))} joint{beside}"
 
     def _lever(self, a: int) -> Lever | None:
-        """The length of an actuator where it is that of one joint."""
+        """Return the length of an actuator if it is that of one joint."""
         model, kind, gear = self.model, self._transmission(a), float(gears_of(self.model)[a, 0])
         if kind == "joint":
             return Lever(int(model.actuator_trnid[a, 0]), gear, 0.0)
@@ -210,7 +210,7 @@ class MujocoForces:
         return actuators
 
     def _obstacle(self, a: int) -> str:
-        """In one or two words, why an actuator is not one of ours; nothing for one that is."""
+        """Describe in one or two words why an actuator is not supported; empty if it is."""
         model, mujoco = self.model, self.mujoco
         if model.opt.disableactuator >> int(model.actuator_group[a]) & 1 or self._off("ACTUATION"):
             return "disabled"
@@ -236,7 +236,7 @@ class MujocoForces:
         return ""
 
     def _curves(self, a: int) -> tuple[str, str]:
-        """The words of the gain and of the bias."""
+        """Return the types of the gain and of the bias, in MJCF's words."""
         model, mujoco = self.model, self.mujoco
         return (
             _word(mujoco.mjtGain(int(model.actuator_gaintype[a]))),
@@ -256,7 +256,7 @@ class MujocoForces:
 
 
 def read_actuators(model: Any, joints: Sequence[str], couplings: Sequence[Coupling]) -> dict[int, Actuator]:
-    """The actuators of a compiled model by number, as `read_mjcf` names them; `joints` are names of all its joints in order."""
+    """Return the actuators of a compiled model by number, as `read_mjcf` names them; `joints` are names of all its joints."""
     bodies = [model.body(i).name for i in range(model.nbody)]
     import mujoco  # type: ignore[import-untyped, unused-ignore]  # it is there, where a model is
 
@@ -264,10 +264,10 @@ def read_actuators(model: Any, joints: Sequence[str], couplings: Sequence[Coupli
 
 
 def _first(value: Any) -> float:
-    """A number; of a polynomial, the lowest coefficient."""
+    """Return a number; for a polynomial, the lowest coefficient."""
     return float(np.ravel(value)[0])
 
 
 def _word(value: Any) -> str:
-    """The last part of the name of MuJoCo's constant."""
+    """Return the last part of the name of MuJoCo's constant."""
     return str(value.name).rpartition("_")[2].lower()

@@ -1,7 +1,7 @@
 """Equality constraints of MJCF files: `connect` and `weld` close loops, `joint` and `tendon` couple coordinates.
 
-MuJoCo keeps them by soft forces; here they hold exactly. Their numbers are MuJoCo's compiled ones, in which what the file
-leaves out is taken from the configuration qpos0. Inactive ones have no effect.
+MuJoCo enforces them by soft forces; here they hold exactly. The values are those of MuJoCo's compiled model, which derives
+omitted values from the configuration qpos0. Inactive equalities have no effect.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .polynomials import composed
 from .softness import softness_of
 from .tendons import TendonEquality, fixed_tendon, hold_tendons
 
-DEGREE = 64  # of couplings put into one another, the highest: three of the fourth degree
+DEGREE = 64  # highest degree of composed couplings: three of the fourth degree
 
 
 class _Follower(NamedTuple):
-    """A joint whose coordinate is a polynomial in that of another."""
+    """A joint whose coordinate is a polynomial of that of another."""
 
     name: str
     where: str
@@ -35,7 +35,10 @@ class _Follower(NamedTuple):
 
 
 def refuse_unsupported_equalities(mujoco: Any, spec: Any, source: str, unsupported: Unsupported) -> None:
-    """Active equalities of kinds that are not supported are refused, or made inactive. Those of spatial tendons are, too."""
+    """Raise ModelError for active equalities of unsupported kinds, or make them inactive.
+
+    These include equalities of spatial tendons.
+    """
     kinds = mujoco.mjtEq
     for number, equality in enumerate(spec.equalities):
         if equality.active and equality.type not in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD, kinds.mjEQ_JOINT, kinds.mjEQ_TENDON):
@@ -48,7 +51,10 @@ def refuse_unsupported_equalities(mujoco: Any, spec: Any, source: str, unsupport
 
 
 def let_followers_go(mujoco: Any, spec: Any, source: str, mimic: str) -> list[tuple[str, str]]:
-    """Unless joints are to follow others, equalities of joints and tendons are refused, or taken out: what is so, in words."""
+    """Refuse or remove equalities of joints and tendons, unless joints may follow others.
+
+    Returns a description of the removed ones.
+    """
     kinds = (mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtEq.mjEQ_TENDON)
     found = [(n, e) for n, e in enumerate(spec.equalities) if mimic != FOLLOW and e.active and e.type in kinds]
     names = []
@@ -63,7 +69,7 @@ def let_followers_go(mujoco: Any, spec: Any, source: str, mimic: str) -> list[tu
 
 
 def refuse_equalities_of_spatial_tendons(mujoco: Any, model: Any, source: str, unsupported: Unsupported) -> None:
-    """They are refused, or made inactive."""
+    """Raise ModelError for equalities of spatial tendons, or make them inactive."""
     for i in _active(model):
         if int(model.eq_type[i]) == mujoco.mjtEq.mjEQ_TENDON:
             ends = (int(t) for t in (model.eq_obj1id[i], model.eq_obj2id[i]) if t >= 0)
@@ -76,21 +82,24 @@ def refuse_equalities_of_spatial_tendons(mujoco: Any, model: Any, source: str, u
 def read_tendon_equalities(
     mujoco: Any, model: Any, couplings: Sequence[Coupling], source: str
 ) -> tuple[tuple[Coupling, ...], tuple[Closure, ...]]:
-    """The couplings, with those of each active tendon equality, in terms of joints that follow none; and closures."""
+    """Return the couplings, including those of active tendon equalities, in terms of joints that follow none; and closures."""
     equalities = []
     for i in _active(model):
         if int(model.eq_type[i]) == mujoco.mjtEq.mjEQ_TENDON:
             where = _where(source, model.equality(i).name, i)
             ends = (int(t) for t in (model.eq_obj1id[i], model.eq_obj2id[i]))
             first, second = (fixed_tendon(mujoco, model, t) if t >= 0 else None for t in ends)
-            assert first is not None  # `refuse_equalities_of_spatial_tendons`
+            assert first is not None  # by `refuse_equalities_of_spatial_tendons`
             numbers = model.eq_data[i, :5], _softness(model, i)
             equalities.append(TendonEquality(_name(model, i), where, first, second, *numbers))
     return hold_tendons(equalities, couplings)
 
 
 def read_loops(mujoco: Any, model: Any, bodies: Sequence[str], source: str) -> Iterator[Loop]:
-    """One for each active connect (spherical) and weld; a weld of torquescale zero is a connect. `bodies` are all names."""
+    """Yield a loop for each active connect (spherical) and weld; a weld of torquescale zero is a connect.
+
+    `bodies` are the names of all bodies.
+    """
     kinds, sites = mujoco.mjtEq, mujoco.mjtObj.mjOBJ_SITE
     for i in _active(model):
         if int(model.eq_type[i]) not in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
@@ -113,7 +122,7 @@ def read_loops(mujoco: Any, model: Any, bodies: Sequence[str], source: str) -> I
 
 
 def read_couplings(mujoco: Any, model: Any, source: str) -> tuple[Coupling, ...]:
-    """One for each active joint equality, in terms of joints that follow none."""
+    """Return a coupling for each active joint equality, in terms of joints that follow none."""
     followers: dict[str, _Follower] = {}
     for i in _active(model):
         if int(model.eq_type[i]) == mujoco.mjtEq.mjEQ_JOINT:
@@ -129,12 +138,12 @@ def read_couplings(mujoco: Any, model: Any, source: str) -> tuple[Coupling, ...]
 
 
 def _weld_frames(data: Any) -> list[Pose]:
-    """On body 1 relpose, which is where it puts body 2; on body 2 the anchor."""
+    """Return the frames of a weld: relpose on body 1, which is the pose of body 2, and the anchor on body 2."""
     return [as_pose(data[3:6], data[6:10]), Pose(p=as_vector(data[0:3]))]
 
 
 def _connect_frames(data: Any) -> list[Pose]:
-    """The anchors on either body."""
+    """Return the anchors on both bodies."""
     return [Pose(p=as_vector(data[0:3])), Pose(p=as_vector(data[3:6]))]
 
 
@@ -142,7 +151,10 @@ def _connect_frames(data: Any) -> list[Pose]:
 
 
 def _follower(model: Any, i: int, where: str) -> tuple[str, _Follower]:
-    """MuJoCo: q1 - q1_0 = a0 + a1 (q2 - q2_0) + ..., where q_0 are the coordinates in qpos0; or q1 is held still."""
+    """Return the polynomial of a joint equality.
+
+    MuJoCo: q1 - q1_0 = a0 + a1 (q2 - q2_0) + ..., where q_0 are the coordinates in qpos0; or q1 is constant.
+    """
     one, two = int(model.eq_obj1id[i]), int(model.eq_obj2id[i])
     joint = model.joint(one).name
     coefficients = model.eq_data[i, :5]
@@ -155,13 +167,13 @@ def _follower(model: Any, i: int, where: str) -> tuple[str, _Follower]:
 
 
 def _coupling(joint: str, followers: Mapping[str, _Follower]) -> Coupling:
-    """Put followers in for leaders until one follows no other joint."""
+    """Substitute leaders that are followers until one follows no other joint."""
     first = followers[joint]
     leader, polynomial, path = first.leader, first.polynomial, [joint]
     while leader in followers:
         if leader in path:
             cycle = ", ".join(f"'{name}'" for name in path[path.index(leader) :])
-            raise ModelError(f"{first.where}: joints that follow each other in a circle: {cycle}; remove one equality")
+            raise ModelError(f"{first.where}: joints that follow each other in a cycle: {cycle}; remove one equality")
         path.append(leader)
         if polynomial.degree() * followers[leader].polynomial.degree() > DEGREE:
             problem = f"joint '{joint}' follows '{leader}', which follows another, by a polynomial of a degree above {DEGREE}"
@@ -183,7 +195,7 @@ def _active(model: Any) -> list[int]:
 
 
 def _name(model: Any, i: int) -> str:
-    """The equality's name, or one of its own."""
+    """Return the equality's name, or a generated one."""
     taken = {model.equality(k).name for k in range(model.neq)}
     name: str = model.equality(i).name or f"equality{i}"
     while name in taken and not model.equality(i).name:

@@ -1,4 +1,4 @@
-"""Loops, couplings and closures as <equality> elements, and the fixed tendons that some of them hold."""
+"""Loops, couplings and closures as <equality> elements, and the fixed tendons that some of them constrain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST = 4  # degree of MuJoCo's polynomials
 
 
 class Equalities:
-    """Writes into the root element; `starts` are coordinates of joints in qpos0."""
+    """Writes to the root element; `starts` are coordinates of joints in qpos0."""
 
     def __init__(self, root: Element, starts: Mapping[str, float], lost: Losses) -> None:
         self.tendons, self.equality = SubElement(root, "tendon"), SubElement(root, "equality")
@@ -33,7 +33,7 @@ class Equalities:
         self.names, self.tendon_names = Names(), Names()
 
     def write(self, d: Contents) -> None:
-        """Write all that MJCF has words for; the rest is lost."""
+        """Write all constraints that MJCF can express; the others are lost."""
         given = [*(x.name for x in d.loops), *(c.name for c in d.couplings), *(c.name for c in d.closures)]
         names = iter(self.lost.unique(given, "loops, couplings and closures"))
         self.names, self.tendon_names = Names(given), Names(t.name for t in d.tendons)
@@ -54,8 +54,11 @@ class Equalities:
             self._weld(loop, self.names.new(loop.name), (0.0, 0.0, APART))
 
     def _weld(self, loop: Loop, name: str, point: Vector) -> None:
-        """At a point of the two frames. A connect takes its second anchor from qpos0, where the loop may be open; a weld does
-        not, and is a connect if its torquescale is zero. It has an anchor on the second body, and no orientation there."""
+        """Write a loop as a weld at a point of the two frames.
+
+        A connect takes its second anchor from qpos0, where the loop may be open. A weld does not, and with torquescale zero it
+        is a connect. Its anchor is on the second body, and it has no orientation there.
+        """
         first, second = (frame @ Pose(p=point) for frame in (loop.predecessor_frame, loop.successor_frame))
         rigid = loop.type is LoopType.WELD
         R = matmul(first.R, transpose(second.R)) if rigid and second.R != Pose().R else first.R if rigid else Pose().R
@@ -86,7 +89,9 @@ class Equalities:
         elif any(any(p.coef[2:]) for _, p in terms):
             self.lost.add("the couplings {}, by polynomials in several joints", c.name)
         else:
-            slopes = {name: -float(p.coef[1]) for name, p in terms} | {c.joint: 1.0}  # of those alike, readers take the last
+            slopes = {name: -float(p.coef[1]) for name, p in terms} | {
+                c.joint: 1.0
+            }  # of equal coefficients, readers take the last
             if max(map(abs, slopes.values())) > 1.0:
                 self.lost.add(
                     "the followers of the couplings {} (when the file is read, joints with the greatest coefficients)", c.name

@@ -27,15 +27,15 @@ HALVES = {
 }
 """Factors of MuJoCo's sizes, radii and half lengths."""
 
-FRICTION = (1.0, 0.005, 0.0001)  # MuJoCo's default: against sliding, spinning and rolling
+FRICTION = (1.0, 0.005, 0.0001)  # MuJoCo's default: sliding, torsional and rolling
 MESH_FILES = (".stl", ".obj", ".msh")
-MOST_FACES = 200_000  # of an STL file
-THINNEST = 1e-12  # [m] for sizes that are zero, which MuJoCo refuses
-FLAT = 1e-12  # of the squares of extents: MuJoCo makes no hull of points in a plane
+MOST_FACES = 200_000  # most faces of an STL file
+THINNEST = 1e-12  # [m] replaces sizes of zero, which MuJoCo refuses
+FLAT = 1e-12  # of the squared extents: MuJoCo computes no hull of points in a plane
 
 
 def place(element: Element, pose: Pose) -> None:
-    """Write `pos` and `quat`, as far as they say anything."""
+    """Write `pos` and `quat`, unless they are the defaults."""
     if any(pose.p):
         element.set("pos", written(*pose.p))
     if pose.R != Pose().R:
@@ -44,14 +44,14 @@ def place(element: Element, pose: Pose) -> None:
 
 
 def soften(element: Element, softness: Softness, suffix: str = "") -> None:
-    """Write `solref` and `solimp` where they are not MuJoCo's defaults."""
+    """Write `solref` and `solimp`, unless they are MuJoCo's defaults."""
     for key, value, usual in zip(("solref", "solimp"), softness[:2], DEFAULT_SOFTNESS[:2], strict=True):
         if value != usual:
             element.set(f"{key}{suffix}", written(*value))
 
 
 class Geoms:
-    """Writes shapes of a description, and assets into the root element; `names` are those of the geoms, by the shapes' numbers.
+    """Writes shapes of a description, and assets to the root element; `names` are those of the geoms, by the shapes' numbers.
 
     Only bodies that are `still` may have planes and height fields.
     """
@@ -63,7 +63,7 @@ class Geoms:
         self.shapes, self.names = d.shapes, dict(enumerate(lost.unique([s.name for s in d.shapes], "shapes")))
 
     def write(self, body: Element, k: int) -> None:
-        """Write a shape on its body; one that MuJoCo cannot read is lost."""
+        """Write a shape on its body; a shape that MuJoCo cannot read is lost."""
         s = self.shapes[k]
         if problem := self._problem(s):
             self.lost.add(problem, s.name)
@@ -95,7 +95,7 @@ class Geoms:
     def _paint(self, element: Element, s: Shape) -> None:
         if not s.visual:
             element.set("group", str(SEEN_GROUPS))
-        if s.color == UNPAINTED:  # as a geom's own color it means that there is none
+        if s.color == UNPAINTED:  # MuJoCo treats this color of a geom as none
             if self.assets.find("material") is None:
                 SubElement(self.assets, "material", name="grey", rgba=written(*UNPAINTED))
             element.set("material", "grey")
@@ -125,7 +125,7 @@ class Geoms:
             self.lost.add("the friction of the shapes {}, which have none of their own (1 in the file)", s.name)
 
     def _move_surface(self, element: Element, s: Shape, at: Pose) -> None:
-        """Write the velocity of the surface at the origin of the geom; MuJoCo moves that of a mesh."""
+        """Write the velocity of the surface at the origin of the geom; MuJoCo moves the origin of a mesh."""
         if s.type is ShapeType.MESH:
             self.lost.add("the surface velocities of the meshes {}", s.name)
             return
@@ -136,7 +136,7 @@ class Geoms:
     # --- assets
 
     def _problem(self, s: Shape) -> str:
-        """The kind of loss of a shape that MuJoCo does not read."""
+        """Return the reason why MuJoCo does not read a shape, as a kind of loss."""
         if s.type in (ShapeType.PLANE, ShapeType.HEIGHTFIELD) and s.body not in self.still:
             return "the planes and height fields {}, on bodies that move"
         if s.type is ShapeType.MESH and s.path is None:
@@ -160,7 +160,7 @@ class Geoms:
         return self.meshes[key]
 
     def _height_field(self, s: Shape) -> str:
-        """MuJoCo scales heights to 0..1, and reads the row of the greatest y first."""
+        """Write a height field. MuJoCo scales heights to 0..1, and reads the row of the greatest y first."""
         heights = np.asarray(s.heights, dtype=float)
         least, span = float(heights.min()), float(heights.max() - heights.min())
         size = (s.size[0] / 2.0, s.size[1] / 2.0, span or 1.0, max(s.size[2] + least, THINNEST))
@@ -172,7 +172,7 @@ class Geoms:
 
 
 def _relative(path: str, folder: Path) -> str:
-    """Relative to the folder, if the file is below it; otherwise its whole path."""
+    """Return the path relative to the folder if the file is below it, otherwise the whole path."""
     relative = os.path.relpath(os.path.abspath(path), os.path.abspath(folder))
     return os.path.abspath(path) if relative.startswith(os.pardir) else Path(relative).as_posix()
 

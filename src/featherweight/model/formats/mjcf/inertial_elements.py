@@ -1,6 +1,7 @@
-"""Inertias as <inertial> elements, by principal moments: MuJoCo takes these as they are.
+"""Inertias as <inertial> elements, by principal moments, which MuJoCo takes unchanged.
 
-MuJoCo before 4.0 finds those of a `fullinertia` to 1e-12 kg m² only, and refuses those of flat bodies by rounding.
+MuJoCo before 4.0 computes the principal moments of a `fullinertia` only to 1e-12 kg m², and rounding makes it refuse flat
+bodies.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from .as_bodies import Limb
 from .geom_elements import place
 from .losses import Losses
 
-LEAST = 1e-14  # [kg, kg m²] of a body that moves: MuJoCo refuses less than 1e-15
-ROUNDED = 1e-12  # of a moment: what rounding may make of it
+LEAST = 1e-14  # [kg, kg m²] least values of a moving body: MuJoCo refuses less than 1e-15
+ROUNDED = 1e-12  # relative rounding error of a moment
 NO_BODY = "the inertias of {}, which no rigid body has, and MuJoCo refuses (raised in the file)"
 NO_INERTIA = f"the masses of the bodies {{}}, which have none or no inertia ({LEAST:g} kg and kg m² in the file)"
 
@@ -35,7 +36,7 @@ class Principal(NamedTuple):
 
 
 def principal(body: Body) -> Principal:
-    """With the axes that the body's file gave, if they are principal ones."""
+    """Return principal moments and axes, with the axes in the body's file if they are principal."""
     mass, center, (xx, xy, xz, yy, yz, zz) = body.inertia
     tensor: Matrix = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
     if body.principal is None and not any((xy, xz, yz)):
@@ -57,10 +58,10 @@ def _axes(tensor: Matrix) -> Matrix:
 
 
 class Inertials:
-    """Inertias that MuJoCo takes, of all bodies of a file.
+    """Inertias that MuJoCo accepts, for all bodies of a file.
 
-    It refuses negative moments, which become zero, and moments A, B and C of which A + B < C: A and B are raised by what is
-    missing. And it refuses bodies that move without mass or inertia, unless a body that is fixed to them has both.
+    MuJoCo refuses negative moments, which become zero, and moments A, B and C with A + B < C: A and B are then increased by
+    the difference. It also refuses moving bodies without mass or inertia, unless a body that is fixed to them has both.
     """
 
     def __init__(self, file: Sequence[Limb], lost: Losses) -> None:
@@ -77,7 +78,7 @@ class Inertials:
                 solid.add(limb.parent)
 
     def write(self, element: Element, name: str) -> None:
-        """Write the inertia of a body on its element; nothing for none."""
+        """Write the inertia of a body on its element; nothing if there is none."""
         x = self.found[name]
         if x.mass or any(x.moments):
             inertial = SubElement(element, "inertial", mass=written(x.mass))

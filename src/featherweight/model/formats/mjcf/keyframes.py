@@ -1,4 +1,4 @@
-"""Configurations of MJCF files: keyframes, and the one in which MuJoCo begins, qpos0."""
+"""Configurations of MJCF files: keyframes, and MuJoCo's initial configuration, qpos0."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .numbers import first_controls
 def read_configurations(
     model: Any, joints: Mapping[int, tuple[str, JointType]], actuators: Mapping[int, Actuator]
 ) -> Iterator[Configuration]:
-    """The configuration "qpos0", then the keyframes; one without a name is called by its number, as "key0".
+    """Yield the configuration "qpos0", then the keyframes; one without a name is named by its number, such as "key0".
 
     `joints` are the names and types of MuJoCo's joints by number, `actuators` those that are read.
     """
@@ -44,7 +44,7 @@ def _coordinates(
 
 
 def unused_of_keyframes(model: Any, actuators: Mapping[int, Actuator]) -> Iterator[tuple[str, str]]:
-    """Yield in words what keyframes hold besides."""
+    """Yield, in words, the unused contents of keyframes."""
     read = {int(first_controls(model)[a]) + i for a, x in actuators.items() for i in range(len(x.controls))}
     others = [u for u in range(model.nu) if u not in read]
     kinds = [

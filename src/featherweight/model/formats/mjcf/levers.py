@@ -1,4 +1,4 @@
-"""Fixed tendons of MJCF files whose length is that of one joint: their forces are the joint's. So are those of actuators."""
+"""Fixed tendons, and actuators, of MJCF files whose length is that of one joint: their forces become forces of the joint."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SCALARS = ("stiffness", "damping", "frictionloss", "armature")
 OF_LATER_VERSIONS = {
     "springs of tendons that yield": ("tendon_springyield",),
 }
-"""Fields of tendons that are not read, by what they are in a report; MuJoCo 3.3 does not have all of them."""
+"""Fields of tendons that are not read, by their description in a report; MuJoCo 3.3 lacks some of them."""
 
 
 def poly_of(model: Any, field: str, k: int) -> tuple[float, float]:
-    """Return the further coefficients of a spring or a damper, zero where MuJoCo's version has none."""
+    """Return the higher coefficients of a spring or a damper, zero if MuJoCo's version has none."""
     values = getattr(model, field, None)
     return NO_POLY if values is None else (float(values[k, 0]), float(values[k, 1]))
 
@@ -49,7 +49,7 @@ class Tendons:
                 self.levers[t] = Lever(int(model.joint(joint).id), arm, offset)
 
     def with_forces(self, joints: Sequence[Joint], names: Mapping[int, str], source: str) -> list[Joint]:
-        """The joints with what tendons do at them; `names` are those of MuJoCo's joints by number."""
+        """Return the joints with the forces of tendons; `names` are those of MuJoCo's joints by number."""
         changed = {j.name: j for j in joints}
         for t, lever in self.levers.items():
             joint = changed[names[lever.joint]]
@@ -58,7 +58,7 @@ class Tendons:
         return [changed[j.name] for j in joints]
 
     def _with(self, joint: Joint, t: int, lever: Lever, where: str) -> Joint:
-        """A force F along the tendon is arm × F at the joint, dry friction and springs of both add up."""
+        """Return a joint with the forces of a tendon: F along the tendon is arm × F at the joint, and forces add up."""
         model, arm = self.model, lever.arm
         values = self.values(t, where)
         stiffness, rest = joint.stiffness, joint.rest
@@ -84,7 +84,7 @@ class Tendons:
         )
 
     def values(self, t: int, where: str) -> dict[str, float]:
-        """Return stiffness, damping, frictionloss and armature. Raises ModelError where one is negative."""
+        """Return stiffness, damping, frictionloss and armature. Raises ModelError for a negative value."""
         values = {what: self._value(what, t) for what in SCALARS}
         for what, value in values.items():
             if value < 0.0:
@@ -92,7 +92,7 @@ class Tendons:
         return values
 
     def polys(self, t: int) -> dict[str, tuple[float, float]]:
-        """Return the further coefficients of stiffness and damping, the latter with those of the drives along it."""
+        """Return the higher coefficients of stiffness and damping, the latter including those of the drives along it."""
         spring, damper = (poly_of(self.model, f"tendon_{what}poly", t) for what in ("stiffness", "damping"))
         more = self._of_drives(t, "actuator_dampingpoly")
         return {
@@ -105,22 +105,25 @@ class Tendons:
         return 0.0 if self.off("DAMPER") else float(self._of_drives(t, "actuator_damping")[0])
 
     def _of_drives(self, t: int, field: str) -> Any:
-        """Sums of gear² times a number or the numbers of the drives along a tendon."""
+        """Return the sums of gear² times one or more fields of the drives along a tendon."""
         model = self.model
         values = np.atleast_2d(np.asarray(getattr(model, field, np.zeros((len(model.actuator_trntype), 2)))).T)
         on = (model.actuator_trntype == self.mujoco.mjtTrn.mjTRN_TENDON) & (model.actuator_trnid[:, 0] == t)
         return (values * (on * gears_of(model)[:, 0] ** 2)).sum(axis=1)
 
     def _acts_alone(self, t: int, joint: int) -> bool:
-        """Whether a tendon of one joint does what that has no words for: a spring that goes slack, or is not linear, as the
-        joint's may be, or a bound of drives, or drives of joints that follow each other and have efforts of their own."""
+        """Return whether a tendon of one joint must act as a tendon, because a joint cannot express its forces.
+
+        These are a spring with a slack range or a nonlinear spring where the joint's may be too, bounded drives, and drives of
+        joints that follow each other and have their own efforts.
+        """
         beside = self._slack(t) or any(poly_of(self.model, "jnt_stiffnesspoly", joint))
         alone = self._value("stiffness", t) != 0.0 and beside
         alone = alone or self.bounds_drives(t) or self._drives_bounded(t, joint)
         return alone or any(any(poly) for poly in self.polys(t).values())
 
     def _drives_bounded(self, t: int, joint: int) -> bool:
-        """Whether drives act along a tendon of joints that follow a joint, any of which has an effort limit."""
+        """Return whether drives act along a tendon of joints that follow a joint, any of which has an effort limit."""
         model = self.model
         rows = slice(int(model.tendon_adr[t]), int(model.tendon_adr[t] + model.tendon_num[t]))
         together = {joint, *map(int, model.wrap_objid[rows])}
@@ -128,22 +131,24 @@ class Tendons:
         return bool(len(together) > 1 and on.any() and model.jnt_actfrclimited[[*together]].any())
 
     def bounds_drives(self, t: int) -> bool:
-        """Whether the force of all drives along a tendon has bounds; MuJoCo 3.3 knows none."""
+        """Return whether the force of all drives along a tendon is bounded; MuJoCo 3.3 has no such bounds."""
         return bool(getattr(self.model, "tendon_actfrclimited", np.zeros(t + 1))[t])
 
     def _value(self, what: str, t: int) -> float:
         flag = {"stiffness": "SPRING", "damping": "DAMPER", "frictionloss": "FRICTIONLOSS"}.get(what)
         if flag and self.off(flag):
             return 0.0
-        values = getattr(self.model, f"tendon_{what}", None)  # MuJoCo 3.3 has fewer; of a polynomial, the lowest coefficient
+        values = getattr(
+            self.model, f"tendon_{what}", None
+        )  # MuJoCo 3.3 has fewer fields; the lowest coefficient of a polynomial
         return 0.0 if values is None else float(np.ravel(values[t])[0])
 
     def off(self, what: str) -> bool:
-        """Whether the file disables springs, dampers or dry friction."""
+        """Return whether the file disables springs, dampers or dry friction."""
         return disabled(self.mujoco, self.model.opt, what)
 
     def _slack(self, t: int) -> bool:
-        """Whether its spring does nothing over a range of lengths."""
+        """Return whether its spring is slack over a range of lengths."""
         first, last = self.model.tendon_lengthspring[t]
         return bool(first != last)
 

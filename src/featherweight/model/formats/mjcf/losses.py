@@ -1,4 +1,4 @@
-"""A record of what an MJCF file cannot hold of a description, collected while the file is written."""
+"""A record of the contents of a description that an MJCF file cannot hold, collected while the file is written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..xml import Names
 
-SHOWN = 10  # names of one kind in a message
+SHOWN = 10  # most names of one kind in a message
 
 
 class Losses:
@@ -16,11 +16,11 @@ class Losses:
         self._names: dict[str, dict[str, None]] = {}
 
     def add(self, kind: str, name: str) -> None:
-        """Note what is lost of one element; a name is noted once."""
+        """Record a loss of one element; a name is recorded once."""
         self._names.setdefault(kind, {})[name] = None
 
     def unique(self, names: Sequence[str], what: str) -> list[str]:
-        """Return names of elements of one kind (`what`, in the plural), of which those that are there already get a number."""
+        """Return names of elements of one kind (`what`, in the plural); repeated names get a number."""
         taken, seen, result = Names(names), set[str](), []
         for name in names:
             if name in seen:
@@ -30,7 +30,7 @@ class Losses:
         return result
 
     def text(self) -> str:
-        """All kinds with their names; nothing where nothing is lost."""
+        """Return all kinds with their names; empty if nothing is lost."""
         return "; ".join(kind.format(_listed([*names])) for kind, names in self._names.items())
 
 

@@ -1,4 +1,4 @@
-"""MuJoCo's vectors, quaternions and flags as values of this package."""
+"""Conversion of MuJoCo's vectors, quaternions and flags to values of this package."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ...types import Matrix, Pose, as_vector
 
 
 def snap(x: float) -> float:
-    """Zero and ±1 where rounding missed them by a few last places: quaternions never give them exactly."""
+    """Return the value with 0 and ±1 exact where rounding changed the last digits: quaternions never give them exactly."""
     nearest = float(round(x))
     return nearest if abs(x - nearest) < 1e-14 else x
 
 
 def as_rotation(quaternion: Any) -> Matrix:
-    """Rotation matrix of a unit quaternion (w, x, y, z)."""
+    """Return the rotation matrix of a unit quaternion (w, x, y, z)."""
     w, x, y, z = (float(value) for value in quaternion)
     rows = (
         (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
@@ -29,12 +29,12 @@ def as_rotation(quaternion: Any) -> Matrix:
 
 
 def as_pose(position: Any, quaternion: Any) -> Pose:
-    """A frame by its origin and a unit quaternion (w, x, y, z)."""
+    """Return the pose with an origin and a unit quaternion (w, x, y, z)."""
     return Pose(as_rotation(quaternion), as_vector(position))
 
 
 def quaternion_of(R: Matrix) -> tuple[float, float, float, float]:
-    """Unit quaternion (x, y, z, w) of a rotation matrix, from its greatest component (Shepperd 1978)."""
+    """Return the unit quaternion (x, y, z, w) of a rotation matrix, from its greatest component (Shepperd 1978)."""
     (a, b, c), (d, e, f), (g, h, i) = R
     squares = (a - e - i, e - a - i, i - a - e, a + e + i)  # 4 x² - 1, and so on
     k = max(range(4), key=lambda n: squares[n])
@@ -50,15 +50,15 @@ def quaternion_of(R: Matrix) -> tuple[float, float, float, float]:
 
 
 def first_controls(model: Any) -> Any:
-    """For each actuator the number of its first control, by which `ctrl`, `ctrlrange` and `ctrllimited` are indexed.
+    """Return, for each actuator, the number of its first control, which indexes `ctrl`, `ctrlrange` and `ctrllimited`.
 
-    From MuJoCo 4 on an actuator may have several controls; before, each has one, and MuJoCo has no field of it.
+    From MuJoCo 4 on, an actuator may have several controls. Before, each has one, and MuJoCo has no field for it.
     """
     return getattr(model, "actuator_ctrladr", np.arange(model.nu))
 
 
 def first_outputs(model: Any) -> Any:
-    """Return for each actuator the number of its first output, by which gears and ranges of lengths are indexed."""
+    """Return, for each actuator, the number of its first output, which indexes gears and ranges of lengths."""
     return getattr(model, "actuator_outadr", np.arange(len(model.actuator_trntype)))
 
 
@@ -67,10 +67,10 @@ def gears_of(model: Any) -> Any:
     return model.actuator_gear[first_outputs(model)]
 
 
-CONSTRAINTS = ("CONTACT", "EQUALITY", "FRICTIONLOSS", "LIMIT")  # what the flag `constraint` turns off together
+CONSTRAINTS = ("CONTACT", "EQUALITY", "FRICTIONLOSS", "LIMIT")  # the constraints that the flag `constraint` disables together
 
 
 def disabled(mujoco: Any, option: Any, what: str) -> bool:
-    """Whether the <flag> of an <option> turns this off; what MuJoCo's version does not know is on."""
+    """Return whether the <flag> of an <option> disables this; flags that MuJoCo's version lacks are enabled."""
     names = (what, "CONSTRAINT") if what in CONSTRAINTS else (what,)
     return any(option.disableflags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}", 0)) for name in names)

@@ -1,6 +1,6 @@
-"""Orientations and axes of MJCF files, before MuJoCo compiles them: as unit quaternions and unit vectors, which it takes as
-they are. What it makes of angles and of other lengths depends on the system's library and on the processor.
+"""Orientations and axes of MJCF files, before compilation: they become unit quaternions and unit vectors.
 
+MuJoCo takes these unchanged. Its results for angles and for other lengths depend on the system's library and on the processor.
 Orientations by `xyaxes`, `zaxis` and `fromto`, and those of nested <frame> elements, are left to MuJoCo.
 """
 
@@ -20,10 +20,10 @@ EIGHTHS = ((1.0, 0.0), (ROOT, ROOT), (0.0, 1.0), (-ROOT, ROOT), (-1.0, 0.0), (-R
 
 
 def make_orientations_plain(mujoco: Any, spec: Any) -> None:
-    """Let orientations be unit quaternions, with angles the right ones that they are next to, and joints' axes unit vectors."""
+    """Replace orientations by unit quaternions, with nearly right angles made exact, and joints' axes by unit vectors."""
     kinds = mujoco.mjtOrientation
     for element, key, given in _orientations(spec):
-        compiler = getattr(element, "compiler", spec.compiler)  # MuJoCo before 3.6 does not tell that of attached models
+        compiler = getattr(element, "compiler", spec.compiler)  # MuJoCo before 3.6 lacks that of attached models
         turn = None
         if given.type == kinds.mjORIENTATION_EULER:
             turn = _of_euler([float(x) for x in given.euler], "".join(compiler.eulerseq), bool(compiler.degree))
@@ -47,15 +47,15 @@ def make_orientations_plain(mujoco: Any, spec: Any) -> None:
 
 
 def _orientations(spec: Any) -> Iterator[tuple[Any, str, Any]]:
-    """Elements, the names of their quaternions, and what may stand for those."""
+    """Yield elements, the names of their quaternions, and their alternative orientations."""
     for element in (*spec.bodies, *spec.frames, *spec.geoms, *spec.sites, *spec.cameras):
         yield element, "quat", element.alt
-        if hasattr(element, "ialt"):  # of a body's inertia
+        if hasattr(element, "ialt"):  # orientation of a body's inertia
             yield element, "iquat", element.ialt
 
 
 def _unit(x: list[float]) -> list[float] | None:
-    """The vector at length one; None for what has no direction, which MuJoCo refuses or replaces."""
+    """Return the vector at length one; None for a vector without direction, which MuJoCo refuses or replaces."""
     if not all(map(math.isfinite, x)):
         return None
     length = norm(*x)
@@ -63,7 +63,7 @@ def _unit(x: list[float]) -> list[float] | None:
 
 
 def _of_euler(angles: list[float], sequence: str, degrees: bool) -> Quaternion | None:
-    """Turns one after the other: about axes that turn along, of lower case, or about those at the start."""
+    """Return consecutive rotations: about moving axes (lower case) or about fixed axes."""
     whole = Quaternion(Vec3(0.0, 0.0, 0.0), 1.0)
     for angle, letter in zip(angles, sequence, strict=True):
         turn = _about(Vec3(*(float(letter.lower() == axis) for axis in "xyz")), angle, degrees)
@@ -74,7 +74,7 @@ def _of_euler(angles: list[float], sequence: str, degrees: bool) -> Quaternion |
 
 
 def _about(axis: Vec3, angle: float, degrees: bool) -> Quaternion | None:
-    """The turn about a unit vector; None for an angle that is no number, which is refused later."""
+    """Return the rotation about a unit vector; None for an angle that is NaN, which is refused later."""
     if not math.isfinite(angle):
         return None
     count = right_angles(angle, 90.0 if degrees else math.pi / 2)

@@ -1,4 +1,4 @@
-"""Polynomials in polynomials, with sums in one order: NumPy multiplies polynomials by the scalar product of its BLAS."""
+"""Composition of polynomials with sums in a fixed order: NumPy multiplies polynomials by the scalar product of its BLAS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.polynomial.polyutils import trimseq
 
 
 def composed(outer: Any, inner: Any) -> Any:
-    """outer(inner(x)), by Horner's scheme, without leading zeros."""
+    """Return outer(inner(x)), by Horner's scheme, without leading zeros."""
     result = np.zeros(1)
     for coefficient in reversed(outer.coef):
         product = np.zeros(len(result) + len(inner.coef) - 1)

@@ -1,7 +1,7 @@
-"""MJCF files, through the `mujoco` package: its compiler resolves defaults, frames, includes and units.
+"""MJCF files, read by the `mujoco` package: its compiler resolves defaults, frames, includes and units.
 
-What only shows (textures, meshes that carry no mass) is read and taken out before MuJoCo compiles, so that missing assets
-do not matter. MuJoCo's coordinates differ from this package's: quaternions are (w, x, y, z), and a free joint's linear
+Visual parts (textures, meshes that carry no mass) are read and removed before MuJoCo compiles the file, so that missing assets
+do not matter. MuJoCo's conventions differ from this package's: quaternions are (w, x, y, z), and a free joint's linear
 velocity is in world axes.
 """
 
@@ -64,27 +64,27 @@ from .softness import unused_of_limits_and_equalities, within
 from .tendon_elements import read_tendons, tendon_names
 from .text import check_text
 
-NOWHERE = os.path.join(os.sep, "no folder")  # where the names of text without a folder lie
-FOREIGN = (ValueError, RuntimeError, MemoryError)  # what MuJoCo raises for a file that it cannot use
+NOWHERE = os.path.join(os.sep, "no folder")  # folder of text without a folder
+FOREIGN = (ValueError, RuntimeError, MemoryError)  # raised by MuJoCo for a file that it cannot use
 
 
 def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
-    """Read an MJCF file, in SI units. The option `unsupported` is "refuse", unless given, or "report"; `mimic` is "follow",
-    unless given, or "independent", which leaves out equalities by which joints follow others, or "refuse", which refuses
-    them.
+    """Read an MJCF file, in SI units. The options are `unsupported` (default "refuse") and `mimic` (default "follow").
 
-    Bodies are in MuJoCo's depth-first order. A body without joints hangs on a fixed joint, one with several joints on
-    a chain of massless bodies, named in `Description.virtual`. Sites become frames, and geoms shapes. Actuators without
-    states of their own are read where they drive a hinge or slide joint, or a fixed tendon whose length is that of one such
-    joint; their armature and damping are added to those of the joint, and so are springs, damping, dry friction, armature and
-    limits of the tendon. Gravity is the file's. Active equality constraints become loops (connect, weld), couplings (joint,
-    tendon) and closures (tendon, by a polynomial of a length of several joints). Keyframes and qpos0 become configurations,
-    contact exclusions disabled collisions, and contact pairs those of the description.
+    `mimic="independent"` leaves out equalities by which joints follow others, and `mimic="refuse"` raises an error for them.
 
-    Raises `ModelError`, which names file and element, for a file that is damaged, that MuJoCo cannot compile, or that
-    asks for what is not supported (flexible bodies; and, unless `unsupported` is "report": equality constraints of other kinds,
-    armature of free joints, tendons and of actuators that drive no joint); `OSError` for one that cannot be opened;
-    `ImportError` without the package `mujoco`.
+    Bodies are in MuJoCo's depth-first order. A body without joints is on a fixed joint, a body with several joints on a chain
+    of massless bodies, named in `Description.virtual`. Sites become frames, and geoms become shapes. Actuators without states
+    are read if they drive a hinge or slide joint, or a fixed tendon whose length is that of one such joint. Their armature and
+    damping are added to those of the joint, and so are springs, damping, dry friction, armature and limits of the tendon.
+    Gravity is that of the file. Active equality constraints become loops (connect, weld), couplings (joint, tendon) and
+    closures (tendon, by a polynomial of a length of several joints). Keyframes and qpos0 become configurations, contact
+    exclusions become disabled collisions, and contact pairs those of the description.
+
+    Raises `ModelError`, which names file and element, for a file that is damaged, that MuJoCo cannot compile, or that contains
+    unsupported parts: flexible bodies, and, unless `unsupported` is "report", equality constraints of other kinds and the
+    armature of free joints, of tendons and of actuators that drive no joint. Raises `OSError` for a file that cannot be
+    opened, and `ImportError` without the package `mujoco`.
     """
     source, unsupported = file.name, Unsupported(options.get("unsupported", REFUSE))
     try:
@@ -122,8 +122,8 @@ def _one_line(error: Exception) -> str:
 def _spec(mujoco: Any, file: RobotSource) -> Any:
     """Return MuJoCo's specification of the file.
 
-    MuJoCo gets text in memory as a file of its virtual file system, in the folder of relative names. It gets files whose suffix
-    is not .xml in the same way, because MuJoCo 4 does not accept them as files.
+    Text in memory is passed to MuJoCo as a file of its virtual file system, in the folder of relative names. So are files with
+    other suffixes than .xml, because MuJoCo 4 does not accept them as files.
     """
     if file.text is None and file.suffix == ".xml":
         return mujoco.MjSpec.from_file(file.name)
@@ -153,7 +153,7 @@ def _counts(spec: Any) -> list[tuple[str, str]]:
 def _compile(spec: Any, source: RobotSource) -> Any:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what they point out is checked here, with names
+            warnings.simplefilter("ignore")  # these problems are checked here, with names
             return spec.compile()
     except FOREIGN as error:
         message = _one_line(error)
@@ -175,9 +175,9 @@ def _compile(spec: Any, source: RobotSource) -> Any:
 
 
 def _check_finite(model: Any, source: str) -> None:
-    """Raise ModelError for numbers that are not finite, or too large, in the compiled model.
+    """Raise ModelError for values in the compiled model that are not finite or too large.
 
-    The text does not show them: they overflowed, or came from models attached to this one.
+    The text may not show them: they overflowed, or came from attached models.
     """
     fields = {
         "geom": ("geom_pos", "geom_quat", "geom_size", "geom_friction", "geom_margin"),
@@ -191,7 +191,7 @@ def _check_finite(model: Any, source: str) -> None:
         "actuator": ("actuator_armature", "actuator_gear", "actuator_gainprm", "actuator_biasprm", "actuator_dampingpoly"),
     }
     for kind, names in fields.items():
-        for field in (name for name in names if hasattr(model, name)):  # MuJoCo 3.3 has fewer
+        for field in (name for name in names if hasattr(model, name)):  # MuJoCo 3.3 has fewer fields
             for row in _unusable(getattr(model, field)):
                 name = getattr(model, kind)(int(row)).name or f"number {row}"
                 problem = f"{field.split('_')[1]} is not finite, or beyond {LARGEST:g}"
@@ -210,12 +210,12 @@ def _check_finite(model: Any, source: str) -> None:
 
 
 def _unusable(values: Any) -> Any:
-    """Rows with numbers that are not finite, or too large."""
+    """Return rows with values that are not finite or too large."""
     return np.flatnonzero(~(np.abs(np.atleast_2d(values.T)) <= LARGEST).all(axis=0))
 
 
 class _Elements:
-    """The compiled model, turned into bodies, joints and frames one MuJoCo body at a time."""
+    """Converter of the compiled model to bodies, joints and frames, one MuJoCo body at a time."""
 
     def __init__(self, mujoco: Any, model: Any, file: RobotSource, unsupported: Unsupported) -> None:
         source = file.name
@@ -325,7 +325,7 @@ class _Elements:
         self.bodies.append(Body(name, self._inertia(i), axes, float(model.body_gravcomp[i]) if self._passive() else 0.0))
 
     def _joint(self, j: int, name: str, parent: str, child: str, placement: Pose) -> Joint:
-        """MuJoCo turns or moves the body from where it lies at qpos0; a free joint's coordinates are its whole pose."""
+        """Return a joint. MuJoCo moves the body from its pose at qpos0; a free joint's coordinates are the whole pose."""
         model, kinds = self.model, self.mujoco.mjtJoint
         kind, anchor = int(model.jnt_type[j]), as_vector(model.jnt_pos[j])
         forces = self.forces.passive(j, name)._asdict()
@@ -357,7 +357,7 @@ class _Elements:
         )
 
     def _passive(self) -> bool:
-        """Whether there are passive forces: MuJoCo has none at all without both springs and dampers."""
+        """Return whether there are passive forces: MuJoCo has none if both springs and dampers are disabled."""
         return not (disabled(self.mujoco, self.model.opt, "SPRING") and disabled(self.mujoco, self.model.opt, "DAMPER"))
 
     def _fluid(self) -> Fluid | None:
@@ -393,7 +393,7 @@ class _Elements:
         return (0.0, 0.0, 0.0) if off else as_vector(self.model.opt.gravity)
 
 
-# --- what is not used
+# --- unused elements
 
 
 def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:

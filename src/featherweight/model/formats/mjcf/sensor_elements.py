@@ -19,7 +19,10 @@ TAGS = {SensedKind.SITE: "site", SensedKind.GEOM: "geom", SensedKind.JOINT: "joi
 
 
 def write_sensors(root: Element, d: Contents, lost: Losses) -> None:
-    """Write all sensors into a file that has what they measure: volumes into its sites, the magnetic field into its options."""
+    """Write all sensors to a file that contains the objects that they measure.
+
+    Volumes are written to its sites, the magnetic field to its options.
+    """
     there = {kind: {x.get("name") for x in root.iter(tag)} for kind, tag in TAGS.items()}
     there[SensedKind.TENDON] = {x.get("name") for x in root.iterfind("tendon/*")}
     there[SensedKind.ACTUATOR] = {x.get("name") for x in root.iterfind("actuator/*")}
@@ -57,7 +60,7 @@ def _give_volume(site: Element, kind: str, size: str, s: Sensor, lost: Losses) -
 
 
 def _ends(s: Sensor) -> dict[str, str]:
-    """Attributes that say what a sensor is on, and relative to."""
+    """Return attributes of the object that carries a sensor, and of its reference."""
     if s.kind is K.CONTACT:
         given = {k: x for k, x in ((1, s.on), (2, s.reference)) if x is not None}
         return {_short(x) + ("" if x.kind is SensedKind.SITE else str(k)): x.name or WORLD for k, x in given.items()}
@@ -90,7 +93,7 @@ def _short(x: Sensed) -> str:
 
 
 def _choices(s: Sensor) -> dict[str, str]:
-    """Attributes that say which data a sensor has, and when it measures."""
+    """Return attributes for a sensor's data and sampling."""
     given = {"data": " ".join(s.data)} if s.data else {}
     if s.slots != 1:
         given["num"] = str(s.slots)

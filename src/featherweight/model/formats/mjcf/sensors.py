@@ -29,7 +29,7 @@ from .levers import Lever
 from .shapes import primitive
 
 K = SensorKind
-UNLIKE = {  # the ends of MuJoCo's constants that are not the elements' names
+UNLIKE = {  # suffixes of MuJoCo's constants that differ from the elements' names
     K.JOINTACTUATORFRC: "JOINTACTFRC",
     K.DISTANCE: "GEOMDIST",
     K.NORMAL: "GEOMNORMAL",
@@ -39,18 +39,18 @@ UNLIKE = {  # the ends of MuJoCo's constants that are not the elements' names
 ZONES = ("SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX")
 LIMITS = (K.JOINTLIMITPOS, K.JOINTLIMITVEL, K.JOINTLIMITFRC)
 OF_ACTING_TENDONS = (K.TENDONACTUATORFRC, K.TENDONLIMITPOS, K.TENDONLIMITVEL, K.TENDONLIMITFRC)
-SENSORS = "sensors"  # that are not computed, in a report
+SENSORS = "sensors"  # key of reports for sensors that are not computed
 REDUCTIONS, INTERPOLATIONS = tuple(ContactReduction), tuple(SampleInterpolation)  # in the order of MuJoCo's numbers
 
 
 def word(mujoco: Any, kind: int) -> str:
-    """The element's name in MJCF of a kind of sensors, by MuJoCo's number."""
+    """Return the element's name in MJCF for a kind of sensors, given by MuJoCo's number."""
     end = str(mujoco.mjtSensor(kind).name).removeprefix("mjSENS_")
     return next((str(k) for k, other in UNLIKE.items() if other == end), end.lower())
 
 
 def take_unknown_sensors(mujoco: Any, spec: Any) -> Counter[str]:
-    """Take out of `spec` sensors of kinds that are not computed, and those on meshes; return their kinds."""
+    """Remove sensors of kinds that are not computed, and those on meshes, from `spec`; return their kinds."""
     left_out: Counter[str] = Counter()
     for sensor in list(spec.sensors):
         kind = word(mujoco, int(sensor.type))
@@ -62,7 +62,7 @@ def take_unknown_sensors(mujoco: Any, spec: Any) -> Counter[str]:
 
 
 def _on_mesh(mujoco: Any, spec: Any, sensor: Any) -> bool:
-    """Whether a sensor is on the frame of a mesh, which MuJoCo moves to that of its inertia, or its volume is a mesh."""
+    """Return whether a sensor's volume is a mesh, or its frame is that of a mesh, which MuJoCo moves to the inertial frame."""
     kinds, sites = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_SDF), int(mujoco.mjtObj.mjOBJ_SITE)
     apart = word(mujoco, int(sensor.type)) in (K.DISTANCE, K.NORMAL, K.FROMTO, K.CONTACT)
     zone = word(mujoco, int(sensor.type)) in (K.TOUCH, K.INSIDESITE, K.CONTACT)
@@ -77,7 +77,7 @@ def _on_mesh(mujoco: Any, spec: Any, sensor: Any) -> bool:
 
 @dataclass(frozen=True)
 class SensedNames:
-    """Names of what sensors may be on, by MuJoCo's numbers."""
+    """Names of the objects that sensors may measure, by MuJoCo's numbers."""
 
     bodies: Sequence[str]
     sites: Sequence[str]
@@ -85,12 +85,12 @@ class SensedNames:
     joints: Mapping[int, tuple[str, JointType]]
     actuators: Mapping[int, str]
     tendons: Mapping[int, str]
-    levers: Mapping[int, Lever]  # of those of one joint
+    levers: Mapping[int, Lever]  # of tendons of one joint
     cameras: Sequence[str]
 
 
 def read_sensors(mujoco: Any, model: Any, known: SensedNames, left_out: Counter[str]) -> tuple[Sensor, ...]:
-    """Return the sensors that are computed; those on what is not read are counted in `left_out`, by kind."""
+    """Return the sensors that are computed; those on objects that are not read are counted in `left_out`, by kind."""
     names = Names(model.sensor(i).name for i in range(model.nsensor))
     sensors = []
     for i in range(model.nsensor):
@@ -125,11 +125,11 @@ def read_sensors(mujoco: Any, model: Any, known: SensedNames, left_out: Counter[
 
 
 LACKING = Sensed(SensedKind.SITE, "")
-"""Something that a description lacks."""
+"""An object that a description lacks."""
 
 
 def _sensed(mujoco: Any, known: SensedNames, of: SensorKind, kind: int, number: int) -> Sensed | None:
-    """Return the thing that a sensor is on, or relative to; None for nothing."""
+    """Return the object that carries a sensor, or its reference; None for nothing."""
     kinds = mujoco.mjtObj
     if kind == int(kinds.mjOBJ_UNKNOWN) or number < 0:
         return None
@@ -154,7 +154,7 @@ def _sensed(mujoco: Any, known: SensedNames, of: SensorKind, kind: int, number: 
 
 
 def _is_computed(mujoco: Any, model: Any, known: SensedNames, i: int, kind: SensorKind) -> bool:
-    """Whether a sensor of a kind that is computed is so, too."""
+    """Return whether a sensor of a supported kind is supported with its data."""
     number = int(model.sensor_objid[i])
     if kind in OF_ACTING_TENDONS:
         return number not in known.levers
@@ -162,7 +162,7 @@ def _is_computed(mujoco: Any, model: Any, known: SensedNames, i: int, kind: Sens
         lever = known.levers.get(int(model.actuator_trnid[number, 0]))
         tendon = int(model.actuator_trntype[number]) == int(mujoco.mjtTrn.mjTRN_TENDON)
         return not tendon or lever is None or lever.offset == 0.0
-    if kind is K.CONTACT:  # later versions of MuJoCo may have more data, and torques against turning are not kept
+    if kind is K.CONTACT:  # later versions of MuJoCo may have more data, and torsional torques are not stored
         torque = FIELDS[kind].index(SensorField.TORQUE)
         chosen, turning = int(model.sensor_intprm[i][0]), np.concatenate([model.geom_condim, model.pair_dim]) > 3
         return chosen < 1 << len(FIELDS[kind]) and not (chosen & 1 << torque and turning.any())
@@ -184,9 +184,9 @@ def _zone(mujoco: Any, model: Any, site: int) -> SensorZone:
 
 
 def _data(model: Any, i: int, kind: SensorKind) -> dict[str, Any]:
-    """Return the data of each contact or ray that a sensor has, and how contacts are chosen."""
+    """Return the data of each contact or ray of a sensor, and the reduction of contacts."""
     known = FIELDS.get(kind, ())
-    if not known or not hasattr(model, "sensor_intprm"):  # MuJoCo 3.3.7 has no choice
+    if not known or not hasattr(model, "sensor_intprm"):  # MuJoCo 3.3.7 has no such choice
         return {}
     chosen, reduction = int(model.sensor_intprm[i][0]), int(model.sensor_intprm[i][1])
     data = tuple(f for k, f in enumerate(known) if chosen & 1 << k)
@@ -198,13 +198,13 @@ def _data(model: Any, i: int, kind: SensorKind) -> dict[str, Any]:
 
 
 def _sampling(model: Any, i: int) -> SensorSampling | None:
-    """Return how a sensor is sampled, None where it measures at each instant; without samples MuJoCo does not delay."""
+    """Return a sensor's sampling; None if it measures at each instant. Without samples, MuJoCo does not delay."""
     if not hasattr(model, "sensor_history") or not int(model.sensor_history[i][0]):
         return None
     samples, interpolation = (int(x) for x in model.sensor_history[i])
     delay, (period, phase) = float(model.sensor_delay[i]), (float(x) for x in model.sensor_interval[i])
     if not delay and not period:
-        return None  # samples that nothing reads
+        return None  # unused samples
     return SensorSampling(samples, delay, period, phase, INTERPOLATIONS[interpolation])
 
 
@@ -213,13 +213,13 @@ def _magnetic(model: Any) -> Vector:
 
 
 def sensed_bodies(mujoco: Any, model: Any) -> set[int]:
-    """The bodies whose principal axes sensors refer to, by MuJoCo's numbers."""
+    """Return the bodies whose principal axes sensors use, by MuJoCo's numbers."""
     body = int(mujoco.mjtObj.mjOBJ_BODY)
     ends = ((model.sensor_objtype, model.sensor_objid), (model.sensor_reftype, model.sensor_refid))
     return {int(number) for kinds, numbers in ends for kind, number in zip(kinds, numbers, strict=True) if kind == body}
 
 
 def unused_of_sensors(left_out: Counter[str]) -> Iterator[tuple[str, str]]:
-    """Sensors that are not computed, by kind."""
+    """Yield sensors that are not computed, by kind."""
     if left_out:
         yield SENSORS, ", ".join(f"{count} {kind}" for kind, count in left_out.items())

@@ -1,4 +1,4 @@
-"""PID and orientation servos and DC motors of MJCF files, from MuJoCo's compiled numbers."""
+"""PID and orientation servos and DC motors of MJCF files, from MuJoCo's compiled model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...servos import Cogging, DCMotor, DriveInput, LuGre, OrientationServo, Ran
 from .numbers import first_controls
 from .tendon_elements import as_range
 
-LINEAR: dict[str, Any] = {"gain": 1.0, "bias": (0.0, 0.0, 0.0)}  # in place of the numbers that MuJoCo has for the servo
+LINEAR: dict[str, Any] = {"gain": 1.0, "bias": (0.0, 0.0, 0.0)}  # replaces MuJoCo's parameters of the servo
 QUATERNION = 2  # bits of `actuator_ctrlspec`
 INPUTS = {DriveInput.POSITION: 1, DriveInput.VELOCITY: 2, DriveInput.FORCE: 4, DriveInput.VOLTAGE: 8}
 
@@ -66,7 +66,7 @@ def servo_attributes(servo: Servo, motor: DCMotor | None) -> dict[str, Any]:
     tokens = {DriveInput.POSITION: "pos", DriveInput.VELOCITY: "vel", DriveInput.FORCE: "ff", DriveInput.VOLTAGE: "voltage"}
     found: dict[str, Any] = {"input": " ".join(tokens[x] for x in servo.inputs) or "none"}
     limit, rate = (0.0 if math.isinf(x) else x for x in (servo.integral_limit, servo.rate))
-    if servo.early or motor is not None:  # MuJoCo's motors always are
+    if servo.early or motor is not None:  # MuJoCo's motors always use the state after the step
         found["actearly"] = "true"
     if motor is None:
         stateful = servo.integral > 0.0 or rate > 0.0

@@ -1,8 +1,8 @@
-"""Geoms of MJCF files. What shows, and the files it is in, is read and taken out before MuJoCo compiles.
+"""Geoms of MJCF files. Visual parts and their files are read and removed before MuJoCo compiles the file.
 
-A geom whose shape depends on a file, and whose mass does not, is a sphere to the compiler, so that its compiled pose is
-the file's. A mesh that does give mass is compiled: MuJoCo then moves its vertices into the frame of its inertia, which is
-undone here.
+A geom whose shape depends on a file and whose mass does not becomes a sphere for the compiler, so that its compiled pose is
+that of the file. A mesh that carries mass is compiled: MuJoCo then moves its vertices to its inertial frame, which is reversed
+here.
 """
 
 from __future__ import annotations
@@ -26,24 +26,28 @@ from .contacts import in_pairs, overrides, values_of
 from .numbers import as_pose, as_rotation, disabled
 from .softness import softness_of
 
-UNPAINTED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default: a geom of this color has that of its material
-MESH_BYTES = 50_000_000  # of a file that gives a body its mass: MuJoCo reads it and makes its hull
-FITTED = {*ShapeType} - {ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD}  # that have an ellipsoid in a fluid
-SEEN_GROUPS = 3  # geoms of this group and above are for collision only, by MuJoCo's custom
+UNPAINTED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default: a geom of this color has the color of its material
+MESH_BYTES = 50_000_000  # largest file of a mesh with mass: MuJoCo reads it and computes its hull
+FITTED = {*ShapeType} - {
+    ShapeType.PLANE,
+    ShapeType.MESH,
+    ShapeType.HEIGHTFIELD,
+}  # shapes with an equivalent ellipsoid in a fluid
+SEEN_GROUPS = 3  # by convention in MuJoCo, geoms of this group and above are for collision only
 
 
 class Mesh(NamedTuple):
-    """A mesh asset: where its file is or what its vertices are, and its frame in that of the geom."""
+    """A mesh asset: its file or vertices, and its frame in that of the geom."""
 
     path: str | None
     vertices: Any
     faces: Any
     scale: Vector
-    placement: Pose | None  # None where no pose and scale along the axes will do
+    placement: Pose | None  # None if no pose with scales along the axes exists
 
 
 class HeightGrid(NamedTuple):
-    """A height field asset: heights (nx, ny) [m], and the size of a shape that has them."""
+    """A height field asset: heights (nx, ny) [m], and the size of the shape."""
 
     heights: Any
     size: Vector
@@ -63,9 +67,9 @@ class Drawing(NamedTuple):
 
 
 def take_appearance(mujoco: Any, spec: Any, source: RobotSource) -> list[Drawing]:
-    """Return the appearance of all geoms, and remove from `spec` every reference to a file that no mass depends on.
+    """Return the appearance of all geoms, and remove every reference to a file that no mass depends on from `spec`.
 
-    Geoms stay, as massless spheres, since contacts, tendons and actuators may name them.
+    Geoms remain as massless spheres, because contacts, tendons and actuators may name them.
     """
     materials = {m.name: _color(m.rgba) for m in spec.materials}
     meshes = {m.name: _mesh(m, spec, source) for m in spec.meshes}
@@ -81,12 +85,12 @@ def take_appearance(mujoco: Any, spec: Any, source: RobotSource) -> list[Drawing
 
 
 def _color(rgba: Any) -> Color:
-    r, g, b, a = (round(min(max(float(x), 0.0), 1.0), 6) for x in rgba)  # from single precision
+    r, g, b, a = (round(min(max(float(x), 0.0), 1.0), 6) for x in rgba)  # values have single precision
     return (r, g, b, a)
 
 
 def _mesh(mesh: Any, spec: Any, source: RobotSource) -> Mesh | None:
-    """None for one that has neither a file nor vertices: a plugin makes it."""
+    """Return a mesh; None for one that has neither a file nor vertices, because a plugin creates it."""
     stretch = as_vector(mesh.scale)
     path = _path(mesh, spec, source) if mesh.file else None
     where = f"{source}: mesh '{mesh.name}'"
@@ -100,14 +104,14 @@ def _mesh(mesh: Any, spec: Any, source: RobotSource) -> Mesh | None:
 
 
 def _rows_of_three(numbers: Any, dtype: Any, key: str, where: str) -> Any:
-    """Numbers (3 n,) as an array (n, 3); None for none."""
+    """Return numbers (3 n,) as an array (n, 3); None for none."""
     if len(numbers) % 3:
         raise ModelError(f"{where}: '{key}' has {len(numbers)} numbers, not three for each; correct it")
     return np.array(numbers, dtype=dtype).reshape(-1, 3) if len(numbers) else None
 
 
 def _asset_placement(mesh: Any, stretch: Vector, where: str) -> Pose | None:
-    """MuJoCo puts a vertex x at S R'(x - p), with the asset's refpos p, refquat R and scale S."""
+    """Return the placement of a mesh: MuJoCo moves a vertex x to S R'(x - p), with refpos p, refquat R and scale S."""
     quaternion = np.asarray(mesh.refquat, dtype=np.float64)
     length = norm(*quaternion.tolist())
     if not length > 0.0:
@@ -120,7 +124,7 @@ def _asset_placement(mesh: Any, stretch: Vector, where: str) -> Pose | None:
 
 
 def _height_grid(mujoco: Any, field: Any, spec: Any, source: RobotSource) -> HeightGrid | None:
-    """None for one whose file cannot be read. MuJoCo makes heights of it that go from zero to one."""
+    """Return a height field; None if its file cannot be read. MuJoCo scales its heights to the range from zero to one."""
     alone, path = mujoco.MjSpec(), ""
     if field.file:
         name, folder = _sought(field, spec, source)
@@ -135,12 +139,12 @@ def _height_grid(mujoco: Any, field: Any, spec: Any, source: RobotSource) -> Hei
     except ValueError:
         return None
     x, y, up, down = (float(length) for length in model.hfield_size[0])
-    rows = model.hfield_data.reshape(int(model.hfield_nrow[0]), int(model.hfield_ncol[0]))  # of y, each along x
+    rows = model.hfield_data.reshape(int(model.hfield_nrow[0]), int(model.hfield_ncol[0]))  # rows of y, each along x
     return HeightGrid(up * rows.T.astype(np.float64), (2.0 * x, 2.0 * y, down))
 
 
 def _path(mesh: Any, spec: Any, source: RobotSource) -> str:
-    """A file is sought in the folder for meshes, relative to the file of the model; MuJoCo 3.3 has one for all models."""
+    """Return a file in the folder for meshes, relative to the file of the model; MuJoCo 3.3 has one for all models."""
     name, folder = _sought(mesh, spec, source)
     path = find_mesh(name, folder, source.packages)
     return path if os.path.isabs(path) else mesh.file
@@ -152,7 +156,7 @@ def _sought(mesh: Any, spec: Any, source: RobotSource) -> tuple[str, Path]:
 
 
 def _require_readable(mesh: Any, spec: Any, source: RobotSource) -> None:
-    """Refuse a file that MuJoCo would not come back from."""
+    """Raise ModelError for a file that MuJoCo would never finish reading."""
     name, folder = _sought(mesh, spec, source)
     path = os.path.join(folder, name)
     require_regular(path, f"{source}: mesh '{mesh.name}'")
@@ -163,7 +167,7 @@ def _require_readable(mesh: Any, spec: Any, source: RobotSource) -> None:
 
 def _strip(mujoco: Any, spec: Any, source: RobotSource) -> None:
     spec.compiler.fusestatic = False  # all bodies of the file keep their names
-    spec.compiler.discardvisual = False  # and all geoms are there to be read
+    spec.compiler.discardvisual = False  # and all geoms remain
     file_types = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_HFIELD, mujoco.mjtGeom.mjGEOM_SDF)
     needed = set()
     for geom in spec.geoms:
@@ -192,7 +196,7 @@ def _strip(mujoco: Any, spec: Any, source: RobotSource) -> None:
 
 
 def _carries_mass(mujoco: Any, spec: Any, geom: Any) -> bool:
-    """Whether MuJoCo takes mass from this geom."""
+    """Return whether MuJoCo computes mass from this geom."""
     body, rule = geom.parent, mujoco.mjtInertiaFromGeom
     if body == spec.worldbody or spec.compiler.inertiafromgeom == rule.mjINERTIAFROMGEOM_FALSE:
         return False
@@ -209,8 +213,10 @@ def _carries_mass(mujoco: Any, spec: Any, geom: Any) -> bool:
 def read_shapes(
     mujoco: Any, model: Any, drawings: Iterable[Drawing], bodies: Sequence[str], source: RobotSource
 ) -> tuple[Shapes, dict[int, str]]:
-    """One shape for each geom, in the order of the compiled model, and their names by the geoms' numbers; `bodies` are all
-    names."""
+    """Return one shape for each geom, in the order of the compiled model, and their names by the geoms' numbers.
+
+    `bodies` are the names of all bodies.
+    """
     names = Names(model.geom(i).name for i in range(model.ngeom))
     touching, over = not disabled(mujoco, model.opt, "CONTACT"), overrides(mujoco, model)
     paired, velocities, adhesion = in_pairs(model), values_of(model, "geom_surfacevel"), values_of(model, "geom_adhesion")
@@ -243,7 +249,7 @@ def read_shapes(
             contype=int(model.geom_contype[i]),
             conaffinity=int(model.geom_conaffinity[i]),
             condim=int(model.geom_condim[i]),
-            margin=over.margin / 2.0 if over else float(model.geom_margin[i]),  # those of two are added
+            margin=over.margin / 2.0 if over else float(model.geom_margin[i]),  # the margins of two shapes are added
             priority=int(model.geom_priority[i]),
             heights=form.heights,
             turning_friction=over.turning if over else (float(model.geom_friction[i, 1]), float(model.geom_friction[i, 2])),
@@ -258,7 +264,7 @@ def read_shapes(
 
 
 def _surface_velocity(velocity: Any, geom: Pose, shape: Pose) -> tuple[float, ...]:
-    """Return six numbers in the frame of a geom, whose origin they are at, in that of its shape."""
+    """Return the surface velocity (six numbers), given at the origin of a geom's frame, in the frame of its shape."""
     if shape == geom or not np.any(velocity):
         return tuple(map(float, velocity))
     at = shape.inverse() @ geom
@@ -268,8 +274,10 @@ def _surface_velocity(velocity: Any, geom: Pose, shape: Pose) -> tuple[float, ..
 
 
 def _fluid(numbers: Any) -> FluidCoefficients | None:
-    """Return the coefficients of a geom's ellipsoid, of MuJoCo's row: whether it has one, five of the file, and those that
-    MuJoCo integrates."""
+    """Return the coefficients of a geom's ellipsoid, from MuJoCo's row.
+
+    The row contains a flag, five coefficients of the file, and those that MuJoCo integrates.
+    """
     blunt, slender, angular, kutta, magnus = map(float, numbers[1:6])
     own = FluidCoefficients(blunt, slender, angular, kutta, magnus, as_vector(numbers[6:9]), as_vector(numbers[9:12]))
     return own if numbers[0] else None
@@ -284,7 +292,7 @@ class _Form(NamedTuple):
 
 
 def _form(mujoco: Any, model: Any, i: int, drawing: Drawing) -> _Form | str:
-    """Return the form of a geom, or the words by which it is listed as unused."""
+    """Return the form of a geom, or its description among unused elements."""
     kinds = mujoco.mjtGeom
     compiled, at = int(model.geom_type[i]), as_pose(model.geom_pos[i], model.geom_quat[i])
     if drawing.kind == kinds.mjGEOM_HFIELD:
@@ -308,7 +316,7 @@ def _form(mujoco: Any, model: Any, i: int, drawing: Drawing) -> _Form | str:
 
 
 def primitive(mujoco: Any, kind: int, size: Vector) -> tuple[ShapeType, tuple[float, ...]]:
-    """A geom or site without a mesh: its type, and its size as shapes have it."""
+    """Return type and size of a geom or site without a mesh, in the conventions of shapes."""
     kinds, (a, b, c) = mujoco.mjtGeom, size
     return {
         int(kinds.mjGEOM_SPHERE): (ShapeType.SPHERE, (a,)),

@@ -1,4 +1,4 @@
-"""How soft limits, dry friction and equalities of MJCF files are, which all hold exactly here, and where limits begin."""
+"""Softness of limits, dry friction and equalities of MJCF files (all of which hold exactly here), and margins of limits."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ SOLREF, SOLIMP, _ = DEFAULT_SOFTNESS
 
 
 def softness_of(solref: Any, solimp: Any, solmix: float = 1.0) -> Softness:
-    """Return MuJoCo's numbers as they are kept."""
+    """Return MuJoCo's parameters unchanged."""
     (a, b), (c, d, e, f, g) = (map(float, x) for x in (solref, solimp))
     return Softness((a, b), (c, d, e, f, g), float(solmix))
 
 
 def within(ends: Any, margin: Any) -> tuple[float, float]:
-    """Return limits that begin by a margin before their range ends; a thousandth of the range is left in any case."""
+    """Return limits that begin by a margin before their range ends; at least a thousandth of the range remains."""
     lower, upper = map(float, ends)
     inside = min(float(margin), max(0.4995 * (upper - lower), 0.0))
     return lower + inside, upper - inside
@@ -31,7 +31,7 @@ def differ_from_default(solref: Any, solimp: Any) -> Any:
 
 
 def unused_of_limits_and_equalities(model: Any) -> Iterator[tuple[str, str]]:
-    """In words; what is not limited, has no dry friction or is inactive does not count."""
+    """Yield, in words, softness that is not used; for active equalities, and for joints with limits or dry friction."""
     held = (
         (model.jnt_limited, model.jnt_solref, model.jnt_solimp),
         (model.dof_frictionloss, model.dof_solref, model.dof_solimp),

@@ -1,4 +1,4 @@
-"""Tendons of MJCF files that are more than one joint, as `Tendon` has them."""
+"""Tendons of MJCF files that depend on more than one joint, as `Tendon`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .softness import softness_of, within
 
 
 def tendon_names(model: Any) -> list[str]:
-    """A name for each tendon."""
+    """Return a name for each tendon."""
     names = Names(model.tendon(t).name for t in range(model.ntendon))
     return [model.tendon(t).name or names.new(f"tendon{t}") for t in range(model.ntendon)]
 
 
 def read_tendons(tendons: Tendons, joints: Mapping[int, str], bodies: Sequence[str], source: str) -> tuple[Tendon, ...]:
-    """Tendons that are not those of one joint; `joints` and `bodies` are names by number.
+    """Return tendons that are not those of one joint; `joints` and `bodies` are names by number.
 
-    Those of one joint whose lengths sensors read are there, too, without what they do: the joint does it.
+    Tendons of one joint whose lengths sensors read are included without their forces, which the joint has.
 
     Raises ModelError for negative stiffness, damping or friction.
     """
@@ -36,7 +36,7 @@ def read_tendons(tendons: Tendons, joints: Mapping[int, str], bodies: Sequence[s
 
 
 def sensed_tendons(tendons: Tendons) -> set[int]:
-    """The tendons whose lengths and velocities sensors read, by MuJoCo's numbers."""
+    """Return the tendons whose lengths and velocities sensors read, by MuJoCo's numbers."""
     kinds, model = tendons.mujoco.mjtSensor, tendons.model
     return {int(model.sensor_objid[i]) for kind in (kinds.mjSENS_TENDONPOS, kinds.mjSENS_TENDONVEL)
             for i in np.flatnonzero(model.sensor_type == kind)}  # fmt: skip

@@ -36,12 +36,12 @@ DYNAMICS = {
     ActivationType.MUSCLE: "muscle",
 }
 RANGES = {DriveInput.POSITION: "ctrlrange", DriveInput.VELOCITY: "velrange", DriveInput.FORCE: "ffrange"}
-MUSCLE_RANGE = (0.75, 1.05)  # of lengths over the optimum, by which a file says the latter
+MUSCLE_RANGE = (0.75, 1.05)  # range of lengths over the optimum, by which a file gives the optimum
 AT_FRAMES = "the actuators {}, which act at frames in axes that MuJoCo's do not"
 
 
 def write_coefficients(element: Element, **values: tuple[float, ...]) -> None:
-    """Write attributes of one number or a polynomial's, but for zeros at the end."""
+    """Write attributes of one number or a polynomial's coefficients, without zeros at the end."""
     for key, numbers in values.items():
         while numbers and numbers[-1] == 0.0:
             numbers = numbers[:-1]
@@ -50,7 +50,7 @@ def write_coefficients(element: Element, **values: tuple[float, ...]) -> None:
 
 
 class DriveElements:
-    """Tendons and actuators, with the sites and geoms that they name; those that are there already serve again."""
+    """Tendons and actuators, with the sites and geoms that they name; existing ones are reused."""
 
     def __init__(self, d: Contents, bodies: Mapping[str | None, Element], sites: Iterable[str], lost: Losses) -> None:
         """`bodies` are the elements of the file, `sites` the names of the description's frames in it."""
@@ -63,7 +63,7 @@ class DriveElements:
         self.geoms = {(s.body, s.placement, s.size[0], kinds[s.type]): s.name for s in d.shapes if s.type in kinds}
 
     def write(self, root: Element) -> list[str]:
-        """Write all; return the names of the actuators."""
+        """Write all tendons and actuators; return the names of the actuators."""
         tendon, actuator = SubElement(root, "tendon"), SubElement(root, "actuator")
         for t in self.d.tendons:
             self._tendon(tendon, t)
@@ -152,7 +152,7 @@ class DriveElements:
         return True
 
     def _transmission(self, a: Actuator) -> dict[str, str]:
-        """The attributes that say what a drive acts on; none where MuJoCo has no such actuator."""
+        """Return the attributes of a drive's transmission; none if MuJoCo has no such actuator."""
         gear = {} if a.gear == 1.0 else {"gear": written(a.gear)}
         if a.tendon is not None:
             return {"tendon": a.tendon} | gear

@@ -1,6 +1,7 @@
-"""Fixed tendons of MJCF files: lengths that are linear in coordinates of joints. Those that equalities hold become couplings.
+"""Fixed tendons of MJCF files: lengths that are linear in joint coordinates. Equalities of tendons become couplings.
 
-A joint of the tendon then follows the others. What a sum of polynomials in one coordinate each cannot say becomes a closure.
+A joint of the tendon then follows the others. A relation that is not a sum of polynomials in one coordinate each becomes a
+closure.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from ...length_polynomial import LengthPolynomial
 from ...types import Closure, Coupling, LengthTie, ModelError
 from .polynomials import composed
 
-ROUNDED = 1e-9  # [m, rad]: lengths that are the same
-NOTHING = 1e-12  # of the greatest coefficient: what rounding leaves of one that cancels
+ROUNDED = 1e-9  # [m, rad] difference of equal lengths
+NOTHING = 1e-12  # relative to the greatest coefficient: rounding error of one that cancels
 
 
 class FixedTendon(NamedTuple):
-    """Its length is the sum of coefficient × coordinate."""
+    """A tendon whose length is the sum of coefficient × coordinate."""
 
     name: str
     terms: Mapping[str, float]  # by joint, none zero
@@ -31,14 +32,14 @@ class FixedTendon(NamedTuple):
 
 
 class _Relation(NamedTuple):
-    """Polynomials in coordinates whose sum is zero; constants are in the last."""
+    """Polynomials of coordinates whose sum is zero; constants are in the last."""
 
     terms: dict[str, Any]  # numpy's, by joint, without constants
     constant: float
 
 
 def fixed_tendon(mujoco: Any, model: Any, t: int) -> FixedTendon | None:
-    """None for a spatial tendon."""
+    """Return a fixed tendon; None for a spatial tendon."""
     rows = slice(int(model.tendon_adr[t]), int(model.tendon_adr[t] + model.tendon_num[t]))
     if np.any(model.wrap_type[rows] != mujoco.mjtWrap.mjWRAP_JOINT):
         return None
@@ -50,7 +51,7 @@ def fixed_tendon(mujoco: Any, model: Any, t: int) -> FixedTendon | None:
 
 
 class TendonEquality(NamedTuple):
-    """The first tendon's length, less that at rest, is a polynomial of the fourth degree in the second's, or constant."""
+    """An equality: the first tendon's length, minus its rest, is a polynomial of degree four of the second's, or constant."""
 
     name: str
     where: str  # for messages
@@ -70,7 +71,7 @@ class TendonEquality(NamedTuple):
 def hold_tendons(
     equalities: Iterable[TendonEquality], couplings: Sequence[Coupling]
 ) -> tuple[tuple[Coupling, ...], tuple[Closure, ...]]:
-    """The couplings, with those of tendons; and closures."""
+    """Return the couplings, including those of tendons, and closures."""
     held = {c.joint: c for c in couplings}
     closures = []
     for equality in equalities:
@@ -90,7 +91,7 @@ def hold_tendons(
 
 
 def length_by_one_joint(tendon: FixedTendon, couplings: Iterable[Coupling]) -> tuple[str, float, float] | None:
-    """Where the length is a × the coordinate of one joint that follows none + b: the joint, a and b."""
+    """Return the joint, a and b of a length that is a × the coordinate of one joint that follows none + b, or None."""
     terms = {name: Polynomial([0.0, c]) for name, c in tendon.terms.items()}
     reduced = _without_followers(_Relation(terms, 0.0), {c.joint: c for c in couplings})
     if reduced is None or len(reduced.terms) != 1:
@@ -101,7 +102,7 @@ def length_by_one_joint(tendon: FixedTendon, couplings: Iterable[Coupling]) -> t
 
 
 def _relation(equality: TendonEquality) -> _Relation | None:
-    """None where powers of a sum of coordinates are in it."""
+    """Return the relation; None if it contains powers of a sum of coordinates."""
     first, second, coefficients = equality.first, equality.second, equality.coefficients
     terms = {name: Polynomial([0.0, c]) for name, c in first.terms.items()}
     constant = -first.rest - float(coefficients[0])
@@ -117,7 +118,7 @@ def _relation(equality: TendonEquality) -> _Relation | None:
 
 
 def _without_followers(relation: _Relation, held: Mapping[str, Coupling]) -> _Relation | None:
-    """In terms of joints that follow none; None where powers of a sum would be in it."""
+    """Return the relation in terms of joints that follow none; None if it would contain powers of a sum."""
     terms: dict[str, Any] = {}
     constant, most = relation.constant, max(map(_greatest, relation.terms.values()), default=0.0)
     for name, p in relation.terms.items():
@@ -136,7 +137,7 @@ def _greatest(p: Any) -> float:
 
 
 def _followed(p: Any, c: Coupling) -> tuple[dict[str, Any] | None, float]:
-    """A polynomial of a coupled coordinate, in those that it follows, and its constant."""
+    """Return a polynomial of a coupled coordinate in terms of its leaders, and its constant."""
     p = p.trim()
     if p.degree() > 1:
         if len(c.terms) > 1:
@@ -149,7 +150,7 @@ def _followed(p: Any, c: Coupling) -> tuple[dict[str, Any] | None, float]:
 
 
 def _pivot(relation: _Relation, held: Mapping[str, Coupling]) -> str | None:
-    """The joint that is to follow: of those that can, the last with the greatest coefficient."""
+    """Return the joint that becomes the follower: among the possible ones, the last with the greatest coefficient."""
     bound = {name for c in held.values() for name, coefficients in c.terms if any(coefficients[1:])}
     linear = {name: abs(float(p.coef[1])) for name, p in relation.terms.items() if p.trim().degree() == 1 and name not in bound}
     return max(reversed([*linear]), key=lambda name: linear[name], default=None)
@@ -164,7 +165,7 @@ def _coupling(name: str, pivot: str, relation: _Relation) -> Coupling:
 
 
 def _with_followed(c: Coupling, pivot: str, relation: _Relation) -> Coupling:
-    """A coupling with what the pivot follows in its place."""
+    """Return a coupling with the pivot replaced by its leaders."""
     if pivot not in dict(c.terms):
         return c
     whole = _Relation({name: Polynomial([0.0, *coefficients]) for name, coefficients in c.terms}, c.offset)

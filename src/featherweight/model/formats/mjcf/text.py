@@ -1,7 +1,7 @@
-"""The text of MJCF files, before MuJoCo reads it: what it takes though it means nothing, or never comes back from.
+"""Checks of the text of MJCF files, before MuJoCo reads it: contents that MuJoCo accepts without meaning, or never finishes.
 
-MuJoCo takes numbers that are not finite and writes a log file; it makes whatever number of copies and cells it is asked for;
-and it waits at pipes. It copies with the square of the number of copies in time, two seconds for a thousand.
+MuJoCo accepts numbers that are not finite and writes a log file; it creates any number of copies and cells; and it waits at
+pipes. Its time for copies grows with the square of their number, to two seconds for a thousand.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ PULLING |= {"kp", "kv", "gainprm", "biasprm", "friction"}
 SHOWING = {"rgba", "scale", "vertex", "refpos", "refquat", "fovy", "sensorsize", "focal", "principal", "resolution"}
 READ = PLACING | EQUATING | WEIGHING | PULLING | SHOWING
 
-COPIES = 1_000  # of what stands in <replicate>, and elements of <composite>, in the whole file
-CELLS = 10_000_000  # of a height field
-SIZES = 10_000  # that <size> asks for, of each kind
-STACK = 10_000_000  # numbers of memory to work in, which it asks for as `nstack`: 80 MB
+COPIES = 1_000  # most copies by <replicate>, and elements of <composite>, in the whole file
+CELLS = 10_000_000  # most cells of a height field
+SIZES = 10_000  # most elements of each kind in <size>
+STACK = 10_000_000  # most numbers of working memory in `nstack`: 80 MB
 TIMES = {"replicate", "composite"}  # elements with a `count`
 
 
 class _Place(NamedTuple):
-    """An element, the file it is in, the named element around it, and how often all that is around it is copied."""
+    """An element, its file, the named element around it, and the number of copies of everything around it."""
 
     file: str
     element: Element
@@ -45,7 +45,7 @@ class _Place(NamedTuple):
 
 
 def check_text(source: RobotSource) -> None:
-    """Raise ModelError, with file and element, for a file that MuJoCo should not be given."""
+    """Raise ModelError, with file and element, for a file that must not be passed to MuJoCo."""
     root = source.root
     if root.tag != "mujoco":
         problem = f"the root element is <{root.tag}>, not <mujoco>, so that this is not an MJCF file"
@@ -58,11 +58,11 @@ def check_text(source: RobotSource) -> None:
             copies += place.copies * _count(place)
             if copies > COPIES:
                 problem = f"the file asks for {copies:.4g} copies, of which MuJoCo makes {COPIES} in some seconds"
-                raise ModelError(f"{place.where}: {problem}; write fewer, or leave it out")
+                raise ModelError(f"{place.where}: {problem}; write fewer, or remove it")
 
 
 def _places(source: RobotSource, root: Element) -> Iterator[_Place]:
-    """All elements of a file and of those that it includes or attaches, each file once."""
+    """Yield all elements of a file and of the files that it includes or attaches, each file once."""
     pending, seen = [_Place(source.name, root, "", 1.0)], {os.path.realpath(source.name)}
     while pending:
         place = pending.pop()
@@ -83,7 +83,7 @@ def _places(source: RobotSource, root: Element) -> Iterator[_Place]:
 def _included(element: Element, source: RobotSource, place: _Place) -> str:
     file = element.get("file", "")
     if source.folder is None and not os.path.isabs(file):
-        raise ModelError(f"{place.where}: '{shortened(file)}' is relative, and the text lies in no folder; pass folder=")
+        raise ModelError(f"{place.where}: '{shortened(file)}' is relative, but the text has no folder; pass folder=")
     return os.fspath((source.folder or Path()) / file)
 
 
@@ -100,12 +100,12 @@ def _check_sizes(place: _Place) -> None:
         name = element.get("name", "")
         raise ModelError(f"{place.file}: {element.tag} '{name}': flexible bodies are not supported; remove it")
     if element.tag == "hfield" and (cells := _product(f"{element.get('nrow', '')} {element.get('ncol', '')}")) > CELLS:
-        raise ModelError(f"{place.where}: {cells:.4g} cells are more than {CELLS:.4g}; make it coarser, or leave it out")
+        raise ModelError(f"{place.where}: {cells:.4g} cells are more than {CELLS:.4g}; make it coarser, or remove it")
     if element.tag == "size":
         for key, text in element.attrib.items():
             most = STACK if key == "nstack" else SIZES
             if key != "memory" and any(x > most for x in _numbers(text)):
-                raise ModelError(f"{place.where}: '{key}' is '{text}', more than {most}; leave it out")
+                raise ModelError(f"{place.where}: '{key}' is '{text}', more than {most}; remove it")
 
 
 def _count(place: _Place) -> float:

@@ -1,4 +1,4 @@
-"""Transmissions, activations and muscles of actuators in MJCF files, from MuJoCo's compiled numbers."""
+"""Transmissions, activations and muscles of actuators in MJCF files, from MuJoCo's compiled model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORCE = 1e-15  # the least range of lengths
 
 
 class Transmission(NamedTuple):
-    """The thing that an actuator acts on, its gear, and a constant part of its length; `word` is for a name."""
+    """The object on which an actuator acts, its gear, and a constant part of its length; `word` is for a name."""
 
     word: str
     joint: str | None = None
@@ -36,7 +36,7 @@ class Transmission(NamedTuple):
 def transmission_of(
     mujoco: Any, model: Any, a: int, lever: Lever | None, joints: Mapping[int, str], bodies: Sequence[str]
 ) -> Transmission:
-    """Return what actuator number a acts on, of `TRANSMISSIONS`; `lever` is that of one joint."""
+    """Return the transmission of actuator number a, one of `TRANSMISSIONS`; `lever` is that of one joint."""
     if lever is not None:
         joint = joints[lever.joint]
         return Transmission(joint, joint, lever.arm, lever.offset)
@@ -52,7 +52,7 @@ def transmission_of(
         pin, rod = _site(model, k, bodies), float(model.actuator_cranklength[a])
         crank = FrameForce(pin, (0.0, 0.0, 1.0, 0.0, 0.0, 0.0), _site(model, slider, bodies), Axes.REFERENCE, rod=rod)
         return Transmission(pin.name, gear=float(gears_of(model)[a, 0]), at=crank)
-    turned = kind == getattr(kinds, "mjTRN_SO3", None)  # of later versions of MuJoCo
+    turned = kind == getattr(kinds, "mjTRN_SO3", None)  # only in later versions of MuJoCo
     reference = int(model.actuator_trnid[a, 1])
     if kind == kinds.mjTRN_SITE or (turned and reference >= 0):
         axes = Axes.FRAME if reference < 0 or turned else Axes.REFERENCE
@@ -95,7 +95,7 @@ def activation_of(mujoco: Any, model: Any, a: int) -> Activation | None:
 
 
 def muscle_of(mujoco: Any, model: Any, a: int, offset: float) -> Muscle | None:
-    """Return the muscle that an actuator is, if it is one; `offset` is a constant part of its length."""
+    """Return the muscle of an actuator, if it is one; `offset` is a constant part of its length."""
     if int(model.actuator_gaintype[a]) != mujoco.mjtGain.mjGAIN_MUSCLE:
         return None
     active = _muscle(model, a, model.actuator_gainprm[a, :9], offset)

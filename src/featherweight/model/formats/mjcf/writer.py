@@ -1,4 +1,4 @@
-"""MJCF files of descriptions: what `read_mjcf` reads, and MuJoCo."""
+"""MJCF files of descriptions, for `read_mjcf` and for MuJoCo."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from .tendon_writer import DriveElements, write_coefficients
 INTEGRATORS = {"euler": "Euler", "rk4": "RK4", "implicit": "implicit", "implicitfast": "implicitfast"}
 KINDS = {JointType.FLOATING: "free", JointType.SPHERICAL: "ball", JointType.PRISMATIC: "slide"}  # others are hinges
 
-SAME = 1e-12  # of poses, but for rounding
-DEEPEST = 480  # bodies in bodies that MuJoCo's reader takes
+SAME = 1e-12  # difference of equal poses, due to rounding
+DEEPEST = 480  # deepest nesting of bodies that MuJoCo reads
 
 
 def write_mjcf(d: Contents, path: str | os.PathLike[str]) -> None:
-    """Write an MJCF file, from which `read_mjcf` makes the same robot, and which MuJoCo reads.
+    """Write an MJCF file from which `read_mjcf` reads the same robot, and which MuJoCo reads.
 
-    MJCF has bodies in bodies, of which only those on the ground may have a free joint. So planar joints, and free joints on
-    other bodies, become slides with a hinge or a ball joint; fixed joints have no names. The configuration `qpos0` is where
-    the file puts bodies; all others are keyframes. Frames are sites, loops welds, and excludes let MuJoCo leave out the
-    neighbours that the description leaves out. Meshes keep their files, named relative to this one where they are below its
+    MJCF has nested bodies, and only bodies on the ground may have a free joint. Planar joints, and free joints on other
+    bodies, therefore become slides with a hinge or a ball joint; fixed joints have no names. The configuration `qpos0` is the
+    pose of the bodies in the file; all others are keyframes. Frames become sites, loops become welds, and excludes make MuJoCo
+    exclude the neighbours that the description excludes. Names of mesh files are relative to this file if they are below its
     folder.
 
-    Warns (ModelWarning) of all that the file says otherwise or cannot hold, by name. Raises ModelError for bodies in more
-    bodies than MuJoCo reads, or not connected to the ground.
+    Warns (ModelWarning) about all contents that the file changes or cannot hold, by name. Raises ModelError for bodies that
+    are nested deeper than MuJoCo reads, or not connected to the ground.
     """
     lost = Losses()
     root = mjcf_element_of(d, Path(path).parent, lost)
@@ -51,9 +51,9 @@ def write_mjcf(d: Contents, path: str | os.PathLike[str]) -> None:
 
 
 def mjcf_element_of(d: Contents, folder: Path, lost: Losses) -> Element:
-    """The whole file, for a folder that mesh files are named relative to."""
+    """Return the whole file, for a folder to which names of mesh files are relative."""
     d = without_world(d, lost)
-    supports(d)  # which raises ModelError for bodies that nothing leads to
+    supports(d)  # raises ModelError for unconnected bodies
     words = as_bodies(d, lost)
     file = [*limbs(words)]
     root = Element("mujoco", model=d.name)
@@ -107,7 +107,7 @@ def _option(root: Element, d: Contents, lost: Losses) -> Element:
 def _bodies(
     root: Element, d: Contents, file: Sequence[Limb], geoms: Geoms, names: Sequence[str], lost: Losses
 ) -> dict[str | None, Element]:
-    """Bodies with all that is on them; frames have these names. Return the bodies' elements."""
+    """Write bodies with all their elements, and return the bodies' elements; frames have these names."""
     world = SubElement(root, "worldbody")
     elements: dict[str | None, Element] = {None: world}
     depths: dict[str | None, int] = {None: 0}
@@ -145,7 +145,7 @@ def _bodies(
 
 
 def _by_body(elements: Sequence[Shape | Frame | Camera]) -> dict[str | None, list[int]]:
-    """Numbers of what lies on each body."""
+    """Return the numbers of the elements on each body."""
     found: dict[str | None, list[int]] = {}
     for k, x in enumerate(elements):
         found.setdefault(x.body, []).append(k)
@@ -191,14 +191,14 @@ def _joint(body: Element, j: Joint, lost: Losses) -> None:
 
 
 def _rests_where_it_starts(j: Joint) -> bool:
-    """Whether the spring of a free joint is at rest where the file puts its body, as MuJoCo's are."""
+    """Return whether the spring of a free joint is at rest at its body's pose in the file, as MuJoCo's are."""
     T, start = joint_motion(j, j.rest_pose or zero_position(j.type)), j.placement
     pairs = zip((*T.p, *(x for row in T.R for x in row)), (*start.p, *(x for row in start.R for x in row)), strict=True)
     return all(abs(x - y) < SAME for x, y in pairs)
 
 
 def _limits(element: Element, j: Joint, lost: Losses) -> None:
-    """MuJoCo refuses ranges without extent."""
+    """Write the limits; MuJoCo refuses ranges without extent."""
     if j.lower < j.upper and math.isfinite(max(j.lower, -j.upper)):
         element.set("range", written(j.lower, j.upper))
     elif j.lower == j.upper:
@@ -215,7 +215,7 @@ def _limits(element: Element, j: Joint, lost: Losses) -> None:
 
 
 def _keyframes(root: Element, d: Contents, joints: Sequence[Joint], drives: Sequence[str], lost: Losses) -> None:
-    """All configurations, but for the start where bodies lie in it."""
+    """Write all configurations, except the initial one if bodies lie there."""
     keyframe = SubElement(root, "keyframe")
     fixed = {j.name for j in d.joints if j.type is JointType.FIXED}
     for c in d.configurations:
@@ -233,10 +233,10 @@ def _keyframes(root: Element, d: Contents, joints: Sequence[Joint], drives: Sequ
 
 
 def _is_start(given: dict[str, tuple[float, ...]], joints: Sequence[Joint]) -> bool:
-    """Whether ball joints, whose bodies lie where they are at zero, are there."""
+    """Return whether the configuration is that of the bodies' poses in the file."""
     return all(given[j.name] == zero_position(j.type) for j in joints if j.type is JointType.SPHERICAL)
 
 
 def _qpos(j: Joint, x: tuple[float, ...]) -> tuple[float, ...]:
-    """MuJoCo's quaternions have the scalar first."""
+    """Return qpos; MuJoCo's quaternions have the scalar first."""
     return (*x[:-4], x[-1], *x[-4:-1]) if j.type.rotation else x

@@ -13,12 +13,12 @@ from .elements import flag, with_values
 from .frame_graph import FrameGraph
 from .models import NamedElement
 
-UNBOUNDED = 1e16  # what stands for no limit until SDF 1.9
+UNBOUNDED = 1e16  # value for no limit until SDF 1.9
 FORCES = {"damping": "damping", "friction": "friction", "spring_stiffness": "stiffness", "spring_reference": "rest"}
 
 
 class JointAxis(NamedTuple):
-    """An <axis>: its direction in the child's frame, the numbers of `Joint` that it gives, and its <mimic>."""
+    """An <axis>: its direction in the child's frame, the fields of `Joint` that it gives, and its <mimic>."""
 
     direction: Vector
     numbers: dict[str, Any]
@@ -26,7 +26,7 @@ class JointAxis(NamedTuple):
 
 
 def read_axis(joint: NamedElement, tag: str, child: str, frames: FrameGraph, ranged: bool = True) -> JointAxis:
-    """The <axis> or <axis2> of a joint, without limits of its position unless it is `ranged`."""
+    """Return the <axis> or <axis2> of a joint, without position limits unless it is `ranged`."""
     element = required(joint.element, tag, joint.where)
     where = f"{joint.where}: <{tag}>"
     direction = _direction(joint, element, child, frames, where)
@@ -34,7 +34,7 @@ def read_axis(joint: NamedElement, tag: str, child: str, frames: FrameGraph, ran
 
 
 def has_numbers(joint: NamedElement) -> bool:
-    """Whether a joint without an axis has an <axis> with limits or forces; others have one that says nothing."""
+    """Return whether a joint that needs no axis has an <axis> with limits or forces; an <axis> without them has no effect."""
     element = only(joint.element, "axis", joint.where)
     return element is not None and _say_more(_numbers(element, True, f"{joint.where}: <axis>"))
 
@@ -44,7 +44,7 @@ def _numbers(axis: Element, ranged: bool, where: str) -> dict[str, Any]:
 
 
 def _direction(joint: NamedElement, element: Element, child: str, frames: FrameGraph, where: str) -> Vector:
-    """In the child's frame; the file has it in that of the joint, of the model or of one that it names."""
+    """Return the direction in the child's frame; the file gives it in the frame of the joint, of the model or a named one."""
     xyz = only(element, "xyz", where)
     axis = unit_axis(read_vector(with_values(element, where), "xyz", "0 0 1", where), element.tag, where)
     base = joint.frame
@@ -56,13 +56,13 @@ def _direction(joint: NamedElement, element: Element, child: str, frames: FrameG
 
 
 def has_range(joint: NamedElement) -> bool:
-    """Whether there are limits of the position."""
+    """Return whether there are position limits."""
     limit = joint.element.find("axis/limit")
     return limit is not None and any(not math.isinf(x) for x in _range(limit, joint.where))
 
 
 def says_more(axis: JointAxis) -> bool:
-    """Whether it is more than a direction."""
+    """Return whether an axis contains more than a direction."""
     return axis.mimic is not None or _say_more(axis.numbers)
 
 
@@ -86,7 +86,7 @@ def _limits(axis: Element, ranged: bool, where: str) -> dict[str, Any]:
 
 
 def _limit(values: Element, key: str, default: float, where: str) -> float:
-    """A number, or infinity, as which SDF writes no limit."""
+    """Return a number, or infinity, which SDF writes for no limit."""
     word = values.get(key, "").lower()
     if word.lstrip("+-") in ("inf", "infinity"):
         return -math.inf if word.startswith("-") else math.inf

@@ -13,7 +13,7 @@ FLAGS = {"1": True, "true": True, "0": False, "false": False}
 
 
 def with_values(element: Element, where: str) -> Element:
-    """The element with the texts of the elements in it as attributes, which is how `read_scalar` and the like find them."""
+    """Return the element with the texts of its child elements as attributes, where `read_scalar` and the like find them."""
     flat = Element(element.tag, element.attrib)
     for child in element:
         if len(child) == 0:
@@ -24,12 +24,12 @@ def with_values(element: Element, where: str) -> Element:
 
 
 def text_of(element: Element | None) -> str:
-    """The text of an element without blanks around it; nothing for no element."""
+    """Return the text of an element without surrounding blanks; empty for no element."""
     return "" if element is None else (element.text or "").strip()
 
 
 def flag(element: Element, tag: str, default: bool, where: str) -> bool:
-    """Whether the element with this tag says yes."""
+    """Return whether the element with this tag is true."""
     text = text_of(only(element, tag, where)).lower()
     if text and text not in FLAGS:
         raise ModelError(f"{where}: <{tag}> is '{text}'; write true or false")
@@ -37,7 +37,7 @@ def flag(element: Element, tag: str, default: bool, where: str) -> bool:
 
 
 def raw_pose(element: Element | None, where: str) -> Pose:
-    """The numbers of a <pose>, in whatever frame it is; the identity for one that is empty, or missing."""
+    """Return the numbers of a <pose>, in its own frame; the identity for one that is empty or missing."""
     text = text_of(element)
     if element is None or not text:
         return Pose()
@@ -54,5 +54,8 @@ def raw_pose(element: Element | None, where: str) -> Pose:
 
 
 def base_of(element: Element | None) -> str:
-    """The name of the frame that a <pose> is given in; nothing for the default. Until SDF 1.6 its attribute is `frame`."""
+    """Return the name of the frame in which a <pose> is given; empty for the default.
+
+    Until SDF 1.6 its attribute is `frame`.
+    """
     return "" if element is None else (element.get("relative_to") or element.get("frame") or "").strip()

@@ -1,8 +1,8 @@
-"""Frames of an SDF file: each is placed in another, and moves with a link.
+"""Frames of an SDF file: each is placed in another frame, and moves with a link.
 
-    X(f in g) = X(g in c)⁻¹ X(f in c),  c the nearest frame that both are placed in, directly or through others
+    X(f in g) = X(g in c)⁻¹ X(f in c),  c the nearest frame in which both are placed, directly or through others
 
-Only poses between a frame and c are multiplied, so that a pose that the file gives comes out with its own digits.
+Only poses between a frame and c are multiplied, so a pose that the file gives keeps its own digits.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ GROUND = ""  # the frame "world"
 
 
 class PlacedFrame(NamedTuple):
-    """A frame, and where the file defines it. Names are absolute: "arm::hand::palm"."""
+    """A frame, and its element in the file. Names are absolute: "arm::hand::palm"."""
 
     where: str
-    base: str = GROUND  # the frame that `pose` is in
+    base: str = GROUND  # the frame in which `pose` is given
     pose: Pose = Pose()
-    attached_to: str | None = None  # the frame that it moves with; None for a link
-    inside: str | None = None  # of a model: the frame in it that lies at `pose`, in place of the model's own
+    attached_to: str | None = None  # the frame with which it moves; None for a link
+    inside: str | None = None  # in a model, the frame at `pose` in place of the model's own
 
 
 class FrameGraph:
-    """All frames of a file and of those that it includes."""
+    """All frames of a file and of the files that it includes."""
 
     def __init__(self) -> None:
         self._frames = {GROUND: PlacedFrame("")}
-        self._depths = {GROUND: 0}  # as far as they are known
-        self._links: dict[str, str] = {}  # likewise
+        self._depths = {GROUND: 0}  # cache
+        self._links: dict[str, str] = {}  # cache
 
     def add(self, name: str, frame: PlacedFrame) -> None:
         if name in self._frames:
@@ -43,13 +43,13 @@ class FrameGraph:
         return name in self._frames
 
     def check(self) -> None:
-        """Raise ModelError for names that mean nothing, and for circles."""
+        """Raise ModelError for unknown names and for cycles."""
         for name, frame in self._frames.items():
             self._depth(name, frame.where)
             self.link(name, frame.where)
 
     def pose(self, name: str, base: str, where: str) -> Pose:
-        """The pose of a frame in another, where the file leaves both."""
+        """Return the pose of a frame in another, where the file places both."""
         a, b, A, B = base, name, Pose(), Pose()
         while a != b:
             if self._depth(b, where) >= self._depth(a, where):
@@ -61,7 +61,7 @@ class FrameGraph:
         return B if a == base else A.inverse() @ B
 
     def link(self, name: str, where: str) -> str:
-        """The link that a frame moves with, or the ground."""
+        """Return the link with which a frame moves, or the ground."""
         path: dict[str, None] = {}
         while name not in self._links:
             frame = self._frame(name, where)
@@ -82,7 +82,7 @@ class FrameGraph:
         return self._frames[name]
 
     def _depth(self, name: str, where: str) -> int:
-        """Return the number of frames between a frame and the one that all are placed in."""
+        """Return the number of frames between a frame and the ground."""
         path: dict[str, None] = {}
         while name not in self._depths:
             frame = self._frame(name, where)
@@ -98,7 +98,7 @@ class FrameGraph:
         return depth
 
     def _step(self, name: str) -> Pose:
-        """The pose of a frame in that which it is placed in."""
+        """Return the pose of a frame in the frame in which it is placed."""
         frame = self._frames[name]
         if frame.inside is None:
             return frame.pose

@@ -1,4 +1,4 @@
-"""Where the files lie that <include> names."""
+"""Lookup of the files that <include> names."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from ..packages import package_of
 from ..robot_source import RobotSource
 from ..xml import parse_xml, shortened
 
-CONFIG = "model.config"  # in a model's folder; it says which file is of which version
+CONFIG = "model.config"  # in a model's folder; it lists the files of each version
 NEWEST = (1, 12)
 
 
 def version_of(written: str) -> tuple[int, ...]:
-    """The version of the format as numbers, which compare; nothing for what is none."""
+    """Return the version of the format as comparable numbers; empty for an invalid version."""
     parts = written.strip().split(".")
     return tuple(map(int, parts)) if all(part.isascii() and part.isdigit() for part in parts) else ()
 
 
 def find_include(uri: str, file: RobotSource) -> str | None:
-    """The path of the file that a URI names, or that the model's folder names, None for one that is not there; raises
-    ModelError for a URI that nothing on this machine can have, and for a folder without a file that can be read."""
+    """Return the path of the file that a URI names, directly or by the model's folder; None if it does not exist.
+
+    Raises ModelError for a URI that cannot refer to a file on this machine, and for a folder without a readable file.
+    """
     if package_of(uri) is None and SCHEME.match(uri) and not uri.startswith("file://"):
         problem = f"'{shortened(uri)}' is to be downloaded, and nothing is downloaded here"
         raise ModelError(f"{file}: <include>: {problem}; download it, write model://NAME, and pass package_path=")
@@ -48,7 +50,7 @@ def _places(uri: str, file: RobotSource) -> Iterator[Path]:
 
 
 def _file_of(folder: Path, file: RobotSource) -> str:
-    """The newest file that the folder's model.config names and that can be read; model.sdf without a model.config."""
+    """Return the newest file in the folder's model.config that can be read, or model.sdf without a model.config."""
     config = os.path.join(folder, CONFIG)
     if not os.path.isfile(config):
         return os.path.join(folder, "model.sdf")

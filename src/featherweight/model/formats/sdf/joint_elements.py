@@ -1,7 +1,7 @@
-"""Joints of an SDF file: a tree of links, and what closes loops in it.
+"""Joints of an SDF file: a tree of links, and the joints that close loops.
 
-The first joint of a link, in the file's order, is that of the tree; joints on the world come before others. A further one
-closes a loop, and so does one whose parent hangs on its child already.
+The first joint of a link, in the file's order, belongs to the tree; joints on the world come before others. A further joint
+closes a loop, and so does a joint whose child carries its parent.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ LOOP_TYPES = {
     "fixed": LoopType.WELD,
     "ball": LoopType.SPHERICAL,
 }
-PARALLEL = 1e-6  # of one less the cosine of the angle between axes of a gearbox; perpendicular to within its root
+PARALLEL = 1e-6  # tolerance of 1 - cos for parallel axes of a gearbox; its square root is that for perpendicular axes
 AXES = ("axis", "axis2")
 
 
 class JointEnds(NamedTuple):
-    """A joint of the file, and the links that it joins; the ground is ""."""
+    """A joint of the file, and the links that it connects; the ground is ""."""
 
     part: NamedElement
     kind: str
@@ -75,15 +75,15 @@ class Mechanism:
         self.joints: list[Joint] = []
         self.loops: list[Loop] = []
         self.virtual: list[Body] = []
-        self.neighbours: list[tuple[str, str]] = []  # links that a joint or a loop joins
-        self.lost: list[str] = []  # joints whose limits or forces are not used
-        self.independent: list[str] = []  # that are not to follow
-        self.ranged: list[str] = []  # without limits, for which the file has some
+        self.neighbours: list[tuple[str, str]] = []  # links that a joint or a loop connects
+        self.lost: list[str] = []  # joints whose limits or forces are ignored
+        self.independent: list[str] = []  # joints made independent
+        self.ranged: list[str] = []  # joints with limits that are ignored
         self._equations: dict[str, Equation] = {}
         self._gears: list[Equation] = []
-        self._inward: dict[str, Joint] = {}  # of links, and of virtual bodies
+        self._inward: dict[str, Joint] = {}  # joints that carry links and virtual bodies
         self._names = Names(part.name for part in [*models.links, *models.joints])
-        self._by_axis: dict[tuple[str, str], str] = {}  # joints by those of the file, and their axes
+        self._by_axis: dict[tuple[str, str], str] = {}  # joints by joint of the file and axis
         self._mimics: list[tuple[NamedElement, str, Element]] = []
         static = {part.name for part in models.links if part.scope.static}
         self.on_static = [p.name for p in models.joints if p.scope.static]
@@ -116,15 +116,15 @@ class Mechanism:
         names = [text_of(required(part.element, role, part.where)) for role in ("parent", "child")]
         parent, child = (self.frames.link(part.scope.absolute(name), part.where) for name in names)
         if child == GROUND:
-            raise ModelError(f"{part.where}: its child is the world; exchange parent and child, and turn its axis round")
+            raise ModelError(f"{part.where}: its child is the world; exchange parent and child, and reverse its axis")
         if parent == child:
-            raise ModelError(f"{part.where}: it joins link '{child}' to itself; correct its parent or its child")
+            raise ModelError(f"{part.where}: it connects link '{child}' to itself; correct its parent or its child")
         return JointEnds(part, kind, parent, child)
 
     # --- the tree
 
     def _add_roots(self, static: set[str], moved: set[str]) -> None:
-        """Static links are fixed to the ground; those that no joint moves fly freely."""
+        """Add joints of roots: static links are fixed to the ground, and links that no joint moves float freely."""
         for part in self.models.links:
             if part.name in static:
                 placement = self.frames.pose(part.name, GROUND, part.where)
@@ -138,7 +138,10 @@ class Mechanism:
         self._inward[joint.child] = joint
 
     def _add_joint(self, e: JointEnds) -> None:
-        """A joint of two axes, and a screw, are two joints with a massless body between, whose frame is the child's at zero."""
+        """Add a joint.
+
+        A joint of two axes, and a screw, become two joints with a massless body between them at the child's frame.
+        """
         part, parent = e.part, e.parent or None
         placement = self.frames.pose(e.child, e.parent, part.where)
         axes = self._axes(e)
@@ -166,7 +169,7 @@ class Mechanism:
             parent, placement = child, Pose()
 
     def _at(self, e: JointEnds) -> Pose:
-        """The joint's frame in the child's."""
+        """Return the joint's frame in the child's frame."""
         return self.frames.pose(e.part.frame, e.child, e.part.where)
 
     def _axes(self, e: JointEnds) -> list[JointAxis]:
@@ -205,7 +208,7 @@ class Mechanism:
     # --- couplings
 
     def _add_thread(self, e: JointEnds, names: list[str]) -> None:
-        """A turn slides by the pitch. The older thread_pitch is the turn for a length, of a left-handed thread."""
+        """Add the coupling of a screw: a turn slides by the pitch. The older thread_pitch is turns per length, left-handed."""
         values = with_values(e.part.element, e.part.where)
         pitch = 1.0
         if "screw_thread_pitch" in values.attrib:
@@ -222,7 +225,7 @@ class Mechanism:
         )
 
     def _add_mimic(self, part: NamedElement, name: str, element: Element) -> None:
-        """follower = multiplier × (leader - reference) + offset"""
+        """Add a coupling: follower = multiplier × (leader - reference) + offset."""
         if self.mimic == REFUSE:
             remedy = 'load with mimic="follow", or with mimic="independent" to let the joint move by itself'
             raise ModelError(f"{part.where}: it mimics another joint; {remedy}")
@@ -244,7 +247,10 @@ class Mechanism:
         self._equations[name] = Equation(name, part.where, row, (by_axis,), (name,), mimic=True)
 
     def _add_gearbox(self, e: JointEnds) -> None:
-        """ratio × (angle from the reference body to the parent about <axis>) + (angle to the child about <axis2>) = 0"""
+        """Add the coupling of a gearbox.
+
+        ratio × (angle from the reference body to the parent about <axis>) + (angle to the child about <axis2>) = 0
+        """
         part, values = e.part, with_values(e.part.element, e.part.where)
         named = text_of(required(part.element, "gearbox_reference_body", part.where))
         reference = self.frames.link(part.scope.absolute(named), part.where)
@@ -264,7 +270,7 @@ class Mechanism:
         self._gears.append(Equation(part.name, part.where, {k: x for k, x in row.items() if x}, turning[0], turning[1]))
 
     def _signs(self, reference: str, link: str, axis: Vector, where: str) -> dict[str, int]:
-        """The joints from one link to another, which turn about parallels of the axis, the one way (1) or the other (-1)."""
+        """Return the joints from one link to another with axes parallel to the axis, with their sense of rotation, 1 or -1."""
         up, down = self._above(reference), self._above(link)
         common = sum(1 for a, b in zip(reversed(up), reversed(down), strict=False) if a is b)
         path = [(j, -1) for j in up[: len(up) - common]] + [(j, 1) for j in reversed(down[: len(down) - common])]
@@ -280,7 +286,7 @@ class Mechanism:
         return signs
 
     def _above(self, link: str) -> list[Joint]:
-        """The joints from a link to the ground."""
+        """Return the joints from a link to the ground."""
         path: list[Joint] = []
         above: str | None = link
         while above in self._inward:
@@ -289,15 +295,15 @@ class Mechanism:
         return path
 
     def _shown(self, body: str) -> str:
-        """The link itself, or the one that a massless body is part of."""
+        """Return the link itself, or the link to which a massless body belongs."""
         while body not in self.frames:
             body = next(j.child for j in self.joints if j.parent == body)
         return body
 
 
 def _closing(ends: list[JointEnds], static: set[str]) -> set[str]:
-    """The joints that close loops, by a forest that grows joint by joint."""
-    top = dict.fromkeys(static, GROUND)  # of each link, one above it
+    """Return the joints that close loops, by a forest that grows joint by joint."""
+    top = dict.fromkeys(static, GROUND)  # for each link, a link above it
 
     def root(link: str) -> str:
         while link in top:

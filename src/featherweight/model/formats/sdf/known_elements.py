@@ -1,4 +1,4 @@
-"""Elements of SDF files that are read, or only show in another program's window, and their places. All others are listed."""
+"""Known elements of SDF files: those that are read, and those for display only. The report lists all others."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..xml import counted
 from .elements import text_of
 
 SILENT = Known(opaque=True)
-NO = {"0", "false", "0.0", "0 0 0", ""}  # texts of elements that ask for nothing
+NO = {"0", "false", "0.0", "0 0 0", ""}  # texts of elements without effect
 
 
 def _element(attributes: str = "", values: str = "", /, **inside: Known) -> Known:
-    """An element with these attributes, elements of one value, and other elements."""
+    """Return an element with these attributes, elements of one value, and other elements."""
     return Known(frozenset(attributes.split()), dict.fromkeys(values.split(), Known()) | inside)
 
 
@@ -87,7 +87,7 @@ COUNTED = {"sensor": "sensors", "plugin": "plugins", "light": "lights", "actor":
 
 
 def unused_elements(roots: Iterable[Element]) -> Iterator[tuple[str, str]]:
-    """Yield the entries of a report for what says nothing to the reader."""
+    """Yield the entries of a report for elements that the reader ignores."""
     roots = tuple(roots)
     found = [pair for root in roots for pair in _unknown(root, SDF)]
     kinds = Counter(COUNTED[tag] for _, tag in found if tag in COUNTED)
@@ -108,6 +108,6 @@ def _unknown(element: Element, known: Known) -> Iterator[tuple[str, str]]:
 
 
 def _asks_for_nothing(element: Element) -> bool:
-    """Whether all that it says is no, or zero; files write defaults."""
+    """Return whether all its texts are "no" or zero; files write defaults."""
     values = [text_of(e) for e in element.iter() if len(e) == 0]
     return element.tag not in COUNTED and any(values) and NO.issuperset(value.lower() for value in values)

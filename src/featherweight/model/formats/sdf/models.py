@@ -1,7 +1,7 @@
-"""The models of an SDF file, those that it includes, and all their names: what is a link, a joint or a frame, and where.
+"""The models of an SDF file and of the files that it includes: their links, joints and frames, with absolute names.
 
-Names are absolute here: model "arm" has links "arm::palm", and "arm" is its own frame. The only model of a file without a world
-has no prefix. A merged model's elements belong to the model that includes it.
+Model "arm" has links such as "arm::palm", and "arm" is its own frame. The only model of a file without a world has no prefix.
+A merged model's elements belong to the model that includes it.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from .frame_graph import GROUND, FrameGraph, PlacedFrame
 from .includes import NEWEST, find_include, version_of
 
 OLDEST = (1, 5)
-MOST_INCLUDES = 1000  # a small file can ask for millions
-DEEPEST = 50  # models in models
-OVERRIDING = ("pose", "static")  # elements of <include> in place of those of the model
+MOST_INCLUDES = 1000  # a small file can include millions
+DEEPEST = 50  # greatest depth of nested models
+OVERRIDING = ("pose", "static")  # elements of <include> that replace those of the model
 INCLUDE_KNOWN = {"uri", "name", "namespace", "placement_frame", "plugin", *OVERRIDING}
-NESTED, MERGED, ALONE = "{}", "_merged__{}__model__", "__model__"  # how the frame of a model is called; the last has no prefix
+NESTED, MERGED, ALONE = "{}", "_merged__{}__model__", "__model__"  # names of a model's frame; the last has no prefix
 PARTS = {"model": ("link", "joint", "frame"), "world": ("joint", "frame")}
-WITHOUT_MODEL = {"light", "actor"}  # what an included file may have in place of a model
+WITHOUT_MODEL = {"light", "actor"}  # elements that an included file may have in place of a model
 
 
 class Scope(NamedTuple):
     """A scope of names: a model, or the world."""
 
-    prefix: str  # of the names in it
+    prefix: str  # prefix of the names in it
     frame: str  # the frame of the model
     file: RobotSource
     static: bool = False
     self_collide: bool = False
-    outermost: str = ""  # the frame of the model that no other has in it
+    outermost: str = ""  # the frame of the outermost model
 
     def absolute(self, name: str) -> str:
-        """The absolute name of what the file calls so there."""
+        """Return the absolute name of a name in this scope."""
         if name == "world":
             return GROUND
         return self.frame if name == "__model__" else self.prefix + name.removesuffix("::__model__")
@@ -58,7 +58,7 @@ class NamedElement(NamedTuple):
 
 
 class Models:
-    """All links, joints and frames of a file and of those that it includes."""
+    """All links, joints and frames of a file and of the files that it includes."""
 
     def __init__(self, file: RobotSource, unsupported: Unsupported) -> None:
         self.frames = FrameGraph()
@@ -66,7 +66,7 @@ class Models:
         self.joints: list[NamedElement] = []
         self.named_frames: list[NamedElement] = []
         self.moving_models: list[str] = []  # of the world
-        self.elements: list[Element] = []  # roots of what was read
+        self.elements: list[Element] = []  # roots of the elements that were read
         self.self_colliding: set[str] = set()  # links
         self._unsupported = unsupported
         self._including: list[str] = []
@@ -117,14 +117,17 @@ class Models:
         return [name]
 
     def _place(self, part: NamedElement, attached_to: str | None) -> None:
-        """Add the frame of a part, placed in what it is attached to, or in its model, unless its <pose> says otherwise."""
+        """Add the frame of a part, placed in the frame that it is attached to, or in its model.
+
+        A <pose> may name another frame.
+        """
         pose = only(part.element, "pose", part.where)
         default = part.scope.frame if attached_to is None else attached_to
         base = part.scope.absolute(base_of(pose)) if base_of(pose) else default
         self.frames.add(part.frame, PlacedFrame(part.where, base, raw_pose(pose, part.where), attached_to))
 
     def _place_joints(self) -> None:
-        """Until SDF 1.6 a joint may have the name of a link, which that name then means."""
+        """Add the frames of joints. Until SDF 1.6 a joint may have the name of a link; the name then means the link."""
         seen: set[str] = set()
         for number, part in enumerate(self.joints):
             if part.name in seen:
@@ -142,7 +145,7 @@ class Models:
         frame = scope.prefix + kind.format(own)
         where = f"{file.name}: model '{scope.prefix}{own}'"
         if frame.count("::") > DEEPEST:
-            raise ModelError(f"{where}: models are nested more than {DEEPEST} deep; take them apart")
+            raise ModelError(f"{where}: models are nested more than {DEEPEST} deep; split them")
         static = scope.static or flag(element, "static", False, where)
         collide = flag(element, "self_collide", scope.self_collide, where)
         prefix = f"{frame}::" if kind == NESTED else scope.prefix
@@ -197,7 +200,7 @@ class Models:
 
 
 def _overridden(model: Element, include: Element, where: str) -> Element:
-    """The model as the <include> names and places it."""
+    """Return the model with the name and pose that the <include> gives."""
     changed = copy.copy(model)
     for tag in OVERRIDING:
         given = only(include, tag, where)
@@ -222,7 +225,7 @@ def _own_name(element: Element, where: str) -> str:
 
 
 def _sdf_element(file: RobotSource) -> Element:
-    """The <sdf> of a file, of a version that is known."""
+    """Return the <sdf> of a file of a supported version."""
     root = file.root
     if root.tag != "sdf":
         raise ModelError(f"{file.name}: the root element is <{root.tag[:60]}>, not <sdf>; give an SDF file")
@@ -230,12 +233,12 @@ def _sdf_element(file: RobotSource) -> Element:
     written = attribute(root, "version", where)
     if not OLDEST <= version_of(written) <= NEWEST:
         remedy = "convert it, for example by `gz sdf -p`" if version_of(written) < OLDEST else "write it as SDF 1.12"
-        raise ModelError(f"{where}: version '{shortened(written)}' is not read, 1.5 to 1.12 are; {remedy}")
+        raise ModelError(f"{where}: version '{shortened(written)}' is not supported, 1.5 to 1.12 are; {remedy}")
     return root
 
 
 def _world(root: Element, file: RobotSource) -> Element | None:
-    """The world of a file without models of its own."""
+    """Return the world of a file that has no models outside of it."""
     worlds = root.findall("world")
     if root.find("model") is not None and not worlds:
         return None

@@ -1,6 +1,6 @@
-"""SDF files, 1.5 to 1.12: links become bodies, joints become joints and loops; everything else is listed.
+"""SDF files, 1.5 to 1.12: links become bodies, joints become joints and loops; all other elements are listed.
 
-Poses and attachments of frames are those of the specification; models that are included are read with their files.
+Poses and attachments of frames follow the specification; included models are read from their files.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from .known_elements import unused_elements
 from .models import Models, NamedElement
 from .shapes import read_shapes
 
-MOMENTS = {"ixx": 1.0, "ixy": 0.0, "ixz": 0.0, "iyy": 1.0, "iyz": 0.0, "izz": 1.0}  # without <inertial>
-IN_WORLDS = "0 0 -9.8"  # gravity, unless given
+MOMENTS = {"ixx": 1.0, "ixy": 0.0, "ixz": 0.0, "iyy": 1.0, "iyz": 0.0, "izz": 1.0}  # values without <inertial>
+IN_WORLDS = "0 0 -9.8"  # default gravity
 
 
 def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
-    """Read an SDF file, in SI units. The options are `mimic`, "follow" unless given, and `unsupported`, "refuse" unless given.
+    """Read an SDF file, in SI units. The options are `mimic` (default "follow") and `unsupported` (default "refuse").
 
-    Bodies and joints keep the file's order. A link that no joint moves flies freely, by a joint `root_joint`; the configuration
-    "qpos0" is where the file puts it. Static models are fixed to the world. A joint whose child has a joint already closes a
-    loop. A joint with two axes becomes NAME_axis and NAME_axis2, a screw NAME and NAME_slide, which follows it. Gearboxes and
-    <mimic> become couplings. Frames become frames. Links of one model do not touch each other, unless it or they say
-    self_collide, nor do links that a joint joins.
+    Bodies and joints keep the file's order. A link that no joint moves floats freely on a joint `root_joint`; the
+    configuration "qpos0" is its pose in the file. Static models are fixed to the world. A joint whose child already has a
+    joint closes a loop. A joint with two axes becomes NAME_axis and NAME_axis2; a screw becomes NAME and NAME_slide, which
+    follows it. Gearboxes and <mimic> become couplings. Frames become frames. Links of one model do not collide unless the
+    model or they set self_collide, and neither do links that a joint connects.
 
-    All models of a <world> are read, and what <include> names. Names begin with that of the model and "::", as those of nested
-    models do, but for the one model of a world that is not static.
+    All models of a <world> and all included files are read. Names begin with the name of the model and "::", including nested
+    models, except if the world has only one model that is not static.
 
-    Raises `ModelError`, which names file and element, for a file that is damaged, has names that mean nothing or frames in a
-    circle, or asks for what is not supported (and, unless `unsupported` is "report": files to include that are not found,
-    inertias that are to be computed, screws that close loops); `OSError` for one that cannot be opened.
+    Raises `ModelError`, which names file and element, for a file that is damaged, has unknown names or cyclic frames, or
+    contains unsupported parts. With `unsupported="report"`, some unsupported parts are left out: included files that are not
+    found, inertias that must be computed, screws that close loops. Raises `OSError` for a file that cannot be opened.
     """
     unsupported = Unsupported(options.get("unsupported", REFUSE))
     models = Models(file, unsupported)
@@ -79,13 +79,13 @@ def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
 
 
 def _body(part: NamedElement, models: Models, unsupported: Unsupported) -> Body:
-    """Return a link; the weight of one without gravity is compensated."""
+    """Return a link; the weight of a link without gravity is compensated."""
     weighs = flag(part.element, "gravity", True, part.where)
     return Body(part.name, _inertia(part, models, unsupported), gravity_compensation=0.0 if weighs else 1.0)
 
 
 def _inertia(part: NamedElement, models: Models, unsupported: Unsupported) -> Inertia:
-    """Return the inertia of a link; one without <inertial> has 1 kg and 1 kg m² about each axis."""
+    """Return the inertia of a link; without <inertial>, it is 1 kg and 1 kg m² about each axis."""
     inertial = only(part.element, "inertial", part.where)
     if inertial is None:
         return inertia_at(Pose(), 1.0, [*MOMENTS.values()], part.where)
@@ -115,7 +115,7 @@ def _frames(models: Models) -> Iterator[Frame]:
 
 
 def _apart(models: Models, mechanism: Mechanism) -> Iterator[tuple[str, str]]:
-    """Pairs of links that do not touch: neighbours, and links of one model, unless one of them says self_collide."""
+    """Yield pairs of links that do not collide: neighbours, and links of one model unless one of them sets self_collide."""
     yield from mechanism.neighbours
     joined = {*map(frozenset, mechanism.neighbours)}
     models_links: dict[str, list[str]] = {}
@@ -129,7 +129,7 @@ def _apart(models: Models, mechanism: Mechanism) -> Iterator[tuple[str, str]]:
 
 
 def _with_own_names(d: Description, models: Models) -> Description:
-    """The names of the one model of a world that moves without its own before them, unless others have them."""
+    """Return the description with names without the model's prefix, if only one model moves and the names stay unique."""
     if models.world is None or len(models.moving_models) != 1:
         return d
     prefix = f"{models.moving_models[0]}::"
@@ -146,14 +146,14 @@ def _gravity(world: Element, source: str) -> Vector:
 
 
 def _timestep(world: Element, source: str) -> float | None:
-    """The step of the physics that is the default, which is the first unless one says so."""
+    """Return the time step of the default physics, which is the first unless another is marked."""
     physics = sorted(world.findall("physics"), key=lambda e: not FLAGS.get(e.get("default", "").lower(), False))
     where = f"{source}: <physics>"
     values = with_values(physics[0], where) if physics else None
     return read_scalar(values, "max_step_size", where) if values is not None and "max_step_size" in values.attrib else None
 
 
-# --- what is not used
+# --- unused elements
 
 
 def _unused(models: Models, mechanism: Mechanism) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Geometries of SDF links: <visual> and <collision>. Mesh files are looked for, and not opened."""
+"""Geometries of SDF links: <visual> and <collision>. The reader searches for mesh files, but does not open them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..xml import Names, only, parse_numbers, read_scalar, read_tuple, read_vect
 from .elements import base_of, flag, raw_pose, text_of, with_values
 from .models import Models, NamedElement
 
-SIDES = 32  # of the pyramid that stands for a cone
+SIDES = 32  # sides of the pyramid that replaces a cone
 ALL_BITS = 65535
 NOT_READ = ("heightmap", "polyline", "image")
 CONES = f"cones, as pyramids of {SIDES} sides"
@@ -57,7 +57,7 @@ def read_shapes(models: Models, file: RobotSource) -> Shapes:
 
 
 def _shapes(name: str, link: NamedElement, element: Element, models: Models, unused: Counter[str]) -> list[Shape]:
-    """The one shape, or none for a geometry that is empty or not read."""
+    """Return the shape in a list; empty for a geometry that is empty or not supported."""
     where = f"{link.where}: {element.tag} '{name}'"
     geometry = only(element, "geometry", where)
     given = [] if geometry is None else [*geometry]
@@ -89,7 +89,7 @@ def _shapes(name: str, link: NamedElement, element: Element, models: Models, unu
 
 
 def cone_pyramid(radius: float, length: float) -> tuple[Any, Any]:
-    """Vertices and faces of the pyramid in a cone about z, with its middle at the origin."""
+    """Return vertices and faces of the pyramid in a cone about z, with its middle at the origin."""
     angles = [2.0 * math.pi * k / SIDES for k in range(SIDES)]
     ring = [(radius * cos(a), radius * sin(a), -length / 2) for a in angles]
     vertices = np.array([*ring, (0.0, 0.0, length / 2)])
@@ -99,7 +99,7 @@ def cone_pyramid(radius: float, length: float) -> tuple[Any, Any]:
 
 
 def _color(element: Element, where: str) -> Color | None:
-    """The diffuse colour of the material, the ambient one where it has no other."""
+    """Return the diffuse colour of the material, or the ambient one if there is no other."""
     material = only(element, "material", where)
     if material is None:
         return None
@@ -121,7 +121,7 @@ def _bits(text: str, where: str) -> int:
 
 
 def _surface(element: Element, where: str, unused: Counter[str]) -> dict[str, Any]:
-    """Friction and bits of a shape that touches; without <mu> it has no friction of its own."""
+    """Return friction and collision bits of a shape; without <mu> the shape has no friction of its own."""
     surface = only(element, "surface", where)
     ode = None if surface is None else surface.find("friction/ode")
     contact = None if surface is None else only(surface, "contact", where)

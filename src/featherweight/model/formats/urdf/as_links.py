@@ -1,4 +1,4 @@
-"""A description as links and joints that URDF has words for: one root, axes through origins, frames as links."""
+"""Conversion of a description to links and joints that URDF can express: one root, axes through origins, frames as links."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ TURNING_ABOUT_A_POINT = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.SPH
 
 
 def as_links(d: D) -> D:
-    """The same robot, whose bodies and joints are the links and joints of a URDF file."""
+    """Return the same robot with bodies and joints that are the links and joints of a URDF file."""
     return _frames_as_links(_one_root(_axes_through_origins(_zeros_at_placements(on_bodies(grounded(d))))))
 
 
 def _zeros_at_placements(d: D) -> D:
-    """Children lie at `placement` where their coordinate is zero."""
+    """Return the description with children at `placement` where their coordinate is zero."""
 
     def moved(j: Joint) -> Joint:
         return replace(j, placement=j.placement @ joint_motion(j, (0.0,)), zero=0.0)
@@ -26,8 +26,10 @@ def _zeros_at_placements(d: D) -> D:
 
 
 def _axes_through_origins(d: D) -> D:
-    """A joint with an anchor moves a link there, and a fixed joint leads from it to the child; a body that users are not shown
-    lies there itself."""
+    """Return the description without anchors: a joint with an anchor moves a link there, and a fixed joint leads to the child.
+
+    A hidden body is itself moved there.
+    """
     bodies, joints = [*d.bodies], [*d.joints]
     for k, j in enumerate(d.joints):
         if j.type not in TURNING_ABOUT_A_POINT or not any(j.anchor):
@@ -47,7 +49,7 @@ def _axes_through_origins(d: D) -> D:
 
 
 def _one_root(d: D) -> D:
-    """With a link for the ground, unless one root is all that there is on it."""
+    """Return the description with a link for the ground, unless one root is all that is on the ground."""
     moved = {j.child for j in d.joints}
     roots = [b.name for b in d.bodies if b.name not in moved]
     ends = [end for loop in d.loops for end in (loop.predecessor, loop.successor)]

@@ -1,8 +1,8 @@
-"""Couplings of URDF joints: `<coupling>` and `<mimic>` are linear equations, solved here for the joints that follow.
+"""Couplings of URDF joints: `<coupling>` and `<mimic>` are linear equations, which are solved here for the followers.
 
-A coupling says: ratio × (sum of the coordinates from the nearest common ancestor to the predecessor) = (sum of those from there
-to the successor). Equations share joints, so all of them are solved at once, in fractions of the decimals that the file has:
-whether they have a solution is then no matter of rounding.
+A coupling states: ratio × (sum of the coordinates from the nearest common ancestor to the predecessor) = (sum of those from
+there to the successor). Equations share joints, so all of them are solved at once, in fractions of the file's decimals:
+rounding then does not affect whether they have a solution.
 """
 
 from __future__ import annotations
@@ -19,49 +19,51 @@ COUPLING_TYPES = ("rolling", "gear", "belt")
 BETWEEN_LINKS = ("predecessor", "successor", "ratio")
 
 Row = dict[str, Fraction]
-"""Factor of each joint, and the constant under the name "", of a sum that is zero. No factor is zero."""
+"""A sum that is zero: the nonzero factor of each joint, and the constant under the name ""."""
 CONSTANT = ""
 
 
 class Equation(NamedTuple):
-    """Between the coordinates of joints, and where in the file it stands."""
+    """An equation between the coordinates of joints, and its element in the file."""
 
     name: str
     where: str
     row: Row
     leaders: tuple[str, ...]
-    followers: tuple[str, ...]  # rather solved for, the first most of all
+    followers: tuple[str, ...]  # joints to solve for, in order of preference
     mimic: bool = False
 
 
 class JointMarks(NamedTuple):
     """Properties of the joints of a file: marks of independence, actuation, and membership in loops."""
 
-    independent: Mapping[str, bool]  # of joints with that attribute
+    independent: Mapping[str, bool]  # for joints with this attribute
     actuated: Collection[str]
     in_loops: Collection[str]
 
 
 class Paths:
-    """Paths through the tree of links; a fixed joint's name stands for its child, unless a link has it."""
+    """Paths through the tree of links; a fixed joint's name stands for its child, unless a link has that name."""
 
     def __init__(self, links: Iterable[str], joints: Sequence[Joint]) -> None:
         self._links = {joint.name: joint.child for joint in joints if not moves(joint)} | {link: link for link in links}
         self._inward: dict[str | None, Joint] = {joint.child: joint for joint in joints}
 
     def link(self, element: Element, role: str, where: str) -> str:
-        """The link that the element's predecessor or successor names."""
+        """Return the link that the element's predecessor or successor names."""
         name = attribute(required(element, role, where), "link", where)
         if name not in self._links:
             raise ModelError(f"{where}: its {role} link '{name}' is not defined; define it or correct the name")
         return self._links[name]
 
     def between(self, element: Element, where: str) -> tuple[list[Joint], list[Joint]]:
-        """Moving joints from the nearest common ancestor to the element's predecessor, and to its successor."""
+        """Return the moving joints from the nearest common ancestor to the element's predecessor, and to its successor."""
         a, b = (self._from_root(self.link(element, role, where)) for role in ("predecessor", "successor"))
         common = sum(1 for x, y in zip(a, b, strict=False) if x is y)
         if not any(moves(joint) for joint in a[common:] + b[common:]):
-            raise ModelError(f"{where}: no joint moves its predecessor against its successor; remove it or correct the links")
+            raise ModelError(
+                f"{where}: no joint moves its predecessor relative to its successor; remove it or correct the links"
+            )
         return list(filter(moves, a[common:])), list(filter(moves, b[common:]))
 
     def _from_root(self, link: str) -> list[Joint]:
@@ -74,7 +76,7 @@ class Paths:
 
 
 def moves(joint: Joint) -> bool:
-    """Whether the joint has degrees of freedom."""
+    """Return whether the joint has degrees of freedom."""
     return joint.type != JointType.FIXED
 
 
@@ -82,7 +84,7 @@ def moves(joint: Joint) -> bool:
 
 
 def coupling_equations(robot: Element, paths: Paths, source: str) -> list[Equation]:
-    """One for each <coupling> between links."""
+    """Return one equation for each <coupling> between links."""
     elements = named(robot, "coupling", source).items()
     return [_coupling(name, element, paths, source) for name, element in elements if element.find("term") is None]
 
@@ -104,7 +106,7 @@ def _coupling(name: str, element: Element, paths: Paths, source: str) -> Equatio
 
 
 def written_couplings(robot: Element, joints: Iterable[Joint], source: str) -> list[Coupling]:
-    """Return the coupling of each <coupling> with <term>s, which say which joint follows which others, and how."""
+    """Return the coupling of each <coupling> with <term>s, which gives the follower and its leaders explicitly."""
     by_name = {joint.name: joint for joint in joints}
     elements = named(robot, "coupling", source).items()
     return [_written(name, element, by_name, source) for name, element in elements if element.find("term") is not None]
@@ -130,7 +132,7 @@ def _refuse_mixture(where: str, what: str, kind: str, remedy: str) -> None:
 
 
 def mimic_equations(robot: Element, joints: Iterable[Joint], source: str) -> list[Equation]:
-    """One for each <mimic> of a joint that moves; one that follows itself, through whatever others, is refused."""
+    """Return one equation for each <mimic> of a moving joint. Raises ModelError for a joint that follows itself indirectly."""
     by_name = {joint.name: joint for joint in joints}
     equations: dict[str, Equation] = {}
     for name, element in named(robot, "joint", source).items():
@@ -156,13 +158,13 @@ def _mimic(joint: Joint, mimic: Element, by_name: Mapping[str, Joint], where: st
 
 
 def refuse_circles(equations: Mapping[str, Equation], source: str) -> None:
-    """Refuse joints that follow themselves; each equation lets the joint by whose name it goes follow one other."""
+    """Raise ModelError for joints that follow themselves; each equation makes the joint of its name follow one other."""
     for name in equations:
         path = [name]
         while (leader := equations[path[-1]].leaders[0]) in equations:
             if leader in path:
                 cycle = ", ".join(f"'{joint}'" for joint in path[path.index(leader) :])
-                raise ModelError(f"{source}: joints that mimic each other in a circle: {cycle}; remove one <mimic>")
+                raise ModelError(f"{source}: joints that mimic each other in a cycle: {cycle}; remove one <mimic>")
             path.append(leader)
 
 
@@ -174,7 +176,7 @@ def _require_one_coordinate(joint: Joint, where: str) -> None:
 
 
 def exact(value: float) -> Fraction:
-    """The decimal that the file has: the shortest that reads as this number."""
+    """Return the decimal in the file: the shortest that reads as this number."""
     return Fraction(repr(value))
 
 
@@ -182,13 +184,13 @@ def exact(value: float) -> Fraction:
 
 
 def solve_couplings(equations: list[Equation], marks: JointMarks) -> tuple[Coupling, ...]:
-    """One coupling for each equation, in their order, in terms of joints that follow none.
+    """Return one coupling for each equation, in their order, in terms of joints that follow none.
 
-    Those that follow are joints with <mimic>, then, as far as the equations allow, joints that the file marks as dependent,
-    those on the successor's side, and any other; joints outside of loops come before joints in loops. Joints that the file
-    marks as independent do not follow, nor, if it can be helped, those that others mimic or that drive a loop.
+    Followers are joints with <mimic>, then, as far as the equations allow, joints that the file marks as dependent, joints on
+    the successor's side, and others; joints outside of loops precede joints in loops. Joints that the file marks as
+    independent do not follow. Joints that others mimic or that drive a loop do not follow if this can be avoided.
 
-    Raises ModelError where equations contradict or repeat each other, leave a joint no freedom, or do not fit the marks.
+    Raises ModelError if equations contradict or repeat each other, leave a joint no freedom, or contradict the marks.
     """
     rows, pivots = _eliminate(equations, _preferred(equations, marks))
     for number, equation in enumerate(equations):
@@ -202,7 +204,7 @@ def solve_couplings(equations: list[Equation], marks: JointMarks) -> tuple[Coupl
 
 
 def _preferred(equations: list[Equation], marks: JointMarks) -> list[str]:
-    """All joints of the equations, those first that are best solved for."""
+    """Return all joints of the equations, in order of preference for the solution."""
     mimics = {equation.followers[0] for equation in equations if equation.mimic}
     mimicked = {equation.leaders[0] for equation in equations if equation.mimic}
     followers = [joint for equation in equations for joint in equation.followers]
@@ -217,7 +219,7 @@ def _preferred(equations: list[Equation], marks: JointMarks) -> list[str]:
 
 
 def _eliminate(equations: list[Equation], columns: Iterable[str]) -> tuple[list[Row], dict[int, str]]:
-    """Gauss-Jordan: the rows, and which joint each was solved for, by its number. Rows that lost all joints have none."""
+    """Run Gauss-Jordan elimination: return the rows, and the joint for which each was solved. Rows without joints have none."""
     rows = [equation.row for equation in equations]
     pivots: dict[int, str] = {}
     for column in columns:
@@ -231,7 +233,7 @@ def _eliminate(equations: list[Equation], columns: Iterable[str]) -> tuple[list[
 
 
 def _reduced(row: Row, pivot_row: Row, column: str) -> Row:
-    """The row without this column."""
+    """Return the row without this column."""
     if column not in row:
         return row
     zero, factor = Fraction(), row[column]

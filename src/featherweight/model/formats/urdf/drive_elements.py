@@ -1,4 +1,4 @@
-"""`<actuator>` elements of a URDF file: this package's own, as `Actuator` has them."""
+"""`<actuator>` elements of a URDF file, which are specific to this package, with the fields of `Actuator`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNBOUNDED = (-math.inf, math.inf)
 
 
 def read_actuators(robot: Element, joints: Iterable[Joint], source: str) -> tuple[Actuator, ...]:
-    """One for each, in the file's order."""
+    """Return one actuator for each element, in the file's order."""
     degrees = {joint.name: joint.type.nv for joint in joints}
     elements = named(robot, "actuator", source).items()
     return tuple(_actuator(name, element, degrees, f"{source}: actuator '{name}'") for name, element in elements)
@@ -29,7 +29,7 @@ def _actuator(name: str, element: Element, degrees: dict[str, int], where: str) 
 
 
 def _range(element: Element, key: str, where: str) -> tuple[float, float]:
-    """Two numbers, of which the largest there are stand for infinity."""
+    """Return two numbers; the largest floats stand for infinity."""
     if key not in element.attrib:
         return UNBOUNDED
     lower, upper = (math.copysign(math.inf, x) if abs(x) >= LARGEST else x for x in read_tuple(element, key, 2, where))

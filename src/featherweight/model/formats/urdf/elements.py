@@ -11,7 +11,7 @@ from ..xml import only, parse_numbers, read_vector
 
 
 def robot_element(source: RobotSource) -> Element:
-    """The <robot> of a URDF file."""
+    """Return the <robot> of a URDF file."""
     robot = source.root
     _drop_default_namespace(robot)
     if robot.tag != "robot":
@@ -32,7 +32,7 @@ def _drop_default_namespace(robot: Element) -> None:
 
 
 def read_origin(element: Element, where: str) -> Pose:
-    """The pose that <origin> gives, the identity without one."""
+    """Return the pose in <origin>; the identity without one."""
     origin = only(element, "origin", where)
     if origin is None:
         return Pose()
@@ -45,7 +45,7 @@ def read_origin(element: Element, where: str) -> Pose:
 
 
 def read_axis(joint: Element, where: str, tag: str = "axis") -> Vector:
-    """The unit vector that <axis> gives, x without one."""
+    """Return the unit vector in <axis>; x without one."""
     element = only(joint, tag, where)
     xyz = (1.0, 0.0, 0.0) if element is None else read_vector(element, "xyz", "1 0 0", where)
     return unit_axis(xyz, tag, where)

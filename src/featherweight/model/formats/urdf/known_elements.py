@@ -1,4 +1,4 @@
-"""Elements of URDF files that are known, this package's own included, and their places. All others in a file are listed."""
+"""Known elements of URDF files, including those of this package, and their places. The report lists all other elements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...types import ShapeType
 
 
 class Known(NamedTuple):
-    """An element: its attributes, and the elements inside it; or one that is not looked into."""
+    """An element: its attributes and the elements inside it; or an opaque element, whose contents are ignored."""
 
     attributes: frozenset[str] = frozenset()
     inside: Mapping[str, Known] = {}
@@ -21,7 +21,7 @@ def _element(attributes: str = "", /, **inside: Known) -> Known:
     return Known(frozenset(attributes.split()), inside)
 
 
-WHOLE = Known(opaque=True)  # counted, or listed by what it is in
+WHOLE = Known(opaque=True)  # counted, or listed by its parent
 ORIGIN = _element("xyz rpy quat_xyzw")
 AXIS = _element("xyz")
 MATERIAL = _element("name", color=_element("rgba"), texture=_element("filename"))
@@ -33,7 +33,7 @@ GEOMETRIES: Mapping[str, Known] = {
     ShapeType.MESH.value: _element("filename scale"),
 }
 DRAWN = _element("name", origin=ORIGIN, geometry=_element(**GEOMETRIES), material=MATERIAL)
-END = _element("link", origin=ORIGIN)  # of a loop
+END = _element("link", origin=ORIGIN)  # an end of a loop
 
 LINK = _element(
     "name",
@@ -75,21 +75,21 @@ ROBOT = _element(
 
 
 def unknown_elements(element: Element, known: Known = ROBOT) -> Iterator[str]:
-    """Elements below this one that say nothing to the reader, as "joint/arm"."""
+    """Yield elements below this one that the reader ignores, as "joint/arm"."""
     yield from (f"{element.tag}/{child.tag}" for child in element if child.tag not in known.inside)
     for child, meant in _known(element, known):
         yield from unknown_elements(child, meant)
 
 
 def unknown_attributes(element: Element, known: Known = ROBOT) -> Iterator[str]:
-    """Attributes of this element and of the known ones below it that say nothing to the reader, as "limit@jerk"."""
+    """Yield attributes of this element and of the known ones below it that the reader ignores, as "limit@jerk"."""
     yield from (f"{element.tag}@{key}" for key in element.attrib if key not in known.attributes)
     for child, meant in _known(element, known):
         yield from unknown_attributes(child, meant)
 
 
 def _known(element: Element, known: Known) -> Iterator[tuple[Element, Known]]:
-    """The known elements inside this one that are looked into."""
+    """Yield the known elements inside this one whose contents are read."""
     for child in element:
         meant = known.inside.get(child.tag)
         if meant is not None and not meant.opaque:

@@ -1,4 +1,4 @@
-"""Loop closures of a URDF file, by `<loop>`, `<coupling>` and `<mimic>`, and the joints that it wants to be independent."""
+"""Loops and couplings of a URDF file (`<loop>`, `<coupling>`, `<mimic>`), and the joints that it marks as independent."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ LOOP_TYPES = {str(t): t for t in LoopType} | {
 }
 WITHOUT_AXIS = (LoopType.SPHERICAL, LoopType.WELD)
 DRAFTS = {("constraint", "position"): ("loop", "spherical"), ("constraint", "rolling"): ("coupling", "rolling")}
-"""Element and type in URDF+ for those of its draft of early 2024, which has the same ends and ratio."""
+"""The element and type in URDF+ for those of its draft of early 2024, which has the same ends and ratio."""
 
 
 class Constraints(NamedTuple):
-    """All that is in a `Description` beside the tree; `unused` is what of it has no effect."""
+    """All contents of a `Description` besides the tree; `unused` describes those without effect."""
 
     loops: tuple[Loop, ...]
     couplings: tuple[Coupling, ...]
@@ -42,10 +42,10 @@ class Constraints(NamedTuple):
 
 
 def read_constraints(robot: Element, joints: Sequence[Joint], source: str, mimics: bool) -> Constraints:
-    """Read them, for joints that are known to be a tree of the file's links; <mimic> only if asked to.
+    """Read loops and couplings, for joints that are known to be a tree of the file's links; <mimic> only on request.
 
-    Joints are independent or dependent that the file marks so and that are in a loop or a coupling; in a file without such
-    marks those are independent that are in a loop and have a <transmission>. Couplings say themselves who follows.
+    Joints in a loop or a coupling are independent or dependent as the file marks them. In a file without marks, joints in a
+    loop with a <transmission> are independent. Couplings with <term>s name their followers.
     """
     _rename_drafts(robot)
     paths = Paths(named(robot, "link", source), joints)
@@ -74,7 +74,7 @@ def read_constraints(robot: Element, joints: Sequence[Joint], source: str, mimic
 
 
 def _rename_drafts(robot: Element) -> None:
-    """Change each <constraint> of URDF+'s draft into the element that it became."""
+    """Change each <constraint> of URDF+'s draft into its present element."""
     for element in robot:
         final = DRAFTS.get((element.tag, element.get("type", "")))
         if final is not None and element.find("predecessor") is not None:
@@ -113,9 +113,9 @@ def _unused(robot: Element, joints: Sequence[Joint], chosen: set[str], idle_mark
 
 
 def _loop(name: str, element: Element, paths: Paths, where: str) -> Loop:
-    """A loop joint, with its frames turned such that the axis is theirs, as `LoopType` says.
+    """Return a loop joint, with its frames rotated so that their axes are as `LoopType` says.
 
-    The axis is given in both ends' frames alike, as is the second one of a universal joint.
+    The axis is given in the frames of both ends, and so is the second axis of a universal joint.
     """
     written = attribute(element, "type", where)
     if written not in LOOP_TYPES:
@@ -129,7 +129,7 @@ def _loop(name: str, element: Element, paths: Paths, where: str) -> Loop:
 
 
 def _turns(kind: LoopType, element: Element, where: str) -> tuple[Matrix, Matrix]:
-    """From the frame that the file gives to the one with the axis along z, at either end."""
+    """Return the rotations from the frames in the file to those with the axis along z, at both ends."""
     if kind in WITHOUT_AXIS:
         return Pose().R, Pose().R
     two = kind == LoopType.UNIVERSAL and only(element, "axis2", where) is not None
@@ -137,7 +137,10 @@ def _turns(kind: LoopType, element: Element, where: str) -> tuple[Matrix, Matrix
 
 
 def loop_turns(axis: Vector, second: Vector | None, where: str) -> tuple[Matrix, Matrix]:
-    """The axes of the frames at both ends of a loop, as `LoopType` says; `second` is that of a universal joint, if any."""
+    """Return the axes of the frames at both ends of a loop, as `LoopType` says.
+
+    `second` is the second axis of a universal joint, if any.
+    """
     if second is None:
         return along_z(axis), along_z(axis)
     if norm(*_across(second, axis)) < 1e-6:
@@ -147,17 +150,17 @@ def loop_turns(axis: Vector, second: Vector | None, where: str) -> tuple[Matrix,
 
 
 def along_z(axis: Vector) -> Matrix:
-    """The rotation by the least angle whose z axis is this unit vector; for -z, half a turn about x."""
+    """Return the rotation by the least angle whose z axis is this unit vector; for -z, half a turn about x."""
     x, y, z = axis
     if z < 0.0:
-        a, b, c = along_z(scale(-1.0, axis))  # 1 + z is near zero there
+        a, b, c = along_z(scale(-1.0, axis))  # 1 + z is near zero here
         return (a[0], -a[1], -a[2]), (b[0], -b[1], -b[2]), (c[0], -c[1], -c[2])
     k = 1.0 / (1.0 + z)
     return (1.0 - k * x * x, -k * x * y, x), (-k * x * y, 1.0 - k * y * y, y), (-x, -y, z)
 
 
 def _frame(x: Vector, z: Vector) -> Matrix:
-    """The rotation with these axes, perpendicular unit vectors."""
+    """Return the rotation with these axes, which are perpendicular unit vectors."""
     y = (z[1] * x[2] - z[2] * x[1], z[2] * x[0] - z[0] * x[2], z[0] * x[1] - z[1] * x[0])
     return transpose((x, y, z))
 

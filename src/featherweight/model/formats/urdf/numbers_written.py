@@ -1,4 +1,4 @@
-"""Numbers and poses as URDF has them."""
+"""Numbers and poses in the notation of URDF."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...types import LARGEST, Matrix, Pose, Vector, matmul
 
 
 def written(*numbers: float) -> str:
-    """The shortest texts that read as these numbers; LARGEST for infinity, which readers of limits take for none."""
+    """Return the shortest texts that read as these numbers; LARGEST for infinity, which readers treat as no limit."""
     return " ".join(_short(math.copysign(LARGEST, x) if math.isinf(x) else x) for x in numbers)
 
 
@@ -19,14 +19,14 @@ def _short(x: float) -> str:
 
 
 def write_origin(element: Element, pose: Pose) -> None:
-    """An <origin>, if it says anything."""
+    """Write an <origin>, unless it is the identity."""
     rpy = roll_pitch_yaw(pose.R)
     if any(pose.p) or any(rpy):
         SubElement(element, "origin", xyz=written(*pose.p), rpy=written(*rpy))
 
 
 def roll_pitch_yaw(R: Matrix) -> Vector:
-    """Angles with R = Rz(yaw) Ry(pitch) Rx(roll), precise where yaw and roll turn about one axis, too."""
+    """Return angles with R = Rz(yaw) Ry(pitch) Rx(roll), accurate even where yaw and roll turn about the same axis."""
     yaw = atan2(R[1][0], R[0][0])
     c, s = cos(yaw), sin(yaw)
     rest = matmul(((c, s, 0.0), (-s, c, 0.0), (0.0, 0.0, 1.0)), R)

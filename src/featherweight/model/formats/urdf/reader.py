@@ -1,6 +1,6 @@
-"""URDF files: links become bodies and shapes, joints become joints, and everything else is counted and listed.
+"""URDF files: links become bodies and shapes, joints become joints; all other elements are counted and listed.
 
-A link that no joint has for a child is the root. Nothing outside the file is opened, so missing meshes do not matter.
+A link that is no joint's child is the root. The reader opens no other files, so missing meshes do not matter.
 """
 
 from __future__ import annotations
@@ -28,34 +28,33 @@ from .shapes import read_shapes
 JOINT_TYPES = {str(t): t for t in JointType} | {"ball": JointType.SPHERICAL}
 WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
 WITH_LIMITS = (JointType.REVOLUTE, JointType.PRISMATIC)
-DYNAMICS = ("damping", "friction", "armature", "stiffness")  # attributes that are not negative
-RATES = {"acceleration", "deceleration", "jerk"}  # attributes of <limit> in URDF 1.2, which nothing here uses
+DYNAMICS = ("damping", "friction", "armature", "stiffness")  # attributes that must not be negative
+RATES = {"acceleration", "deceleration", "jerk"}  # unused attributes of <limit> in URDF 1.2
 VERSIONS = ("1.0", "1.1", "1.2")
 UNEXPANDED = "pass xacro_args={}, if you trust the file, whose expressions run then; or run it through the xacro program first"
 
 
 def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
-    """Read a URDF file, in SI units. The one option is `mimic`, "follow" unless given.
+    """Read a URDF file, in SI units. The only option is `mimic`; its default is "follow".
 
-    Bodies and joints keep the file's order, fixed joints included. Inertias are about the centre of mass in link axes.
-    Besides the joint types of URDF, `spherical` (or `ball`) is read. A joint with no lower or upper limit has an
-    infinite one, and so has one without effort or velocity, or with ±1e30. Damping and friction are those of <dynamics>, and
-    so are armature, stiffness and rest (of a spring), which are this package's own. Each <visual> and each
-    <collision> becomes a shape; a mesh file is looked for as `find_mesh` says, and need not be there. Joints that follow
-    others by `<mimic>` become couplings, or with `mimic="independent"` move by themselves, or with `mimic="refuse"` are
-    refused.
+    Bodies and joints keep the file's order, including fixed joints. Inertias are about the centre of mass in link axes. In
+    addition to the joint types of URDF, `spherical` (or `ball`) is supported. A missing lower or upper limit is infinite, and
+    so is a missing effort or velocity, or ±1e30. Damping and friction are those of <dynamics>; armature, stiffness and rest
+    (of a spring) are additional attributes of this package. Each <visual> and each <collision> becomes a shape; `find_mesh`
+    searches for its mesh file, which need not exist. Joints that follow others by `<mimic>` become couplings; with
+    `mimic="independent"` they move independently, and with `mimic="refuse"` they raise an error.
 
     Loops and gears are written as
 
         <loop name type> <predecessor link><origin/></predecessor> <successor link><origin/></successor> <axis xyz/> </loop>
         <coupling name> <predecessor link/> <successor link/> <ratio value/> </coupling>
 
-    as in URDF+ (Chignoli, Slotine, Wensing and Kim 2024), with the types of `LoopType` (and continuous, ball, fixed), the axis
-    in the frames of both ends, and in universal joints an `<axis2>` likewise, without which one perpendicular to the axis is
-    chosen. A coupling: ratio × (sum of the coordinates from the nearest common ancestor to the predecessor) = (sum of those to
-    the successor); the ratio is 1 unless given. A fixed joint's name stands for its child link. A coupling may also say itself
-    which joint follows which others, by polynomials without a constant, which is the offset; and drives with a control are
-    those of `Actuator`, whose numbers have the same names:
+    as in URDF+ (Chignoli, Slotine, Wensing and Kim 2024), with the types of `LoopType` (and continuous, ball, fixed) and the
+    axis in the frames of both ends. Universal joints may have an `<axis2>`; the default is a direction perpendicular to the
+    axis. A coupling states: ratio × (sum of the coordinates from the nearest common ancestor to the predecessor) = (sum of
+    those to the successor); the default ratio is 1. A fixed joint's name stands for its child link. A coupling may also name
+    the follower and its leaders, by polynomials without a constant, which is the offset. Drives with a control are those of
+    `Actuator`, whose fields have the same names:
 
         <coupling name joint offset> <term joint coefficients="c1 c2 ..."/> </coupling>
         <actuator name joint gear gain bias control force/>
@@ -63,8 +62,8 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
 
     `independent="true"` or "false" marks the joints of loops and couplings.
 
-    Raises `ModelError`, which names file and element, for a file that is damaged, is not one tree of links beside its loops,
-    or has couplings that cannot be solved; `OSError` for one that cannot be opened.
+    Raises `ModelError`, which names file and element, for a file that is damaged, is not one tree of links apart from its
+    loops, or has couplings that cannot be solved. Raises `OSError` for a file that cannot be opened.
     """
     source = file.name
     mimic = options.get("mimic", FOLLOW)
@@ -113,7 +112,7 @@ def _refuse_unsupported(robot: Element, source: str, mimic: str) -> None:
 
 
 def _inertia(link: Element, where: str) -> Inertia:
-    """The link's inertia; the tensor is turned from the axes of its <origin> into those of the link."""
+    """Return the link's inertia; the tensor is rotated from the axes of its <origin> into those of the link."""
     inertial = only(link, "inertial", where)
     if inertial is None:
         return Inertia()
@@ -168,7 +167,7 @@ def _nonnegative(joint: Element, tag: str, key: str, default: float, where: str)
 
 
 def _require_one_tree(links: list[str], joints: Iterable[Joint], source: str) -> None:
-    """Every joint joins two links of the file, and all links hang on one root."""
+    """Raise ModelError unless every joint connects two links of the file and all links form one tree."""
     inward: dict[str | None, Joint] = {}
     known: set[str | None] = {*links}
     for joint in joints:
@@ -193,7 +192,7 @@ def _require_one_tree(links: list[str], joints: Iterable[Joint], source: str) ->
 def _refuse_cycle(links: Iterable[str | None], inward: Mapping[str | None, Joint], source: str) -> None:
     rooted: set[str | None] = set()
     for link in links:
-        path: dict[str | None, None] = {}  # insertion order matters, and so does the look-up
+        path: dict[str | None, None] = {}  # a dict keeps the order and has a fast lookup
         while link not in rooted and link in inward:
             if link in path:
                 members = list(path)
@@ -204,7 +203,7 @@ def _refuse_cycle(links: Iterable[str | None], inward: Mapping[str | None, Joint
         rooted.update(path)
 
 
-# --- what is not used
+# --- unused elements
 
 
 def _unused(robot: Element, bodies: Iterable[Body], mimic: str) -> Iterator[tuple[str, str]]:

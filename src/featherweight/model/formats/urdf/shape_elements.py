@@ -1,4 +1,4 @@
-"""Shapes as <visual> and <collision> elements."""
+"""Writing of shapes as <visual> and <collision> elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WITHOUT_ELEMENT = (ShapeType.ELLIPSOID, ShapeType.PLANE, ShapeType.HEIGHTFIELD)
 
 
 def write_shape(shape: Shape, folder: Path) -> Iterator[Element]:
-    """A <visual> or a <collision> or both; nothing for a shape that URDF has no element for."""
+    """Write a <visual>, a <collision>, or both; nothing for a shape that URDF cannot express."""
     if _has_element(shape):
         roles = (("visual", shape.visual), ("collision", shape.collision))
         yield from (_element(role, shape, folder) for role, there in roles if there)
@@ -42,7 +42,7 @@ def _element(role: str, shape: Shape, folder: Path) -> Element:
 
 
 def _filename(path: str, folder: Path) -> str:
-    """Relative to the folder, if the file is below it; otherwise as it is."""
+    """Return the path relative to the folder if the file is below it, otherwise the path as it is."""
     if os.path.isabs(path):
         relative = os.path.relpath(path, os.path.abspath(folder))
         return path if relative.startswith(os.pardir) else relative
@@ -50,13 +50,13 @@ def _filename(path: str, folder: Path) -> str:
 
 
 def _paint(element: Element, color: Color) -> None:
-    """Materials of one name are one, so the name tells the color."""
+    """Write the colour; materials with the same name are the same, so the name contains the colour."""
     rgba = written(*color)
     SubElement(SubElement(element, "material", name=f"rgba {rgba}"), "color", rgba=rgba)
 
 
 def unsayable(shapes: Iterable[Shape]) -> dict[str, list[str]]:
-    """Names of shapes, by what of them URDF has no words for."""
+    """Return names of shapes with properties that URDF cannot express, by property."""
     lost: dict[str, list[str]] = {}
     for s in shapes:
         if s.type is ShapeType.MESH and s.path is None:

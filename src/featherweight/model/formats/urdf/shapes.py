@@ -1,4 +1,4 @@
-"""Geometries of URDF links: <visual> and <collision>. Mesh files are looked for, and not opened."""
+"""Geometries of URDF links: <visual> and <collision>. The reader searches for mesh files, but does not open them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Size = tuple[float, ...]
 
 
 def read_shapes(robot: Element, links: Mapping[str, Element], file: RobotSource) -> Shapes:
-    """One shape for each <visual> and each <collision>, in the file's order.
+    """Return one shape for each <visual> and each <collision>, in the file's order.
 
-    A name is the file's; where it has none or it is taken, one is made up.
+    The name is that in the file; if there is none or it is taken, a new name is generated.
     """
     source = file.name
     colors, names = _colors(robot, source), Names()
@@ -38,7 +38,7 @@ def read_shapes(robot: Element, links: Mapping[str, Element], file: RobotSource)
 
 
 def _shape(name: str, link: str, element: Element, file: RobotSource, colors: Mapping[str, Color], where: str) -> Shape | None:
-    """None for a geometry that is empty or unknown."""
+    """Return a shape; None for an empty or unknown geometry."""
     geometry = only(element, "geometry", where)
     forms = [child for child in geometry if child.tag in GEOMETRIES] if geometry is not None else []
     if not forms:
@@ -63,7 +63,7 @@ def _shape(name: str, link: str, element: Element, file: RobotSource, colors: Ma
 
 
 def _radius(element: Element, where: str) -> Size:
-    """Zero makes it a point: files mark points of contact so."""
+    """Return the radius; zero makes the sphere a point, with which files mark contact points."""
     radius = read_scalar(element, "radius", where)
     if radius < 0.0:
         raise ModelError(f"{where}: the radius of its <sphere> is negative ({radius:g}); correct it")
@@ -71,7 +71,7 @@ def _radius(element: Element, where: str) -> Size:
 
 
 def positive(element: Element, keys: tuple[str, ...], where: str) -> Size:
-    """Attributes of one positive number each."""
+    """Return attributes of one positive number each."""
     size = tuple(read_scalar(element, key, where) for key in keys)
     require_positive(size, element, where)
     return size
@@ -84,7 +84,7 @@ def _sides(element: Element, where: str) -> Size:
 
 
 def _scale(element: Element, where: str) -> Size:
-    """A negative one mirrors."""
+    """Return the scale; a negative one mirrors."""
     scale = read_vector(element, "scale", "1 1 1", where)
     if 0.0 in scale:
         raise ModelError(f"{where}: the scale of its mesh has a zero ({element.get('scale')}); correct it")
@@ -92,7 +92,7 @@ def _scale(element: Element, where: str) -> Size:
 
 
 def require_positive(size: Size, element: Element, where: str) -> None:
-    """Raise ModelError for a size of this geometry that is not."""
+    """Raise ModelError for a size of this geometry that is not positive."""
     if min(size) <= 0.0:
         written = " ".join(f"{x:g}" for x in size)
         raise ModelError(f"{where}: the size of its <{element.tag}> must be positive, not {written}; correct it")

@@ -1,4 +1,4 @@
-"""URDF files of descriptions: what `reader` reads, it gives back."""
+"""URDF files of descriptions, which `reader` reads back unchanged."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ GRAVITY = Contents("", "", (), ()).gravity
 
 
 def write_urdf(d: Contents, path: str | os.PathLike[str]) -> None:
-    """Write a URDF file, from which `read_urdf` makes the same robot.
+    """Write a URDF file from which `read_urdf` reads the same robot.
 
-    URDF has one tree of links, and joints whose axes pass the origins of their children. So what is on the ground makes a
-    link for it, frames become links on fixed joints, and a joint that turns about another point gets a link without mass
-    there. Meshes keep their files, named relative to this one where they are below its folder. What `read_urdf` reads and
-    other programs do not: loops, couplings, marks of independence, actuators, spherical joints, capsules, armature, stiffness
-    and rest of <dynamics>, and how it is to be simulated.
+    URDF has one tree of links, and joints whose axes pass through the origins of their children. The writer therefore adds a
+    link for the ground if anything is on it, writes frames as links on fixed joints, and adds a massless link for a joint that
+    turns about another point. Names of mesh files are relative to this file if they are below its folder. `read_urdf` reads
+    some elements that other programs do not: loops, couplings, marks of independence, actuators, spherical joints, capsules,
+    armature, stiffness and rest of <dynamics>, and simulation settings.
 
-    Raises ModelError for closures; warns of gravity, configurations, which neighbours touch, sensors, shapes and friction of
-    shapes, which URDF cannot hold.
+    Raises ModelError for closures. Warns about gravity, configurations, the rule for contacts of neighbours, sensors, and
+    about shapes and friction that URDF cannot hold.
     """
     if d.closures:
         problem = f"a URDF file cannot hold the closures {listed([c.name for c in d.closures])}, functions in Python"
@@ -83,12 +83,12 @@ def _lost(d: Contents) -> Iterator[str]:
 
 
 def is_plain(a: Actuator) -> bool:
-    """Whether a drive acts on a joint by a linear law."""
+    """Return whether a drive acts on a joint by a linear law."""
     return a.joint is not None and not (a.at or a.activation or a.muscle or a.servo or a.delay or any(a.slopes))
 
 
 def robot_element_of(d: Contents, folder: Path) -> Element:
-    """The whole file, for a folder that mesh files are named relative to."""
+    """Return the whole file, for a folder to which names of mesh files are relative."""
     d = as_links(d)
     robot = Element("robot", name=d.name)
     shapes: dict[str | None, list[Element]] = {}
@@ -145,7 +145,7 @@ def _joint(robot: Element, j: Joint) -> Element:
     SubElement(element, "child", link=j.child)
     if j.type in WITH_AXIS:
         SubElement(element, "axis", xyz=written(*j.axis))
-    if j.type in WITH_LIMITS:  # other programs want all of them
+    if j.type in WITH_LIMITS:  # other programs require all of them
         numbers = {"lower": j.lower, "upper": j.upper, "effort": j.effort, "velocity": j.velocity}
         SubElement(element, "limit", {key: written(x) for key, x in numbers.items()})
     elif math.isfinite(min(j.effort, j.velocity)):
@@ -169,7 +169,7 @@ def _loop(robot: Element, loop: Loop) -> None:
 
 
 def _is_mimic(c: Coupling) -> bool:
-    """Whether one joint follows another in proportion."""
+    """Return whether one joint follows another in proportion."""
     return len(c.terms) == 1 and not any(c.terms[0][1][1:]) and c.terms[0][1][0] != 0.0
 
 

@@ -1,7 +1,7 @@
-"""Pairs that do not touch: jointed bodies, filtered pairs, collision groups, articulations without self-collision.
+"""Pairs that do not collide: jointed bodies, filtered pairs, collision groups, articulations without self-collision.
 
-Pairs of whole bodies become pairs of links. What keeps single colliders apart becomes bits: colliders in the same groups and
-under the same filters are a class, which has a bit, and names those that it touches.
+Pairs of whole bodies become pairs of links. Filters of single colliders become bits: colliders in the same groups and under
+the same filters form a class, which has a bit and lists the classes with which it collides.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .schemas import Usd, UsdPhysics
 from .shapes import Geometry
 from .stage import Prim, UsdStage, path_of
 
-MOST = 31  # classes, whose bits all formats can hold
+MOST = 31  # most classes whose bits all formats can hold
 LinkPair = tuple[str | None, str | None]
 
 
@@ -46,7 +46,7 @@ class Filters:
             self.links.setdefault(frozenset(pair), pair)
 
     def _articulated(self) -> Iterator[tuple[str, str]]:
-        """Pairs of bodies of articulations that do not touch themselves."""
+        """Yield pairs of bodies of articulations without self-collision."""
         for prim in self.stage.prims:
             switches = [
                 prim.GetAttribute(key) for key in ("newton:selfCollisionEnabled", "physxArticulation:enabledSelfCollisions")
@@ -55,7 +55,7 @@ class Filters:
                 yield from combinations(self._articulation(prim), 2)
 
     def _articulation(self, prim: Prim) -> list[str]:
-        """Return the bodies below the root of an articulation, and all that are connected with them."""
+        """Return the bodies below the root of an articulation, and all that are connected to them."""
         names = {path_of(b): self.stage.names[path_of(b)] for b in self.stage.bodies}
         below = {name for path, name in names.items() if f"{path}/".startswith(f"{prim.GetPath()}/")}
         below |= {end for j in self.mechanism.read if j.prim == prim for end in j.ends if end}
@@ -63,7 +63,7 @@ class Filters:
         return [name for name in names.values() if name in below or self.mechanism.tree_of(name) in trees]
 
     def _under(self, path: str) -> tuple[set[str | None], set[str]]:
-        """Return the links all of whose colliders lie at or below a path, if they are all that do, and those colliders."""
+        """Return the links whose colliders all lie at or below a path, if these are all colliders there, and the colliders."""
         under = {g.shape.name for g in self.colliders if f"{g.prim.GetPath()}/".startswith(f"{path}/")}
         links = {g.shape.body for g in self.colliders if g.shape.name in under}
         all_of_links = {g.shape.name for g in self.colliders if g.shape.body in links}

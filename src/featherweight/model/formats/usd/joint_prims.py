@@ -1,4 +1,4 @@
-"""Joints of a stage as they stand there: ends, frames, degrees of freedom with their limits, forces and drives."""
+"""Joints of a stage as the file describes them: ends, frames, degrees of freedom with their limits, forces and drives."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from ..robot_numbers import ordered_limits, rotation_by_quaternion, unlimited
 from .schemas import UsdPhysics
 from .stage import AXES, DEGREE, Affine, Prim, UsdStage, path_of
 
-DEGREES_OF_FREEDOM = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")  # in the order in which they move
+DEGREES_OF_FREEDOM = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")  # in the order of their motion
 SWING = "swing limits of ball joints"
-DRIVES = "actuators"  # in a report
+DRIVES = "actuators"  # key of reports
 OF_AXES = "physxJointAxis"
 
 
 class Freedom(NamedTuple):
-    """A degree of freedom: the name of its drives and limits, whether it turns, about or along which axis of the joint's frame,
-    and limits [rad, m]."""
+    """A degree of freedom: the name of its drives and limits, rotation or translation, its axis, and limits [rad, m].
+
+    The axis is one of the joint's frame.
+    """
 
     tag: str
     turns: bool
@@ -39,7 +41,7 @@ class JointPrim(NamedTuple):
 
 
 def read_joint(stage: UsdStage, prim: Prim) -> JointPrim | None:
-    """Return a joint; None for one that is disabled, leaves everything free, or is left out."""
+    """Return a joint; None for a joint that is disabled, leaves everything free, or is left out."""
     where = stage.where(prim)
     if not stage.value(prim, "physics:jointEnabled", True):
         stage.note("joints that are disabled", path_of(prim))
@@ -51,7 +53,7 @@ def read_joint(stage: UsdStage, prim: Prim) -> JointPrim | None:
     ends = tuple(None if t is None else stage.body_name(t) for t in targets)
     if ends[0] == ends[1]:
         what = "the ground" if ends[0] is None else f"body '{ends[0]}'"
-        raise ModelError(f"{where}: it joins {what} to itself; correct its body0 or body1")
+        raise ModelError(f"{where}: it connects {what} to itself; correct its body0 or body1")
     frames = [_frame(stage, prim, k, targets[k], where) for k in (0, 1)]
     freedoms = _freedoms(stage, prim, where)
     excluded = bool(stage.value(prim, "physics:excludeFromArticulation", False))
@@ -91,7 +93,7 @@ def _freedoms(stage: UsdStage, prim: Prim, where: str) -> tuple[Freedom, ...]:
         ends = [-math.inf, math.inf]
         if tag in limited:
             ends = [stage.number(prim, f"limit:{tag}:physics:{key}", x) for key, x in zip(("low", "high"), ends, strict=True)]
-        if ends[0] < ends[1]:  # else it is locked
+        if ends[0] < ends[1]:  # otherwise it is locked
             found.append(_limited(stage, Freedom(tag, tag.startswith("rot"), AXES[tag[-1]]), ends, where))
     if sum(f.turns for f in found) == 3 and any(math.isfinite(x) for f in found if f.turns for x in (f.lower, f.upper)):
         stage.note(SWING, path_of(prim))
@@ -143,9 +145,9 @@ class Drive(NamedTuple):
 
 
 def read_drive(stage: UsdStage, joint: JointPrim, freedom: Freedom, name: str) -> Drive | None:
-    """Return the drive of a degree of freedom, of a joint of this name; None without one.
+    """Return the drive of a degree of freedom, of a joint of this name; None without a drive.
 
-    Its control is the target of the position, that of the velocity without stiffness, and the force without damping, too.
+    Its control is the target position; without stiffness it is the target velocity, and without damping too it is the force.
     """
     if freedom.tag not in _instances(joint.prim, "PhysicsDriveAPI"):
         return None
@@ -186,7 +188,7 @@ class UsdMimic(NamedTuple):
 
 
 def read_mimic(stage: UsdStage, joint: JointPrim, freedom: Freedom) -> UsdMimic | None:
-    """Return what a degree of freedom follows, by Newton's or PhysX's schema; None for one that follows nothing."""
+    """Return the leader of a degree of freedom, by Newton's or PhysX's schema; None for one that follows nothing."""
     prim, unit = joint.prim, DEGREE if freedom.turns else stage.meter
     leader = stage.target(prim, "newton:mimicJoint")
     if leader is not None and stage.value(prim, "newton:mimicEnabled", True):
@@ -210,12 +212,12 @@ def read_mimic(stage: UsdStage, joint: JointPrim, freedom: Freedom) -> UsdMimic 
 
 
 def keeps_apart(stage: UsdStage, joint: JointPrim) -> bool:
-    """Whether the bodies of a joint do not touch."""
+    """Return whether the bodies of a joint do not collide."""
     return not stage.value(joint.prim, "physics:collisionEnabled", False)
 
 
 def stacks(stage: UsdStage, joint: JointPrim) -> bool:
-    """Whether several joints of the same two bodies move one after another (newton:jointsAddMobility)."""
+    """Return whether several joints of the same two bodies move one after another (newton:jointsAddMobility)."""
     prim: Any = joint.prim
     while prim and not prim.IsPseudoRoot():
         if stage.value(prim, "newton:jointsAddMobility", False):

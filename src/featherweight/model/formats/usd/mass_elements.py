@@ -1,6 +1,6 @@
-"""Inertias of rigid bodies: what MassAPI says, and for the rest their colliders, by density.
+"""Inertias of rigid bodies: the values of MassAPI, otherwise those of their colliders, by density.
 
-What is not given is that of the colliders, whose moments are in proportion to the mass, moved to the centre that is given.
+Missing values are those of the colliders, whose moments are scaled to the mass and moved to the given centre.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..robot_numbers import inertia_at, rotation_by_quaternion
 from .schemas import UsdPhysics
 from .stage import Prim, UsdStage, path_of
 
-WATER = 1000.0  # [kg/m³] of colliders without density, as UsdPhysics has it
+WATER = 1000.0  # [kg/m³] density of colliders without one, as in UsdPhysics
 WITHOUT_DENSITY = "colliders without density, taken as 1000 kg/m³"
 MASSLESS = "bodies without mass and colliders, taken as massless"
 
@@ -33,7 +33,7 @@ class Collider(NamedTuple):
 
 
 class Solid(NamedTuple):
-    """Volume [m³], centre [m], and moments (xx, xy, xz, yy, yz, zz) about that of unit density [m⁵], in a body's frame."""
+    """Volume [m³], centre [m], and moments (xx, xy, xz, yy, yz, zz) of unit density about it [m⁵], in a body's frame."""
 
     volume: float
     center: tuple[float, float, float]
@@ -41,7 +41,7 @@ class Solid(NamedTuple):
 
 
 def read_body(stage: UsdStage, prim: Prim, colliders: Sequence[Collider]) -> Body:
-    """Return a body with its inertia. Raises ModelError for one that is not given and cannot be computed."""
+    """Return a body with its inertia. Raises ModelError for an inertia that is not given and cannot be computed."""
     name, where = stage.names[path_of(prim)], stage.where(prim)
     weighs = not stage.value(prim, "physxRigidBody:disableGravity", False)
     floats = float(stage.value(prim, "mjc:body:gravcomp", 0.0)) if weighs else 1.0
@@ -64,7 +64,7 @@ def read_body(stage: UsdStage, prim: Prim, colliders: Sequence[Collider]) -> Bod
             return Body(name, gravity_compensation=floats)
         if mass == 0.0 or moments is None:
             lacks = "its mass is not given" if mass == 0.0 else "its diagonalInertia is not given"
-            raise ModelError(f"{where}: {lacks}, and it has no enabled collider of that mass could be; give it")
+            raise ModelError(f"{where}: {lacks}, and it has no enabled collider from which it could be computed; give it")
     ratio = mass / sum_mass if mass and sum_mass else 1.0
     if center is None:
         center = sum_center if sum_mass else (0.0, 0.0, 0.0)
@@ -78,7 +78,7 @@ def read_body(stage: UsdStage, prim: Prim, colliders: Sequence[Collider]) -> Bod
 
 
 def _positive(stage: UsdStage, prim: Prim, name: str) -> float:
-    """A mass or density, for which zero means that it is not given."""
+    """Return a mass or density; zero means that it is not given."""
     x = stage.number(prim, name, 0.0)
     if not 0.0 <= x < math.inf:
         raise ModelError(f"{stage.where(prim)}: {name} is {x:g}; give a positive number, or 0 for one that is not known")
@@ -86,7 +86,7 @@ def _positive(stage: UsdStage, prim: Prim, name: str) -> float:
 
 
 def _moments(stage: UsdStage, prim: Prim, where: str) -> tuple[list[float] | None, Any]:
-    """Moments in the axes of a rotation, or in the body's where that is None; no moments where they are not given."""
+    """Return moments in the axes of a rotation, or of the body if that is None; None if they are not given."""
     unit = stage.kilogram * stage.meter**2
     full = stage.value(prim, "newton:inertia", ())
     diagonal = stage.value(prim, "physics:diagonalInertia", (0.0, 0.0, 0.0))
@@ -139,7 +139,7 @@ def _colliders_inertia(stage: UsdStage, density: float, colliders: Sequence[Coll
 
 
 def _of_point(r: tuple[float, float, float]) -> list[float]:
-    """The moments of unit mass at a point."""
+    """Return the moments of unit mass at a point."""
     x, y, z = r
     return [y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y]
 
@@ -168,7 +168,7 @@ def _solid(stage: UsdStage, collider: Collider) -> Solid:
 
 
 def _mesh_solid(stage: UsdStage, collider: Collider) -> Solid:
-    """Sum of tetrahedra from a point of the mesh to its triangles."""
+    """Return the sum of tetrahedra from a point of the mesh to its triangles."""
     shape = collider.shape
     R, p = np.array(shape.placement.R), np.array(shape.placement.p)
     points = np.asarray(shape.vertices) * np.array(shape.size)
@@ -179,7 +179,9 @@ def _mesh_solid(stage: UsdStage, collider: Collider) -> Solid:
     volume = float(total(volumes))
     where = stage.where(collider.prim)
     if not abs(volume) > 0.0:
-        raise ModelError(f"{where}: the mesh has no volume, of which its body's mass is to be; give the body mass and inertia")
+        raise ModelError(
+            f"{where}: the mesh has no volume, so its body's mass cannot be computed; give the body mass and inertia"
+        )
     center = total(volumes[:, None] * (a + b + c), 0) / (4.0 * volume)
     second = np.zeros((3, 3))
     for i in range(3):

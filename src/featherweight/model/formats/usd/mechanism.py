@@ -1,9 +1,9 @@
-"""The joints of a stage as a tree, what closes loops in it, and couplings.
+"""The joints of a stage as a tree, the joints that close loops, and couplings.
 
-Joints join two bodies, whichever comes first, so the tree is that of Kruskal: a joint closes a loop whose bodies earlier ones
-connect, those on the ground being the first and those that are excluded from articulations the last. From the ground, or from
-the root of a body that flies freely, the tree is followed outward; a joint that leads from body1 to body0 turns about the
-opposite axis, so that its coordinate is the file's.
+Joints connect two bodies in any order, so the tree is found by Kruskal's algorithm: a joint closes a loop if earlier joints
+connect its bodies. Joints on the ground come first, and joints that are excluded from articulations last. The tree is followed
+outwards from the ground, or from the root of a floating body; a joint that leads from body1 to body0 turns about the opposite
+axis, so that its coordinate is that of the file.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from .joint_prims import DRIVES, Freedom, JointPrim, keeps_apart, passive_number
 from .schemas import UsdPhysics
 from .stage import UsdStage, path_of
 
-CLOSE = 1e-4  # [m, rad], the largest distance of a body from where its joint puts it
-ZERO = 1e-6  # [m, rad], the largest coordinate that rounding to single precision leaves of zero
+CLOSE = 1e-4  # [m, rad] largest distance of a body from the pose that its joint gives
+ZERO = 1e-6  # [m, rad] largest coordinate that is zero up to rounding to single precision
 APART = "joints whose bodies lie elsewhere in the file, and start at zero"
 SEVERAL = "joints of two bodies that have another joint, with which they hold at once"
 LOST = "limits, forces and drives of joints that close loops"
@@ -60,10 +60,10 @@ class UsdMechanism:
         self.loops: list[Loop] = []
         self.virtual: list[Body] = []
         self.actuators: list[Actuator] = []
-        self.start: dict[str, tuple[float, ...]] = {}  # coordinates of joints that are not at zero where the file puts bodies
-        self.targets: dict[str, float] = {}  # of drives
-        self.independent: list[str] = []  # that are not to follow
-        self.tree: dict[str | None, str | None] = {}  # of each body one that stands for all that are connected with it
+        self.start: dict[str, tuple[float, ...]] = {}  # nonzero coordinates of joints at the bodies' poses in the file
+        self.targets: dict[str, float] = {}  # targets of drives
+        self.independent: list[str] = []  # joints made independent
+        self.tree: dict[str | None, str | None] = {}  # for each body, a representative of all bodies connected to it
         self._placed: set[str] = set()
         self._above: dict[str, str | None] = {}
         self._equations: dict[str, Equation] = {}
@@ -88,7 +88,7 @@ class UsdMechanism:
         return self._short[path_of(joint.prim)]
 
     def tree_of(self, body: str) -> str:
-        """Return the body that carries all that this one is connected with by joints, from below the ground."""
+        """Return the body below the ground that carries all bodies to which joints connect this one."""
         while (above := self._above.get(body)) is not None:
             body = above
         return body
@@ -96,7 +96,7 @@ class UsdMechanism:
     # --- the tree
 
     def _edges(self) -> list[list[JointPrim]]:
-        """Joints that each join two bodies, or several that do so one after another."""
+        """Return joints that each connect two bodies, or several that do so one after another."""
         edges: list[list[JointPrim]] = []
         stacked: dict[Ends, list[JointPrim]] = {}
         seen: set[frozenset[str | None]] = set()
@@ -117,7 +117,7 @@ class UsdMechanism:
         return edges
 
     def _spanning(self, edges: list[list[JointPrim]]) -> tuple[list[list[JointPrim]], list[list[JointPrim]]]:
-        """The edges of the tree, and those that close loops."""
+        """Return the edges of the tree, and those that close loops."""
         kinematic = [p for p in self.stage.bodies if self.stage.value(p, "physics:kinematicEnabled", False)]
         self.stage.note_prims("kinematic bodies, which stay where they are", kinematic)
         self.held = [self.stage.names[path_of(p)] for p in kinematic]
@@ -135,7 +135,7 @@ class UsdMechanism:
         return [edge for edge in edges if id(edge) not in closed], loops
 
     def root(self, body: str | None) -> str | None:
-        """Return the body that stands for all that are connected with this one."""
+        """Return the representative of all bodies that are connected to this one."""
         while body in self.tree:
             body = self.tree[body]
         return body
@@ -159,7 +159,7 @@ class UsdMechanism:
                 self._follow(name, around)
 
     def _roots(self, edges: list[list[JointPrim]]) -> Iterator[str]:
-        """Bodies by how good roots they are: roots of articulations, those that are nobody's body1, and any others."""
+        """Yield bodies in order of preference as roots: roots of articulations, bodies that are nobody's body1, and others."""
         bodies = [(b, self.stage.names[path_of(b)]) for b in self.stage.bodies]
         children = {edge[0].ends[1] for edge in edges}
         yield from (name for b, name in bodies if b.HasAPI(UsdPhysics.ArticulationRootAPI))
@@ -185,8 +185,10 @@ class UsdMechanism:
         self._above[joint.child] = joint.parent
 
     def _add_edge(self, edge: list[JointPrim], parent: str | None, child: str) -> None:
-        """Add a joint for each degree of freedom, or three that turn; between them are massless bodies, whose frame is the
-        child's at zero."""
+        """Add a joint for each degree of freedom, or one spherical joint for three rotations.
+
+        Between the joints are massless bodies, whose frame is the child's at zero.
+        """
         flipped = edge[0].ends[0] != parent
         steps = [(joint, freedoms) for joint in edge for freedoms in _steps(joint.freedoms)]
         first, last = (1, 0) if flipped else (0, 1)
@@ -194,7 +196,7 @@ class UsdMechanism:
         for joint in edge[1:]:
             if _distance(zero, joint.frames[first] @ joint.frames[last].inverse()) > CLOSE:
                 raise ModelError(
-                    f"{joint.where}: at zero it puts its bodies elsewhere than <{edge[0].prim.GetPath()}>; correct it"
+                    f"{joint.where}: at zero it places its bodies differently from <{edge[0].prim.GetPath()}>; correct it"
                 )
         placement, above, made = zero, parent, []
         for k, (joint, freedoms) in enumerate(steps[::-1] if flipped else steps):
@@ -248,7 +250,7 @@ class UsdMechanism:
         return Joint(name, kind, parent, child, placement, axis, anchor, lower=one.lower, upper=one.upper, **numbers)
 
     def _start(self, made: list[Joint], zero: Pose, parent: str | None, child: str, joint: JointPrim) -> None:
-        """Keep the coordinates at which the file puts the child."""
+        """Store the coordinates of the child's pose in the file."""
         above = Pose() if parent is None else self._poses[parent]
         motion = zero.inverse() @ above.inverse() @ self._poses[child]
         expected, coordinates = _coordinates(made[0], motion) if len(made) == 1 else (Pose(), ())
@@ -302,7 +304,7 @@ class UsdMechanism:
 
 
 def _steps(freedoms: tuple[Freedom, ...]) -> list[tuple[Freedom, ...]]:
-    """Degrees of freedom that are one joint each: three that turn are one, and none are a fixed one."""
+    """Return the degrees of freedom of each joint: three rotations form one joint, and none form a fixed joint."""
     turning = tuple(f for f in freedoms if f.turns)
     if len(turning) == 3:
         return [*((f,) for f in freedoms if not f.turns), turning]
@@ -310,7 +312,7 @@ def _steps(freedoms: tuple[Freedom, ...]) -> list[tuple[Freedom, ...]]:
 
 
 def _loop(joint: JointPrim) -> tuple[LoopType | None, tuple[Matrix, Matrix]]:
-    """The type of a loop that leaves the same free, and how its frames lie in those of the joint."""
+    """Return the type of a loop with the same freedom, and the poses of its frames in those of the joint."""
     turning, sliding = ([f.axis for f in joint.freedoms if f.turns is turns] for turns in (True, False))
     plain = (Pose().R, Pose().R)
     match len(turning), len(sliding):
@@ -342,7 +344,7 @@ def _distance(a: Pose, b: Pose) -> float:
 
 
 def _coordinates(joint: Joint, motion: Pose) -> tuple[Pose, tuple[float, ...]]:
-    """The motion of a joint next to that of its child's frame, and its coordinates, none where they are zero."""
+    """Return the motion of a joint nearest to that of its child's frame, and its coordinates; none if they are zero."""
     if joint.type is JointType.PRISMATIC:
         d = dot(joint.axis, motion.p)
         return Pose(p=scale(d, joint.axis)), (d,) if abs(d) > ZERO else ()

@@ -1,4 +1,4 @@
-"""USD files: rigid bodies and joints of UsdPhysics, with attributes of Newton's and PhysX's schemas; the rest is listed."""
+"""USD files: rigid bodies and joints of UsdPhysics, with attributes of Newton's and PhysX's schemas; all others are listed."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from .schemas import UsdGeom, UsdPhysics
 from .shapes import counted_shapes, is_site, read_shapes
 from .stage import AXES, UsdStage, path_of
 
-EARTH = 9.81  # [m/s²], unless given
+EARTH = 9.81  # [m/s²] default gravity
 
 
 def read_usd(file: RobotSource, options: Mapping[str, str]) -> Description:
-    """Read a USD file, in SI units. The options are `mimic`, "follow" unless given, and `unsupported`, "refuse" unless given.
+    """Read a USD file, in SI units. The options are `mimic` (default "follow") and `unsupported` (default "refuse").
 
-    Rigid bodies, joints and geometries have the names of their prims, or their paths where several have one name. A body that
-    no joint connects with the world flies freely, by a joint `root_joint`; the configuration "qpos0" is where the file puts
-    bodies, with the targets of drives. A joint whose bodies others connect closes a loop. A joint with several degrees of
-    freedom becomes several, NAME_transX, ..., NAME_rotZ, or a spherical one for three that turn. The axes of the world are the
-    file's, so z need not point up.
+    Rigid bodies, joints and geometries have the names of their prims, or their paths if several prims have the same name. A
+    body that no joint connects to the world floats freely on a joint `root_joint`; the configuration "qpos0" contains the
+    poses of bodies in the file, with the targets of drives. A joint closes a loop if other joints connect its bodies. A joint
+    with several degrees of freedom becomes several joints, NAME_transX, ..., NAME_rotZ; three rotations become one spherical
+    joint. The axes of the world are those of the file, so z need not point up.
 
-    Raises `ModelError`, which names file and prim, for a file that cannot be opened by USD, prims that refer to others that are
-    not there, damaged numbers, and what is not supported (unless `unsupported` is "report": missing references, distance
-    joints, and colliders that are no shapes here); `ImportError` without usd-core; `OSError` for a file that is not there.
+    Raises `ModelError`, which names file and prim, for a file that USD cannot open, prims that refer to missing prims, damaged
+    numbers, and unsupported parts. With `unsupported="report"`, missing references, distance joints and colliders that are not
+    supported are left out. Raises `ImportError` without usd-core, and `OSError` for a missing file.
     """
     stage = UsdStage(file, Unsupported(options.get("unsupported", REFUSE)))
     if not stage.bodies:

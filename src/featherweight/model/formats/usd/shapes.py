@@ -1,4 +1,4 @@
-"""Geometries of a stage: what shows, and what collides with which numbers of its material."""
+"""Geometries of a stage: visual shapes, and colliders with the parameters of their materials."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLORS = ("inputs:diffuseColor", "inputs:diffuse_color_constant")
 
 
 class Geometry(NamedTuple):
-    """A shape of the description with its prim, and its collider where it has one."""
+    """A shape of the description with its prim, and its collider if it has one."""
 
     prim: Prim
     shape: Shape
@@ -41,13 +41,13 @@ def read_shapes(stage: UsdStage) -> list[Geometry]:
 
 
 def counted_shapes(stage: UsdStage, geometries: list[Geometry]) -> Shapes:
-    """Return the shapes, and in words what of them is not used."""
+    """Return the shapes, and their unused parts in words."""
     cones = sum(str(g.prim.GetTypeName()) == "Cone" for g in geometries)
     return shapes_of_file((g.shape for g in geometries), Counter({CONES: cones}), stage.file.folder, stage.file.packages)
 
 
 def is_site(stage: UsdStage, prim: Prim) -> bool:
-    """Whether a prim marks a frame, and is neither drawn nor touched."""
+    """Return whether a prim marks a frame, and is neither drawn nor a collider."""
     return any(stage.has_schema(prim, schema) for schema in ("NewtonSiteAPI", "MjcSiteAPI"))
 
 
@@ -85,7 +85,7 @@ def _geometry(stage: UsdStage, prim: Prim, name: str) -> Geometry | None:
 
 
 def _collider_owner(stage: UsdStage, prim: Prim) -> Prim | None:
-    """Return the prim whose enabled CollisionAPI makes this one a collider: itself, or one above it that is no geometry."""
+    """Return the prim whose enabled CollisionAPI makes this prim a collider: itself, or one above it that is no geometry."""
     body, above = stage.body_of(prim), prim
     while above and not above.IsPseudoRoot():
         if above.HasAPI(UsdPhysics.CollisionAPI) and (above == prim or not above.IsA(UsdGeom.Gprim)):
@@ -102,7 +102,7 @@ Formed = tuple[ShapeType, tuple[float, ...], Pose, dict[str, Any]]
 
 
 def _form(stage: UsdStage, prim: Prim, kind: str, where: str) -> Formed | None:
-    """Return type, size [m] and placement of a shape, and the arrays of a mesh; None for one that is left out."""
+    """Return type, size [m] and placement of a shape, and the arrays of a mesh; None for a shape that is left out."""
     affine = stage.in_body(prim)
     split = affine.split()
     if kind in ("Mesh", "Cone"):
@@ -110,7 +110,7 @@ def _form(stage: UsdStage, prim: Prim, kind: str, where: str) -> Formed | None:
         if found is None:
             return None
         points, faces = found
-        if split is None:  # sheared: its vertices are put in the body's frame
+        if split is None:  # sheared: its vertices are converted to the body's frame
             points, split = product(points, transpose(affine.A)), (Pose(p=affine.p), (1.0, 1.0, 1.0))
         return ShapeType.MESH, split[1], split[0], {"vertices": points, "faces": faces}
     if split is None:
@@ -143,7 +143,7 @@ def _form(stage: UsdStage, prim: Prim, kind: str, where: str) -> Formed | None:
 
 
 def _length(stage: UsdStage, prim: Prim, name: str, default: float, zero: bool = False) -> float:
-    """Return a positive length [m], or zero where that may be."""
+    """Return a positive length [m], or zero where allowed."""
     x = stage.finite(prim, name, default)
     if x < 0.0 or (x == 0.0 and not zero):
         raise ModelError(f"{stage.where(prim)}: its {name} is {x:g}; give a positive number")
@@ -170,7 +170,7 @@ def _mesh(stage: UsdStage, prim: Prim, where: str) -> tuple[Any, Any] | None:
         stage.note("meshes without faces", path_of(prim))
         return None
     if counts.sum() != len(corners) or corners.min() < 0 or corners.max() >= len(points):
-        raise ModelError(f"{where}: its faces have corners that are no points; mend the mesh")
+        raise ModelError(f"{where}: its faces refer to missing points; correct the mesh")
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     fans = [
         np.stack([corners[starts[m]], corners[starts[m] + k], corners[starts[m] + k + 1]], axis=1)
@@ -210,7 +210,7 @@ def _surface(stage: UsdStage, owner: Prim, material: Prim | None) -> dict[str, A
 
 
 def _color(stage: UsdStage, prim: Prim) -> Color | None:
-    """Return the colour of the surface that a material has, or that the geometry displays."""
+    """Return the surface colour of the material, or the colour that the geometry displays."""
     opacity = _first(UsdGeom.Gprim(prim).GetDisplayOpacityAttr().Get())
     shown = _first(UsdGeom.Gprim(prim).GetDisplayColorAttr().Get())
     material = _material(prim, UsdShade.Tokens.full)

@@ -1,4 +1,4 @@
-"""The prims of a USD stage in SI units: values, poses, rigid bodies, and a record of what is not used.
+"""The prims of a USD stage in SI units: values, poses, rigid bodies, and a record of unused contents.
 
 x_world = x_prim S R T      USD's matrices act on rows: S scales a prim's axes, R and T are its pose
 """
@@ -25,12 +25,12 @@ Prim = Any  # pxr has no types
 DEGREE = math.pi / 180.0
 AXES: dict[str, Vector] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 SHEARED = 1e-6  # cosine between axes that are not perpendicular, and relative difference of scales
-UNITS = 1e9  # the largest unit of length [m] or mass [kg], and the reciprocal of the smallest
-LISTED = 5  # paths of a kind in a report
+UNITS = 1e9  # largest unit of length [m] or mass [kg], and reciprocal of the smallest
+LISTED = 5  # most paths of a kind in a report
 ATTRIBUTES = "attributes that are not used"
 PHYSICS = "physics that is not used"
 OTHERS = "prims that are not used"
-OF_PHYSICS = ("Physics", "Physx", "Newton", "Mjc")  # how types of prims begin
+OF_PHYSICS = ("Physics", "Physx", "Newton", "Mjc")  # prefixes of types of prims
 DRAWN = {"", "Xform", "Scope", "Material", "Shader", "NodeGraph", "GeomSubset"}  # types of no account here
 READ = {"PhysicsScene", "PhysicsCollisionGroup"}
 NAMESPACES = ("physics", "drive", "limit", "state", "newton", "mjc")
@@ -63,7 +63,7 @@ class Affine(NamedTuple):
 
 
 class UsdStage:
-    """An opened stage, with its rigid bodies in the file's order and all that it holds and nothing uses."""
+    """An opened stage, with its rigid bodies in the file's order, and its unused contents."""
 
     def __init__(self, file: RobotSource, unsupported: Unsupported) -> None:
         self.file, self.unsupported = file, unsupported
@@ -102,7 +102,7 @@ class UsdStage:
             self.note(kind, path_of(prim))
 
     def short_names(self, prims: Iterable[Prim], taken: Iterable[str] = ()) -> dict[str, str]:
-        """Return a name for each path: the prim's own, or, where several have it, the path without the slash before it."""
+        """Return a name for each path: the prim's name, or the path without its first slash if several prims have that name."""
         prims = list(prims)
         counts, names = Counter(p.GetName() for p in prims), Names(taken)
         return {path_of(p): names.new(p.GetName() if counts[p.GetName()] == 1 else path_of(p)[1:]) for p in prims}
@@ -115,8 +115,8 @@ class UsdStage:
     def value(self, prim: Prim, name: str, default: Any = None) -> Any:
         """Return an attribute in Python's numbers, or the default without one.
 
-        Numbers of 32 bits are the shortest decimals that read as these, so those of a text file are as they stand there;
-        quaternions are x, y, z, w.
+        Numbers of 32 bits become the shortest decimals that read as the same number, so those of a text file are unchanged.
+        Quaternions are x, y, z, w.
         """
         attribute = prim.GetAttribute(name)
         self._used.add((path_of(prim), name))
@@ -147,7 +147,7 @@ class UsdStage:
         return x
 
     def axis(self, prim: Prim, name: str, default: str) -> Vector:
-        """Return the axis that a letter stands for."""
+        """Return the axis for a letter."""
         letter = self.value(prim, name, default)
         if letter not in AXES:
             raise ModelError(f"{self.where(prim)}: its axis is '{letter}'; use X, Y or Z")
@@ -167,7 +167,7 @@ class UsdStage:
         return found
 
     def has_schema(self, prim: Prim, schema: str) -> bool:
-        """Whether an API schema is applied, also one that the library does not know."""
+        """Return whether an API schema is applied, including schemas that the library does not know."""
         written = prim.GetMetadata("apiSchemas")
         return written is not None and schema in written.GetAppliedItems()
 
@@ -193,7 +193,7 @@ class UsdStage:
         return self.placed(prim)[0]
 
     def body_of(self, prim: Prim) -> Prim | None:
-        """Return the rigid body that the prim is part of; None for the ground."""
+        """Return the rigid body to which the prim belongs; None for the ground."""
         while prim and not prim.IsPseudoRoot():
             if path_of(prim) in self.names:
                 return prim
@@ -221,10 +221,10 @@ class UsdStage:
         body = self.body_of(prim)
         return None if body is None else self.names[path_of(body)]
 
-    # --- what is not used
+    # --- unused contents
 
     def unused(self) -> Iterator[tuple[str, str]]:
-        """Yield kinds of what nothing has asked for or understood, and the prims that have it."""
+        """Yield kinds of unused contents, and the prims that have them."""
         attributes: dict[str, list[str]] = {}
         for prim in self.prims:
             kind, path = str(prim.GetTypeName()), path_of(prim)
@@ -247,13 +247,13 @@ def _listed(said: list[str]) -> str:
 
 def _opened(file: RobotSource) -> Any:
     require_regular(file.name)
-    with open(file.name, "rb"):  # OSError for a file that is not there
+    with open(file.name, "rb"):  # OSError for a missing file
         pass
     try:
         return Usd.Stage.Open(os.fspath(file))
     except Tf.ErrorException as error:
         said = " ".join(re.findall(r" : '(.*?)'?$", str(error), re.MULTILINE)[:1])
-        raise ModelError(f"{file.name}: USD cannot open it ({said[:300]}); mend the file") from None
+        raise ModelError(f"{file.name}: USD cannot open it ({said[:300]}); correct the file") from None
 
 
 def _shortest(x: Any) -> float:
@@ -261,7 +261,7 @@ def _shortest(x: Any) -> float:
 
 
 def _says(value: Any) -> bool:
-    """Whether a value that is not used is anything but zero, false, infinite or empty."""
+    """Return whether an unused value is other than zero, false, infinite or empty."""
     if value is None or isinstance(value, bool | str | int):
         return bool(value)
     if isinstance(value, Gf.Quatf | Gf.Quatd):
