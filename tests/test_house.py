@@ -24,6 +24,7 @@ BELOW = {  # what each package may import
     "engine": {"extras", "names", "spatial", "summaries"},
     "model": {"extras", "names", "spatial", "summaries"},
     "se3": {"spatial"},
+    "paths": {"robot", "se3", *BELOW_ROBOT},
     "algorithms": {"model", "spatial"},
     "robots": BELOW_ROBOT,
     "collision": {"engine", "extras", "model"},

@@ -14,7 +14,7 @@ from source_facts import own_fields, plain
 import featherweight
 
 PACKAGE = "featherweight"
-MODULES = ["", "identification", "se3", "robots", "generators", "viewer", "exporting"]
+MODULES = ["", "identification", "se3", "paths", "robots", "generators", "viewer", "exporting"]
 MODULES += ["environments", "gym", "jax", "torch", "casadi", "unisim"]
 
 

@@ -65,7 +65,7 @@ from .robot.robot import Robot
 from .version import __version__
 
 if TYPE_CHECKING:
-    from . import identification, robots, se3
+    from . import identification, paths, robots, se3
     from .exporting.library import export
     from .model import generators
     from .optimal_control.clearance import clearance
@@ -190,6 +190,7 @@ __all__ = [
     "load",
     "ltdl",
     "ltl",
+    "paths",
     "read",
     "robots",
     "se3",
@@ -217,7 +218,9 @@ _LATER = {
 }
 """Names that only some programs need, and the modules that define them. A module is imported when its name is first used."""
 
-_MODULES = {name: f".{name}" for name in ("casadi", "environments", "gym", "identification", "jax", "robots", "se3", "torch")}
+_MODULES = {
+    name: f".{name}" for name in ("casadi", "environments", "gym", "identification", "jax", "paths", "robots", "se3", "torch")
+}
 _MODULES["generators"] = ".model.generators"
 """Parts to import by their names, and where they are."""
 
