@@ -43,6 +43,7 @@ examples: $(VENV)-examples/.made
 	$(VENV)-examples/bin/pytest tests/test_examples.py
 
 BRIDGES_PAGE := 'tests/docs/test_pages.py::test_the_code_of_a_page_runs[docs/bridges.md simulation]'
+DASK_PAGE := 'tests/docs/test_pages.py::test_the_code_of_a_page_runs[docs/many_machines.md simulation]'
 
 # Bridges to other libraries, with the libraries themselves, each in an environment of its own: 0.8, 1.3, 0.7 and 0.1 GB.
 jax: $(VENV)-jax/.made
@@ -55,7 +56,7 @@ casadi: $(VENV)-casadi/.made
 	$(VENV)-casadi/bin/pytest tests/bridges/casadi $(BRIDGES_PAGE)
 
 dask: $(VENV)-dask/.made
-	$(VENV)-dask/bin/pytest tests/bridges/dask
+	$(VENV)-dask/bin/pytest tests/bridges/dask $(DASK_PAGE)
 
 # The site, build/docs/index.html: a name that leads nowhere is an error, and nothing is loaded from elsewhere.
 docs: $(VENV)-docs/.made

@@ -175,8 +175,9 @@ def dask(folder: Path) -> None:
     array = import_module("dask.array")
     robot = arm()
     state = states(robot, 100)
-    lazy: Any = robot.forward_dynamics(*(array.from_array(x, chunks=(50, -1)) for x in state))
-    same(lazy.compute(), robot.forward_dynamics(*state))
+    chunked = (array.from_array(x, chunks=(50, -1)) for x in state)
+    f = robot.forward_dynamics
+    same(array.apply_gufunc(f, f.signature, *chunked, output_dtypes=float).compute(), f(*state))
 
 
 def learning(folder: Path) -> None:

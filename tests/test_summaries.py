@@ -51,7 +51,7 @@ def test_results_of_large_arrays_say_their_shapes(cls: Any) -> None:
 
 def test_classes_of_results_have_short_texts() -> None:
     names = {cls.__name__ for cls in classes_with_short_texts()}
-    assert names >= {"ConstrainedMotion", "Contacts", "InertialFit", "ManyContacts", "Model", "Motions", "Plan", "Reached",
+    assert names >= {"ConstrainedMotion", "Contacts", "InertialFit", "ManyContacts", "Model", "Plan", "Reached",
                      "Regressor", "RobotState", "Shape", "StepDerivatives", "Trajectory"}  # fmt: skip
 
 

@@ -89,7 +89,6 @@ if TYPE_CHECKING:
         Simulation,
         SimulationError,
     )
-    from .simulation.sweep import sweep
     from .viewer import Window
 
 __all__ = [
@@ -194,7 +193,6 @@ __all__ = [
     "read",
     "robots",
     "se3",
-    "sweep",
 ]
 
 
@@ -205,7 +203,6 @@ _LATER = {
     "Window": ".viewer",
     **dict.fromkeys(("ContactOptions", "ContactPoint", "ContactSphere", "HeightField", "JointOptions"), ".simulation"),
     **dict.fromkeys(("Plane", "Simulation", "SimulationError"), ".simulation"),
-    "sweep": ".simulation.sweep",
     **dict.fromkeys(("OptimalControl", "Phase"), ".optimal_control.problem"),
     **dict.fromkeys(("ContactForces", "Effort", "JointForces", "JointVelocities", "Residual"), ".optimal_control.terms"),
     "clearance": ".optimal_control.clearance",

@@ -1,4 +1,4 @@
-"""Calls of one program: on the host, on devices, and on Dask arrays."""
+"""Calls of one program, on the host and on devices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from .backends import backend
 from .backends.host_arrays import TYPES
 from .backends.protocol import Executable
 from .call_arrays import batch_axes, given_results, result_type
-from .lazy import some_are_lazy
 from .result_class import result_class
 from .ways import Way
 
@@ -50,8 +49,6 @@ class Runner:
             return again[0] if self.result_class is None else self.result_class(*again)
         if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
             raise ValueError(f"{self.name}: threads must be a whole number of at least 1; got {threads!r}")
-        if not all(type(x) in TYPES for x in args) and some_are_lazy(args):
-            return self._lazily(args, out, threads, device)
         executable = self._executable_for(args, out, device, begin)
         arrays = self._arrays(executable, args)
         batch = batch_axes(self.program, arrays)
@@ -117,19 +114,6 @@ class Runner:
     def _delivered(self, values: Any) -> Any:
         """Return one result, or the named tuple of several."""
         return values[0] if self.result_class is None else self.result_class(*values)
-
-    def _lazily(self, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None) -> Any:
-        """Return Dask arrays of the results, for arguments of which some are Dask arrays."""
-        if out is not None:
-            raise TypeError(f"{self.name}: out= does not support Dask arrays, whose results are computed later")
-        from .lazy_blocks import OnBlocks, Result, of_blocks, shaped, taken  # only where Dask is
-
-        arrays = [taken(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
-        batch_axes(self.program, [shaped(x, len(p.shape)) for x, p in zip(arrays, self.program.inputs, strict=True)])
-        call = OnBlocks(Runner, self.way, threads, device, self)
-        cores, dtype = [p.shape for p in self.program.inputs], result_type(a.dtype for a in arrays)
-        results = [Result(r.name, r.shape, dtype) for r in self.program.outputs]
-        return self._delivered(of_blocks(call, self.name, list(zip(arrays, cores, strict=True)), results))
 
     def _require_traced(self, what: str) -> None:
         if self.way.execution != "traced":
