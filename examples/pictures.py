@@ -389,3 +389,22 @@ def picture_of_trot(path, times, q, feet, forward, names):
     heights.set(title="Feet", ylabel="height [mm]", xlabel="time [s]", xlim=(times[0], times[-1]))
     heights.legend(frameon=False, ncols=4)
     save(figure, path)
+
+
+def picture_of_walk(path, times, center, targets, soles):
+    """Plot the centre of mass with its targets, and the soles [m], over time [s]."""
+    figure = Figure(figsize=(9.5, 6.2), layout="constrained")
+    axes = figure.subplots(3, 1, sharex=True)
+    for name, axis, i in (("Forward", axes[0], 0), ("Height", axes[1], 2)):
+        axis.plot(times, center[:, i], color=BLUE, label="centre of mass")
+        axis.plot(times, targets[:, i], color=GROUND, ls="--", lw=0.9, label="target")
+        axis.set(title=name, ylabel="[m]")
+    for i, (name, color) in enumerate((("left", BLUE), ("right", RED))):
+        axes[0].plot(times, soles[:, i, 0], color=color, lw=0.8, ls=":", label=f"{name} sole")
+        axes[2].plot(times, 1e3 * soles[:, i, 2], color=color, label=name)
+    axes[2].plot(times, 1e3 * center[:, 1], color=GROUND, lw=0.9, label="centre of mass, sideways")
+    axes[0].legend(frameon=False, ncols=2)
+    axes[1].legend(frameon=False, loc="lower right")
+    axes[2].set(title="Heights of the soles", ylabel="[mm]", xlabel="time [s]", xlim=(times[0], times[-1]))
+    axes[2].legend(frameon=False, ncols=3)
+    save(figure, path)

@@ -16,6 +16,7 @@ import panda_avoids
 import pictures
 import reach_many
 import swing_and_jump
+import talos_walks
 
 import featherweight as fw
 
@@ -138,3 +139,23 @@ def test_hyq_trots_and_is_pushed(tmp_path: Path) -> None:
     )
     pictures.picture_of_trot(tmp_path / "trot.png", times, q, feet, trot.forward(times), hyq_trots.FEET)
     assert (tmp_path / "trot.png").stat().st_size > 10_000
+
+
+def test_talos_squats_is_pushed_and_walks(tmp_path: Path) -> None:
+    """It follows its references upright; soles lift in turns and land where they are to."""
+    robot = fw.load(fw.example(talos_walks.TALOS), base="floating", mimic="independent")
+    q, reference, _ = talos_walks.run(robot, 7.2)
+    times = talos_walks.STEP * np.arange(len(q))
+    targets = reference.targets(times)
+    center, soles = robot.center_of_mass(q), robot.frame_placement(talos_walks.SOLES)(q)[:, :, :3, 3]
+    assert 0.05 < np.ptp(center[times < talos_walks.SQUAT, 2]) < talos_walks.DEPTH
+    pushed = (times > talos_walks.PUSHED[0]) & (times < talos_walks.WALK)
+    assert np.ptp(center[pushed, 0]) > 0.005 and abs(center[pushed, 0][-1] - targets["center of mass"][pushed, 0][-1]) < 0.02
+    assert abs(center - targets["center of mass"]).max() < 0.08
+    lifted = soles[..., 2] > 0.01
+    assert lifted.any(axis=0).all() and not lifted.all(axis=1).any()
+    for i, sole in enumerate(talos_walks.SOLES):
+        off = soles[:, i] - targets[sole][:, :3, 3]
+        assert abs(off[targets[sole][:, 2, 3] < 1e-3, 0]).max() < 0.03
+    pictures.picture_of_walk(tmp_path / "walk.png", times, center, targets["center of mass"], soles)
+    assert (tmp_path / "walk.png").stat().st_size > 10_000

@@ -434,3 +434,16 @@ def test_other_steps_need_no_other_functions() -> None:
     drives = fw.OptimalControl(pendulum(), knots=3, actuators=[fw.Actuator("a", "elbow", bias=(0.0, -1.0, 0.0))])
     with pytest.raises(ValueError, match="stiffness and damping of actuators depend on the step"):
         drives.scaled(2.0)
+
+
+def test_friction_of_contacts_that_have_no_cone_is_refused_by_name() -> None:
+    def ocp(**contact: Any) -> fw.OptimalControl:
+        held = fw.BilateralContact(HAND, **contact)
+        return fw.OptimalControl(fw.load(fw.example("panda")), phases=[fw.Phase(3, [held])])
+
+    with pytest.raises(ValueError, match="surface contacts needs sole="):
+        ocp().limit(friction=0.5)
+    with pytest.raises(ValueError, match=r"needs sole=\(length, width\) in m; got \(0.1, -1.0\)"):
+        ocp().limit(friction=0.5, sole=(0.1, -1.0))
+    with pytest.raises(ValueError, match="has rows of its own"):
+        ocp(rows=np.eye(6)[:2]).limit(friction=0.5)

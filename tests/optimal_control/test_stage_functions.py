@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.algorithms import knots as kernels
 from featherweight.optimal_control.stage_functions import StageFunctions
 from optimal_control.problems import FEET, PANDA_START, hyq, leg, panda, panda_arguments, standing
 
@@ -82,6 +83,37 @@ def test_contacts_friction_and_a_floating_base() -> None:
     q = ocp.robot.integrate(start, 0.3 * rng.normal(size=ocp.robot.nv))
     for stage in ocp._layout.stages:
         check(ocp, stage, q, flat, rng)
+
+
+def test_surfaces_with_frames_of_their_own() -> None:
+    rng = np.random.default_rng(0)
+    robot = fw.load(fw.example("hyq_no_sensors"), base="floating")
+    tilted = np.eye(4)
+    tilted[:3, :3] = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    feet = [fw.BilateralContact("lf_foot", placement=tilted), fw.BilateralContact("rh_foot", "point")]
+    ocp = fw.OptimalControl(robot, step=0.02, phases=[fw.Phase(2, feet)])
+    ocp.add(fw.Effort(), weight=1e-3)
+    ocp.limit(friction=0.6, sole=(0.2, 0.1))
+    stage = ocp._layout.stages[0]
+    check(ocp, stage, standing(robot, 0.75), ocp._layout.parameters(standing(robot, 0.75), None, None)[0], rng)
+
+
+def test_soles_keep_the_centre_of_pressure_inside() -> None:
+    """Rows change their signs where the force leaves the cone, the centre of pressure the sole, and the moment its bound."""
+    rng = np.random.default_rng(0)
+    R, mu, (length, width) = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), 0.5, (0.2, 0.1)
+    found = []
+    for _ in range(500):
+        f, at, turning = rng.uniform([-0.8, -0.8, 0.1], [0.8, 0.8, 1.0]), rng.uniform(-0.15, 0.15, 2), rng.uniform(-0.1, 0.1)
+        moment = at[1] * f[2], -at[0] * f[2], turning  # about the middle, from a normal force at a point
+        rows = [0.0] * 7
+        kernels.friction(mu, 1.0, (length, width), ((True, tuple(map(tuple, R))),), [np.eye(4)], [*f, *moment], rows)
+        inside = np.hypot(*f[:2]) < mu * f[2] - 1e-3, abs(at[1]) < 0.5 * width, abs(at[0]) < 0.5 * length
+        inside += (abs(turning) < 0.25 * mu * (length + width) * f[2],)
+        held = rows[0] > 0.0, *(min(rows[i : i + 2]) > 0.0 for i in (1, 3, 5))
+        found.append(held)
+        assert held == inside or abs(np.hypot(*f[:2]) - mu * f[2]) < 2e-3
+    assert np.all([0.1 < share < 0.9 for share in np.mean(found, axis=0)])
 
 
 def test_a_loop() -> None:

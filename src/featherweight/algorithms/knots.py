@@ -102,15 +102,28 @@ def picked(which: tuple[int, ...], x, rows) -> None:
         rows[i] = x[k]
 
 
-def friction(mu: float, weight: float, placements, force, rows) -> None:
-    """Write mu f_n - |f_t| of each point contact over the robot's weight, positive within the cone; normals are along z.
+def friction(mu: float, weight: float, sole: tuple[float, float], turns: tuple[Any, ...], placements, force, rows) -> None:
+    """Write rows that are positive if contacts do not slip, tilt or turn, in units of the robot's weight.
 
-    Forces are in the axes of contact frames. Close to zero, |f_t| is rounded off, so that it has a derivative.
+    `turns` has for each contact whether it is a surface, and the axes of its frame in the frame that is placed. A point has
+    the row mu f_z - |f_t|, with the normal z of the world. Close to zero |f_t| is rounded, so that it has a derivative. A
+    surface has more rows: the centre of pressure lies within the sole (length along x, width along y), and the moment about
+    the normal is at most mu f_z times a quarter of length and width.
     """
-    for i, T in enumerate(placements):
-        x, y, z = (sum((T[r][c] * force[3 * i + c] for c in range(3)), 0.0) for r in range(3))
+    length, width = sole
+    reach = 0.5 * width, 0.5 * length, 0.25 * mu * (length + width)
+    at = row = 0
+    for T, (surface, R) in zip(placements, turns, strict=True):
+        own = [sum((R[i][j] * force[at + j] for j in range(3)), 0.0) for i in range(3)]
+        x, y, z = (sum((T[r][c] * own[c] for c in range(3)), 0.0) for r in range(3))
         small = ROUNDED * weight
-        rows[i] = (mu * z - sqrt(x * x + y * y + small * small)) * (1.0 / weight)
+        rows[row] = (mu * z - sqrt(x * x + y * y + small * small)) * (1.0 / weight)
+        row += 1
+        for i in range(3 * surface):
+            moment = force[at + 3 + i] * (1.0 / reach[i])
+            rows[row], rows[row + 1] = (z - moment) * (1.0 / weight), (z + moment) * (1.0 / weight)
+            row += 2
+        at += 6 if surface else 3
 
 
 def gathered(sizes: tuple[int, ...], *parts_and_rows: Any) -> None:

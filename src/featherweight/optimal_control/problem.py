@@ -214,11 +214,14 @@ class OptimalControl:
         efforts: bool = False,
         controls: bool = False,
         friction: float | None = None,
+        sole: tuple[float, float] | None = None,
     ) -> None:
         """Add constraints: limits of positions, velocities, joint forces and controls of actuators, and friction cones.
 
-        `friction` is the coefficient of all point contacts. Their normals are along the world's z axis, and violations are
-        measured in units of the robot's weight. Raises ValueError for limits that the file does not have.
+        `friction` is the coefficient of all contacts. Their normals are along the world's z axis, and violations are measured
+        in units of the robot's weight. Surface contacts need the length and width of a `sole` [m], along x and y of the contact
+        frame around its origin: the centre of pressure stays within, and the moment about the normal below friction times the
+        normal force times a quarter of length and width. Raises ValueError for limits that the file does not have.
         """
         robot = self.robot
         if positions:
@@ -241,7 +244,7 @@ class OptimalControl:
             low, high = control_bounds(self.actuators)
             self._limit("controls", "u", np.flatnonzero(np.isfinite(low) | np.isfinite(high)), low, high)
         if friction is not None:
-            self._limit_friction(float(friction))
+            self._limit_friction(float(friction), sole)
 
     def _limit(self, name: str, by: str, which: Array, low: Array, high: Array) -> None:
         if not len(which):
@@ -249,17 +252,24 @@ class OptimalControl:
         picked = Picked(name, (by,), kernels.picked, (tuple(map(int, which)),), len(which))
         self._add(picked, 1.0, "running" if by in ("u", "tau") else "all", True, low[which], high[which])
 
-    def _limit_friction(self, mu: float) -> None:
+    def _limit_friction(self, mu: float, sole: tuple[float, float] | None) -> None:
         weight = float(self.robot.mass * np.linalg.norm(self.robot.gravity)) or 1.0
         different = list(dict.fromkeys(tuple(phase.contacts) for phase in self.phases if phase.contacts))
         if not different:
             raise ValueError("OptimalControl: friction needs contacts; give phases that have some")
         for contacts in different:
-            if other := [c for c in contacts if c.size != 3]:
-                raise ValueError(f"OptimalControl: friction supports point contacts; {other[0]} has {other[0].size} rows")
+            if other := [c for c in contacts if c.rows is not None]:
+                raise ValueError(
+                    f"OptimalControl: friction supports point and surface contacts; {other[0]} has rows of its own"
+                )
+            surfaces = [c.size == 6 for c in contacts]
+            if any(surfaces) and (sole is None or len(sole) != 2 or not all(0.0 < x < np.inf for x in sole)):
+                raise ValueError(f"OptimalControl: friction of surface contacts needs sole=(length, width) in m; got {sole!r}")
             frames = tuple(c.frame for c in contacts)
             name = f"friction of {', '.join(map(str, frames))}"
-            picked = Picked(name, ("q", "force"), kernels.friction, (mu, weight), len(frames), frames)
+            turns = tuple((s, tuple(map(tuple, c.pose.R))) for s, c in zip(surfaces, contacts, strict=True))
+            given = (mu, weight, tuple(map(float, sole or (0.0, 0.0))), turns)
+            picked = Picked(name, ("q", "force"), kernels.friction, given, len(frames) + 6 * sum(surfaces), frames)
             self._add(picked, 1.0, "running", True, 0.0, np.inf, contacts)
 
     def _add(
