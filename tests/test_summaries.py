@@ -12,7 +12,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.engine.result_class import result_class
-from featherweight.robot.system import declared_functions
+from featherweight.robot.compiled_member import functions_of
 from featherweight.summaries import Several, SeveralListed, summary
 
 SCREEN = 2000  # characters
@@ -57,7 +57,7 @@ def test_classes_of_results_have_short_texts() -> None:
 
 def printed(x: Any) -> dict[str, int]:
     """Lengths of what is printed of an object and its public members, but for arrays of NumPy and compiled functions."""
-    left_out = {"functions", *declared_functions(type(x))}
+    left_out = {"functions", *functions_of(type(x))}
     members = {name: getattr(x, name, None) for name in dir(x) if not name.startswith("_") and name not in left_out}
     lengths = {name: len(repr(value)) for name, value in members.items() if not isinstance(value, np.ndarray)}
     return {type(x).__name__: len(repr(x))} | lengths

@@ -20,6 +20,7 @@ from featherweight.algorithms import aba
 from featherweight.cli.skeleton import GREEN, ORANGE, PURPLE, RED
 from featherweight.cli.tables import format_duration
 from featherweight.engine.function import CompiledFunction
+from featherweight.robot.dynamics import cheapest_accelerations
 from featherweight.robot.robot import Robot
 from featherweight.viewer.chart_style import BLUE
 
@@ -134,7 +135,7 @@ def long_counts(chain: Chain) -> dict[int, float]:
 def _long(chain: Chain, n: int) -> int:
     robot = build(chain.made(n, chain.seed))
     assert isinstance(robot, ClosedRobot)
-    return cost(robot._with_forces(ClosedRobot.forward_dynamics, aba.aba, ("q", "v", "tau"), "a", "aba"))
+    return cost(cheapest_accelerations(ClosedRobot.forward_dynamics, robot, {"aba": aba.aba}))
 
 
 def _goal(report: Report, ranges: Sequence[tuple[int, int]]) -> None:

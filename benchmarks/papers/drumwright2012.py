@@ -25,6 +25,7 @@ from featherweight.algorithms.inverse import solve_mass_matrix
 from featherweight.cli.skeleton import GREEN, ORANGE, RED
 from featherweight.engine.graph import Expression
 from featherweight.engine.trace import trace
+from featherweight.robot.dynamics import packed_factors
 from featherweight.viewer.chart_style import BLUE, FAINT, INK
 
 Polynomial = Sequence[float]  # coefficients, the constant first
@@ -98,7 +99,7 @@ def formation_cost(n: int) -> Cost:
 
 
 def formation_and_factors_cost(n: int) -> Cost:
-    return cost(chain(n)._factors.operations)
+    return cost(packed_factors(chain(n)).operations)
 
 
 @cache

@@ -25,7 +25,7 @@ def first_calls(robot: featherweight.Robot, name: str) -> tuple[float, float]:
     """Seconds until one state has its result, from the function's name on, and until a batch has."""
     times = [time.process_time()]
     function = getattr(robot, name)
-    state = [robot.neutral() if x.name == "q" else np.zeros(x.shape) for x in function.program.inputs]
+    state = [robot.neutral() if x.rate else np.zeros(x.shape) for x in function.program.inputs]
     for arguments in (state, [np.tile(x, (16, 1)) for x in state]):
         function(*arguments)
         times.append(time.process_time())

@@ -18,6 +18,7 @@ from measure import machine, markdown, median_times, options
 from pinocchio_peer import Pair
 
 import featherweight
+from featherweight.robot.dynamics import packed_factors
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Call = Callable[[], Any]
@@ -48,7 +49,7 @@ class Peers:
 def calls(pair: Pair) -> dict[str, tuple[Call, Call, int]]:
     """Return our call, the peer's call and the number of states, by comparison."""
     robot, n, peers = pair.robot, pair.batch, Peers(pair)
-    inverse, factors, parent = robot.inverse_mass_matrix, robot._factors, robot.model.tree.parent
+    inverse, factors, parent = robot.inverse_mass_matrix, packed_factors(robot), robot.model.tree.parent
     q, p = pair.q[0].copy(), pair.pq[:, 0].copy()
     states = [pair.pq[:, k] for k in range(n)]
     out = np.empty((n, robot.nv, robot.nv))

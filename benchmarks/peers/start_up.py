@@ -83,7 +83,7 @@ def by_stages(name: str) -> list[list[str]]:
         stages, begun = Stages(), time.process_time()
         with stages.measured():
             function = function or LARGE[name](robot)
-            state = [robot.neutral() if x.name == "q" else np.zeros(x.shape) for x in function.program.inputs]
+            state = [robot.neutral() if x.rate else np.zeros(x.shape) for x in function.program.inputs]
             function(*(state if states == "one state" else [np.tile(x, (16, 1)) for x in state]))
         whole = time.process_time() - begun
         others = whole - stages.spent.total()

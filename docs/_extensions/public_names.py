@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 from typing import Any
 
-from source_facts import own_fields, plain
+from source_facts import is_member, own_fields, plain
 
 import featherweight
 
@@ -59,7 +59,7 @@ def members(cls: Any) -> dict[str, Any]:
         if base in elsewhere or not base.__module__.startswith(PACKAGE):
             continue
         for name, x in vars(base).items():
-            if not name.startswith("_") and name not in found and inspect.getdoc(x) and _function_or_property(x):
+            if not name.startswith("_") and name not in found and inspect.getdoc(x) and is_member(x):
                 found[name] = inspect.getattr_static(cls, name)
     return found
 
@@ -88,10 +88,6 @@ def lookup(cls: type | None, module: str) -> Callable[[str], str | None]:
 def _functions_of(module: Any) -> list[str]:
     """Where a module does not say what it exports."""
     return [n for n, x in vars(module).items() if inspect.isfunction(x) and x.__module__ == module.__name__]
-
-
-def _function_or_property(x: Any) -> bool:
-    return inspect.isfunction(x) or isinstance(x, (property, cached_property, staticmethod, classmethod))
 
 
 def _classes_of_results(x: Any) -> Iterator[type]:

@@ -44,9 +44,14 @@ def signature(function: Callable[..., Any], bound: bool) -> tuple[str, str]:
 
 
 def required(function: Callable[..., Any]) -> list[str]:
-    """Parameters that have no default, without `self`; those of any number count as having none."""
-    parameters = list(inspect.signature(function).parameters.values())
-    return [p.name for p in parameters if p.default is p.empty and p.name != "self"]
+    """Parameters of a method that have no default, without the object; those of any number count as having none."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return [p.name for p in parameters if p.default is p.empty]
+
+
+def is_member(x: Any) -> bool:
+    """Whether an attribute of a class is a method or a property."""
+    return inspect.isfunction(x) or isinstance(x, (property, cached_property, staticmethod, classmethod))
 
 
 def own_fields(cls: Any) -> Iterator[Field]:
@@ -70,7 +75,7 @@ def _declared(cls: type) -> list[Field]:
         if isinstance(x, ast.AnnAssign) and isinstance(x.target, ast.Name):
             default = "..." if value.startswith("field(default_factory") else _default(value)
             found.append(Field(x.target.id, ast.unparse(x.annotation), default, comment, cls))
-        if isinstance(x, ast.Assign) and isinstance(x.targets[0], ast.Name):
+        if isinstance(x, ast.Assign) and isinstance(x.targets[0], ast.Name) and not is_member(vars(cls).get(x.targets[0].id)):
             found.append(Field(x.targets[0].id, "", value, comment, cls))
         if isinstance(x, ast.FunctionDef) and x.name == "__init__":
             found += _set_on_self(cls, x, lines)

@@ -63,7 +63,7 @@ def test_forces_of_loops_and_drives_are_all_there_is(name: str) -> None:
     kept = [k for c in robot._mechanism.clusters for k in c.kept]
     assert len(robot.loop_rows) == len(kept)
     if kept:
-        needed = needed - robot._closing_matrix(q)[kept].T @ robot.loop_forces(q, v, a)
+        needed = needed - robot._closing.closing_matrix(q)[kept].T @ robot.loop_forces(q, v, a)
     rows = {r: c.start + k for c in robot._mechanism.clusters for k, r in enumerate(c.independent)}
     G = np.array([robot.spanning_velocity(q, unit) for unit in np.eye(robot.nv)]).T
     following = list(robot._loops.followers)
@@ -194,7 +194,7 @@ def test_files_with_loops_are_loaded(tmp_path: Path) -> None:
         ({"independent": ["x"]}, "'x' is marked as independent or dependent, but there is no such joint"),
         ({"joints": "twice"}, "two joints have the name 'a'"),
         ({"joints": "parent"}, "joint 'b': its parent 'nowhere' is no body"),
-        ({"joints": "two"}, "body 'arm' hangs on two joints; make one of them a Loop"),
+        ({"joints": "two"}, "body 'arm' is the child of two joints; make one of them a Loop"),
     ],
 )
 def test_the_builder_refuses_what_does_not_fit(change: dict[str, Any], message: str) -> None:

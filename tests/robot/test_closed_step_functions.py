@@ -128,7 +128,7 @@ def test_margins_tell_axes_that_point_the_wrong_way() -> None:
     for _ in range(30):
         q = closing_step(robot, q).ahead
     closed = robot.opening(q) < robot.step_functions.closing_tolerance
-    margins, cosines = closing_step(robot, q).margins[closed], robot._facing(q)[closed]
+    margins, cosines = closing_step(robot, q).margins[closed], robot._closing.facing(q)[closed]
     np.testing.assert_array_equal(margins >= 0.0, cosines >= FACING_AT_LEAST)
     assert (margins >= 0.0).any() and not (margins >= 0.0).all()
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight import robot as robot_room
 from featherweight.model.generators import chain
+from featherweight.robot.compiled_member import compiled
 from oracles.pinocchio_models import example as peer
 from oracles.robots import example, path
 from oracles.states import random_states, state
@@ -66,12 +70,19 @@ def test_every_link_is_a_frame(hyq: fw.Robot) -> None:
 
 @pytest.mark.parametrize("make", [lambda: example("panda"), lambda: fw.build(fw.robots.four_bar()), lambda: geared()])
 def test_every_function_is_listed(make: Callable[[], fw.Robot]) -> None:
-    """What looks like a function of the robot and is one, wherever it is declared."""
+    """However it is declared, a public member that is a compiled function is in the list."""
     robot = make()
     public = [name for name in dir(type(robot)) if not name.startswith("_")]
-    members = [n for n in public if isinstance(getattr(type(robot), n), cached_property)]
+    members = [n for n in public if isinstance(getattr(type(robot), n), property | cached_property)]
     assert set(robot.functions) == {n for n in members if isinstance(getattr(robot, n), fw.CompiledFunction)}
     assert {"coriolis_matrix", "centroidal_map", "inverse_dynamics_regressor", "forward_dynamics_hessian"} <= {*robot.functions}
+
+
+def test_every_compiled_function_of_a_module_is_a_member() -> None:
+    modules = [import_module(m.name) for m in pkgutil.walk_packages(robot_room.__path__, f"{robot_room.__name__}.")]
+    found = {name: x for module in modules for name, x in vars(module).items() if isinstance(x, compiled)}
+    assert len(found) > 20
+    assert [name for name, x in found.items() if getattr(fw.Robot, name, None) is not x] == []
 
 
 def geared() -> fw.Robot:

@@ -10,7 +10,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
+from featherweight.algorithms import rnea
+from featherweight.engine.program import Input, Output
 from featherweight.model.types import WORLD
+from featherweight.robot.arguments import Configuration, Velocity
 from oracles.robots import example
 from oracles.states import random_states
 
@@ -100,11 +103,12 @@ def test_what_is_no_frame_is_refused(panda: fw.Robot) -> None:
         panda.frame_placement([HAND, 3])  # type: ignore[list-item]
 
 
-def test_inputs_by_name_say_what_they_are(panda: fw.Robot) -> None:
-    """A name that begins with q is no configuration for that."""
-    for name in ("q", "q0", "q1"):
-        assert panda._argument(name).rate is panda._rate
-    assert panda._argument("tau").rate is None
-    for name in ("qdd", "x"):
-        with pytest.raises(ValueError, match=f"'{name}' names no configuration and no velocity .*: give an Input"):
-            panda._argument(name)
+def test_arguments_are_what_they_are_declared_as(panda: fw.Robot) -> None:
+    """Whatever their names are."""
+    output = Output("tau", (panda.nv,))
+    f = panda.bind("f", rnea.bias_force, (Configuration("x"), Velocity("qdd")), (output,))
+    x, qdd = f.program.inputs
+    assert (x.name, x.shape, x.rate) == ("x", (panda.nq,), panda._rate)
+    assert (qdd.name, qdd.shape, qdd.rate) == ("qdd", (panda.nv,), None)
+    given = panda.bind("f", rnea.bias_force, (Configuration("x"), Input("q", (panda.nv,))), (output,)).program.inputs[1]
+    assert given.rate is None

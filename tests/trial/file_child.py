@@ -16,6 +16,7 @@ import numpy as np
 
 import featherweight as fw
 from featherweight.algorithms import aba
+from featherweight.robot.dynamics import cheapest_accelerations, forward_dynamics
 
 MEMORY = 4 << 30  # bytes of address space: libraries reserve more than they use
 RESIDENT = 1 << 30  # bytes in memory at most
@@ -77,7 +78,7 @@ def most_memory() -> int:
 
 def _articulated(robot: fw.Robot) -> Any:
     """Forward dynamics without the choice of an algorithm, which takes longer than to load the robot."""
-    return robot._with_forces(fw.Robot.forward_dynamics, aba.aba, ("q", "v", "tau"), "a", "aba")
+    return cheapest_accelerations(forward_dynamics, robot, {"aba": aba.aba})
 
 
 def _configuration(robot: fw.Robot) -> Any:

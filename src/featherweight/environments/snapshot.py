@@ -13,6 +13,7 @@ from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model.description import Description
 from ..model.types import Frame
+from ..robot.arguments import Q, V
 from ..robot.qpos_qvel import QposQvel
 from ..robot.robot import Robot
 from ..simulation import Simulation
@@ -81,7 +82,7 @@ class Links:
         constants = self.robot.placements(frames), PrincipalInertias(tuple(masses), tuple(moments))
         count = len(frames)
         outputs = Output("center", (3,)), Output("inertia", (count, 10)), Output("velocity", (count, 6))
-        return self.robot.bind("about_center_of_mass", about_center_of_mass, ("q", "v"), outputs, constants)
+        return self.robot.bind("about_center_of_mass", about_center_of_mass, (Q, V), outputs, constants)
 
 
 class Snapshot:

@@ -13,7 +13,7 @@ import numpy as np
 from ..model.checks import excess_moments, principal_moments
 from ..model.inertial_parameters import NAMES
 from ..model.types import Inertia
-from ..robot.linear_parameters import Identifiable
+from ..robot.robot import Robot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -45,7 +45,7 @@ def parameters_of(pseudo: Any) -> Array:
     return np.stack([P[..., 3, 3], *np.moveaxis(P[..., :3, 3], -1, 0), *tensor], axis=-1)
 
 
-def inconsistent_bodies(robot: Identifiable, parameters: Any = None) -> dict[str, str]:
+def inconsistent_bodies(robot: Robot, parameters: Any = None) -> dict[str, str]:
     """Return the bodies whose inertial parameters (nbodies, 10), or flat, no distribution of mass has, and the reasons.
 
     The default parameters are those of the robot. A body may be flat, thin, a point, or have no mass; P is then semidefinite.

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from ..model.configuration import shape_of
-from ..robot.linear_parameters import Identifiable
+from ..robot.robot import Robot
 from .consistency import SLIGHT, parameters_of, pseudo_inertia
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -16,7 +16,7 @@ Range = tuple[float, float]
 
 
 def random_parameters(
-    robot: Identifiable,
+    robot: Robot,
     size: SupportsIndex | Sequence[SupportsIndex] | None = None,
     *,
     mass: Range = (0.8, 1.2),

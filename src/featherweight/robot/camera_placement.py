@@ -9,7 +9,9 @@ import numpy as np
 from ..model.model import PointMass
 from ..model.types import CameraMode, Frame
 from ..names import choose_from
+from .frame_functions import frame_placement
 from .start import drawn
+from .system import System
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -28,7 +30,7 @@ class CameraPlacement:
     Raises ValueError for an unknown camera.
     """
 
-    def __init__(self, robot: Any, name: str) -> None:
+    def __init__(self, robot: System, name: str) -> None:
         known = [c.name for c in robot.cameras]
         if name not in known:
             raise ValueError(f"{robot.name} has no camera {choose_from(name, known)}")
@@ -51,23 +53,32 @@ class CameraPlacement:
     def _fixed(self, q: Any) -> Array:
         """Return the frame of a camera that is fixed to its body."""
         at = Frame(self.camera.name, self.camera.body, self.camera.placement)
-        return np.array(self.robot.frame_placement(at)(q))
+        return np.array(frame_placement(self.robot, at)(q))
 
     def _followed(self, q: Any) -> Array:
         """Return the point (..., 3) that the camera follows or looks at."""
         if self._masses:
             return self._center(self._masses, q)
         link = self.camera.target if self.camera.has_target else self.camera.body
-        return np.array(self.robot.frame_placement(Frame(ORIGIN, link))(q))[..., :3, 3]
+        return np.array(frame_placement(self.robot, Frame(ORIGIN, link))(q))[..., :3, 3]
 
     def _center(self, masses: tuple[PointMass, ...], q: Any) -> Array:
         bodies = list(dict.fromkeys(m.body for m in masses))
-        T = np.array(self.robot.frame_placement([Frame(ORIGIN, body) for body in bodies])(q))
+        T = np.array(frame_placement(self.robot, [Frame(ORIGIN, body) for body in bodies])(q))
         moments = sum(
             m.mass * (T[..., bodies.index(m.body), :3, :3] @ np.array(m.center) + T[..., bodies.index(m.body), :3, 3])
             for m in masses
         )
         return np.asarray(moments / sum(m.mass for m in masses))
+
+
+def camera_placement(robot: System, camera: str) -> CameraPlacement:
+    """Function of q (..., nq): the placement of a camera of the file in the world, homogeneous matrices (..., 4, 4).
+
+    The camera looks along -z; x points right and y up in its image. Cameras that track a body or have a target follow it.
+    Raises ValueError for an unknown camera.
+    """
+    return CameraPlacement(robot, camera)
 
 
 def _looking_along(direction: Array) -> Array:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
 from ..algorithms import aba, crba_ltdl, mechanisms
-from ..algorithms.mechanisms import projection
+from ..algorithms.mechanisms import projection, spanning
 from ..algorithms.mechanisms import rnea as c_rnea
-from ..algorithms.mechanisms.cluster_tree import Follower, unconstrained
+from ..algorithms.mechanisms.cluster_tree import ClusterTree, Follower, unconstrained
 from ..algorithms.mechanisms.counterparts import counterpart
-from ..engine.function import CompiledFunction, cheapest
+from ..engine.function import CompiledFunction
 from ..engine.program import Output
+from ..model import configuration
 from ..model.armature import with_armature
+from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives, Joints
 from ..model.description import Description
 from ..model.inertial_parameters import with_inertial_parameters
 from ..model.model import Model, MovingJoint
@@ -26,12 +29,19 @@ from ..model.topology import Topology
 from ..model.types import WORLD, Coupling
 from ..names import Named
 from ..summaries import Several
-from .closed_configurations import ClosedConfigurations
+from .arguments import A, Q, V
+from .closed_step_functions import ClosedStepFunctions
 from .closing.assembly import said
+from .closing.loop_closing import ATTEMPTS, LoopClosing
 from .closing.loops import Loops
+from .compiled_member import compiled
+from .dynamics import cheapest_accelerations
+from .robot import Robot
 from .system import CONTRADICTING
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+SINGULAR = 1e16  # value of `singularity`: eight digits are lost
 
 for _module in pkgutil.iter_modules(mechanisms.__path__, f"{mechanisms.__name__}."):
     import_module(_module.name)  # registers its kernels
@@ -45,7 +55,7 @@ class TiedJoints(NamedTuple):
     redundant: int  # number of redundant constraint rows
 
 
-class ClosedRobot(ClosedConfigurations):
+class ClosedRobot(Robot):
     """A robot with loops or couplings (Chignoli, Adrian, Kim and Wensing 2023).
 
     q does not include joints whose coordinates a coupling determines. q includes all joints of loops, and must satisfy the
@@ -96,7 +106,7 @@ class ClosedRobot(ClosedConfigurations):
     def closed(self) -> bool:
         return True
 
-    def _kernel(self, kernel: Any) -> Any:
+    def _kernel(self, kernel: Callable[..., None]) -> Callable[..., None]:
         return counterpart(kernel)
 
     @property
@@ -171,9 +181,142 @@ class ClosedRobot(ClosedConfigurations):
             unused[CONTRADICTING] = "; ".join(f"{name!r} by {said(*m)}" for name, m in misfits.items())
         return unused
 
-    # functions
+    # configurations
+
+    @property
+    def _mechanism(self) -> ClusterTree:
+        """The spanning tree and its clusters."""
+        return self._loops.mechanism
 
     @cached_property
+    def step_functions(self) -> ClosedStepFunctions:
+        return ClosedStepFunctions(self, self._loops)
+
+    @cached_property
+    def _closing(self) -> LoopClosing:
+        return LoopClosing(self, self._loops, self.step_functions, self.residual)
+
+    @property
+    def _coordinates(self) -> Joints:
+        return self._closing.coordinates
+
+    def neutral(self) -> Array:
+        """Return a closed configuration (nq,) near that with every joint at zero.
+
+        It is the same in every call. Raises ValueError if there is none.
+        """
+        return super().neutral()
+
+    @cached_property
+    def _neutral(self) -> Array:
+        return self._closing.neutral()
+
+    def random_configuration(
+        self, rng: np.random.Generator | int | None = None, size: SupportsIndex | Sequence[SupportsIndex] | None = None
+    ) -> Array:
+        """Return random closed configurations (*size, nq) that are not singular. Raises ValueError if none is found.
+
+        Loops are closed from random starting points, so all assemblies that can be reached from them occur. Configurations are
+        within joint limits where such configurations are found.
+        """
+        return self._closing.random(rng, size)
+
+    def close(self, q: Any, keep: Iterable[str] | None = None, attempts: int = ATTEMPTS) -> Array:
+        """Return the configuration (..., nq) near q in which all loops are closed, as a new array.
+
+        `keep` names joints of loops that keep their coordinates; the default is the independent joints. If a mechanism can be
+        assembled in several ways, the guess q selects one. Newton's method closes the loops from q. If it fails, least squares
+        closes them from up to `attempts` starting points (q and points around it), and the nearest result is returned. Raises
+        ValueError, which gives the remaining misclosure, if no closed configuration is found, and for a wrong length of q.
+        """
+        closed = self._closing.close(q, keep, attempts)
+        self.warn_where_singular(closed)
+        return closed
+
+    def _closed_near(self, name: str, q: Array) -> Array:
+        return self._closing.near(name, q)
+
+    def warn_where_singular(self, q: Array) -> None:
+        """Issue a RuntimeWarning for q (..., nq) near a singular configuration of loops."""
+        if self._closing.dependent_rows and not (self.singularity(q) < SINGULAR).all():
+            rows = set(self._closing.dependent_rows)
+            names = [j.name for j in self.model.joints if not rows.isdisjoint(range(j.v_slice.start, j.v_slice.stop))]
+            warnings.warn(
+                f"{self.name}: near a singular configuration, where the independent joints do not determine "
+                f"{', '.join(names)}; results there are inaccurate or invalid. Choose other independent joints",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+    def opening(self, q: Any) -> Array:
+        """Return the misclosure of loops (...) at q in excess of their contradiction: [m], or sines of angles."""
+        return np.asarray(np.abs(self.residual(q)[..., self.step_functions.solved]).max(axis=-1, initial=0.0))
+
+    @cached_property
+    def integrate(self) -> Callable[..., Array]:  # type: ignore[override]  # loops are closed by what is no one function
+        """The closed configuration reached from q with independent velocities v (..., nv) in a unit of time.
+
+        Raises ValueError if the motion leads into a singular configuration or out of the workspace of the mechanism. For a
+        robot with couplings and without loops, this is a compiled function.
+        """
+        return self._closed_step if self._closing.dependent_rows else self.tangent_step
+
+    def _closed_step(self, q: Any, v: Any) -> Array:
+        return self.close(self.tangent_step(q, v), attempts=0)
+
+    @compiled
+    def tangent_step(self) -> CompiledFunction:
+        """The configuration reached from q with velocities v (nv) in a unit of time, along the tangent of loops.
+
+        The velocities are those of independent joints. `close` closes the loops of the result again; `residual` gives their
+        misclosure.
+        """
+        return self.step_functions.integrate
+
+    @cached_property
+    def _independent(self) -> list[int]:
+        """The indices of the independent velocities among the velocities of joints in q."""
+        return [self._loops.velocity_rows.index(r) for c in self._mechanism.clusters for r in c.independent]
+
+    def integrate_derivatives(self, q: Any, v: Any) -> IntegrateDerivatives:
+        """Return the Jacobians (..., nv, nv) of `integrate` with respect to independent velocities: dresult_dq, dresult_dv.
+
+        Closing loops does not move independent joints, so the Jacobians are those of the joints' own groups. Raises as
+        `require_whole_joints` does.
+        """
+        self.require_whole_joints()
+        moved = self.spanning_velocity(q, v)[..., self._loops.velocity_rows]
+        whole = configuration.integrate_derivatives(self._coordinates, q, moved)
+        own = np.ix_(self._independent, self._independent)
+        return IntegrateDerivatives(*(J[..., own[0], own[1]] for J in whole))
+
+    def require_whole_joints(self) -> None:
+        """Raise NotImplementedError if loops determine a part of a joint's velocities: closing loops moves it."""
+        for j in self.joints:
+            if j.v_slice.stop > j.v_slice.start and not j.independent:
+                raise NotImplementedError(
+                    f"{self.name}: derivatives of integrate do not support loops that determine a part of the velocities "
+                    f"of joint {j.name!r}; make the whole joint independent or dependent"
+                )
+
+    def difference_derivatives(self, q0: Any, q1: Any) -> DifferenceDerivatives:
+        """Return the Jacobians (..., nv, nv) of `difference` at closed configurations: dresult_dq0, dresult_dq1.
+
+        They are taken with respect to independent velocities.
+        """
+        whole = configuration.difference_derivatives(self._coordinates, q0, q1)
+        return DifferenceDerivatives(
+            *(J[..., self._independent, :] @ self._moved_by(q) for J, q in zip(whole, (q0, q1), strict=True))
+        )
+
+    def _moved_by(self, q: Any) -> Array:
+        """Return the velocities of joints in q (..., n, nv) for independent unit velocities."""
+        G = self.spanning_velocity(np.asarray(q)[..., None, :], np.eye(self.nv))[..., self._loops.velocity_rows]
+        return np.asarray(np.swapaxes(G, -1, -2))
+
+    # functions
+
+    @compiled
     def spanning_torque(self) -> CompiledFunction:
         """Function of q, v, a: the total forces at all joints of the spanning tree, from drives and constraints.
 
@@ -181,13 +324,13 @@ class ClosedRobot(ClosedConfigurations):
         the drive's force. At a follower, the force is that of the coupling.
         """
         n = len(self.model.tree.parent)
-        return self._function(ClosedRobot.spanning_torque, c_rnea.spanning_torque, ("q", "v", "a"), Output("force", (n,)))
+        return ClosedRobot.spanning_torque.bind(self, c_rnea.spanning_torque, (Q, V, A), Output("force", (n,)))
 
-    @cached_property
+    @compiled
     def loop_forces(self) -> CompiledFunction:
         """Function of q, v, a: the forces of the loops' non-redundant constraint rows, in the order of `loop_rows`."""
         count = sum(len(c.kept) for c in self._mechanism.clusters)
-        return self._function(ClosedRobot.loop_forces, c_rnea.loop_forces, ("q", "v", "a"), Output("force", (count,)))
+        return ClosedRobot.loop_forces.bind(self, c_rnea.loop_forces, (Q, V, A), Output("force", (count,)))
 
     @property
     def loop_rows(self) -> tuple[str, ...]:
@@ -197,7 +340,7 @@ class ClosedRobot(ClosedConfigurations):
         """
         return tuple(text for c in self._mechanism.clusters for text in self._loops.row_names(c))
 
-    @cached_property
+    @compiled
     def forward_dynamics(self) -> CompiledFunction:
         """The acceleration a (nv) under forces tau of the independent joints.
 
@@ -205,13 +348,36 @@ class ClosedRobot(ClosedConfigurations):
         mass matrix and its sparse factors ("crba-ltdl"), and the "projection" of the spanning tree's equations (section II-D).
         The default is the one with the fewest operations; `algorithm=` selects one.
         """
-        inputs = ("q", "v", "tau")
-        member = ClosedRobot.forward_dynamics
-        kernels = {"aba": aba.aba, "crba-ltdl": crba_ltdl.crba_ltdl, "projection": projection.projection}
-        return cheapest({name: self._with_forces(member, k, inputs, "a", name) for name, k in kernels.items()})
+        kernels: dict[str, Callable[..., None]] = {
+            "aba": aba.aba,
+            "crba-ltdl": crba_ltdl.crba_ltdl,
+            "projection": projection.projection,
+        }
+        return cheapest_accelerations(ClosedRobot.forward_dynamics, self, kernels)
 
-    @cached_property
+    @compiled
     def inverse_mass_matrix(self) -> CompiledFunction:
         """The inverse mass matrix M(q)⁻¹ (nv, nv), by the sparse factors of the mass matrix."""
         output = Output("Minv", (self.nv, self.nv))
-        return self._function(ClosedRobot.inverse_mass_matrix, crba_ltdl.inverse_by_factors, ("q",), output)
+        return ClosedRobot.inverse_mass_matrix.bind(self, crba_ltdl.inverse_by_factors, (Q,), output)
+
+    @compiled
+    def residual(self) -> CompiledFunction:
+        """Function of q: the residual of the constraints of all loops; [m] for points, sines of angles for axes."""
+        return ClosedRobot.residual.bind(self, spanning.residual, (Q,), Output("residual", (self.step_functions.constraints,)))
+
+    @compiled
+    def spanning_velocity(self) -> CompiledFunction:
+        """Function of q, v: G v, the velocities of all joints of the spanning tree, in the order of the joints."""
+        n = len(self.model.tree.parent)
+        return ClosedRobot.spanning_velocity.bind(self, spanning.velocity, (Q, V), Output("velocity", (n,)))
+
+    @compiled
+    def singularity(self) -> CompiledFunction[Any]:
+        """Function of q: the closeness of loops to a singular configuration.
+
+        There, independent velocities do not determine the others. The measure is the sum over loops of |K_d|² / R_kk², where
+        K_d is the part of the constraint matrix that belongs to dependent joints and R is its triangular factor. At 10²ᵏ,
+        results lose about k digits.
+        """
+        return ClosedRobot.singularity.bind(self, spanning.singularity, (Q,), Output("singularity", ()))

@@ -12,6 +12,7 @@ from ..algorithms.mechanisms.closing_step import ClosedWithin, closing_step
 from ..algorithms.mechanisms.cluster_tree import constraint_count
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
+from .arguments import Q
 from .closing.loops import CLOSED, FACING_AT_LEAST, Loops
 from .step_functions import Forest, StepFunctions, forest_of
 from .system import System
@@ -40,7 +41,8 @@ class ClosedStepFunctions(StepFunctions):
     def spanning_map(self) -> CompiledFunction:
         """Function of q: the matrix S (n, nv) from independent velocities to those of all joints of the tree."""
         output = Output("S", (len(self.robot.model.tree.parent), self.robot.nv))
-        return self.robot._function(ClosedStepFunctions.spanning_map, spanning.velocity_matrix, ("q",), output)
+        doc = ClosedStepFunctions.spanning_map.__doc__
+        return self.robot.bind("spanning_map", spanning.velocity_matrix, (Q,), (output,), doc=doc)
 
     @cached_property
     def closing_step(self) -> CompiledFunction[Any] | None:
@@ -48,11 +50,11 @@ class ClosedStepFunctions(StepFunctions):
 
         Independent joints do not move. The function is None if no loop can open. The results are:
 
-        ahead (nq)      start of the next step, unless the loops are closed at q residual (m)    loops are closed if no entry
-        exceeds `closing_tolerance`; `opening` is the largest entry margins (k)     loops are closed in their original assembly
-        if no entry is negative: margins of constraints that
-                        contradict others, and of axes that must point the same way
-        singularity ()  `singularity`; near singular configurations `ahead` may be infinite or NaN
+            ahead (nq)      start of the next step, unless the loops are closed at q
+            residual (m)    loops are closed if no entry exceeds `closing_tolerance`; `opening` is the largest entry
+            margins (k)     loops are closed in their original assembly if no entry is negative: margins of constraints that
+                            contradict others, and of axes that must point the same way
+            singularity ()  `singularity`; near singular configurations `ahead` may be infinite or NaN
         """
         if not any(c.dependent for c in self._loops.mechanism.clusters):
             return None
@@ -66,7 +68,7 @@ class ClosedStepFunctions(StepFunctions):
             Output("singularity", ()),
         )
         return self.robot.bind(
-            "closing_step", closing_step, ("q",), outputs, (within,), doc=ClosedStepFunctions.closing_step.__doc__
+            "closing_step", closing_step, (Q,), outputs, (within,), doc=ClosedStepFunctions.closing_step.__doc__
         )
 
     @property

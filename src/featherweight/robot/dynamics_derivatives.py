@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..algorithms import forward_dynamics_derivatives as by_factors
@@ -15,69 +13,55 @@ from ..algorithms.mechanisms import spanning
 from ..engine.derivative_program import ChainRule, JacobianProgram, OneInLanes
 from ..engine.function import CompiledFunction, R, cheapest
 from ..engine.program import ComposedProgram, FusedProgram, Input, KernelProgram, Output, Program
-from .system import System, placements
+from .arguments import A, Argument, Q, V
+from .compiled_member import compiled
+from .dynamics import external_forces, forward_dynamics, inverse_dynamics, mass_matrix
+from .system import System, body_placements
 
 if TYPE_CHECKING:
     from .result_types import ForwardDynamicsDerivatives, InverseDynamicsDerivatives
 
-BY = ("q", "v", "a")
+STATE = Q, V, A
+BY = tuple(x.name for x in STATE)
 
 
-class Differentiable(System):
-    """A system with derivatives of its dynamics."""
+@compiled
+def inverse_dynamics_derivatives(robot: System) -> CompiledFunction[InverseDynamicsDerivatives]:
+    """Derivatives of inverse dynamics at q, v, a: dtau_dq, dtau_dv and dtau_da = M(q), (nv, nv) each.
 
-    @property
-    @abstractmethod
-    def inverse_dynamics(self) -> CompiledFunction:
-        """tau as a function of q, v, a."""
-
-    @property
-    @abstractmethod
-    def forward_dynamics(self) -> CompiledFunction:
-        """a as a function of q, v, tau."""
-
-    @property
-    @abstractmethod
-    def mass_matrix(self) -> CompiledFunction:
-        """M as a function of q."""
-
-    @cached_property
-    def inverse_dynamics_derivatives(self) -> CompiledFunction[InverseDynamicsDerivatives]:
-        """Derivatives of inverse dynamics at q, v, a: dtau_dq, dtau_dv and dtau_da = M(q), (nv, nv) each.
-
-        Derivatives by q are with respect to velocities. The algorithms are a recursion with composite bodies in their own
-        frames ("local"; after Singh, Russell and Wensing 2022) or in the root's frame ("root"; their IDSVA), and forward
-        differentiation ("forward, rnea"). For robots with loops, the chain rule applies the tree's derivatives ("chain"). The
-        default is the algorithm with the fewest operations. `external_forces` are those of `inverse_dynamics`; they rotate
-        with the bodies.
-        """
-        doc = Differentiable.inverse_dynamics_derivatives.__doc__ or ""
-        if self.closed:
-            return _compared(self, {"chain": _of_mechanism(self, doc)}, self.inverse_dynamics)
-        kernels = {"local": recursive.rnea_derivatives, "root": idsva.idsva}
-        return _compared(self, {name: _of_tree(self, k, doc) for name, k in kernels.items()}, self.inverse_dynamics)
-
-    @cached_property
-    def forward_dynamics_derivatives(self) -> CompiledFunction[ForwardDynamicsDerivatives]:
-        """Derivatives of forward dynamics at q, v, tau: da_dq, da_dv and da_dtau = M(q)⁻¹, (nv, nv) each.
-
-        Derivatives by q are with respect to velocities. The algorithms are the derivatives of inverse dynamics with sparse
-        factors of the mass matrix ("crba-ltdl, local"; Carpentier and Mansard 2018), and forward differentiation of the
-        cheapest algorithm for forward dynamics ("forward, aba" ...). The default is the algorithm with the fewest operations.
-        `external_forces` are those of `forward_dynamics`; they rotate with the bodies.
-        """
-        square = (self.nv, self.nv)
-        names = ("da_dq", "da_dv", "da_dtau")
-        inputs: list[str | Input] = ["q", "v", *(Input(f"dtau_d{x}", square) for x in BY)]
-        solved = self.bind("solved", by_factors.accelerations_by_factors, inputs, [Output(name, square) for name in names])
-        own = analytic(self.inverse_dynamics_derivatives)
-        parts = self.forward_dynamics.alternatives["crba-ltdl"].program, own.program, solved.program
-        doc = Differentiable.forward_dynamics_derivatives.__doc__ or ""
-        program = ComposedProgram("forward_dynamics_derivatives", parts, names, doc)
-        return _compared(self, {f"crba-ltdl, {own.algorithm}": program}, self.forward_dynamics)
+    Derivatives by q are with respect to velocities. The algorithms are a recursion with composite bodies in their own
+    frames ("local"; after Singh, Russell and Wensing 2022) or in the root's frame ("root"; their IDSVA), and forward
+    differentiation ("forward, rnea"). For robots with loops, the chain rule applies the tree's derivatives ("chain"). The
+    default is the algorithm with the fewest operations. `external_forces` are those of `inverse_dynamics`; they rotate
+    with the bodies.
+    """
+    if robot.closed:
+        return _compared(robot, {"chain": _of_mechanism(robot)}, inverse_dynamics(robot))
+    kernels = {"local": recursive.rnea_derivatives, "root": idsva.idsva}
+    return _compared(robot, {name: _of_tree(robot, k) for name, k in kernels.items()}, inverse_dynamics(robot))
 
 
-def _compared(robot: Differentiable, programs: dict[str, Program], source: CompiledFunction[Any]) -> CompiledFunction[Any]:
+@compiled
+def forward_dynamics_derivatives(robot: System) -> CompiledFunction[ForwardDynamicsDerivatives]:
+    """Derivatives of forward dynamics at q, v, tau: da_dq, da_dv and da_dtau = M(q)⁻¹, (nv, nv) each.
+
+    Derivatives by q are with respect to velocities. The algorithms are the derivatives of inverse dynamics with sparse
+    factors of the mass matrix ("crba-ltdl, local"; Carpentier and Mansard 2018), and forward differentiation of the
+    cheapest algorithm for forward dynamics ("forward, aba" ...). The default is the algorithm with the fewest operations.
+    `external_forces` are those of `forward_dynamics`; they rotate with the bodies.
+    """
+    square = (robot.nv, robot.nv)
+    names = ("da_dq", "da_dv", "da_dtau")
+    inputs: list[Argument] = [Q, V, *(Input(f"dtau_d{x}", square) for x in BY)]
+    solved = robot.bind("solved", by_factors.accelerations_by_factors, inputs, [Output(name, square) for name in names])
+    own = analytic(inverse_dynamics_derivatives(robot))
+    parts = forward_dynamics(robot).alternatives["crba-ltdl"].program, own.program, solved.program
+    doc = forward_dynamics_derivatives.__doc__ or ""
+    program = ComposedProgram("forward_dynamics_derivatives", parts, names, doc)
+    return _compared(robot, {f"crba-ltdl, {own.algorithm}": program}, forward_dynamics(robot))
+
+
+def _compared(robot: System, programs: dict[str, Program], source: CompiledFunction[Any]) -> CompiledFunction[Any]:
     """Return the cheapest of programs for derivatives and forward differentiation of the source.
 
     Forward differentiation is left out if the source is too large or is rolled. It computes a single state if its directions
@@ -99,40 +83,34 @@ def analytic(function: CompiledFunction[R]) -> CompiledFunction[R]:
     return next(iter(function.alternatives.values()))
 
 
-def _forces(robot: Differentiable) -> tuple[Input, Any]:
-    """Return the argument for external forces, and the placements of the bodies."""
-    return Input("external_forces", (len(robot.bodies), 6), optional=True), placements(robot.model.placed_bodies)
-
-
-def _of_tree(robot: Differentiable, kernel: Callable[..., None], doc: str) -> Program:
-    forces, bodies = _forces(robot)
+def _of_tree(robot: System, kernel: Callable[..., None]) -> Program:
     outputs = [Output(f"dtau_d{x}", (robot.nv, robot.nv)) for x in BY]
-    inputs: tuple[str | Input, ...] = (*BY, forces)
-    return robot.bind("inverse_dynamics_derivatives", kernel, inputs, outputs, (bodies,), doc=doc).program
+    inputs, constants = (*STATE, external_forces(robot)), (body_placements(robot),)
+    return inverse_dynamics_derivatives.bind(robot, kernel, inputs, outputs, constants).program
 
 
-def _of_mechanism(robot: Differentiable, doc: str) -> Program:
+def _of_mechanism(robot: System) -> Program:
     """Return the program that applies the chain rule to tau = G^T tau_tree(q, G v, G a + g)."""
-    forces, bodies = _forces(robot)
-    tree = robot.model.tree
+    bodies, tree = body_placements(robot), robot.model.tree
     n = len(tree.parent)
     names = ("spanning_q", "spanning_v", "spanning_a")
     state = [Output(name, (robot.model.nq if name == "spanning_q" else n,)) for name in names]
-    arguments = (*(Input(y.name, y.shape) for y in state), forces)
+    arguments = (*(Input(y.name, y.shape) for y in state), external_forces(robot))
     torque = Output("spanning_tau", (n,))
     square = tuple(Output(f"dtau_d{name}", (n, n)) for name in names)
-    projected = ("q", Input(torque.name, (n,)))
+    projected = (Q, Input(torque.name, (n,)))
 
     def of_tree(kernel: Callable[..., None], outputs: tuple[Output, ...]) -> Program:
         return KernelProgram(kernel.__name__, kernel, (tree, bodies), arguments, outputs)
 
     parts = (
-        robot.bind("expansion", of_mechanisms.expansion, BY, state).program,
-        robot.bind("tangent", spanning.velocity, ("q", "v"), (Output("spanning_q", (n,)),)).program,
+        robot.bind("expansion", of_mechanisms.expansion, STATE, state).program,
+        robot.bind("tangent", spanning.velocity, (Q, V), (Output("spanning_q", (n,)),)).program,
         of_tree(rnea.rnea, (torque,)),
         of_tree(recursive.rnea_derivatives, square),
         robot.bind("projection", of_mechanisms.projection, projected, (Output("tau", (robot.nv,)),)).program,
     )
-    chain = ChainRule(robot.inverse_dynamics.program, "", ("q", "v"), parts)
+    chain = ChainRule(inverse_dynamics(robot).program, "", ("q", "v"), parts)
+    doc = inverse_dynamics_derivatives.__doc__ or ""
     results = (("dtau_dq", "dtau_dv"), ("dtau_da",))
-    return FusedProgram("inverse_dynamics_derivatives", (chain, robot.mass_matrix.program), results, doc)
+    return FusedProgram("inverse_dynamics_derivatives", (chain, mass_matrix(robot).program), results, doc)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..algorithms.mechanisms.cluster_tree import Follower
+from ..model.inertial_parameters import NAMES, inertial_parameters
 from ..model.model import Model, ModelFrame, ModelSensor, MovingBody, MovingJoint
 from ..model.servos import Range
-from ..model.types import Actuator, Camera, Coupling, Shape, controls_of
+from ..model.types import Actuator, Camera, Coupling, JointType, Shape, Tendon, controls_of
 from ..names import Named, choose_from, listed, missing_attribute
 from ..summaries import Several
 from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
@@ -106,6 +107,11 @@ class ModelView:
         return links[name] if name in links else _named(name, self.bodies, f"{self.name} has no moving body")
 
     @cached_property
+    def tendons(self) -> Named[Tendon]:
+        """Tendons of the file. Points of their paths are on moving bodies, in the frames of the file of these bodies."""
+        return Named(self.model.tendons)
+
+    @cached_property
     def actuators(self) -> Named[Actuator]:
         """Actuators of the joints, in the order of the file."""
         return Named(self.model.actuators)
@@ -130,6 +136,25 @@ class ModelView:
         """The acceleration of gravity in the world [m/s²]."""
         g = self.model.tree.gravity
         return (g[0], g[1], g[2])
+
+    @property
+    def inertial_parameters(self) -> Array:
+        """(nbodies, 10): m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz of each of `bodies`, including all links fixed to it.
+
+        c is the centre of mass and I the rotational inertia about the origin, in the body's frame of the file (Pinocchio's
+        `toDynamicParameters`). Regressors take the flattened array, one body after the other.
+        """
+        return inertial_parameters(self.model)
+
+    @property
+    def inertial_parameter_names(self) -> tuple[str, ...]:
+        """(10 nbodies) names of the flattened parameters: "forearm.m", "forearm.mx", ..., "forearm.Izz", ..."""
+        return Several(f"{body.name}.{name}" for body in self.bodies for name in NAMES)
+
+    @property
+    def armature(self) -> Array:
+        """Reflected inertias [kg m², kg] of all joints except floating joints, in their order."""
+        return np.array([j.armature for j in self.joints if j.type is not JointType.FLOATING])
 
     @property
     def _couplings(self) -> tuple[Coupling, ...]:

@@ -20,6 +20,7 @@ from ..model.formats.mjcf.numbers import first_controls
 from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..summaries import summarized
+from .arguments import Q, V
 from .qpos_qvel import JointPlace, QposQvel
 from .system import System
 
@@ -130,7 +131,7 @@ class MujocoOrder:
     def _spanning(self) -> CompiledFunction[Any]:
         """Function of q, v: the coordinates and velocities of all joints."""
         outputs = Output("spanning_q", (self.nq,)), Output("spanning_v", (self.nv,))
-        return self.robot.bind("spanning_motion", spanning.motion, ("q", "v"), outputs)
+        return self.robot.bind("spanning_motion", spanning.motion, (Q, V), outputs)
 
     @cached_property
     def _coordinates(self) -> Array:

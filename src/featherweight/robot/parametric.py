@@ -18,62 +18,58 @@ from ..model.inertial_parameters import NAMES, inertia_in_row
 from ..model.model import Placed
 from ..model.tree import Tree
 from ..names import choose_from
-from .linear_parameters import Chosen, Identifiable
+from .linear_parameters import Chosen, chosen_joints
+from .system import System
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 PARAMETERS, ARMATURE = "parameters", "armature"
 
 
-class Parametric(Identifiable):
-    """A system whose functions may take inertias as arguments."""
+def parametric(
+    robot: System, function: CompiledFunction[R], bodies: Chosen = True, armature: Chosen = True
+) -> CompiledFunction[R]:
+    """Return a function of this robot with inertias as additional arguments; each state of a batch may have its own.
 
-    @property
-    def armature(self) -> Array:
-        """Reflected inertias [kg m², kg] of all joints except floating joints, in their order."""
-        return np.array([j.armature for j in self._chosen_joints(True)])
+    One compilation serves all values. The additional arguments follow those of the function: `parameters` (k, 10) of the
+    selected bodies, in the order and the frames of `inertial_parameters`, and `armature` (k) of the selected joints, in
+    their order. The default selects all bodies, and all joints except floating joints (`robot.armature` has the robot's
+    values). A joint with several degrees of freedom has one armature. Bodies and joints that are not selected keep their
+    values, which makes the function shorter. For a derivative, the result has the derivatives by its other arguments at
+    these inertias.
 
-    def parametric(self, function: CompiledFunction[R], bodies: Chosen = True, armature: Chosen = True) -> CompiledFunction[R]:
-        """Return a function of this robot with inertias as additional arguments; each state of a batch may have its own.
+        dynamics = robot.parametric(robot.forward_dynamics)
+        a = dynamics(q, v, tau, parameters, armature)
 
-        One compilation serves all values. The additional arguments follow those of the function: `parameters` (k, 10) of the
-        selected bodies, in the order and the frames of `inertial_parameters`, and `armature` (k) of the selected joints, in
-        their order. The default selects all bodies, and all joints except floating joints (`robot.armature` has the robot's
-        values). A joint with several degrees of freedom has one armature. Bodies and joints that are not selected keep their
-        values, which makes the function shorter. For a derivative, the result has the derivatives by its other arguments at
-        these inertias.
+    The function does not check the values: `identification.inconsistent_bodies` finds physically impossible ones, and
+    `identification.random_parameters` generates possible ones. A function that does not depend on inertias is returned
+    unchanged.
 
-            dynamics = robot.parametric(robot.forward_dynamics)
-            a = dynamics(q, v, tau, parameters, armature)
-
-        The function does not check the values: `identification.inconsistent_bodies` finds physically impossible ones, and
-        `identification.random_parameters` generates possible ones. A function that does not depend on inertias is returned
-        unchanged.
-
-        Raises ValueError for a function of another robot, for an unknown body or joint, for a CenterOfMass constraint whose
-        rows depend on the masses, and for a function that is rolled or too large to be traced.
-        """
-        self._require_own(function)
-        placed = dict(zip((b.name for b in self.bodies), self.model.placed_bodies, strict=True))
-        wanted = set(placed if bodies is True else [bodies] if isinstance(bodies, str) else bodies or ())
-        if unknown := wanted - set(placed):
-            raise ValueError(f"{self.name} has no moving body {choose_from(min(unknown), list(placed))}")
-        chosen = {j.name for j in self._chosen_joints(armature)}
-        rows = tuple(tuple(range(j.v_slice.start, j.v_slice.stop)) for j in self.model.joints if j.name in chosen)
-        inertias = Inertias(tuple(at for name, at in placed.items() if name in wanted), rows)
-        sources = function.alternatives
-        programs = {name: _with_inertias(f.program, inertias) for name, f in sources.items()}
-        if all(programs[name] is f.program for name, f in sources.items()):
-            return function
-        sources = {name: f for name, f in sources.items() if f.execution != "rolled" and not f.too_large}
-        if not sources:
-            raise ValueError(
-                f"{self.name}: {function.name} is rolled or too large to be traced, and parametric needs a trace. Build "
-                "one robot for each set of inertias (with_inertial_parameters)"
-            )
-        how = "interpreted" if self.execution == "interpreted" else "traced"
-        functions: dict[str, CompiledFunction[R]] = {name: CompiledFunction(programs[name], how, name) for name in sources}
-        return cheapest(functions)
+    Raises ValueError for a function of another robot, for an unknown body or joint, for a CenterOfMass constraint whose
+    rows depend on the masses, and for a function that is rolled or too large to be traced.
+    """
+    robot._require_own(function)
+    placed = dict(zip((b.name for b in robot.bodies), robot.model.placed_bodies, strict=True))
+    wanted = set(placed if bodies is True else [bodies] if isinstance(bodies, str) else bodies or ())
+    if unknown := wanted - set(placed):
+        raise ValueError(f"{robot.name} has no moving body {choose_from(min(unknown), list(placed))}")
+    chosen = {j.name for j in chosen_joints(robot, armature)}
+    rows = tuple(tuple(range(j.v_slice.start, j.v_slice.stop)) for j in robot.model.joints if j.name in chosen)
+    inertias = Inertias(tuple(at for name, at in placed.items() if name in wanted), rows)
+    sources = function.alternatives
+    programs = {name: _with_inertias(f.program, inertias) for name, f in sources.items()}
+    if all(programs[name] is f.program for name, f in sources.items()):
+        return function
+    sources = {name: f for name, f in sources.items() if f.execution != "rolled" and not f.too_large}
+    if not sources:
+        raise ValueError(
+            f"{robot.name}: {function.name} is rolled or too large to be traced, and parametric needs a trace. Build "
+            "one robot for each set of inertias (with_inertial_parameters)"
+        )
+    functions: dict[str, CompiledFunction[R]] = {
+        name: CompiledFunction(programs[name], robot._traced_execution, name) for name in sources
+    }
+    return cheapest(functions)
 
 
 class Inertias(NamedTuple):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..algorithms import aba, crba, crba_ltdl, energy, frames, integration, inverse, rnea
-from ..engine.function import CompiledFunction, cheapest
-from ..engine.program import Input, Output
+from ..algorithms import integration
+from ..engine.function import CompiledFunction
+from ..engine.program import Output
 from ..engine.together import together
 from ..model import configuration
 from ..model.armature import with_armature
@@ -19,24 +19,32 @@ from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives
 from ..model.inertial_parameters import with_inertial_parameters
 from ..model.model import Model
 from ..summaries import SeveralByName
-from .centroidal_dynamics import Centroidal
+from . import camera_placement as cameras
+from . import (
+    centroidal_dynamics,
+    dynamics,
+    dynamics_derivatives,
+    dynamics_terms,
+    frame_functions,
+    linear_parameters,
+    second_derivatives,
+)
+from . import parametric as of_inertias
+from .arguments import Q0, Q1
 from .closing.soundness import require_mass
-from .collision.colliding import Colliding
+from .collision import colliding
+from .compiled_member import compiled, functions_of
 from .constraints.constraint import checked
 from .constraints.contact import Constraint
 from .constraints.operational_space import OperationalSpace
-from .dynamics_terms import DynamicsTerms
-from .factorization import Factorization, packed_size
-from .frame_functions import FrameFunctions
-from .parametric import Parametric
 from .step_functions import StepFunctions
-from .system import NotDefinedError, declared_functions, placements
-from .tendons.tendon_functions import TendonFunctions
+from .system import NotDefinedError, System
+from .tendons import tendon_functions
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Robot(Parametric, FrameFunctions, TendonFunctions, DynamicsTerms, Centroidal, Colliding):
+class Robot(System):
     """A robot's model and its compiled functions.
 
     States are float arrays (..., nq) and (..., nv); leading axes broadcast. The conventions are Pinocchio's. A free-flyer has
@@ -45,10 +53,69 @@ class Robot(Parametric, FrameFunctions, TendonFunctions, DynamicsTerms, Centroid
     coordinate. Quaternions must have unit length. Joints are in depth-first order of the file.
     """
 
-    def __init__(self, model: Model, execution: str = "auto") -> None:
-        super().__init__(model, execution)
-        self._spaces: dict[tuple[Any, ...], OperationalSpace] = {}
-        self._solvers: dict[int, CompiledFunction[Any]] = {}
+    # functions, each in the module for its topic
+
+    inverse_dynamics = dynamics.inverse_dynamics
+    forward_dynamics = dynamics.forward_dynamics
+    mass_matrix = dynamics.mass_matrix
+    inverse_mass_matrix = dynamics.inverse_mass_matrix
+    solve_mass_matrix = dynamics.solve_mass_matrix
+    factorize = dynamics.factorize
+    bias_force = dynamics.bias_force
+    gravity_force = dynamics.gravity_force
+    kinetic_energy = dynamics.kinetic_energy
+    potential_energy = dynamics.potential_energy
+
+    static_torque = dynamics_terms.static_torque
+    coriolis_matrix = dynamics_terms.coriolis_matrix
+    mechanical_power = dynamics_terms.mechanical_power
+
+    inverse_dynamics_derivatives = dynamics_derivatives.inverse_dynamics_derivatives
+    forward_dynamics_derivatives = dynamics_derivatives.forward_dynamics_derivatives
+
+    inverse_dynamics_second_derivatives = second_derivatives.inverse_dynamics_second_derivatives
+    forward_dynamics_second_derivatives = second_derivatives.forward_dynamics_second_derivatives
+    inverse_dynamics_hessian = second_derivatives.inverse_dynamics_hessian
+    forward_dynamics_hessian = second_derivatives.forward_dynamics_hessian
+
+    inverse_dynamics_regressor = linear_parameters.inverse_dynamics_regressor
+    kinetic_energy_regressor = linear_parameters.kinetic_energy_regressor
+    potential_energy_regressor = linear_parameters.potential_energy_regressor
+    extended_regressor = linear_parameters.extended_regressor
+
+    parametric = of_inertias.parametric
+
+    center_of_mass = centroidal_dynamics.center_of_mass
+    center_of_mass_jacobian = centroidal_dynamics.center_of_mass_jacobian
+    center_of_mass_velocity = centroidal_dynamics.center_of_mass_velocity
+    center_of_mass_acceleration = centroidal_dynamics.center_of_mass_acceleration
+    centroidal_map = centroidal_dynamics.centroidal_map
+    centroidal_map_rate = centroidal_dynamics.centroidal_map_rate
+    centroidal_momentum = centroidal_dynamics.centroidal_momentum
+    centroidal_momentum_rate = centroidal_dynamics.centroidal_momentum_rate
+    centroidal_bias = centroidal_dynamics.centroidal_bias
+    centroidal_inertia = centroidal_dynamics.centroidal_inertia
+
+    frame_placement = frame_functions.frame_placement
+    frame_jacobian = frame_functions.frame_jacobian
+    frame_jacobian_rate = frame_functions.frame_jacobian_rate
+    frame_velocity = frame_functions.frame_velocity
+    frame_acceleration = frame_functions.frame_acceleration
+    frame_classical_acceleration = frame_functions.frame_classical_acceleration
+    frame_bias_acceleration = frame_functions.frame_bias_acceleration
+    joint_jacobian = frame_functions.joint_jacobian
+    joint_jacobian_rate = frame_functions.joint_jacobian_rate
+    camera_placement = cameras.camera_placement
+
+    tendon_lengths = tendon_functions.tendon_lengths
+    tendon_moment_arms = tendon_functions.tendon_moment_arms
+
+    collision_pairs = colliding.collision_pairs
+    in_collision = colliding.in_collision
+    collisions = colliding.collisions
+    distances = colliding.distances
+    distance_jacobian = colliding.distance_jacobian
+    on_ground = colliding.on_ground
 
     def __repr__(self) -> str:
         return f"<Robot {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}, {self.mass:.3g} kg>"
@@ -67,19 +134,20 @@ class Robot(Parametric, FrameFunctions, TendonFunctions, DynamicsTerms, Centroid
     def with_inertial_parameters(self, parameters: Any) -> Robot:
         """Return the same robot with other `inertial_parameters`, (nbodies, 10) or flat.
 
-        Raises ValueError for a wrong shape and for values that no model may have. Raises ModelError if no joint moves a mass.
+        Raises ValueError for a wrong shape and for values that no model may have. Raises ModelError if a joint could then move
+        without moving any mass.
         """
         model = with_inertial_parameters(self.model, parameters)
         require_mass(model)
         return Robot(model, self.execution)
 
     def with_weights_of(self, model: Model) -> Robot:
-        """Return the same robot with the masses and inertias of another model of it; no rigid body need have these inertias."""
+        """Return the same robot with the masses and inertias of another model of it, which may be physically impossible."""
         return Robot(model, self.execution)
 
     # the configuration space
 
-    @cached_property
+    @compiled
     def integrate(self) -> CompiledFunction:
         """The configuration (nq) that the robot reaches from q when it moves with the velocity v (nv) for a unit of time."""
         return self.step_functions.integrate
@@ -89,7 +157,7 @@ class Robot(Parametric, FrameFunctions, TendonFunctions, DynamicsTerms, Centroid
         """The functions that simulations call in a time step."""
         return StepFunctions(self)
 
-    @cached_property
+    @compiled
     def difference(self) -> CompiledFunction:
         """The velocity (nv) that moves the robot from q0 to q1 in a unit of time.
 
@@ -97,7 +165,7 @@ class Robot(Parametric, FrameFunctions, TendonFunctions, DynamicsTerms, Centroid
         continuous joints are subtracted, including whole turns. If the robot has loops, the velocity is that of the
         independent joints.
         """
-        return self._function(Robot.difference, integration.difference, ("q0", "q1"), Output("velocity", (self.nv,)))
+        return Robot.difference.bind(self, integration.difference, (Q0, Q1), Output("velocity", (self.nv,)))
 
     def integrate_derivatives(self, q: Any, v: Any) -> IntegrateDerivatives:
         """Return the Jacobians (..., nv, nv) of `integrate` with respect to velocities: dresult_dq, dresult_dv.
@@ -110,146 +178,6 @@ class Robot(Parametric, FrameFunctions, TendonFunctions, DynamicsTerms, Centroid
         """Return the Jacobians (..., nv, nv) of `difference` with respect to velocities: dresult_dq0, dresult_dq1."""
         return configuration.difference_derivatives(self._coordinates, q0, q1)
 
-    # dynamics
-
-    @cached_property
-    def inverse_dynamics(self) -> CompiledFunction:
-        """tau (nv) = M(q) a + c(q, v) + g(q), by the recursive Newton-Euler algorithm (Featherstone 2008, table 5.1).
-
-        The optional `external_forces` (..., nbodies, 6) act on the bodies: the force, and the torque about the origin of the
-        body's frame in the file, both in the axes of that frame.
-        """
-        return self._with_forces(Robot.inverse_dynamics, rnea.rnea, ("q", "v", "a"), "tau", "rnea")
-
-    @cached_property
-    def forward_dynamics(self) -> CompiledFunction:
-        """The acceleration a (nv) under joint forces tau.
-
-        There are two algorithms: the articulated-body algorithm ("aba"; Featherstone 2008, table 7.1), and the sparse factors
-        of the mass matrix with back-substitution ("crba-ltdl"; Featherstone 2005). The default is the one with fewer
-        operations for this robot; a division counts as eight. `algorithm=` selects one. `external_forces` are those of
-        `inverse_dynamics`.
-        """
-        inputs = ("q", "v", "tau")
-        candidates = {
-            name: self._with_forces(Robot.forward_dynamics, kernel, inputs, "a", name)
-            for name, kernel in (("aba", aba.aba), ("crba-ltdl", crba_ltdl.crba_ltdl))
-        }
-        return cheapest(candidates)
-
-    @cached_property
-    def mass_matrix(self) -> CompiledFunction:
-        """The mass matrix M(q) (nv, nv), full and symmetric.
-
-        The algorithm is the composite-rigid-body algorithm (Featherstone 2008, table 6.2).
-        """
-        return self._function(Robot.mass_matrix, crba.crba, ("q",), Output("M", (self.nv, self.nv)))
-
-    @cached_property
-    def inverse_mass_matrix(self) -> CompiledFunction:
-        """The inverse mass matrix M(q)⁻¹ (nv, nv), full and symmetric.
-
-        There are three algorithms: a recursion of Θ(nv²) in one frame for all bodies ("global"; after Drumwright 2012), the
-        same in the bodies' own frames ("local"), and the sparse factors of the mass matrix ("crba-ltdl"; Featherstone 2005).
-        The default is the one with the fewest operations for this robot; a division counts as eight. `algorithm=` selects one.
-        A robot that is too large for counting uses "global", and threads share the columns.
-        """
-        whole = ((0, self.nv),)
-
-        def candidate(kernel: Any, more: tuple[Any, ...] = ()) -> CompiledFunction:
-            output = Output("Minv", (self.nv, self.nv))
-            return self._function(Robot.inverse_mass_matrix, kernel, ("q",), output, more, part=1 if more else None)
-
-        return cheapest(
-            {
-                "global": candidate(inverse.inverse_global, whole),
-                "local": candidate(inverse.inverse_local),
-                "crba-ltdl": candidate(crba_ltdl.inverse_by_factors),
-            }
-        )
-
-    def solve_mass_matrix(self, q: Any, B: Any) -> Array:
-        """Return M(q)⁻¹ B for matrices B (..., nv, m), in Θ(nv m) (Drumwright 2012, algorithm 1).
-
-        Each m compiles a function. Raises ValueError for a wrong shape.
-        """
-        B = np.asarray(B)
-        if B.ndim < 2 or B.shape[-2] != self.nv:
-            raise ValueError(f"solve_mass_matrix: B must have shape (..., {self.nv}, m); got {B.shape}")
-        m = B.shape[-1]
-        function = self._solvers.get(m)
-        if function is None:
-            inputs, output = ("q", Input("B", (self.nv, m))), Output("result", (self.nv, m))
-            function = self._function(Robot.solve_mass_matrix, inverse.solve_mass_matrix, inputs, output)
-            self._solvers[m] = function
-        result: Array = function(q, B)
-        return result
-
-    def factorize(self, q: Any) -> Factorization:
-        """Return the sparse factors M(q) = Lᵀ D L (Featherstone 2005) as an object with L, D, solve, logdet and products."""
-        return Factorization(np.asarray(self._factors(q)), self.parent, True)
-
-    @cached_property
-    def _factors(self) -> CompiledFunction:
-        entries = packed_size(self.parent)
-        return self._function(Robot.factorize, crba_ltdl.packed_factors, ("q",), Output("factors", (entries,)))
-
-    @cached_property
-    def bias_force(self) -> CompiledFunction:
-        """The bias force c(q, v) + g(q) (nv): the joint forces under which all joint accelerations are zero."""
-        return self._function(Robot.bias_force, rnea.bias_force, ("q", "v"), Output("tau", (self.nv,)))
-
-    @cached_property
-    def gravity_force(self) -> CompiledFunction:
-        """The gravity force g(q) (nv): the joint forces that hold the robot still."""
-        return self._function(Robot.gravity_force, rnea.gravity_force, ("q",), Output("tau", (self.nv,)))
-
-    @cached_property
-    def kinetic_energy(self) -> CompiledFunction[Any]:
-        """The kinetic energy 1/2 v^T M(q) v [J].
-
-        The algorithms use the velocities of the bodies ("bodies") or the mass matrix ("crba"). The second is cheaper in
-        `together` with a function that computes the mass matrix.
-        """
-        kernels = {"bodies": energy.kinetic_energy, "crba": energy.kinetic_energy_by_mass_matrix}
-        output = Output("energy", ())
-        return cheapest(
-            {
-                name: self._function(Robot.kinetic_energy, kernel, ("q", "v"), output, algorithm=name)
-                for name, kernel in kernels.items()
-            }
-        )
-
-    @cached_property
-    def potential_energy(self) -> CompiledFunction[Any]:
-        """The potential energy in gravity [J]; it is zero when the centre of mass is at the world's origin."""
-        return self._function(Robot.potential_energy, energy.potential_energy, ("q",), Output("energy", ()))
-
-    @cached_property
-    def center_of_mass(self) -> CompiledFunction:
-        """The centre of mass of the moving bodies (3) in the world [m]. A robot without mass raises ValueError."""
-        self._require_center("center_of_mass")
-        return self._function(Robot.center_of_mass, energy.center_of_mass, ("q",), Output("center", (3,)))
-
-    @cached_property
-    def center_of_mass_jacobian(self) -> CompiledFunction:
-        """The matrix J (3, nv) for which J v is the velocity of the centre of mass in the world."""
-        self._require_center("center_of_mass_jacobian")
-        kernel, output = energy.center_of_mass_jacobian, Output("J", (3, self.nv))
-        return self._function(Robot.center_of_mass_jacobian, kernel, ("q",), output)
-
-    @cached_property
-    def joint_jacobian(self) -> CompiledFunction:
-        """The motions of all joints in the world (6, n): one column (linear, angular) for each degree of freedom.
-
-        The columns are the motion subspaces S in world coordinates (Featherstone 2008, section 2.11): the velocities of the
-        point at the world's origin. The "world" Jacobian of a body has the columns of the joints that carry the body, and
-        zeros elsewhere. If the robot has loops, the joints are those of the spanning tree; `spanning_velocity` returns their
-        velocities.
-        """
-        output = Output("J", (6, len(self.model.tree.parent)))
-        return self._function(Robot.joint_jacobian, frames.joint_jacobian, ("q",), output)
-
     @property
     def functions(self) -> dict[str, CompiledFunction[Any]]:
         """All compiled functions that this robot defines, by name.
@@ -258,7 +186,7 @@ class Robot(Parametric, FrameFunctions, TendonFunctions, DynamicsTerms, Centroid
         other choices (`frame_jacobian`, `delassus`, `extended_regressor`) are not included.
         """
         found: dict[str, CompiledFunction[Any]] = SeveralByName()
-        for name in dict.fromkeys((*declared_functions(Robot), *declared_functions(type(self)))):
+        for name in functions_of(type(self)):
             with suppress(NotDefinedError):
                 function = getattr(self, name)
                 if isinstance(function, CompiledFunction):  # `integrate` closes loops by iteration
@@ -289,12 +217,13 @@ class Robot(Parametric, FrameFunctions, TendonFunctions, DynamicsTerms, Centroid
         Raises ValueError for an unknown frame and for no contacts.
         """
         constraints = checked(contacts, "operational_space")
-        key = tuple(c.key for c in constraints)
-        if key not in self._spaces:
+
+        def make() -> OperationalSpace:
             space = OperationalSpace(self, constraints)
             space.size  # noqa: B018  # looks up frames
-            self._spaces[key] = space
-        return self._spaces[key]
+            return space
+
+        return self._kept(("operational_space", *(c.key for c in constraints)), make)
 
     def contact_jacobian(self, contacts: Constraint | Iterable[Constraint]) -> CompiledFunction:
         """Return the function of q that computes J (m, nv), where J v are the velocities along m constraint rows."""
@@ -321,11 +250,3 @@ class Robot(Parametric, FrameFunctions, TendonFunctions, DynamicsTerms, Centroid
         Raises ValueError for an unknown frame, for no contacts, and for an unknown algorithm.
         """
         return self.operational_space(checked(contacts, "delassus")).delassus(algorithm)
-
-    # how they are made
-
-    def _with_forces(self, member: Any, kernel: Any, inputs: Sequence[str], output: str, algorithm: str) -> CompiledFunction:
-        """Return a function that takes optional external forces."""
-        forces = Input("external_forces", (len(self.bodies), 6), optional=True)
-        bodies = placements(self.model.placed_bodies)
-        return self._function(member, kernel, (*inputs, forces), Output(output, (self.nv,)), (bodies,), algorithm=algorithm)

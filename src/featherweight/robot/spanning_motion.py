@@ -8,9 +8,10 @@ from ..algorithms import integration
 from ..algorithms.mechanisms import spanning
 from ..engine.derivative_program import PushforwardProgram
 from ..engine.program import ComposedProgram, CoreShape, Input, KernelProgram, Output, Program
+from .arguments import Q, V
 from .system import System
 
-Q, V = "spanning_q", "spanning_v"
+SPANNING_Q, SPANNING_V = "spanning_q", "spanning_v"
 
 
 def motion_parts(robot: System) -> tuple[Program, ...]:
@@ -19,9 +20,11 @@ def motion_parts(robot: System) -> tuple[Program, ...]:
     Their inputs are q and v.
     """
     n, nv = len(robot.model.tree.parent), robot.nv
-    G = robot.bind("velocity_matrix", spanning.velocity_matrix, ("q",), (Output("G", (n, nv)),)).program
+    G = robot.bind("velocity_matrix", spanning.velocity_matrix, (Q,), (Output("G", (n, nv)),)).program
     return (
-        robot.bind("motion", spanning.motion, ("q", "v"), (Output(Q, (robot.model.nq,)), Output(V, (n,)))).program,
+        robot.bind(
+            "motion", spanning.motion, (Q, V), (Output(SPANNING_Q, (robot.model.nq,)), Output(SPANNING_V, (n,)))
+        ).program,
         G,
         direction((nv,)),
         PushforwardProgram(G),
@@ -36,7 +39,7 @@ def direction(tangent: CoreShape) -> Program:
 def of_spanning_tree(robot: System, kernel: Callable[..., None], arguments: str, output: Output) -> Program:
     """Return a kernel for trees as a function of `spanning_q` ("q"), or of `spanning_q` and `spanning_v` ("qv")."""
     tree = robot.model.tree
-    inputs = {"q": Input(Q, (robot.model.nq,)), "v": Input(V, (len(tree.parent),))}
+    inputs = {"q": Input(SPANNING_Q, (robot.model.nq,)), "v": Input(SPANNING_V, (len(tree.parent),))}
     return KernelProgram(kernel.__name__, kernel, (tree,), tuple(inputs[x] for x in arguments), (output,))
 
 

@@ -9,12 +9,14 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..algorithms import integration, tree_blocks
-from ..engine.function import CompiledFunction, cheapest
+from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
 from ..model.topology import Topology
 from ..model.tree import INNER
 from ..model.types import JointType
+from .arguments import Q, V, Velocity
+from .compiled_member import compiled
 from .system import System
 
 
@@ -53,11 +55,11 @@ class StepFunctions:
     def __init__(self, robot: System) -> None:
         self.robot = robot
 
-    @cached_property
+    @compiled
     def integrate(self) -> CompiledFunction:
         """The configuration (nq) that the robot reaches from q when it moves with the velocity v (nv) for a unit of time."""
         robot = self.robot
-        return robot._function(StepFunctions.integrate, integration.integrate, ("q", "v"), robot.configuration_result("result"))
+        return StepFunctions.integrate.bind(robot, integration.integrate, (Q, V), robot.configuration_result("result"))
 
     @cached_property
     def free_velocity(self) -> CompiledFunction:
@@ -69,14 +71,16 @@ class StepFunctions:
         """The velocity u (nv), given in the axes at the start of a step, in the axes after the displacement h u + d (nv)."""
         return self._of_velocities(integration.carry, ("u", "d"))
 
-    @cached_property
+    @compiled
     def advance(self) -> CompiledFunction[Any]:
         """Function of q, u, d and h: q after a step h, and the velocity u in the axes there.
 
         The argument u is a velocity in the axes at the start of the step, and d is a displacement.
         """
         outputs = self.robot.configuration_result("ahead"), Output("velocity", (self.robot.nv,))
-        return self.robot.bind("advance", integration.advance, ("q", "u", "d", Input("h", ())), outputs)
+        return StepFunctions.advance.bind(
+            self.robot, integration.advance, (Q, Velocity("u"), Velocity("d"), Input("h", ())), outputs
+        )
 
     @cached_property
     def closing_step(self) -> CompiledFunction[Any] | None:
@@ -98,7 +102,7 @@ class StepFunctions:
         """The trees of the robot that share only the ground."""
         return forest_of(self.robot.parent, range(self.robot.nv))
 
-    @cached_property
+    @compiled
     def inverses_of_trees(self) -> CompiledFunction:
         """Function of q: the blocks of M(q)⁻¹ of each tree (nv, `forest.widest`), see `algorithms.tree_blocks`.
 
@@ -111,9 +115,7 @@ class StepFunctions:
             "local": tree_blocks.inverses_local,
             "crba-ltdl": tree_blocks.inverses_by_factors,
         }
-        return cheapest(
-            {name: robot.bind("inverses_of_trees", kernel, ("q",), (output,), (begins,)) for name, kernel in kernels.items()}
-        )
+        return StepFunctions.inverses_of_trees.cheapest(robot, kernels, (Q,), output, (begins,))
 
     def _of_velocities(self, kernel: Any, velocities: Sequence[str]) -> CompiledFunction:
         robot = self.robot

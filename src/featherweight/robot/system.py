@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 
@@ -20,18 +19,16 @@ from ..model.topology import Topology
 from ..model.tree import Placements
 from ..model.types import WORLD, AnyFrame, Frame, Pose
 from ..names import choose_from
+from .arguments import Argument, Configuration, Velocity
 from .model_view import ModelView
 from .reference_configurations import ReferenceConfigurations
 from .start import start_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
+T = TypeVar("T")
 
 LOOP_TOLERANCE = 1e-4  # [m, rad] largest misclosure of loops: files have six digits, and loops tens of joints
 CONTRADICTING = "loops that contradict each other"  # a key of reports
-
-
-CONFIGURATIONS = ("q", "q0", "q1")  # names of inputs that are configurations
-VELOCITIES = ("v", "a", "tau", "u", "d")  # names of inputs that have the length of a velocity
 
 
 class NotDefinedError(ValueError):
@@ -45,6 +42,7 @@ class System(ModelView):
         require_execution(execution)
         super().__init__(model)
         self.execution = execution
+        self._things: dict[tuple[Any, ...], Any] = {}
 
     # the configuration space
 
@@ -105,6 +103,11 @@ class System(ModelView):
         return self.model.tree
 
     @property
+    def _traced_execution(self) -> str:
+        """How to run a program that cannot be rolled."""
+        return "interpreted" if self.execution == "interpreted" else "traced"
+
+    @property
     def parent(self) -> tuple[int, ...]:
         """The parent of each row of the expanded tree, which determines the sparsity of the mass matrix."""
         return tuple(self.model.tree.parent)
@@ -114,15 +117,22 @@ class System(ModelView):
         """The tree along which contact wrenches are propagated."""
         return self.model.topology
 
-    def _kernel(self, kernel: Any) -> Any:
+    def _kernel(self, kernel: Callable[..., None]) -> Callable[..., None]:
         """Return the kernel for this kind of robot that corresponds to a kernel for trees."""
         return kernel
+
+    def _kept(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """Return the object that `make` makes for a key, such as a function and the frames that it is for; it is made once."""
+        if key not in self._things:
+            self._things[key] = make()
+        kept: T = self._things[key]
+        return kept
 
     def bind(
         self,
         name: str,
-        kernel: Any,
-        inputs: Sequence[str | Input],
+        kernel: Callable[..., None],
+        inputs: Sequence[Argument],
         outputs: Sequence[Output],
         constants: tuple[Any, ...] = (),
         *,
@@ -132,28 +142,20 @@ class System(ModelView):
     ) -> CompiledFunction[Any]:
         """Return a kernel for trees as a compiled function of this system.
 
-        The kernel's arguments are the system, `constants`, the inputs and the outputs. An input given by its name must be one
-        of `CONFIGURATIONS` or `VELOCITIES`. `part` is that of `KernelProgram`.
+        The kernel's arguments are the system, `constants`, the inputs and the outputs. An input is a `Configuration`, a
+        `Velocity` or an `Input` of any shape. `part` is that of `KernelProgram`.
         """
-        arguments = tuple(x if isinstance(x, Input) else self._argument(x) for x in inputs)
         program = KernelProgram(
             name,
             self._kernel(kernel),
             (self._system, *constants),
-            arguments,
+            tuple(map(self._input, inputs)),
             tuple(outputs),
             doc or "",
             part=part,
             owner=self.name,
         )
         return CompiledFunction(program, self.execution, algorithm)
-
-    def _function(
-        self, member: Any, kernel: Any, inputs: Sequence[str | Input], output: Output, more: tuple[Any, ...] = (), **how: Any
-    ) -> CompiledFunction[Any]:
-        """Bind a kernel with the name and the docstring of a class member."""
-        function = member.func if isinstance(member, cached_property) else member
-        return self.bind(function.__name__, kernel, inputs, (output,), more, doc=function.__doc__, **how)
 
     def _checked(self, name: str, x: Any, n: int) -> Array:
         """Return numbers (..., n) in double precision. Raises ValueError for another length."""
@@ -171,14 +173,11 @@ class System(ModelView):
             if isinstance(system, type(self._system)) and system != self._system:
                 raise ValueError(f"{function.name} is a function of another robot than {self.name!r}")
 
-    def _argument(self, name: str) -> Input:
-        """Return the input for a configuration or a velocity of this name. Raises ValueError for an unknown name."""
-        if name in CONFIGURATIONS:
-            return Input(name, (self.nq,), rate=self._rate)
-        if name in VELOCITIES:
-            return Input(name, (self.nv,))
-        known = ", ".join((*CONFIGURATIONS, *VELOCITIES))
-        raise ValueError(f"{name!r} names no configuration and no velocity ({known}): give an Input(name, shape)")
+    def _input(self, x: Argument) -> Input:
+        """Return an argument with the sizes of this robot."""
+        if isinstance(x, Configuration):
+            return Input(x.name, (self.nq,), rate=self._rate)
+        return Input(x.name, (self.nv,)) if isinstance(x, Velocity) else x
 
     @cached_property
     def _rate(self) -> Program:
@@ -240,16 +239,6 @@ def placements(placed: Sequence[Placed]) -> Placements:
     return Placements(tuple(p.row for p in placed), tuple(p.pose.R for p in placed), tuple(p.pose.p for p in placed))
 
 
-def declared_functions(kind: type) -> tuple[str, ...]:
-    """Return the names of the public members of a class that are declared as compiled functions, including inherited members.
-
-    These are cached properties whose annotation is `CompiledFunction`.
-    """
-    members = {name: x for c in reversed(kind.__mro__) for name, x in vars(c).items()}
-    names = dict.fromkeys(name for c in kind.__mro__ for name in vars(c) if not name.startswith("_"))
-
-    def is_declared(x: Any) -> bool:
-        annotation = x.func.__annotations__.get("return") if isinstance(x, cached_property) else ""
-        return re.match(r"CompiledFunction\b", str(annotation)) is not None
-
-    return tuple(name for name in names if is_declared(members[name]))
+def body_placements(robot: System) -> Placements:
+    """Return the placements of the bodies' frames of the file, for kernels."""
+    return placements(robot.model.placed_bodies)

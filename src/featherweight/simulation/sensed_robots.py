@@ -16,6 +16,7 @@ from ..engine.program import Output
 from ..model.gravity_compensation import carried
 from ..model.model import CarriedPart, ModelSensor
 from ..model.types import WORLD, CameraMode, Frame, FrameForce, JointType, Pose, SensedKind, SensorKind
+from ..robot.arguments import Q, V
 from ..robot.camera_placement import CameraPlacement
 from ..robot.collision.shape_rays import RayPart, ShapeRays, ray_part
 from ..robot.robot import Robot
@@ -132,7 +133,7 @@ class Probes:
             return None
         model = self.robot.model
         outputs = Output("spanning_q", (model.nq,)), Output("spanning_v", (model.nv,))
-        return self.robot.bind("spanning_motion", spanning.motion, ("q", "v"), outputs)
+        return self.robot.bind("spanning_motion", spanning.motion, (Q, V), outputs)
 
     @cached_property
     def rays(self) -> ShapeRays:

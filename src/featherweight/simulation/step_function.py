@@ -13,6 +13,7 @@ import numpy as np
 from ..algorithms import integration
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
+from ..robot.arguments import Q, V
 from ..summaries import summarized
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -49,7 +50,7 @@ class StepFunction:
         self.name = f"step of {robot.name}"
         self.sizes = {"q": robot.nq, "v": robot.nv, "tau": robot.nv, "control": len(robot.controls)}
         self._rate: CompiledFunction[Any] = robot.bind(
-            "configuration_rate", integration.write_configuration_rate, ("q", "v"), (Output("rate", (robot.nq,)),)
+            "configuration_rate", integration.write_configuration_rate, (Q, V), (Output("rate", (robot.nq,)),)
         )
         self._lock = threading.Lock()
 

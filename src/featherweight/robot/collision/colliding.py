@@ -1,11 +1,21 @@
-"""Collisions and distances of a robot's shapes."""
+"""Collisions and distances of a robot's shapes, and of the ground's.
+
+The shapes are the collision shapes of the file. Meshes stand for their convex hulls, planes for the half spaces below
+them, height fields for the solids below their surfaces. `pairs` are pairs of names of shapes, links or moving bodies; None
+or "world" is the ground. The default is all shapes that move relative to one another, except on bodies that a joint or a
+loop connects (other than free joints) and on links whose collisions SRDF or MJCF's `<exclude>` disable. For MJCF files,
+MuJoCo's rules apply: joints on the ground and loops do not exclude pairs, contype and conaffinity do, and a `<pair>`
+always collides.
+
+All functions raise ValueError for unknown names, for numbers that are not finite, and for meshes that are flat or cannot
+be read. They raise ImportError if a mesh needs a package of the extra `shapes` that is not installed.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,88 +104,80 @@ def _first_of(pairs: Sequence[CollisionPair]) -> str:
     return f": {named}{', ...' if len(pairs) > SHOWN else ''}" if pairs else ""
 
 
-class Colliding(System):
-    """A system with collision queries between its shapes, and between its shapes and those of the ground.
+def collision_pairs(robot: System, pairs: NamedPairs = None) -> tuple[CollisionPair, ...]:
+    """Return the pairs of shapes that the functions below check, in their order."""
+    return Several(described_pair(robot, i, j) for i, j in _numbers(robot, pairs))
 
-    The shapes are the collision shapes of the file. Meshes stand for their convex hulls, planes for the half spaces below
-    them, height fields for the solids below their surfaces. `pairs` are pairs of names of shapes, links or moving bodies; None
-    or "world" is the ground. The default is all shapes that move relative to one another, except on bodies that a joint or a
-    loop connects (other than free joints) and on links whose collisions SRDF or MJCF's `<exclude>` disable. For MJCF files,
-    MuJoCo's rules apply: joints on the ground and loops do not exclude pairs, contype and conaffinity do, and a `<pair>`
-    always collides.
 
-    All functions raise ValueError for unknown names, for numbers that are not finite, and for meshes that are flat or cannot
-    be read. They raise ImportError if a mesh needs a package of the extra `shapes` that is not installed.
+def in_collision(robot: System, q: Any, *, margin: float = 0.0, pairs: NamedPairs = None) -> Any:
+    """Return whether any pair of shapes is within `margin` [m] at configurations q (..., nq): booleans (...)."""
+    queries = _queries(robot, pairs)
+    return queries.any_touching(q, margin)
+
+
+def collisions(robot: System, q: Any, *, margin: float = 0.0, pairs: NamedPairs = None) -> Collisions:
+    """Return which pairs of shapes are within `margin` [m] at configurations q (..., nq)."""
+    queries = _queries(robot, pairs)
+    return Collisions(queries.pairs, queries.touching(q, margin))
+
+
+def distances(robot: System, q: Any, *, within: float = math.inf, pairs: NamedPairs = None) -> Distances:
+    """Return distances, nearest points and normals of pairs of shapes at configurations q (..., nq).
+
+    With `within` [m], the result has only the pairs that are closer in any of the states. This is faster, because bounding
+    volumes exclude most other pairs. The results of a state do not depend on other states or earlier calls.
     """
+    queries = _queries(robot, pairs)
+    distance, points, normal = queries.distances(q, within)
+    if within == math.inf:
+        return Distances(queries.pairs, distance, points, normal)
+    near = np.flatnonzero((_by_state(distance) <= within).any(axis=0))
+    some = Several(queries.pairs[k] for k in near)
+    return Distances(some, distance[..., near], points[..., near, :, :], normal[..., near, :])
 
-    def collision_pairs(self, pairs: NamedPairs = None) -> tuple[CollisionPair, ...]:
-        """Return the pairs of shapes that the functions below check, in their order."""
-        return Several(described_pair(self, i, j) for i, j in self._numbers(pairs))
 
-    def in_collision(self, q: Any, *, margin: float = 0.0, pairs: NamedPairs = None) -> Any:
-        """Return whether any pair of shapes is within `margin` [m] at configurations q (..., nq): booleans (...)."""
-        queries = self._every_pair if pairs is None else self._queries(pairs)
-        return queries.any_touching(q, margin)
+def distance_jacobian(robot: System, q: Any, distances: Distances) -> Array:
+    """Return the derivative of `distances(q)` by velocities: n · (J_second - J_first) at the nearest points.
 
-    def collisions(self, q: Any, *, margin: float = 0.0, pairs: NamedPairs = None) -> Collisions:
-        """Return which pairs of shapes are within `margin` [m] at configurations q (..., nq)."""
-        queries = self._queries(pairs)
-        return Collisions(queries.pairs, queries.touching(q, margin))
+    The shape is (..., npairs, nv). Rows are NaN for pairs whose distances were not computed. Where the nearest points
+    jump, for example between parallel faces, a row is a one-sided derivative.
+    """
+    known = (x for x in _known_queries(robot).values() if all(pair in x.number for pair in distances.pairs))
+    queries = next(known, None)
+    if queries is None or distances.normal.shape[:-2] != np.shape(q)[:-1]:
+        raise ValueError("distance_jacobian: `distances` are not those of this robot at this q; give robot.distances(q)")
+    return queries.jacobian(q, distances.pairs, distances.points, distances.normal)
 
-    def distances(self, q: Any, *, within: float = math.inf, pairs: NamedPairs = None) -> Distances:
-        """Return distances, nearest points and normals of pairs of shapes at configurations q (..., nq).
 
-        With `within` [m], the result has only the pairs that are closer in any of the states. This is faster, because bounding
-        volumes exclude most other pairs. The results of a state do not depend on other states or earlier calls.
-        """
-        queries = self._queries(pairs)
-        distance, points, normal = queries.distances(q, within)
-        if within == math.inf:
-            return Distances(queries.pairs, distance, points, normal)
-        near = np.flatnonzero((_by_state(distance) <= within).any(axis=0))
-        some = Several(queries.pairs[k] for k in near)
-        return Distances(some, distance[..., near], points[..., near, :, :], normal[..., near, :])
+def on_ground(robot: System, q: Any = None, *, height: float = 0.0, root: str | None = None) -> Array:
+    """Return q (..., nq) with the robot moved along the world's z axis so that its lowest point is at `height` [m].
 
-    def distance_jacobian(self, q: Any, distances: Distances) -> Array:
-        """Return the derivative of `distances(q)` by velocities: n · (J_second - J_first) at the nearest points.
+    The shapes are collision shapes, or visual shapes if there are none. The default for q is `start()`. `root` names the
+    free joint that moves, if there are several. Raises ValueError for a base that does not float, and for a robot without
+    shapes.
+    """
+    from .lowest_point import floating_root, lifted, lowest_point, shapes_below
 
-        The shape is (..., npairs, nv). Rows are NaN for pairs whose distances were not computed. Where the nearest points
-        jump, for example between parallel faces, a row is a one-sided derivative.
-        """
-        known = (x for x in self._by_names.values() if all(pair in x.number for pair in distances.pairs))
-        queries = next(known, None)
-        if queries is None or distances.normal.shape[:-2] != np.shape(q)[:-1]:
-            raise ValueError("distance_jacobian: `distances` are not those of this robot at this q; give robot.distances(q)")
-        return queries.jacobian(q, distances.pairs, distances.points, distances.normal)
+    joint = floating_root(robot, root)
+    q = robot._checked("q", robot.start() if q is None else q, robot.nq)
+    return lifted(robot, joint, q, height - lowest_point(robot, shapes_below(robot, joint), q))
 
-    def on_ground(self, q: Any = None, *, height: float = 0.0, root: str | None = None) -> Array:
-        """Return q (..., nq) with the robot moved along the world's z axis so that its lowest point is at `height` [m].
 
-        The shapes are collision shapes, or visual shapes if there are none. The default for q is `start()`. `root` names the
-        free joint that moves, if there are several. Raises ValueError for a base that does not float, and for a robot without
-        shapes.
-        """
-        from .lowest_point import floating_root, lifted, lowest_point, shapes_below
-
-        joint = floating_root(self, root)
-        q = self._checked("q", self.start() if q is None else q, self.nq)
-        return lifted(self, joint, q, height - lowest_point(self, shapes_below(self, joint), q))
-
-    @cached_property
-    def _every_pair(self) -> ShapeQueries:
-        return self._queries(None)
-
-    def _queries(self, pairs: NamedPairs) -> ShapeQueries:
+def _queries(robot: System, pairs: NamedPairs) -> ShapeQueries:
+    """Return the queries for pairs, which are made once."""
+    key = None if pairs is None else tuple((a, b) for a, b in pairs)
+    known = _known_queries(robot)
+    if key not in known:
         from .shape_queries import ShapeQueries  # imports the compiler
 
-        key = None if pairs is None else tuple((a, b) for a, b in pairs)
-        if key not in self._by_names:
-            self._by_names[key] = ShapeQueries(self, self._numbers(key))
-        return self._by_names[key]
+        known[key] = ShapeQueries(robot, _numbers(robot, key))
+    return known[key]
 
-    def _numbers(self, pairs: NamedPairs) -> list[tuple[int, int]]:
-        return pairs_that_may_touch(self) if pairs is None else pairs_of_names(self, pairs)
 
-    @cached_property
-    def _by_names(self) -> dict[Any, ShapeQueries]:
-        return {}
+def _known_queries(robot: System) -> dict[Any, ShapeQueries]:
+    """Return the queries that have been made, by the names of their pairs."""
+    return robot._kept(("shape queries",), dict)
+
+
+def _numbers(robot: System, pairs: NamedPairs) -> list[tuple[int, int]]:
+    return pairs_that_may_touch(robot) if pairs is None else pairs_of_names(robot, pairs)

@@ -12,6 +12,7 @@ from ...collision.shape_parts import ShapePart, shape_part
 from ...model.model import MovingJoint
 from ...model.types import JointType, Shape, ShapeType
 from ...names import choose_from
+from ..frame_functions import frame_placement
 from ..system import System
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -52,10 +53,10 @@ def shapes_below(robot: System, root: MovingJoint) -> list[Shape]:
     return shapes
 
 
-def lowest_point(robot: Any, shapes: Sequence[Shape], q: Array) -> Array:
+def lowest_point(robot: System, shapes: Sequence[Shape], q: Array) -> Array:
     """Return the height [m] (...) of the lowest point of shapes at q (..., nq)."""
-    bodies = list(dict.fromkeys(s.body for s in shapes))
-    placements = np.asarray(robot.frame_placement(bodies)(q))
+    bodies: list[Any] = list(dict.fromkeys(s.body for s in shapes))
+    placements = np.asarray(frame_placement(robot, bodies)(q))
     heights = []
     for shape in shapes:
         part = shape_part(shape)
@@ -82,7 +83,7 @@ def reach_down(part: ShapePart, up: Array) -> Array:
 
 def lifted(robot: Any, root: MovingJoint, q: Array, way: Array) -> Array:
     """Return q (..., nq) with a free joint moved along the world's z axis by `way` (...) [m]."""
-    R = np.asarray(robot.frame_placement([root.child])(q))[..., 0, :3, :3]
+    R = np.asarray(frame_placement(robot, [root.child])(q))[..., 0, :3, :3]
     v = np.zeros((*q.shape[:-1], robot.nv))
     v[..., root.v_slice.start : root.v_slice.start + 3] = R[..., 2, :] * way[..., None]  # linear velocity in the body's frame
     return np.asarray(robot.integrate(q, v))

@@ -29,6 +29,7 @@ from ...engine.threads import processors, share_out
 from ...model.model import Placed
 from ...model.types import Pose, Shape, as_matrix
 from ...summaries import Several
+from ..arguments import Q
 from ..system import System, placements
 from .shape_pairs import CollisionPair, described_pair
 
@@ -63,7 +64,7 @@ class ShapeQueries:
         carriers = [ground if s.body is None else placed[s.body] for s in shapes]
         where = [Placed(c.row, c.pose @ _pose(part.placement)) for c, part in zip(carriers, parts, strict=True)] or [ground]
         output = Output("rows", (len(where), 12))
-        self._place = robot.bind("shape_rows", frames.placement_rows, ("q",), (output,), (placements(where),))
+        self._place = robot.bind("shape_rows", frames.placement_rows, (Q,), (output,), (placements(where),))
         self._moving = list(dict.fromkeys(b for b in self._bodies if b is not None))
         self._carriers = [placed[b] for b in self._moving]
         self._own = threading.local()
@@ -148,7 +149,7 @@ class ShapeQueries:
     def _velocities(self) -> CompiledFunction:
         output = Output("J", (len(self._carriers), 6, self._robot.nv))
         constants = (placements(self._carriers), frames.WORLD)
-        return self._robot.bind("shape_jacobians", frames.frame_jacobian, ("q",), (output,), constants)
+        return self._robot.bind("shape_jacobians", frames.frame_jacobian, (Q,), (output,), constants)
 
     # arrays and tables of queries
 

@@ -16,6 +16,7 @@ from ...engine.program import Output
 from ...extras import install_command
 from ...model.model import Placed
 from ...model.types import WORLD, Pose, Shape, ShapeType
+from ..arguments import Q
 from ..system import System, placements
 from .surface_normals import surface_normals
 
@@ -74,7 +75,7 @@ class ShapeRays:
         carriers = [ground if p.body is None else placed[p.body] for p in parts]
         where = [Placed(c.row, c.pose @ p.pose) for c, p in zip(carriers, parts, strict=True)] or [ground]
         output = Output("rows", (len(where), 12))
-        self._place = robot.bind("ray_rows", frames.placement_rows, ("q",), (output,), (placements(where),))
+        self._place = robot.bind("ray_rows", frames.placement_rows, (Q,), (output,), (placements(where),))
         self._shapes = _ray_shapes(parts, np.array([self._number[x] for x in links], np.int64))
 
     def distances(self, q: Array, origins: Array, directions: Array, links: Sequence[str | None]) -> Array:

@@ -10,7 +10,9 @@ from ...algorithms.contact.operational_space import constrained_derivatives as e
 from ...algorithms.contact.operational_space.reduction import Reduction
 from ...engine.derivative_program import JacobianProgram, OneInLanes
 from ...engine.program import ComposedProgram, Input, Output, Program
-from ..dynamics_derivatives import Differentiable, analytic
+from ..arguments import A, Q, V
+from ..dynamics_derivatives import analytic, inverse_dynamics_derivatives
+from ..system import System
 
 NAME = "forward_dynamics_derivatives"
 RESULTS = ("acceleration", "force")
@@ -20,7 +22,7 @@ STATE = ("q", "v", "tau")
 class Constrained(NamedTuple):
     """The parts from which the derivatives of a constrained robot are built."""
 
-    robot: Differentiable
+    robot: System
     dynamics: Program  # acceleration, force and strain as functions of q, v, tau and an optional target
     target: Program | None  # the target as a function of q, v and more, if it depends on the state
     every: ConstraintRows  # all rows
@@ -49,11 +51,11 @@ def _slopes(c: Constrained) -> tuple[Program, ...]:
     """Return the program for derivatives of the equations' parts at the solution: the acceleration and the forces."""
     robot = c.robot
     n, m, size = robot.nv, len(c.kept.K), len(c.every.K)
-    pull = robot.bind("pull", equations.row_forces, ("q", Input("force", (size,))), (Output("pull", (n,)),), (c.every,))
-    seen = robot.bind("seen", equations.row_motion, ("q", "v", "a"), (Output("rows", (m,)),), (c.kept,))
-    jacobian = robot.bind("J", constraint_rows.row_jacobian, ("q",), (Output("J", (m, n)),), (c.kept,))
+    pull = robot.bind("pull", equations.row_forces, (Q, Input("force", (size,))), (Output("pull", (n,)),), (c.every,))
+    seen = robot.bind("seen", equations.row_motion, (Q, V, A), (Output("rows", (m,)),), (c.kept,))
+    jacobian = robot.bind("J", constraint_rows.row_jacobian, (Q,), (Output("J", (m, n)),), (c.kept,))
     slopes: tuple[Program, ...] = (
-        analytic(robot.inverse_dynamics_derivatives).program,
+        analytic(inverse_dynamics_derivatives(robot)).program,
         JacobianProgram(pull.program, "", ("q",)),
         JacobianProgram(seen.program, "", ("q", "v")),
         jacobian.program,

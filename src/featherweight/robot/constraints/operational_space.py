@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,13 +17,15 @@ from ...algorithms.contact.operational_space import by_factors as by_factors
 from ...algorithms.contact.operational_space import recursive
 from ...algorithms.contact.operational_space.stabilization import FrameRows, stabilization
 from ...engine.function import CompiledFunction, cheapest
-from ...engine.program import CoreShape, Input, Output, Program
+from ...engine.program import Input, Output, Program
 from ...model.tree import Placements
 from ...model.types import Pose
 from ...names import missing_attribute
 from ...summaries import summarized
-from ..dynamics_derivatives import Differentiable
+from ..arguments import TAU, Argument, Q, V
+from ..compiled_member import compiled
 from ..step_functions import Forest
+from ..system import System
 from .constrained_slopes import Constrained, constrained_slopes
 from .constraint import KnownConstraint, ResolvedRows
 from .contact import BilateralContact, Resolved
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from ..result_types import ConstrainedDerivatives, ConstrainedDynamics, ImpactDynamics
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Out = tuple[str, CoreShape]
 
 DELASSUS = {
     "pv-osimr": pv_osimr.pv_osimr,
@@ -78,7 +79,7 @@ class OperationalSpace:
     if not TYPE_CHECKING:  # type checkers would take every attribute to be there
         __getattr__ = missing_attribute
 
-    def __init__(self, robot: Differentiable, constraints: tuple[KnownConstraint, ...]) -> None:
+    def __init__(self, robot: System, constraints: tuple[KnownConstraint, ...]) -> None:
         self.robot = robot
         self.constraints = constraints
         self._delassus: dict[str, CompiledFunction[Any]] = {}
@@ -144,19 +145,21 @@ class OperationalSpace:
 
     # functions
 
-    @cached_property
+    @compiled
     def jacobian(self) -> CompiledFunction:
         """Function of q: J (m, nv), where J v are the velocities along the rows."""
         kernel: Any = jacobian.contact_jacobian if self._recursive else constraint_rows.row_jacobian
-        return self._function("contact_jacobian", kernel, (self._read,), "q", ("J", (self.size, self.robot.nv)))
+        output, doc = Output("J", (self.size, self.robot.nv)), OperationalSpace.jacobian.__doc__
+        return self.robot.bind("contact_jacobian", kernel, (Q,), (output,), (self._read,), doc=doc)
 
     def jacobians_of_trees(self, forest: Forest) -> CompiledFunction:
         """Function of q: the columns of J of each row's own tree (m, `forest.widest`), see `algorithms.tree_blocks`.
 
         The function supports contacts of robots without loops.
         """
-        output = "J", (self.size, forest.widest)
-        return self._function("jacobians_of_trees", tree_blocks.contact_jacobians, (self._read, forest.begins), "q", output)
+        kernel, output = tree_blocks.contact_jacobians, Output("J", (self.size, forest.widest))
+        doc = OperationalSpace.jacobians_of_trees.__doc__
+        return self.robot.bind("jacobians_of_trees", kernel, (Q,), (output,), (self._read, forest.begins), doc=doc)
 
     def delassus(self, algorithm: str = "auto") -> CompiledFunction:
         """Return the function of q that computes J M⁻¹ Jᵀ (m, m); `Robot.delassus` lists the algorithms."""
@@ -180,30 +183,33 @@ class OperationalSpace:
         more: tuple[Any, ...] = (self._contacts.contacts if kernel in OF_CONTACTS.values() else self._read,)
         if kernel is pv_osimr.pv_osimr:
             more = (*more, self._branches(name))
-        return self._function("delassus", kernel, more, "q", ("delassus", (self.size, self.size)), name)
+        output, doc = Output("delassus", (self.size, self.size)), OperationalSpace.delassus.__doc__
+        return self.robot.bind("delassus", kernel, (Q,), (output,), more, doc=doc, algorithm=name)
 
     def _branches(self, name: str) -> Any:
         c = self._contacts
         return c.branches(c.branching if name == "pv-osimr" else c.some)
 
-    @cached_property
+    @compiled
     def inertia(self) -> CompiledFunction:
         """Function of q: the operational-space inertia Λ = (J M⁻¹ Jᵀ)⁻¹ (m, m)."""
         self._require_independence("the operational-space inertia")
-        out = ("inertia", (self.size, self.size))
-        return self._cheapest("inertia", recursive.inertia_pv_osim, recursive.inertia_pv_osimr, by_factors.inertia, "q", out)
+        kernels = recursive.inertia_pv_osim, by_factors.inertia, recursive.inertia_pv_osimr
+        return self._cheapest(OperationalSpace.inertia, kernels, (Q,), Output("inertia", (self.size, self.size)), "pv-osim")
 
-    @cached_property
+    @compiled
     def bias(self) -> CompiledFunction:
         """Function of q, v: β = J' v - J M⁻¹ (c + g) (m), the acceleration along the rows without joint forces."""
-        return self._cheapest("bias", recursive.bias, None, by_factors.bias, "qv", ("bias", (self.size,)))
+        kernels = recursive.bias, by_factors.bias
+        return self._cheapest(OperationalSpace.bias, kernels, (Q, V), Output("bias", (self.size,)), "aba")
 
-    @cached_property
+    @compiled
     def apply_delassus(self) -> CompiledFunction:
         """Function of q, x (m): J M⁻¹ Jᵀ x (m) in Θ(nv + m), without the matrix."""
-        return self._cheapest("apply_delassus", recursive.apply, None, by_factors.apply, "qx", ("y", (self.size,)))
+        kernels, inputs = (recursive.apply, by_factors.apply), (Q, Input("x", (self.size,)))
+        return self._cheapest(OperationalSpace.apply_delassus, kernels, inputs, Output("y", (self.size,)), "aba")
 
-    @cached_property
+    @compiled
     def consistent_inverse(self) -> CompiledFunction:
         """Function of q: the dynamically consistent inverse of J (nv, m), M⁻¹ Jᵀ Λ (Khatib 1987).
 
@@ -211,17 +217,17 @@ class OperationalSpace:
         and sparse factors ("ltl").
         """
         self._require_independence("the dynamically consistent inverse")
-        out = ("inverse", (self.robot.nv, self.size))
-        name = "consistent_inverse"
-        return self._cheapest(name, recursive.consistent_inverse, None, by_factors.consistent_inverse, "q", out, "efp")
+        kernels = recursive.consistent_inverse, by_factors.consistent_inverse
+        output = Output("inverse", (self.robot.nv, self.size))
+        return self._cheapest(OperationalSpace.consistent_inverse, kernels, (Q,), output, "efp")
 
-    @cached_property
+    @compiled
     def null_space_projector(self) -> CompiledFunction:
         """Function of q: N (nv, nv) = 1 - M⁻¹ Jᵀ Λ J, for velocities; Nᵀ is the projector for joint forces."""
         self._require_independence("the null-space projector")
-        n = self.robot.nv
-        name, out = "null_space_projector", ("N", (n, n))
-        return self._cheapest(name, recursive.null_space_projector, None, by_factors.null_space_projector, "q", out, "efp")
+        kernels = recursive.null_space_projector, by_factors.null_space_projector
+        output = Output("N", (self.robot.nv, self.robot.nv))
+        return self._cheapest(OperationalSpace.null_space_projector, kernels, (Q,), output, "efp")
 
     def forward_dynamics(
         self, q: Any, v: Any, tau: Any, target: Any = None, *, algorithm: str | None = None, threads: int | None = None
@@ -241,20 +247,19 @@ class OperationalSpace:
         _warn_of_strain(strain, "forces")
         return ConstrainedMotion(a, force, self._least_squares)
 
-    @cached_property
+    @compiled
     def constrained_dynamics(self) -> CompiledFunction[ConstrainedDynamics]:
         """Function of q, v, tau and an optional `target`: results (nv), (m) of `forward_dynamics`, and a strain.
 
         The strain is the sum of squares of the ratios of the diagonal entries of J M⁻¹ Jᵀ to its pivots.
         """
         space = self._with(self._independence.constraints)
-        constants = (self._independence.reduction,)
         out = (Output("acceleration", (self.robot.nv,)), Output("force", (self.size,)), Output("strain", ()))
-        inputs = (*self._inputs("qvt"), Input("target", (self.size,), optional=True))
-        doc = OperationalSpace.constrained_dynamics.__doc__ or ""
+        inputs = (Q, V, TAU, Input("target", (self.size,), optional=True))
+        member = OperationalSpace.constrained_dynamics
 
-        def candidate(name: str, kernel: Any, first: Any) -> CompiledFunction[ConstrainedDynamics]:
-            return self.robot.bind("constrained_dynamics", kernel, inputs, out, (first, *constants), doc=doc, algorithm=name)
+        def candidate(name: str, kernel: Callable[..., None], first: Any) -> CompiledFunction[ConstrainedDynamics]:
+            return member.bind(self.robot, kernel, inputs, out, (first, self._independence.reduction), algorithm=name)
 
         r, f = recursive, by_factors
         candidates = {}
@@ -276,15 +281,15 @@ class OperationalSpace:
         _warn_of_strain(strain, "impulses")
         return Impact(after, impulse, self._least_squares)
 
-    @cached_property
+    @compiled
     def impact(self) -> CompiledFunction[ImpactDynamics]:
         """Function of q, v and restitution: velocities (nv) and impulses (m) of `impulse_dynamics`, and a strain."""
-        space, inputs = self._with(self._independence.constraints), (*self._inputs("qv"), Input("restitution", ()))
+        space, inputs = self._with(self._independence.constraints), (Q, V, Input("restitution", ()))
         out = (Output("velocity", (self.robot.nv,)), Output("impulse", (self.size,)), Output("strain", ()))
-        constants, doc = (space._rows.rows, self._independence.reduction), OperationalSpace.impact.__doc__ or ""
-        return self.robot.bind("impact", by_factors.impulse, inputs, out, constants, doc=doc, algorithm="ltl")
+        constants = (space._rows.rows, self._independence.reduction)
+        return OperationalSpace.impact.bind(self.robot, by_factors.impulse, inputs, out, constants, algorithm="ltl")
 
-    @cached_property
+    @compiled
     def forward_dynamics_derivatives(self) -> CompiledFunction[ConstrainedDerivatives]:
         """Derivatives of the acceleration (nv) and the constraint forces (m) of `forward_dynamics` by q, v and tau.
 
@@ -296,7 +301,7 @@ class OperationalSpace:
         """
         return self._derivatives(None, OperationalSpace.forward_dynamics_derivatives.__doc__)
 
-    @cached_property
+    @compiled
     def stabilized_derivatives(self) -> CompiledFunction[ConstrainedDerivatives]:
         """Derivatives as in `forward_dynamics_derivatives`, for the target of `stabilization`, which depends on q and v.
 
@@ -308,19 +313,18 @@ class OperationalSpace:
         kept, reduction = self._with(self._independence.constraints)._rows.rows, self._independence.reduction
         dynamics = self.constrained_dynamics.alternatives["ltl"].program
         program = constrained_slopes(Constrained(self.robot, dynamics, target, self._rows.rows, kept, reduction), doc or "")
-        execution = "interpreted" if self.robot.execution == "interpreted" else "traced"
-        return CompiledFunction(program, execution, "forward" if reduction.dependent else "ltl")
+        return CompiledFunction(program, self.robot._traced_execution, "forward" if reduction.dependent else "ltl")
 
     # stabilization of contacts
 
-    @cached_property
+    @compiled
     def placements(self) -> CompiledFunction:
         """Function of q: the contact frames in the world (contacts, 4, 4)."""
         where = self._frames("placements")
         shape = (len(self.contacts), 4, 4)
-        return self._function("placements", frames.frame_placement, (where,), "q", ("placements", shape))
+        return OperationalSpace.placements.bind(self.robot, frames.frame_placement, (Q,), Output("placements", shape), (where,))
 
-    @cached_property
+    @compiled
     def stabilization(self) -> CompiledFunction:
         """Function of q, v, placements (contacts, 4, 4) and gains (2): a target (m) for `forward_dynamics` (Baumgarte 1972).
 
@@ -333,10 +337,8 @@ class OperationalSpace:
         begin = tuple(int(x) for x in np.cumsum([0, *(c.size for c in self.contacts)]))
         constants = (where, FrameRows(K, begin))
         given = (Input("placements", (len(self.contacts), 4, 4)), Input("gains", (2,)))
-        out = (Output("target", (self.size,)),)
-        doc = OperationalSpace.stabilization.__doc__ or ""
-        inputs = (*self._inputs("qv"), *given)
-        return self.robot.bind("stabilization", stabilization, inputs, out, constants, doc=doc)
+        output = Output("target", (self.size,))
+        return OperationalSpace.stabilization.bind(self.robot, stabilization, (Q, V, *given), output, constants)
 
     def _frames(self, what: str) -> Placements:
         if not self.contacts:
@@ -357,35 +359,29 @@ class OperationalSpace:
 
     def _cheapest(
         self,
-        name: str,
-        of_contacts: Any,
-        of_branches: Any,
-        of_rows: Any,
-        inputs: str,
-        out: tuple[str, CoreShape],
-        label: str = "",
+        member: compiled[Any],
+        kernels: Sequence[Callable[..., None]],
+        inputs: Sequence[Argument],
+        output: Output,
+        recursion: str,
     ) -> CompiledFunction:
-        """Return the cheapest algorithm for these constraints."""
-        candidates: dict[str, CompiledFunction[Any]] = {}
+        """Return the cheapest algorithm for these constraints.
+
+        `kernels` are the recursion for contacts on a tree, of the name `recursion`, the algorithm by sparse factors for all
+        constraints ("ltl"), and the recursion with branches ("pv-osimr"), if there is one.
+        """
+        of_contacts, of_rows, *of_branches = kernels
+
+        def candidate(name: str, kernel: Callable[..., None], *constants: Any) -> CompiledFunction:
+            return member.bind(self.robot, kernel, inputs, output, constants, algorithm=name)
+
+        candidates = {}
         if self._recursive:
-            contacts = self._read
-            label = label or ("pv-osim" if of_branches else "aba")
-            candidates[label] = self._function(name, of_contacts, (contacts,), inputs, out, label)
-            if of_branches:
-                more = (contacts, self._branches("pv-osimr-some"))
-                candidates["pv-osimr"] = self._function(name, of_branches, more, inputs, out, "pv-osimr")
-        candidates["ltl"] = self._function(name, of_rows, (self._rows.rows,), inputs, out, "ltl")
+            candidates[recursion] = candidate(recursion, of_contacts, self._read)
+            for kernel in of_branches:
+                candidates["pv-osimr"] = candidate("pv-osimr", kernel, self._read, self._branches("pv-osimr-some"))
+        candidates["ltl"] = candidate("ltl", of_rows, self._rows.rows)
         return cheapest(candidates)
-
-    def _inputs(self, letters: str) -> tuple[Input, ...]:
-        velocity, x = self.robot._argument, Input("x", (self.size,))
-        return tuple(x if k == "x" else velocity("tau" if k == "t" else k) for k in letters)
-
-    def _function(
-        self, name: str, kernel: Any, more: Sequence[Any], inputs: str, out: Out, algorithm: str = ""
-    ) -> CompiledFunction:
-        doc = getattr(OperationalSpace, name.removeprefix("contact_")).__doc__ or ""
-        return self.robot.bind(name, kernel, self._inputs(inputs), (Output(*out),), tuple(more), doc=doc, algorithm=algorithm)
 
 
 def _warn_of_strain(strain: Any, what: str) -> None:

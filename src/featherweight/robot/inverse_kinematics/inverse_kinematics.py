@@ -16,13 +16,15 @@ from ...engine.function import CompiledFunction
 from ...engine.program import Input, Output
 from ...names import missing_attribute
 from ...summaries import summarized
+from ..arguments import Q
 from ..closed import ClosedRobot
 from ..robot import Robot
 from .attempts import AttemptLimits, Search, attempt, polished
 from .differential import Differential, VelocityProblem
+from .gaps import with_gaps
 from .limits import Draws, Seed, generator_of
 from .targets import packed
-from .tasks import IkTask, checked_tasks, error_names, slots_of, task_list
+from .tasks import ClearanceTask, IkTask, checked_tasks, error_names, slots_of, task_list
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -110,14 +112,16 @@ class InverseKinematics:
     def _function(
         self, kernel: Any, inputs: tuple[Input, ...], outputs: tuple[Output, ...], *more: Any
     ) -> CompiledFunction[Any]:
-        targets = Input("targets", (self._slots[-1].end,))
+        gaps = sum(1 + self.robot.nv for task in self.tasks if isinstance(task, ClearanceTask))
+        targets = Input("targets", (self._slots[-1].end + gaps,))
         constants = (self._task_list, *more)
-        bound = self.robot.bind(kernel.__name__, kernel, ("q", targets, *inputs), outputs, constants, doc=kernel.__doc__)
-        return CompiledFunction(bound.program, "traced") if self.robot.execution == "auto" else bound
+        bound = self.robot.bind(kernel.__name__, kernel, (Q, targets, *inputs), outputs, constants, doc=kernel.__doc__)
+        program = with_gaps(self.robot, self._slots, bound.program)
+        return CompiledFunction(program, "traced" if self.robot.execution == "auto" else self.robot.execution)
 
     def flat_targets(self, targets: Any) -> Array:
         """Return targets, given as for `solve`, as the one array (..., n) that `iteration` and `errors` take."""
-        return packed(self._slots, targets, self._alone)
+        return packed([slot for slot in self._slots if slot.picked], targets, self._alone)
 
     def solve(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 from ...engine.loops.array_types import Matrix, Tensor, Tensor4
 from ...engine.loops.kernels import CompiledKernel
 from ...model.model import HeldLoop
+from ..frame_functions import frame_classical_acceleration, frame_jacobian, frame_placement
 from ..system import System
 from .lengths import Lengths, write_lengths
 from .tendon_table import LengthTable, body_frames
@@ -36,10 +37,10 @@ class LengthFunctions:
     def __init__(self, robot: System, table: LengthTable) -> None:
         self.robot, self.table = robot, table
         frames = body_frames(table.bodies)
-        self.placements: Any = robot.frame_placement(frames) if frames else None  # type: ignore[attr-defined]
-        self.jacobians: Any = robot.frame_jacobian(frames) if frames else None  # type: ignore[attr-defined]
+        self.placements = frame_placement(robot, frames) if frames else None
+        self.jacobians = frame_jacobian(robot, frames) if frames else None
         drifts = frames and any(isinstance(x.by, HeldLoop) for x in table.held)
-        self.biases: Any = robot.frame_classical_acceleration(frames) if drifts else None  # type: ignore[attr-defined]
+        self.biases = frame_classical_acceleration(robot, frames) if drifts else None
 
     @property
     def count(self) -> int:
@@ -58,7 +59,7 @@ class LengthFunctions:
         else:
             S[:, :n] = np.eye(n)
         placement, jacobian = np.zeros((len(flat), 0, 4, 4)), np.zeros((len(flat), 0, 6, robot.nv))
-        if self.placements is not None:
+        if self.placements is not None and self.jacobians is not None:
             placement, jacobian = np.ascontiguousarray(self.placements(flat)), np.ascontiguousarray(self.jacobians(flat))
         own = x._replace(placement=np.zeros_like(x.placement), jacobian=np.zeros_like(x.jacobian))
         write_lengths_of_many(own, placement, jacobian, coordinates, S)

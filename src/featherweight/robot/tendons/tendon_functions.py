@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...model.types import Tendon
-from ...names import Named
 from ..system import System
 
 if TYPE_CHECKING:
@@ -17,39 +14,33 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class TendonFunctions(System):
-    """A system with tendons."""
+def length_functions(robot: System) -> LengthFunctions:
+    """Return the coordinates and moment arms of the robot's tendons as functions."""
+    from .length_functions import LengthFunctions  # imported on demand: imports the compiler of kernels
+    from .tendon_table import length_table
 
-    @cached_property
-    def tendons(self) -> Named[Tendon]:
-        """Tendons of the file. Points of their paths are on moving bodies, in the frames of the file of these bodies."""
-        return Named(self.model.tendons)
+    return robot._kept(("tendons",), lambda: LengthFunctions(robot, length_table(robot, robot.model.tendons)))
 
-    @cached_property
-    def _tendons(self) -> LengthFunctions:
-        from .length_functions import LengthFunctions  # imports the compiler, which few robots need
-        from .tendon_table import length_table
 
-        return LengthFunctions(self, length_table(self, self.model.tendons))
+def tendon_lengths(robot: System, q: Any) -> Array:
+    """Return the lengths [m, or sums of coordinates] (..., tendons) of the tendons at q (..., nq).
 
-    def tendon_lengths(self, q: Any) -> Array:
-        """Return the lengths [m, or sums of coordinates] (..., tendons) of the tendons at q (..., nq).
+    A string takes the shortest path around the spheres and cylinders that it passes. Lengths of branches behind pulleys
+    are divided by the divisors of the pulleys. Raises ValueError for a wrong length of q.
+    """
+    q = robot._checked("q", q, robot.nq)
+    coordinates, _ = length_functions(robot).evaluate(q)
+    return coordinates[..., coordinates.shape[-1] - len(robot.model.tendons) :]
 
-        A string takes the shortest path around the spheres and cylinders that it passes. Lengths of branches behind pulleys
-        are divided by the divisors of the pulleys. Raises ValueError for a wrong length of q.
-        """
-        q = self._checked("q", q, self.nq)
-        coordinates, _ = self._tendons.evaluate(q)
-        return coordinates[..., coordinates.shape[-1] - len(self.model.tendons) :]
 
-    def tendon_moment_arms(self, q: Any) -> Array:
-        """Return the moment arms J (..., tendons, nv) of the tendons at q (..., nq).
+def tendon_moment_arms(robot: System, q: Any) -> Array:
+    """Return the moment arms J (..., tendons, nv) of the tendons at q (..., nq).
 
-        J v are the rates of the lengths. Forces F along the tendons, positive if they lengthen them, are equivalent to the
-        joint forces Jᵀ F.
+    J v are the rates of the lengths. Forces F along the tendons, positive if they lengthen them, are equivalent to the
+    joint forces Jᵀ F.
 
-        Raises ValueError for a wrong length of q.
-        """
-        q = self._checked("q", q, self.nq)
-        _, S = self._tendons.evaluate(q)
-        return S[..., S.shape[-2] - len(self.model.tendons) :, :]
+    Raises ValueError for a wrong length of q.
+    """
+    q = robot._checked("q", q, robot.nq)
+    _, S = length_functions(robot).evaluate(q)
+    return S[..., S.shape[-2] - len(robot.model.tendons) :, :]

@@ -22,6 +22,7 @@ from ...model.types import (
     TendonPoint,
     TendonWrap,
 )
+from ..frame_functions import frame_jacobian
 from ..system import System
 from .lengths import (
     BALL,
@@ -267,7 +268,7 @@ def _kept(robot: System, force: FrameForce | None) -> Array:
     if force is None or force.reference is None:
         return np.ones(robot.nv)
     q = robot.random_configuration(0)
-    relative = np.asarray(robot.frame_jacobian(force.frame, relative_to=force.reference)(q))  # type: ignore[attr-defined]
+    relative = np.asarray(frame_jacobian(robot, force.frame, relative_to=force.reference)(q))
     return np.asarray(np.abs(relative).max(axis=0, initial=0.0) > 1e-12, float)
 
 

@@ -26,7 +26,7 @@ def states_of(robot: fw.Robot, f: CompiledFunction[Any], states: int = 3) -> lis
     """Arguments by their names and shapes."""
     made = []
     for k, x in enumerate(f.program.inputs):
-        configuration = x.name in ("q", "q0", "q1") and x.shape == (robot.nq,)
+        configuration = x.rate is not None
         rng = np.random.default_rng(k)
         made.append(robot.random_configuration(rng, states) if configuration else rng.standard_normal((states, *x.shape)))
     return made

@@ -1,0 +1,140 @@
+"""The dynamics of a robot: joint forces, accelerations, the mass matrix and energies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..algorithms import aba, crba, crba_ltdl, energy, inverse, rnea
+from ..engine.function import CompiledFunction, cheapest
+from ..engine.program import Input, Output
+from .arguments import TAU, A, Q, V
+from .compiled_member import compiled
+from .factorization import Factorization, packed_size
+from .system import System, body_placements
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def external_forces(robot: System) -> Input:
+    """Return the optional input for forces on the bodies; kernels that take it take `body_placements` too."""
+    return Input("external_forces", (len(robot.bodies), 6), optional=True)
+
+
+@compiled
+def inverse_dynamics(robot: System) -> CompiledFunction:
+    """tau (nv) = M(q) a + c(q, v) + g(q), by the recursive Newton-Euler algorithm (Featherstone 2008, table 5.1).
+
+    The optional `external_forces` (..., nbodies, 6) act on the bodies: the force, and the torque about the origin of the
+    body's frame in the file, both in the axes of that frame.
+    """
+    inputs, output = (Q, V, A, external_forces(robot)), Output("tau", (robot.nv,))
+    return inverse_dynamics.bind(robot, rnea.rnea, inputs, output, (body_placements(robot),))
+
+
+@compiled
+def forward_dynamics(robot: System) -> CompiledFunction:
+    """The acceleration a (nv) under joint forces tau.
+
+    There are two algorithms: the articulated-body algorithm ("aba"; Featherstone 2008, table 7.1), and the sparse factors
+    of the mass matrix with back-substitution ("crba-ltdl"; Featherstone 2005). The default is the one with fewer
+    operations for this robot; a division counts as eight. `algorithm=` selects one. `external_forces` are those of
+    `inverse_dynamics`.
+    """
+    return cheapest_accelerations(forward_dynamics, robot, {"aba": aba.aba, "crba-ltdl": crba_ltdl.crba_ltdl})
+
+
+def cheapest_accelerations(
+    member: compiled[Array], robot: System, kernels: Mapping[str, Callable[..., None]]
+) -> CompiledFunction:
+    """Return forward dynamics by the cheapest of several kernels."""
+    inputs, output = (Q, V, TAU, external_forces(robot)), Output("a", (robot.nv,))
+    return member.cheapest(robot, kernels, inputs, output, (body_placements(robot),))
+
+
+@compiled
+def mass_matrix(robot: System) -> CompiledFunction:
+    """The mass matrix M(q) (nv, nv), full and symmetric.
+
+    The algorithm is the composite-rigid-body algorithm (Featherstone 2008, table 6.2).
+    """
+    return mass_matrix.bind(robot, crba.crba, (Q,), Output("M", (robot.nv, robot.nv)))
+
+
+@compiled
+def inverse_mass_matrix(robot: System) -> CompiledFunction:
+    """The inverse mass matrix M(q)⁻¹ (nv, nv), full and symmetric.
+
+    There are three algorithms: a recursion of Θ(nv²) in one frame for all bodies ("global"; after Drumwright 2012), the
+    same in the bodies' own frames ("local"), and the sparse factors of the mass matrix ("crba-ltdl"; Featherstone 2005).
+    The default is the one with the fewest operations for this robot; a division counts as eight. `algorithm=` selects one.
+    A robot that is too large for counting uses "global", and threads share the columns.
+    """
+    output = Output("Minv", (robot.nv, robot.nv))
+    whole = inverse_mass_matrix.bind(robot, inverse.inverse_global, (Q,), output, ((0, robot.nv),), part=1)
+    others = {"local": inverse.inverse_local, "crba-ltdl": crba_ltdl.inverse_by_factors}
+    ways = {name: inverse_mass_matrix.bind(robot, kernel, (Q,), output, algorithm=name) for name, kernel in others.items()}
+    return cheapest({"global": whole, **ways})
+
+
+def solve_mass_matrix(robot: System, q: Any, B: Any) -> Array:
+    """Return M(q)⁻¹ B for matrices B (..., nv, m), in Θ(nv m) (Drumwright 2012, algorithm 1).
+
+    Each m compiles a function. Raises ValueError for a wrong shape.
+    """
+    B = np.asarray(B)
+    if B.ndim < 2 or B.shape[-2] != robot.nv:
+        raise ValueError(f"solve_mass_matrix: B must have shape (..., {robot.nv}, m); got {B.shape}")
+    m = B.shape[-1]
+
+    def make() -> CompiledFunction:
+        inputs, output = (Q, Input("B", (robot.nv, m))), Output("result", (robot.nv, m))
+        return robot.bind("solve_mass_matrix", inverse.solve_mass_matrix, inputs, (output,), doc=solve_mass_matrix.__doc__)
+
+    return robot._kept(("solve_mass_matrix", m), make)(q, B)
+
+
+def factorize(robot: System, q: Any) -> Factorization:
+    """Return the sparse factors M(q) = Lᵀ D L (Featherstone 2005) as an object with L, D, solve, logdet and products."""
+    return Factorization(np.asarray(packed_factors(robot)(q)), robot.parent, True)
+
+
+def packed_factors(robot: System) -> CompiledFunction:
+    """Return the function of q that computes the factors of `factorize`, packed."""
+
+    def make() -> CompiledFunction:
+        output = Output("factors", (packed_size(robot.parent),))
+        return robot.bind("factorize", crba_ltdl.packed_factors, (Q,), (output,), doc=factorize.__doc__)
+
+    return robot._kept(("factorize",), make)
+
+
+@compiled
+def bias_force(robot: System) -> CompiledFunction:
+    """The bias force c(q, v) + g(q) (nv): the joint forces under which all joint accelerations are zero."""
+    return bias_force.bind(robot, rnea.bias_force, (Q, V), Output("tau", (robot.nv,)))
+
+
+@compiled
+def gravity_force(robot: System) -> CompiledFunction:
+    """The gravity force g(q) (nv): the joint forces that hold the robot still."""
+    return gravity_force.bind(robot, rnea.gravity_force, (Q,), Output("tau", (robot.nv,)))
+
+
+@compiled
+def kinetic_energy(robot: System) -> CompiledFunction[Any]:
+    """The kinetic energy 1/2 v^T M(q) v [J].
+
+    The algorithms use the velocities of the bodies ("bodies") or the mass matrix ("crba"). The second is cheaper in
+    `together` with a function that computes the mass matrix.
+    """
+    kernels = {"bodies": energy.kinetic_energy, "crba": energy.kinetic_energy_by_mass_matrix}
+    return kinetic_energy.cheapest(robot, kernels, (Q, V), Output("energy", ()))
+
+
+@compiled
+def potential_energy(robot: System) -> CompiledFunction[Any]:
+    """The potential energy in gravity [J]; it is zero when the centre of mass is at the world's origin."""
+    return potential_energy.bind(robot, energy.potential_energy, (Q,), Output("energy", ()))
