@@ -402,7 +402,7 @@ class Fleet:
         Inputs are None or float64 arrays with suitable shapes.
         """
         self.revision += 1
-        if not self._ready:
+        if not (self._ready and self.told):
             self.done = 0
             self._begin()
         if tau is None:
@@ -464,7 +464,7 @@ class Fleet:
     def _run_all(self, steps: int, time: float) -> None:
         a = self.arrays
         self.done = 0
-        if not self._ready:
+        if not (self._ready and self.told):
             self._begin()
         self._raise_errors()  # errors of a step that was tried before
         self.failures: dict[int, tuple[int, SimulationError]] = {}
