@@ -34,7 +34,7 @@ NOT_TRIED = {  # with what they are for, which no wheel has
 OBJECTS = "engine/loops/objects"
 TARGETS = ("x86-64-v4", "x86-64-v3", "aarch64")  # each with the same kernels
 PURE = "-py3-none-any.whl"
-IN_WHEEL = ("featherweight/py.typed", "featherweight/exporting/page.html", "featherweight/version.py")
+IN_WHEEL = ("featherweight/py.typed", "featherweight/version.py")
 # The ends or beginnings of names of what git has and the archive lacks.
 LEFT_OUT = (".png", ".gif", ".gitignore", ".gitattributes", ".ci/", ".github/")
 

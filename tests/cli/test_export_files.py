@@ -47,9 +47,6 @@ def test_functions_are_written_by_name(urdf: str, tmp_path: Path, capsys: pytest
         (["--functions", "mass_matrix:"], "function 'mass_matrix:': mass_matrix takes no frame"),
         (["--functions", "frame_placement:rod,frame_placement: rod"], "would have the same name frame_placement_rod"),
         (["--prefix", "7"], "'7forward_dynamics' cannot be a name in C"),
-        (["--web", "--target", "host"], "--web writes a page and does not support --target: leave out one or the other"),
-        (["--precision", "float", "--web", "--prefix", "a"], "--web writes a page and does not support --precision, --prefix"),
-        (["--web", "--functions", "mass_matrix", "--files", "source", "--interface", "c"], "--functions, --files, --interface"),
     ],
 )
 def test_what_is_wrong_is_one_line(
@@ -68,11 +65,8 @@ def test_names_that_c_does_not_take_are_made_some(tmp_path: Path) -> None:
     assert "int frame_placement_gr_e_1(" in (out / "robot_int.h").read_text()
 
 
-@pytest.mark.parametrize("options", [[], ["--web"]])
-def test_a_folder_that_cannot_be_one_is_one_line(
-    options: list[str], urdf: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_be_one_is_one_line(urdf: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for folder in (urdf, f"{urdf}/sub"):
-        assert main(["export", urdf, folder, *options]) == 1
+        assert main(["export", urdf, folder]) == 1
         assert capsys.readouterr().err.startswith(f"error: {folder}: ")
     assert Path(urdf).read_text() == PENDULUM

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from ..engine.function import CompiledFunction
-from ..exporting.browser_page import web_page
 from ..exporting.export_targets import TARGETS
 from ..exporting.library import KINDS, export
 from ..model.types import ModelError
@@ -32,7 +31,6 @@ TargetOption = Annotated[str, typer.Option(metavar="MACHINE", help=f"Target mach
 
 
 DERIVED = ("derivative", "pullback", "pushforward")
-OF_LIBRARIES = ("functions", "files", "target", "precision", "prefix", "interface")
 
 
 class Precision(StrEnum):
@@ -52,7 +50,6 @@ class Interface(StrEnum):
 @of_robot_file
 def export_files(
     file: RobotFile,
-    context: typer.Context,
     folder: FolderArgument,
     functions: FunctionsOption = "forward_dynamics,inverse_dynamics",
     files: FilesOption = "static,source",
@@ -60,15 +57,9 @@ def export_files(
     precision: Annotated[Precision, typer.Option(help="Precision of numbers.")] = Precision.DOUBLE,
     prefix: Annotated[str, typer.Option(help="Prefix of the functions' names in C.")] = "",
     interface: Annotated[Interface, typer.Option(help="Calling convention of the functions.")] = Interface.C,
-    web: Annotated[bool, typer.Option("--web", help="Write a page that shows the moving robot, instead of a library.")] = False,
 ) -> None:
-    """Export functions of a robot as C source, object code and libraries, for this or another machine; or as a web page."""
-    if web:
-        _refuse(context, OF_LIBRARIES)
+    """Export functions of a robot as C source, object code and libraries, for this or another machine."""
     loaded = file.load()
-    if web:
-        _show([_page(loaded, folder)])
-        return
     kinds = [kind.strip() for kind in files.split(",") if kind.strip()]
     chosen = _chosen(loaded, functions)
     try:
@@ -87,14 +78,6 @@ def export_files(
     _show(paths)
 
 
-def _refuse(context: typer.Context, names: Iterable[str]) -> None:
-    """Raise ModelError if options of libraries are given with --web."""
-    sources = {name: context.get_parameter_source(name) for name in names}
-    given = [f"--{name}" for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
-    if given:
-        raise ModelError(f"--web writes a page and does not support {', '.join(given)}: leave out one or the other")
-
-
 def _chosen(robot: Robot, names: str) -> dict[str, CompiledFunction[Any]]:
     """Return functions by their names in C. Raises ModelError if two names become the same name in C."""
     chosen: dict[str, CompiledFunction[Any]] = {}
@@ -107,15 +90,6 @@ def _chosen(robot: Robot, names: str) -> dict[str, CompiledFunction[Any]]:
             )
         meant[c_name], chosen[c_name] = name, find_function(robot, name)
     return chosen
-
-
-def _page(robot: Robot, folder: Path) -> Path:
-    """Write a page named after the robot."""
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        return web_page(robot, folder / f"{_c_name(robot.name) or 'robot'}.html")
-    except (TypeError, ValueError) as error:
-        raise ModelError(str(error)) from error
 
 
 def _show(paths: Iterable[Path]) -> None:

@@ -81,7 +81,6 @@ _BARE = (
         precisions=("float",),
         what="the same without doubles",
     ),
-    ExportTarget("wasm32", "wasm32-unknown-unknown", "generic", "", 0, False, what="WebAssembly"),
 )
 TARGETS = {t.name: t for t in (*_LINUX, *_BARE)}
 """By name. Vectors of 32-bit Arm flush small numbers to zero, so none are used there."""

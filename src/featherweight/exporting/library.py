@@ -52,7 +52,7 @@ def export(
         "source"    NAME.c, C99 for any compiler
         "object"    FUNCTION.o, machine code for the target
         "static"    libNAME.a, with these objects
-        "shared"    libNAME.so (.dylib, .wasm), with these objects; WebAssembly, and Linux on x86-64 and AArch64, need no linker
+        "shared"    libNAME.so (.dylib), with these objects; Linux on x86-64 and AArch64 needs no linker
         "cmake"     CMakeLists.txt with a library NAME, from the source if it is written, otherwise from the static library
 
     `target` is "host", a name in `featherweight.exporting.export_targets.TARGETS`, or an `ExportTarget`; the source does not
@@ -125,8 +125,7 @@ def _binaries(kinds: Sequence[str], objects: Mapping[str, ObjectCode], texts: _T
         contents[f"lib{texts.name}.a"] = static_library(members, {n: o.symbols for n, o in named.items()})
     if "shared" in kinds:
         file = f"lib{texts.name}{shared_suffix(target)}"
-        symbols = [s for o in objects.values() for s in o.symbols]
-        contents[file] = link_shared([o.data for o in objects.values()], file, target, symbols)
+        contents[file] = link_shared([o.data for o in objects.values()], file, target)
     return contents
 
 

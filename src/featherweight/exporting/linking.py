@@ -10,29 +10,26 @@ from pathlib import Path
 
 from . import shared_library
 from .export_targets import ExportTarget
-from .wasm_module import link_wasm
 
 _OWN = ("x86_64", "aarch64")  # processors that this package links for, under Linux
 
 
 def shared_suffix(target: ExportTarget) -> str:
     """Return the suffix of the file names of shared libraries."""
-    return ".wasm" if _is_wasm(target) else ".dylib" if _is_mac(target) else ".so"
+    return ".dylib" if _is_mac(target) else ".so"
 
 
 def links_itself(target: ExportTarget) -> bool:
     """Return whether this package links shared libraries for a target without a system linker."""
-    return _is_wasm(target) or ("linux" in target.triple and target.triple.partition("-")[0] in _OWN)
+    return "linux" in target.triple and target.triple.partition("-")[0] in _OWN
 
 
-def link_shared(objects: Sequence[bytes], name: str, target: ExportTarget, symbols: Sequence[str]) -> bytes:
-    """Return a shared library for a target, or a module of WebAssembly.
+def link_shared(objects: Sequence[bytes], name: str, target: ExportTarget) -> bytes:
+    """Return a shared library for a target.
 
     Raises ValueError for a target without shared libraries, or if no linker for it is installed.
     """
     arch = target.triple.partition("-")[0]
-    if _is_wasm(target):
-        return link_wasm(objects, symbols)
     if links_itself(target):
         return shared_library.link(objects, name)
     if "-none-" in target.triple:
@@ -52,10 +49,6 @@ def _commands(target: ExportTarget, arch: str, name: str) -> list[list[str]]:
         return [["cc", "-dynamiclib", "-install_name", f"@rpath/{name}"]]
     gnu = "arm-linux-gnueabihf" if arch.startswith("arm") else f"{arch}-linux-gnu"
     return [[linker, "-shared", "-soname", name] for linker in ("ld.lld", f"{gnu}-ld")]
-
-
-def _is_wasm(target: ExportTarget) -> bool:
-    return target.triple.startswith("wasm")
 
 
 def _is_mac(target: ExportTarget) -> bool:

@@ -13,7 +13,6 @@ from ..engine.backends.llvm.trig import sincos_ir
 from .elf import Elf
 from .export_targets import ITEM_BYTES, ExportTarget
 from .routine import Routine
-from .wasm import needed_functions
 
 
 class ObjectCode(NamedTuple):
@@ -92,7 +91,5 @@ def c_entry(routine: Routine, kernel: Kernel, type: Type) -> list[Function]:
 
 
 def _needed(data: bytes) -> list[str]:
-    """Return the undefined functions of an object file; none are known for formats other than ELF and WebAssembly."""
-    if data[:4] == b"\x7fELF":
-        return Elf(data).undefined
-    return needed_functions(data) if data[:4] == b"\0asm" else []
+    """Return the undefined functions of an object file; none are known for formats other than ELF."""
+    return Elf(data).undefined if data[:4] == b"\x7fELF" else []
