@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from .optimal_control.terms import ContactForces, Effort, JointForces, JointVelocities, Residual
     from .robot.closed import ClosedRobot
     from .robot.inverse_kinematics.inverse_kinematics import InverseKinematics
-    from .robot.inverse_kinematics.tasks import CenterOfMassTask, FrameTask, PostureTask
+    from .robot.inverse_kinematics.tasks import CenterOfMassTask, ClearanceTask, FrameTask, PostureTask
     from .robot.mujoco_order import MujocoOrder
     from .robot.trajectory import Trajectory
     from .robots.example_files import example
@@ -105,6 +105,7 @@ __all__ = [
     "CameraSensor",
     "CenterOfMass",
     "CenterOfMassTask",
+    "ClearanceTask",
     "ClosedRobot",
     "Closure",
     "Cogging",
@@ -199,7 +200,7 @@ __all__ = [
 _LATER = {
     "ClosedRobot": ".robot.closed",
     "InverseKinematics": ".robot.inverse_kinematics.inverse_kinematics",
-    **dict.fromkeys(("CenterOfMassTask", "FrameTask", "PostureTask"), ".robot.inverse_kinematics.tasks"),
+    **dict.fromkeys(("CenterOfMassTask", "ClearanceTask", "FrameTask", "PostureTask"), ".robot.inverse_kinematics.tasks"),
     "Window": ".viewer",
     **dict.fromkeys(("ContactOptions", "ContactPoint", "ContactSphere", "HeightField", "JointOptions"), ".simulation"),
     **dict.fromkeys(("Plane", "Simulation", "SimulationError"), ".simulation"),

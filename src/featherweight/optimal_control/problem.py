@@ -15,7 +15,7 @@ from ..engine.threads import processors, share_out
 from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..robot.constraints.contact import BilateralContact
-from ..robot.inverse_kinematics.tasks import IkTask
+from ..robot.inverse_kinematics.tasks import ClearanceTask, IkTask
 from ..robot.robot import Robot
 from ..robot.trajectory import Contacts, Trajectory, joint_names
 from ..summaries import SeveralListed, summarized
@@ -282,6 +282,8 @@ class OptimalControl:
         high: Any,
         contacts: tuple[BilateralContact, ...] | None = None,
     ) -> None:
+        if isinstance(term, ClearanceTask):
+            raise TypeError("OptimalControl: for a ClearanceTask, use require(task.term, low=distance, high=math.inf)")
         if not isinstance(term, Term | Picked):
             raise TypeError(
                 "OptimalControl: a term is a FrameTask, CenterOfMassTask, PostureTask, Effort, JointVelocities, ContactForces "

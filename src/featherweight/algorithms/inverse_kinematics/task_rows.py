@@ -5,6 +5,7 @@
     pose           both; in the target's axes if its rows have different weights, as for an orientation
     centre         c* - c
     posture        q* ⊖ q of some joints
+    clearance      what distances are too small by, which comes with its slopes among the targets
 
 The Jacobian of the logarithm is omitted: it is the identity where e is zero, and along e everywhere, so the gradient Jᵀ e of
 the squares is exact if all rows of an orientation have the same weight.
@@ -21,7 +22,7 @@ from ..energy import center_of_mass, center_of_mass_jacobian
 from ..frames import LOCAL_WORLD_ALIGNED, frame_jacobian, frame_poses
 from ..kinematics import joint_transforms
 
-POSE, POSITION, ORIENTATION, CENTER, POSTURE = range(5)
+POSE, POSITION, ORIENTATION, CENTER, POSTURE, CLEARANCE = range(6)
 
 
 class TaskSpec(NamedTuple):
@@ -33,7 +34,7 @@ class TaskSpec(NamedTuple):
     tolerance: tuple[float, ...]  # tolerance of each part
     level: int  # priority level, 0 first
     at: int  # start of its target
-    rows: tuple[int, ...]  # first rows of a posture's joints
+    rows: tuple[int, ...]  # first rows of a posture's joints; rows of the tree that a clearance has slopes by
 
 
 class TaskList(NamedTuple):
@@ -70,6 +71,11 @@ def _rows(tree: Tree, task: TaskSpec, q, targets, R, p, J) -> TaskRows:
         return TaskRows([targets[at + i] - c[i] for i in range(3)], slope, (0,))
     if task.kind == POSTURE:
         return _posture_rows(tree, task, q, targets)
+    if task.kind == CLEARANCE:
+        column = {j: at + 1 + i for i, j in enumerate(task.rows)}
+        return TaskRows(
+            [targets[at]], [[0.0 - targets[column[j]] if j in column else 0.0 for j in range(len(tree.parent))]], (0,)
+        )
     k, error, slope = task.frame, [], []
     if task.kind != ORIENTATION:
         error += [targets[at] - p[k].x, targets[at + 1] - p[k].y, targets[at + 2] - p[k].z]

@@ -44,7 +44,13 @@ class VelocityProblem(NamedTuple):
 class Differential:
     """Steps for the tasks of a robot; `bound` turns a kernel into a function of q and flat targets."""
 
-    def __init__(self, robot: Robot, tasks: TaskList, bound: Callable[..., CompiledFunction[Any]]) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        tasks: TaskList,
+        bound: Callable[..., CompiledFunction[Any]],
+        spare: CompiledFunction[Any] | None = None,
+    ) -> None:
         try:
             self._solve = import_module("daqp").solve
         except ImportError:
@@ -63,6 +69,7 @@ class Differential:
         self._levels = [slice(*pair) for pair in pairwise(ends)]
         outputs = Output("jacobian", (ends[-1], n)), Output("errors", (ends[-1],))
         self._rows = bound(iteration.weighted_rows, (), outputs)
+        self._spare = spare
         self._set_limits(robot)
 
     def _set_limits(self, robot: Robot) -> None:
@@ -73,7 +80,6 @@ class Differential:
         self._coordinates = np.array([place.get(r, 0) for r in self._columns])
         self._lower = np.where(limited, np.array(lower)[self._columns], -np.inf)
         self._upper = np.where(limited, np.array(upper)[self._columns], np.inf)
-        self._sense = np.zeros(len(self._columns), dtype=np.int32)
 
     def velocity(self, q: Array, targets: Array, problem: VelocityProblem) -> Array:
         """Return v (nv)."""
@@ -84,7 +90,14 @@ class Differential:
         if self._exact:
             wanted[self._levels[0]] = errors[self._levels[0]]
         levels = [(J[rows], wanted[rows]) for rows in self._levels]
-        x = self._prioritized(levels, self._box(q, problem), problem.damping)
+        box, (G, spare) = self._box(q, problem), self._spare_distances(q, targets)
+        least = -min(problem.gain, 1.0) * spare  # spare distances shrink by a fraction, and those that lack grow by it
+        try:
+            x = self._prioritized(levels, box, (G, least), problem.damping)
+        except ValueError:
+            if not (least > 0.0).any():
+                raise
+            x = self._prioritized(levels, box, (G, np.minimum(least, 0.0)), problem.damping)  # or do not shrink further
         v: Array = x[self._independent] / problem.dt
         return np.minimum(np.maximum(v, -problem.speed), problem.speed)
 
@@ -96,8 +109,20 @@ class Differential:
         down, up = self._lower - at, self._upper - at
         return np.minimum(np.maximum(down, least), most), np.maximum(np.minimum(up, most), least)
 
-    def _prioritized(self, levels: list[tuple[Array, Array]], box: tuple[Array, Array], damping: float) -> Array:
+    def _spare_distances(self, q: Array, targets: Array) -> tuple[Array, Array]:
+        """Return the slopes (m, n) of distances, and how much the distances exceed those required (m)."""
+        if self._spare is None:
+            return np.zeros((0, len(self._columns))), np.zeros(0)
+        results = [np.asarray(x) for x in self._spare(q, targets)]
+        G = np.zeros((sum(map(len, results[::2])), len(self._columns)))
+        G[:, self._independent] = np.concatenate(results[1::2])
+        return G, np.concatenate(results[::2])
+
+    def _prioritized(
+        self, levels: list[tuple[Array, Array]], box: tuple[Array, Array], approach: tuple[Array, Array], damping: float
+    ) -> Array:
         """Return x (n) for the rows and errors of each level; loops take precedence over all."""
+        G, least = approach
         lower, upper = box
         x = np.zeros(len(lower))
         Z: Array | None = None  # the identity
@@ -109,9 +134,10 @@ class Differential:
                 H, f = B.T @ B, -(B.T @ left)
                 H.flat[:: len(f) + 1] += damping
                 if Z is None:
-                    w = self._program(H, f, np.zeros((0, len(f))), lower, upper)
+                    w = self._program(H, f, G, np.append(lower, least), upper)
                 else:
-                    w = self._program(H, f + damping * (Z.T @ x), np.ascontiguousarray(Z), lower - x, upper - x)
+                    rows = np.vstack([Z, G @ Z])
+                    w = self._program(H, f + damping * (Z.T @ x), rows, np.append(lower - x, least - G @ x), upper - x)
             x = w if Z is None else x + Z @ w
             if k + 1 < len(levels):
                 Z = _null_space(B) if Z is None else Z @ _null_space(B)
@@ -120,8 +146,13 @@ class Differential:
         return np.minimum(np.maximum(x, lower), upper)  # removes rounding errors
 
     def _program(self, H: Array, f: Array, A: Array, lower: Array, upper: Array) -> Array:
-        """Return the w of least cost within bounds if A has no rows, otherwise A w."""
-        w, _, flag, _ = self._solve(H, f, A, upper, lower, self._sense, primal_tol=FEASIBLE)
+        """Return the w of least cost for which w, if bounds are more than rows of A, and A w are within bounds.
+
+        Bounds that `upper` lacks are infinite.
+        """
+        upper = np.append(upper, np.full(len(lower) - len(upper), np.inf))
+        sense = np.zeros(len(lower), dtype=np.int32)
+        w, _, flag, _ = self._solve(H, f, A, upper, lower, sense, primal_tol=FEASIBLE)
         if flag != SOLVED:
             raise ValueError(
                 f"InverseKinematics: no velocity within limits keeps the loops closed (DAQP's exit flag {flag}). The loops "

@@ -21,7 +21,7 @@ from ..closed import ClosedRobot
 from ..robot import Robot
 from .attempts import AttemptLimits, Search, attempt, polished
 from .differential import Differential, VelocityProblem
-from .gaps import with_gaps
+from .gaps import spare_distances, with_gaps
 from .limits import Draws, Seed, generator_of
 from .targets import packed
 from .tasks import ClearanceTask, IkTask, checked_tasks, error_names, slots_of, task_list
@@ -65,7 +65,7 @@ class InverseKinematics:
     Raises ValueError for an unknown frame or joint, and for tasks with the same name.
     """
 
-    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
         __getattr__ = missing_attribute
 
     def __init__(self, robot: Robot, tasks: IkTask | Iterable[IkTask]) -> None:
@@ -205,8 +205,8 @@ class InverseKinematics:
 
         This is differential inverse kinematics: a quadratic program for each priority minimizes the weighted squares of the
         remaining errors, which are scaled by `gain` (1 removes all errors in one step), with `damping`. It satisfies joint
-        limits and the velocity limits `speed` [rad/s, m/s], a number or an array (nv); loops stay closed. `q` is one
-        configuration, and `targets` are as for `solve`. Needs the package daqp.
+        limits and the velocity limits `speed` [rad/s, m/s], a number or an array (nv); loops stay closed, and the distances of
+        a ClearanceTask shrink by at most `gain` times what they exceed, to first order in the step. `q` is one configuration, and `targets` are as for `solve`. Needs the package daqp.
 
         Raises ImportError without daqp. Raises ValueError for arguments of a wrong shape, and if no velocity satisfies loops
         and limits.
@@ -232,7 +232,7 @@ class InverseKinematics:
 
     @cached_property
     def _differential(self) -> Differential:
-        return Differential(self.robot, self._task_list, self._function)
+        return Differential(self.robot, self._task_list, self._function, spare_distances(self.robot, self._slots))
 
     def _start(self, q0: Any) -> Array:
         q = np.asarray(q0, dtype=np.float64)

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.inverse_kinematics.task_rows import CENTER, ORIENTATION, POSE, POSITION, POSTURE, TaskList, TaskSpec
+from ...algorithms.inverse_kinematics.task_rows import (
+    CENTER,
+    CLEARANCE,
+    ORIENTATION,
+    POSE,
+    POSITION,
+    POSTURE,
+    TaskList,
+    TaskSpec,
+)
 from ...model.tree import Placements
 from ...model.types import Frame
 
@@ -22,7 +31,7 @@ UNITS = {POSE: ("position", "orientation"), POSITION: ("position",), ORIENTATION
 
 
 class IkTask:
-    """A FrameTask, CenterOfMassTask or PostureTask: the common type of a list of these, for type checkers."""
+    """The common type of FrameTask, CenterOfMassTask, PostureTask and ClearanceTask, for type checkers."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +108,41 @@ class PostureTask(IkTask):
         return self.name
 
 
-KnownTask = FrameTask | CenterOfMassTask | PostureTask
+@dataclass(frozen=True)
+class ClearanceTask(IkTask):
+    """A task that keeps distances from obstacles, or between bodies, at least at `distance` [m].
+
+        away = featherweight.ClearanceTask(featherweight.clearance(robot, [table], pairs=[("hand", "base")]), 0.02)
+        ik = featherweight.InverseKinematics(robot, [featherweight.FrameTask("hand"), away])
+
+    `term` is what `featherweight.clearance` returns. Where all distances are large enough, the task is met. Its error is the
+    norm of what they are too small by. It has a target only if the obstacles of the term move: their placements, as the
+    parameters of the term. The options are those of a FrameTask, with a number for `weight`.
+
+    Raises TypeError for a term that is not a function of placements, ValueError for a distance that is negative.
+    """
+
+    term: Any
+    distance: float = 0.0
+    weight: float = 1.0
+    priority: int = 0
+    tolerance: float | None = None
+    name: str = "clearance"
+
+    def __post_init__(self) -> None:
+        if getattr(self.term, "by", None) != ("q",) or "q" in self.term.arguments or not self.term.frames:
+            raise TypeError(f"ClearanceTask: term must be what featherweight.clearance returns; got {self.term!r}")
+        if not 0.0 <= self.distance < math.inf:
+            raise ValueError(f"ClearanceTask {self.called!r}: distance must not be negative; got {self.distance!r}")
+        _check(self, 1)
+
+    @property
+    def called(self) -> str:
+        """The name of the task, and of its target if it has one."""
+        return self.name
+
+
+KnownTask = FrameTask | CenterOfMassTask | PostureTask | ClearanceTask
 
 
 def _check(task: Any, rows: int) -> None:
@@ -131,7 +174,9 @@ def checked_tasks(tasks: IkTask | Iterable[IkTask]) -> tuple[KnownTask, ...]:
 
 def _known(task: IkTask) -> KnownTask:
     if not isinstance(task, KnownTask):
-        raise TypeError(f"InverseKinematics takes FrameTask, CenterOfMassTask or PostureTask; got {type(task).__name__}")
+        raise TypeError(
+            f"InverseKinematics takes FrameTask, CenterOfMassTask, PostureTask or ClearanceTask; got {type(task).__name__}"
+        )
     return task
 
 
@@ -169,6 +214,8 @@ def slots_of(robot: Any, tasks: Sequence[KnownTask]) -> list[TargetSlot]:
         if isinstance(task, PostureTask):
             shape: tuple[int, ...] = (robot.nq,)
             picked = tuple(k for j in _joints(robot, task) for k in range(j.q_slice.start, j.q_slice.stop))
+        elif isinstance(task, ClearanceTask):
+            shape, picked = (task.term.parameters,), tuple(range(task.term.parameters))
         elif isinstance(task, FrameTask) and task.kind == "pose":
             shape, picked = (4, 4), _POSE
         elif isinstance(task, FrameTask) and task.kind == "orientation":
@@ -190,9 +237,9 @@ def task_list(robot: Any, slots: Sequence[TargetSlot]) -> TaskList:
 def specs_of(robot: Any, slots: Sequence[TargetSlot]) -> tuple[TaskSpec, ...]:
     """Return the specifications of tasks that kernels read; the frame of a task has the number of its slot."""
     levels = sorted({slot.task.priority for slot in slots})
-    specs = []
+    specs, end = [], slots[-1].end  # where the entries of clearance tasks begin: an error and nv slopes each
     for k, slot in enumerate(slots):
-        task, rows = slot.task, ()
+        task, at, rows = slot.task, slot.begin, tuple[int, ...]()
         kind = CENTER if isinstance(task, CenterOfMassTask) else POSTURE
         if isinstance(task, FrameTask):
             kind = KINDS[task.kind]
@@ -200,12 +247,21 @@ def specs_of(robot: Any, slots: Sequence[TargetSlot]) -> tuple[TaskSpec, ...]:
         if isinstance(task, PostureTask):
             rows = tuple(robot.model.joints[j.index].v_slice.start for j in _joints(robot, task))
             size = sum(j.type.nv for j in _joints(robot, task))
+        if isinstance(task, ClearanceTask):
+            kind, size, rows, at = CLEARANCE, 1, _independent_rows(robot), end
+            end += 1 + robot.nv
         default = WITHIN if task.priority == 0 and kind != POSTURE else math.inf
         tolerance = float(default if task.tolerance is None else task.tolerance)
         weight = tuple(float(w) for w in np.broadcast_to(np.asarray(task.weight, dtype=float), (size,)))
         parts = (tolerance,) * len(UNITS.get(kind, ("",)))
-        specs.append(TaskSpec(kind, k, weight, parts, levels.index(task.priority), slot.begin, rows))
+        specs.append(TaskSpec(kind, k, weight, parts, levels.index(task.priority), at, rows))
     return tuple(specs)
+
+
+def _independent_rows(robot: Any) -> tuple[int, ...]:
+    """Return the rows of the tree that the robot's velocities (nv) are those of."""
+    clusters = robot._mechanism.clusters if robot.closed else ()
+    return tuple(r for c in clusters for r in c.independent) if clusters else tuple(range(robot.model.nv))
 
 
 def error_names(tasks: Sequence[KnownTask]) -> tuple[str, ...]:

@@ -1,0 +1,95 @@
+"""Inverse kinematics that keeps away from obstacles and from the robot itself."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import featherweight as fw
+
+Array = np.ndarray[Any, np.dtype[Any]]
+LEAST = 0.03  # [m]
+BALL = fw.Shape("ball", None, fw.ShapeType.SPHERE, (0.15,), fw.Pose(p=(0.6, 0.3, 0.0)))
+TIP = fw.Frame("tip", "link4", fw.Pose(p=(0.3, 0.0, 0.0)))
+
+
+def arm(coupled: bool) -> fw.Robot:
+    """Five links of 0.3 m in a plane, covered by capsules; the last joint follows the one before if they are coupled."""
+    inertia = fw.Inertia(1.0, (0.15, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
+    names = [f"link{k}" for k in range(5)]
+    along = fw.Pose(((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0)), (0.15, 0.0, 0.0))
+    shapes = [fw.Shape(f"{name}_shape", name, fw.ShapeType.CAPSULE, (0.03, 0.2), along) for name in names]
+    joints = [
+        fw.Joint(f"joint{k}", fw.JointType.REVOLUTE, names[k - 1] if k else None, name, fw.Pose(p=(0.3 * (k > 0), 0.0, 0.0)),
+                 axis=(0.0, 0.0, 1.0), lower=-3.0, upper=3.0)
+        for k, name in enumerate(names)
+    ]  # fmt: skip
+    couplings = [fw.Coupling("together", "joint4", (("joint3", (0.5,)),))] if coupled else []
+    bodies = [fw.Body(name, inertia) for name in names]
+    return fw.build(fw.describe(bodies, joints, shapes=shapes, couplings=couplings, frames=[TIP]))
+
+
+def distances(robot: fw.Robot, term: Any, q: Array, *parameters: Any) -> Array:
+    """The least distance of the term at each q (n, nq)."""
+    placements = robot.frame_placement(list(term.frames))(q)
+    return np.array([min(term.function(T, *parameters)) for T in placements])
+
+
+def test_solutions_keep_their_distance_from_obstacles_and_from_other_links() -> None:
+    robot = arm(True)
+    term = fw.clearance(robot, [BALL], pairs=[("link0", "link3"), ("link1", "link4")])
+    reach = fw.FrameTask("tip", "position", weight=[1, 1, 0])
+    rng = np.random.default_rng(0)
+    places = robot.frame_placement("tip")(robot.random_configuration(rng, 300))[:, :3, 3]
+    targets = places[np.linalg.norm(places - BALL.placement.p, axis=1) > 0.3]
+    careless = fw.InverseKinematics(robot, reach).solve(targets).q
+    assert (distances(robot, term, careless) < LEAST - 2e-6).mean() > 0.2
+    ik = fw.InverseKinematics(robot, [reach, fw.ClearanceTask(term, LEAST)])
+    found = ik.solve({"tip": targets})
+    assert found.converged.mean() > 0.95
+    assert distances(robot, term, found.q[found.converged]).min() > LEAST - 2e-6
+    hands = robot.frame_placement("tip")(found.q[found.converged])[:, :3, 3]
+    np.testing.assert_allclose(hands, targets[found.converged], rtol=0, atol=2e-6)
+    short = np.maximum(0.0, LEAST - distances(robot, term, careless))  # the norm of all that is missing is at least this
+    errors = ik.errors(careless, ik.flat_targets({"tip": targets}))[:, 1]
+    assert ik.error_names == ("tip position", "clearance")
+    assert (errors >= short - 1e-9).all() and (errors[short == 0.0] < 1e-9).all()
+
+
+def test_obstacles_may_move_with_the_targets() -> None:
+    robot = arm(False)
+    term = fw.clearance(robot, [BALL], moving=True)
+    ik = fw.InverseKinematics(robot, [fw.FrameTask("tip", "position"), fw.ClearanceTask(term, LEAST, name="away")])
+    balls = np.tile(np.eye(4)[:3], (20, 1, 1))
+    balls[:, :2, 3] = np.random.default_rng(1).uniform(0.3, 0.8, (20, 2))
+    found = ik.solve([np.array([0.1, 1.1, 0.0]), balls.reshape(20, 12)])
+    assert found.converged.all()
+    for q, ball in zip(found.q, balls, strict=True):
+        assert distances(robot, term, q[None], ball.ravel())[0] > LEAST - 2e-6
+
+
+def test_velocities_approach_obstacles_without_reaching_them() -> None:
+    """The hand is pulled into the ball, and stops at the distance."""
+    pytest.importorskip("daqp")
+    robot = arm(True)
+    term = fw.clearance(robot, [BALL])
+    ik = fw.InverseKinematics(robot, [fw.FrameTask("tip", "position", weight=[1, 1, 0]), fw.ClearanceTask(term, LEAST)])
+    q, near = np.array([-0.5, 0.3, 0.3, 0.3]), []
+    for _ in range(300):
+        q = robot.integrate(q, 0.01 * ik.velocity(q, {"tip": BALL.placement.p}, 0.01, gain=0.5, speed=1.0))
+        near.append(distances(robot, term, q[None])[0])
+    assert min(near) > LEAST - 1e-3 and near[-1] == pytest.approx(LEAST, abs=1e-4)
+
+
+def test_what_is_no_clearance_is_refused_by_name() -> None:
+    robot = arm(False)
+    term = fw.clearance(robot, [BALL])
+    with pytest.raises(TypeError, match=r"must be what featherweight.clearance returns"):
+        fw.ClearanceTask(fw.Effort())
+    with pytest.raises(ValueError, match="distance must not be negative"):
+        fw.ClearanceTask(term, -0.1)
+    with pytest.raises(TypeError, match=r"require\(task.term, low=distance, high=math.inf\)"):
+        fw.OptimalControl(robot, knots=3).require(fw.ClearanceTask(term, LEAST), high=math.inf)
