@@ -285,7 +285,7 @@ def wrong_calls() -> list[tuple[str, Callable[[CompiledFunction[Any]], Any], typ
         ("string", lambda f: f("abc", s, A), TypeError, ["x", "real"]),
         ("strings", lambda f: f(["1", "2", "3"], s, A), TypeError, ["x", "real"]),
         ("of a phone's GPU", lambda f: f(x, ByDlpack(s, 8), A), TypeError, ["s is on a device", "copy"]),
-        ("DLPack of bytes", lambda f: f(ByDlpack(np.zeros(3, "S1")), s, A), TypeError, ["x cannot be taken by DLPack"]),
+        ("DLPack of bytes", lambda f: f(ByDlpack(np.zeros(3, "S1")), s, A), TypeError, ["x cannot be imported by DLPack"]),
         ("a table of words", lambda f: f(ByArray(["a", "b", "c"]), s, A), TypeError, ["x", "real"]),
         ("bytes", lambda f: f(x, b"1", A), TypeError, ["s", "real"]),
         ("complex", lambda f: f(x + 0j, s, A), TypeError, ["x", "complex"]),

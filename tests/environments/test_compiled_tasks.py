@@ -98,7 +98,7 @@ def test_a_text_of_ones_own_runs_as_the_loop_says(robots: int) -> None:
 
 
 def test_functions_of_snapshots_have_no_place_in_compiled_tasks() -> None:
-    with pytest.raises(TypeError, match=r"Own\.rewards: .* derives from SnapshotTask"):
+    with pytest.raises(TypeError, match=r"Own\.rewards: .* derive it from SnapshotTask"):
 
         class Own(Hopper):
             def rewards(self, *snapshots: Any) -> Any:

@@ -225,7 +225,7 @@ def test_arrays_of_wrong_shapes_places_and_types() -> None:
         ({"every": 0}, ValueError, "every must be at least 1"),
         ({"v": v}, TypeError, "rollout: q is on a device and v is not"),
         ({"q": q + 0j, "v": v, "device": "cuda"}, ValueError, "q must be an array of real numbers"),
-        ({"q": Array(q.astype(">f8"))}, TypeError, "rollout: q holds >f8, which devices do not compute with"),
+        ({"q": Array(q.astype(">f8"))}, TypeError, "rollout: q has dtype >f8, which devices do not support"),
         ({"device": "cuda:1"}, ValueError, "q is on CUDA device 0; got device='cuda:1'"),
         ({"device": "gpu"}, ValueError, 'device must be "cpu", "cuda" or "cuda:N"'),
         ({"q": q * np.nan, "v": v, "device": "cuda"}, ValueError, "q must be finite numbers"),

@@ -23,7 +23,7 @@ LIMBS = (
     ("left leg", ("leg_left",), ORANGE),
     ("right leg", ("leg_right",), RED),
 )
-"""Limbs of Talos: names, how the names of their joints begin, and colours."""
+"""Limbs of Talos: names, prefixes of joint names, and colours."""
 
 AZIMUTH, ELEVATION = math.radians(-42.0), math.radians(10.0)  # direction of the eye, from the robot's front and from the ground
 MASS_RADIUS = 0.028  # [m] of the disc of 1 kg; its area grows with the mass

@@ -18,7 +18,7 @@ COPLANAR = 1e-7  # greatest sine of the angle between triangles of one face
 STEPS = 10000  # bound of the steps of hill climbing, which terminates by itself
 
 SearchedHull = tuple[Matrix, Integers, Integers, Matrix, Integers, int, int, int]
-"""Vertices, links, linked, around and starts of `Hulls`; the first vertex of the hull and the stop, and its first start."""
+"""Vertices, links, linked, around and starts of `Hulls`; the range of the hull's vertices, and its first start."""
 
 
 class Hull(NamedTuple):

@@ -11,7 +11,7 @@ from ..engine.loops.array_types import Vector
 
 Triple = tuple[float, float, float]
 TripleLike = Triple | Vector
-"""Three numbers: a tuple, or the first ones of a row of an array."""
+"""Three numbers: a tuple, or the first numbers of a row of an array."""
 
 
 def plus(a: TripleLike, b: TripleLike) -> Triple:

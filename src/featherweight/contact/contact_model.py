@@ -33,14 +33,14 @@ class ContactModel(NamedTuple):
     yielding_rows: Matrix = NONE  # (joint rows, 9)
     turning: Matrix = NO_TURNING  # (candidates, 3) [m] friction against spinning, and rolling about both tangents, or empty
     surfaces: Tensor = NO_SURFACES
-    """(candidates, 2, 6) velocities of the surfaces a and b over their bodies, linear and angular, in the bodies' axes and at
-    their origins (for the world, its own); or none."""
+    """(candidates, 2, 6) velocities of the surfaces a and b relative to their bodies, linear and angular, in the bodies' axes
+    and at their origins (for the world, its own); or empty."""
     tangents: Matrix = NO_TANGENTS
-    """(candidates, 5) two sliding frictions over the greater, which `friction` is, zero where both are one, and the direction
-    of the first tangent in the axes of body a, zero where MuJoCo has its usual one; or none."""
+    """(candidates, 5) two sliding frictions relative to the greater one (`friction`), zero if they are equal, and the direction
+    of the first tangent in the axes of body a, zero for MuJoCo's default; or empty."""
     adhesion: Matrix = NO_ADHESION
-    """(candidates, 3) by how much contacts are pulled together [N], up to which gap [m], and the inverse inertia [1/kg] by
-    which they yield where they do not touch; or none."""
+    """(candidates, 3) pull of adhesion [N], its greatest gap [m], and the inverse inertia [1/kg] that determines the compliance
+    of contacts with a gap; or empty."""
 
 
 def pull_of(model: ContactModel, candidate: int, gap: float, last: float = 0.0) -> float:

@@ -41,7 +41,7 @@ from .row_factor import write_transposed_product
 
 STEPS = 30  # greatest number of steps for each start
 ACCEPTED = 1e6
-"""Times the tolerance: where the solver ends at its bound, the best impulses it met are taken if no more than this is left."""
+"""Greatest residual, in tolerances, at which the best impulses are accepted when the solver reaches its bound of steps."""
 WITHIN = 0.96  # fraction of the distance to the boundary
 SHORT = 0.1  # step length below which the method first moves towards the central path
 PROGRESS, STALLED = 0.5, 5  # a start ends if this many steps do not reduce the products by this factor

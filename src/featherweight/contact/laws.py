@@ -36,8 +36,8 @@ RIGID, COMPLIANT = range(2)  # numbers of laws, for `ContactSettings.law`
 MOST_LATE = 0.04  # [m] greatest overlap at which a contact may bounce
 PARTING_SPEED = 1.0  # [m/s] speed at which overlapping bodies separate
 RETURN_SPEED = 1.0
-"""[rad/s, m/s] at which a joint beyond its limit is pushed back; no other joint is pushed faster by that. At 1 rad/s the tip
-of a link of a metre moves by 1 mm, the margin of contacts, in a step of 1 ms: contacts found before the step see it come."""
+"""[rad/s, m/s] speed at which a joint beyond its limit moves back; no other joint moves faster because of it. At 1 rad/s, the
+tip of a link of one metre moves by 1 mm, the margin of contacts, in a step of 1 ms, so contacts are found before the step."""
 
 
 class Problem(NamedTuple):

@@ -72,7 +72,7 @@ UNCHANGING = (
     type(None), WrapperDescriptorType, MethodDescriptorType, MemberDescriptorType, GetSetDescriptorType,
     type(NamedTuple("Pair", [("first", int)]).first),  # type: ignore[attr-defined]  # what reads a field
 )  # fmt: skip
-"""Classes whose objects stay what they are, but for what is looked at by itself: functions and classes."""
+"""Classes whose objects are immutable, except for functions and classes, which are checked separately."""
 
 NOT_DESCRIBED = {"__annotations__", "__orig_bases__", "_field_defaults"}  # attributes of classes that kernels do not run
 

@@ -29,7 +29,7 @@ from .object_code import ObjectCode, compile_routine
 from .routine import Routine, named_functions
 
 SOURCE = hashlib.sha256(b"".join(f.read_bytes() for f in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
-"""Hash of the sources that determine the code, besides the engine and a function."""
+"""Hash of the sources that determine the code, in addition to the engine and a function."""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ _BARE = (
     ),
 )
 TARGETS = {t.name: t for t in (*_LINUX, *_BARE)}
-"""By name. Vectors of 32-bit Arm flush small numbers to zero, so none are used there."""
+"""Targets by name. 32-bit Arm has no vectors here, because its vector instructions flush small numbers to zero."""
 
 
 def this_machine() -> ExportTarget:

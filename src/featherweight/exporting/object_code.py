@@ -24,7 +24,7 @@ class ObjectCode(NamedTuple):
 
 
 Entry = Callable[[Routine, Kernel, Type], Sequence[Function]]
-"""Functions that others call, around the parts of a kernel."""
+"""Callable functions around the parts of a kernel."""
 
 
 def compile_routine(routine: Routine, target: ExportTarget, precision: str, entry: Entry | None = None) -> ObjectCode:

@@ -16,9 +16,9 @@ from .simulation_options import ALL
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FAR = 0.2
-"""[rad, m] beyond a limit that a start may be. Rounding and careless digits put zero configurations up to 0.1 beyond, noise of
-Gymnasium around a start is 0.1, and normal noise of 0.05 nearly always below 0.2. Zero configurations that are farther beyond,
-from 0.26 on, are those of hands, arms and legs that must be bent."""
+"""[rad, m] greatest violation of a limit by a start. Rounding and careless digits put zero configurations up to 0.1 beyond
+limits, Gymnasium's noise around a start is 0.1, and normal noise of 0.05 is nearly always below 0.2. Zero configurations
+farther beyond, from 0.26 on, belong to hands, arms and legs that must be bent."""
 ROUNDED = 1e-3  # [rad, m] allowed violation for files with three digits, however narrow the range
 SHOWN = 5  # number of joints in a message
 

@@ -648,7 +648,7 @@ MEASURES: dict[SensorKind, Measure] = {
     K.E_KINETIC: kinetic_energy,
     K.CLOCK: clock,
 }
-"""The function of each kind; a new kind needs a row here, in `SensorKind`, and in `model_sensors.DIMENSIONS`."""
+"""The function of each kind. A new kind needs a row here, in `SensorKind`, and in `model_sensors.DIMENSIONS`."""
 
 
 def measured(robots: SensedRobots, groups: Sequence[Group] | None = None) -> Array:

@@ -27,7 +27,7 @@ from .forces import Drives, Springs
 from .implicit_drives import DriveWork
 
 KEPT_STEPS = 20
-"""Steps of Broyden's method that the midpoint rule keeps before it begins anew."""
+"""Number of Broyden steps that the midpoint rule stores before it restarts."""
 
 
 class RobotNumbers(NamedTuple):

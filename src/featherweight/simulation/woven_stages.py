@@ -42,7 +42,7 @@ SHARED = (
     *(f"drag.{x}" for x in ("body", "size", "center", "axes", "rounded", "drag", "lift", "turning", "added", "wind")),
     *(f"lengths.{x}" for x in ("at", "row", "own", "offset", "terms", "term_at", "term_row", "powers", "nodes", "node")),
 )  # fmt: skip
-"""Records and arrays that no step writes, and those for impulses, which each robot has by itself."""
+"""Records and arrays that no step writes, and those for impulses, which each robot has separately."""
 
 READ = (
     "state.q", "touching.contacts", "touching.counts", "touching.kinematics", "touching.impulses.last_force",
@@ -50,16 +50,16 @@ READ = (
 )  # fmt: skip
 IMPULSES_FOUND = "force", "turn", "wrench", "joint", "push", "joint_push", "impact", "joint_impact", "next_row"
 WRITTEN = "touching.contacts", "touching.counts", "touching.report", *(f"touching.impulses.{x}" for x in IMPULSES_FOUND)
-"""Records that one robot's impulses follow from, and those that tell of them."""
+"""Inputs and results of the computation of one robot's impulses."""
 
 OF_DRIVES = "state", "point", "step", "joints", "inertias", "touching.kinematics", "touching.forces", "loops", "lengths", "drag"
-"""Further records, read and written, where drives may come to their limits by impulses, or lengths have rows."""
+"""Further records, read and written, if impulses may move drives to their limits, or lengths have rows."""
 
 OF_VARIED = "touching.model.friction", "touching.model.rows.lower", "touching.model.rows.upper"
 OF_MANY_RESULTS = "body_delassus", "delassus_with_rows", "jacobian"
-"""Calls that each robot makes by itself: with so many results, vectors gain nothing."""
+"""Calls that each robot makes separately: with so many results, vectors gain nothing."""
 INVERSE = "touching.inertia.by_inverse.factors.Minv"
-"""M⁻¹, which all lanes find before the impulses of each robot are found."""
+"""M⁻¹, which all lanes compute before the impulses of each robot."""
 
 
 class _Weaver:

@@ -33,7 +33,7 @@ TENSOR = 32  # offset of the tensor in a managed tensor, in bytes
 PROCESSOR, REAL, ONE_LANE = 1, 2, 1 << 16
 FASTCALL = 0x80
 LOWEST = 32
-"""Bits of an address below which the caller must look whether a tensor has memory: one without is at its offset from zero."""
+"""Number of low bits. An address without higher bits may be the offset of a tensor without memory; the caller must check."""
 PRECISIONS = {torch.float64: "double", torch.float32: "float"}
 
 _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer

@@ -22,7 +22,7 @@ NUMBERS = {
     JointType.SPHERICAL: ANGLES,
     JointType.PLANAR: (*POSITION[:2], ANGLES[2]),
 }
-"""The numbers of joints with several degrees of freedom, and how far they go from zero [m, rad]."""
+"""Numbers of joints with several degrees of freedom, and half the lengths of their intervals around zero [m, rad]."""
 
 
 class SettableCoordinate(NamedTuple):

@@ -1,4 +1,4 @@
-"""Back ends by the name of the execution that they stand for; `protocol` says what a module here must offer."""
+"""Back ends, by the name of their execution; `protocol` defines their interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXECUTIONS = ("auto", *BACKENDS)
 
 
 def backend(execution: str) -> Backend:
-    """The back end for an execution, imported when it is asked for."""
+    """Return the back end of an execution, importing it on first use."""
     new = f"{__name__}{BACKENDS[execution]}" not in sys.modules
     module = import_module(BACKENDS[execution], __name__)
     if new:

@@ -1,4 +1,4 @@
-"""NumPy's arrays, as back ends take them that compute on this machine's processors."""
+"""NumPy arrays for back ends that compute on this machine's processors."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ TYPES = frozenset({np.ndarray, np.float64, np.float32, float, int, bool, list, t
 """Types whose objects are never arrays on a device."""
 
 HOST = {1: "the processor", 3: "CUDA's pinned memory", 11: "ROCm's pinned memory"}
-"""DLPack's numbers of devices whose memory this machine's processors can read, as NumPy takes them."""
+"""DLPack's numbers of devices whose memory this machine's processors can read, and which NumPy accepts."""
 
-OVERLAP_WORK = 1000  # steps of NumPy's search for an element that two arrays share: columns of one table share none
+OVERLAP_WORK = 1000  # bound of NumPy's search for an element that two arrays share: columns of one table share none
 
 
 class HostArrays:
@@ -28,13 +28,13 @@ class HostArrays:
             raise ValueError(f"{what} has masked elements; fill them with numbers")
         try:
             array = np.asarray(x) if type(x) in TYPES or not _offers_dlpack_only(x) else _by_dlpack(x, what)
-        except ValueError as error:  # nested lists of unlike lengths
+        except ValueError as error:  # nested lists of different lengths
             raise ValueError(f"{what} must be an array of real numbers: {error}") from None
-        except Exception as error:  # of another library's, which says what to do but not with which argument
+        except Exception as error:  # another library's error, which does not name the argument
             error.add_note(f"It was given as {what}.")
             raise
         if array.ndim == 0 and array.dtype.kind == "O" and not isinstance(x, int):
-            raise TypeError(f"{what} must be an array of real numbers, or what NumPy makes one of; got {type(x).__name__}")
+            raise TypeError(f"{what} must be an array of real numbers, or convertible to one by NumPy; got {type(x).__name__}")
         return array
 
     def result(self, x: Any, what: str) -> Array:
@@ -54,7 +54,7 @@ class HostArrays:
 
 
 def _offers_dlpack_only(x: Any) -> bool:
-    """Whether DLPack is all that an array has for NumPy, which would take it for one object."""
+    """Return whether an array offers NumPy nothing but DLPack, so that NumPy would treat it as one object."""
     ways = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
     return hasattr(x, "__dlpack__") and not any(hasattr(x, way) for way in ways)
 
@@ -67,10 +67,10 @@ def _by_dlpack(x: Any, what: str) -> Array:
         )
     try:
         return np.from_dlpack(x)
-    except (BufferError, RuntimeError, TypeError) as error:  # elements that NumPy has none of
-        raise TypeError(f"{what} cannot be taken by DLPack: {error}") from None
+    except (BufferError, RuntimeError, TypeError) as error:  # elements that NumPy does not support
+        raise TypeError(f"{what} cannot be imported by DLPack: {error}") from None
 
 
 def may_overlap(a: Array, b: Array) -> bool:
-    """Whether two arrays share an element, as far as that is quickly found."""
+    """Return whether two arrays share an element; True if a quick search does not decide."""
     return np.may_share_memory(a, b, OVERLAP_WORK)  # type: ignore[arg-type]

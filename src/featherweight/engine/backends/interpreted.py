@@ -1,4 +1,4 @@
-"""The interpreted execution: the kernels in plain Python, one state after the other. The reference."""
+"""The interpreted execution: kernels in plain Python, one state after the other. It is the reference."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .host_arrays import Array, HostArrays
 
 
 def compile(program: Program, traced: Traced) -> PlainPython:
-    """Nothing is compiled."""
+    """Return an executable without compiling anything."""
     return PlainPython(program)
 
 
 class PlainPython(HostArrays):
-    """A program that is interpreted. Where results and arguments overlap, results are written when all are there."""
+    """An interpreted program. If results and arguments overlap, all results are computed before they are written."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -34,16 +34,16 @@ class PlainPython(HostArrays):
         return delivered(self.program.outputs, np.split(flat, ends, axis=1), batch, dtype, out)
 
     def _state(self, inputs: Sequence[Array]) -> list[Any]:
-        """The results of one state."""
+        """Return the results of one state."""
         try:
             return self.program.flat(*(x.tolist() for x in inputs))
-        except ZeroDivisionError:  # which NumPy's numbers give no error for, but infinity and NaN, as machine code does
+        except ZeroDivisionError:  # NumPy's numbers give infinity or NaN instead, as machine code does
             with np.errstate(all="ignore"):
                 return self.program.flat(*(list(x) for x in inputs))
 
 
 def rows_of(program: Program, arrays: Sequence[Array], batch: tuple[int, ...]) -> list[Array]:
-    """Arguments as float64 arrays (states, *core)."""
+    """Return arguments as float64 arrays (states, *core)."""
     return [
         np.broadcast_to(a, batch + p.shape).reshape(math.prod(batch), *p.shape).astype(np.float64, copy=False)
         for a, p in zip(arrays, program.inputs, strict=True)
@@ -53,8 +53,8 @@ def rows_of(program: Program, arrays: Sequence[Array], batch: tuple[int, ...]) -
 def delivered(
     outputs: Sequence[Output], results: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None
 ) -> Sequence[Any]:
-    """Results of all states, one after the other, as arrays (*batch, *core) of `dtype`, or in `out`."""
-    with np.errstate(over="ignore"):  # single precision overflows to infinity, as it does where it is computed with
+    """Return concatenated results of all states as arrays (*batch, *core) of `dtype`, or write them to `out`."""
+    with np.errstate(over="ignore"):  # single precision overflows to infinity, as in computations in single precision
         shaped = [r.reshape(batch + output.shape).astype(dtype, copy=False) for r, output in zip(results, outputs, strict=True)]
     if out is None:
         return [r if r.ndim else r[()] for r in shaped]

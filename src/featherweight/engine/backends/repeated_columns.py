@@ -1,16 +1,17 @@
-"""Columns of results that the same operations compute from other numbers: loops that tracing has unrolled, found again.
+"""Columns of results that the same operations compute from other numbers: detection of loops that tracing has unrolled.
 
 The columns of M^-1 B that belong to the joints of one limb are an example: all of them read the same factors of M, and each
-reads a column of B. The code of a loop over columns stays in the first-level caches, with the factors; straight code does not.
+reads a column of B. The code of a loop over columns stays in the first-level caches, with the factors; straight-line code does
+not.
 
 A node belongs to a column if no other result depends on it. Columns are compared from their results down:
 
-    inside    nodes at one place are inside the loop if they belong to their columns and have equal operations. Nodes that are
-              equal but for their sign are, too: the sign goes on to an operand.
+    inside    nodes at one place are inside the loop if they belong to their columns and have equal operations. Nodes that
+              differ only in sign are equal, too: the sign moves to an operand.
     shared    places where all columns have the same node
     inputs    all other places: code before the loop computes them for each column
 
-Every node that is not an input keeps its operation, and its product where one is fused, so the results do not change. Only a
+Every node that is not an input keeps its operation, and its fused product if there is one, so the results do not change. Only a
 zero may have the other sign.
 """
 
@@ -24,25 +25,25 @@ from ..graph import Graph
 from ..operations import ADD, CONSTANT, COS, INPUT, MUL, SIN, SQRT, SUB
 from ..trace import Trace, live_nodes
 
-Value = tuple[int, bool] | float  # a node, and whether its negative is meant; or a number
-Place = tuple[tuple[int, ...], tuple[bool, ...]]  # the node of each column, and whether its sign is not that of the first's
+Value = tuple[int, bool] | float  # (node, negated), or a number
+Place = tuple[tuple[int, ...], tuple[bool, ...]]  # node of each column, and whether its sign differs from the first's
 
-FEWEST_NODES = 200  # of a column
-MOST_INPUTS = 0.3  # of a loop, for each operation inside
-FUSED = -1  # stands for the operation of a sum with a product in it
+FEWEST_NODES = 200  # least number of nodes of a column
+MOST_INPUTS = 0.3  # greatest number of inputs of a loop per operation inside
+FUSED = -1  # represents the operation of a sum with a fused product
 NOT_INSIDE = {INPUT, CONSTANT, SQRT, SIN, COS}  # functions of one operand are rare in columns, and not all are odd
 
 
 class ColumnLoop(NamedTuple):
     """A loop over columns.
 
-    The body is the trace of one column, with two more arguments: the values that loops share, and the column's inputs.
+    The body is the trace of one column, with two more arguments: the values that all columns share, and the column's inputs.
     """
 
     body: Trace
-    fused: dict[int, int]  # of the body, as `straight_plan.fused_products`
-    inputs: tuple[tuple[Value, ...], ...]  # of each column
-    results: tuple[tuple[int, ...], ...]  # of each column: which outputs of the whole trace the body's outputs are
+    fused: dict[int, int]  # fused products of the body, as in `straight_plan.fused_products`
+    inputs: tuple[tuple[Value, ...], ...]  # inputs of each column
+    results: tuple[tuple[int, ...], ...]  # for each column, the outputs of the whole trace that the body computes
 
 
 class Rolled(NamedTuple):
@@ -63,7 +64,7 @@ def roll(t: Trace, columns: Sequence[Sequence[int]], fused: Mapping[int, int]) -
 
 
 class _Columns:
-    """The nodes of a trace by the columns that they belong to."""
+    """The nodes of a trace by column."""
 
     def __init__(self, t: Trace, columns: Sequence[Sequence[int]], fused: Mapping[int, int]) -> None:
         self.trace, self.columns, self.fused = t, columns, fused
@@ -72,7 +73,7 @@ class _Columns:
         self.owner = self._owners()
 
     def _owners(self) -> dict[int, int]:
-        """The column to which each node belongs; -1 for nodes of several columns, or of none."""
+        """Return the column of each node; -1 for nodes of several columns, or of none."""
         owner: dict[int, int] = {}
         column_of = {k: c for c, outputs in enumerate(self.columns) for k in outputs}
         for k, x in enumerate(self.trace.outputs):
@@ -86,7 +87,7 @@ class _Columns:
         return owner
 
     def groups(self) -> Iterable[list[int]]:
-        """Columns that may be one loop: their results are constant in the same rows, and sums with the same factors."""
+        """Yield columns that may form one loop: their results are constant in the same rows, and sums with the same factors."""
         sizes = Counter(self.owner.values())
         groups: dict[tuple[float | tuple[int, ...], ...], list[int]] = {}
         for c, outputs in enumerate(self.columns):
@@ -97,7 +98,7 @@ class _Columns:
         return [group for group in groups.values() if len(group) > 1]
 
     def _factors(self, i: int, column: int) -> tuple[int, ...]:
-        """The nodes of other columns by which nodes of this column are multiplied in a sum of products."""
+        """Return the nodes of other columns that multiply nodes of this column in a sum of products."""
         factors: list[int] = []
         while i in self.fused and self.owner[i] == column:
             (added, _), (factor, _), (own, _) = self._terms(i, False, column)
@@ -108,7 +109,8 @@ class _Columns:
         return tuple(factors)
 
     def loop(self, group: Sequence[int], shared: dict[int, int]) -> ColumnLoop | None:
-        """Return the loop over these columns, if they have enough in common; `shared` gets what its body shares with others."""
+        """Return the loop over these columns, if they have enough in common; `shared` receives the values that its body shares.
+        """
         outputs = self.trace.outputs
         rows = [row for row in zip(*(self.columns[c] for c in group), strict=True) if isinstance(outputs[row[0]], tuple)]
         places = [_place([x for k in row if isinstance(x := outputs[k], tuple)]) for row in rows]
@@ -125,7 +127,7 @@ class _Columns:
         )
 
     def _compared(self, group: Sequence[int], results: Iterable[Place]) -> tuple[dict[Place, list[Place]], dict[Place, int]]:
-        """The places inside the loop, each with the places of its operands, and the inputs, numbered."""
+        """Return the places inside the loop, each with the places of its operands, and the numbered inputs."""
         inside: dict[Place, list[Place]] = {}
         inputs: dict[Place, int] = {}
         waiting = list(results)
@@ -142,7 +144,7 @@ class _Columns:
         return inside, inputs
 
     def _operands(self, place: Place, group: Sequence[int]) -> list[Place] | None:
-        """The places of the operands; None for what is not inside."""
+        """Return the places of the operands; None for a place that is not inside."""
         nodes, negative = place
         kind = self._kind(nodes[0])
         if kind in NOT_INSIDE or any(self.owner[i] != c or self._kind(i) != kind for i, c in zip(nodes, group, strict=True)):
@@ -151,13 +153,15 @@ class _Columns:
         return [_place(same) for same in zip(*terms, strict=True)]
 
     def _kind(self, i: int) -> int:
-        """An operation; sums and differences are alike, and differ from those with a product in them."""
+        """Return an operation; sums and differences count as equal, but differ from those with a fused product."""
         op = self.op[i]
         return FUSED if i in self.fused else ADD if op == SUB else op
 
     def _terms(self, i: int, negative: bool, column: int) -> list[tuple[int, bool]]:
-        """The operands of a node, or of its negative, with their signs. A product in a sum comes last, as its factors; else
-        what belongs to the column does."""
+        """Return the operands of a node, or of its negative, with their signs.
+
+        A fused product comes last, as its factors; otherwise the operands of the column come last.
+        """
         op, reads = self.op[i], self.reads[i]
         if op in (ADD, SUB):
             terms = [(reads[0], negative), (reads[1], negative != (op == SUB))]
@@ -194,7 +198,7 @@ class _Body:
             self._node[place] = self._operation(place[0][0], inside[place])
 
     def value(self, place: Place) -> int:
-        """The node of a place: inside, an input, or shared."""
+        """Return the node of a place: inside, an input, or shared."""
         if place in self._node:
             return self._node[place]
         whole, i = self.columns.trace.graph, place[0][0]
@@ -205,7 +209,7 @@ class _Body:
         return self.graph.node(INPUT, len(self.arguments), self.shared.setdefault(i, len(self.shared)))
 
     def _operation(self, i: int, operands: Sequence[Place]) -> int:
-        """The node that does here what node i of the first column does."""
+        """Return the node that corresponds to node i of the first column."""
         g, whole, product = self.graph, self.columns.trace.graph, self.columns.fused.get(i)
         values = [(place[0][0], self.value(place)) for place in operands]
         if product is not None:
@@ -222,6 +226,6 @@ class _Body:
 
 
 def _in_order(operands: Sequence[int], values: Iterable[tuple[int, int]]) -> list[int]:
-    """The values of operands, of pairs of an operand and its value in any order."""
+    """Return the values of operands, from pairs of an operand and its value in any order."""
     left = list(values)
     return [left.pop(next(k for k, (i, _) in enumerate(left) if i == operand))[1] for operand in operands]

@@ -1,8 +1,8 @@
-"""Memory for large results, used again once nothing refers to them any more.
+"""Reuse of memory for large results.
 
-The system clears each page before a process gets it, which takes longer than to compute many a result. So the memory of large
-results is kept for later ones: an array refers to a loan as its base, and so does each view of it; when the last of them goes,
-the loan goes, and gives its memory back.
+The system clears each page before a process gets it, which takes longer than computing many results. The memory of large
+results is therefore kept for later ones. An array has a loan as its base, and so does each view of it. When the last of them is
+freed, the loan returns its memory.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LARGE = 1 << 20  # bytes of an array from which on memory is kept
-MOST_KEPT = 1 << 28  # bytes of memory that is kept, and not in use
-WASTE = 1.25  # times what is needed, that an array may occupy
+LARGE = 1 << 20  # least size in bytes of an array whose memory is kept
+MOST_KEPT = 1 << 28  # greatest size in bytes of unused memory
+WASTE = 1.25  # greatest ratio of the size of memory to that of its array
 ALIGNMENT = 64  # bytes
 
 
 class _Memory:
-    """Some bytes, aligned as a cache line."""
+    """A block of memory, aligned to a cache line."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -32,7 +32,7 @@ class _Memory:
 
 
 class _Loan:
-    """Memory of an array, as NumPy asks for it."""
+    """Memory of an array, with the interface that NumPy requires."""
 
     def __init__(self, lender: ResultMemory, memory: _Memory, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
         self._lender, self._memory = lender, memory
@@ -45,9 +45,9 @@ class _Loan:
 
 
 class ResultMemory:
-    """Memory of at most `most_kept` bytes that is not in use; what was given back first is let go first.
+    """At most `most_kept` bytes of unused memory; the oldest is freed first.
 
-    Loans end at any time, in any thread, so there is no lock: Python does not interrupt the operations on the queue.
+    Loans end at any time, in any thread. There is no lock, because Python does not interrupt the operations on the queue.
     """
 
     def __init__(self, most_kept: int = MOST_KEPT) -> None:
@@ -56,34 +56,34 @@ class ResultMemory:
 
     @property
     def kept(self) -> int:
-        """Bytes that are kept, and not in use."""
+        """Bytes of unused memory."""
         return sum(memory.size for memory in tuple(self._free))
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-        """An array like that of `np.empty`; if it is large, in memory that was used before, where there is some."""
+        """Return an array as `np.empty` does; a large one uses kept memory if possible."""
         size = math.prod(shape) * dtype.itemsize
         if size < LARGE:
             return np.empty(shape, dtype)
         return np.asarray(_Loan(self, self._taken(size) or _Memory(size), shape, dtype))
 
     def _taken(self, size: int) -> _Memory | None:
-        """Memory of that size, or little more, that is kept no longer."""
+        """Remove and return kept memory of this size, or little more."""
         fitting = [memory for memory in tuple(self._free) if size <= memory.size <= WASTE * size]
         for memory in sorted(fitting, key=lambda memory: memory.size):
             try:
                 self._free.remove(memory)
-            except ValueError:  # another thread has it
+            except ValueError:  # another thread took it
                 continue
             return memory
         return None
 
     def take_back(self, memory: _Memory) -> None:
-        """Keep memory that is no longer in use."""
+        """Keep memory that is no longer used."""
         self._free.append(memory)
         while self.kept > self._most_kept:
             try:
                 self._free.popleft()
-            except IndexError:  # another thread was quicker
+            except IndexError:  # another thread was faster
                 return
 
 

@@ -1,4 +1,4 @@
-"""Kernels with their loops kept, compiled from their syntax trees: one compilation serves every model."""
+"""Kernels with loops, compiled from their syntax trees: one compilation serves every model."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .interpreted import delivered, rows_of
 from .llvm.ir import Function, Type
 from .llvm.jit import Code, compile_object, load_object
 
-COLUMN_GRAIN = 200_000  # entries of one matrix that are worth more than one thread
+COLUMN_GRAIN = 200_000  # least number of entries of a matrix for more than one thread
 
 _ROWS = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
 def compile(program: Program, traced: Traced) -> RolledLoops:
-    """One compilation a kernel, whatever the model, at the first call."""
+    """Return an executable that compiles each kernel once, for all models, at the first call."""
     return RolledLoops(program)
 
 
@@ -35,7 +35,7 @@ class RolledLoops(HostArrays):
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._shares: dict[int, list[RolledProgram]] = {}  # of columns, one a thread
+        self._shares: dict[int, list[RolledProgram]] = {}  # programs for parts of the columns, one for each thread
 
     @cached_property
     def _rolled(self) -> RolledProgram:
@@ -101,26 +101,26 @@ class RolledKernel:
             words += [*place, *a.shape]
         for r in program.results:
             words += [0, 8 * r.size, *r.in_kernel]
-        self._code = rows_code(program, constants)  # which lives as long, as do the arrays
+        self._code = rows_code(program, constants)  # kept alive, as the arrays are
         self._words, self._kept = np.array(words, np.int64), (constants, zeros)
         self.address, self.words = self._code.address("rows"), int(self._words.ctypes.data)
         self._run = _ROWS(self.address)
 
     def run(self, pointers: Sequence[int], begin: int, stop: int) -> None:
-        """Compute some states, of arrays at addresses. Raises MemoryError."""
+        """Compute some states of arrays at addresses. Raises MemoryError."""
         if self._run(self.words, (ctypes.c_int64 * len(pointers))(*pointers), begin, stop):
-            raise MemoryError("no memory for the lists of a kernel")
+            raise MemoryError("out of memory for the lists of a kernel")
 
 
 class Step(NamedTuple):
-    """A kernel, and which arrays it reads and writes."""
+    """A kernel, with the arrays that it reads and writes."""
 
     kernel: RolledKernel
     arrays: tuple[int, ...]
 
 
 class RolledProgram:
-    """A program as kernels that run one after the other, on its inputs, its results, and arrays between."""
+    """A program as a sequence of kernels, on its inputs, its results, and intermediate arrays."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -152,12 +152,12 @@ class RolledProgram:
         return steps
 
     def _new(self, shape: CoreShape) -> int:
-        """An array between steps."""
+        """Return an intermediate array."""
         self._between.append(shape)
         return self._given + len(self._between) - 1
 
     def run(self, arrays: Sequence[Array], begin: int, stop: int) -> None:
-        """Compute some states, of contiguous arrays (states, *core): inputs, and results."""
+        """Compute some states of contiguous arrays (states, *core): inputs, and results."""
         addresses = [a.ctypes.data for a in arrays]
         if not self._between:
             for step in self._steps:
@@ -171,7 +171,7 @@ class RolledProgram:
                 step.kernel.run([places[k] for k in step.arrays], 0, 1)
 
     def write_one_state(self, name: str) -> str:
-        """A module with `int name(double **arguments)`, which has the addresses of the kernels and of their constants."""
+        """Return a module with `int name(double **arguments)`, which contains the addresses of kernels and their constants."""
         f = Function("i32", name, ["ptr %arguments"], "external", "nounwind")
         places = [f.load("ptr", "%arguments", k) for k in range(self._given)]
         sizes = [8 * math.prod(shape) for shape in self._between]
@@ -201,7 +201,7 @@ class RolledProgram:
 
 
 def _as_arrays(constant: Any) -> Any:
-    """Nested tuples as arrays, in the named tuple that held them."""
+    """Return nested tuples as arrays, in the same named tuple."""
     if hasattr(constant, "_fields"):
         return type(constant)(*(_as_arrays(c) for c in constant))
     return np.array(constant) if isinstance(constant, tuple) else constant

@@ -1,8 +1,9 @@
-"""The order in which a trace's instructions are written.
+"""The order of a trace's instructions.
 
-Trace order runs along one limb at a time, each operation waiting for the one before. This order imitates a machine that
-starts one instruction a cycle: it takes the earliest operation of the trace whose operands are ready, and so fills the
-waits of one limb with work of the next, while staying as near to trace order, hence to short lives of values, as it can.
+Trace order follows one limb at a time, and each operation waits for the one before. The scheduler simulates a machine that
+starts one instruction per cycle. It chooses the earliest operation of the trace whose operands are ready, and so fills the
+waits of one limb with work of the next, while staying as close to trace order, and hence to short lifetimes of values, as
+possible.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from heapq import heappop, heappush
 
 
 def schedule(nodes: Sequence[int], reads: Mapping[int, Sequence[int]], latencies: Sequence[int]) -> list[int]:
-    """Order `nodes`, given in an order that respects `reads` (the operands of a node), to hide the cycles that each takes."""
+    """Order `nodes` to hide their latencies [cycles].
+
+    The nodes are given in an order that respects `reads` (the operands of a node).
+    """
     count = len(nodes)
     place = {i: k for k, i in enumerate(nodes)}
     readers: list[list[int]] = [[] for _ in nodes]
-    waiting = [0] * count  # operands not yet started
+    waiting = [0] * count  # number of operands not yet started
     for k, i in enumerate(nodes):
         for j in reads[i]:
             p = place.get(j)
@@ -24,7 +28,7 @@ def schedule(nodes: Sequence[int], reads: Mapping[int, Sequence[int]], latencies
                 readers[p].append(k)
                 waiting[k] += 1
     ready = [k for k, n in enumerate(waiting) if n == 0]
-    pending: list[int] = []  # the cycle in which the operands are there, times the number of nodes, plus the place
+    pending: list[int] = []  # cycle in which the operands are ready, times the number of nodes, plus the place
     available = [0] * count
     order: list[int] = []
     cycle = 0

@@ -1,11 +1,11 @@
-"""The plan of a straight-line kernel: what computes a trace, in which order, and where values lie meanwhile.
+"""The plan of a straight-line kernel: operations of a trace, their order, and the location of values.
 
-A plan lists steps; a writer spells them in a language: LLVM IR (`llvm.emit`, also for threads of devices), C
-(`exporting.c_source`). A writer decides nothing that changes a bit of the results.
+A plan lists steps. A writer expresses them in a language: LLVM IR (`llvm.emit`, also for threads of devices) or C
+(`exporting.c_source`). A writer makes no choice that changes a bit of the results.
 
-A product that feeds one sum only is fused into it, so that a state gives the same bits alone, in a vector, and at any place in
-it. Long traces are cut into parts: the time of compilers grows faster than linearly in a function. Values that a later part
-reads lie in the workspace.
+A product used in only one sum is fused into it, so that a state gives bitwise the same results alone, in a vector, and in any
+lane. Long traces are split into parts, because compile times grow faster than linearly with the size of a function. Values that
+a later part reads are in the workspace.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from .straight_steps import Operand, Step
 
 
 class PlanPart(NamedTuple):
-    """Steps that become one function. Parts are called in their order; values go from one to others in the workspace."""
+    """Steps that become one function. Parts are called in order, and pass values in the workspace."""
 
     title: str  # "zeros", "turns", a number, or "rest"
     steps: tuple[Step, ...]
 
     @property
     def numbered(self) -> bool:
-        """Whether it is a piece of the trace, and not what comes before or after."""
+        """Whether it is a piece of the trace, and not the code before or after it."""
         return self.title.isdecimal()
 
     @property
@@ -48,54 +48,54 @@ class StraightPlan:
     """All parts of a kernel."""
 
     arguments: int
-    results: int  # arrays that it writes
-    lanes: int  # of the vectors in it; 1 if there are none
+    results: int  # number of result arrays
+    lanes: int  # lanes of its vectors; 1 without vectors
     parts: tuple[PlanPart, ...]
-    workspace: int  # scalars that parts hand on; a vector takes as many as it has lanes
+    workspace: int  # number of scalars that parts pass on; a vector counts as many as it has lanes
 
     @property
     def arrays(self) -> tuple[str, ...]:
-        """The arrays that each part is given, rooms left out, in order."""
+        """The arguments of each part in order, except rooms."""
         return (*(f"in{k}" for k in range(self.arguments)), *(f"out{k}" for k in range(self.results)), "ws")
 
     @property
     def rooms(self) -> int:
-        """The most rooms of one part."""
+        """Greatest number of rooms of a part."""
         return max(part.rooms for part in self.parts)
 
     @property
     def cut(self) -> bool:
-        """Whether the trace is more than one part."""
+        """Whether the trace is split into several parts."""
         return sum(part.numbered for part in self.parts) > 1
 
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """Choices of a planner."""
+    """Options of a planner."""
 
     fma: bool  # whether products are fused into sums
     part: int  # nodes of a part
-    long: int = 1 << 62  # where there are so many nodes in all,
-    part_of_long: int = 0  # nodes of a part
-    ordered: bool = True  # whether to fill waits for results with other work; else nodes stay in trace order
-    registers: int | None = None  # values that are held at once; others go to memory. None: the compiler decides
-    lanes: int = 1  # angles of which sines are computed together
-    rereads: bool = False  # whether values that are results, too, are read from there
-    few_zeros: int = 1 << 62  # results that are zero are written one by one, if there are no more of them
+    long: int = 1 << 62  # number of nodes from which the next size applies
+    part_of_long: int = 0  # nodes of a part of a long trace
+    ordered: bool = True  # whether to fill waits for results with other work; otherwise nodes stay in trace order
+    registers: int | None = None  # number of values in registers; others go to memory. None: the compiler decides
+    lanes: int = 1  # number of angles whose sines are computed together
+    rereads: bool = False  # whether values that are also results are read from the results
+    few_zeros: int = 1 << 62  # up to this number, zero results are written one by one
 
 
 def plan_trace(t: Trace, sizes: Sequence[int], options: PlanOptions, fused: Mapping[int, int] | None = None) -> StraightPlan:
-    """The plan of a trace. Results go to arrays of the given sizes, one after the other.
+    """Return the plan of a trace. Results go to consecutive arrays of the given sizes.
 
-    `fused` are the products in sums of a larger trace, of which this is a part.
+    `fused` are the products in sums of a larger trace that contains this one.
     """
     places = [[_ResultPlace(k, element)] for k, size in enumerate(sizes) for element in range(size)]
     return _plan(_Arrangement(t, options, places, fused), len(t.inputs), sizes)
 
 
 def plan_lanes(t: LaneTrace, options: PlanOptions) -> StraightPlan:
-    """The plan of derivatives with directions in lanes: those of a result by one argument after the other are arrays."""
-    g, last, n = t.trace.graph, len(t.trace.inputs) - 1, len(t.columns)  # the last input is no argument but the seeds
+    """Return the plan of derivatives with directions in lanes: each derivative of a result by an argument is an array."""
+    g, last, n = t.trace.graph, len(t.trace.inputs) - 1, len(t.columns)  # the last input is not an argument but the seeds
     seeds = {i: t.seeds[g.b[i]] for i in t.trace.live if g.op[i] == INPUT and g.a[i] == last}
     places = [
         [_ResultPlace(k * n + p.argument, row * t.columns[p.argument] + p.column, p.lanes) for p in pieces]
@@ -108,7 +108,7 @@ def plan_lanes(t: LaneTrace, options: PlanOptions) -> StraightPlan:
 
 
 def fused_products(t: Trace, operands: Mapping[int, Sequence[int]]) -> dict[int, int]:
-    """For each sum that takes a product nobody else uses: that product."""
+    """Return the product fused into each sum: one that is used nowhere else."""
     op, uses, fused = t.graph.op, _uses(t, operands), dict[int, int]()
     for i in t.live:
         if op[i] in (ADD, SUB):
@@ -127,7 +127,7 @@ def _uses(t: Trace, operands: Mapping[int, Sequence[int]]) -> Counter[int]:
 
 
 class _ResultPlace(NamedTuple):
-    """Where a result lies, or some lanes of it."""
+    """Location of a result, or of some lanes of it."""
 
     array: int
     element: int
@@ -140,9 +140,9 @@ class _ResultPlace(NamedTuple):
 
 
 class _Arrangement:
-    """The operations in their order and parts, and the slots of the workspace.
+    """The order and the parts of the operations, and the slots of the workspace.
 
-    Outputs go to `places`. `seeds` are inputs that hold scalars of the trace in their lanes; `vectors` are the nodes that are
+    Outputs go to `places`. `seeds` are inputs with scalars of the trace in their lanes; `vectors` are the nodes that are
     vectors.
     """
 
@@ -156,7 +156,7 @@ class _Arrangement:
         vectors: Iterable[int] = (),
     ) -> None:
         self.trace, self.options, self.places, self.seeds, self.vectors = t, options, places, seeds, frozenset(vectors)
-        self.results: dict[int, list[tuple[int, bool]]] = {}  # node -> the outputs that are its value, or the negative of it
+        self.results: dict[int, list[tuple[int, bool]]] = {}  # node -> outputs equal to its value or negative
         for k, x in enumerate(t.outputs):
             if isinstance(x, tuple):
                 self.results.setdefault(x[0], []).append((k, x[1]))
@@ -178,13 +178,13 @@ class _Arrangement:
         uses.subtract(operands[i][0] for i in turned)
         gone = {*self.fused.values(), *turned, *(i for i in self.turns if not uses[i])}
         nodes = [i for i in t.live if operands[i] and i not in gone]
-        self.reads = {i: self._reads(i) for i in nodes}  # the nodes that are operands when node i is computed
+        self.reads = {i: self._reads(i) for i in nodes}  # operands of node i
         if options.ordered:
             nodes = schedule(nodes, self.reads, [OPERATIONS[op[i]].latency for i in nodes])
         part = options.part if len(nodes) < options.long else options.part_of_long
         self.parts = [nodes[k : k + part] for k in range(0, len(nodes), part)]
         self.part_of = {i: k for k, own in enumerate(self.parts) for i in own}
-        self.home = self._homes() if options.rereads else {}  # nodes of parts that are read where they are results
+        self.home = self._homes() if options.rereads else {}  # nodes that are read from the results
         self.slot: dict[int, int] = {}
         self.workspace = self._place(turned)
 
@@ -199,7 +199,7 @@ class _Arrangement:
         return homes
 
     def _turns(self) -> dict[int, None]:
-        """The inputs, and inputs with a constant added, whose sine or cosine is wanted, in order."""
+        """Return the inputs, and sums of an input and a constant, whose sine or cosine is needed, in order."""
         op, operands = self.op, self.operands
 
         def early(i: int) -> bool:
@@ -218,8 +218,11 @@ class _Arrangement:
     # the workspace
 
     def _place(self, turned: Iterable[int]) -> int:
-        """Give slots to the sines and cosines of inputs, group after group, all sines, then all cosines; then to scalars that
-        a later part reads; then to such vectors, which are numbered as if all were vectors."""
+        """Assign slots of the workspace.
+
+        First come the sines and cosines of inputs, group after group, all sines, then all cosines; then scalars that a later
+        part reads; then such vectors, numbered as if all slots were vectors.
+        """
         lanes, op = self.options.lanes, self.op
         base = {angle: 2 * (k - k % lanes) + k % lanes for k, angle in enumerate(self.turns)}
         for i in turned:
@@ -229,7 +232,8 @@ class _Arrangement:
         return self._allocate(last, True, -(-size // lanes)) * lanes if self.vectors else size
 
     def _allocate(self, last: Mapping[int, int], wide: bool, size: int) -> int:
-        """Slots from `size` on for what a later part reads, up to the part `last`; a slot is free after that."""
+        """Assign slots from `size` on to values that a later part reads, up to the part `last`, after which the slot is free.
+        """
         expiring: list[list[int]] = [[] for _ in self.parts]
         free: list[int] = []
         for part, nodes in enumerate(self.parts):
@@ -252,11 +256,11 @@ def _plan(a: _Arrangement, arguments: int, sizes: Sequence[int]) -> StraightPlan
     constants = {k: x for k, x in enumerate(outputs) if not isinstance(x, tuple)}
     zeros = {k for k, x in constants.items() if x == 0.0 and math.copysign(1.0, x) > 0.0}
     if len(zeros) > a.options.few_zeros:
-        # Before all others are written. LLVM takes very long for many stores of zero.
+        # Zeros are written before all other results. LLVM takes very long for many stores of zero.
         cleared = sorted({place.array for k in zeros for place in a.places[k]})
         parts.insert(0, PlanPart("zeros", tuple(steps.ClearStep(f"out{k}", sizes[k]) for k in cleared)))
         constants = {k: x for k, x in constants.items() if k not in zeros}
-    left = [i for i in a.results if i not in a.part_of]  # arguments, and sines of arguments
+    left = [i for i in a.results if i not in a.part_of]  # arguments, and their sines
     if left or constants or not parts:
         rest = _PartSteps(a)
         for i in left:
@@ -267,7 +271,7 @@ def _plan(a: _Arrangement, arguments: int, sizes: Sequence[int]) -> StraightPlan
 
 
 def _turns(a: _Arrangement) -> tuple[Step, ...]:
-    """Sine and cosine of inputs, a vector of angles at a time."""
+    """Return steps for sine and cosine of inputs, a vector of angles at a time."""
     own, lanes, angles = _PartSteps(a), a.options.lanes, list(a.turns)
     for k in range(0, len(angles), lanes):
         group = angles[k : k + lanes]
@@ -280,7 +284,7 @@ def _turns(a: _Arrangement) -> tuple[Step, ...]:
 
 
 def _part(a: _Arrangement, nodes: Sequence[int]) -> tuple[Step, ...]:
-    """Some thousand nodes, and what they are stored as: values for later parts, results."""
+    """Return the steps of some thousand nodes, with stores of values for later parts and of results."""
     own = _PartSteps(a, nodes)
     for k, i in enumerate(nodes):
         own.compute(i)
@@ -294,22 +298,22 @@ def _part(a: _Arrangement, nodes: Sequence[int]) -> tuple[Step, ...]:
 
 
 class _PartSteps:
-    """Steps of one part, which computes `nodes`, and the values that registers hold meanwhile."""
+    """Steps of one part, which computes `nodes`, and the current values in registers."""
 
     def __init__(self, arrangement: _Arrangement, nodes: Sequence[int] = ()) -> None:
         self.arrangement = arrangement
         self.list: list[Step] = []
         most = arrangement.options.registers
         self.held = Registers() if most is None else Registers([arrangement.reads[i] for i in nodes], most)
-        self.known: set[int] = set()  # nodes that were loaded, or are in memory since they were let go
-        self.pairs: set[int] = set()  # angles whose sines and cosines are there
-        self.rooms: dict[int, str] = {}  # nodes whose value lies in a room
+        self.known: set[int] = set()  # nodes that were loaded, or were evicted to memory
+        self.pairs: set[int] = set()  # angles with computed sines and cosines
+        self.rooms: dict[int, str] = {}  # nodes whose value is in a room
         self.free_rooms: dict[bool, list[str]] = {False: [], True: []}
         self.room_numbers = count()
         self.numbers = count(len(arrangement.trace.graph))
 
     def compute(self, i: int) -> None:
-        """Node i."""
+        """Compute node i."""
         a, number = self.arrangement, i
         op, wide = a.op[i], i in a.vectors
         if i in a.fused:
@@ -318,7 +322,7 @@ class _PartSteps:
             number = self.vector(a.seeds[i])
         elif op in (SIN, COS):
             angle = a.operands[i][0]
-            if angle not in self.pairs:  # one step for both, where the first of them is met
+            if angle not in self.pairs:  # one step computes both, at the first use of either
                 self.pairs.add(angle)
                 self.value(angle)
                 self.list.append(steps.SincosStep(angle))
@@ -328,7 +332,7 @@ class _PartSteps:
         self.held.values[i] = number
 
     def _fuse(self, i: int, wide: bool) -> None:
-        """A sum with a product in it; of a difference, the addend or a factor is negated, whichever is subtracted."""
+        """Compute a sum with a fused product; in a difference, the subtracted addend or a factor is negated."""
         a = self.arrangement
         product, plain = a.fused[i], self._operand
         (x, y), (first, second) = a.operands[product], a.operands[i]
@@ -340,7 +344,7 @@ class _PartSteps:
         self.list.append(steps.FmaStep(i, left, plain(y, wide), c, wide))
 
     def value(self, i: int) -> Operand:
-        """The value of node i, loaded if no register holds it."""
+        """Return the value of node i, loaded if no register holds it."""
         number = self.held.values.get(i)
         if number is not None:
             return number
@@ -354,14 +358,14 @@ class _PartSteps:
         return i
 
     def store(self, i: int) -> None:
-        """The results that are node i, or its negative."""
+        """Store the results that equal node i or its negative."""
         a = self.arrangement
         for k, negative in a.results[i]:
             operand = self.negated(i, i in a.vectors) if negative else self.value(i)
             self.list += [place.store(operand) for place in a.places[k]]
 
     def _home(self, i: int) -> tuple[str, int]:
-        """Where in memory the value of a node lies."""
+        """Return the location of a node's value in memory."""
         a = self.arrangement
         if i in self.rooms:
             return self.rooms[i], 0
@@ -372,7 +376,7 @@ class _PartSteps:
         return f"in{int(a.trace.graph.a[i])}", a.trace.graph.b[i]
 
     def _operand(self, i: int, wide: bool) -> Operand:
-        """The value of node i for a step: in all lanes, if the step is wide and the node a scalar."""
+        """Return the value of node i for a step: broadcast to all lanes, if the step is wide and the node a scalar."""
         if not wide or i in self.arrangement.vectors or i in self.arrangement.constants:
             return self.value(i)
         if i not in self.held.spread:
@@ -382,7 +386,7 @@ class _PartSteps:
         return self.held.spread[i]
 
     def negated(self, i: int, wide: bool) -> Operand:
-        """The negative of the value of node i, for a step."""
+        """Return the negative of the value of node i, for a step."""
         operand = self._operand(i, wide)
         if isinstance(operand, float):
             return -operand
@@ -391,7 +395,7 @@ class _PartSteps:
         return number
 
     def vector(self, scalars: Iterable[Scalar]) -> int:
-        """The number of the vector with these scalars in its lanes, and zeros behind them."""
+        """Return the number of the vector with these scalars in its lanes, and zeros in the other lanes."""
         vector = None
         for lane, x in enumerate(scalars):
             if x != 0.0:
@@ -403,7 +407,7 @@ class _PartSteps:
         return vector
 
     def let_go(self, i: int, k: int) -> None:
-        """After node i, the k-th: drop what is read no more, and what registers do not hold."""
+        """After node i, the k-th, drop values without further readers, and evict values that do not fit registers."""
         a = self.arrangement
         for j in self.held.read(k, (i, *a.reads[i])):
             if j in self.rooms:

@@ -1,7 +1,7 @@
-"""The steps of a straight-line kernel, as a plan lists them and writers spell them.
+"""The steps of a straight-line kernel, as a plan lists them and writers express them.
 
-Values have numbers. A node's value has the number of the node, also when it is loaded again; negations, scalars in all lanes
-and vectors under construction have numbers beyond those of the nodes. A constant is an operand without a number.
+Values have numbers. A node's value has the number of the node, also when it is loaded again. Negations, broadcast scalars and
+vectors under construction have larger numbers. A constant is an operand without a number.
 
 Arrays are arguments ("in0"), results ("out0"), the workspace ("ws") and rooms ("room0"). A step is wide if its values are
 vectors with a direction in each lane.
@@ -16,7 +16,7 @@ Operand = int | float | tuple[float, ...]
 
 
 class LoadStep(NamedTuple):
-    """Read a value from memory; `again` says that the same part had it before."""
+    """Read a value from memory; `again` means that the same part had it before."""
 
     value: int
     array: str
@@ -44,7 +44,7 @@ class StoreLanesStep(NamedTuple):
 
 
 class OperationStep(NamedTuple):
-    """Compute a node by its operation. The operand of a sine or cosine is the angle of a `SincosStep` before it."""
+    """Compute a node by its operation. The operand of a sine or cosine is the angle of an earlier `SincosStep`."""
 
     value: int
     op: int
@@ -69,14 +69,14 @@ class NegateStep(NamedTuple):
 
 
 class SpreadStep(NamedTuple):
-    """Put a scalar into all lanes."""
+    """Broadcast a scalar to all lanes."""
 
     value: int
     scalar: Operand
 
 
 class InsertStep(NamedTuple):
-    """Put a scalar into one lane of a vector; None is the vector of zeros."""
+    """Write a scalar to one lane of a vector; None is the zero vector."""
 
     value: int
     vector: int | None
@@ -91,14 +91,14 @@ class SincosStep(NamedTuple):
 
 
 class SincosGroupStep(NamedTuple):
-    """Write sines and cosines of as many angles as a plan has lanes to the workspace: sines from a slot on, then cosines."""
+    """Write sines and cosines of a vector of angles to the workspace: sines from a slot on, then cosines."""
 
     angles: Operand
     slot: int
 
 
 class RoomStep(NamedTuple):
-    """Get memory for one value, which this part has for itself."""
+    """Get memory for one value, private to this part."""
 
     room: str
     wide: bool

@@ -67,7 +67,7 @@ def test_cuda_core_tells_where_elements_lie(cut: Any, dtype: str) -> None:
 
 def test_elements_that_cuda_core_does_not_know_are_refused() -> None:
     pytest.importorskip("cuda.core")
-    with pytest.raises(TypeError, match=r"^q is no array that can be read here \(DLPack only .*\); give one of float32"):
+    with pytest.raises(TypeError, match=r"^q is not an array that can be read here \(DLPack only .*\); use one of float32"):
         seen(np.zeros(3, ">f8"), -1, "q")
 
 
@@ -99,9 +99,9 @@ def test_our_array_is_not_copied_and_is_none_of_numpy() -> None:
     x = DeviceArray(0x1000, (3,), (8,), np.dtype(float), 0, host(3))
     wrong: list[dict[str, Any]] = [{"copy": True}, {"dl_device": (1, 0)}]
     for asked in wrong:
-        with pytest.raises(BufferError, match="an array on CUDA device 0 is handed on as it is, without a copy"):
+        with pytest.raises(BufferError, match="an array on CUDA device 0 can only be exported without a copy"):
             x.__dlpack__(**asked)
-    with pytest.raises(TypeError, match="an array on CUDA device 0 is none of NumPy's: copy it here"):
+    with pytest.raises(TypeError, match="an array on CUDA device 0 is not a NumPy array: copy it here"):
         np.asarray(x)
     assert "owner" not in repr(x)
 

@@ -83,10 +83,10 @@ def test_numbers_of_all_types() -> None:
 def test_types_that_devices_do_not_know_are_refused(dtype: Any) -> None:
     if np.dtype(dtype) == np.float64:
         pytest.skip("here a long double is a double")
-    with pytest.raises(TypeError, match=rf"swing: y holds {np.dtype(dtype)}, which devices do not .* convert it to float32"):
+    with pytest.raises(TypeError, match=rf"swing: y has dtype {np.dtype(dtype)}, which devices do not .* convert it to float32"):
         SWING(Array(X), Array(Y.astype(dtype)))
     if np.dtype(dtype).kind in "fc":
-        with pytest.raises(TypeError, match=rf"swing: out holds {np.dtype(dtype)}, which devices do not compute with"):
+        with pytest.raises(TypeError, match=rf"swing: out has dtype {np.dtype(dtype)}, which devices do not support"):
             SWING(Array(X), Array(Y), out=Array(np.zeros((40, 5), dtype)))
 
 
@@ -212,7 +212,7 @@ def test_functions_past_the_budget_say_so(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_threads_are_of_this_machine() -> None:
-    with pytest.raises(ValueError, match="swing: threads are of this machine's processors; the arrays are on a device"):
+    with pytest.raises(ValueError, match="swing: threads= is for this machine's processors; the arrays are on a device"):
         SWING(Array(X), Array(Y), threads=2)
 
 
@@ -225,11 +225,11 @@ def test_shapes_are_checked_as_on_this_machine() -> None:
 
 def test_results_are_not_taken_for_numbers() -> None:
     y = SWING(Array(X), Array(Y))
-    with pytest.raises(TypeError, match=r"an array on CUDA device 0 is none of NumPy's: copy it here, by torch\.from_dlpack"):
+    with pytest.raises(TypeError, match=r"an array on CUDA device 0 is not a NumPy array: copy it here, by torch\.from_dlpack"):
         np.asarray(y)
     with pytest.raises(TypeError, match=r"swing: x is on a device and y is not; move all arguments to the device, or none"):
         SWING(y, Y)
-    with pytest.raises(TypeError, match=r"an array on CUDA device 0 is none of NumPy's"):
+    with pytest.raises(TypeError, match=r"an array on CUDA device 0 is not a NumPy array"):
         SWING([y, y], Y)
 
 

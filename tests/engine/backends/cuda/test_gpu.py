@@ -155,5 +155,5 @@ def test_numba() -> None:
 
 def test_arrays_of_two_libraries_are_refused() -> None:
     torch, cupy = pytest.importorskip("torch"), pytest.importorskip("cupy")
-    with pytest.raises(TypeError, match="give arrays of one library"):
+    with pytest.raises(TypeError, match="use arrays of one library"):
         library_of([torch.zeros(3, device="cuda:0"), cupy.zeros(3)], ["q", "v"])

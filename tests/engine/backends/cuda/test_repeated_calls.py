@@ -67,5 +67,5 @@ def test_what_a_call_refuses_is_refused_again(looked_at: list[str]) -> None:
     wrong: Any = (result,)
     with pytest.raises(ValueError, match="out must be"):
         f(Array(X), Array(Y), out=wrong)
-    with pytest.raises(ValueError, match="threads are of this machine's processors"):
+    with pytest.raises(ValueError, match="threads= is for this machine's processors"):
         f(Array(X), Array(Y), out=result, threads=2)

@@ -82,7 +82,7 @@ def test_what_may_be_wrong_is_named() -> None:
     for name in ("gpu", "cuda:", "cuda:-1", "CUDA", "", 0):
         with pytest.raises(ValueError, match=f'swing: device must be "cpu", "cuda" or "cuda:N"; got {name!r}'):
             SWING(X, Y, device=name)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"swing: threads are of this machine's processors; device= is another one"):
+    with pytest.raises(ValueError, match=r"swing: threads= is for this machine's processors; device= names a device"):
         there(X, Y, threads=2)
     with pytest.raises(ValueError, match=r"swing: only traced functions .* asked to be interpreted"):
         swinging(5, "interpreted")(X, Y, device="cuda")

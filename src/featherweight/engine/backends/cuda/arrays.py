@@ -1,4 +1,4 @@
-"""Which arguments of a call are arrays on a device, and of which library."""
+"""Detection of arguments that are arrays on a device, and of their library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _libraries: WeakKeyDictionary[type, Library | None] = WeakKeyDictionary()
 
 
 def on_device(x: Any) -> bool:
-    """Whether an argument is an array on a device."""
+    """Return whether an argument is an array on a device."""
     kind = type(x)
     if kind in TYPES:
         return False
@@ -28,7 +28,7 @@ def on_device(x: Any) -> bool:
 
 
 def library_of_class(kind: type) -> Library | None:
-    """Return the library that objects of a class are arrays of, if they may be arrays on a device."""
+    """Return the library of a class of arrays, if they may be on a device."""
     if kind not in _libraries:
         _libraries[kind] = _find_library(kind)
     return _libraries[kind]
@@ -45,7 +45,7 @@ def _find_library(kind: type) -> Library | None:
 
 
 def library_of(arrays: Sequence[Any], names: Sequence[str]) -> Library:
-    """The library of all arrays of a call that are on a device. `names` are those of the arguments.
+    """Return the library of all arrays of a call on a device. `names` are those of the arguments.
 
     Raises TypeError for arrays of several libraries, and ValueError for arrays on several devices.
     """
@@ -54,10 +54,10 @@ def library_of(arrays: Sequence[Any], names: Sequence[str]) -> Library:
     for library, name in zip(libraries, names, strict=True):
         if library is not first:
             raise TypeError(
-                f"{names[0]} is an array of {first.title} and {name} one of {library.title}; give arrays of one library"
+                f"{names[0]} is an array of {first.title} and {name} one of {library.title}; use arrays of one library"
             )
     ordinals = [first.ordinal(x, name) for x, name in zip(arrays, names, strict=True)]
     for ordinal, name in zip(ordinals, names, strict=True):
         if ordinal != ordinals[0]:
-            raise ValueError(f"{names[0]} is on CUDA device {ordinals[0]} and {name} on {ordinal}; give arrays on one device")
+            raise ValueError(f"{names[0]} is on CUDA device {ordinals[0]} and {name} on {ordinal}; use arrays on one device")
     return first

@@ -1,4 +1,4 @@
-"""LLVM IR to code for devices: assembly text by LLVM, machine code by NVIDIA's linker, kept on disk."""
+"""Device code from LLVM IR: assembly text by LLVM, machine code by NVIDIA's linker, cached on disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .target import NVIDIA
 
 
 class PtxVersion(NamedTuple):
-    """The oldest assembly language (PTX) that has what devices of a capability have, and the first LLVM that knows both."""
+    """The oldest assembly language (PTX) for devices of a capability, and the first LLVM that supports both."""
 
     version: str
     llvm: int
@@ -29,7 +29,7 @@ CAPABILITIES = {
     (8, 9): PtxVersion("78", 16), (9, 0): PtxVersion("78", 16), (10, 0): PtxVersion("86", 20), (10, 3): PtxVersion("88", 21),
     (12, 0): PtxVersion("87", 20), (12, 1): PtxVersion("88", 21),
 }  # fmt: skip
-"""Compute capabilities that code is made for."""
+"""Compute capabilities for which code is compiled."""
 
 
 @functools.cache
@@ -39,7 +39,7 @@ def _initialize() -> None:
 
 
 def processor(capability: tuple[int, int]) -> tuple[int, int]:
-    """The capability that code is made for: the device's, or the nearest before it that LLVM knows; drivers read that, too.
+    """Return the capability to compile for: the device's, or the nearest lower one that LLVM supports, which drivers accept.
 
     Raises RuntimeError for devices before 7.5.
     """
@@ -47,16 +47,16 @@ def processor(capability: tuple[int, int]) -> tuple[int, int]:
     if not known:
         raise RuntimeError(
             f"the device has compute capability {capability[0]}.{capability[1]}; "
-            "7.5 (Turing, 2018) is the oldest that is served"
+            "7.5 (Turing, 2018) is the oldest that is supported"
         )
     return max(known)
 
 
-LONG = 2_000_000  # bytes of IR from which on LLVM only translates: its search for accesses to pair takes longest then
+LONG = 2_000_000  # bytes of IR from which LLVM only translates, because its search for accesses to pair would take too long
 
 
 def assembly(ir: str, capability: tuple[int, int], loops: bool = False) -> bytes:
-    """PTX of a module; with `loops`, LLVM optimizes functions that have some."""
+    """Return the PTX of a module; with `loops`, LLVM optimizes functions with loops."""
     _initialize()
     major, minor = made_for = processor(capability)
     machine = llvm.Target.from_triple(NVIDIA.triple).create_target_machine(
@@ -68,7 +68,7 @@ def assembly(ir: str, capability: tuple[int, int], loops: bool = False) -> bytes
 
 
 def _inline(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
-    """Put functions in their callers that are to be part of them: a call between functions takes and keeps registers."""
+    """Inline functions that must be part of their callers: calls between functions use and save registers."""
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0))
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
@@ -76,57 +76,57 @@ def _inline(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
 
 
 class KernelRow(NamedTuple):
-    """Words from which compiled callers start a kernel; all zeros if there is no kernel for a device."""
+    """Words with which compiled callers launch a kernel; all zeros if there is no kernel for a device."""
 
     kernel: int
     context: int
-    threads: int  # of a block
+    threads: int  # threads per block
     shared_bytes: int
 
 
 class Loaded(NamedTuple):
-    """A kernel on a device, and how it is started."""
+    """A kernel on a device, with its launch parameters."""
 
     kernel: Any
-    threads: int  # of a block
+    threads: int  # threads per block
     shared_bytes: int
 
     def launch(self, device: Device, stream: int, count: int, words: Sequence[int]) -> None:
-        """Begin with a thread for each of so many states or elements; parameters are words of eight bytes."""
+        """Launch one thread for each of `count` states or elements; parameters are words of eight bytes."""
         blocks = -(-count // self.threads)
         device.launch(self.kernel, blocks, self.threads, self.shared_bytes, stream, words)
 
     def row(self, device: Device) -> KernelRow:
-        """It, as a word of each."""
+        """Return the kernel as words."""
         return KernelRow(int(self.kernel.handle), device.context, self.threads, self.shared_bytes)
 
 
 class Candidate(NamedTuple):
-    """A way to write a kernel."""
+    """A variant of a kernel."""
 
     ir: Callable[[], str]
     threads: int
     shared_bytes: int = 0
     most_registers: int | None = None
-    loops: bool = False  # whether it has loops that LLVM is to optimize
+    loops: bool = False  # whether it has loops for LLVM to optimize
 
     def loaded(self, device: Device, entry: str, cubin: bytes) -> Loaded:
         return Loaded(device.load(cubin, entry, self.shared_bytes), self.threads, self.shared_bytes)
 
 
-Choice = tuple[int, bytes]  # the number of a candidate, and its machine code
+Choice = tuple[int, bytes]  # number of a candidate, and its machine code
 
 
 class Kernels:
-    """Ways to write one kernel for a device, of which one is chosen and kept for the device and its driver."""
+    """Variants of one kernel for a device, one of which is chosen and cached for the device and its driver."""
 
     def __init__(self, device: Device, entry: str, candidates: Sequence[Candidate], compared: int, *what: Any) -> None:
         self.device, self.entry, self.candidates = device, entry, candidates
-        self.compared = compared  # the first so many, where none was kept
+        self.compared = compared  # number of candidates to compare, if no choice is cached
         self._name = cache.key("device", host().llvm, device.name, device.capability, device.driver_version, *what)
 
     def chosen(self) -> Loaded:
-        """The one that was kept. Else that of those compared which has the shortest code: it moves least from and to memory."""
+        """Return the cached choice, or the compared candidate with the shortest code, which has the least memory traffic."""
         kept = cache.read(self._name)
         if kept is not None:
             return self._loaded((int(kept[0]["candidate"]), kept[1]))
@@ -135,14 +135,14 @@ class Kernels:
         return self._loaded(best)
 
     def quickest(self, milliseconds: Callable[[Loaded], float]) -> Loaded:
-        """The one of all candidates that takes least time, which is kept."""
+        """Return the fastest of all candidates, and cache this choice."""
         loaded = {choice: self._loaded(choice) for choice in self.assembled(range(len(self.candidates)))}
         best = min(loaded, key=lambda choice: milliseconds(loaded[choice]))
         self._keep(best)
         return loaded[best]
 
     def assembled(self, numbers: Iterable[int]) -> list[Choice]:
-        """Machine code of candidates, side by side; once of those that are alike."""
+        """Return machine code of candidates, assembled in parallel; identical candidates once."""
         different: dict[tuple[Any, ...], tuple[int, str]] = {}
         for number in numbers:
             candidate = self.candidates[number]
@@ -168,7 +168,7 @@ class Kernels:
 
 
 class DeviceKernels(ABC):
-    """A kernel in each precision, on each device, compiled when it is first wanted there and kept on disk."""
+    """A kernel in each precision, on each device, compiled on first use there and cached on disk."""
 
     def __init__(self) -> None:
         self._loaded: dict[tuple[int, str], Loaded] = {}
@@ -184,4 +184,4 @@ class DeviceKernels(ABC):
 
     @abstractmethod
     def kernels(self, device: Device, precision: str) -> Kernels:
-        """The ways to write it."""
+        """Return the variants of the kernel."""

@@ -1,4 +1,4 @@
-"""Elements from anywhere to anywhere on a device, converted: what the rows of a kernel are made of where they are not rows."""
+"""Copies of elements with any strides on a device, with conversion: they produce the rows that a kernel needs."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .target import GLOBAL, Target
 AXES = 8
 THREADS = 128
 ENTRY = "fw_copy"
-FLOATS = {2: "half", 4: "float", 8: "double"}  # by bytes
+FLOATS = {2: "half", 4: "float", 8: "double"}  # by size in bytes
 
 
 def takes(dtype: np.dtype[Any]) -> bool:
-    """Whether elements of a type can be copied; those in the other order of bytes cannot."""
+    """Return whether elements of a type can be copied; those with the other byte order cannot."""
     return dtype.isnative and (dtype.itemsize in FLOATS if dtype.kind == "f" else dtype.kind in "iub")
 
 
 def emit_copy(source: np.dtype[Any], goal: np.dtype[Any], target: Target) -> str:
-    """A module whose kernel copies elements of one type to another, a floating-point one.
+    """Return a module whose kernel copies elements of one type to another, a floating-point one.
 
-    Its parameters are of eight bytes: how many elements there are, the address of the first and where it goes, and for each of
-    `AXES` axes, the last first, its length and the bytes from element to element on both sides.
+    Its parameters are eight bytes each: the number of elements, the addresses of the first element and of its goal, and for
+    each of `AXES` axes, the last first, its length and the strides in bytes on both sides.
     """
     lengths = [(f"%length{k}", f"%from{k}", f"%to{k}") for k in range(AXES)]
     G = pointer_type(GLOBAL)
@@ -71,9 +71,10 @@ def _converted(f: Function, value: str, source: np.dtype[Any], goal: np.dtype[An
 def copy_parameters(
     shape: Sequence[int], source: tuple[int, Sequence[int]], goal: tuple[int, Sequence[int]]
 ) -> list[tuple[int, list[int]]]:
-    """How many elements each launch has, and its parameters, for an array of a shape: each side by its address and strides.
+    """Return the number of elements and the parameters of each launch, for an array of a shape.
 
-    Axes that are one on both sides are taken together; where more than `AXES` are left, there are several launches.
+    Each side has an address and strides. Axes that are contiguous on both sides are merged; if more than `AXES` remain, there
+    are several launches.
     """
     axes: list[tuple[int, int, int]] = []
     for n, a, b in zip(reversed(shape), reversed(source[1]), reversed(goal[1]), strict=True):

@@ -1,4 +1,4 @@
-"""An array on a device: where its elements lie, and on which stream there may be work on them."""
+"""An array on a device: the location of its elements, and the stream with pending work on them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ CUDA, CUDA_MANAGED = 2, 13  # DLPack's numbers of kinds of devices
 
 @dataclass(frozen=True, eq=False)
 class DeviceArray:
-    """Elements on a device: strides are in bytes, `owner` keeps the memory, `stream` has work on it that may not be done.
+    """An array on a device: strides are in bytes, `owner` keeps the memory alive, `stream` may have pending work on it.
 
-    Other libraries take it without a copy: `torch.from_dlpack(x)`, `cupy.from_dlpack(x)`, `numba.cuda.as_cuda_array(x)`.
+    Other libraries import it without a copy: `torch.from_dlpack(x)`, `cupy.from_dlpack(x)`, `numba.cuda.as_cuda_array(x)`.
     """
 
     pointer: int
@@ -34,9 +34,9 @@ class DeviceArray:
         return len(self.shape)
 
     def __array__(self, *args: Any, **named: Any) -> Any:
-        """Raises TypeError: NumPy would make an array of this object, not of its elements."""
+        """Raise TypeError: NumPy would otherwise make an array of this object instead of its elements."""
         raise TypeError(
-            f"an array on CUDA device {self.ordinal} is none of NumPy's: "
+            f"an array on CUDA device {self.ordinal} is not a NumPy array: "
             "copy it here, by torch.from_dlpack(x).cpu() or cupy.from_dlpack(x).get()"
         )
 
@@ -64,7 +64,7 @@ class DeviceArray:
     ) -> Any:
         """Return a capsule; the user's `stream` waits (the default streams if it is None, none if it is -1)."""
         if copy or (dl_device is not None and tuple(map(int, dl_device)) != self.__dlpack_device__()):
-            raise BufferError(f"an array on CUDA device {self.ordinal} is handed on as it is, without a copy")
+            raise BufferError(f"an array on CUDA device {self.ordinal} can only be exported without a copy")
         if self.stream is not None and stream != -1:
             device(self.ordinal).follow(stream or LEGACY, self.stream or LEGACY)
         reach = sum(s * (n - 1) for s, n in zip(self.strides, self.shape, strict=True)) + self.dtype.itemsize
@@ -75,15 +75,15 @@ class DeviceArray:
 
 
 def seen(x: Any, stream: int, name: str) -> DeviceArray:
-    """Return where an array of any library lies; what is begun on `stream` from now on finds its elements there.
+    """Return the location of an array of any library; later work on `stream` finds its elements there.
 
-    Raises TypeError for what is no array of numbers that NumPy knows. `name` is of an argument, for errors.
+    Raises TypeError for an object that is not an array of a NumPy number type. `name` is the argument's name, for errors.
     """
     try:
         view = _views().from_any_interface(x, stream_ptr=stream)
         dtype = np.dtype(view.dtype)
     except (BufferError, TypeError, NotImplementedError) as error:
-        raise TypeError(f"{name} is no array that can be read here ({error}); give one of float32 or float64") from None
+        raise TypeError(f"{name} is not an array that can be read here ({error}); use one of float32 or float64") from None
     strides = compact(view.shape, dtype.itemsize) if view.strides is None else tuple(s * dtype.itemsize for s in view.strides)
     return DeviceArray(view.ptr, tuple(view.shape), strides, dtype, view.device_id, view, not view.readonly)
 
@@ -94,7 +94,7 @@ def _views() -> Any:
 
 
 def compact(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Return strides of rows one after the other, in bytes."""
+    """Return strides in bytes of contiguous rows."""
     strides = []
     for n in reversed(shape):
         strides.append(itemsize)

@@ -1,4 +1,4 @@
-"""The traced execution on devices: one thread a state, on arrays that are there, or on NumPy's, which are copied in pieces."""
+"""The traced execution on devices: one thread per state, on arrays on the device, or on NumPy arrays, copied in pieces."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from .target import NVIDIA
 
 C = TypeVar("C", bound=Launchable)
 
-THREADS = 32  # of a block: one warp, which waits for nobody else
+THREADS = 32  # threads per block: one warp, which does not wait for other warps
 MORE_THREADS = 128
-LONG = 8000  # multiplications and additions: fetching the code takes longer than rows that are read and written in place
-REGISTERS = (168, 128)  # caps that let a multiprocessor hold half as many threads again, and twice as many
-RUNS = 5  # of a candidate that is timed
+LONG = 8000  # operations from which fetching the code takes longer than accessing rows in place
+REGISTERS = (168, 128)  # register limits for 1.5 and 2 times as many threads on a multiprocessor
+RUNS = 5  # timed runs of a candidate
 PRECISIONS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
-SHARE = 8  # warps that a multiprocessor is to hold at once: two for each of its schedulers
-RESERVED = 1 << 10  # bytes of a multiprocessor's memory that a block takes beside what it asks for
+SHARE = 8  # target number of warps on a multiprocessor: two for each of its schedulers
+RESERVED = 1 << 10  # bytes of a multiprocessor's memory that a block uses in addition to its request
 
 
 class DeviceCode(DeviceKernels):
@@ -48,7 +48,7 @@ class DeviceCode(DeviceKernels):
         self.repeated = RepeatedCalls()
 
     def again(self, args: Sequence[Any], out: Any, threads: int | None, device: str | None) -> Sequence[Any] | None:
-        """Return the results of a call that is as an earlier one, but for where arrays lie; None for another call."""
+        """Return the results of a call that differs from an earlier one only in addresses; None for another call."""
         given = () if out is None else out if isinstance(out, tuple) and len(self.program.outputs) > 1 else (out,)
         call = self.repeated.find(args, given) if threads is None and device is None else None
         if call is None:
@@ -68,15 +68,15 @@ class DeviceCode(DeviceKernels):
 
     @property
     def identity(self) -> str:
-        """Hash of what kernels follow from, but for the device and the engine."""
+        """Hash of everything that kernels depend on, except the device and the engine."""
         return self._traced.identity
 
     def launch(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> None:
-        """Begin to compute states. Each argument and result has the address of its first row, and elements from row to row."""
+        """Start to compute states. Each argument and result has the address of its first row, and a row stride in elements."""
         self.kernel(device, PRECISIONS[dtype]).launch(device, stream, states, _words(states, rows))
 
     def tune(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> Loaded:
-        """The candidate that computes these states in the shortest time, from now on and in later processes."""
+        """Find the fastest candidate for these states, and use it from now on and in later processes."""
 
         def milliseconds(loaded: Loaded) -> float:
             marks = []
@@ -92,13 +92,13 @@ class DeviceCode(DeviceKernels):
         return loaded
 
     def kernels(self, device: Device, precision: str) -> Kernels:
-        """The ways to write the kernel: those that are compared by their code, then those that a trial compares, too."""
+        """Return the variants of the kernel: those compared by their code, then those that only `tune` compares."""
         type, none = Type(precision, 1), (False,) * len(self._sizes)
         staged, flops = self._staged(type, device.shared_bytes), self._traced.operations.flops
         first, second = (none, staged) if flops > LONG else (staged, none)
         layouts = [KernelLayout(first, keeps, THREADS) for keeps in (True, False)]
         more = [KernelLayout(way, keeps, MORE_THREADS) for way in (first, second) for keeps in (True, False)]
-        if flops > PART:  # far more than registers hold, and minutes of the assembler's time
+        if flops > PART:  # far more values than registers, and minutes in the assembler
             layouts, more = [layouts[1]], [more[1]]
         candidates = [self._candidate(device, type, layout) for layout in [*layouts, *more]]
         candidates += [self._candidate(device, type, layouts[0], registers) for registers in REGISTERS]
@@ -110,7 +110,7 @@ class DeviceCode(DeviceKernels):
 
         shared = layout.shared_bytes(self._sizes, type)
         if any(layout.waits(n, k, type) for k, n in enumerate(self._sizes) if k >= len(self.program.inputs)):
-            # Few threads at once, so that what they write stays in the device's cache until its sectors are whole.
+            # Few threads at once, so that their writes stay in the device's cache until sectors are complete.
             shared = max(shared, device.shared_bytes * layout.threads // (SHARE * THREADS) - RESERVED)
         return Candidate(ir, layout.threads, shared, registers)
 
@@ -119,8 +119,8 @@ class DeviceCode(DeviceKernels):
         return [math.prod(shape) for shape in self.program.shapes]
 
     def _staged(self, type: Type, shared_bytes: int) -> tuple[bool, ...]:
-        """The arguments and results, one after the other, that a block's share of its multiprocessor's memory holds."""
-        left = shared_bytes // SHARE // THREADS // type.bytes  # elements for each thread
+        """Return which arguments and results fit into a block's share of its multiprocessor's memory."""
+        left = shared_bytes // SHARE // THREADS // type.bytes  # elements per thread
         staged = []
         for n in self._sizes:
             staged.append(n > 0 and padded(n) <= left)
@@ -129,7 +129,7 @@ class DeviceCode(DeviceKernels):
 
 
 def _words(states: int, rows: Sequence[tuple[int, int]]) -> list[int]:
-    """The kernel's parameters."""
+    """Return the kernel's parameters."""
     return [states, *(word for row in rows for word in row)]
 
 
@@ -141,7 +141,7 @@ class OnArrays(Generic[C]):
     def __init__(self, code: C, library: Library, device: Device) -> None:
         self.code, self.program, self.library, self.device = code, code.program, library, device
         self.stream = library.stream(device.ordinal)
-        self._given: dict[int, Any] = {}  # the caller's arrays for results, by the identity of what is known of them
+        self._given: dict[int, Any] = {}  # the caller's arrays for results, by the identity of their descriptions
         self._args: list[Any] = []  # the caller's arguments
 
     def array(self, x: Any, what: str) -> DeviceArray:
@@ -165,9 +165,9 @@ class OnArrays(Generic[C]):
         self, arrays: Sequence[DeviceArray], batch: tuple[int, ...], dtype: Any, out: Sequence[DeviceArray] | None,
         threads: int | None,
     ) -> Sequence[Any]:  # fmt: skip
-        """Results in arrays of the library. Work on them is begun, and may not be done."""
+        """Return results in arrays of the library. Their computation has started, and may not be finished."""
         if threads is not None:
-            raise ValueError(f"{self.program.name}: threads are of this machine's processors; the arrays are on a device")
+            raise ValueError(f"{self.program.name}: threads= is for this machine's processors; the arrays are on a device")
         results: list[Any] = [] if out is None else [self._given[id(view)] for view in out]
         views = list(out or ())
         if out is None:
@@ -186,7 +186,7 @@ class OnArrays(Generic[C]):
         return results if out is not None else self.library.finish(results, self.device.ordinal, self.stream)
 
     def tune(self: OnArrays[DeviceCode], arrays: Sequence[DeviceArray], batch: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        """Try the ways in which the kernel may be written, and keep the quickest."""
+        """Time the variants of the kernel, and keep the fastest."""
         with self._scratch() as room:
             results = [room(batch + r.shape, dtype) for r in self.program.outputs]
             with self._rows(arrays, results, batch, dtype, may_overlap=False) as rows:
@@ -197,7 +197,7 @@ class OnArrays(Generic[C]):
         self, arrays: Sequence[DeviceArray], results: Sequence[DeviceArray], batch: tuple[int, ...], dtype: np.dtype[Any],
         may_overlap: bool,
     ) -> Iterator[list[tuple[int, int]]]:  # fmt: skip
-        """Rows of arguments and results as they lie, or of copies of those that the kernel does not take."""
+        """Yield rows of arguments and results in place, or of copies of those that the kernel does not support."""
         with self._scratch() as room:
             rows, later = [], []
             for a, argument in zip(arrays, self.program.inputs, strict=True):
@@ -220,7 +220,7 @@ class OnArrays(Generic[C]):
 
     @contextmanager
     def _scratch(self) -> Iterator[Callable[[tuple[int, ...], np.dtype[Any]], DeviceArray]]:
-        """Arrays on the device, which go when what was begun meanwhile is done."""
+        """Yield a function that allocates arrays on the device; they are freed after the work started meanwhile."""
         taken: list[Any] = []
 
         def room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
@@ -234,7 +234,7 @@ class OnArrays(Generic[C]):
                 memory.close()
 
     def _copy(self, source: DeviceArray, goal: DeviceArray) -> None:
-        """Begin to copy elements, converted, where the source's axes broadcast to the goal's."""
+        """Start to copy and convert elements; the source's axes broadcast to the goal's."""
         strides = np.broadcast_to(_shadow(source), goal.shape).strides
         loaded = copy_kernel(self.device, source.dtype, goal.dtype)
         for count, parameters in copies.copy_parameters(goal.shape, (source.pointer, strides), (goal.pointer, goal.strides)):
@@ -249,7 +249,10 @@ def copy_kernel(device: Device, source: np.dtype[Any], goal: np.dtype[Any]) -> L
 
 
 def row_of(a: DeviceArray, core: CoreShape, batch: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, int] | None:
-    """The address of an array's first row and the elements from row to row, 0 where one serves all; None if it is not so."""
+    """Return the address of an array's first row and its row stride in elements; None if it has no such rows.
+
+    The stride is 0 for a shared row.
+    """
     axes, item = a.ndim - len(core), dtype.itemsize
     expected = compact(core, item)
     inner = [(s, e) for n, s, e in zip(core, a.strides[axes:], expected, strict=True) if n > 1]
@@ -271,14 +274,14 @@ def row_of(a: DeviceArray, core: CoreShape, batch: tuple[int, ...], dtype: np.dt
 
 
 def _checked(view: DeviceArray, what: str) -> DeviceArray:
-    """The same, unless it holds numbers that devices do not know; the caller refuses what are no numbers."""
+    """Return the view, unless its number type is unsupported on devices; the caller checks other types."""
     if view.dtype.kind in "fciub" and not copies.takes(view.dtype):
-        raise TypeError(f"{what} holds {view.dtype}, which devices do not compute with; convert it to float32 or float64")
+        raise TypeError(f"{what} has dtype {view.dtype}, which devices do not support; convert it to float32 or float64")
     return view
 
 
 class _Shadow:
-    """A device's memory by its addresses, which NumPy compares and nobody reads."""
+    """The addresses of a device's memory, in a form that NumPy can compare; nobody reads the elements."""
 
     def __init__(self, a: DeviceArray) -> None:
         self.__array_interface__ = {

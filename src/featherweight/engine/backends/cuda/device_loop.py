@@ -1,4 +1,4 @@
-"""A function of tables for many threads of a device: the tables' arrays there, and the kernel."""
+"""A function of tables on many threads of a device: the tables' arrays on the device, and the kernel."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .target import NVIDIA
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-GRAIN = 16  # bytes, at which arrays begin
+GRAIN = 16  # alignment of arrays in bytes
 
 
 class MemorySpans:
-    """The memory of some arrays, which may overlap, as it lies elsewhere: one after the other."""
+    """The memory of several arrays, which may overlap, and its layout in one block elsewhere."""
 
     def __init__(self, arrays: Iterable[Array]) -> None:
-        self._arrays = [a for a in arrays if a.nbytes]  # which live as long
+        self._arrays = [a for a in arrays if a.nbytes]  # kept alive
         spans: list[tuple[int, int]] = []
         for begin, end in sorted((a.ctypes.data, a.ctypes.data + a.nbytes) for a in self._arrays):
             if spans and begin < spans[-1][1]:
@@ -43,39 +43,39 @@ class MemorySpans:
             self.size += padded(end - begin)
 
     def place(self, address: int) -> int | None:
-        """Return the place there of an address of this machine; None if it is in none of the arrays."""
+        """Return the offset that corresponds to an address of this machine; None if it is in none of the arrays."""
         k = bisect_right(self._begins, address) - 1
         return None if k < 0 or address >= self._ends[k] else self._places[k] + address - self._begins[k]
 
     def put(self, memory: Array) -> None:
-        """Write the arrays' content to bytes that lie as it does there."""
+        """Copy the arrays' content to a block with this layout."""
         for begin, end, place in zip(self._begins, self._ends, self._places, strict=True):
             ctypes.memmove(memory.ctypes.data + place, begin, end - begin)
 
     def take(self, memory: Array) -> None:
-        """Write such bytes to the arrays."""
+        """Copy the content of such a block to the arrays."""
         for begin, end, place in zip(self._begins, self._ends, self._places, strict=True):
             ctypes.memmove(begin, memory.ctypes.data + place, end - begin)
 
 
 def padded(size: int) -> int:
-    """The bytes that something takes where something else follows."""
+    """Return a size in bytes, padded for the next item."""
     return -(-size // GRAIN) * GRAIN
 
 
 class NumberedCalls:
-    """Straight functions that a loop calls on a device, by numbers, with the places of their arguments and results."""
+    """Straight-line functions that a loop calls on a device, by number, with the locations of their arguments and results."""
 
     def __init__(self) -> None:
         self.functions: list[CompiledFunction] = []
-        self.pointers: list[Array] = []  # int64, for each function
-        self.arrays: list[Array] = []  # of all functions
+        self.pointers: list[Array] = []  # int64 arrays, one for each function
+        self.arrays: list[Array] = []  # arrays of all functions
 
     def call(self, function: CompiledFunction | None, *arrays: Array) -> MachineCall:
         """Return a call of a function, or of None. Raises ValueError for a function that is not traced."""
         if function is None:
             return MachineCall(0, np.zeros(0, np.int64))
-        function.device_code  # noqa: B018  # raises where there is none
+        function.device_code  # noqa: B018  # raises if there is none
         self.functions.append(function)
         self.arrays += arrays
         self.pointers.append(np.array([a.ctypes.data for a in arrays], np.int64))
@@ -83,9 +83,9 @@ class NumberedCalls:
 
 
 class DeviceLoop(DeviceKernels):
-    """`function(own, shared, number)` as a kernel: `own` is a table of each thread's own, which begins as `content` is.
+    """`function(own, shared, number)` as a kernel: `own` is each thread's own table, initialized with `content`.
 
-    Arrays that are the same in `twin`, which was made as `content` was, are those of all threads. `calls` has the functions
+    Arrays that are the same in `twin`, which was made like `content`, are shared by all threads. `calls` contains the functions
     that are called, and `layout` is that of shared tables.
     """
 
@@ -101,11 +101,11 @@ class DeviceLoop(DeviceKernels):
         self._template = np.zeros((head + own.size) // 8, np.int64)
         own.put(self._template.view(np.uint8)[head:])
         self._template[: table.layout.words] = table.words
-        inner, outer = [], []  # words that are addresses in the thread's own memory, and in that of all
+        inner, outer = [], []  # words that are addresses in the thread's own memory, and in shared memory
         for word in [*table.layout.addresses(), *(w for x in calls.pointers for w in _words_of(x, own, head))]:
             address = int(self._template[word])
             place, other = own.place(address), self._shared.place(address)
-            self._template[word] = 0  # of an empty array
+            self._template[word] = 0  # an empty array
             if place is not None:
                 self._template[word] = head + place
                 inner.append(word)
@@ -116,12 +116,12 @@ class DeviceLoop(DeviceKernels):
 
     @property
     def own_bytes(self) -> int:
-        """The memory of a thread."""
+        """Size of a thread's memory in bytes."""
         return self._template.nbytes
 
     @property
     def identity(self) -> str:
-        """Hash of what the kernel follows from, but for the device and the engine."""
+        """Hash of everything that the kernel depends on, except the device and the engine."""
         classes = tuple(c for layout in self.layouts for c in layout.classes())
         called = [f.device_code.identity for f in self.calls.functions]
         what = sources.digest(self.function, classes), [layout.text() for layout in self.layouts], called
@@ -132,11 +132,11 @@ class DeviceLoop(DeviceKernels):
         return emit_loop_kernel(self.function, self.layouts, self.calls.functions, NVIDIA)
 
     def kernels(self, device: Device, precision: str) -> Kernels:
-        """The one way to write it."""
+        """Return the only variant of the kernel."""
         return Kernels(device, ENTRY, [Candidate(self.module, THREADS, loops=True)], 1, "loop", self.identity)
 
     def run(self, device: Device, stream: int, content: Any, count: int, elsewhere: Sequence[tuple[Array, int]] = ()) -> None:
-        """Call the function for numbers from 0 to below count, and wait: the arrays of the shared `content` have its results.
+        """Call the function for numbers from 0 to count - 1, and wait: the arrays of the shared `content` receive its results.
 
         Arrays of `elsewhere` are only placeholders for memory at addresses on the device.
         """
@@ -171,7 +171,7 @@ class DeviceLoop(DeviceKernels):
 
 
 def _words_of(array: Array, spans: MemorySpans, head: int) -> range:
-    """The numbers of the words of an array of addresses."""
+    """Return the indices of the words of an array of addresses."""
     if not array.size:
         return range(0)
     place = spans.place(array.ctypes.data)

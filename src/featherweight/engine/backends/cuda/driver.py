@@ -1,7 +1,7 @@
 """CUDA devices through NVIDIA's `cuda-core`, which needs no toolkit.
 
-Contexts are the devices' primary ones, which PyTorch, CuPy and JAX share. Streams are numbers, as those libraries give them.
-Nothing of CUDA is loaded before the first call here.
+Contexts are the devices' primary ones, which PyTorch, CuPy and JAX share. Streams are numbers, as in those libraries. CUDA is
+loaded at the first call here.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 
 from ....extras import install_command
 
-LEGACY = 1  # the number of the stream for which other streams wait by default; 0 means the same in most places
-OLDEST_DRIVER = 12000  # 1000 major + 10 minor: whose functions compiled callers know
+LEGACY = 1  # the stream with which other streams synchronize by default; 0 means the same in most places
+OLDEST_DRIVER = 12000  # 1000 major + 10 minor: the first version with the functions that compiled callers use
 
 
 @cache
 def core() -> Any:
-    """Return the module `cuda.core`. Raises ImportError, which says what to install."""
+    """Return the module `cuda.core`. Raises ImportError with instructions to install it."""
     try:
         return import_module("cuda.core")
     except ImportError as error:
@@ -36,12 +36,12 @@ def device(ordinal: int = 0) -> Device:
         return Device(ordinal)
     except ImportError:
         raise
-    except Exception as error:  # cuda-core has classes of its own for errors of the driver
+    except Exception as error:  # cuda-core has its own error classes
         raise RuntimeError(f"CUDA device {ordinal} cannot be used; a device needs NVIDIA's driver: {error}") from error
 
 
 def address(name: str) -> int:
-    """Return the address of a function of the driver, for callers that are compiled. Raises RuntimeError where it has none."""
+    """Return the address of a driver function, for compiled callers. Raises RuntimeError if it does not exist."""
     flags = _bindings().CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
     found = int(_called("cuGetProcAddress", name.encode(), OLDEST_DRIVER, flags)[0] or 0)
     if not found:
@@ -54,7 +54,7 @@ def _bindings() -> Any:
 
 
 def _called(name: str, *arguments: Any) -> Any:
-    """Return the results of a function of the driver that cuda-core does not offer."""
+    """Return the results of a driver function that cuda-core does not provide."""
     status, *results = getattr(_bindings(), name)(*arguments)
     if status:
         raise RuntimeError(f"{name} failed: {status.name}")
@@ -62,12 +62,12 @@ def _called(name: str, *arguments: Any) -> Any:
 
 
 class Device:
-    """A device and its primary context. One for each number: `device`."""
+    """A device and its primary context; there is one object per number, returned by `device`."""
 
     def __init__(self, ordinal: int) -> None:
         self.ordinal = ordinal
-        self.context = 0  # its address, once it is known
-        self._of_thread = threading.local()  # cuda-core's object for the device, where it has been current
+        self.context = 0  # its address, once known
+        self._of_thread = threading.local()  # cuda-core's object for the device, in threads where it has been current
         self._streams: list[Any] = []
         with self.current() as place:
             self.context = int(place.context.handle)
@@ -81,14 +81,14 @@ class Device:
 
     @contextmanager
     def current(self) -> Iterator[Any]:
-        """Make the device this thread's current one within; gives cuda-core's object for it."""
+        """Make the device this thread's current one within the context; yields cuda-core's object for it."""
         place = getattr(self._of_thread, "place", None)
         if place is not None and int(_called("cuCtxGetCurrent")[0]) == self.context:
             yield place
             return
         place = core().Device(self.ordinal)  # starts the driver
         (before,) = _called("cuCtxGetCurrent")
-        place.set_current()  # once in each thread, whatever is current there
+        place.set_current()  # once in each thread
         self._of_thread.place = place
         try:
             yield place
@@ -98,12 +98,12 @@ class Device:
     # code
 
     def assemble(self, ptx: bytes, most_registers: int | None = None) -> bytes:
-        """Return machine code for this device ("cubin"). Raises an error with the words of the assembler."""
+        """Return machine code ("cubin") for this device. Raises an error with the assembler's message."""
         with self.current():
             return assembled(ptx, self.capability, most_registers)
 
     def load(self, cubin: bytes, entry: str, shared_bytes: int = 0) -> Any:
-        """Return a kernel by its name, which may ask for so many bytes of shared memory a block."""
+        """Return a kernel by its name, which may use up to `shared_bytes` of shared memory per block."""
         with self.current():
             kernel = core().ObjectCode.from_cubin(cubin).get_kernel(entry)
             attribute = _bindings().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -111,19 +111,19 @@ class Device:
             return kernel
 
     def launch(self, kernel: Any, blocks: int, threads: int, shared_bytes: int, stream: int, words: Sequence[int]) -> None:
-        """Begin a kernel, whose parameters are words of eight bytes, on a stream."""
+        """Launch a kernel on a stream; its parameters are words of eight bytes."""
         with self.current():
             core().launch(_stream(stream), _launch_config(blocks, threads, shared_bytes), kernel, *words)
 
     # memory
 
     def free_bytes(self) -> int:
-        """Return how much memory nobody has taken."""
+        """Return the size of free memory in bytes."""
         with self.current():
             return int(_called("cuMemGetInfo")[0])
 
     def allocate(self, size: int, stream: int) -> Any:
-        """Return new memory at `handle`, for use on `stream`; it is freed, after what was begun there, when the object goes.
+        """Return new memory at `handle`, for use on `stream`; it is freed after earlier work there, when the object is freed.
 
         Raises MemoryError.
         """
@@ -136,53 +136,53 @@ class Device:
                 raise MemoryError(f"no memory for {size} bytes on CUDA device {self.ordinal} ({self.name}): {error}") from None
 
     def pinned(self, size: int) -> Any:
-        """Return memory of the host at `handle` that is copied without a detour."""
+        """Return pinned host memory at `handle`, which is copied without an intermediate buffer."""
         with self.current():
             return core().LegacyPinnedMemoryResource().allocate(max(size, 1))
 
     def copy(self, goal: int, source: int, size: int, stream: int) -> None:
-        """Begin a copy between addresses of the device, or of the host, whose memory must last until it is done."""
+        """Start a copy between addresses of the device or of the host; host memory must remain valid until it is finished."""
         if size:
             with self.current():
                 to, begin = (core().Buffer.from_handle(pointer, size) for pointer in (goal, source))
                 begin.copy_to(to, stream=_stream(stream))
 
-    # order in time
+    # synchronization
 
     def stream(self) -> int:
-        """Return a new stream, which waits for no other one; it lasts as long as the process."""
+        """Return a new stream, which waits for no other one; it exists until the process ends."""
         with self.current() as place:
             self._streams.append(place.create_stream())
             return int(self._streams[-1].handle)
 
     @cached_property
     def own_stream(self) -> int:
-        """The stream for callers that have none."""
+        """The stream for callers without one."""
         return self.stream()
 
     def follow(self, stream: int, before: int) -> None:
-        """Let what is begun on `stream` from now on wait for what was begun on another."""
+        """Make later work on `stream` wait for earlier work on another stream."""
         if stream != before:
             with self.current():
                 _stream(stream).wait(_stream(before))
 
     def synchronize(self, stream: int) -> None:
-        """Let this thread wait for a stream's work."""
+        """Wait for a stream's work."""
         with self.current():
             _stream(stream).sync()
 
     def mark(self, stream: int) -> Any:
-        """Return a mark in a stream's work; the difference of two is the time between them [ms]."""
+        """Return an event on a stream; the difference of two is the time between them [ms]."""
         with self.current():
             return _stream(stream).record(options={"timing_enabled": True})
 
 
 def assembled(ptx: bytes, capability: tuple[int, int], most_registers: int | None = None) -> bytes:
-    """Return machine code of PTX: by the library nvJitLink if it is installed, else by the driver."""
+    """Return machine code of PTX, by the library nvJitLink if it is installed, otherwise by the driver."""
     major, minor = capability
     options = core().LinkerOptions(arch=f"sm_{major}{minor}", max_register_count=most_registers, optimization_level=3)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*nvjitlink", RuntimeWarning)  # that the driver does it: it knows all that we need
+        warnings.filterwarnings("ignore", ".*nvjitlink", RuntimeWarning)  # the driver suffices
         return bytes(core().Linker(core().ObjectCode.from_ptx(ptx), options=options).link("cubin").code)
 
 

@@ -1,11 +1,11 @@
-"""A kernel for a device: the rows of a block of states come in, each thread computes one state, and rows go out.
+"""A kernel for a device: load the rows of a block of states, compute one state per thread, and store rows.
 
-Rows of (batch, n) are read by neighbouring threads at a stride of n. So that the device's memory is read along rows, the
-threads of a block bring its rows to the block's own memory together, a padded row for each, and take results from there
-likewise. Arguments too large for that are read and written in place.
+Rows of (batch, n) are read by neighbouring threads at a stride of n. So that device memory is accessed along rows, the threads
+of a block together copy its rows to shared memory, a padded row for each state, and store results in the same way. Arguments
+that are too large for that are accessed in place.
 
-A block computes the last state again for threads that are too many: there is no branch but for the loops of copies, and threads
-can wait for each other.
+Surplus threads of a block compute the last state again: there are no branches except the loops of copies, and threads can
+synchronize.
 """
 
 from __future__ import annotations
@@ -22,41 +22,41 @@ from ..llvm.trig import sincos_ir
 from .emit_thread import ATTRIBUTES, INLINED, OUTLINED, SHORT, emit_thread
 from .target import GLOBAL, OWN, SHARED, Target
 
-SOME, TOGETHER = 4, 16  # elements that a thread has under way when it copies, from rows that lie apart and from dense ones
+SOME, TOGETHER = 4, 16  # elements in flight per thread in a copy, from separate rows and from dense ones
 PIECE = 16  # bytes that a thread writes at once
-LARGE = 512  # bytes of a result whose order matters
+LARGE = 512  # least size in bytes of a result for which the order of writes matters
 ENTRY = "fw_kernel"
 
 
 class KernelLayout(NamedTuple):
-    """How a kernel is written: what its code follows from, beside the trace and the precision."""
+    """Options for the code of a kernel, in addition to the trace and the precision."""
 
-    staged: tuple[bool, ...]  # for each argument and result, whether it goes through the block's memory
-    keeps: bool  # whether registers are left to the assembler
-    threads: int  # of a block
+    staged: tuple[bool, ...]  # for each argument and result, whether it goes through shared memory
+    keeps: bool  # whether the assembler allocates registers
+    threads: int  # threads per block
     together: int = (
-        0  # after so many steps, warps of a block wait for each other, so that code is fetched once for all; 0: never
+        0  # number of steps after which warps of a block synchronize, so that code is fetched once for all; 0: never
     )
 
     def shared_bytes(self, sizes: Sequence[int], type: Type) -> int:
-        """Return the bytes of the block's memory that the kernel needs."""
+        """Return the bytes of shared memory that the kernel needs."""
         return self.threads * type.bytes * sum(padded(n) for n, staged in zip(sizes, self.staged, strict=True) if staged)
 
     def waits(self, n: int, k: int, type: Type) -> bool:
-        """Whether result k of n elements is first in the thread's own memory."""
+        """Return whether result k of n elements is first stored in the thread's own memory."""
         return not self.staged[k] and n * type.bytes > LARGE
 
 
 def padded(n: int) -> int:
-    """Elements of a row in the block's memory: odd, so that rows begin in different banks."""
+    """Return the elements of a row in shared memory: odd, so that rows start in different banks."""
     return n | 1
 
 
 def emit_module(t: Trace, shapes: Sequence[CoreShape], type: Type, layout: KernelLayout, target: Target) -> str:
-    """A module with the kernel, and with its three phases as functions.
+    """Return a module with the kernel, and with its three phases as functions.
 
-    The kernel's parameters are all of eight bytes: the number of states, and for each argument and result the address of its
-    first row and the elements from row to row, 0 for one row that serves all.
+    The kernel's parameters are eight bytes each: the number of states, and for each argument and result the address of its
+    first row and the row stride in elements, 0 for one row for all states.
     """
     sizes = [math.prod(shape) for shape in shapes]
     inputs = len(t.inputs)
@@ -75,20 +75,20 @@ def emit_module(t: Trace, shapes: Sequence[CoreShape], type: Type, layout: Kerne
 
 
 def sincos_of_thread(type: Type) -> tuple[tuple[str, ...], str]:
-    """Return the declarations that sines and cosines need in a module, and their function, which is inlined in its callers."""
+    """Return the declarations for sines and cosines in a module, and their function, which is inlined."""
     sincos = sincos_ir(type.precision, 1)
     own = sincos.definition.replace("define hidden", "define internal").replace(") noinline nounwind", f") {INLINED}")
     return sincos.declarations, own
 
 
 def memory_of_thread(f: Function, bytes: int, keeps: bool, target: Target) -> str:
-    """The address of a thread's own memory, for a kernel that is told "%states"."""
+    """Return the address of a thread's own memory, for a kernel with the parameter "%states"."""
     room = f.value(f"alloca i8, i64 {bytes}, align 16" + (f", addrspace({target.room})" if target.room else ""))
     if target.room != OWN:
         room = f.cast("addrspacecast", pointer_type(target.room), room, pointer_type(OWN))
     if keeps:
         return room
-    # At an offset of zero, which assemblers do not know to be so: else they try once more to have all in registers.
+    # At an offset that assemblers do not know to be zero; otherwise they try again to keep everything in registers.
     return f.at("i8", room, f.binary("shl", "i64", f.binary("lshr", "i64", "%states", 62), 4), OWN)
 
 
@@ -124,22 +124,22 @@ class _Block:
         return f
 
     def phases(self) -> list[Function]:
-        """Return the functions of the three phases; all threads of a block end a phase before the next begins."""
+        """Return the functions of the three phases; all threads of a block finish a phase before the next starts."""
         return [self._copying("fw_bring", range(self.inputs)), self._computing(),
                 self._copying("fw_take", range(self.inputs, len(self.sizes)))]  # fmt: skip
 
     def _phase(self, name: str) -> tuple[Function, str, str]:
-        """A function, the number of the block's first state, and how many of its states there are (i64)."""
+        """Return a function, the number of the block's first state, and the number of its states (i64)."""
         f = Function("void", name, self.arguments)
         first = f.mul(f.cast("zext", "i32", "%block", "i64"), self.layout.threads)
         return f, first, f.least(f.sub("%states", first), self.layout.threads)
 
     def _at_row(self, f: Function, k: int, row: str) -> str:
-        """Where an argument's row lies in the device's memory."""
+        """Return the address of an argument's row in device memory."""
         return f.at(self.type.ir, f"%a{k}", f.mul(row, f"%step{k}"), GLOBAL)
 
     def _staged_at(self, f: Function, k: int) -> str:
-        """Where the block's rows of an argument lie in its memory."""
+        """Return the address of the block's rows of an argument in shared memory."""
         before = sum(padded(n) for n, staged in zip(self.sizes[:k], self.layout.staged, strict=False) if staged)
         return f.at(self.type.ir, "%shared", self.layout.threads * before, SHARED)
 
@@ -154,7 +154,7 @@ class _Block:
         return f
 
     def _computing(self) -> Function:
-        """One state. Threads beyond the last state compute that again."""
+        """Return the function of one state. Surplus threads compute the last state again."""
         f, first, rows = self._phase("fw_compute")
         room = memory_of_thread(f, self.workspace * self.type.bytes, self.layout.keeps, self.target)
         row = f.least(f.cast("zext", "i32", "%thread", "i64"), f.sub(rows, 1))
@@ -179,9 +179,9 @@ class _Block:
         return f
 
     def _write_in_order(self, f: Function, n: int, own: str, far: str) -> None:
-        """Write a result from the thread's memory to the device's, in pieces of `PIECE` bytes where those begin.
+        """Copy a result from the thread's memory to device memory, in aligned pieces of `PIECE` bytes.
 
-        All writes to a sector of the device's memory follow each other directly: else half-written sectors go to memory, often.
+        All writes to a sector of device memory are adjacent; otherwise incomplete sectors are often written back.
         """
         T, type = self.type.ir, self.type
         together = Vector(type.precision, PIECE // type.bytes)
@@ -205,7 +205,7 @@ class _Block:
         return [self._copy(k) for k, staged in enumerate(self.layout.staged) if staged]
 
     def _copy(self, k: int) -> Function:
-        """Rows between the device's memory and the block's, element after element in the order of threads."""
+        """Return the function that copies rows between device memory and shared memory, element by element in thread order."""
         arguments = ["i32 %thread", "i64 %rows", f"{pointer_type(GLOBAL)} %far", "i64 %step", f"{pointer_type(SHARED)} %near"]
         f = Function("void", f"fw_copy{k}", arguments)
         if not self.sizes[k]:
@@ -223,10 +223,10 @@ class _Block:
         return f
 
     def _copy_block(self, f: Function, k: int) -> None:
-        """Copy as many adjacent rows as there are threads; the elements that thread i moves lie `threads` elements apart.
+        """Copy as many adjacent rows as there are threads; the elements that thread i moves are `threads` elements apart.
 
-        The element e of the block is in row e / n; where rows are padded by one it lies e + e / n elements into its memory.
-        With i = q n + r the rows of all its elements follow from q and r: e = i + j threads is in row q + (j threads + r) / n.
+        The element e of the block is in row e / n; if rows are padded by one, it is at e + e / n elements in shared memory.
+        With i = q n + r, the rows of all its elements follow from q and r: e = i + j threads is in row q + (j threads + r) / n.
         """
         n, threads, T = self.sizes[k], self.layout.threads, self.type
         padding = padded(n) - n
@@ -246,7 +246,7 @@ class _Block:
                 places.clear()
 
     def _copy_rows(self, f: Function, k: int, together: int) -> None:
-        """The rows that there are, anywhere; a block's full number of them where several elements are moved together."""
+        """Copy the existing rows, anywhere; if several elements are moved together, the block has its full number of rows."""
         n, threads = self.sizes[k], self.layout.threads
         thread = f.cast("zext", "i32", "%thread", "i64")
         last = n // together * together if together > 1 else 0
@@ -257,7 +257,7 @@ class _Block:
             self._move(f, k, [self._places(f, k, f.add(thread, j * threads)) for j in range(last, n)])
 
     def _places(self, f: Function, k: int, element: str) -> tuple[str, str]:
-        """Where an element of a block's rows lies in the device's memory, and in the block's."""
+        """Return the addresses of an element of a block's rows in device memory and in shared memory."""
         n, T = self.sizes[k], self.type
         short = f.cast("trunc", "i64", element, "i32")
         row = f.binary("udiv", "i32", short, n)
@@ -268,7 +268,7 @@ class _Block:
         return far, f.at(T.ir, "%near", f.cast("zext", "i32", place, "i64"), SHARED)
 
     def _move(self, f: Function, k: int, places: Sequence[tuple[str, str]]) -> None:
-        """Elements of an argument from the device's memory to the block's, or of a result back: all are read, then written."""
+        """Move elements of an argument from device memory to shared memory, or of a result back: read all, then write."""
         T, near = self.type.ir, k < self.inputs
         source, goal = (GLOBAL, SHARED) if near else (SHARED, GLOBAL)
         values = [f.load(T, far if near else place, align=self.type.bytes, space=source) for far, place in places]

@@ -12,7 +12,7 @@ from .driver import Device
 
 
 class Signature(Protocol):
-    """The name, and the arrays, of a function; as `Program` has them."""
+    """The name and the arrays of a function, as in `Program`."""
 
     @property
     def name(self) -> str: ...
@@ -36,4 +36,4 @@ class Launchable(Protocol):
         """Name and arrays of the function that the code computes."""
 
     def launch(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> None:
-        """Begin to compute states. Each argument and result has the address of its first row, and elements from row to row."""
+        """Start to compute states. Each argument and result has the address of its first row, and a row stride in elements."""

@@ -1,8 +1,8 @@
 """A kernel with loops for a device: one thread for each number, which calls the function with tables.
 
 The function is planned and written as for this machine. Its calls of machine code go to functions of the same module, one for
-each straight function that it may call, by their numbers. A thread first copies a template of what it has to itself, and adds
-the address of the copy to the words that are addresses within.
+each straight-line function, by number. A thread first copies a template of its own tables, and adds the address of the copy to
+the words that are addresses inside.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .emit_thread import OF_FUNCTIONS, OUTLINED, emit_thread
 from .kernel import ENTRY, memory_of_thread
 from .target import OWN, SHARED, Target
 
-THREADS = 32  # of a block
+THREADS = 32  # threads per block
 DISPATCHER = "fw.dispatch"
 PARAMETERS = ["i64 %states", "ptr %template", "i64 %words", "ptr %places", "i64 %addresses", "ptr %own", "ptr %shared_table"]
-"""How many threads there are; a thread's template, its words, where it has addresses; the memory of all threads; the table."""
+"""Number of threads; a thread's template, its words, the positions of addresses; the memory of all threads; the table."""
 
 
 def emit_loop_kernel(
@@ -31,8 +31,8 @@ def emit_loop_kernel(
 ) -> str:
     """Return a module with the kernel, whose parameters are `PARAMETERS`.
 
-    `function(own, shared, number)` takes a table of each thread's own, one of all threads, and the thread's number; it calls
-    the straight functions `calls` by their numbers from 1 on.
+    `function(own, shared, number)` takes a table of each thread, a table of all threads, and the thread's number. It calls the
+    straight-line functions `calls` by their numbers, from 1 on.
     """
     planner = Planner(fused=True)
     planner.kernel(function, (*map(TableType, layouts), INT))  # type: ignore[arg-type]
@@ -55,7 +55,7 @@ def emit_loop_kernel(
 
 
 def _straight(f: CompiledFunction, number: int, target: Target) -> tuple[Sequence[str], Iterator[str]]:
-    """Declarations and definitions of a straight function, `void fw.callN(ptr arrays)`."""
+    """Return declarations and definitions of a straight-line function, `void fw.callN(ptr arrays)`."""
     sizes = [y.size for y in f.program.outputs]
     arrays = len(f.program.inputs) + len(sizes)
     written = emit_thread(f.trace, REAL, sizes, [0] * arrays, True, f"fw.call{number}")
@@ -69,7 +69,7 @@ def _straight(f: CompiledFunction, number: int, target: Target) -> tuple[Sequenc
 
 
 def _dispatcher(count: int) -> Function:
-    """Calls one of the straight functions by its number; none where the number is 0."""
+    """Return the function that calls one of the straight-line functions by its number; 0 calls none."""
     f = Function("void", DISPATCHER, ["i64 %number", "ptr %arrays"], attributes=OUTLINED)
     ways = " ".join(f"i64 {k}, label %call{k}" for k in range(1, count + 1))
     f.line(f"switch i64 %number, label %none [ {ways} ]")
@@ -83,7 +83,7 @@ def _dispatcher(count: int) -> Function:
 
 
 def _phase(name: str) -> tuple[Function, str, str]:
-    """A function of one thread that returns where there are too many; the thread's number, and its own memory."""
+    """Return a function of one thread, in which surplus threads return; the thread's number, and its own memory."""
     f = Function(
         "void", name, ["i32 %thread", "i32 %block", f"{pointer_type(SHARED)} %shared", *PARAMETERS], attributes=OUTLINED
     )
@@ -98,7 +98,8 @@ def _phase(name: str) -> tuple[Function, str, str]:
 
 
 def _preparing() -> Function:
-    """A thread's copy of the template. It is a function apart: to the other one, words of tables never change."""
+    """Return the function that copies the template. It is separate, so that words of tables are constant in the main function.
+    """
     f, _, own = _phase("fw_prepare")
     with f.loop("%words") as k:
         f.store("i64", f.load("i64", "%template", k), own, k)

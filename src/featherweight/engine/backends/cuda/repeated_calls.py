@@ -1,4 +1,4 @@
-"""Calls that are as an earlier one, but for where the arrays lie: what that one found out about them holds again.
+"""Calls that differ from an earlier one only in the addresses of arrays: the results of its checks are reused.
 
 The checks of a first call take longer than a kernel for a thousand states.
 """
@@ -15,19 +15,19 @@ from .driver import Device
 
 
 class Repeated(NamedTuple):
-    """Facts that an earlier call found; arrays are the arguments, then the results."""
+    """Results of the checks of an earlier call; arrays are the arguments, then the results."""
 
     library: Library
     device: Device
     dtype: np.dtype[Any]
     batch: tuple[int, ...]
     states: int
-    steps: tuple[int, ...]  # elements from row to row of each array
-    bytes: tuple[int, ...]  # from the first to behind the last element of each array
+    steps: tuple[int, ...]  # row stride of each array in elements
+    bytes: tuple[int, ...]  # extent of each array
     inputs: int
 
     def rows(self, arrays: Sequence[Any]) -> list[tuple[int, int]] | None:
-        """Return where the rows of arrays of the same layouts lie; None where a result's memory is another array's, too."""
+        """Return the rows of arrays with the same layouts; None if a result shares memory with another array."""
         addresses = [self.library.address(x) for x in arrays]
         spans = [(begin, begin + size) for begin, size in zip(addresses, self.bytes, strict=False)]
         for k in range(self.inputs, len(spans)):
@@ -40,20 +40,20 @@ class Repeated(NamedTuple):
 class RepeatedCalls:
     """The layouts of earlier calls of one function."""
 
-    MOST = 64  # layouts
+    MOST = 64  # greatest number of layouts
 
     def __init__(self) -> None:
         self._calls: dict[Hashable, Repeated] = {}
 
     def find(self, args: Sequence[Any], results: Sequence[Any]) -> Repeated | None:
-        """Return what is known of arguments, and of arrays for results if there are some."""
+        """Return the stored results for arguments, and for arrays of results if given."""
         if not self._calls:
             return None
         library = library_of_class(type(args[0]))
         return None if library is None else self._calls.get(_key(library, args, results))
 
     def keep(self, call: Repeated, args: Sequence[Any], results: Sequence[Any], views: Sequence[DeviceArray]) -> None:
-        """Remember a call that took all arrays as they lie."""
+        """Store a call that used all arrays in place."""
         key = _key(call.library, args, results)
         if key is not None and all(step >= 0 for view in views for step in view.strides):
             if len(self._calls) >= self.MOST:
@@ -62,7 +62,7 @@ class RepeatedCalls:
 
 
 def _key(library: Library, args: Sequence[Any], results: Sequence[Any]) -> Hashable:
-    """All layouts; None where one is not known, or is of another library."""
+    """Return all layouts; None if one is unknown, or belongs to another library."""
     layouts = []
     for x in (*args, *results):
         layout = library.layout(x) if library_of_class(type(x)) is library else None
@@ -73,7 +73,7 @@ def _key(library: Library, args: Sequence[Any], results: Sequence[Any]) -> Hasha
 
 
 def _reach(view: DeviceArray) -> int:
-    """Bytes from the first to behind the last element."""
+    """Return the bytes from the first element to the end of the last."""
     if 0 in view.shape:
         return 0
     return view.dtype.itemsize + sum(step * (n - 1) for step, n in zip(view.strides, view.shape, strict=True))

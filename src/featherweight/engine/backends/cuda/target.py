@@ -1,22 +1,22 @@
-"""The machines that one thread a state is written for: NVIDIA's processors, and this one, which tests run."""
+"""Target machines with one thread per state: NVIDIA's processors, and this one, for tests."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 GLOBAL, SHARED, OWN = 1, 3, 5
-"""Address spaces: the device's memory, that of a block of threads, and that of a thread."""
+"""Address spaces: device memory, shared memory of a block, and local memory of a thread."""
 
 
 class Target(NamedTuple):
     """Differences between machines in the code around a kernel."""
 
     triple: str
-    convention: str  # of kernels
-    room: int  # the address space in which LLVM makes room on the stack
-    thread: str  # how a thread is told its number in the block, as a value of i32
-    block: str  # and the block's number
-    barrier: str  # after which all threads of a block see what they wrote to its memory
+    convention: str  # calling convention of kernels
+    room: int  # address space of LLVM's stack
+    thread: str  # i32 value of a thread's number in the block
+    block: str  # i32 value of the block's number
+    barrier: str  # instruction after which all threads of a block see its shared memory
     declarations: tuple[str, ...]
 
 

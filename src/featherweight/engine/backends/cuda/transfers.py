@@ -1,4 +1,4 @@
-"""NumPy's arrays through a device: a batch goes there in pieces, and one is computed while others are on their way."""
+"""NumPy arrays on a device: a batch is transferred in pieces, with transfers and computations overlapping."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..interpreted import delivered
 from .driver import Device
 from .launchable import Launchable
 
-PIECE_BYTES = 16 << 20  # of arguments and results: long enough for the bus, short enough to begin soon
-LEAST_PIECE = 8192  # states, which keep all of a device busy
-MOST_BYTES = 256 << 20  # of a piece, however few states that is
-KEPT_BYTES = 64 << 20  # of this machine's memory for a lane, that later calls find
+PIECE_BYTES = 16 << 20  # target size of a piece's arguments and results: large enough for the bus, small enough to start soon
+LEAST_PIECE = 8192  # least number of states of a piece, to keep the device busy
+MOST_BYTES = 256 << 20  # greatest size of a piece, however few states that is
+KEPT_BYTES = 64 << 20  # greatest size of host memory that a lane keeps for later calls
 ALIGNMENT = 256  # bytes
-LANES = 3  # pieces under way: one comes, one is computed, one goes
+LANES = 3  # pieces in flight: one is sent, one is computed, one returns
 
 
 class OnHost(HostArrays):
-    """A program on NumPy's arrays, computed on a device."""
+    """A program on NumPy arrays, computed on a device."""
 
     def __init__(self, code: Launchable, device: Device) -> None:
         self.code, self.program, self.device = code, code.program, device
@@ -33,7 +33,7 @@ class OnHost(HostArrays):
         self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None, threads: int | None
     ) -> Sequence[Any]:
         if threads is not None:
-            raise ValueError(f"{self.program.name}: threads are of this machine's processors; device= is another one")
+            raise ValueError(f"{self.program.name}: threads= is for this machine's processors; device= names a device")
         states, outputs = math.prod(batch), self.program.outputs
         rows = [self._rows(a, p.shape, batch, states) for a, p in zip(arrays, self.program.inputs, strict=True)]
         results = [np.empty((states, *r.shape), dtype) for r in outputs]
@@ -46,7 +46,7 @@ class OnHost(HostArrays):
 
     @staticmethod
     def _rows(a: Array, core: tuple[int, ...], batch: tuple[int, ...], states: int) -> Array:
-        """An argument as (states, *core); as (1, *core) where one row serves all."""
+        """Return an argument as (states, *core); as (1, *core) if one row serves all states."""
         if a.size == math.prod(core):
             return a.reshape(1, *core)
         return np.broadcast_to(a, batch + core).reshape(states, *core)
@@ -68,7 +68,7 @@ class OnHost(HostArrays):
 
 @contextmanager
 def _lane(code: Launchable, device: Device, dtype: np.dtype[Any], piece: int) -> Iterator[_Lane]:
-    """A lane. Its stream and this machine's side of its memory, which take long to get, are kept for later calls."""
+    """Yield a lane. Its stream and host memory, which are slow to get, are kept for later calls."""
     size = sum(padded(piece * math.prod(shape) * dtype.itemsize) for shape in code.program.shapes)
     idle: list[tuple[int, Any]] = vars(device).setdefault("idle_lanes", [])
     stream, memory = idle.pop() if idle else (device.stream(), None)
@@ -80,7 +80,7 @@ def _lane(code: Launchable, device: Device, dtype: np.dtype[Any], piece: int) ->
             yield _Lane(code, device, dtype, stream, memory, there)
         finally:
             try:
-                device.synchronize(stream)  # what is under way after an error uses both sides
+                device.synchronize(stream)  # after an error, work in flight still uses both sides
             finally:
                 there.close()
     finally:
@@ -88,22 +88,22 @@ def _lane(code: Launchable, device: Device, dtype: np.dtype[Any], piece: int) ->
 
 
 def padded(size: int) -> int:
-    """The bytes that an array takes where another follows."""
+    """Return the size of an array, padded for the next one."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 class _Lane:
-    """Memory for a piece, on both sides, and the stream that it takes."""
+    """Memory for a piece, on both sides, and its stream."""
 
     def __init__(self, code: Launchable, device: Device, dtype: np.dtype[Any], stream: int, memory: Any, there: Any) -> None:
         self.code, self.device, self.dtype, self.stream = code, device, dtype, stream
         self.pinned, self.here, self.there = memory, int(memory.handle), int(there.handle)
         self.bytes = np.ctypeslib.as_array((ctypes.c_uint8 * memory.size).from_address(self.here))
-        self.under_way: list[tuple[Array, Array]] = []  # where results arrive, and where they go
+        self.under_way: list[tuple[Array, Array]] = []  # (buffer, destination) of results in flight
         self.used = 0  # bytes
 
     def begin(self, rows: Sequence[Array], results: Sequence[Array], start: int, stop: int) -> None:
-        """Send the arguments of some states, compute, and let the results come back."""
+        """Send the arguments of some states, start the computation, and the transfer of the results."""
         program, words = self.code.program, []
         self.used = 0
         for a, p in zip(rows, program.inputs, strict=True):
@@ -123,13 +123,13 @@ class _Lane:
             self.under_way.append((here, result[start:stop]))
 
     def _next(self, shape: tuple[int, ...]) -> tuple[Array, int]:
-        """This machine's side of the next argument or result, and the bytes before it on either side."""
+        """Return the host side of the next argument or result, and its offset in bytes on both sides."""
         offset, size = self.used, math.prod(shape) * self.dtype.itemsize
         self.used += padded(size)
         return self.bytes[offset : offset + size].view(self.dtype).reshape(shape), offset
 
     def finish(self) -> None:
-        """Wait for what is under way, and put it where it belongs."""
+        """Wait for work in flight, and copy results to their destinations."""
         if self.under_way:
             self.device.synchronize(self.stream)
         for here, goal in self.under_way:

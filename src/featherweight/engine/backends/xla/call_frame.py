@@ -1,7 +1,7 @@
-"""The frame that XLA calls a handler with, and what it can be asked for, in LLVM IR.
+"""The frame with which XLA calls a handler, and the requests to XLA, in LLVM IR.
 
-Its foreign function interface is `xla/ffi/api/c_api.h`, version 0. Buffers are dense and in row-major order; their leading axes
-are those of the batch, and an argument that has none is the same row for all states.
+XLA's foreign function interface is `xla/ffi/api/c_api.h`, version 0. Buffers are dense and in row-major order. Their leading
+axes are those of the batch; an argument without batch axes is one row for all states.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from collections.abc import Sequence
 from ...program import CoreShape
 from ..llvm.ir import Function
 
-# bytes from the beginnings of XLA's structures, each of which begins with its size and its extensions
+# offsets in bytes in XLA's structures, each of which starts with its size and its extensions
 EXTENSION = 8
-API, CONTEXT, ARGUMENTS, RESULTS = 16, 24, 72, 112  # of a frame
+API, CONTEXT, ARGUMENTS, RESULTS = 16, 24, 72, 112  # in a frame
 EXTENSION_KIND, METADATA_OF_EXTENSION, METADATA = 8, 24, 1
-MAJOR_VERSION, MINOR_VERSION, TRAITS = 24, 28, 32  # of metadata
-VERSION_OF_API = 36  # the minor one
-DATA, RANK, DIMS = 24, 32, 40  # of a buffer
+MAJOR_VERSION, MINOR_VERSION, TRAITS = 24, 28, 32  # in metadata
+VERSION_OF_API = 36  # the minor version
+DATA, RANK, DIMS = 24, 32, 40  # in a buffer
 CREATE_ERROR, DESTROY_ERROR, STREAM, SCHEDULE, COUNT_THREADS, ORDINAL = 48, 64, 80, 136, 144, 184  # in the table of functions
-RESOURCE_EXHAUSTED, FAILED_PRECONDITION, INTERNAL = 8, 9, 13  # kinds of errors
-OLDEST_VERSION = 1  # without a table to ask
-REQUEST = 5  # words, at most
+RESOURCE_EXHAUSTED, FAILED_PRECONDITION, INTERNAL = 8, 9, 13  # error codes
+OLDEST_VERSION = 1  # used without a table of functions
+REQUEST = 5  # greatest number of words of a request
 
 
 class Handler(Function):
-    """`ptr @handler(ptr frame)`, which returns null or an error."""
+    """The function `ptr @handler(ptr frame)`, which returns null or an error."""
 
     def __init__(self, shapes: Sequence[CoreShape], inputs: int) -> None:
         super().__init__("ptr", "handler", ["ptr %frame"], linkage="external")
@@ -34,7 +34,10 @@ class Handler(Function):
         self.request = self.slot("i64", REQUEST)
 
     def answer_questions(self) -> None:
-        """XLA asks for the version before it calls: that of the table, of which nothing is used that is new. "fine" ends it."""
+        """Answer XLA's request for the version, before any call: that of the table, whose new features are not used.
+
+        "fine" ends the answer.
+        """
         extension = self.field("ptr", "%frame", EXTENSION)
         self.branch(self.equal(extension, "null", "ptr"), "compute", "extended")
         self.label("extended")
@@ -49,7 +52,7 @@ class Handler(Function):
         self.jump("fine")
         self.label("compute")
 
-    # what it is given
+    # arguments
 
     def buffers(self) -> list[str]:
         """Return the buffers of the arguments and the results."""
@@ -61,31 +64,31 @@ class Handler(Function):
         return self.field("ptr", buffer, DATA)
 
     def step(self, buffer: str, shape: CoreShape, size: int) -> str:
-        """From row to row: the size of one, or 0 where one serves all states."""
+        """Return the row stride: the size of a row, or 0 if one row serves all states."""
         return self.select(self.equal(self.field("i64", buffer, RANK), len(shape)), 0, size)
 
     def count_states(self, result: str, shape: CoreShape, states: str) -> str:
-        """How many there are, by the axes of a result; `states` is room for the number."""
+        """Return the number of states, from the axes of a result; `states` is memory for the number."""
         self.store("i64", 1, states)
         dims = self.field("ptr", result, DIMS)
         with self.loop(self.sub(self.field("i64", result, RANK), len(shape))) as axis:
             self.store("i64", self.mul(self.load("i64", states), self.load("i64", dims, axis)), states)
         return self.load("i64", states)
 
-    # what it asks for
+    # requests
 
     @property
     def context(self) -> str:
         return self.field("i64", "%frame", CONTEXT)
 
     def ask(self, function: int, bytes: int, *words: str) -> str:
-        """Call a function of the table with a structure of so many bytes, which lies in `request`. The error, or null."""
+        """Call a function of the table with a structure of `bytes` bytes in `request`; return the error, or null."""
         for k, word in enumerate((str(bytes), "0", *words)):
             self.store("i64", word, self.request, k)
         return self.call("ptr", self.field("ptr", self.field("ptr", "%frame", API), function), f"ptr {self.request}")
 
     def drop(self, error: str) -> None:
-        """Go on without what was asked for."""
+        """Continue without the requested item."""
         some, none = self.fresh("error"), self.fresh("none")
         self.branch(self.equal(error, "null", "ptr"), none, some)
         self.label(some)
@@ -97,7 +100,7 @@ class Handler(Function):
         self.label(none)
 
     def hand_on(self, error: str) -> None:
-        """Return an error of XLA's, if there is one."""
+        """Return XLA's error, if there is one."""
         some, none = self.fresh("error"), self.fresh("none")
         self.branch(self.equal(error, "null", "ptr"), none, some)
         self.label(some)
@@ -105,11 +108,11 @@ class Handler(Function):
         self.label(none)
 
     def text(self, message: str) -> str:
-        """The address of a text of the module."""
+        """Return the address of a text of the module."""
         name = f"@text.{len(self.constants)}"
         self.constants.append(f'{name} = private constant [{len(message) + 1} x i8] c"{message}\\00"')
         return name
 
     def fail(self, kind: int, message: str) -> None:
-        """Return an error, with what a pointer points to."""
+        """Return an error with a message."""
         self.ret("ptr", self.ask(CREATE_ERROR, 28, self.cast("ptrtoint", "ptr", message, "i64"), str(kind)))

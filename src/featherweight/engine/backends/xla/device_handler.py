@@ -1,7 +1,7 @@
-"""LLVM IR of the handler that XLA calls for CUDA devices: it launches a kernel on the stream that XLA gives.
+"""LLVM IR of the handler that XLA calls for CUDA devices: it launches a kernel on XLA's stream.
 
-The processor runs the handler. It waits for nothing, and finds the kernel of the device in a table. Tests run it with stand-ins
-for XLA and for the driver, whose kernels compute; it has not been run on a device.
+The processor runs the handler. It does not wait, and finds the kernel of the device in a table. Tests run it with substitutes
+for XLA and for the driver, whose kernels compute; it has not run on a device.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from ..cuda.code import KernelRow
 from .call_frame import FAILED_PRECONDITION, INTERNAL, ORDINAL, STREAM, Handler
 
 DRIVER = ("cuLaunchKernel", "cuCtxPushCurrent", "cuCtxPopCurrent")
-LAUNCH, PUSH, POP, TABLE, COUNT = range(5)  # of `@words`: the driver's functions, the table by numbers of devices
+LAUNCH, PUSH, POP, TABLE, COUNT = range(5)  # indices in `@words`: the driver's functions, and the table by device number
 BUFFER, SIZE, END = 1, 2, 0  # the driver's keys for the parameters of a launch
 MESSAGE_BYTES = 128
 
 
 def emit_device_handler(shapes: Sequence[CoreShape], inputs: int) -> str:
-    """A module with `ptr @handler(ptr frame)`, and `@words` to be filled; arguments and results have these core shapes."""
+    """Return a module with `ptr @handler(ptr frame)`, and `@words` to fill in; arguments and results have these core shapes."""
     f = Handler(shapes, inputs)
     parameters, launch = f.slot("i64", 1 + 2 * len(shapes)), f.slot("i64", 5)
     size, states_at, before, message = f.slot("i64"), f.slot("i64"), f.slot("ptr"), f.slot("i8", MESSAGE_BYTES)
@@ -62,7 +62,7 @@ def emit_device_handler(shapes: Sequence[CoreShape], inputs: int) -> str:
 
 
 def _row_of_device(f: Handler) -> str:
-    """Where the row of the device is that XLA is about to use."""
+    """Return the address of the table's row for the device that XLA uses."""
     f.hand_on(f.ask(ORDINAL, 28, f.context, "0"))
     ordinal = f.cast("zext", "i32", f.field("i32", f.request, 24), "i64")
     f.require(f.less(ordinal, f.load("i64", "@words", COUNT)), "elsewhere")
@@ -72,7 +72,7 @@ def _row_of_device(f: Handler) -> str:
 
 
 def _launch(f: Handler, row: str, states: str, stream: str, launch: str) -> str:
-    """The driver's status."""
+    """Launch the kernel; return the driver's status."""
     threads = _of(f, row, "threads")
     blocks = f.div(f.add(states, f.sub(threads, 1)), threads)
     blocks, threads, shared = (f.cast("trunc", "i64", n, "i32") for n in (blocks, threads, _of(f, row, "shared_bytes")))

@@ -1,7 +1,7 @@
 """LLVM IR of the handler that XLA calls on processors: it wraps a kernel.
 
-A large batch is cut into pieces, which XLA's threads take from a counter, and the calling thread does, too. It waits for pieces
-that are being computed and not for threads: one that comes late finds none left.
+A large batch is split into pieces, which XLA's threads and the calling thread take from a counter. The caller waits for pieces
+in progress, not for threads: a late thread finds no pieces left.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ..llvm.ir import Function, Type
 from .call_frame import COUNT_THREADS, RESOURCE_EXHAUSTED, SCHEDULE, Handler
 
 WORK = ("users", "next", "done", "pieces", "states", "of_piece", "without_memory")  # words, before rows and steps
-PIECES = 4  # for each thread
-ROUND = 64  # states that pieces are multiples of, so that vectors are full
-LARGE = 4 << 20  # bytes of a result from which on it is asked to lie on huge pages, as NumPy asks for its arrays
-HUGE_PAGES = 14  # Linux's name for that
+PIECES = 4  # pieces per thread
+ROUND = 64  # pieces are multiples of this number of states, so that vectors are full
+LARGE = 4 << 20  # least size in bytes of a result for which huge pages are requested, as NumPy does
+HUGE_PAGES = 14  # Linux's number of that request
 
 
 def emit_handler(program: Program, precision: str, many: bool, triple: str) -> str:
-    """A module with `ptr @handler(ptr frame)` and `@words`: the address of the kernel, and states that are worth a thread."""
+    """Return a module with `ptr @handler(ptr frame)` and `@words`: the address of the kernel, and states worth a thread."""
     shapes, inputs = program.shapes, len(program.inputs)
     handler = _HostHandler(shapes, inputs, Type(precision, 1).item_bytes, triple)
     first = handler.of_many() if many else handler.of_one()
@@ -46,13 +46,13 @@ class _HostHandler:
         self.shapes, self.inputs = shapes, inputs
         self.give_way = "SwitchToThread" if "windows" in triple else "sched_yield"
         self.has_huge_pages = "linux" in triple
-        self.sizes = [math.prod(shape) * item_bytes for shape in shapes]  # of rows, in bytes
+        self.sizes = [math.prod(shape) * item_bytes for shape in shapes]  # sizes of rows in bytes
         self.strides = [math.prod(shape[d + 1 :]) * item_bytes for shape in shapes for d in range(len(shape))]
         self.steps = len(WORK) + len(shapes)  # after the rows
         self.bytes = 8 * (self.steps + len(shapes) + len(self.strides))
 
     def of_one(self) -> Handler:
-        """For one state: the kernel of pointers."""
+        """Return the handler for one state: the kernel of pointers."""
         f = Handler(self.shapes, self.inputs)
         data = f.slot("ptr", len(self.shapes))
         f.answer_questions()
@@ -64,7 +64,7 @@ class _HostHandler:
         return f
 
     def of_many(self) -> Handler:
-        """For a batch: the loop, on this thread or shared."""
+        """Return the handler for a batch: the loop, on this thread or shared."""
         f = Handler(self.shapes, self.inputs)
         called = "declare ptr @malloc(i64)", "declare void @free(ptr)", f"declare i32 @{self.give_way}()"
         f.declarations |= dict.fromkeys(called)
@@ -90,7 +90,7 @@ class _HostHandler:
         return f
 
     def _describe(self, f: Handler, work: str) -> str:
-        """The number of states; and the rows of all arrays and NumPy's steps, in their places."""
+        """Write the number of states, the rows of all arrays and NumPy's steps to their places."""
         buffers = f.buffers()
         for k, (buffer, shape, size) in enumerate(zip(buffers, self.shapes, self.sizes, strict=True)):
             f.store("ptr", f.data(buffer), work, len(WORK) + k)
@@ -101,7 +101,7 @@ class _HostHandler:
         return f.count_states(buffers[self.inputs], self.shapes[self.inputs], _at(f, work, "states"))
 
     def _ask_for_huge_pages(self, f: Handler, work: str, states: str) -> None:
-        """XLA gives large results memory that is new: by small pages, to get it takes longer than to compute."""
+        """Request huge pages for large results, because XLA gives them new memory, which is slow to get in small pages."""
         f.declarations["declare i32 @madvise(ptr, i64, i32)"] = None
         for k, size in enumerate(self.sizes[self.inputs :], self.inputs):
             bytes = f.mul(states, size)
@@ -117,12 +117,12 @@ class _HostHandler:
                     )
 
     def _run(self, f: Function, work: str, rows: str, count: str) -> None:
-        """The loop over so many states from some rows on."""
+        """Run the loop over `count` states from some rows on."""
         steps, without = f.at("i64", work, self.steps), _at(f, work, "without_memory")
         f.call("void", f.load("ptr", "@words"), f"ptr {rows}", f"ptr {count}", f"ptr {steps}", f"ptr {without}")
 
     def _share(self, f: Handler, work: str, states: str, threads: str) -> str:
-        """So many states on so many threads: how many pieces there was no memory for."""
+        """Share states among threads; return the number of pieces without memory."""
         share = f.div(f.add(states, f.mul(threads, PIECES)), f.mul(threads, PIECES))
         of_piece = f.mul(f.div(f.add(share, ROUND - 1), ROUND), ROUND)
         pieces = f.div(f.add(states, f.sub(of_piece, 1)), of_piece)
@@ -151,7 +151,7 @@ class _HostHandler:
         return failed
 
     def pieces(self) -> Function:
-        """`void @pieces(ptr work)` computes pieces until none are left."""
+        """Return `void @pieces(ptr work)`, which computes pieces until none are left."""
         f = Function("void", "pieces", ["ptr %work"])
         rows, count = f.slot("ptr", len(self.shapes)), f.slot("i64")
         f.jump("next")
@@ -180,7 +180,7 @@ def _end(f: Handler) -> None:
 
 
 def _task() -> Function:
-    """`void @task(ptr work)`, which XLA's threads call, perhaps when all is done."""
+    """Return `void @task(ptr work)`, which XLA's threads call, possibly after everything is done."""
     f = Function("void", "task", ["ptr %work"])
     f.call("void", "@pieces", "ptr %work")
     f.call("void", "@leave", "ptr %work")
@@ -189,7 +189,7 @@ def _task() -> Function:
 
 
 def _leave() -> Function:
-    """`void @leave(ptr work)`: who is the last to use it frees it."""
+    """Return `void @leave(ptr work)`: the last user frees the work."""
     f = Function("void", "leave", ["ptr %work"])
     users = f.value(f"atomicrmw sub ptr {_at(f, '%work', 'users')}, i64 1 acq_rel")
     f.branch(f.equal(users, 1), "last", "others")
@@ -202,7 +202,7 @@ def _leave() -> Function:
 
 
 def _threads(f: Handler, count: str) -> str:
-    """How many threads XLA has; `count` is room for the number."""
+    """Return the number of XLA's threads; `count` is memory for the number."""
     f.store("i64", 1, count)
     f.drop(f.ask(COUNT_THREADS, 32, f.context, f.cast("ptrtoint", "ptr", count, "i64")))
     return f.load("i64", count)
