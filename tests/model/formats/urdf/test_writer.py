@@ -31,7 +31,7 @@ from featherweight import (
     ShapeType,
     robots,
 )
-from featherweight.model.formats.urdf.numbers_written import roll_pitch_yaw
+from featherweight.model.formats.urdf.notation import roll_pitch_yaw
 from featherweight.model.generators import chain, from_parents
 from featherweight.model.types import as_matrix
 from oracles import robots as examples

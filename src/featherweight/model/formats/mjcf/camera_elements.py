@@ -8,7 +8,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from ...types import Camera, CameraMode, CameraSensor
-from ..urdf.numbers_written import written
+from ..urdf.notation import written
 from ..xml import Names
 from .geom_elements import place
 from .numbers import as_pose

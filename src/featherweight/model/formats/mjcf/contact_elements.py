@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from ...contact_rules import NeighbourRule
 from ...types import WORLD, Contents, Joint, JointType
-from ..urdf.numbers_written import written
+from ..urdf.notation import written
 from .as_bodies import Limb
 from .geom_elements import Geoms
 from .losses import Losses

@@ -12,7 +12,7 @@ from numpy.polynomial import Polynomial
 from ...contact_rules import DEFAULT_SOFTNESS, Softness
 from ...length_polynomial import LengthPolynomial
 from ...types import WORLD, Closure, Contents, Coupling, Loop, LoopType, Pose, Vector, matmul, transpose
-from ..urdf.numbers_written import written
+from ..urdf.notation import written
 from ..xml import Names
 from .geom_elements import soften
 from .losses import Losses

@@ -12,7 +12,7 @@ import numpy as np
 from ....spatial.ordered import product, singular_values
 from ...contact_rules import DEFAULT_SOFTNESS, Softness
 from ...types import Contents, Pose, Shape, ShapeType
-from ..urdf.numbers_written import written
+from ..urdf.notation import written
 from ..xml import Names
 from .losses import Losses
 from .numbers import quaternion_of

@@ -15,7 +15,7 @@ import numpy as np
 from ....spatial import Vec3
 from ....spatial.ordered import singular
 from ...types import Body, Matrix, Pose, Vector, as_matrix, matmul, transpose
-from ..urdf.numbers_written import written
+from ..urdf.notation import written
 from .as_bodies import Limb
 from .geom_elements import place
 from .losses import Losses

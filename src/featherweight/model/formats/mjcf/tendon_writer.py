@@ -23,7 +23,7 @@ from ...types import (
     TendonPoint,
     TendonWrap,
 )
-from ..urdf.numbers_written import written
+from ..urdf.notation import written
 from ..xml import Names
 from .geom_elements import place, soften
 from .losses import Losses

@@ -13,7 +13,7 @@ from ...editing.locking import joint_motion
 from ...editing.notes import warn
 from ...editing.references import supports
 from ...types import START, Camera, Contents, Frame, Joint, JointType, ModelError, Pose, Shape
-from ..urdf.numbers_written import written
+from ..urdf.notation import written
 from .as_bodies import Limb, as_bodies, limbs, without_world
 from .camera_elements import write_camera
 from .contact_elements import write_contacts

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement
 
 from ...types import Color, Shape, ShapeType
-from .numbers_written import write_origin, written
+from .notation import write_origin, written
 
 KEYS = {ShapeType.SPHERE: ("radius",), ShapeType.CYLINDER: ("radius", "length"), ShapeType.CAPSULE: ("radius", "length")}
 WITHOUT_ELEMENT = (ShapeType.ELLIPSOID, ShapeType.PLANE, ShapeType.HEIGHTFIELD)

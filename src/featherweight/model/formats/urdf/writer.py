@@ -13,7 +13,7 @@ from ...contact_rules import DEFAULT_SOFTNESS, NeighbourRule
 from ...editing.notes import warn
 from ...types import Actuator, Body, Contents, Coupling, Inertia, Joint, JointType, Loop, LoopType, ModelError
 from .as_links import as_links
-from .numbers_written import write_origin, written
+from .notation import write_origin, written
 from .shape_elements import unsayable, write_shape
 
 WITH_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
