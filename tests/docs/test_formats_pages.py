@@ -18,12 +18,12 @@ from featherweight.model.formats import srdf
 from featherweight.model.formats.mjcf.levers import OF_LATER_VERSIONS, SCALARS
 from featherweight.model.formats.registry import FORMATS
 from featherweight.model.formats.sdf.joint_elements import KINDS
-from featherweight.model.formats.sdf.known_elements import SDF
+from featherweight.model.formats.sdf.schema import SDF
 from featherweight.model.formats.sdf.shapes import CONES
 from featherweight.model.formats.urdf.couplings import COUPLING_TYPES
-from featherweight.model.formats.urdf.known_elements import ROBOT, Known
 from featherweight.model.formats.urdf.loop_elements import LOOP_TYPES
 from featherweight.model.formats.urdf.reader import JOINT_TYPES
+from featherweight.model.formats.urdf.schema import ROBOT, Known
 from featherweight.robot.not_simulated import CHANGING_MOTION
 
 ROOT = Path(__file__).parents[2]
@@ -144,7 +144,7 @@ def test_the_table_of_urdf_is_what_the_loader_knows() -> None:
 
 
 def test_the_urdf_loader_looks_up_what_it_knows_and_nothing_else() -> None:
-    modules = sources("urdf/*.py", but=("writer.py", "shape_elements.py", "as_links.py", "known_elements.py"))
+    modules = sources("urdf/*.py", but=("writer.py", "shape_elements.py", "as_links.py", "schema.py"))
     asked = {name for name in looked_up(modules) if name.isidentifier()}
     names = tags(ROBOT) | {key for _, key in pairs_of(ROBOT, "robot")} | {"robot"}
     assert asked - names == set()

@@ -23,8 +23,8 @@ from ..xml import only, read_scalar, read_vector
 from .elements import FLAGS, base_of, flag, raw_pose, with_values
 from .frame_graph import GROUND
 from .joint_elements import Mechanism
-from .known_elements import unused_elements
 from .models import Models, NamedElement
+from .schema import unused_elements
 from .shapes import read_shapes
 
 MOMENTS = {"ixx": 1.0, "ixy": 0.0, "ixz": 0.0, "iyy": 1.0, "iyz": 0.0, "izz": 1.0}  # values without <inertial>

@@ -21,8 +21,8 @@ from ..robot_source import RobotSource
 from ..xml import attribute, counted, named, only, read_scalar, required, shortened
 from .drive_elements import read_actuators
 from .elements import read_axis, read_origin, robot_element
-from .known_elements import unknown_attributes, unknown_elements
 from .loop_elements import read_constraints
+from .schema import unknown_attributes, unknown_elements
 from .shapes import read_shapes
 
 JOINT_TYPES = {str(t): t for t in JointType} | {"ball": JointType.SPHERICAL}

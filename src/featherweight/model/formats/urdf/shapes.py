@@ -11,7 +11,7 @@ from ..geometry import Shapes, shapes_of_file
 from ..robot_source import RobotSource
 from ..xml import Names, attribute, only, read_scalar, read_tuple, read_vector
 from .elements import read_origin
-from .known_elements import GEOMETRIES
+from .schema import GEOMETRIES
 
 Size = tuple[float, ...]
 

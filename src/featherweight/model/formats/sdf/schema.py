@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element
 
-from ..urdf.known_elements import Known, unknown_attributes
+from ..urdf.schema import Known, unknown_attributes
 from ..xml import counted
 from .elements import text_of
 
