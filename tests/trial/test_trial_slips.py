@@ -36,12 +36,12 @@ V = np.zeros(7)
 SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     # files
     "a file that is not there": (lambda: fw.load("nothing.urdf"), FileNotFoundError, "'nothing.urdf'"),
-    "a name for a file": (lambda: fw.load("panda"), fw.ModelError, "featherweight.example gives the paths of example robots"),
+    "a name for a file": (lambda: fw.load("panda"), fw.ModelError, "featherweight.example returns the paths of example robots"),
     "a mesh for a file": (lambda: fw.load("arm.stl"), fw.ModelError, "unknown suffix '.stl'; a robot is read from .urdf"),
     "a path in bytes": (lambda: fw.load(b"arm.urdf"), fw.ModelError, "no XML, which begins with '<'"),
     "a folder": (lambda: fw.load(ARM.parent), OSError, "a folder, not a file; name the robot's file in it"),
     "nothing": (lambda: fw.load(None), TypeError, "from a path, XML text, bytes or an open file, not from NoneType"),
-    "a description": (lambda: fw.load(fw.read(ARM)), TypeError, "featherweight.build makes a robot of a Description"),
+    "a description": (lambda: fw.load(fw.read(ARM)), TypeError, "featherweight.build builds a robot from a Description"),
     "a file without a robot": (lambda: fw.load(EMPTY), fw.ModelError, "give it at least one <link name=...>"),
     "XML of something else": (
         lambda: fw.load("<hello/>"),

@@ -121,7 +121,7 @@ def _solved(A: Array, b: Array, x0: Array, spread: float) -> Array:
         import clarabel
         from scipy.sparse import csc_matrix, identity
     except ImportError as error:
-        what = "fitting inertias that bodies can have needs clarabel and scipy"
+        what = "fitting physically consistent inertias needs clarabel and scipy"
         raise ImportError(f"{what}: {install_command('identification')}") from error
     bodies, free = len(x0), A.shape[1] - x0.size
     unit = np.append(np.ones(x0.size), 1.0 / np.maximum(np.linalg.norm(A[:, x0.size :], axis=0), 1e-300))

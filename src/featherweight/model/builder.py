@@ -90,7 +90,7 @@ def _require_names(d: Description) -> None:
             if body not in known:
                 raise ModelError(f"{d.source}: joint {j.name!r}: its {role} {body!r} is no body; add it or correct the name")
     if twice := [n for n, count in Counter(j.child for j in d.joints).items() if count > 1]:
-        raise ModelError(f"{d.source}: body {twice[0]!r} hangs on two joints; make one of them a Loop")
+        raise ModelError(f"{d.source}: body {twice[0]!r} is the child of two joints; make one of them a Loop")
     for what, on_body in (("shape", d.shapes), ("frame", d.frames)):
         for each in on_body:
             if each.body not in known:

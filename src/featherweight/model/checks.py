@@ -223,7 +223,7 @@ def _servo_problem(a: Actuator) -> str:
     if a.orientation is not None and (a.at is None or a.at.reference is None or servo is not None):
         return "an orientation servo acts at a frame with a reference; give it at=FrameForce(...), and no other servo"
     if motor is not None and servo is None:
-        return "a motor has a servo; give it one whose inputs are those of the motor, as Servo((DriveInput.VOLTAGE,))"
+        return "a motor has a servo; give it one whose inputs are those of the motor, such as Servo((DriveInput.VOLTAGE,))"
     if servo is None:
         return ""
     if a.activation is not None or a.muscle is not None or any(a.slopes):
@@ -262,7 +262,7 @@ def _path_problem(path: Sequence[TendonPoint | TendonWrap | Pulley]) -> str:
         if isinstance(x, Pulley) and not x.divisor > 0.0:
             return f"the divisor {x.divisor:g} of a pulley is not positive"
         if branch and (len(branch) < 2 or not isinstance(branch[-1], TendonPoint)):
-            return "each of its branches has two points at least, and ends with one"
+            return "each of its branches needs at least two points, and ends with one"
         branch = []
     return ""
 

@@ -29,13 +29,13 @@ class Description(Contents):
     ModelError for unknown names, and list the known names.
     """
 
-    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
 
         def __getattr__(self, name: str) -> Any:
             return missing_attribute(self, name, "featherweight.build makes a Robot, which computes, of a Description")
 
     def __post_init__(self) -> None:
-        """Let parts be found by their names, and have short texts."""
+        """Make parts accessible by name, and shorten their `repr`."""
         for name in BY_NAME:
             object.__setattr__(self, name, Named(getattr(self, name)))
 

@@ -24,7 +24,7 @@ class Factorization:
     an entry (i, j) only if j is i or an ancestor of i.
     """
 
-    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
         __getattr__ = missing_attribute
 
     def __init__(self, packed: Array, parent: tuple[int, ...], unit: bool) -> None:

@@ -39,7 +39,7 @@ class ModelView:
     def __init__(self, model: Model) -> None:
         self.model = model
 
-    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
         __getattr__ = missing_attribute
 
     # the model

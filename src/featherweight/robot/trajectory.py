@@ -52,7 +52,7 @@ class Trajectory:
     for robots after that of the instants.
     """
 
-    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
         __getattr__ = missing_attribute
 
     times: Array  # (T,) [s]

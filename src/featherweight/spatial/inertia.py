@@ -262,7 +262,10 @@ class Mobility(NamedTuple):
 
 
 def mobility(G, begin, k: int) -> Mobility:
-    """From the lower triangle of its matrix on [torque; force]: the ends of six lists in G, list i up to begin[i + 1]."""
+    """Return a mobility from the lower triangle of its matrix on [torque; force].
+
+    The rows of the triangle are the ends of six lists in G; list i ends at begin[i + 1].
+    """
     a, b, c = begin[k + 1] - 1, begin[k + 2] - 2, begin[k + 3] - 3
     x, y, z = begin[k + 4] - 4, begin[k + 5] - 5, begin[k + 6] - 6
     return Mobility(

@@ -114,7 +114,7 @@ def test_marks_of_dependent_joints_go_with_the_loop() -> None:
 def test_couplings_across_the_cut() -> None:
     """A follower without its leader is free, which is said; a leader without its follower is as it was."""
     description = branched().with_coupling(Coupling("gear", "joint4", (("joint2", (2.0,)),)))
-    with pytest.warns(ModelWarning, match="couplings to joints that were cut off: gear; their joints now move by themselves"):
+    with pytest.warns(ModelWarning, match="couplings to joints that were cut off: gear; their joints are now independent"):
         assert not description.without("body1").couplings
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -12,7 +12,7 @@ from .kept_sensors import with_sensors_of_rest
 from .notes import missed, noted
 from .references import D, on_bodies, tied_joints, tied_with
 
-CUT = "build the loop anew with what is left, or keep both of its ends"
+CUT = "add the loop again between the remaining bodies, or keep both of its ends"
 
 
 def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:

@@ -25,7 +25,7 @@ TURNING = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.SPHERICAL)
 HINGES = (JointType.REVOLUTE, JointType.CONTINUOUS)
 MEET = 1e-6  # [m] tolerance of a meeting point, and of the volume that three axes span
 LOST = "numbers of joints that have another type"
-FREE = "their joints now move by themselves"
+FREE = "their joints are now independent"
 
 
 def with_joint_type(d: D, joints: Sequence[str], kind: JointType, axis: Vector | None) -> D:

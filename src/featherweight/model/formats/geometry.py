@@ -78,4 +78,4 @@ def _remedy(filename: str, folder: Path | None, packages: Packages) -> str:
         found = next(packages.folders(package[0], near), None)
         return f"; {packages.not_found(package[0], near)}" if found is None else f"; it is not in {found}"
     relative = not os.path.isabs(filename) and not SCHEME.match(filename)
-    return "; the name is relative, and the text lies in no folder: pass folder=" if relative and folder is None else ""
+    return "; the name is relative, but the text has no folder: pass folder=" if relative and folder is None else ""

@@ -48,7 +48,7 @@ class Packages:
             return
         for place in self._places(near):
             for folder in _in(place, name):
-                if os.path.isdir(folder):  # of names that are too long for a path Path says OSError
+                if os.path.isdir(folder):  # Path raises OSError for names that are too long
                     yield folder
 
     def _places(self, near: Path | None) -> Iterator[Path]:

@@ -91,7 +91,7 @@ def _format_of_path(source: RobotSource) -> Format:
             return format
     known = [f"{' or '.join(format.suffixes)} ({format.name})" for format in FORMATS]
     name, suffix = source.name[-300:], source.suffix[:20]
-    example = "" if suffix else "; featherweight.example gives the paths of example robots by their names"
+    example = "" if suffix else "; featherweight.example returns the paths of example robots by name"
     read = f"{', '.join(known)}, {XACRO}, or XML text"
     raise ModelError(f"{name}: unknown suffix {suffix!r}; a robot is read from {read}{example}")
 

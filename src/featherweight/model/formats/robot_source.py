@@ -98,7 +98,7 @@ def open_source(
         return RobotSource(path, where, packages, RobotSource(path, where).content())
     if hasattr(given, "read"):
         return _read(given, where, packages)
-    made = "; featherweight.build makes a robot of a Description" if isinstance(given, Contents) else ""
+    made = "; featherweight.build builds a robot from a Description" if isinstance(given, Contents) else ""
     raise TypeError(f"a robot is read from a path, XML text, bytes or an open file, not from {type(given).__name__}{made}")
 
 

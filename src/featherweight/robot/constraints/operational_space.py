@@ -76,7 +76,7 @@ class OperationalSpace:
     dependent.
     """
 
-    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
         __getattr__ = missing_attribute
 
     def __init__(self, robot: System, constraints: tuple[KnownConstraint, ...]) -> None:

@@ -320,7 +320,7 @@ WEIGHED = '<body name="b"><joint/><geom type="mesh" mesh="m"/></body>'
     [
         ('vertex="0 0 0 1 0 0 0 1 0 0 0"', "mesh 'm': 'vertex' has 11 numbers"),
         ('vertex="0 0 0 1 0 0 0 1 0 0 0 1" face="0 1 2 3"', "mesh 'm': 'face' has 4 numbers"),
-        ('vertex="0 0 0 1 0 0 0 1 0 0 0 1" face="0 1 4"', "mesh 'm': 'face' names a vertex that is not there"),
+        ('vertex="0 0 0 1 0 0 0 1 0 0 0 1" face="0 1 4"', "mesh 'm': 'face' names a vertex that does not exist"),
         ('file="m.stl" refquat="0 0 0 0"', "mesh 'm': 'refquat' is zero"),
         (f'file="{"m" * 5000}.stl"', "body 'b': its inertia comes from mesh"),
         pytest.param('file="pipe.stl"', r"mesh 'm': .*pipe\.stl: a pipe, socket or device", marks=needs_pipes),

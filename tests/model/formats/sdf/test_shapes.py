@@ -123,7 +123,7 @@ def test_what_is_not_read_is_listed() -> None:
     d = read(inside)
     assert [s.type for s in d.shapes] == [ShapeType.MESH, ShapeType.SPHERE, ShapeType.SPHERE]
     assert dict(d.unused) == {
-        "meshes not found": "1, the first is 'm.stl'; the name is relative, and the text lies in no folder: pass folder=",
+        "meshes not found": "1, the first is 'm.stl'; the name is relative, but the text has no folder: pass folder=",
         "geometries that are not read (heightmap)": "1",
         "geometries that are not read (polyline)": "1",
         "visuals and collisions without geometry": "1",

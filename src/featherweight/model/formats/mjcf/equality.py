@@ -61,7 +61,7 @@ def let_followers_go(mujoco: Any, spec: Any, source: str, mimic: str) -> list[tu
     for number, equality in found:
         if mimic == REFUSE:
             problem = f"it lets '{equality.name1}' follow '{equality.name2}'"
-            remedy = 'load with mimic="follow", or with mimic="independent" to let all joints move by themselves'
+            remedy = 'load with mimic="follow", or with mimic="independent" to make all joints independent'
             raise ModelError(f"{_where(source, equality.name, number)}: {problem}; {remedy}")
         names.append(equality.name1)
         spec.delete(equality)

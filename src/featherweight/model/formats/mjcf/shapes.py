@@ -99,7 +99,7 @@ def _mesh(mesh: Any, spec: Any, source: RobotSource) -> Mesh | None:
     if path is None and vertices is None:
         return None
     if faces is not None and (vertices is None or faces.min() < 0 or faces.max() >= len(vertices)):
-        raise ModelError(f"{where}: 'face' names a vertex that is not there; correct it")
+        raise ModelError(f"{where}: 'face' names a vertex that does not exist; correct it")
     return Mesh(path, vertices, faces, stretch, _asset_placement(mesh, stretch, where))
 
 

@@ -187,7 +187,7 @@ class Mechanism:
     def _add_loop(self, e: JointEnds) -> None:
         part = e.part
         if e.kind not in LOOP_TYPES:
-            remedy = "let another joint of this loop close it, by its place in the file"
+            remedy = "reorder the joints so that another joint closes this loop"
             self.unsupported.refuse(part.where, f"a {e.kind} joint that closes a loop is not supported", remedy)
             return
         at = self._at(e)
@@ -197,7 +197,7 @@ class Mechanism:
             first, second = axes[0].direction, axes[1].direction if len(axes) == 2 else None
             if second is not None and abs(dot(first, second)) > math.sqrt(PARALLEL):
                 problem = "it closes a loop, and its two axes are not perpendicular, which is not supported"
-                raise ModelError(f"{part.where}: {problem}; let another joint of this loop close it, by its place in the file")
+                raise ModelError(f"{part.where}: {problem}; reorder the joints so that another joint closes this loop")
             turns = loop_turns(first, second, part.where)
         if any(map(says_more, axes)):
             self.lost.append(part.name)
@@ -227,7 +227,7 @@ class Mechanism:
     def _add_mimic(self, part: NamedElement, name: str, element: Element) -> None:
         """Add a coupling: follower = multiplier × (leader - reference) + offset."""
         if self.mimic == REFUSE:
-            remedy = 'load with mimic="follow", or with mimic="independent" to let the joint move by itself'
+            remedy = 'load with mimic="follow", or with mimic="independent" to make the joint independent'
             raise ModelError(f"{part.where}: it mimics another joint; {remedy}")
         if self.mimic == INDEPENDENT:
             self.independent.append(name)

@@ -175,7 +175,7 @@ class Models:
             if package is not None:
                 remedy = scope.file.packages.not_found(package[0], scope.file.folder)
             elif scope.file.folder is None:
-                remedy = "the name is relative, and the text lies in no folder: pass folder="
+                remedy = "the name is relative, but the text has no folder: pass folder="
             self._unsupported.refuse(where, f"it is not found: {remedy}", "remove it")
             return []
         self._included += 1

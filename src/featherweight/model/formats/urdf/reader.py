@@ -104,7 +104,7 @@ def _refuse_unsupported(robot: Element, source: str, mimic: str) -> None:
             raise ModelError(f"{source}: <{element.tag}> is not expanded; {UNEXPANDED}")
     for joint in robot.findall("joint") if mimic == REFUSE else []:
         if joint.find("mimic") is not None:
-            remedy = 'load with mimic="follow", or with mimic="independent" to let the joint move by itself'
+            remedy = 'load with mimic="follow", or with mimic="independent" to make the joint independent'
             raise ModelError(f"{source}: joint '{joint.get('name', '')}': it mimics another joint; {remedy}")
 
 

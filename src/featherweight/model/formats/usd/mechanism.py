@@ -265,7 +265,7 @@ class UsdMechanism:
         kind, turns = _loop(joint)
         if kind is None:
             free = ", ".join(f.tag for f in joint.freedoms)
-            remedy = "let another joint of this loop close it, by its place in the file"
+            remedy = "reorder the joints so that another joint closes this loop"
             self.stage.unsupported.refuse(
                 joint.where, f"a joint that closes a loop and leaves {free} free is not supported", remedy
             )
@@ -288,7 +288,7 @@ class UsdMechanism:
                     continue
                 follower = self._by_prim.get((path_of(joint.prim), mimic.tag))
                 if self.mimic == REFUSE:
-                    remedy = 'load with mimic="follow", or with mimic="independent" to let the joint move by itself'
+                    remedy = 'load with mimic="follow", or with mimic="independent" to make the joint independent'
                     raise ModelError(f"{joint.where}: it mimics another joint; {remedy}")
                 if self.mimic == INDEPENDENT:
                     self.independent.append(path_of(joint.prim))
