@@ -23,6 +23,7 @@ from .contact_problem import (
     assembly_work,
 )  # fmt: skip
 from .edges import MOST_EDGES
+from .gauss_seidel import sweep
 from .impulses import Solution, SolverWork, greatest_of, solve_in, solver_work
 from .interior_point import ACCEPTED
 from .laws import (
@@ -47,7 +48,6 @@ from .row_factor import (
     sizes_of_one_branch,
     sum_of_squares,
 )
-from .sweeps import sweep
 
 PARTED = 1e-6  # accuracy of the separating displacement, relative to slop
 SPARED = 1e-3  # overlap beyond slop, relative to slop, that is not corrected, because bodies at rest have such errors

@@ -32,6 +32,7 @@ from ..engine.loops.kernels import as_matrix, compiled
 from .block_equations import copy_numbers
 from .delassus_factor import FactorWork, factor_work, write_factor
 from .edges import MOST_EDGES, EdgeWork, edge_work, list_edges, problem_of_edges, write_edges, write_impulses_of_edges
+from .gauss_seidel import sweep
 from .interior_point import STARTS, InteriorWork, interior_work, solve_inside
 from .islands import Islands, find_islands, give_back_island, problem_of_island, room_for_islands
 from .laws import CONES, COULOMB, PYRAMIDS, Problem
@@ -59,7 +60,6 @@ from .row_factor import (
     sizes_of_one_branch,
 )
 from .soft_pyramids import solve_soft_pyramids
-from .sweeps import sweep
 from .turning_cones import TurningWork, solve_turning, turning_work
 from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chosen, problem_of_set, take_from, working_set
 

@@ -10,11 +10,11 @@ import pytest
 
 from contact.given_matrices import matrix_of, random_factor, with_factor_of
 from contact.problem_families import drawn
+from featherweight.contact.gauss_seidel import TWICE, sweep
 from featherweight.contact.impulses import natural_residual, of_arrays, solve_problem
 from featherweight.contact.laws import Problem
 from featherweight.contact.newton import newton_work, write_rho
 from featherweight.contact.row_factor import sizes_of
-from featherweight.contact.sweeps import TWICE, sweep
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FAMILIES = "foot", "wedge", "heap", "chain with contacts", "dry friction", "random rank"
