@@ -9,9 +9,9 @@ import numpy as np
 
 from ..names import missing_attribute, unknown_keyword
 from .ambient_program import AmbientProgram, is_ambient
+from .arguments import bound
 from .backends import EXECUTIONS
 from .backends.protocol import Executable
-from .call_arrays import bound
 from .call_signature import OfInstances, call_text, described
 from .derivative_program import JacobianProgram, PullbackProgram, PushforwardProgram
 from .operations import Operations

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from .arguments import batch_axes, given_results, result_type
 from .backends import backend
 from .backends.host_arrays import TYPES
 from .backends.protocol import Executable
-from .call_arrays import batch_axes, given_results, result_type
 from .result_class import result_class
 from .ways import Way
 

@@ -24,7 +24,7 @@ except ModuleNotFoundError as error:
 
 import jax.numpy as jnp
 
-from ..engine.call_arrays import batch_axes, bound
+from ..engine.arguments import batch_axes, bound
 from ..engine.function import CompiledFunction
 from ..engine.result_class import result_class
 from .primitive import call

@@ -30,7 +30,7 @@ except ModuleNotFoundError as error:
 import numpy as np
 from torch.autograd import forward_ad
 
-from ..engine.call_arrays import bound
+from ..engine.arguments import bound
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, Output
 from ..engine.result_class import result_class
