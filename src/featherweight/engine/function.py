@@ -12,11 +12,11 @@ from .ambient_program import AmbientProgram, is_ambient
 from .arguments import bound
 from .backends import EXECUTIONS
 from .backends.protocol import Executable
-from .call_signature import OfInstances, call_text, described
 from .derivative_program import JacobianProgram, PullbackProgram, PushforwardProgram
 from .operations import Operations
 from .program import FusedProgram, Program
 from .runner import Runner
+from .signature import OfInstances, call_text, described
 from .trace import Trace
 from .ways import Way, Ways, cheapest_way
 
