@@ -123,9 +123,10 @@ class System(ModelView):
 
     def _kept(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
         """Return the object that `make` makes for a key, such as a function and the frames that it is for; it is made once."""
-        if key not in self._things:
-            self._things[key] = make()
-        kept: T = self._things[key]
+        try:
+            kept: T = self._things[key]
+        except KeyError:
+            kept = self._things[key] = make()
         return kept
 
     def bind(

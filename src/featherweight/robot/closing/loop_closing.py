@@ -134,9 +134,9 @@ class LoopClosing:
             moved = np.abs(closed - q)
             joint = next(j for j in self.robot.joints if j.q_slice.start <= moved.argmax() < j.q_slice.stop)
             warn_caller(
-                f"{what} leaves {self._told(q)} open. It is closed before it is used, which "
-                f"moves a coordinate of joint {joint.name!r} by {moved.max():.3g}, the most of all; correct the file, or close a "
-                "configuration of your own, where `keep` names the joints that stay (robot.close(q, keep=[...]))"
+                f"{what} leaves {self._told(q)} open. It is closed before it is used, which moves a coordinate of joint "
+                f"{joint.name!r} by {moved.max():.3g}, the most of all; correct the file, or close a configuration of your "
+                "own, where `keep` names the joints that stay (robot.close(q, keep=[...]))"
             )
 
     def _told(self, q: Array) -> str:

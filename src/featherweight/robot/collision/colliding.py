@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .shape_queries import ShapeQueries
 
 Array = np.ndarray[Any, np.dtype[Any]]
+KNOWN_QUERIES = ("shape queries",)
 SHOWN = 3  # pairs that `repr` of a result lists
 NamedPairs = Iterable[tuple[str | None, str | None]] | None
 
@@ -165,8 +166,8 @@ def on_ground(robot: System, q: Any = None, *, height: float = 0.0, root: str | 
 
 def _queries(robot: System, pairs: NamedPairs) -> ShapeQueries:
     """Return the queries for pairs, which are made once."""
-    key = None if pairs is None else tuple((a, b) for a, b in pairs)
     known = _known_queries(robot)
+    key = None if pairs is None else tuple((a, b) for a, b in pairs)
     if key not in known:
         from .shape_queries import ShapeQueries  # imports the compiler
 
@@ -176,7 +177,7 @@ def _queries(robot: System, pairs: NamedPairs) -> ShapeQueries:
 
 def _known_queries(robot: System) -> dict[Any, ShapeQueries]:
     """Return the queries that have been made, by the names of their pairs."""
-    return robot._kept(("shape queries",), dict)
+    return robot._kept(KNOWN_QUERIES, dict)
 
 
 def _numbers(robot: System, pairs: NamedPairs) -> list[tuple[int, int]]:
