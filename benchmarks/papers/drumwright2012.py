@@ -106,7 +106,7 @@ def formation_and_factors_cost(n: int) -> Cost:
 def column_costs(n: int) -> list[Cost]:
     """What each column of the inverse takes alone, down to the diagonal: the shares of n processors.
 
-    Traced in `solve_mass_matrix` for the unit matrix; articulated inertias are in every column's cost.
+    ProgramTrace in `solve_mass_matrix` for the unit matrix; articulated inertias are in every column's cost.
     """
     tree = chain(n).model.tree
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from featherweight.engine import derivative_program, lane_trace, traced
+from featherweight.engine import derivative_program, lane_trace, program_trace
 from featherweight.engine.backends.llvm import backend, emit, jit, lanes
 
 STAGES: dict[str, list[tuple[Any, str]]] = {  # and where the engine looks for the functions
-    "trace": [(traced, "trace"), (derivative_program, "trace"), (traced, "count")],
+    "trace": [(program_trace, "trace"), (derivative_program, "trace"), (program_trace, "count")],
     "differentiate": [(derivative_program, "forward"), (derivative_program, "lane_trace"), (lane_trace, "forward")],
     "plan": [(emit, "plan_trace"), (lanes, "plan_lanes")],
     "write": [(backend, "emit_loop"), (backend, "emit_single"), (backend, "emit_single_in_lanes")],

@@ -257,7 +257,7 @@ def test_an_interpreted_function_agrees() -> None:
 
 
 def test_a_function_over_the_node_budget_keeps_its_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("featherweight.engine.traced.NODE_BUDGET", 20)
+    monkeypatch.setattr("featherweight.engine.program_trace.NODE_BUDGET", 20)
     assert swinging(50, "auto").execution == "rolled"
     assert swinging(1, "auto").execution == "traced"
     assert swinging(50, "auto").operations == swinging(50).operations

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.engine import function, traced
+from featherweight.engine import function, program_trace
 
 LENGTH = 16
 BUDGET = 7500  # of nodes: between those of forward dynamics and those of the inverse mass matrix

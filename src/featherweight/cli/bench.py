@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from ..engine.program_trace import NODE_BUDGET
 from ..engine.threads import processors
-from ..engine.traced import NODE_BUDGET
 from . import tables
 from .console import make_console, progress, say
 from .measure import time_functions

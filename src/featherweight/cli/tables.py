@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 
 from ..engine.function import CompiledFunction
-from ..engine.traced import NODE_BUDGET
+from ..engine.program_trace import NODE_BUDGET
 from ..model.editing.acting import acted_on
 from ..model.model import MovingBody, MovingJoint
 from ..model.types import WORLD, Actuator, JointType, Shape

@@ -12,8 +12,8 @@ from .function import CompiledFunction
 from .graph import BudgetExceeded, Expression, Graph
 from .operations import Operations
 from .program import FusedProgram, Program
+from .program_trace import NODE_BUDGET
 from .trace import live_nodes
-from .traced import NODE_BUDGET
 from .ways import cost
 
 MOST_CHOICES = 64  # up to this many combinations of algorithms are all compared; otherwise one function after the other

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .ambient_program import is_plain
 from .operations import Operations
 from .program import Program
-from .traced import NODE_BUDGET, Traced
+from .program_trace import NODE_BUDGET, ProgramTrace
 from .waiting import told
 
 DIVISION = 8  # cost of a division or a root in multiplications
@@ -20,13 +20,13 @@ class Way(NamedTuple):
     algorithm: str
     program: Program
     asked: str
-    traced: Traced
+    traced: ProgramTrace
 
     @classmethod
     def of(cls, program: Program, asked: str = "auto", algorithm: str = "") -> Way:
         """Return the way to run a program. Its algorithm is named after the first kernel by default."""
         name = algorithm or program.kernels[0].kernel.__name__
-        return cls(name, program, asked, Traced(program, bounded=asked != "traced"))
+        return cls(name, program, asked, ProgramTrace(program, bounded=asked != "traced"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without the trace."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..program import Output, Program
-from ..traced import Traced
+from ..program_trace import ProgramTrace
 from .host_arrays import Array, HostArrays
 
 
-def compile(program: Program, traced: Traced) -> PlainPython:
+def compile(program: Program, traced: ProgramTrace) -> PlainPython:
     """Return an executable without compiling anything."""
     return PlainPython(program)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ..program import Program
-from ..traced import Traced
+from ..program_trace import ProgramTrace
 
 Array = Any  # the back end's arrays, with shape, ndim and dtype
 Batch = tuple[int, ...]
@@ -47,5 +47,5 @@ class Executable(Protocol):
 class Backend(Protocol):
     """Interface of a back end's module."""
 
-    def compile(self, program: Program, traced: Traced) -> Executable:
+    def compile(self, program: Program, traced: ProgramTrace) -> Executable:
         """Return an executable for the program. Code that not every call needs is compiled when it is first called."""

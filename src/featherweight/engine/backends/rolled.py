@@ -13,8 +13,8 @@ import numpy as np
 from ..derivative_program import OneInLanes
 from ..loops.rows_of_states import constant_words, rows_code
 from ..program import ComposedProgram, CoreShape, FusedProgram, KernelProgram, Program
+from ..program_trace import ProgramTrace
 from ..threads import processors, share_out
-from ..traced import Traced
 from .host_arrays import Array, HostArrays
 from .interpreted import delivered, rows_of
 from .llvm.ir import Function, Type
@@ -25,7 +25,7 @@ COLUMN_GRAIN = 200_000  # least number of entries of a matrix for more than one 
 _ROWS = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
-def compile(program: Program, traced: Traced) -> RolledLoops:
+def compile(program: Program, traced: ProgramTrace) -> RolledLoops:
     """Return an executable that compiles each kernel once, for all models, at the first call."""
     return RolledLoops(program)
 

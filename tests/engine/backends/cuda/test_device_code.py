@@ -205,7 +205,7 @@ def test_functions_that_are_not_traced_say_so() -> None:
 
 
 def test_functions_past_the_budget_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("featherweight.engine.traced.NODE_BUDGET", 100)
+    monkeypatch.setattr("featherweight.engine.program_trace.NODE_BUDGET", 100)
     f = fw.build(chain(5)).inverse_dynamics
     with pytest.raises(ValueError, match=r"inverse_dynamics: only traced functions run on a device, .* too large to be traced"):
         f(*map(Array, (X, Y, Y)))

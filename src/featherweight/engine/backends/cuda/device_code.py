@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ...program import CoreShape, Program
-from ...traced import Traced
+from ...program_trace import ProgramTrace
 from ..host_arrays import may_overlap
 from ..llvm.ir import Type
 from . import copies
@@ -42,7 +42,7 @@ RESERVED = 1 << 10  # bytes of a multiprocessor's memory that a block uses in ad
 class DeviceCode(DeviceKernels):
     """A program as kernels, in each precision, on each device."""
 
-    def __init__(self, program: Program, traced: Traced) -> None:
+    def __init__(self, program: Program, traced: ProgramTrace) -> None:
         super().__init__()
         self.program, self._traced = program, traced
         self.repeated = RepeatedCalls()

@@ -13,8 +13,8 @@ import numpy as np
 
 from ... import cache
 from ...program import Program
+from ...program_trace import ProgramTrace
 from ...threads import processors, share_out
-from ...traced import Traced
 from ...waiting import told
 from ..host_arrays import Array, HostArrays
 from ..result_memory import LARGE, RESULTS
@@ -31,7 +31,7 @@ PIECE = 2048  # states of one call of a thread: calls need the GIL, and wait for
 MOST_AXES = 64  # of a batch and of the cores of all results, that NumPy's ufuncs take
 
 
-def compile(program: Program, traced: Traced) -> MachineCode:
+def compile(program: Program, traced: ProgramTrace) -> MachineCode:
     """Machine code for what is called, compiled at the first call of its kind and kept on disk."""
     return MachineCode(program, traced)
 
@@ -39,7 +39,7 @@ def compile(program: Program, traced: Traced) -> MachineCode:
 class MachineCode(HostArrays):
     """A program as machine code: for one state, and for batches, in each precision."""
 
-    def __init__(self, program: Program, traced: Traced) -> None:
+    def __init__(self, program: Program, traced: ProgramTrace) -> None:
         self.program, self._traced = program, traced
         self._entries: dict[str, Entry] = {}
         self._make_entry: Callable[[str], Entry]

@@ -17,7 +17,7 @@ from .waiting import tell_if_long, told
 NODE_BUDGET = 250_000  # greatest number of nodes of a trace; larger functions keep their loops
 
 
-class Traced:
+class ProgramTrace:
     """A program's trace and its counts. A `bounded` trace stops at the node budget."""
 
     def __init__(self, program: Program, bounded: bool) -> None:
