@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from featherweight.engine.derivative import Dual, directional_derivative, second_derivative
+from featherweight.engine.dual_numbers import Dual, directional_derivative, second_derivative
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.graph import Expression, Graph
 from featherweight.engine.operations import ADD, CONSTANT, COS, DIV, INPUT, MUL, OPERATIONS, SIN, SQRT, SUB, Operations

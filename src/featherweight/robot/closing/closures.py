@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.mechanisms.cluster_tree import Closing
-from ...engine.derivative import jacobian, second_derivative
+from ...engine.dual_numbers import jacobian, second_derivative
 from ...engine.graph import Graph
 from ...engine.tape import record
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.contact.constraint_rows import ConstraintRows, FunctionEntries
-from ...engine.derivative import jacobian
+from ...engine.dual_numbers import jacobian
 from ...engine.graph import Expression, Graph
 from ...engine.tape import record
 from ...model.model import Model, Placed

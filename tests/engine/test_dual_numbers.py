@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from featherweight.engine.derivative import Dual, jacobian, second_derivative
+from featherweight.engine.dual_numbers import Dual, jacobian, second_derivative
 from featherweight.engine.trace import trace
 
 
