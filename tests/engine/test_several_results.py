@@ -230,7 +230,7 @@ def test_what_cannot_be_one_function_is_refused() -> None:
     many = robot.together(*[robot.mass_matrix] * 64)
     q = state(robot)["q"]
     assert len(many(q)) == 64
-    with pytest.raises(ValueError, match="together has 65 arguments and results; NumPy takes 64"):
+    with pytest.raises(ValueError, match="together has 65 arguments and results; NumPy supports at most 64"):
         many(q[None])
     most = robot.together(*[robot.mass_matrix] * 63)
     np.testing.assert_array_equal(most(q[None])[62], robot.mass_matrix(q[None]))

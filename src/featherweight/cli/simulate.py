@@ -31,9 +31,7 @@ DAMPED = 0.02  # [s] ratio of damping to stiffness for --hold
 @of_robot_file
 def drop_robot(
     file: RobotFile,
-    base: Annotated[
-        Base | None, typer.Option(help="Base of the robot.", show_default="floating, if possible")
-    ] = None,
+    base: Annotated[Base | None, typer.Option(help="Base of the robot.", show_default="floating, if possible")] = None,
     seconds: Annotated[float, typer.Option("--time", min=1e-3, help="Duration [s].")] = 2.0,
     step: Annotated[float, typer.Option(min=1e-6, help="Time step [s].")] = 1e-3,
     height: Annotated[float, typer.Option(min=0.0, help="Initial height above the ground [m].")] = 0.2,

@@ -347,7 +347,7 @@ def write_shared(one: Room, many: Rows, first: int, stop: int) -> int:
 
 
 def test_what_lanes_share_is_not_written() -> None:
-    with pytest.raises(KernelError, match=r"write_shared: all lanes write one element of an array that they share"):
+    with pytest.raises(KernelError, match=r"write_shared: all lanes write to the same element of a shared array"):
         worked(write_shared, 4, *rooms(4))
 
 

@@ -1,5 +1,5 @@
 """Kernels with loops: a typed subset of Python, compiled from its syntax trees.
 
-`kernels` has what users of this room import. A *plan* (`planner`, of the nodes in `plan`) is what a kernel computes, typed and
-in order; a writer (`loop_writer`) puts it in the words of a machine.
+`kernels` has the names that other packages import. A *plan* (made by `planner` from the nodes in `plan`) is the typed
+computation of a kernel, in order; a writer (`loop_writer`) translates it to the language of a machine.
 """

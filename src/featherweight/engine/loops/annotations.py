@@ -1,6 +1,6 @@
-"""Annotations of kernels, as what the types of values must fit: numbers, arrays, named tuples, tuples of these and unions.
+"""Annotations of kernels as patterns of types: numbers, arrays, named tuples, tuples of these and unions.
 
-`array_types` has names for arrays. Other annotations, such as `Any` and protocols, are not verified.
+`array_types` has names for arrays. Other annotations, such as `Any` and protocols, are not checked.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from .kernel_types import BOOL, FLOAT, INT, NONE, ArrayType, Number, StaticType,
 
 
 class ArrayPattern(NamedTuple):
-    """An array of a data type with some axes; None for any."""
+    """An array of a data type with a number of axes; None for any."""
 
     dtype: str | None
     axes: int | None
 
 
 class ItemsPattern(NamedTuple):
-    """A tuple of some items; one of any number for a pattern that is repeated."""
+    """A tuple of items; a repeated pattern matches any number of items."""
 
     items: tuple[Any, ...]
     repeated: bool
 
 
 class OneOf(NamedTuple):
-    """Any of some patterns."""
+    """Any of several patterns."""
 
     patterns: tuple[Any, ...]
 
@@ -42,7 +42,7 @@ _known: WeakKeyDictionary[Any, dict[str, Pattern]] = WeakKeyDictionary()
 
 
 def patterns_of(function: FunctionType) -> dict[str, Pattern]:
-    """The patterns of a function's parameters, and of its result as "return"; none of those that are not verified."""
+    """Return the patterns of a function's parameters, and of its result as "return"; unchecked ones are left out."""
     if function not in _known:
         found = {name: pattern_of(_evaluated(x, function)) for name, x in function.__annotations__.items()}
         _known[function] = {name: x for name, x in found.items() if x is not None}
@@ -50,12 +50,12 @@ def patterns_of(function: FunctionType) -> dict[str, Pattern]:
 
 
 def pattern_named(text: str, function: FunctionType) -> Pattern | None:
-    """The pattern of an annotation within a function."""
+    """Return the pattern of an annotation inside a function."""
     return pattern_of(_evaluated(text, function))
 
 
 def _evaluated(annotation: Any, function: FunctionType) -> Any:
-    """An annotation, or Any where its names are not known while the program runs."""
+    """Return an annotation, or Any if its names are unknown at run time."""
     if not isinstance(annotation, str):
         return annotation
     try:
@@ -91,7 +91,7 @@ def pattern_of(annotation: Any) -> Pattern | None:
 
 
 def fits(pattern: Pattern | None, type: Type) -> bool:
-    """Whether values of a type fit a pattern; numbers may become others: truth values ints, and these floats."""
+    """Return whether values of a type fit a pattern; truth values convert to ints, and ints to floats."""
     if pattern is None:
         return True
     if isinstance(pattern, Number):
@@ -118,7 +118,7 @@ def exact(pattern: OneOf, type: Type) -> Pattern | None:
 
 
 def words(pattern: Pattern | None) -> str:
-    """A pattern in words."""
+    """Describe a pattern."""
     if pattern is None:
         return "anything"
     if isinstance(pattern, ArrayPattern):

@@ -1,7 +1,7 @@
-"""Operations on numbers in plans: types, values that are known, and products that are fused with sums.
+"""Operations on numbers in plans: types, known values, and fusion of products with sums.
 
 `a * b + c`, `c + a * b`, `a * b - c` and `c - a * b` of floats are rounded once, as a fused multiply-add; in a sum of two
-products the right one is fused. That follows from the text of a kernel alone, and is the same on all machines that have the
+products, the right one is fused. This depends only on the text of a kernel, and is the same on all machines with the
 instruction.
 """
 
@@ -25,11 +25,11 @@ METHODS = {
     "==": "__eq__", "!=": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__",
 }  # fmt: skip
 OF_INTS, OF_BITS = {"//", "%", "<<", ">>"}, {"&", "|", "^"}
-MOST_FACTORS = 64  # of a power with a whole exponent
+MOST_FACTORS = 64  # greatest whole exponent of a power
 
 
 def binary(p: Planned, op: str, a: Any, b: Any) -> Any:
-    """`a op b` of numbers or tuples."""
+    """Return `a op b` for numbers or tuples."""
     if isinstance(a, Static) and isinstance(b, Static):
         return Static(folded(p, op, a.value, b.value))
     if op == "**":
@@ -53,12 +53,12 @@ def binary(p: Planned, op: str, a: Any, b: Any) -> Any:
 
 
 def wrapped(x: Any) -> Any:
-    """A whole number in 64 bits."""
+    """Return a whole number wrapped to 64 bits."""
     return (x + 2**63) % 2**64 - 2**63 if isinstance(x, int) and not isinstance(x, bool) else x
 
 
 def folded(p: Planned, op: str, a: Any, b: Any) -> Any:
-    """The value of an operation on values that are known."""
+    """Return the value of an operation on known values."""
     try:
         return KNOWN[op](a, b)
     except (TypeError, ValueError, ArithmeticError, KeyError) as e:
@@ -66,7 +66,7 @@ def folded(p: Planned, op: str, a: Any, b: Any) -> Any:
 
 
 def of_floats(p: Planned, op: str, a: Any, b: Any) -> Any:
-    """`a op b`, with a product in it fused."""
+    """Return `a op b`, with a fused product if there is one."""
     if p.specializer.fused and op in "+-":
         if is_product(b):
             return Fused(b.left, b.right, a, minus_product=op == "-", product_first=False)
@@ -80,7 +80,7 @@ def is_product(x: Any) -> bool:
 
 
 def power(p: Planned, a: Any, b: Any) -> Any:
-    """A power with an exponent that is known, by products; or a square root."""
+    """Return a power with a known exponent, by products; or a square root."""
     if not isinstance(b, (Static, Constant)):
         p.fail("** with an exponent that is not a constant; write the product out")
     exponent = b.value
@@ -114,14 +114,14 @@ def negative(p: Planned, a: Any) -> Any:
 
 
 def negation(a: Any) -> Any:
-    """The opposite of a truth value."""
+    """Return the negation of a truth value."""
     if isinstance(a, Static):
         return Static(not a.value)
     return Constant(BOOL, not a.value) if isinstance(a, Constant) else a.value if isinstance(a, Not) else Not(a)
 
 
 def truth(p: Planned, a: Any) -> Any:
-    """Whether a value counts as true: a Static, or an expression."""
+    """Return whether a value counts as true: a Static, or an expression."""
     if isinstance(a, Static):
         return Static(bool(a.value))
     if isinstance(a, Constant):
@@ -134,7 +134,7 @@ def truth(p: Planned, a: Any) -> Any:
 
 
 def compare(p: Planned, op: str, a: Any, b: Any) -> Any:
-    """`a op b` of numbers, tuples, or values that are known."""
+    """Return `a op b` for numbers, tuples, or known values."""
     if op in ("is", "is not"):
         known = isinstance(a.type, StaticType) and isinstance(b.type, StaticType)
         if not known and None not in (getattr(a, "value", 0), getattr(b, "value", 0)):
@@ -178,7 +178,7 @@ def contains(p: Planned, op: str, a: Any, b: Any) -> Any:
 
 
 def both(a: Any, b: Any) -> Any:
-    """`a and b` of truth values that are both evaluated."""
+    """Return `a and b` for truth values that are both evaluated."""
     if isinstance(a, (Static, Constant)):
         return b if a.value else Static(False)
     if isinstance(b, (Static, Constant)) and b.value:

@@ -1,4 +1,4 @@
-"""Arrays of compiled functions, by data type and number of axes."""
+"""Types of arrays of compiled functions, by data type and number of axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of compiled functions for many states, from kernels with loops: rows of arrays in, rows of arrays out."""
+"""Calls of compiled functions for many states from kernels with loops, from rows of arrays to rows of arrays."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class BatchCalls(NamedTuple):
-    """Several functions, and for each its arrays, of which states are rows."""
+    """Several functions, with the arrays of each; states are rows."""
 
     caller: int  # address of the code that calls loops
-    words: IntegerMatrix  # (functions, 5) the loop, and what it takes
+    words: IntegerMatrix  # (functions, 5) the loop, and its arguments
     first: IntegerMatrix  # (functions, arrays) addresses
-    advance: IntegerMatrix  # (functions, arrays) bytes by which the states of a call are further on for each index
+    advance: IntegerMatrix  # (functions, arrays) offset in bytes of a call's states per index
     begins: Integers  # (arrays,) addresses of the states of a call
-    states: Integers  # (1,) how many a call is of
-    failed: Integers  # (1,) calls for which there was no memory
+    states: Integers  # (1,) number of states of a call
+    failed: Integers  # (1,) number of calls without memory
 
 
 def batch_calls(
     functions: Sequence[Any], arrays: Sequence[Sequence[Array]], fixed: Sequence[Array] = ()
 ) -> tuple[BatchCalls, list[Any]]:
-    """Calls of traced functions on arrays (float64), and what must live as long.
+    """Return calls of traced functions on arrays (float64), and objects to keep alive.
 
     `arrays` has for each function its arguments and then its results, in order. The states of an array are along its first
-    axis, and a call begins at one of them; or along its second axis, and a call takes all at one index of the first. Calls
-    always begin at the first state of arrays in `fixed`.
+    axis, and a call starts at one of them; or along its second axis, and a call processes all states at one index of the first.
+    Calls always start at the first state of arrays in `fixed`.
     """
     most = max(map(len, arrays))
     words, first, advance = (np.zeros((len(functions), n), np.int64) for n in (5, most, most))
@@ -56,7 +56,7 @@ def batch_calls(
 
 
 def call_batch(calls: BatchCalls, function: int, begin: int, count: int) -> None:
-    """Call a function on `count` states of its arrays, which begin at the index `begin`."""
+    """Call a function on `count` states of its arrays, which start at the index `begin`."""
     for i in range(len(calls.begins)):
         calls.begins[i] = calls.first[function, i] + begin * calls.advance[function, i]
     calls.states[0] = count
@@ -65,7 +65,7 @@ def call_batch(calls: BatchCalls, function: int, begin: int, count: int) -> None
 
 @functools.cache
 def _caller() -> Code:
-    """Return `i32 call(ptr words)`, which calls the loop at the first word with the four words that follow."""
+    """Return `i32 call(ptr words)`, which calls the loop at the first word with the next four words."""
 
     def compiled() -> bytes:
         f = Function("i32", "call", ["ptr %words"], linkage="external", attributes="nounwind")

@@ -1,7 +1,7 @@
-"""Checked kernels: with FEATHERWEIGHT_CHECKED=1 each index, range, length and conversion is tested.
+"""Checked kernels: with FEATHERWEIGHT_CHECKED=1 each index, range, length and conversion is checked.
 
-The first violation ends the kernel and all that called it, without further effects, and Python raises an exception with the
-file, the line and the values. A kernel writes the kind of a violation, the number of its line and the values into a record.
+The first violation ends the kernel and its callers, without further effects, and Python raises an exception with the file, the
+line and the values. A kernel writes the kind of violation, the line number and the values to a record.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ MESSAGES: dict[int, tuple[type[Exception], Callable[..., str]]] = {
 
 
 def is_checked() -> bool:
-    """Whether kernels that are compiled from now on are checked."""
+    """Return whether kernels compiled from now on are checked."""
     return os.environ.get(VARIABLE, "") not in ("", "0")
 
 
 def raise_violation(record: Sequence[int], places: list[Any]) -> None:
-    """Raise the exception of a record, if there is a violation in it."""
+    """Raise the exception of a record, if it contains a violation."""
     kind, where, *values = record
     if kind:
         exception, words = MESSAGES[kind]

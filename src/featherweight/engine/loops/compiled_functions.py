@@ -1,4 +1,4 @@
-"""Kernels that Python calls: specialized by the types of their arguments, compiled at the first call, kept on disk."""
+"""Kernels that Python calls: specialized by the types of their arguments, compiled at the first call, cached on disk."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ R = TypeVar("R")
 NO_MEMORY = "no memory for the lists of a compiled kernel"
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
 _PLAIN = CONTIGUOUS | ALIGNED
-_OBJECTS = layouts_known()  # whether machine code reads NumPy's objects itself
+_OBJECTS = layouts_known()  # whether machine code reads NumPy's objects directly
 _FORMAT = {"double": "d", "i64": "q", "i1": "q", "ptr": "q"}
 
 
@@ -35,7 +35,7 @@ class CompiledKernel(Generic[P, R]):
     """A function as machine code that runs without the GIL; `python` is the function itself.
 
     Arguments are C-contiguous arrays, numbers, None, strings, and (named) tuples of these. The result is None, a number, or a
-    tuple of numbers. Raises KernelError for what cannot be compiled, ValueError for arrays that are not C-contiguous.
+    tuple of numbers. Raises KernelError for code that cannot be compiled, and ValueError for arrays that are not C-contiguous.
     """
 
     def __init__(self, function: Callable[P, R], fused: bool = True) -> None:
@@ -47,7 +47,7 @@ class CompiledKernel(Generic[P, R]):
 
     def __call__(self, *args: P.args, **named: P.kwargs) -> R:
         if named:
-            raise TypeError(f"{self.python.__name__}: arguments of compiled kernels are given in order; got {', '.join(named)}")
+            raise TypeError(f"{self.python.__name__}: arguments of compiled kernels are positional; got {', '.join(named)}")
         if len(args) != self._count:
             args = self._all_of(args)  # type: ignore[assignment]
         key: list[Any] = []
@@ -61,13 +61,13 @@ class CompiledKernel(Generic[P, R]):
         return ready(flat)  # type: ignore[no-any-return]
 
     def _all_of(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments with defaults for those that are not given."""
+        """Return the arguments, with defaults for missing ones."""
         bound = inspect.signature(self.python).bind(*args)
         bound.apply_defaults()
         return bound.args
 
     def _made(self, key: tuple[Any, ...], args: tuple[Any, ...]) -> _Ready:
-        with self._compiling:  # other threads wait for the first
+        with self._compiling:  # other threads wait for the first one
             if key not in self._ready:
                 self._ready[key] = self._compiled(args)
             return self._ready[key]
@@ -80,7 +80,7 @@ class CompiledKernel(Generic[P, R]):
         return _Ready(types, *code_of(kernel, lambda: self._written(types, kernel.checked)))
 
     def _fitted(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
-        """The types of the parameters, of which `*name` takes the rest."""
+        """Return the types of the parameters; `*name` collects the remaining ones."""
         code: Any = self.python.__code__
         if not code.co_flags & inspect.CO_VARARGS:
             return types
@@ -88,7 +88,7 @@ class CompiledKernel(Generic[P, R]):
         return (*types[:count], TupleType(types[count:]))
 
     def _written(self, types: tuple[Type, ...], checked: bool) -> tuple[Facts, str]:
-        """Facts and IR of the module."""
+        """Return facts and IR of the module."""
         planner = Planner(self.fused and host().fma)
         plan = planner.kernel(self.python, self._fitted(types))  # type: ignore[arg-type]
         facts = {"result": _result_shape(self.python, plan.result), "places": planner.plan.places if checked else []}
@@ -97,7 +97,7 @@ class CompiledKernel(Generic[P, R]):
 
 
 def compiled(function: Callable[P, R]) -> CompiledKernel[P, R]:
-    """The function as machine code: see `CompiledKernel`."""
+    """Return the function as machine code: see `CompiledKernel`."""
     return CompiledKernel(function)
 
 
@@ -105,7 +105,7 @@ class _Ready:
     """Machine code for arguments of some types."""
 
     def __init__(self, types: tuple[Type, ...], facts: Facts, code: bytes) -> None:
-        self._code = load_object(code, "kernel")  # which lives as long
+        self._code = load_object(code, "kernel")  # kept alive
         self._run = _ENTRY(self._code.address("kernel"))
         words = (("ptr",) if _OBJECTS and isinstance(t, ArrayType) else words_of(t) for t in number_types(types))
         self._pack = struct.Struct("=" + "".join(_FORMAT[w] for some in words for w in some)).pack
@@ -127,7 +127,7 @@ class _Ready:
 
 
 def _describe(x: Any, key: list[Any], flat: list[Any]) -> None:
-    """Add what an argument's machine code hangs on to `key`, and its words to `flat`."""
+    """Append everything that an argument's machine code depends on to `key`, and its words to `flat`."""
     kind = type(x)
     if kind is np.ndarray or isinstance(x, np.ndarray):
         if x.flags.num & _PLAIN != _PLAIN:
@@ -136,7 +136,7 @@ def _describe(x: Any, key: list[Any], flat: list[Any]) -> None:
             raise ValueError(f"arrays for compiled kernels have the byte order of the processor; got {x.dtype.str}")
         key += x.dtype.char, x.ndim
         if _OBJECTS:
-            flat.append(id(x))  # which is its address
+            flat.append(id(x))  # its address
         else:
             flat.append(x.ctypes.data)
             flat += x.shape
@@ -152,13 +152,13 @@ def _describe(x: Any, key: list[Any], flat: list[Any]) -> None:
     elif x is None or isinstance(x, str) or callable(x):
         key.append(x)
     else:
-        raise KernelError(f"{x!r} is no argument of kernels; they take arrays, numbers, strings, None and tuples of these")
+        raise KernelError(f"{x!r} is not an argument of kernels; use arrays, numbers, strings, None and tuples of these")
 
 
 def _checked_type(x: Any) -> Type:
     type = type_of(x)
     if isinstance(type, ArrayType) and type.dtype not in ITEMS:
-        raise KernelError(f"an array of {x.dtype} is no argument of kernels; they take {', '.join(ITEMS)}")
+        raise KernelError(f"an array of {x.dtype} is not an argument of kernels; use {', '.join(ITEMS)}")
     if isinstance(type, TupleType):
         for y in x:
             _checked_type(y)
@@ -166,14 +166,14 @@ def _checked_type(x: Any) -> Type:
 
 
 def _result_shape(function: Any, type: Type) -> Any:
-    """A result's type as nested lists of names."""
+    """Return a result's type as nested lists of names."""
     if type in (BOOL, INT, FLOAT):
         return str(type)
     if isinstance(type, TupleType):
         return [_result_shape(function, x) for x in type.items]
     if type == StaticType(None):
         return None
-    raise KernelError(f"{function.__qualname__} returns {type}; a kernel returns numbers to Python, and writes into arrays")
+    raise KernelError(f"{function.__qualname__} returns {type}; a kernel must return numbers to Python, or write to arrays")
 
 
 def _leaves(result: Any) -> Iterator[str]:

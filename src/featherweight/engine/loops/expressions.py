@@ -1,4 +1,4 @@
-"""Expressions: from syntax trees to plans."""
+"""Translation of expressions from syntax trees to plans."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ OPERATORS = {
 
 
 class Bound(NamedTuple):
-    """A method and the value that it is of."""
+    """A method bound to a value."""
 
     function: Any
     self: Any
 
 
 class ElementPlace(NamedTuple):
-    """An element of an array, or a part of it, that is read or written."""
+    """An element or a part of an array that is read or written."""
 
     array: Any
-    indices: tuple[Any, ...]  # none for a part
+    indices: tuple[Any, ...]  # empty for a part
 
     def type(self) -> Type:
         return self.array.type.item if self.indices else self.array.type  # type: ignore[no-any-return]
 
 
 def expression(p: Planned, node: ast.expr) -> Any:
-    """The value of an expression; what it takes before is added to the statements."""
+    """Return the value of an expression; statements that it needs are added to the block."""
     planner = PLANNERS.get(type(node))
     if planner is None:
         p.fail(f"{UNKNOWN.get(type(node), type(node).__name__)} is outside the subset of Python for kernels", node)
@@ -71,7 +71,7 @@ def expression(p: Planned, node: ast.expr) -> Any:
 
 
 def operands(p: Planned, nodes: list[ast.expr]) -> list[Any]:
-    """Values that are evaluated from left to right."""
+    """Return values that are evaluated from left to right."""
     values, marks = [], []
     for node in nodes:
         values.append(expression(p, node))
@@ -94,7 +94,7 @@ def _tuple(p: Planned, node: ast.Tuple) -> Any:
 
 
 def _values(p: Planned, nodes: list[ast.expr]) -> list[Any]:
-    """The values of expressions in their order, with the items of those that have a star."""
+    """Return the values of expressions in order, with starred ones expanded."""
     values: list[Any] = []
     marks: list[int] = []
     for x in nodes:
@@ -120,7 +120,7 @@ def _attribute(p: Planned, node: ast.Attribute) -> Any:
 
 
 def attribute(p: Planned, value: Any, name: str) -> Any:
-    """A field, a property or a method of a value."""
+    """Return a field, a property or a method of a value."""
     if isinstance(value, Static) and name == "_replace" and hasattr(value.value, "_fields"):
         value = p.solid(value)
     if isinstance(value, Static):
@@ -149,14 +149,14 @@ def attribute(p: Planned, value: Any, name: str) -> Any:
 
 
 def class_of(type: Type) -> Any:
-    """The class of a named tuple, or of a table's."""
+    """Return the class of a named tuple, or of a table's named tuple."""
     if isinstance(type, TableType):
         return type.layout.kind
     return type.kind if isinstance(type, TupleType) else None
 
 
 def field_of(table: Any, inner: Any, at: int) -> Any:
-    """A field of a table."""
+    """Return a field of a table."""
     if isinstance(inner, Layout):
         return Field(TableType(inner), table, at)
     if isinstance(inner, tuple):
@@ -165,7 +165,7 @@ def field_of(table: Any, inner: Any, at: int) -> Any:
 
 
 def _replaced(p: Planned, value: Any, named: dict[str, Any]) -> Any:
-    """`value._replace(...)`."""
+    """Return `value._replace(...)`."""
     kind = class_of(value.type)
     if isinstance(value.type, TableType):
         p.fail("_replace of a table; write into its arrays")
@@ -178,7 +178,7 @@ def _replaced(p: Planned, value: Any, named: dict[str, Any]) -> Any:
 
 
 def item(p: Planned, value: Any, k: int) -> Any:
-    """One item of a tuple."""
+    """Return one item of a tuple."""
     if isinstance(value, MakeTuple):
         return value.items[k] if all(map(is_stable, value.items)) else p.bound(value).items[k]
     return item_of(p.bound(value), k)
@@ -219,7 +219,7 @@ def _part_of_tuple(p: Planned, value: Any, node: ast.Slice) -> Any:
 
 
 def picked(p: Planned, value: Any, index: Any) -> Any:
-    """An item of a tuple, by a number that is not known."""
+    """Return an item of a tuple by an index that is unknown at compilation."""
     items = p.items(value)
     type: Type | None = items[0].type if items else None
     for x in items:
@@ -230,7 +230,7 @@ def picked(p: Planned, value: Any, index: Any) -> Any:
 
 
 def whole(p: Planned, index: Any) -> Any:
-    """An index."""
+    """Return an index as a whole number."""
     index = p.solid(index)
     if index.type not in (INT, BOOL):
         p.fail(f"{index.type} as an index; it must be a whole number, see int()")
@@ -238,7 +238,7 @@ def whole(p: Planned, index: Any) -> Any:
 
 
 def place(p: Planned, array: Any, node: ast.expr) -> ElementPlace:
-    """Where `array[node]` is."""
+    """Return the place of `array[node]`."""
     if p.specializer.wraps:
         array = p.bound(array, "array")
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
@@ -260,7 +260,7 @@ def place(p: Planned, array: Any, node: ast.expr) -> ElementPlace:
 
 
 def indices_of(p: Planned, array: Any, values: list[Any]) -> tuple[Any, ...]:
-    """Indices, of which negative constants count from the end."""
+    """Return indices; negative constants count from the end."""
     if len(values) > array.type.axes:
         p.fail(f"{len(values)} indices of an {array.type}")
     indices = [whole(p, x) for x in values]
@@ -296,7 +296,7 @@ def _sliced(p: Planned, array: Any, node: ast.Slice) -> Any:
 
 
 def read(p: Planned, found: ElementPlace) -> Any:
-    """An element or a part of an array."""
+    """Return an element or a part of an array."""
     if not found.indices:
         return found.array
     return Load(found.array.type.item, found.array, found.indices, p.place())
@@ -311,7 +311,7 @@ def _binary(p: Planned, node: ast.BinOp) -> Any:
 
 
 def binary(p: Planned, op: str, a: Any, b: Any) -> Any:
-    """`a op b`, by a method where a class of named tuples defines it."""
+    """Return `a op b`, by a method if a class of named tuples defines it."""
     found = _by_method(p, op, a, b)
     return arithmetic.binary(p, op, a, b) if found is None else found
 
@@ -352,7 +352,7 @@ def _compare(p: Planned, node: ast.Compare) -> Any:
 
 
 def test(p: Planned, node: ast.expr) -> Any:
-    """Whether an expression counts as true."""
+    """Return whether an expression counts as true."""
     if isinstance(node, ast.BoolOp):
         return _logical(p, node, True)
     return arithmetic.truth(p, expression(p, node))
@@ -363,10 +363,10 @@ def _boolean(p: Planned, node: ast.BoolOp) -> Any:
 
 
 def _logical(p: Planned, node: ast.BoolOp, as_test: bool) -> Any:
-    """`and` and `or`: the rest is not evaluated where the first part decides, unless that costs nothing."""
+    """Plan `and` and `or`: later operands are not evaluated if an earlier one decides, unless they cost nothing."""
     stops = isinstance(node.op, ast.Or)
     result: Any = None
-    blocks: list[tuple[list[Any], Any]] = []  # of the other parts, with what each takes before
+    blocks: list[tuple[list[Any], Any]] = []  # the other operands, with the statements that each needs
     for x in node.values:
         block, p.statements = p.statements, []
         line, p.line = p.line, x.lineno
@@ -411,7 +411,7 @@ def _chained(p: Planned, first: Any, rest: list[Any], stops: bool) -> Any:
 
 
 def is_cheap(value: Any, depth: int = 3) -> bool:
-    """Whether a value costs less than a branch, and may be evaluated anywhere."""
+    """Return whether a value costs less than a branch, and can be evaluated anywhere."""
     if is_stable(value):
         return True
     parts = {"Compare": ("left", "right"), "Not": ("value",), "Negative": ("value",), "Binary": ("left", "right")}
@@ -472,14 +472,14 @@ def _call(p: Planned, node: ast.Call) -> Any:
 
 
 def call(p: Planned, function: Any, args: list[Any], named: dict[str, Any]) -> Any:
-    """A call of a function that is known."""
+    """Plan a call of a known function."""
     if isinstance(function, MethodType):
         return call(p, function.__func__, [Static(function.__self__), *args], named)
-    function = getattr(function, "python", function)  # of one that is compiled for Python
-    function = getattr(function, "rolled", function)  # where one source cannot serve all executions
+    function = getattr(function, "python", function)  # of a kernel compiled for Python
+    function = getattr(function, "rolled", function)  # a separate source for this execution
     try:
         known = KNOWN_FUNCTIONS.get(function)
-    except TypeError:  # it has no hash
+    except TypeError:  # the function is not hashable
         known = None
     if known is not None:
         if named:
@@ -494,7 +494,7 @@ def call(p: Planned, function: Any, args: list[Any], named: dict[str, Any]) -> A
 
 
 def called(p: Planned, function: FunctionType, values: list[Any]) -> Any:
-    """A call of a plain function with the values of its parameters."""
+    """Plan a call of a plain function with the values of its parameters."""
     values = annotated(p, function, values)
     plan = p.specializer.function(function, tuple(x.type for x in values), p)
     value = Call(plan, tuple(x for x in values if not isinstance(x.type, StaticType)))
@@ -505,7 +505,7 @@ def called(p: Planned, function: FunctionType, values: list[Any]) -> Any:
 
 
 def _made(p: Planned, kind: Any, args: list[Any], named: dict[str, Any]) -> Any:
-    """A named tuple."""
+    """Return a named tuple."""
     values = dict(zip(kind._fields, args, strict=False)) | named
     defaults = kind._field_defaults
     missing = [name for name in kind._fields if name not in values and name not in defaults]
@@ -527,7 +527,7 @@ def _made(p: Planned, kind: Any, args: list[Any], named: dict[str, Any]) -> Any:
 
 
 def fitted(p: Planned, function: FunctionType, args: list[Any], named: dict[str, Any]) -> list[Any]:
-    """The values of a function's parameters, in their order."""
+    """Return the values of a function's parameters, in order."""
     a = tree_of(function).args
     if a.kwarg is not None:
         p.fail(f"{function.__qualname__} takes **{a.kwarg.arg}; name its parameters")
@@ -547,7 +547,7 @@ def fitted(p: Planned, function: FunctionType, args: list[Any], named: dict[str,
 
 
 def annotated(p: Planned, function: FunctionType, values: list[Any]) -> list[Any]:
-    """The values of parameters as their annotations have them."""
+    """Return the values of parameters, converted to their annotations."""
     tree = tree_of(function)
     patterns = patterns_of(function)
     for k, name in enumerate(parameters_of(tree)):

@@ -1,4 +1,4 @@
-"""Object code of kernels with loops: kept on disk, shipped with the package, or compiled."""
+"""Object code of kernels with loops: cached on disk, shipped with the package, or compiled."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from ..backends.llvm.jit import compile_loops, compile_optimized, host
 from ..waiting import tell_if_long, told
 from .shipped_code import shipped_entry
 
-Facts = dict[str, Any]  # about a kernel, kept with its code
+Facts = dict[str, Any]  # facts about a kernel, stored with its code
 
 
 class Specialization(NamedTuple):
-    """A function for parameters of some types."""
+    """A function for parameters of given types."""
 
     function: Any
     fused: bool  # whether a b + c is rounded once
     types: str
-    classes: tuple[type, ...]  # of named tuples among the parameters
-    what: str  # for users who wait for it
-    checked: bool = False  # whether indices are tested
-    thorough: bool = False  # whether LLVM's further optimizations are worth their time
+    classes: tuple[type, ...]  # classes of named tuples among the parameters
+    what: str  # description for users who wait for the compilation
+    checked: bool = False  # whether indices are checked
+    thorough: bool = False  # whether LLVM's further optimizations pay off
 
     @property
     def name(self) -> str:
-        """The function and its types, as every Python names them."""
+        """The function and its types, in a form that all versions of Python share."""
         return f"{self.function.__module__}.{self.function.__qualname__} {self.fused} {self.types}"
 
 

@@ -1,4 +1,4 @@
-"""Syntax trees of functions, and errors that name a line."""
+"""Syntax trees of functions, and errors with file and line."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Tree = ast.FunctionDef | ast.Lambda
 
 
 class KernelError(TypeError):
-    """A kernel is outside the subset of Python that is compiled, or its types do not fit: "file:line: what; remedy"."""
+    """A kernel is outside the compiled subset of Python, or its types do not fit: "file:line: what; remedy"."""
 
 
 def error(function: Any, line: int, what: str) -> KernelError:
-    """An error at a line of a function's file."""
+    """Return an error at a line of a function's file."""
     return KernelError(f"{function.__code__.co_filename}:{line}: in {function.__qualname__}: {what}")
 
 
 def tree_of(function: FunctionType) -> Tree:
-    """The syntax tree of a function, with the lines of its file. Raises KernelError."""
+    """Return the syntax tree of a function, with the lines of its file. Raises KernelError."""
     code = function.__code__
     lines = linecache.getlines(code.co_filename, function.__globals__)
     found = _functions_near("".join(lines), code.co_firstlineno).get((code.co_name, code.co_firstlineno), []) if lines else []
@@ -36,7 +36,7 @@ def tree_of(function: FunctionType) -> Tree:
 
 
 def _functions_near(source: str, line: int) -> dict[tuple[str, int], list[Tree]]:
-    """The functions of a file, or of the block that begins on a line where the file is a page with code in it."""
+    """Return the functions of a file, or of the code block that starts at a line if the file is a page with code."""
     try:
         return _functions(source)
     except SyntaxError:
@@ -46,7 +46,7 @@ def _functions_near(source: str, line: int) -> dict[tuple[str, int], list[Tree]]
 
 @functools.lru_cache(maxsize=256)
 def _functions(source: str) -> dict[tuple[str, int], list[Tree]]:
-    """The functions of a file by their names, and the lines on which they or their decorators begin."""
+    """Return the functions of a file by their names and first lines, decorators included."""
     functions: dict[tuple[str, int], list[Tree]] = {}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef):
@@ -58,18 +58,18 @@ def _functions(source: str) -> dict[tuple[str, int], list[Tree]]:
 
 
 def parameters_of(tree: Tree) -> tuple[str, ...]:
-    """Names of parameters, in the order of a code object."""
+    """Return the names of parameters, in the order of a code object."""
     a = tree.args
     return tuple(x.arg for x in [*a.posonlyargs, *a.args, *a.kwonlyargs, *([a.vararg] if a.vararg else [])])
 
 
 def named_values(function: FunctionType) -> dict[str, Any]:
-    """The names of a function's closure, with their values."""
+    """Return the names in a function's closure, with their values."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     values = {}
     for name, cell in cells:
         try:
             values[name] = cell.cell_contents
-        except ValueError:  # it has no value yet
+        except ValueError:  # no value yet
             continue
     return values

@@ -1,6 +1,6 @@
 """Tables: nested named tuples of arrays and numbers as words at an address, for compiled kernels.
 
-In a kernel a table has the fields of its named tuple, and its methods.
+In a kernel, a table has the fields and the methods of its named tuple.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ LINE = 64  # bytes of a cache line
 
 
 class Woven:
-    """Arrays of some lanes as one: element by element, the numbers of all lanes side by side, on the last axis of `array`."""
+    """Interleaved arrays of several lanes: for each element, the numbers of all lanes, on the last axis of `array`."""
 
     def __init__(self, array: Array) -> None:
         self.array = array
 
     @classmethod
     def of(cls, array: Array, lanes: int) -> Woven:
-        """Return the same array for each lane, where vectors may be read."""
+        """Return the same array for each lane, padded for vector reads."""
         woven = aligned(np.repeat(array[..., None], lanes, axis=-1))
         return cls(woven)
 
     def __getitem__(self, key: Any) -> Woven:
-        """Return some of the first indices, for each lane."""
+        """Return a part by leading indices, for each lane."""
         return Woven(self.array[key])
 
     def __len__(self) -> int:
@@ -37,13 +37,13 @@ class Woven:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of one lane's array."""
+        """Shape of one lane's array."""
         *shape, _ = self.array.shape
         return tuple(shape)
 
 
 def aligned(array: Array) -> Array:
-    """Return a copy that begins at a cache line, and behind whose end a line may be read."""
+    """Return a copy that starts at a cache line, with a readable line after its end."""
     room = np.zeros(array.nbytes + 2 * LINE, np.uint8)
     begin = -room.ctypes.data % LINE
     copy = room[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -52,10 +52,10 @@ def aligned(array: Array) -> Array:
 
 
 class Layout:
-    """Layout of a table, without its numbers: the kind of each field of a named tuple, and the word at which it begins.
+    """Layout of a table without its numbers: the kind and the first word of each field of a named tuple.
 
     A field is an array (data type and number of axes), a number (its type), a named tuple of those, or None. Compiled kernels
-    leave out the code that depends on a field that is None.
+    leave out code that depends on a field that is None.
     """
 
     def __init__(self, kind: type, example: Any) -> None:
@@ -72,7 +72,7 @@ class Layout:
                 inner = number_name(x)
                 if inner is None and x is not None:
                     raise TypeError(
-                        f"{kind.__name__}.{name}: a table holds arrays, numbers, tables and None, no {type(x).__name__}"
+                        f"{kind.__name__}.{name}: a table may contain arrays, numbers, tables and None, not {type(x).__name__}"
                     )
                 size = 0 if x is None else 1
             self.fields.append((name, inner, words))
@@ -81,14 +81,14 @@ class Layout:
         self._text = ""
 
     def text(self) -> str:
-        """All of it, in words."""
+        """The whole layout as text."""
         if not self._text:
             inner = (f"{name}: {x.text() if isinstance(x, Layout) else x}" for name, x, _ in self.fields)
             self._text = f"{self.kind.__module__}.{self.kind.__qualname__}({', '.join(inner)})"
         return self._text
 
     def addresses(self) -> Iterator[int]:
-        """The words that are addresses of arrays."""
+        """Yield the words that are addresses of arrays."""
         for _, inner, at in self.fields:
             if isinstance(inner, Layout):
                 yield from (at + k for k in inner.addresses())
@@ -96,7 +96,7 @@ class Layout:
                 yield at
 
     def classes(self) -> Iterator[type]:
-        """The classes of the named tuple and of those within it."""
+        """Yield the classes of the named tuple and of nested ones."""
         yield self.kind
         for _, inner, _ in self.fields:
             if isinstance(inner, Layout):
@@ -104,7 +104,10 @@ class Layout:
 
 
 class Table:
-    """A named tuple of C-contiguous arrays and numbers, at an address. The arrays' elements may change, their places do not."""
+    """A named tuple of C-contiguous arrays and numbers, at an address.
+
+    Elements of the arrays may change, their addresses do not.
+    """
 
     def __init__(self, content: Any) -> None:
         self.content, self.layout = content, Layout(type(content), content)
@@ -112,15 +115,15 @@ class Table:
         self._words = np.array(words, np.int64)
         assert len(words) == self.layout.words
         self.address = int(self._words.ctypes.data)
-        self.kept: Any = None  # what has to live as long
+        self.kept: Any = None  # objects to keep alive
 
     @property
     def words(self) -> Array:
-        """A copy of its words, int64."""
+        """Return a copy of the words, int64."""
         return self._words.copy()
 
     def point(self, name: str, array: Array) -> None:
-        """Let a field be another array of its kind, which must live as long as it is read."""
+        """Replace the array of a field by another one of its kind; keep it alive as long as it is read."""
         at, kind, axes = self._places[name]
         if array.dtype != kind or array.ndim != axes or not array.flags.c_contiguous:
             raise ValueError(f"{name} must be C-contiguous, {kind} with {axes} axes; got {array.dtype} with {array.ndim}")
@@ -128,13 +131,13 @@ class Table:
 
     @cached_property
     def _places(self) -> dict[str, tuple[int, np.dtype[Any], int]]:
-        """First word, data type and number of axes of each field that is an array, by the field's name."""
+        """First word, data type and number of axes of each array field, by name."""
         fields = [(name, kind, at) for name, kind, at in self.layout.fields if isinstance(kind, tuple)]
         return {name: (at, np.dtype(kind[0]), kind[1]) for name, kind, at in fields}
 
 
 def number_name(x: Any) -> str | None:
-    """ "bool", "int" or "float"; None for what is no number."""
+    """Return "bool", "int" or "float"; None for an object that is not a number."""
     if isinstance(x, (bool, np.bool_)):
         return "bool"
     if isinstance(x, (int, np.integer)):
@@ -143,7 +146,7 @@ def number_name(x: Any) -> str | None:
 
 
 def arrays_of(content: Any) -> Iterator[Array]:
-    """The arrays of a named tuple, and of those within it."""
+    """Yield the arrays of a named tuple and of nested ones."""
     for x in content:
         if isinstance(x, tuple):
             yield from arrays_of(x)

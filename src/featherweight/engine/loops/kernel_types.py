@@ -11,7 +11,7 @@ from .kernel_tables import Layout
 
 
 class Number(NamedTuple):
-    """A whole number of 64 bits, a floating-point number of 64 bits, or a truth value."""
+    """A 64-bit whole number, a 64-bit floating-point number, or a truth value."""
 
     name: str
 
@@ -20,26 +20,26 @@ class Number(NamedTuple):
 
 
 BOOL, INT, FLOAT = Number("bool"), Number("int"), Number("float")
-RANK = {BOOL: 0, INT: 1, FLOAT: 2}  # a number may become one of a higher rank
+RANK = {BOOL: 0, INT: 1, FLOAT: 2}  # a number may be converted to a higher rank
 
 
 class ArrayType(NamedTuple):
-    """A C-contiguous array; or a list that a kernel makes, whose elements may be tuples of numbers, a word for each number."""
+    """A C-contiguous array; or a list made by a kernel, whose elements may be tuples of numbers, one word for each number."""
 
-    dtype: Any  # NumPy's name of it, or a TupleType
+    dtype: Any  # NumPy's name, or a TupleType
     axes: int
-    woven: bool = False  # one array of each lane, element by element side by side
+    woven: bool = False  # interleaved arrays of several lanes
 
     def __str__(self) -> str:
         return f"{'woven ' * self.woven}array of {self.dtype} with {self.axes} {'axis' if self.axes == 1 else 'axes'}"
 
     def part(self, indices: int) -> ArrayType:
-        """The type of the part at so many leading indices."""
+        """Return the type of the part at this number of leading indices."""
         return self._replace(axes=self.axes - indices)
 
     @property
     def item(self) -> Any:
-        """The type of an element once it is read."""
+        """The type of an element after it is read."""
         if isinstance(self.dtype, TupleType):
             return self.dtype
         return BOOL if self.dtype == "bool" else FLOAT if self.dtype.startswith("float") else INT
@@ -75,7 +75,7 @@ class TableType:
 
 
 class StaticType:
-    """Type of a value that is known at compilation and takes no memory: None, a function, a class, a string or a module."""
+    """Type of a value that is known at compilation and needs no memory: None, a function, a class, a string or a module."""
 
     __slots__ = ("value",)
 
@@ -97,7 +97,7 @@ NONE = StaticType(None)
 
 
 def named_tuples(types: Iterable[Type]) -> tuple[type, ...]:
-    """The classes of named tuples in types."""
+    """Return the classes of named tuples in types."""
     found: set[type] = set()
     for t in types:
         if isinstance(t, TupleType):
@@ -106,7 +106,7 @@ def named_tuples(types: Iterable[Type]) -> tuple[type, ...]:
 
 
 def dtype_of(item: Type) -> Any:
-    """The elements of an array whose items are of a type."""
+    """Return the element type of an array whose items have a type."""
     return {BOOL: "bool", INT: "int64", FLOAT: "float64"}[item] if isinstance(item, Number) else item
 
 
@@ -115,7 +115,7 @@ def same_static(a: Any, b: Any) -> bool:
 
 
 def unified(a: Type, b: Type) -> Type | None:
-    """The type that values of both types have, some after conversion; None if there is none."""
+    """Return the common type of two types, to which values of both convert; None if there is none."""
     if a == b:
         return a
     if isinstance(a, Number) and isinstance(b, Number):
@@ -128,7 +128,7 @@ def unified(a: Type, b: Type) -> Type | None:
 
 
 def type_of_static(value: Any) -> Type:
-    """The type of a value that is known at compilation, once it is in memory."""
+    """Return the type of a known value, when it is in memory."""
     if isinstance(value, (bool, np.bool_)):
         return BOOL
     if isinstance(value, (int, np.integer)):
@@ -141,7 +141,7 @@ def type_of_static(value: Any) -> Type:
 
 
 def type_of(value: Any) -> Type:
-    """The type of an argument."""
+    """Return the type of an argument."""
     if isinstance(value, np.ndarray):
         return ArrayType(value.dtype.name, value.ndim)
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""Kernels with loops: what others import."""
+"""Kernels with loops: the names that other packages import."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ __all__ = [
 class CompiledLoop:
     """A function of tables and whole numbers as machine code: `run(*addresses, *numbers)` returns a whole number.
 
-    It is compiled at the first call for tables of a layout, is kept on disk, and runs without the GIL. `what` is for users who
-    wait for that.
+    It is compiled at the first call for tables of a layout, cached on disk, and runs without the GIL. `what` describes it to
+    users who wait for the compilation.
     """
 
     def __init__(self, function: Callable[..., int], numbers: int, fused: bool = True, what: str = "", lanes: int = 1) -> None:
@@ -42,13 +42,13 @@ class CompiledLoop:
         self._compiling = threading.Lock()
 
     def for_tables(self, *tables: Table) -> Callable[..., int]:
-        """The function for tables of these layouts: of their addresses and of the numbers."""
+        """Return the function of addresses of tables with these layouts, and of numbers."""
         return self.for_layouts(*(t.layout for t in tables))
 
     def for_layouts(self, *layouts: Layout) -> Callable[..., int]:
-        """The function for tables that will have these layouts."""
+        """Return the function for tables that will have these layouts."""
         text = " ".join(x.text() for x in layouts) + (f" in {self.lanes} lanes" if self.lanes > 1 else "")
-        with self._compiling:  # it takes long: other threads wait for the first
+        with self._compiling:  # slow: other threads wait for the first one
             if text not in self._loaded:
                 self._loaded[text] = self._load(text, [*layouts])
         compiled: Callable[..., int] = self._loaded[text]
@@ -63,11 +63,11 @@ class CompiledLoop:
         code = load_object(object_code, "loop")
         words = [ctypes.c_int64] * (len(layouts) + self.numbers)
         run: Any = ctypes.CFUNCTYPE(ctypes.c_int64, *words, *[ctypes.c_void_p] * kernel.checked)(code.address("loop"))
-        run.code = code  # which lives as long
+        run.code = code  # kept alive
         return _raising(run, facts["places"]) if kernel.checked else run
 
     def _written(self, layouts: list[Layout], checked: bool) -> tuple[Facts, str]:
-        """Facts and IR of the module for tables of these layouts. Raises KernelError."""
+        """Return facts and IR of the module for tables of these layouts. Raises KernelError."""
         planner = Planner(self.fused and host().fma, lanes=self.lanes)
         types = (*(TableType(layout) for layout in layouts), *[INT] * self.numbers)
         kernel = planner.kernel(self.function, types)  # type: ignore[arg-type]
@@ -81,7 +81,7 @@ class CompiledLoop:
 
 
 def _raising(run: Any, places: list[Any]) -> Callable[..., int]:
-    """A checked function, which raises IndexError and ValueError."""
+    """Return a checked function, which raises IndexError and ValueError."""
 
     def call(*words: int) -> int:
         record = Record()

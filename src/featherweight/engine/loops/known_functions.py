@@ -1,4 +1,4 @@
-"""Functions of Python and NumPy, and of this room, that kernels call and no plan has: what becomes of each."""
+"""Functions of Python, NumPy and this package that kernels may call and that have no plan, with their translations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Known = Callable[[Planned, list[Any]], Any]
 
 
 def number(p: Planned, x: Any, what: str) -> Any:
-    """The argument, which must be a number."""
+    """Return the argument, which must be a number."""
     x = p.solid(x)
     if not isinstance(x.type, Number):
         p.fail(f"{what} of {x.type}; a kernel has it for numbers")
@@ -48,7 +48,7 @@ def extreme(name: str) -> Known:
 
 
 def of_float(name: str, result: Number = FLOAT) -> Known:
-    """A function of one float."""
+    """Translate a function of one float."""
 
     def planned(p: Planned, args: list[Any]) -> Any:
         require(p, args, 1, 1, name)
@@ -63,7 +63,7 @@ FOLDED: dict[str, Callable[[Any], Any]] = {"floor": np.floor, "ceil": np.ceil, "
 
 
 def to_whole(name: str) -> Known:
-    """`math.floor` and `math.ceil`, which give whole numbers."""
+    """Translate `math.floor` and `math.ceil`, which return whole numbers."""
 
     def planned(p: Planned, args: list[Any]) -> Any:
         require(p, args, 1, 1, name)
@@ -74,7 +74,7 @@ def to_whole(name: str) -> Known:
 
 
 def of_two(name: str) -> Known:
-    """`np.minimum` and `np.maximum`: NaN if either is."""
+    """Translate `np.minimum` and `np.maximum`: NaN if either is."""
 
     def planned(p: Planned, args: list[Any]) -> Any:
         require(p, args, 2, 2, name)
@@ -103,7 +103,7 @@ def conversion(type: Number) -> Known:
 
 
 def operation(op: str) -> Known:
-    """A function of `operator`."""
+    """Translate a function of `operator`."""
 
     def planned(p: Planned, args: list[Any]) -> Any:
         require(p, args, 2, 2, op)
@@ -125,7 +125,7 @@ def length(p: Planned, args: list[Any]) -> Any:
 
 
 def matrix(p: Planned, args: list[Any]) -> Any:
-    """`as_matrix`."""
+    """Translate `as_matrix`."""
     require(p, args, 3, 3, "as_matrix")
     array, *shape = args
     if not isinstance(array.type, ArrayType) or array.type.axes != 1:
@@ -135,7 +135,7 @@ def matrix(p: Planned, args: list[Any]) -> Any:
 
 
 def multiples(p: Planned, args: list[Any]) -> Any:
-    """`subtract_multiples`."""
+    """Translate `subtract_multiples`."""
     require(p, args, 6, 6, "subtract_multiples")
     array, *places, factors = args
     if not is_vector(array.type):
@@ -146,24 +146,24 @@ def multiples(p: Planned, args: list[Any]) -> Any:
 
 
 def is_vector(type: Any) -> bool:
-    """Whether a type is that of arrays of float64 with one axis."""
+    """Return whether a type is an array of float64 with one axis."""
     return isinstance(type, ArrayType) and (type.dtype, type.axes) == ("float64", 1)
 
 
 def lane_number(p: Planned, args: list[Any]) -> Any:
-    """`lane`."""
+    """Translate `lane`."""
     require(p, args, 0, 0, "lane")
     return Special(INT, "lane", (), p.place()) if p.specializer.lanes > 1 else Static(0)
 
 
 def lane_count(p: Planned, args: list[Any]) -> Any:
-    """`lanes`."""
+    """Translate `lanes`."""
     require(p, args, 0, 0, "lanes")
     return Static(p.specializer.lanes)
 
 
 def products(p: Planned, args: list[Any]) -> Any:
-    """`sum_of_products`."""
+    """Translate `sum_of_products`."""
     require(p, args, 5, 5, "sum_of_products")
     first, at, second, begin, length = args
     for array in (first, second):
@@ -174,7 +174,7 @@ def products(p: Planned, args: list[Any]) -> Any:
 
 
 def machine(p: Planned, args: list[Any]) -> Any:
-    """`call_machine`."""
+    """Translate `call_machine`."""
     require(p, args, 1, 1, "call_machine")
     call = args[0]
     if isinstance(call.type, TableType):
@@ -206,7 +206,7 @@ def tangent(p: Planned, args: list[Any]) -> Any:
 
 
 def is_instance(p: Planned, args: list[Any]) -> Any:
-    """`isinstance`, which is known at compilation: of numbers, arrays, named tuples and tables."""
+    """Translate `isinstance`, which is decided at compilation: for numbers, arrays, named tuples and tables."""
     require(p, args, 2, 2, "isinstance")
     x, classes = args
     if not isinstance(classes, Static):
@@ -223,7 +223,7 @@ def is_instance(p: Planned, args: list[Any]) -> Any:
 
 
 def sine_and_cosine(p: Planned, args: list[Any]) -> Any:
-    """`elementary.sin_and_cos`: of machine code within a unit of the last digit."""
+    """Translate `elementary.sin_and_cos`; the machine code is accurate to about one unit in the last place."""
     require(p, args, 1, 1, "sin_and_cos")
     x = p.bound(p.as_number(number(p, args[0], "sin_and_cos"), FLOAT))
     return MakeTuple(TupleType((FLOAT, FLOAT)), (Numeric(FLOAT, "sin", (x,)), Numeric(FLOAT, "cos", (x,))))

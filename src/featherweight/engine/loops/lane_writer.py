@@ -1,15 +1,15 @@
-"""A plan as LLVM IR that computes one robot in each lane of vectors.
+"""A plan as LLVM IR that computes one robot in each vector lane.
 
-Each register is *uniform*, one number for all lanes, or *varying*, a vector with a number of each lane (Pharr and Mark 2012).
-Conditions that vary become masks: both branches are executed, each for its lanes, and one that has no lane is skipped. A loop
-runs while any lane takes part. A lane does exactly what the kernel does for one robot, so it has the same bits.
+Each register is *uniform*, one number for all lanes, or *varying*, a vector with a number for each lane (Pharr and Mark 2012).
+Varying conditions become masks: both branches are executed, each for its lanes, and a branch without lanes is skipped. A loop
+runs while any lane takes part. A lane does exactly what the kernel does for one robot, so its results are bitwise the same.
 
-Arrays are shared by all lanes, or woven: element by element, the numbers of all lanes side by side. An array is an address, the
-number of its first element and its lengths. A woven array is read by one instruction wherever the index is uniform; each lane
-reads by itself where it varies.
+Arrays are shared by all lanes, or interleaved ("woven"): for each element, the numbers of all lanes. An array is an address,
+the number of its first element and its lengths. A woven array is read by one instruction if the index is uniform; if it varies,
+each lane reads separately.
 
-Variables lie on the stack, and LLVM puts them into registers. A function is written again until it is known which variables
-vary; there is one of each function for each choice of arguments that vary.
+Variables are on the stack, and LLVM moves them to registers. A function is rewritten until it is known which variables vary.
+There is one version of each function for each choice of varying arguments.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ MANGLED = {"double": "f64", "float": "f32", "i64": "i64", "i32": "i32", "i16": "
 
 
 class Register(NamedTuple):
-    """A uniform number, or a vector with one for each lane; truth values that vary are 64 bits a lane, all alike."""
+    """A uniform number, or a vector with one for each lane; varying truth values have 64 equal bits per lane."""
 
     text: str
     varies: bool = False
@@ -93,7 +93,7 @@ ZERO = Register("0")
 
 
 def lane_words(type: Type) -> list[str]:
-    """The machine types of the registers of a value, as one lane has them."""
+    """Return the machine types of the registers of a value for one lane."""
     if isinstance(type, Number):
         return [WORDS[type]]
     if isinstance(type, ArrayType):
@@ -104,27 +104,27 @@ def lane_words(type: Type) -> list[str]:
 
 
 class LaneFunction(NamedTuple):
-    """A function that is written: its name, and which words of its result vary."""
+    """A written function: its name, and which words of its result vary."""
 
     name: str
     varies: tuple[bool, ...]
 
 
 class LaneModule:
-    """The functions of a plan for some lanes, each for all choices of arguments that vary."""
+    """The functions of a plan for some lanes, each for all choices of varying arguments."""
 
     def __init__(self, lanes: int, fused: bool) -> None:
         self.lanes, self.fused = lanes, fused
         self.functions: dict[tuple[int, tuple[bool, ...]], LaneFunction] = {}
         self.written: list[Function] = []
-        self.sincos: set[int] = set()  # widths of vectors
+        self.sincos: set[int] = set()  # vector widths of sine and cosine
 
     def function(self, plan: FunctionPlan, varying: tuple[bool, ...]) -> LaneFunction:
-        """Return a function for arguments of which these vary."""
+        """Return a function for this choice of varying arguments."""
         key = id(plan), varying
         if key not in self.functions:
             name = f'"{plan.name}.{len(self.functions)}"'
-            self.functions[key] = LaneFunction(name, ())  # its name is taken
+            self.functions[key] = LaneFunction(name, ())  # reserves its name
             writer = LaneWriter(self, plan, name, varying)
             self.functions[key] = LaneFunction(name, writer.written())
             self.written.append(writer.f)
@@ -132,11 +132,11 @@ class LaneModule:
 
 
 class _Again(Exception):
-    """More varies than was known, and a function is called with it."""
+    """Signal that more words vary than was known, and that a function is called with them."""
 
 
 class LaneLoop(NamedTuple):
-    """A loop that is being written: itself, its place among the blocks, and the lanes that left it, or its round."""
+    """A loop that is being written: its statement, its position among the blocks, and the lanes that left it or its iteration."""
 
     statement: Any
     depth: int
@@ -153,12 +153,12 @@ class LaneWriter:
         self.module, self.plan, self.name, self.given, self.lanes = module, plan, name, varying, module.lanes
         self.homes = homes_of(plan)
         self.result = lane_words(plan.result)
-        self.varying: set[tuple[int, int]] = set()  # variables and their words
+        self.varying: set[tuple[int, int]] = set()  # (variable, word)
         self.varying_results = [False] * len(self.result)
         self.varying_loops: set[int] = set()
 
     def written(self) -> tuple[bool, ...]:
-        """Write the function until nothing new varies; which words of the result do."""
+        """Write the function until no further words vary; return which words of the result do."""
         while True:
             self.changed = False
             try:
@@ -186,12 +186,12 @@ class LaneWriter:
             if number not in self.homes.final
             for k, w in enumerate(lane_words(type))
         }
-        self.values: dict[int, Registers] = {}  # of final variables
+        self.values: dict[int, Registers] = {}  # values of final variables
         self.results = [f.slot(kind, align=64) for kind in self.kinds]
         self.live_slot = f.slot(self.vector("i1"), align=64)
         self.loops: list[LaneLoop] = []
-        self.blocks: list[tuple[int, bool]] = []  # that are open, and whether lanes may be out of them
-        self.masks = f.reserve()  # room for slots of loops
+        self.blocks: list[tuple[int, bool]] = []  # open blocks, and whether lanes may have left them
+        self.masks = f.reserve()  # place for slots of loops
         self.mask_slots: list[str] = []
         f.store(self.vector("i1"), "%live", self.live_slot)
         self.blocks.append((id(self.plan.body), False))
@@ -206,14 +206,14 @@ class LaneWriter:
     # machine types and lanes
 
     def vector(self, word: str) -> str:
-        """The machine type of a word that varies."""
+        """Return the machine type of a varying word."""
         return f"<{self.lanes} x {'i64' if word == 'i1' else word}>"
 
     def type(self, word: str, varies: bool) -> str:
         return self.vector(word) if varies else word
 
     def spread(self, x: Register, word: str) -> str:
-        """The word in all lanes."""
+        """Broadcast a word to all lanes."""
         if x.varies:
             return x.text
         if word == "i1":
@@ -228,24 +228,24 @@ class LaneWriter:
 
     @property
     def numbers(self) -> str:
-        """The numbers of the lanes."""
+        """Return the numbers of the lanes."""
         return f"<{', '.join(f'i64 {k}' for k in range(self.lanes))}>"
 
     def bits(self, mask: str) -> str:
-        """A mask as a vector of bits."""
+        """Return a mask as a vector of bits."""
         return self.f.value(f"icmp slt {self.vector('i1')} {mask}, zeroinitializer")
 
     def mask(self, bits: str) -> Register:
         return Register(self.f.value(f"sext <{self.lanes} x i1> {bits} to {self.vector('i1')}"), True)
 
     def any(self, mask: str) -> str:
-        """Whether a mask has any lane."""
+        """Return whether a mask contains any lane."""
         n = self.lanes
         return self.f.value(f"icmp ne i{n} {self.f.value(f'bitcast <{n} x i1> {self.bits(mask)} to i{n}')}, 0")
 
     @property
     def live(self) -> str:
-        """The lanes that take part, as a mask."""
+        """Return the active lanes as a mask."""
         return self.f.load(self.vector("i1"), self.live_slot)
 
     @live.setter
@@ -259,11 +259,11 @@ class LaneWriter:
         return self.f.binary("or", self.vector("i1"), a, b)
 
     def without(self, a: str, b: str) -> str:
-        """The lanes of a that b has not."""
+        """Return the lanes of a that are not in b."""
         return self.both(a, self.f.binary("xor", self.vector("i1"), b, ALL_BITS))
 
     def mask_slot(self) -> str:
-        """Room for a mask, which LLVM wants in the first block."""
+        """Return memory for a mask, which LLVM requires in the first block."""
         name = f"%{self.f.fresh('mask')}"
         self.mask_slots.append(f"  {name} = alloca {self.vector('i1')}, align 64")
         return name
@@ -271,13 +271,13 @@ class LaneWriter:
     # arithmetic of registers
 
     def binary(self, instruction: str, word: str, a: Register, b: Register) -> Register:
-        """An instruction on two words; their type is that of the result."""
+        """Write an instruction on two words; their type is that of the result."""
         varies = a.varies or b.varies
         x, y = (self.spread(r, word) if varies else r.text for r in (a, b))
         return Register(self.f.binary(instruction, self.type(word, varies), x, y), varies)
 
     def compared(self, test: str, word: str, a: Register, b: Register) -> Register:
-        """A comparison, with LLVM's name for it."""
+        """Write a comparison by LLVM's name."""
         if word == "i1" and (a.varies or b.varies):
             word, a, b = "i64", Register(self.spread(a, "i1"), True), Register(self.spread(b, "i1"), True)
         varies = a.varies or b.varies
@@ -313,7 +313,7 @@ class LaneWriter:
         return self.binary("add", "i64", a, b)
 
     def times(self, a: Register, b: Register) -> Register:
-        """The product of two numbers of elements, which have 32 bits: processors have no product of vectors of 64."""
+        """Return the product of two counts of elements, which have 32 bits: processors lack products of 64-bit vectors."""
         if "0" in (a.text, b.text) or a.text == "1":
             return ZERO if "0" in (a.text, b.text) else b
         if b.text == "1":
@@ -332,7 +332,7 @@ class LaneWriter:
     # memory
 
     def addresses(self, kind: str, woven: bool, data: Register, at: Register) -> str:
-        """Addresses of an element of each lane; lanes that take no part have one that may be read."""
+        """Return addresses of an element for each lane; inactive lanes get a readable address."""
         f, many = self.f, self.vector("i64")
         number = self.both(self.spread(at, "i64"), self.live)
         if woven:
@@ -342,9 +342,9 @@ class LaneWriter:
         return f.value(f"getelementptr {kind}, {base}, {many} {number}")
 
     def gathered(self, kind: str, places: str, bits: str) -> str:
-        """The elements at addresses."""
+        """Return the elements at addresses."""
         n, size, wide = self.lanes, BYTES[kind], f"<{self.lanes} x {kind}>"
-        name = f"@llvm.masked.gather.v{n}{MANGLED[kind]}.v{n}p0"  # with the alignment as LLVM 20 has it
+        name = f"@llvm.masked.gather.v{n}{MANGLED[kind]}.v{n}p0"  # with LLVM 20's form of the alignment
         self.f.declarations[f"declare {wide} {name}(<{n} x ptr>, i32, <{n} x i1>, {wide})"] = None
         return self.f.call(wide, name, f"<{n} x ptr> {places}", f"i32 {size}", f"<{n} x i1> {bits}", f"{wide} poison")
 
@@ -356,7 +356,7 @@ class LaneWriter:
         self.f.call("void", name, f"{wide} {x}", f"<{n} x ptr> {places}", f"i32 {size}", f"<{n} x i1> {bits}")
 
     def fetched(self, kind: str, woven: bool, data: Register, at: Register) -> Register:
-        """An element, as memory has it."""
+        """Return an element in its memory format."""
         f, wide = self.f, f"<{self.lanes} x {kind}>"
         if not data.varies and not at.varies:
             if not woven:
@@ -366,7 +366,7 @@ class LaneWriter:
         return Register(self.gathered(kind, places, self.bits(self.live) if data.varies else ALL), True)
 
     def get(self, type: ArrayType, data: Register, at: Register) -> Register:
-        """The number at an element."""
+        """Return the number at an element."""
         f, kind, dtype = self.f, ITEMS[type.dtype], type.dtype
         x = self.fetched(kind, type.woven, data, at)
         many = f"<{self.lanes} x %s>" if x.varies else "%s"
@@ -381,7 +381,7 @@ class LaneWriter:
         return Register(f.cast(cast, many % kind, x.text, many % to), x.varies)
 
     def put(self, type: ArrayType, data: Register, at: Register, value: Register) -> None:
-        """Write a number to an element, in the lanes that take part."""
+        """Write a number to an element, in the active lanes."""
         f, kind, dtype, n = self.f, ITEMS[type.dtype], type.dtype, self.lanes
         wide, word = f"<{n} x {kind}>", WORDS[type.item]
         x = self.spread(value, word)
@@ -393,18 +393,21 @@ class LaneWriter:
         if not data.varies and not at.varies:
             if not type.woven:
                 self.require_knowledge()
-                raise KernelError(f"{self.plan.name}: all lanes write one element of an array that they share")
+                raise KernelError(f"{self.plan.name}: all lanes write to the same element of a shared array")
             place = f.at(wide, data.text, at.text)
             old = f.load(wide, place, align=n * BYTES[kind])
             f.store(wide, self.merged(kind, x, old, bits), place, align=n * BYTES[kind])
             return
         places = self.addresses(kind, type.woven, data, at)
-        if type.woven and not data.varies:  # lanes that take no part write their first number again
+        if type.woven and not data.varies:  # inactive lanes write their old number again
             x, bits = f.select(bits, x, self.gathered(kind, places, ALL), wide, f"<{n} x i1>"), ALL
         self.scattered(kind, x, places, bits)
 
     def merged(self, kind: str, new: str, old: str, bits: str) -> str:
-        """Numbers for memory, new in the lanes that take part: by bits, since a masked store is slow on many processors."""
+        """Return numbers for memory, new in the active lanes.
+
+        Bit operations select them, because masked stores are slow on many processors.
+        """
         f, wide = self.f, f"<{self.lanes} x {kind}>"
         if BYTES[kind] != 8:
             return f.select(bits, new, old, wide, f"<{self.lanes} x i1>")
@@ -415,7 +418,7 @@ class LaneWriter:
 
     @contextmanager
     def each(self, count: Register, step: int = 1) -> Iterator[Register]:
-        """A loop over indices below a count, in each lane below its own."""
+        """Write a loop over indices below a count, separate for each lane."""
         f = self.f
         if not count.varies:
             with f.loop(count.text, step=step) as i:
@@ -440,9 +443,9 @@ class LaneWriter:
     # statements
 
     def block(self, statements: list[Any], varies: bool) -> None:
-        """Write statements; `varies` says whether lanes may be out of them that are in what surrounds them.
+        """Write statements; `varies` says whether active lanes of the surrounding block may be inactive here.
 
-        The code that follows is executed in any case, perhaps without a lane.
+        The code that follows is executed in any case, possibly without lanes.
         """
         f = self.f
         rest = f.fresh("rest")
@@ -460,7 +463,7 @@ class LaneWriter:
         f.label(rest)
 
     def set(self, v: Any, values: Registers) -> None:
-        """Set a variable in the lanes that take part."""
+        """Set a variable in the active lanes."""
         if v.number in self.homes.final:
             self.values[v.number] = values
             return
@@ -575,7 +578,7 @@ class LaneWriter:
         self.close(loop, outside)
 
     def open(self, s: Any) -> tuple[LaneLoop, str]:
-        """Begin a loop: it, and room for the lanes that end it by its test."""
+        """Begin a loop; return it, and memory for the lanes that its test ends."""
         loop = LaneLoop(s, len(self.blocks), self.mask_slot(), self.mask_slot())
         outside = self.mask_slot()
         for slot in (loop.left, loop.skipped, outside):
@@ -583,7 +586,7 @@ class LaneWriter:
         return loop, outside
 
     def test(self, condition: Register, outside: str, body: str, done: str) -> None:
-        """Go on in the lanes for which a condition holds."""
+        """Continue in the lanes for which a condition holds."""
         f, kind = self.f, self.vector("i1")
         if not condition.varies:
             f.branch(condition.text, body, done)
@@ -596,7 +599,7 @@ class LaneWriter:
         f.label(body)
 
     def round(self, loop: LaneLoop, statements: list[Any], varies: bool) -> None:
-        """Write one round of a loop."""
+        """Write one iteration of a loop."""
         self.loops.append(loop)
         self.block(statements, varies)
         self.loops.pop()
@@ -605,7 +608,7 @@ class LaneWriter:
         self.f.store(kind, "zeroinitializer", loop.skipped)
 
     def close(self, loop: LaneLoop, outside: str) -> None:
-        """Go on behind a loop with all lanes that are there."""
+        """Continue after a loop with all lanes that reached it."""
         kind = self.vector("i1")
         self.live = self.either(self.either(self.live, self.f.load(kind, outside)), self.f.load(kind, loop.left))
 
@@ -616,7 +619,7 @@ class LaneWriter:
         self.end_round(self.loops[-1].skipped)
 
     def end_round(self, slot: str) -> None:
-        """Move the lanes that take part to those of a slot."""
+        """Move the active lanes to those of a slot."""
         loop, kind = self.loops[-1], self.vector("i1")
         if any(varies for _, varies in self.blocks[loop.depth + 1 :]) and id(loop.statement) not in self.varying_loops:
             self.varying_loops.add(id(loop.statement))
@@ -673,7 +676,7 @@ class LaneWriter:
         return self.words(x.variable, 0, len(lane_words(x.variable.type)))
 
     def words(self, v: Any, begin: int, end: int) -> Registers:
-        """Some of the words of a variable."""
+        """Return some words of a variable."""
         if v.number in self.values:
             return self.values[v.number][begin:end]
         found = []
@@ -709,7 +712,7 @@ class LaneWriter:
         (table,) = self.registers(x.table)
         if table.varies:
             self.require_knowledge()
-            raise KernelError(f"{self.plan.name}: lanes have different tables")
+            raise KernelError(f"{self.plan.name}: different lanes use different tables")
 
         def word(kind: str, k: int) -> Register:
             return Register(f.value(f"load {kind}, ptr {f.at('i64', table.text, k)}, align 8, !invariant.load !0"))
@@ -731,10 +734,10 @@ class LaneWriter:
         return (self.binary(INSTRUCTIONS[x.type][x.operator], WORDS[x.type], a, b),)
 
     def divided(self, operator: str, a: Register, b: Register) -> Register:
-        """Whole numbers, as Python has it: rounded down, with a rest of the divisor's sign."""
+        """Write Python's division of whole numbers: rounded down, with a remainder of the divisor's sign."""
         zero, one = ZERO, Register("1")
         if not is_number(b.text) or int(b.text) <= 0:
-            if b.varies:  # lanes that take no part may have any number
+            if b.varies:  # inactive lanes may have any number
                 b = self.select(Register(self.live, True), b, one, "i64")
             special = self.compared("icmp ult", "i64", self.binary("add", "i64", b, one), Register("2"))
             quotient = self.binary("sdiv", "i64", a, self.select(special, one, b, "i64"))
@@ -798,7 +801,7 @@ class LaneWriter:
         if name in ("minimum", "maximum"):
             (b,) = rest
             test = "fcmp ult" if name == "minimum" else "fcmp ugt"
-            chosen = self.select(self.compared(test, word, a, b), a, b, word)  # a if it is NaN, or b is
+            chosen = self.select(self.compared(test, word, a, b), a, b, word)  # a if a or b is NaN
             return (self.select(self.compared("fcmp uno", word, b, Register(real(0.0))), b, chosen, word),)
         if name == "abs" and x.type == INT:
             return (self.select(self.compared("icmp slt", word, a, ZERO), self.binary("sub", word, ZERO, a), a, word),)
@@ -847,7 +850,7 @@ class LaneWriter:
         return (self.registers(x.array)[2 + x.axis],)
 
     def require_knowledge(self) -> None:
-        """Go on where all that varies so far was known before."""
+        """Continue if everything that varies was known before."""
         if self.changed:
             raise _Again
 
@@ -874,7 +877,7 @@ class LaneWriter:
 
 
 def write_machine_call(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
-    """`call_machine`: `int f(double **arguments, mask *lanes)` at an address that is not 0."""
+    """Write `call_machine`: `int f(double **arguments, mask *lanes)` at a nonzero address."""
     f = w.f
     (address,), (pointers, *_) = arguments
     there, after = f.fresh("there"), f.fresh("after")
@@ -889,7 +892,7 @@ def write_machine_call(w: LaneWriter, x: Special, arguments: list[Registers]) ->
 
 
 def write_multiples(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
-    """`subtract_multiples`."""
+    """Write `subtract_multiples`."""
     type = x.arguments[0].type
     (data, at, _), (target,), (source,), (stride,), (length,), *factors = arguments
     with w.each(length) as j:
@@ -907,7 +910,7 @@ def write_multiples(w: LaneWriter, x: Special, arguments: list[Registers]) -> Re
 
 
 def write_products(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
-    """`sum_of_products`, by as many sums as that for one robot has."""
+    """Write `sum_of_products`, with as many partial sums as for one robot."""
     f, (first_type, second_type), kind = w.f, (a.type for a in x.arguments[:2]), w.vector("double")
     (a, a_at, _), (b, b_at, _), (at,), (begin,), (length,) = arguments
     slots = []
@@ -955,7 +958,10 @@ EXPRESSIONS: dict[type, Callable[[LaneWriter, Any], Registers]] = {
 
 
 def write_lanes(plan: Plan, lanes: int, fused: bool, fma: bool, name: str) -> str:
-    """A module with `i64 name(i64 ...)`, a kernel of tables and whole numbers in so many lanes; the sum of their results."""
+    """Return a module with `i64 name(i64 ...)`, a kernel of tables and whole numbers in `lanes` lanes.
+
+    The function returns the sum of the lanes' results.
+    """
     module, p = LaneModule(lanes, fused), plan.functions[-1]
     kernel = module.function(p, (False,) * len(p.parameters))
     f = Function("i64", name, [f"i64 %x{k}" for k in range(len(p.parameters))], "external", ATTRIBUTES)

@@ -1,4 +1,4 @@
-"""Work that vectors of robots do one robot after the other: arrays are unwoven, a kernel is called, and results are woven."""
+"""Work of vectors of robots on one robot after the other: separate the arrays, call a kernel, interleave the results."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from .kernel_tables import Woven
 from .machine_calls import MachineCall
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Move = tuple[Woven, Sequence[Array]]  # an array, and that of each robot by itself
+Move = tuple[Woven, Sequence[Array]]  # an interleaved array, and the separate array of each robot
 BEFORE, KERNEL, FURTHER, COUNTS, TABLES = 0, 2, 3, 7, 11
 """Words: a call for all lanes, a kernel's address, its last arguments, how many moves of each kind, and tables."""
 
 
 def call_apart(run: Any, further: Sequence[int], tables: Sequence[int], reads: Sequence[Move], writes: Sequence[Move]) -> Any:
-    """Return a call of `run(table, *further)` for each lane's own table and four numbers, and what has to live as long.
+    """Return a call of `run(table, *further)` for each lane's own table and four numbers, and objects to keep alive.
 
-    First the arrays `reads` are copied to those of the lanes. In the end `writes` are copied back, of lanes that take part.
+    It first copies the arrays `reads` to those of the lanes, and finally copies `writes` back for active lanes.
     """
     address = ctypes.cast(run, ctypes.c_void_p).value
     return _call([0, 0, address, *further], tables, reads, writes), [run, reads, writes]
 
 
 def then_unwoven(call: MachineCall, kept: Any, result: Move) -> Any:
-    """Return a call for all lanes that copies a result to the arrays of each lane, and what has to live as long."""
+    """Return a call for all lanes that copies a result to the arrays of each lane, and objects to keep alive."""
     words = [call.address, call.pointers.ctypes.data, 0, 0, 0, 0, 0]
     return _call(words, [0] * len(result[1]), [result], []), [call, kept, result]
 
@@ -50,7 +50,7 @@ def _call(words: list[Any], tables: Sequence[int], reads: Sequence[Move], writes
 
 @functools.cache
 def _mover(lanes: int) -> Code:
-    """`i32 apart(ptr words, ptr lanes)`."""
+    """Return `i32 apart(ptr words, ptr lanes)`."""
     return load_object(cache.kept(lambda: compile_optimized(_written(lanes)), "apart", lanes, host()), "apart")
 
 
@@ -101,7 +101,7 @@ def _pointers(f: Function, record: str, lanes: int) -> list[str]:
 
 
 def _unweave(f: Function, record: str, kind: str, lanes: int) -> None:
-    """Copy a woven array to those of the lanes."""
+    """Copy an interleaved array to those of the lanes."""
     wide, (woven, *apart) = f"<{lanes} x {kind}>", _pointers(f, record, lanes)
     count = f.load("i64", record, 1)
     with f.loop(tiled := _tiled(f, kind, count, lanes), step=lanes) as i:
@@ -114,7 +114,7 @@ def _unweave(f: Function, record: str, kind: str, lanes: int) -> None:
 
 
 def _weave(f: Function, record: str, kind: str, lanes: int, taking: str, buffer: str) -> None:
-    """Copy the arrays of lanes that take part to a woven one."""
+    """Copy the arrays of active lanes to an interleaved one."""
     wide, bits, (woven, *apart) = f"<{lanes} x {kind}>", f"<{lanes} x i1>", _pointers(f, record, lanes)
     count = f.load("i64", record, 1)
     with f.loop(tiled := _tiled(f, kind, count, lanes), step=lanes) as i:
@@ -132,5 +132,5 @@ def _weave(f: Function, record: str, kind: str, lanes: int, taking: str, buffer:
 
 
 def _tiled(f: Function, kind: str, count: str, lanes: int) -> str | int:
-    """Return the count of elements that are moved by tiles."""
+    """Return the number of elements that are moved by tiles."""
     return f.binary("and", "i64", count, -lanes) if kind == "i64" else "0"

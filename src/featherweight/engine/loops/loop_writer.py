@@ -1,7 +1,7 @@
 """A plan as LLVM IR: functions in static single assignment form.
 
-A value is a tuple of registers: one of a number, an address and lengths of an array, those of all items of a tuple, the address
-of a table.
+A value is a tuple of registers: one for a number, address and lengths of an array, the registers of all items of a tuple, or
+the address of a table.
 """
 
 from __future__ import annotations
@@ -84,17 +84,17 @@ INSTRUCTIONS = {
 }
 TESTS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
-WORKSPACE, FAILED_BLOCK = "%workspace", "no.memory"  # of functions that make lists
-ATTRIBUTES = "nounwind"  # of all functions
+WORKSPACE, FAILED_BLOCK = "%workspace", "no.memory"  # in functions that make lists
+ATTRIBUTES = "nounwind"  # attributes of all functions
 
-INDEX, RANGE, SHAPE, COPY, CONVERSION, DIVISION, LENGTH = range(1, 8)  # tests of checked kernels
+INDEX, RANGE, SHAPE, COPY, CONVERSION, DIVISION, LENGTH = range(1, 8)  # checks of checked kernels
 
 Registers = tuple[str, ...]
-Values = dict[int, Registers]  # of variables, by their numbers
+Values = dict[int, Registers]  # values of variables, by number
 
 
 def words_of(type: Type) -> list[str]:
-    """The machine types of a value's registers."""
+    """Return the machine types of a value's registers."""
     if isinstance(type, Number):
         return [WORDS[type]]
     if isinstance(type, ArrayType):
@@ -105,7 +105,7 @@ def words_of(type: Type) -> list[str]:
 
 
 def bundle(words: Sequence[str]) -> str:
-    """The machine type of several words, of which a function returns one."""
+    """Return the machine type for several words, as a function returns them."""
     return words[0] if len(words) == 1 else f"{{ {', '.join(words)} }}" if words else "void"
 
 
@@ -120,7 +120,7 @@ def give_back(f: Function, words: Sequence[str], registers: Sequence[str]) -> No
 
 
 def name_of_test(operator: str, type: Number) -> str:
-    """LLVM's name of a comparison."""
+    """Return LLVM's name of a comparison."""
     test = TESTS[operator]
     if type == FLOAT:
         return f"fcmp {'u' if test == 'ne' else 'o'}{test}"
@@ -128,7 +128,7 @@ def name_of_test(operator: str, type: Number) -> str:
 
 
 def element_kind(type: ArrayType) -> str:
-    """The machine type of an array's elements in memory."""
+    """Return the machine type of an array's elements in memory."""
     return f"[{len(words_of(type.dtype))} x i64]" if isinstance(type.dtype, TupleType) else ITEMS[type.dtype]
 
 
@@ -141,14 +141,14 @@ def real(x: float) -> str:
 
 
 class Edge:
-    """A way to a block that is not written yet: where from, and with what in the variables."""
+    """An edge to a block that is not written yet: its origin, and the values of variables."""
 
     def __init__(self, block: str, values: Values) -> None:
         self.block, self.values = block, values
 
 
 class OpenLoop:
-    """A loop that is being written: the labels where rounds and the loop itself end, and the ways there."""
+    """A loop that is being written: the labels where an iteration and the loop end, and the edges to them."""
 
     def __init__(self, following: str, done: str) -> None:
         self.following, self.done = following, done
@@ -176,9 +176,9 @@ class FunctionWriter:
         self.result = ["i1"] * checked + words_of(plan.result)
         self.f = Function(bundle(self.result), names[id(plan)], arguments, attributes=ATTRIBUTES)
         self.loops: list[OpenLoop] = []
-        self.mark: Mark | None = None  # how much of the workspace was taken before the function
-        self.ended = False  # whether the block that is being written has its last instruction
-        self.shared: dict[str, None] = {}  # what the module needs beside declarations
+        self.mark: Mark | None = None  # size of the workspace in use before the function
+        self.ended = False  # whether the current block has its last instruction
+        self.shared: dict[str, None] = {}  # what the module needs in addition to declarations
 
     def written(self) -> Function:
         if self.allocates and not holds_arrays(self.plan.result):
@@ -186,7 +186,7 @@ class FunctionWriter:
         self.block(self.plan.body)
         if not self.ended:
             self.f.line("unreachable")
-        if self.allocates:  # where there is no memory, or a function that was called found none
+        if self.allocates:  # reached without memory, here or in a called function
             self.f.label(FAILED_BLOCK)
             self.f.ret(bundle(self.result), "zeroinitializer") if self.result else self.f.ret()
         return self.f
@@ -200,14 +200,14 @@ class FunctionWriter:
             STATEMENTS[type(s)](self, s)
 
     def end(self, label: str) -> Edge:
-        """Go to a label; the way there."""
+        """Go to a label; return the edge."""
         edge = Edge(self.f.block, self.values)
         self.f.jump(label)
         self.ended = True
         return edge
 
     def begin(self, label: str, ways: list[Edge]) -> None:
-        """Begin a block that some ways lead to."""
+        """Begin a block at the end of some edges."""
         f = self.f
         f.label(label)
         self.ended = False
@@ -263,7 +263,7 @@ class FunctionWriter:
         self.begin(after, ways)
 
     def loop_for(self, s: For) -> None:
-        """A test before the first round, and one after each."""
+        """Write a loop with a test before the first iteration, and one after each."""
         f = self.f
         (begin,), (end,) = self.registers(s.begin), self.registers(s.end)
         body, following, done = f.fresh("body"), f.fresh("next"), f.fresh("done")
@@ -345,7 +345,7 @@ class FunctionWriter:
             self.begin(loop.done, loop.left)
 
     def head(self, label: str, body: list[Any]) -> tuple[str, int, dict[int, tuple[Registers, Registers]]]:
-        """Begin a loop's first block: where it is entered from, the line for its phis, and the variables that have one."""
+        """Begin a loop's first block; return its entry, the line for its phis, and the variables with phis."""
         f, entry = self.f, self.f.block
         f.label(label)
         mark = f.reserve()
@@ -382,10 +382,10 @@ class FunctionWriter:
         give_back(f, self.result, registers)
         self.ended = True
 
-    # tests of checked kernels
+    # # checks of checked kernels
 
     def require(self, condition: str, what: int, where: int, *values: str) -> None:
-        """Go on where a condition holds; leave the kernel where it does not, with the place and the values in the record."""
+        """Continue if a condition holds; otherwise leave the kernel, with the place and the values in the record."""
         f = self.f
         on, failed = f.fresh("on"), f.fresh("failed")
         f.branch(condition, on, failed, odds=(1_000_000, 1))
@@ -396,7 +396,7 @@ class FunctionWriter:
         f.label(on)
 
     def leave_failed(self) -> None:
-        """Return from a function whose kernel is left."""
+        """Return from a function of a failed kernel."""
         value = "true" if len(self.result) == 1 else f"{{ i1 true, {', '.join(f'{w} poison' for w in self.result[1:])} }}"
         self.f.ret(bundle(self.result), value)
 
@@ -426,7 +426,7 @@ class FunctionWriter:
         f.store(kind, value, address)
 
     def get(self, dtype: Any, address: str) -> Registers:
-        """The number, or the tuple, at an address."""
+        """Return the number, or the tuple, at an address."""
         f = self.f
         if isinstance(dtype, TupleType):
             places = [(w, f.at("i64", address, k)) for k, w in enumerate(words_of(dtype))]
@@ -498,7 +498,7 @@ class FunctionWriter:
         return whole[begin : begin + sizes[x.number]]
 
     def pick(self, x: Pick) -> Registers:
-        """By selections: items are few."""
+        """Select by a chain of selections, because items are few."""
         items = [self.registers(item) for item in x.items]
         (index,) = self.registers(x.index)
         self.require_index(index, str(len(items)), x.where)
@@ -535,7 +535,7 @@ class FunctionWriter:
         return (f.binary(INSTRUCTIONS[x.type][x.operator], WORDS[x.type], a, b),)
 
     def divided(self, operator: str, a: str, b: str) -> str:
-        """Whole numbers, as Python has it: rounded down, with a rest of the divisor's sign."""
+        """Write Python's division of whole numbers: rounded down, with a remainder of the divisor's sign."""
         f = self.f
         if is_number(b) and int(b) > 0:
             rest = f.binary("srem", "i64", a, b)
@@ -543,7 +543,7 @@ class FunctionWriter:
             if operator == "%":
                 return f.add(rest, f.select(negative, b, 0))
             return f.add(f.binary("sdiv", "i64", a, b), f.cast("sext", "i1", negative, "i64"))
-        special = f.binary("icmp ult", "i64", f.add(b, 1), 2)  # by 0 and -1, for which processors may trap
+        special = f.binary("icmp ult", "i64", f.add(b, 1), 2)  # divisors 0 and -1, for which processors may trap
         quotient = f.binary("sdiv", "i64", a, f.select(special, 1, b))
         quotient = f.select(f.equal(b, -1), f.sub(0, a), quotient)
         rest = f.sub(a, f.mul(quotient, b))
@@ -591,7 +591,7 @@ class FunctionWriter:
         return (f.value(f"fcmp une double {a}, {real(0.0)}") if old == FLOAT else f.value(f"icmp ne i64 {a}, 0"),)
 
     def truncated(self, a: str) -> str:
-        """A float without its fraction; some number where that does not fit."""
+        """Return a float without its fraction; an arbitrary number if it does not fit."""
         self.f.declarations["declare i64 @llvm.fptosi.sat.i64.f64(double)"] = None
         return self.f.call("i64", "@llvm.fptosi.sat.i64.f64", f"double {a}")
 
@@ -605,7 +605,7 @@ class FunctionWriter:
         if name in ("minimum", "maximum"):
             (b,) = rest
             test = "ult" if name == "minimum" else "ugt"
-            chosen = f.select(f.value(f"fcmp {test} double {a}, {b}"), a, b, "double")  # a if it is NaN, or b is
+            chosen = f.select(f.value(f"fcmp {test} double {a}, {b}"), a, b, "double")  # a if a or b is NaN
             return (f.select(f.value(f"fcmp uno double {b}, {real(0.0)}"), b, chosen, "double"),)
         if name == "abs" and x.type == INT:
             return (f.select(f.less(a, 0), f.sub(0, a), a),)
@@ -618,20 +618,20 @@ class FunctionWriter:
         return (f.intrinsic({"abs": "fabs"}.get(name, name), REAL, a),)
 
     def places(self, shape: Sequence[str], indices: Sequence[Any], where: int) -> list[str]:
-        """Leading indices."""
+        """Return leading indices."""
         places = [self.registers(i)[0] for i in indices]
         for k, n in zip(places, shape, strict=False):
             self.require_index(k, n, where)
         return places
 
     def element(self, array: Any, indices: Sequence[Any], where: int) -> str:
-        """The address of an element."""
+        """Return the address of an element."""
         data, *shape = self.registers(array)
         places = self.places(shape, indices, where)
         return self.f.at(element_kind(array.type), data, self.offset(shape, places))
 
     def offset(self, shape: Sequence[str], places: Sequence[str]) -> str:
-        """How many elements of the remaining axes are before leading indices."""
+        """Return the count of elements of the remaining axes before leading indices."""
         result = places[0]
         for n, k in zip(shape[1:], places[1:], strict=False):
             scaled = "0" if result == "0" else self.f.mul(result, n)
@@ -723,7 +723,7 @@ class FunctionWriter:
 
 
 def write_machine_call(w: FunctionWriter, arguments: list[Registers], where: int) -> Registers:
-    """`call_machine`: `int f(double **arguments)` at an address that is not 0, or what the dispatcher has for this number."""
+    """Write `call_machine`: `int f(double **arguments)` at a nonzero address, or the dispatcher's function for this number."""
     f = w.f
     (address,), (pointers, _) = arguments
     if w.dispatcher:
@@ -739,7 +739,7 @@ def write_machine_call(w: FunctionWriter, arguments: list[Registers], where: int
 
 
 def write_multiples(w: FunctionWriter, arguments: list[Registers], where: int) -> Registers:
-    """`subtract_multiples`, on vectors: LLVM would not know that rows of one matrix are apart."""
+    """Write `subtract_multiples` with vectors: LLVM could not know that rows of one matrix do not overlap."""
     f, lanes = w.f, MachineType("double", LANES)
     (data, size), (target,), (source,), (stride,), (length,), *factors = arguments
     starts = [f.add(source, f.mul(stride, k)) for k in range(len(factors))]
@@ -759,7 +759,7 @@ def write_multiples(w: FunctionWriter, arguments: list[Registers], where: int) -
 
 
 def write_products(w: FunctionWriter, arguments: list[Registers], where: int) -> Registers:
-    """`sum_of_products`, on vectors: LLVM would not change the order of a sum."""
+    """Write `sum_of_products` with vectors: LLVM would not change the order of a sum."""
     f, lanes = w.f, MachineType("double", LANES)
     (a, size), (b, other), (at,), (begin,), (length,) = arguments
     require_lanes(w, [(at, size), (begin, other)], length, where)
@@ -790,7 +790,7 @@ def write_products(w: FunctionWriter, arguments: list[Registers], where: int) ->
 
 
 def require_lanes(w: FunctionWriter, starts: list[tuple[str, str]], length: str, where: int) -> None:
-    """Check ranges of so many numbers, each given by where it begins and the size of its array."""
+    """Check ranges of `length` numbers, each given by its start and the size of its array."""
     f = w.f
     if w.checked:
         for start, size in starts:
@@ -818,12 +818,12 @@ EXPRESSIONS: dict[type, Callable[[FunctionWriter, Any], Registers]] = {
 
 
 def is_number(register: str) -> bool:
-    """Whether a register is a whole number that is known."""
+    """Return whether a register is a known whole number."""
     return register.lstrip("-").isdigit()
 
 
 def assigned(statements: list[Any]) -> dict[int, None]:
-    """The variables that statements set, in order."""
+    """Return the variables that statements set, in order."""
     found: dict[int, None] = {}
     for s in statements:
         if isinstance(s, Assign):
@@ -840,9 +840,10 @@ def assigned(statements: list[Any]) -> dict[int, None]:
 
 
 def write_module(plan: Plan, fused: bool, fma: bool, checked: bool = False, dispatcher: str = "") -> tuple[list[str], str]:
-    """The text of a plan's functions with what they need, and the name of the last of them, the kernel.
+    """Return the text of a plan's functions with everything they need, and the name of the last one, the kernel.
 
-    Calls of machine code go to `void dispatcher(i64 number, ptr arguments)`, if it has a name, with numbers for addresses.
+    Calls of machine code go to `void dispatcher(i64 number, ptr arguments)`, if it has a name, with numbers instead of
+    addresses.
     """
     names = {id(p): f'"{p.name}.{k}"' for k, p in enumerate(plan.functions)}
     allocating = that_allocate(plan)
@@ -865,10 +866,10 @@ def write_module(plan: Plan, fused: bool, fma: bool, checked: bool = False, disp
 
 
 def write_entry(plan: Plan, kernel: str, name: str, objects: bool, checked: bool) -> str:
-    """`i64 name(ptr words, ptr results, ptr record)`: arguments as words one after the other; results go to `results`.
+    """Return `i64 name(ptr words, ptr results, ptr record)`, with concatenated arguments as words; results go to `results`.
 
-    With `objects`, the word of an array is the address of NumPy's object. The entry returns 1 where there is no memory for the
-    kernel's lists, else 0.
+    With `objects`, the word of an array is the address of NumPy's object. The entry returns 1 without memory for the kernel's
+    lists, otherwise 0.
     """
     p = plan.functions[-1]
     f = Function("i64", name, ["ptr %words", "ptr %results", "ptr %record"], "external", ATTRIBUTES)
@@ -893,7 +894,7 @@ def write_entry(plan: Plan, kernel: str, name: str, objects: bool, checked: bool
 
 
 def object_words(f: Function, types: Sequence[Type]) -> list[str]:
-    """Arguments, with their machine types, from words of which one is an array's object."""
+    """Return arguments with their machine types, from words in which an array is NumPy's object."""
     given = []
     for k, type in enumerate(number_types(types)):
         if isinstance(type, ArrayType):
@@ -907,7 +908,7 @@ def object_words(f: Function, types: Sequence[Type]) -> list[str]:
 
 
 def number_types(types: Sequence[Type]) -> Iterator[Type]:
-    """The types of numbers and arrays within types."""
+    """Yield the types of numbers and arrays inside types."""
     for type in types:
         if isinstance(type, TupleType):
             yield from number_types(type.items)
@@ -916,7 +917,7 @@ def number_types(types: Sequence[Type]) -> Iterator[Type]:
 
 
 def argument_words(f: Function, kinds: Sequence[str], words: str) -> list[str]:
-    """Arguments, with their machine types, from words in memory."""
+    """Return arguments with their machine types, from words in memory."""
     given = []
     for k, w in enumerate(kinds):
         word = f.load("i64" if w == "i1" else w, f.at("i64", words, k))
@@ -925,7 +926,7 @@ def argument_words(f: Function, kinds: Sequence[str], words: str) -> list[str]:
 
 
 def table_arguments(f: Function, kernel: FunctionPlan) -> list[str]:
-    """The arguments of a kernel of tables and whole numbers, which are %x0, %x1, ... as whole numbers."""
+    """Return the arguments of a kernel of tables and whole numbers, which are %x0, %x1, ... as whole numbers."""
     return [
         f"ptr {f.cast('inttoptr', 'i64', f'%x{k}', 'ptr')}" if isinstance(v.type, TableType) else f"i64 %x{k}"
         for k, v in enumerate(kernel.parameters)
@@ -933,10 +934,10 @@ def table_arguments(f: Function, kernel: FunctionPlan) -> list[str]:
 
 
 def write_table_entry(plan: Plan, kernel: str, name: str, checked: bool) -> str:
-    """`i64 name(i64 ...)`: addresses of tables, and whole numbers, and of the record if `checked`; a whole number results."""
+    """Return `i64 name(i64 ...)`, whose arguments are addresses of tables, whole numbers, and the record if `checked`."""
     p = plan.functions[-1]
     if id(p) in that_allocate(plan):
-        raise KernelError(f"{p.name}: a loop over tables makes no lists; give it arrays to work in")
+        raise KernelError(f"{p.name}: a loop over tables cannot make lists; pass it arrays as workspace")
     parameters = [f"i64 %x{k}" for k in range(len(p.parameters))]
     f = Function("i64", name, [*parameters, *["ptr %record"] * checked], "external", ATTRIBUTES)
     given = [*["ptr %record"] * checked, *table_arguments(f, p)]

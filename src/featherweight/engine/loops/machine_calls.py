@@ -1,4 +1,4 @@
-"""Calls of functions that are machine code already, by their addresses."""
+"""Calls of existing machine code by address."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
 class MachineCall(NamedTuple):
-    """A function's machine code, with the places of the arrays that it reads and writes; no function at address 0."""
+    """A function's machine code, with the addresses of the arrays that it reads and writes; address 0 is no function."""
 
     address: int
     pointers: Any  # int64
 
 
 def machine_call(function: Any, *arrays: Array) -> MachineCall:
-    """A call of a `CompiledFunction`, or of None. The arrays, and the function, must live as long."""
+    """Return a call of a `CompiledFunction`, or of None. Keep the arrays and the function alive."""
     return MachineCall(0 if function is None else function.address, np.array([a.ctypes.data for a in arrays], np.int64))
 
 
 def woven_call(function: Any, lanes: int, *arrays: Any) -> tuple[MachineCall, list[Any]]:
-    """A call of a `CompiledFunction` for the states of some lanes, or of None, and what has to live as long.
+    """Return a call of a `CompiledFunction` for the states of some lanes, or of None, and objects to keep alive.
 
-    Arrays are woven; others are the same for all lanes.
+    Woven arrays have separate numbers for each lane; all others are shared.
     """
     if function is None:
         return MachineCall(0, np.zeros(1, np.int64)), []
@@ -38,6 +38,6 @@ def woven_call(function: Any, lanes: int, *arrays: Any) -> tuple[MachineCall, li
 
 
 def call_machine(call: MachineCall) -> None:
-    """Call `int f(double **arguments)` at the call's address; nothing at address 0."""
+    """Call `int f(double **arguments)` at the call's address; do nothing at address 0."""
     if call.address != 0:
         _FUNCTION(call.address)(call.pointers.ctypes.data)

@@ -1,6 +1,6 @@
 """Lists that kernels make: `[x] * n`, `[a, b, c]` and comprehensions, as arrays in the workspace of a call.
 
-Lists of lists are arrays with several axes: rows have one length. Items are numbers, or tuples of numbers.
+Lists of lists are arrays with several axes: all rows have the same length. Items are numbers, or tuples of numbers.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from .planned_functions import Planned
 
 
 class NewList(NamedTuple):
-    """A list before it is made: its length, and what is known of its items."""
+    """A list before it is made: its length, and properties of its items."""
 
     node: ast.expr
-    length: Any  # bound
-    begin: Any  # of the numbers that a comprehension counts; None if it goes over an array
-    over: Any  # the array that a comprehension goes over
-    inner: NewList | None  # each item, where these are lists
+    length: Any  # its length, in a variable
+    begin: Any  # first number of a comprehension over a range; None for one over an array
+    over: Any  # the array of a comprehension
+    inner: NewList | None  # each item, if items are lists
 
 
 def is_list(node: ast.expr) -> bool:
-    """Whether an expression makes a list."""
+    """Return whether an expression makes a list."""
     return isinstance(node, (ast.List, ast.ListComp)) or is_repeated(node)
 
 
 def is_repeated(node: ast.expr) -> bool:
-    """Whether an expression is `[x] * n`."""
+    """Return whether an expression is `[x] * n`."""
     return isinstance(node, ast.BinOp) and OPERATORS.get(type(node.op)) == "*" and isinstance(node.left, ast.List)
 
 
@@ -51,7 +51,7 @@ def make_list(p: Planned, node: ast.expr) -> Any:
 
 
 def _measured(p: Planned, node: ast.expr) -> NewList:
-    """How long a list and the lists in it are."""
+    """Return the lengths of a list and of the lists in it."""
     if isinstance(node, ast.BinOp):
         assert isinstance(node.left, ast.List)
         if len(node.left.elts) != 1 or is_list(node.left.elts[0]):
@@ -93,7 +93,7 @@ def _is_range(p: Planned, node: ast.expr) -> bool:
 
 
 def _length(p: Planned, number: Any) -> Any:
-    """A length: nothing where the number is negative."""
+    """Return a length: zero for a negative number."""
     number = whole(p, number)
     if isinstance(number, Constant):
         return Constant(INT, max(number.value, 0))
@@ -101,7 +101,7 @@ def _length(p: Planned, number: Any) -> Any:
 
 
 def _item_type(p: Planned, new: NewList) -> Type:
-    """The type of the items of the innermost lists; the statements that it takes to find out are planned again."""
+    """Return the type of the items of the innermost lists; the statements planned for this are planned again."""
     kept_statements, kept_names = p.statements, p.names
     p.statements, p.names = [], dict(p.names or {})
     if isinstance(new.node, ast.ListComp):
@@ -125,7 +125,7 @@ def _is_plain(type: Type) -> bool:
 
 
 def _items(p: Planned, node: ast.expr) -> list[Any]:
-    """The items of a list as they are written."""
+    """Return the items of a list display."""
     if isinstance(node, ast.ListComp):
         nodes = [node.elt]
     else:
@@ -134,7 +134,7 @@ def _items(p: Planned, node: ast.expr) -> list[Any]:
 
 
 def _begin_round(p: Planned, new: NewList, index: Any) -> None:
-    """Set what a comprehension counts, or the element of the array that it goes over."""
+    """Set the variable of a comprehension to the number or the element of its array."""
     assert isinstance(new.node, ast.ListComp)
     target, array = new.node.generators[0].target, new.over
     if not isinstance(target, ast.Name):

@@ -1,7 +1,7 @@
-"""The plan of a kernel: typed functions, statements and expressions, in the order in which they are executed.
+"""The plan of a kernel: typed functions, statements and expressions, in the order of execution.
 
-An expression is evaluated where it stands, its parts from left to right. Places (`where`) are numbers of source lines
-(`Plan.places`), for writers that test indices and numbers.
+An expression is evaluated in place, its parts from left to right. `where` is the number of a source line (`Plan.places`), for
+writers that check indices and numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Variable:
 
 
 class FunctionPlan:
-    """A function for arguments of some types."""
+    """A function for arguments of given types."""
 
     def __init__(self, name: str, parameters: list[Variable], result: Type, body: list[Any]) -> None:
         self.name, self.parameters, self.result, self.body = name, parameters, result, body
@@ -31,7 +31,7 @@ class FunctionPlan:
 
 
 class Static(NamedTuple):
-    """A value that is known at compilation: a number, a tuple of such, None, a function, a class, a string or a module."""
+    """A value known at compilation: a number, a tuple of these, None, a function, a class, a string or a module."""
 
     value: Any
 
@@ -61,7 +61,7 @@ class MakeTuple(NamedTuple):
 
 
 class TupleItem(NamedTuple):
-    """One of the items of a tuple."""
+    """An item of a tuple."""
 
     type: Type
     whole: Any
@@ -69,7 +69,7 @@ class TupleItem(NamedTuple):
 
 
 class Pick(NamedTuple):
-    """One of some values of one type, by a number that is not known."""
+    """One of several values of one type, by an index unknown at compilation."""
 
     type: Type
     items: tuple[Any, ...]
@@ -96,14 +96,14 @@ class Binary(NamedTuple):
 
 
 class Fused(NamedTuple):
-    """left * right + more, rounded once; the product or `more` with the other sign."""
+    """left * right + more, rounded once; the product or `more` may be negated."""
 
     left: Any
     right: Any
     more: Any
     minus_product: bool = False
     minus_more: bool = False
-    product_first: bool = True  # it is evaluated before `more`
+    product_first: bool = True  # whether the product is evaluated before `more`
 
     @property
     def type(self) -> Type:
@@ -136,7 +136,7 @@ class Compare(NamedTuple):
 
 
 class Convert(NamedTuple):
-    """A number as another type; floats become whole numbers without their fraction."""
+    """A number converted to another type; floats become whole numbers by truncation."""
 
     type: Number
     value: Any
@@ -144,7 +144,7 @@ class Convert(NamedTuple):
 
 
 class Numeric(NamedTuple):
-    """A function of numbers that writers know: min max abs sqrt floor ceil sin cos minimum maximum isfinite isnan isinf."""
+    """A function of numbers with a known translation: min max abs sqrt floor ceil sin cos minimum maximum isfinite isnan isinf."""
 
     type: Number
     name: str
@@ -170,7 +170,7 @@ class ArrayView(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """A range of the first axis of an array; None for its beginning or its end."""
+    """A range of the first axis of an array; None for its start or its end."""
 
     type: Type
     array: Any
@@ -180,7 +180,7 @@ class Slice(NamedTuple):
 
 
 class Reshape(NamedTuple):
-    """The first numbers of an array as an array of other lengths."""
+    """The first numbers of an array as an array of a new shape."""
 
     type: Type
     array: Any
@@ -189,14 +189,14 @@ class Reshape(NamedTuple):
 
 
 class Allocate(NamedTuple):
-    """A new array of some lengths in the workspace of the call, without elements yet."""
+    """A new, uninitialized array in the workspace of the call."""
 
     type: ArrayType
     shape: tuple[Any, ...]
 
 
 class FromEnd(NamedTuple):
-    """An index, which counts from the end of an axis where it is negative."""
+    """An index that counts from the end of an axis if it is negative."""
 
     index: Any
     length: Any
@@ -229,7 +229,7 @@ class Call(NamedTuple):
 
 
 class Special(NamedTuple):
-    """A call of one of the room's functions that writers have their own words for (`special_functions`)."""
+    """A call of a function of this package with its own translation (`special_functions`)."""
 
     type: Type
     name: str
@@ -262,7 +262,7 @@ class Fill(NamedTuple):
 
 
 class CopyArray(NamedTuple):
-    """Write all elements of an array to one of the same shape."""
+    """Copy all elements of an array to one of the same shape."""
 
     array: Any
     source: Any
@@ -270,7 +270,7 @@ class CopyArray(NamedTuple):
 
 
 class Do(NamedTuple):
-    """Evaluate an expression for what it does."""
+    """Evaluate an expression for its side effects."""
 
     value: Any
 
@@ -292,13 +292,13 @@ class For(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """The rounds of a loop over a tuple, one after the other; `Continue` goes to the next one, `Break` behind the last."""
+    """The iterations of a loop over a tuple; `Continue` goes to the next one, `Break` after the last."""
 
     rounds: list[list[Any]]
 
 
 class While(NamedTuple):
-    """A loop: statements, a test that ends it where it is false, and a body."""
+    """A loop: statements, a test that ends it if false, and a body."""
 
     head: list[Any]
     test: Any
@@ -318,7 +318,7 @@ class Return(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """All functions, those that others call first; the last is the kernel."""
+    """All functions, callees first; the last one is the kernel."""
 
     functions: list[FunctionPlan]
-    places: list[tuple[str, int]]  # files and lines, by number
+    places: list[tuple[str, int]]  # (file, line), by number

@@ -1,4 +1,4 @@
-"""A function while it is planned: its names, its statements so far, and its errors."""
+"""State of planning a function: its names, its statements so far, and its errors."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .kernel_sources import error, named_values, tree_of
 from .kernel_types import FLOAT, INT, Number, StaticType, TupleType, Type, type_of_static, unified
 from .plan import Assign, Constant, Convert, FunctionPlan, Length, MakeTuple, Read, Static, TupleItem, Variable
 
-Names = dict[str, Any]  # of what each name stands for: a Variable, a Static, or a Clash
+Names = dict[str, Any]  # value of each name: a Variable, a Static, or a Clash
 
 
 class Restart(Exception):
-    """The function must be planned again: a variable turned out to have a wider type, or another one."""
+    """Signal that the function must be planned again, because a variable has a wider type, or another one."""
 
 
 class Clash:
-    """A name that stands for values of different types on different ways to this place."""
+    """A name with values of different types on different control-flow paths."""
 
     def __init__(self, *types: Type) -> None:
         self.types = types
@@ -35,19 +35,19 @@ class Specializer(Protocol):
     lanes: int
 
     def function(self, function: FunctionType, types: tuple[Type, ...], caller: Planned | None) -> FunctionPlan:
-        """The plan of a function."""
+        """Return the plan of a function."""
 
     def place(self, file: str, line: int) -> int:
-        """The number of a source line."""
+        """Return the number of a source line."""
 
 
 class Knowledge:
-    """Facts about a function's variables that earlier attempts to plan it found."""
+    """Facts about a function's variables from earlier attempts to plan it."""
 
     def __init__(self) -> None:
-        self.widths: dict[tuple[str, int], Type] = {}  # of versions of names
+        self.widths: dict[tuple[str, int], Type] = {}  # types of versions of names
         self.result: Type | None = None
-        self.clashing: dict[tuple[tuple[int, int], str], Clash] = {}  # names at heads of loops, by the line and column of these
+        self.clashing: dict[tuple[tuple[int, int], str], Clash] = {}  # names at loop heads, by the line and column of the loop
 
 
 class Planned:
@@ -57,8 +57,8 @@ class Planned:
         self.specializer, self.function, self.known = specializer, function, known
         self.tree = tree_of(function)
         self.line = self.tree.lineno
-        self.statements: list[Any] = []  # of the block that is being planned
-        self.names: Names | None = {}  # None where execution does not come
+        self.statements: list[Any] = []  # statements of the current block
+        self.names: Names | None = {}  # None in unreachable code
         self.versions: dict[str, list[Variable]] = {}
         self.closure = named_values(function)
         self.local = {*function.__code__.co_varnames, *function.__code__.co_cellvars}
@@ -70,7 +70,7 @@ class Planned:
         raise error(self.function, getattr(node, "lineno", self.line), what)
 
     def place(self) -> int:
-        """The number of the line that is being planned."""
+        """The number of the current source line."""
         return self.specializer.place(self.function.__code__.co_filename, self.line)
 
     # names
@@ -100,7 +100,7 @@ class Planned:
         return Variable(wish, type, self.count)
 
     def assign(self, name: str, value: Any) -> None:
-        """Let a name stand for a value from here on."""
+        """Bind a name to a value from here on."""
         assert self.names is not None
         value = self.solid(value)
         if isinstance(value.type, StaticType):
@@ -126,7 +126,7 @@ class Planned:
     # values
 
     def solid(self, value: Any) -> Any:
-        """A value in memory, where it is a number, or a tuple of numbers, that is known."""
+        """Return a value in memory, if it is a known number or a tuple of numbers."""
         if isinstance(value, Static):
             type = type_of_static(value.value)
             if isinstance(type, Number):
@@ -139,7 +139,7 @@ class Planned:
         return value
 
     def converted(self, value: Any, type: Type) -> Any:
-        """A value as another type, of which `unified` says that it fits."""
+        """Return a value converted to another type, which `unified` accepts."""
         value = self.solid(value)
         if value.type == type:
             return value
@@ -151,7 +151,7 @@ class Planned:
         return value
 
     def as_number(self, value: Any, type: Number) -> Any:
-        """A number as one of another type."""
+        """Return a number converted to another type."""
         value = self.solid(value)
         if value.type == type:
             return value
@@ -162,7 +162,7 @@ class Planned:
         return Convert(type, value, self.place() if value.type == FLOAT and type == INT else 0)
 
     def fitted(self, value: Any, pattern: Pattern | None) -> Any:
-        """A value as an annotation has it, or None where it does not fit."""
+        """Return a value converted to its annotation, or None if it does not fit."""
         value = self.solid(value)
         if not fits(pattern, value.type):
             return None
@@ -179,7 +179,7 @@ class Planned:
         return MakeTuple(TupleType(tuple(x.type for x in items), value.type.kind), items)
 
     def bound(self, value: Any, wish: str = "value") -> Any:
-        """The value in a variable, so that it is evaluated once and here."""
+        """Store the value in a variable, so that it is evaluated once and here."""
         value = self.solid(value)
         if is_stable(value):
             return value
@@ -190,7 +190,7 @@ class Planned:
         return Read(v)
 
     def items(self, value: Any) -> tuple[Any, ...]:
-        """The items of a tuple, which is evaluated once."""
+        """Return the items of a tuple, which is evaluated once."""
         value = self.solid(value)
         if isinstance(value, MakeTuple):
             return value.items
@@ -198,7 +198,7 @@ class Planned:
         return tuple(item_of(value, k) for k in range(len(value.type.items)))
 
     def in_order(self, values: list[Any], marks: list[int]) -> list[Any]:
-        """Operands that keep their order where a later one needed statements; `marks` are lengths of the block after each."""
+        """Return operands that keep their order if a later one needs statements; `marks` are lengths of the block after each."""
         block, last = self.statements, len(self.statements)
         for k in range(len(values) - 1, -1, -1):
             if marks[k] < last and not is_stable(values[k]):
@@ -210,7 +210,7 @@ class Planned:
 
 
 def is_stable(value: Any) -> bool:
-    """Whether a value is the same, and costs nothing, wherever it is evaluated."""
+    """Return whether a value is the same, and costs nothing, wherever it is evaluated."""
     if isinstance(value, (Constant, Static, Read)):
         return True
     if isinstance(value, MakeTuple):
@@ -221,7 +221,7 @@ def is_stable(value: Any) -> bool:
 
 
 def item_of(value: Any, number: int) -> Any:
-    """One item of a stable tuple."""
+    """Return one item of a stable tuple."""
     if isinstance(value, MakeTuple):
         return value.items[number]
     type = value.type.items[number]
@@ -229,5 +229,5 @@ def item_of(value: Any, number: int) -> Any:
 
 
 def assigned_names(nodes: list[ast.stmt]) -> set[str]:
-    """The names that statements set."""
+    """Return the names that statements set."""
     return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

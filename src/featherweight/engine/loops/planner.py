@@ -1,4 +1,4 @@
-"""From Python functions to a plan: each function once for each set of argument types."""
+"""Planning of Python functions: each function once for each set of argument types."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 from types import FunctionType
 from typing import Any
 
-from . import new_lists  # noqa: F401  # which plans lists
+from . import new_lists  # noqa: F401  # registers the planning of lists
 from .expressions import called, expression
 from .kernel_sources import error, parameters_of
 from .kernel_types import NONE, StaticType, Type
@@ -14,14 +14,14 @@ from .plan import FunctionPlan, Plan, Read, Return, Static
 from .planned_functions import Knowledge, Planned, Restart
 from .statements import block, give
 
-MOST_ATTEMPTS = 100  # of a function; each widens a variable
+MOST_ATTEMPTS = 100  # greatest number of attempts for a function; each widens a variable
 
 
 class Planner:
-    """Plans functions, and what they call.
+    """Plans functions, and those that they call.
 
-    With `fused`, products in sums are rounded with them (see `arithmetic`). With `wraps`, indices that are negative count from
-    the end; without, only constants do. `lanes` is how many robots are computed side by side.
+    With `fused`, products in sums are rounded with them (see `arithmetic`). With `wraps`, negative indices count from the end;
+    without, only negative constants do. `lanes` is the number of robots that are computed side by side.
     """
 
     def __init__(self, fused: bool, wraps: bool = False, lanes: int = 1) -> None:
@@ -32,20 +32,20 @@ class Planner:
         self._places: dict[tuple[str, int], int] = {}
 
     def place(self, file: str, line: int) -> int:
-        """The number of a source line."""
+        """Return the number of a source line."""
         number = self._places.setdefault((file, line), len(self.plan.places))
         if number == len(self.plan.places):
             self.plan.places.append((file, line))
         return number
 
     def function(self, function: FunctionType, types: tuple[Type, ...], caller: Planned | None = None) -> FunctionPlan:
-        """The plan of a function for arguments of some types, with all that it calls. Raises KernelError."""
+        """Return the plan of a function for arguments of given types, with all callees. Raises KernelError."""
         unwrapped: Any = inspect.unwrap(function)
         key = unwrapped, types
         if key in self._known:
             return self._known[key]
         if key in self._open:
-            raise error(unwrapped, unwrapped.__code__.co_firstlineno, "it calls itself; write a loop")
+            raise error(unwrapped, unwrapped.__code__.co_firstlineno, "recursion is not supported; write a loop")
         self._open.add(key)
         plan = self._planned(unwrapped, types)
         self._open.remove(key)
@@ -54,7 +54,7 @@ class Planner:
         return plan
 
     def kernel(self, function: FunctionType, types: tuple[Type, ...]) -> FunctionPlan:
-        """The plan of a function that Python calls: of arguments of some types, which its annotations may convert."""
+        """Return the plan of a function that Python calls, for arguments of given types, which its annotations may convert."""
         unwrapped: Any = inspect.unwrap(function)
         p = Planned(self, unwrapped, types, Knowledge())
         given = [p.variable(name, type) for name, type in zip(parameters_of(p.tree), types, strict=True)]
@@ -77,7 +77,7 @@ class Planner:
         raise error(
             function,
             function.__code__.co_firstlineno,
-            "types of variables do not settle; convert them by float()",
+            "the types of variables do not converge; convert them by float()",
         )
 
 

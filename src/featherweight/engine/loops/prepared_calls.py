@@ -1,4 +1,4 @@
-"""Calls of compiled loops whose arguments stay the same, with one argument for ctypes to convert in place of all."""
+"""Calls of compiled loops with fixed arguments, in which ctypes converts one argument instead of all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PreparedCall:
 
     def __init__(self, run: Any, *arguments: int) -> None:
         self.call: Callable[[], int]
-        if not hasattr(run, "argtypes"):  # a checked kernel, which Python calls
+        if not hasattr(run, "argtypes"):  # a checked kernel, called through Python
             self.call = functools.partial(run, *arguments)
             return
         address = ctypes.cast(run, ctypes.c_void_p).value
@@ -34,7 +34,7 @@ class PreparedCall:
 
 @functools.cache
 def _caller(count: int) -> Code:
-    """Return `i64 call(i64 words)`, which calls the function at the first word with the words that follow."""
+    """Return `i64 call(i64 words)`, which calls the function at the first word with the following words."""
 
     def compiled() -> bytes:
         f = Function("i64", "call", ["i64 %words"], linkage="external", attributes="nounwind")

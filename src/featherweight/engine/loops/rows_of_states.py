@@ -1,8 +1,8 @@
 """Kernels over states: constants, rows of arrays that a kernel reads, and rows that it writes.
 
 The machine code of a kernel is the same for all models: `i64 rows(ptr words, ptr pointers, i64 begin, i64 stop)` computes
-states from `begin` to `stop` - 1. `words` has the constants; and for each array its address, 0 for the next of `pointers`, the
-bytes from one state to the next, and the lengths of a state's axes. It returns 1 where there is no memory for lists, else 0.
+states from `begin` to `stop` - 1. `words` has the constants; and for each array its address (0 for the next of `pointers`), the
+stride of states in bytes, and the lengths of a state's axes. It returns 1 without memory for lists, otherwise 0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def rows_code(program: KernelProgram, constants: Sequence[Any]) -> Code:
-    """The machine code of a program's kernel, for constants of these types."""
+    """Return the machine code of a program's kernel, for constants of these types."""
     types = [*map(type_of, constants), *(ArrayType("float64", len(a.shape)) if a.shape else FLOAT for a in program.arguments)]
     written: list[Type] = [ArrayType("float64", len(r.in_kernel)) for r in program.results]
     types.append(written[0] if len(written) == 1 else TupleType(tuple(written)))
@@ -39,18 +39,18 @@ def rows_code(program: KernelProgram, constants: Sequence[Any]) -> Code:
 
 
 def _written(kernel: Callable[..., None], types: tuple[Type, ...], constants: int) -> str:
-    """The module of a kernel."""
+    """Return the module of a kernel."""
     fma = host().fma
     planner = Planner(fma, wraps=True)
     plan = planner.function(kernel, types)  # type: ignore[arg-type]
     if plan.result != NONE:
-        raise KernelError(f"{kernel.__qualname__} returns {plan.result}; a kernel over states writes into its results")
+        raise KernelError(f"{kernel.__qualname__} returns {plan.result}; a kernel over states must write to its results")
     lines, name = write_module(planner.plan, planner.fused, fma, checked=False)
     return "\n".join([*lines, write_rows(planner.plan, name, types[:constants], types[constants:])])
 
 
 def write_rows(plan: Plan, kernel: str, constants: Sequence[Type], arrays: Sequence[Type]) -> str:
-    """The function `rows`."""
+    """Return the function `rows`."""
     f = Function("i64", "rows", ["ptr %words", "ptr %pointers", "i64 %begin", "i64 %stop"], "external", ATTRIBUTES)
     workspace = begin_workspace(f) if id(plan.functions[-1]) in that_allocate(plan) else ""
     kinds = [w for t in constants for w in words_of(t)]
@@ -83,7 +83,7 @@ def write_rows(plan: Plan, kernel: str, constants: Sequence[Type], arrays: Seque
 
 
 def axes_of(types: Sequence[Type]) -> Iterator[int]:
-    """How many axes arrays have, one after the other; numbers have none."""
+    """Yield the numbers of axes of arrays; numbers have none."""
     for t in types:
         if isinstance(t, TupleType):
             yield from axes_of(t.items)
@@ -92,7 +92,7 @@ def axes_of(types: Sequence[Type]) -> Iterator[int]:
 
 
 def constant_words(constant: Any) -> Iterator[int]:
-    """A constant in words; its arrays must live as long."""
+    """Yield a constant as words; keep its arrays alive."""
     type = type_of(constant)
     if isinstance(type, StaticType):
         return

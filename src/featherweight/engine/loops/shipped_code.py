@@ -1,9 +1,10 @@
-"""Object code that comes with the package, so that a new machine does not compile what all robots share.
+"""Object code that comes with the package, so that a new machine does not compile code that all robots share.
 
-A wheel has the kernels that users meet first, compiled for a few kinds of processors, as entries of the cache in a folder for
-each kind (release/objects.py writes them). A clone or a source archive has none. An entry is named by the hash of the kernel
-with its types and of all source files of the package: code of other sources is not found. Bytecode, which names entries of the
-cache, is of one version of Python, and a wheel is for several. Object code of one version of LLVM runs with every other one.
+A wheel has the kernels that users need first, compiled for a few kinds of processors, as entries of the cache in a folder for
+each kind (release/objects.py writes them). A clone or a source archive has none. The name of an entry is the hash of the kernel
+with its types and of all source files of the package: code of other sources is not found. Bytecode, which is part of the names
+of cache entries, depends on the version of Python, but a wheel serves several versions. Object code of one LLVM version runs
+with every other one.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ _V3 = "cx16 popcnt sahf sse4.2 avx2 bmi bmi2 f16c fma lzcnt movbe xsave"
 
 
 class ShippedTarget(NamedTuple):
-    """A kind of processors."""
+    """A kind of processor."""
 
     name: str
     triple: str
     cpu: str
-    architectures: tuple[str, ...]  # as triples of processes begin
-    needed: frozenset[str] = frozenset()  # features
+    architectures: tuple[str, ...]  # prefixes of triples
+    needed: frozenset[str] = frozenset()  # required features
 
     def suits_host(self) -> bool:
-        """Whether this process can run its code."""
+        """Return whether this process can run its code."""
         architecture, _, system = host().triple.partition("-")
         if architecture not in self.architectures or "linux" not in system:
             return False
@@ -67,7 +68,7 @@ def shipped_entry(kernel: str) -> tuple[dict[str, Any], bytes] | None:
 
 
 def ship(kernel: str, facts: dict[str, Any], ir: str, folder: Path) -> Iterator[Path]:
-    """Write entries of a kernel for all targets. Its IR must be for processors that multiply and add in one instruction."""
+    """Write entries of a kernel for all targets, and yield their paths. Its IR must be for processors with fused multiply-add."""
     assert host().fma, "objects are made on a processor with fused multiplication and addition"
     for target in TARGETS:
         name = _entry_name(kernel)
@@ -83,7 +84,7 @@ def _entry_name(kernel: str) -> str:
 
 @functools.cache
 def _folder_for_host() -> Path | None:
-    """The folder of the first target that suits this process."""
+    """Return the folder of the first target that suits this process."""
     if not FOLDER.is_dir():
         return None
     suiting = (FOLDER / target.name for target in TARGETS if target.suits_host())

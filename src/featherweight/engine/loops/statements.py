@@ -1,4 +1,4 @@
-"""Statements: from syntax trees to plans."""
+"""Translation of statements from syntax trees to plans."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .planned_functions import Clash, Names, Planned, Restart, assigned_names, i
 
 
 class PlannedLoop:
-    """A loop that is being planned: the names where it is left, and where a round ends."""
+    """A loop that is being planned: the names at its exits, and at the ends of iterations."""
 
     def __init__(self) -> None:
         self.left: list[Names] = []
@@ -41,7 +41,7 @@ class PlannedLoop:
 
 
 def block(p: Planned, nodes: list[ast.stmt]) -> None:
-    """Plan statements up to the first behind which execution does not go on."""
+    """Plan statements up to the first after which execution does not continue."""
     for node in nodes:
         if p.names is None:
             return
@@ -53,7 +53,7 @@ def block(p: Planned, nodes: list[ast.stmt]) -> None:
 
 
 def inner_block(p: Planned, nodes: list[ast.stmt]) -> list[Any]:
-    """The statements of a block within another."""
+    """Return the statements of a nested block."""
     kept, p.statements = p.statements, []
     block(p, nodes)
     planned, p.statements = p.statements, kept
@@ -90,7 +90,7 @@ def _expression(p: Planned, node: ast.Expr) -> None:
 
 
 def _pass(p: Planned, node: ast.stmt) -> None:
-    """Nothing."""
+    """Plan nothing."""
 
 
 def _return(p: Planned, node: ast.Return) -> None:
@@ -136,7 +136,7 @@ def _annotated(p: Planned, node: ast.AnnAssign) -> None:
 
 
 def assign(p: Planned, target: ast.expr, value: Any) -> None:
-    """Write a value to a name, to names, or into an array."""
+    """Write a value to a name, to several names, or to an array."""
     if isinstance(target, ast.Name):
         p.assign(target.id, value)
     elif isinstance(target, ast.Tuple):
@@ -157,7 +157,7 @@ def assign(p: Planned, target: ast.expr, value: Any) -> None:
 
 
 def parts_of(p: Planned, value: Any, target: ast.Tuple) -> list[Any]:
-    """The items of a value for some targets, each evaluated before any of them is written."""
+    """Return the items of a value for several targets, each evaluated before any of them is written."""
     count = len(target.elts)
     if any(isinstance(x, ast.Starred) for x in target.elts):
         p.fail("* in a target; name all items", target)
@@ -178,7 +178,7 @@ def parts_of(p: Planned, value: Any, target: ast.Tuple) -> list[Any]:
 
 
 def fixed(p: Planned, value: Any, changed: set[str]) -> Any:
-    """A value that stays as it is while some names change."""
+    """Return a value that does not change while some names change."""
     if not is_stable(value) or not read_variables(value) & changed:
         return p.bound(value)
     v = p.variable("value", value.type)
@@ -187,7 +187,7 @@ def fixed(p: Planned, value: Any, changed: set[str]) -> Any:
 
 
 def read_variables(value: Any) -> set[str]:
-    """The names of the variables that a stable value reads."""
+    """Return the names of the variables that a stable value reads."""
     if isinstance(value, Read):
         return {value.variable.name}
     parts = [x for x in value if isinstance(x, tuple)]
@@ -197,7 +197,7 @@ def read_variables(value: Any) -> set[str]:
 
 
 def write(p: Planned, found: ElementPlace, value: Any) -> None:
-    """Write an element of an array, all elements, or another array's."""
+    """Write an element of an array, fill the array, or copy another array to it."""
     array, value = found.array, p.solid(value)
     item_type = array.type.item
     if isinstance(value.type, ArrayType):
@@ -276,7 +276,7 @@ def _while(p: Planned, node: ast.While) -> None:
 
 
 def begin_loop(p: Planned, node: ast.stmt) -> Names:
-    """The names at the head of a loop."""
+    """Return the names at the head of a loop."""
     assert p.names is not None
     for (where, name), clash in p.known.clashing.items():
         if where == (node.lineno, node.col_offset) and name in p.names:
@@ -285,7 +285,7 @@ def begin_loop(p: Planned, node: ast.stmt) -> Names:
 
 
 def looped(p: Planned, node: ast.While | ast.For, head: Names) -> tuple[PlannedLoop, list[Any]]:
-    """The body of a loop."""
+    """Return the body of a loop."""
     loop = PlannedLoop()
     p.loops.append(loop)
     body = inner_block(p, node.body)
@@ -333,7 +333,7 @@ def _for(p: Planned, node: ast.For) -> None:
 
 
 def _known_call(p: Planned, node: ast.expr) -> tuple[ast.Call | None, Any]:
-    """A call by a name, and the function that the name stands for; None for anything else."""
+    """Return a call by a name, and the function bound to the name; None for anything else."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
         return None, None
     function = p.value_of(node.func.id)
@@ -341,7 +341,7 @@ def _known_call(p: Planned, node: ast.expr) -> tuple[ast.Call | None, Any]:
 
 
 def rows_of(p: Planned, function: Any, call: ast.Call) -> list[Any]:
-    """The items of enumerate, zip and reversed of tuples."""
+    """Return the items of enumerate, zip and reversed of tuples."""
     named = {k.arg: getattr(expression(p, k.value), "value", None) for k in call.keywords}
     if named.keys() - ({"strict"} if function is zip else set()) or (function is not zip and len(call.args) != 1):
         p.fail(f"{function.__name__} with further arguments; a kernel has it of tuples alone, and zip with strict")
@@ -385,7 +385,7 @@ def _over_array(p: Planned, node: ast.For, array: Any) -> None:
 
 
 def _rounds(p: Planned, node: ast.For, bounds: tuple[Any, Any, int], array: Any, some: bool) -> None:
-    """A loop over indices, or over the elements of an array; `some` if there is at least one round."""
+    """Plan a loop over indices, or over the elements of an array; `some` if there is at least one iteration."""
     head = begin_loop(p, node)
     before = dict(head)
     index = p.variable("index", INT)
@@ -404,7 +404,7 @@ def _rounds(p: Planned, node: ast.For, bounds: tuple[Any, Any, int], array: Any,
 
 
 def _unrolled(p: Planned, node: ast.For, values: list[Any]) -> None:
-    """A loop over a tuple, one round after the other."""
+    """Plan a loop over a tuple, iteration after iteration."""
     changed = assigned_names([node])
     values = [x if isinstance(x, Static) else fixed(p, x, changed) for x in values]
     changed = assigned_names(node.body)
@@ -428,7 +428,7 @@ def _unrolled(p: Planned, node: ast.For, values: list[Any]) -> None:
 
 
 def _set(p: Planned, target: ast.expr, value: Any, changed: set[str]) -> None:
-    """Let a loop's target stand for a value; a number that is known stays so unless the loop changes it."""
+    """Bind a loop's target to a value; a known number stays known unless the loop changes it."""
     if isinstance(target, ast.Tuple) and isinstance(p.solid(value).type, TupleType):
         parts = p.items(value)
         if len(parts) != len(target.elts):

@@ -1,4 +1,4 @@
-"""Where variables of a plan live: for writers that let lanes of vectors take different ways."""
+"""The scopes of a plan's variables, for writers in which lanes may take different control-flow paths."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any, NamedTuple
 from .kernel_types import Type
 from .plan import Assign, Break, Continue, For, FunctionPlan, If, Read, Return, Rounds, While
 
-Path = tuple[int, ...]  # blocks from the body of the function inwards, by `id`
+Path = tuple[int, ...]  # nested blocks from the function's body inwards, by `id`
 
 
 class Homes(NamedTuple):
     """Variables of a function, by number.
 
-    The home of a variable is the innermost block that has all that is done with it: nobody else sees what lanes leave in it. It
-    is no block of a loop where a round may read what an earlier one wrote. A variable that is set once, in its home and before
-    anything else, is *final*.
+    The home of a variable is the innermost block that contains all its uses: no other code sees what lanes leave in it. It is
+    not the block of a loop if an iteration may read what an earlier one wrote. A variable that is set once, in its home and
+    before any other use, is *final*.
     """
 
-    block: dict[int, int]  # the home of each, by `id`
+    block: dict[int, int]  # home of each variable, by `id`
     type: dict[int, Type]
     final: set[int]
 
 
 def homes_of(plan: FunctionPlan) -> Homes:
     """Return the homes of a function's variables."""
-    uses: dict[int, list[tuple[Path, bool]]] = {}  # paths, and whether the variable is set there
+    uses: dict[int, list[tuple[Path, bool]]] = {}  # (path, whether the variable is set there)
     types: dict[int, Type] = {}
     loops: set[int] = set()
     counters: set[int] = set()
@@ -90,7 +90,7 @@ def _home(uses: list[tuple[Path, bool]], loops: set[int]) -> Path:
 
 
 def may_end(x: Any) -> bool:
-    """Whether a statement, or any of a list, may let lanes leave the block that it is in."""
+    """Return whether a statement, or any of a list, may let lanes leave its block."""
     if isinstance(x, list):
         return any(map(may_end, x))
     if isinstance(x, If):
@@ -99,7 +99,7 @@ def may_end(x: Any) -> bool:
 
 
 def returns(x: Any) -> bool:
-    """Whether statements may end the function."""
+    """Return whether statements may end the function."""
     if isinstance(x, list):
         return any(map(returns, x))
     if isinstance(x, If):

@@ -1,19 +1,19 @@
-"""Views of numbers, and sums of rows, in Python; writers of compiled kernels have their own words for them."""
+"""Views of numbers, and sums of rows, in Python; writers of compiled kernels translate them separately."""
 
 from __future__ import annotations
 
 from typing import Any
 
-LANES = 8  # numbers that `subtract_multiples` and `sum_of_products` take at a time
+LANES = 8  # numbers that `subtract_multiples` and `sum_of_products` process at a time
 
 
 def as_matrix(numbers: Any, rows: int, columns: int) -> Any:
-    """The first numbers (float64, contiguous) as a matrix (rows, columns), without a copy."""
+    """Return the first numbers (float64, contiguous) as a matrix (rows, columns), without a copy."""
     return numbers[: rows * columns].reshape(rows, columns)
 
 
 def subtract_multiples(numbers: Any, target: int, source: int, stride: int, length: int, factors: Any) -> None:
-    """numbers[target + j] -= sum of factors[k] numbers[source + k stride + j], j < length, a multiple of `LANES`.
+    """Compute numbers[target + j] -= sum of factors[k] numbers[source + k stride + j], j < length, a multiple of `LANES`.
 
     The target must not overlap the sources.
     """
@@ -23,7 +23,10 @@ def subtract_multiples(numbers: Any, target: int, source: int, stride: int, leng
 
 
 def sum_of_products(a: Any, at: int, b: Any, begin: int, length: int) -> float:
-    """The sum of a[at + j] b[begin + j], j < length, a multiple of `LANES`: of as many sums, the halves of which are added."""
+    """Return the sum of a[at + j] b[begin + j], j < length, a multiple of `LANES`.
+
+    It is computed as `LANES` partial sums, which are added by halves.
+    """
     sums = (a[at : at + length] * b[begin : begin + length]).reshape(-1, LANES).sum(axis=0)
     while len(sums) > 1:
         sums = sums[: len(sums) // 2] + sums[len(sums) // 2 :]
@@ -31,10 +34,10 @@ def sum_of_products(a: Any, at: int, b: Any, begin: int, length: int) -> float:
 
 
 def lane() -> int:
-    """The number of the lane that executes the kernel; 0 where one robot is computed at a time."""
+    """Return the number of the lane that executes the kernel; 0 if one robot is computed at a time."""
     return 0
 
 
 def lanes() -> int:
-    """The number of lanes that execute the kernel side by side; 1 where one robot is computed at a time."""
+    """Return the number of lanes that execute the kernel side by side; 1 if one robot is computed at a time."""
     return 1

@@ -1,7 +1,7 @@
-"""The workspace of a call: memory for the lists that kernels make, one after the other in blocks that grow.
+"""The workspace of a call: memory for the lists that kernels make, consecutive in blocks of growing size.
 
-A function that returns no list gives back what it took when it ends; a loop does so before each round if no list outlives one.
-Blocks are freed when the call ends. Where the system has no memory, a mark in the workspace says so, and all functions return.
+A function that returns no list frees its memory when it ends; a loop does so before each iteration if no list outlives one.
+Blocks are freed when the call ends. If the system has no memory, a mark in the workspace says so, and all functions return.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from ..backends.llvm.ir import Function
 from .kernel_types import ArrayType, TupleType, Type
 from .plan import Allocate, Assign, Call, For, FunctionPlan, Plan, Read, While
 
-NEXT, END, BLOCK, FIRST, FAILED, WORDS = range(6)  # of a workspace: addresses, and whether memory ended
-FOLLOWING, STOP, HEAD = 0, 1, 16  # of a block: words that say which one is next and where it ends, and their bytes
-LEAST = 1 << 16  # bytes of a block
-GRAIN = 64  # bytes; a cache line, so that rows of two lists do not share one
+NEXT, END, BLOCK, FIRST, FAILED, WORDS = range(6)  # words of a workspace: addresses, and whether memory ran out
+FOLLOWING, STOP, HEAD = 0, 1, 16  # words of a block: the next block and its own end, and their size in bytes
+LEAST = 1 << 16  # least size of a block in bytes
+GRAIN = 64  # alignment in bytes: a cache line, so that two lists do not share one
 
 ALLOCATE, GROW, FREE = '"workspace.allocate"', '"workspace.grow"', '"workspace.free"'
 
@@ -26,7 +26,7 @@ def holds_arrays(type: Type) -> bool:
 
 
 def nodes(x: Any) -> Iterator[Any]:
-    """The statements and expressions within one, itself included."""
+    """Yield the statements and expressions inside a node, including itself."""
     if isinstance(x, list):
         for y in x:
             yield from nodes(y)
@@ -39,16 +39,16 @@ def nodes(x: Any) -> Iterator[Any]:
 
 
 def that_allocate(plan: Plan) -> set[int]:
-    """The functions that make lists, or call some that do: those that need the workspace. By `id`."""
+    """Return the functions, by `id`, that make lists, directly or in callees, and therefore need the workspace."""
     found: set[int] = set()
-    for function in plan.functions:  # after those that they call
+    for function in plan.functions:  # callees come first
         if any(isinstance(x, Allocate) or (isinstance(x, Call) and id(x.function) in found) for x in nodes(function.body)):
             found.add(id(function))
     return found
 
 
 def loops_that_release(function: FunctionPlan, allocating: set[int]) -> set[int]:
-    """The loops that make lists of which none outlives a round. By `id`."""
+    """Return the loops, by `id`, that make lists none of which outlives an iteration."""
     found: set[int] = set()
     everywhere = _uses(function.body)
     for loop in nodes(function.body):
@@ -64,7 +64,7 @@ def loops_that_release(function: FunctionPlan, allocating: set[int]) -> set[int]
 
 
 def _uses(part: Any) -> dict[int, tuple[int, int]]:
-    """How often variables of arrays are set and read."""
+    """Return how often variables of arrays are set and read."""
     found: dict[int, tuple[int, int]] = {}
     for x in nodes(part):
         if isinstance(x, (Assign, Read)) and holds_arrays(x.variable.type):
@@ -75,7 +75,7 @@ def _uses(part: Any) -> dict[int, tuple[int, int]]:
 
 
 def begin_workspace(f: Function) -> str:
-    """An empty workspace on the stack, in a function's first block."""
+    """Return an empty workspace on the stack, in a function's first block."""
     workspace = f.slot("i64", WORDS)
     for k in range(WORDS):
         f.store("i64", 0, workspace, k)
@@ -91,13 +91,13 @@ Mark = tuple[str, str, str]
 
 
 def mark_workspace(f: Function, workspace: str) -> Mark:
-    """How much of the workspace is taken."""
+    """Return the size of the workspace in use."""
     taken, end, block = (f.load("i64", workspace, k) for k in (NEXT, END, BLOCK))
     return taken, end, block
 
 
 def release_workspace(f: Function, workspace: str, mark: Mark) -> None:
-    """Give back what was taken since."""
+    """Free the memory allocated since the mark."""
     for k, word in zip((NEXT, END, BLOCK), mark, strict=True):
         f.store("i64", word, workspace, k)
 
@@ -107,12 +107,12 @@ def has_failed(f: Function, workspace: str) -> str:
 
 
 def workspace_parts() -> tuple[list[str], list[str]]:
-    """Declarations, and the text of functions that take memory, take another block, and free all."""
+    """Return declarations, and the text of functions that allocate memory, allocate another block, and free all."""
     return ["declare noalias ptr @malloc(i64)", "declare void @free(ptr)"], [str(_allocate()), str(_grow()), str(_free())]
 
 
 def _allocate() -> Function:
-    """`ptr allocate(ptr workspace, i64 bytes)`: 0 where there is no memory."""
+    """Return `ptr allocate(ptr workspace, i64 bytes)`, which returns 0 without memory."""
     f = Function("noalias ptr", ALLOCATE, ["ptr %w", "i64 %bytes"], attributes="noinline nounwind")
     size = f.binary("and", "i64", f.add("%bytes", GRAIN - 1), -GRAIN)
     taken, end = f.load("i64", "%w", NEXT), f.load("i64", "%w", END)
@@ -127,7 +127,7 @@ def _allocate() -> Function:
 
 
 def _grow() -> Function:
-    """The same from the next block that is long enough; a new one if there is none."""
+    """Return the function that allocates from the next large enough block; from a new one if there is none."""
     f = Function("ptr", GROW, ["ptr %w", "i64 %size"], attributes="noinline nounwind")
     search, some, new, there, use, none = (f.fresh(x) for x in ("search", "some", "new", "there", "use", "none"))
     block, empty = f.load("i64", "%w", BLOCK), f.at("i64", "%w", FIRST)
@@ -137,7 +137,7 @@ def _grow() -> Function:
     is_first = f.equal(last, 0)
     link = f.select(
         is_first, empty, f.cast("inttoptr", "i64", last, "ptr"), "ptr"
-    )  # a block begins with its follower's address
+    )  # a block starts with its successor's address
     f.line(f"%following = load i64, ptr {link}")
     f.branch(f.equal("%following", 0), new, some)
     f.label(some)
@@ -170,7 +170,7 @@ def _grow() -> Function:
 
 
 def _begin(f: Function, block: str) -> str:
-    """Where a block's memory begins, at a cache line."""
+    """Return the start of a block's memory, at a cache line."""
     return f.binary("and", "i64", f.add(block, HEAD + GRAIN - 1), -GRAIN)
 
 

@@ -83,7 +83,9 @@ def test_numbers_of_all_types() -> None:
 def test_types_that_devices_do_not_know_are_refused(dtype: Any) -> None:
     if np.dtype(dtype) == np.float64:
         pytest.skip("here a long double is a double")
-    with pytest.raises(TypeError, match=rf"swing: y has dtype {np.dtype(dtype)}, which devices do not .* convert it to float32"):
+    with pytest.raises(
+        TypeError, match=rf"swing: y has dtype {np.dtype(dtype)}, which devices do not .* convert it to float32"
+    ):
         SWING(Array(X), Array(Y.astype(dtype)))
     if np.dtype(dtype).kind in "fc":
         with pytest.raises(TypeError, match=rf"swing: out has dtype {np.dtype(dtype)}, which devices do not support"):

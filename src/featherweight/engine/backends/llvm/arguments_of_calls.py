@@ -1,4 +1,4 @@
-"""Arguments of calls from Python, as the entry sees them: the table of a function, what an object is, copies to the stack."""
+"""Arguments of calls from Python in the entry: the table of a function, classification of objects, copies to the stack."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from .python_objects import (
     Interfaces,
 )
 
-ROOM = 128  # for arguments and results
-MOST_RANK = 4  # of their core shapes
-STACK_BYTES = 16_384  # of arguments that are gathered, at most
+ROOM = 128  # greatest number of arguments and results
+MOST_RANK = 4  # greatest number of axes of their core shapes
+STACK_BYTES = 16_384  # greatest size of gathered arguments
 
 # The table of a function: words, then a record for each argument and result, then the names of arguments and "out".
 WORDS = (
     *("general", "descr", "result_class", "single", "loop", "most_states", "other"),
     *("inputs", "outputs", "gathers", "records", "names"),
 )
-RECORD = ("rank", "bytes", "offset", *(f"dim{d}" for d in range(MOST_RANK)))  # bytes of one state; offset where gathered
+RECORD = ("rank", "bytes", "offset", *(f"dim{d}" for d in range(MOST_RANK)))  # bytes of one state; offset of gathered elements
 
-# what an argument is: bits
+# bits that classify an argument
 SINGLE, BATCH, PLAIN, SAME, OTHER, NUMBERS_OF_PYTHON = 1, 2, 4, 8, 16, 32
 
 
 def interface(f: Function, name: str) -> str:
-    """Return an address that Python or NumPy offers, by its name in `Interfaces`."""
+    """Return an address provided by Python or NumPy, by its name in `Interfaces`."""
     return f.load("ptr", "@interfaces", Interfaces._fields.index(name))
 
 
@@ -55,7 +55,7 @@ def of_record(f: Function, record: str, name: str) -> str:
 
 
 def record_of(f: Function, k: str) -> str:
-    """Where the record of argument k is."""
+    """Return the address of the record of argument k."""
     return f.at("i64", word(f, "records", "ptr"), f.mul(k, len(RECORD)))
 
 
@@ -95,7 +95,7 @@ def kind_of_argument(type: Type) -> Function:
     shape = f.value(f"select i1 {f.equal(extra, 0)}, i32 {SINGLE}, i32 {BATCH}")
     descr = f.field("ptr", "%object", DESCR)
     f.branch(f.equal(descr, word(f, "descr", "ptr"), "ptr"), "same", "described")
-    f.label("described")  # unpickled arrays have descriptors of their own
+    f.label("described")  # unpickled arrays have their own descriptors
     f.require(f.equal(f.field("i8", descr, KIND_OF_DESCR), ord("f"), "i8"), "none")
     f.require(f.equal(f.field("i8", descr, ORDER_OF_DESCR), ord("="), "i8"), "none")
     number, on = f.field("i32", descr, NUMBER_OF_DESCR), f.fresh("no")
@@ -116,7 +116,10 @@ def other_precision(type: Type) -> str:
 
 
 def number_of_object(type: Type) -> Function:
-    """Store the number that a Python object is; whether it is one. Floats where they lie, integers by Python."""
+    """Store the value of a Python number; return whether the object is one.
+
+    Floats are read in place, and Python converts integers.
+    """
     f = Function("i1", f"number.{type.precision}", ["ptr %object", "ptr %to"])
     is_a = f.field("ptr", "%object", TYPE)
     floats = [f.equal(is_a, interface(f, name), "ptr") for name in ("float_class", "float64_class")]
@@ -139,7 +142,7 @@ def number_of_object(type: Type) -> Function:
 
 
 def gather(type: Type) -> Function:
-    """Copy the elements of an argument, of which @kind thinks well, to a buffer; whether all of them are numbers."""
+    """Copy the elements of an argument that @kind accepts to a buffer; return whether all of them are numbers."""
     T = type.precision
     f = Function("i1", f"gather.{T}", ["ptr %record", "ptr %object", "ptr %buffer", "i32 %kind"])
     rank, core = of_record(f, "%record", "rank"), f.at("i64", "%record", RECORD.index("dim0"))
@@ -179,7 +182,7 @@ def gather(type: Type) -> Function:
 
 
 def _turn(f: Function, axis: tuple[str, str], index: str, turning: str, at: str) -> None:
-    """Move `at` on along one axis, as one wheel of an odometer: if it turns, and on to the next where it comes to its end."""
+    """Advance `at` along one axis, like a wheel of an odometer, if it turns; at its end, continue with the next axis."""
     size, stride = axis
     turns = f.load("i64", turning)
     following = f.add(f.load("i64", index), turns)
@@ -192,7 +195,7 @@ def _turn(f: Function, axis: tuple[str, str], index: str, turning: str, at: str)
 
 
 def _gather_numbers(f: Function, rank: str, core: str) -> None:
-    """Python's numbers. Booleans, and all else that is no number to the letter, are left to the general call."""
+    """Copy Python's numbers. Booleans, and all other objects that are not exactly numbers, are left to the general call."""
     f.branch(f.equal(rank, 0), "scalar", "sequence")
     f.label("scalar")
     f.line(f"ret i1 {f.call('i1', '@number.double', 'ptr %object', 'ptr %buffer')}")
@@ -202,7 +205,7 @@ def _gather_numbers(f: Function, rank: str, core: str) -> None:
     wanted = f.load("i64", core)
     f.require(f.equal(f.value(f"select i1 {listed}, i64 {sizes[0]}, i64 {sizes[1]}"), wanted), "none")
     inside = f.at("i8", "%object", ITEMS_OF_TUPLE)
-    behind = f.field("ptr", "%object", ITEMS_OF_LIST)  # of a tuple it means nothing, and is not used
+    behind = f.field("ptr", "%object", ITEMS_OF_LIST)  # meaningless and unused for a tuple
     items = f.value(f"select i1 {listed}, ptr {behind}, ptr {inside}")
     with f.loop(wanted) as i:
         item, to = f.load("ptr", items, i), f.at("double", "%buffer", i)

@@ -1,4 +1,4 @@
-"""Built-in functions around the entry: the table of a function, and the code that all share."""
+"""Built-in functions around the entry: the table of a function, and the code that all functions share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRECISIONS: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64), "float":
 
 @functools.cache
 def _entries() -> Code:
-    """The entries for all precisions, which stay."""
+    """Return the entries for all precisions, which stay loaded."""
     kept = cache.kept(lambda: compile_optimized(emit_entries()), "entries", host(), layout())
     code = load_object(kept, "interfaces", *(f"entry.{precision}" for precision in PRECISIONS))
     words = interfaces()
@@ -34,15 +34,16 @@ def _entries() -> Code:
 
 
 def callable_by_entry(program: Program) -> bool:
-    """Whether the entry can call a program at all."""
+    """Return whether the entry supports a program."""
     shapes = program.shapes
     return layouts_known() and len(shapes) <= ROOM and all(len(shape) <= MOST_RANK for shape in shapes)
 
 
 class Entry:
-    """A built-in function for calls of a program in one precision, `call`; `general` answers what it does not.
+    """A built-in function for calls of a program in one precision, `call`; `general` handles all other calls.
 
-    Its `self` is the table, which also holds its definition: a function reads that when it goes, and lets its `self` go after.
+    Its `self` is the table, which also contains its definition: a function reads the definition when it is freed, and frees its
+    `self` after that.
     """
 
     def __init__(self, program: Program, precision: str, general: Callable[..., Any], result_class: type | None) -> None:
@@ -78,21 +79,21 @@ class Entry:
         self._table[WORDS.index(word)] = value
 
     def computes_one(self, code: Code) -> None:
-        """`i32 single(ptr arguments)` computes one state."""
+        """Register `i32 single(ptr arguments)`, which computes one state."""
         self._refers_to.append(code)
         self._set("single", code.address("single"))
 
     def computes_many(self, code: Code, most: int) -> None:
-        """The loop of a ufunc computes a batch, of so many states on one thread."""
+        """Register the loop of a ufunc for batches of at most `most` states on one thread."""
         self._refers_to.append(code)
         self._set("most_states", most)
         self._set("loop", code.address("loop"))
 
     def hands_on(self, other: Entry) -> None:
-        """Arguments that are all of the other precision go to another entry, which lives as long as this one."""
+        """Register the entry for calls with all arguments in the other precision; it lives as long as this one."""
         self._refers_to.append(other)
         self._set("other", id(other._table))
 
 
-_new_function = ctypes.pythonapi.PyCFunction_NewEx  # of the address of a definition, `self`, and what else it keeps
+_new_function = ctypes.pythonapi.PyCFunction_NewEx  # of the address of a definition, `self`, and another object to keep
 _new_function.restype, _new_function.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]

@@ -1,6 +1,6 @@
-"""LLVM IR of a straight-line plan: for one state, W states in the lanes of vectors, directions in lanes, or a device's thread.
+"""LLVM IR of a straight-line plan: for one state, W states in vector lanes, directions in lanes, or a device's thread.
 
-Fused products are explicit `llvm.fma` calls, and nothing is left to the compiler's taste: no fast-math flag.
+Fused products are explicit `llvm.fma` calls, and the compiler has no freedom: there are no fast-math flags.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .jit import host
 from .trig import sincos_name
 from .x86_assembly import assembled, write_assembly
 
-FEW_ZEROS = 32  # outputs that are written one by one
-PART = 1400  # nodes a function; its code should fit the first-level instruction cache
-SHORT_PART, LONG = 500, 40_000  # and in code of so many nodes: quicker for batches, and for LLVM
-SPARE = 4  # registers for what an instruction loads, and for addresses in memory that LLVM finds
+FEW_ZEROS = 32  # up to this number, zero outputs are written one by one
+PART = 1400  # nodes of a function, whose code should fit the first-level instruction cache
+SHORT_PART, LONG = 500, 40_000  # nodes of a function in code from this size on: faster for batches, and for LLVM
+SPARE = 4  # registers for loaded operands, and for addresses that LLVM computes
 
 
 class Kernel(NamedTuple):
@@ -32,10 +32,10 @@ class Kernel(NamedTuple):
     They work on one block of arrays of lanes, index-major: x[index][lane].
     """
 
-    definitions: tuple[str, ...]  # of the parts
+    definitions: tuple[str, ...]  # definitions of the parts
     declarations: tuple[str, ...]
     parts: tuple[str, ...]
-    sincos_lanes: tuple[int, ...]  # widths of the sines and cosines that it calls
+    sincos_lanes: tuple[int, ...]  # widths of its calls of sine and cosine
     workspace: int  # slots of one machine type each
 
 
@@ -46,12 +46,12 @@ class KernelStyle:
     name: str = "fw.kernel"
     linkage: str = "hidden"
     attributes: str = "#0"
-    attributes_of_cut: str = "#0"  # of the parts of a trace that is cut
-    freestanding: bool = False  # whether it calls no library, not even for zeros
+    attributes_of_cut: str = "#0"  # attributes of the parts of a split trace
+    freestanding: bool = False  # whether it must call no library, not even for zeros
     spaces: Mapping[str, int] = field(default_factory=dict)  # address spaces of arrays
-    space: int = 0  # of the others
-    rooms_in_workspace: bool = False  # behind its slots, and not on the stack
-    assembly: bool = False  # whether parts are written in this processor's assembly, if that is known
+    space: int = 0  # address space of all others
+    rooms_in_workspace: bool = False  # whether rooms are after the slots of the workspace, not on the stack
+    assembly: bool = False  # whether parts are written in this processor's assembly, if it is supported
 
 
 HOST = KernelStyle(assembly=True)
@@ -66,29 +66,30 @@ def emit_kernel(
     style: KernelStyle = HOST,
     fused: Mapping[int, int] | None = None,
 ) -> Kernel:
-    """The IR of a whole trace; without `fma` in hardware nothing is fused, and otherwise what `plan_trace` is given or finds.
+    """Return the IR of a whole trace.
 
-    Outputs go to arrays of the given sizes, one after the other, or all to one. A scalar kernel computes the sines and cosines
-    of its inputs `group` at a time.
+    Without hardware `fma`, nothing is fused; otherwise `fused`, or the products that `plan_trace` finds. Outputs go to
+    consecutive arrays of the given sizes, or all to one array. A scalar kernel computes the sines and cosines of its inputs
+    `group` at a time.
     """
     options = host_options(type, fma, group)
     return write_kernel(plan_trace(t, sizes or (len(t.outputs),), options, fused), type, style)
 
 
 def host_options(type: Type, fma: bool, group: int) -> PlanOptions:
-    """For processors, whose vectors have as many bytes as values of the type, or `group` of them."""
+    """Return options for processors, whose vectors have the size of the type, or of `group` values of the type."""
     held, lanes = registers(type.item_bytes * max(type.lanes, group)), group if type.lanes == 1 else 1
-    rereads = type.lanes > 1  # results of batches lie in lanes, near at hand
+    rereads = type.lanes > 1  # results of batches are in lanes, close in memory
     return PlanOptions(fma, PART, LONG, SHORT_PART, registers=held, lanes=lanes, rereads=rereads, few_zeros=FEW_ZEROS)
 
 
 def registers(vector_bytes: int) -> int:
-    """Return the number of registers for values, by the size of vectors; with SSE alone there are fewer, which LLVM handles."""
+    """Return the number of registers for values, by the size of vectors; SSE has fewer registers, and LLVM allocates them."""
     return (16 if vector_bytes == 32 else 32) - SPARE
 
 
 def write_kernel(plan: StraightPlan, type: Type, style: KernelStyle = HOST) -> Kernel:
-    """The IR of a plan, whose scalars are of this type."""
+    """Return the IR of a plan whose scalars are of this type."""
     tell_if_long()
     writer = _KernelWriter(plan, type, style)
     functions = [writer.function(part) for part in plan.parts]
@@ -99,12 +100,12 @@ def write_kernel(plan: StraightPlan, type: Type, style: KernelStyle = HOST) -> K
 
 
 class _KernelWriter:
-    """Writes down steps, each as the table has it."""
+    """Writes steps, each by a method in the table."""
 
     def __init__(self, plan: StraightPlan, type: Type, style: KernelStyle) -> None:
         self.plan, self.style = plan, style
         self.scalar, self.vector = type, Type(type.precision, type.lanes * plan.lanes)
-        self.types = (self.scalar, self.vector)  # of steps that are not wide, and of those that are
+        self.types = (self.scalar, self.vector)  # types of narrow and wide steps
         self.kinds = [(type.ir, type.bytes) for type in self.types]
         self.assembly = style.assembly and host().assembly and self.vector.bytes == host().vector_bytes
         self.sincos_lanes: set[int] = set()
@@ -133,7 +134,7 @@ class _KernelWriter:
         attributes = style.attributes_of_cut if part.numbered and self.plan.cut else style.attributes
         self.f = Function("void", f"{style.name}.{part.title}", self.arguments, style.linkage, attributes)
         self.pointers = {array: f"%{array}" for array in self.spaces}
-        self.names: dict[int, str] = {}  # of values
+        self.names: dict[int, str] = {}  # names of values
         self.pairs: dict[Operand, str] = {}  # sines and cosines of values
         assembly = assembled(part.steps, list(self.spaces), self.types) if self.assembly and part.numbered else None
         if assembly:
@@ -146,7 +147,7 @@ class _KernelWriter:
         return self.f
 
     def _name(self, x: Operand, type: Type) -> str:
-        """An operand of an instruction of a type."""
+        """Return an operand of an instruction of a type."""
         if isinstance(x, int):
             return self.names[x]
         if isinstance(x, float):
@@ -223,7 +224,7 @@ class _KernelWriter:
             f.store(all.ir, f.member(all.ir, pair, which), address, 0, one.bytes, space)
 
     def _pair(self, type: Type, angle: str) -> str:
-        """The sine and the cosine."""
+        """Return the sine and the cosine."""
         self.sincos_lanes.add(type.lanes)
         return self.f.call(f"{{ {type.ir}, {type.ir} }}", f"@{sincos_name(type)}", f"{type.ir} {angle}")
 

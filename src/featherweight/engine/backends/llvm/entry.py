@@ -1,16 +1,16 @@
-"""Calls from Python at the price of a C extension.
+"""Calls from Python at the overhead of a C extension.
 
-NumPy's ufunc machinery costs more than the dynamics of a small robot. So functions have an entry: a built-in Python function,
-written in LLVM IR, that takes arguments by place or by name, reads NumPy's arrays where they lie, makes the results, and
-releases the GIL around the kernel. The arguments decide the way:
+NumPy's ufunc machinery costs more than the dynamics of a small robot. Functions therefore have an entry: a built-in Python
+function in LLVM IR that accepts positional and keyword arguments, reads NumPy's arrays in place, makes the results, and
+releases the GIL around the kernel. The arguments determine the path:
 
-    single     arrays of the core shapes, elements adjacent
+    single     contiguous arrays of the core shapes
     gathered   arrays of any strides, of either precision, lists and tuples of numbers: copied to the stack first
-    batch      adjacent rows of so few states that one thread is enough: the loop of the ufunc, without the ufunc
+    batch      contiguous rows of few states, for one thread: the loop of the ufunc, without the ufunc
 
-It hands all other calls, above all those with wrong arguments, to the general call. All functions share one code for each
-precision. Each function has a table, an array that Python hands to the entry as `self`: shapes, names, and the addresses of the
-machine code, once that is there. Until then, too, the general call answers.
+All other calls, above all those with invalid arguments, go to the general call. All functions share one code for each
+precision. Each function has a table, an array that Python passes to the entry as `self`: shapes, names, and the addresses of
+the machine code, once it exists. Until then, the general call computes the results.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from .python_objects import (
 
 
 def emit_entries() -> str:
-    """A module with `ptr @entry.PRECISION(ptr self, ptr args, i64 nargs, ptr kwnames)` for both, and `@interfaces`."""
+    """Return a module with `ptr @entry.PRECISION(ptr self, ptr args, i64 nargs, ptr kwnames)` for both, and `@interfaces`."""
     texts = [f"@interfaces = global [{len(Interfaces._fields)} x ptr] zeroinitializer"]
     for precision in ("double", "float"):
         type = Type(precision, 1)
@@ -72,14 +72,14 @@ class _Entry:
         self.n, self.m = word(f, "inputs"), word(f, "outputs")
         self.given = f.slot("ptr", ROOM + 1)  # the inputs and `out`
         self.kinds = f.slot("i32", ROOM)
-        self.data = f.slot("ptr", ROOM)  # where arguments of the kernel lie
+        self.data = f.slot("ptr", ROOM)  # addresses of the kernel's arguments
         self.results = f.slot("ptr", ROOM)
-        self.ends = f.slot("i64", 2 * ROOM)  # where arguments begin and end in memory
+        self.ends = f.slot("i64", 2 * ROOM)  # extents of arguments in memory
         self.dims = f.slot("i64", 1 + MOST_RANK)
         self.steps = f.slot("i64", (1 + MOST_RANK) * ROOM)
         self.every, self.some = f.slot("i32"), f.slot("i32")
-        self.without_memory = f.slot("i64")  # whether there was none for the workspace
-        self.states, self.extra = f.slot("i64"), f.slot("i64")  # and axes before the core
+        self.without_memory = f.slot("i64")  # whether there was no memory for the workspace
+        self.states, self.extra = f.slot("i64"), f.slot("i64")  # number of states, and of axes before the core
         self.index, self.step, self.out_arrays = f.slot("i64"), f.slot("i64"), f.slot("ptr")
         self.buffer = f.slot("i8", STACK_BYTES, 64)
         self._bind()
@@ -104,7 +104,7 @@ class _Entry:
         return f
 
     def _bind(self) -> None:
-        """Arguments by place, and then by name: names are interned, so their addresses tell."""
+        """Bind positional arguments, then keyword arguments: names are interned, so addresses identify them."""
         f, n = self.f, self.n
         f.require(f.value(f"icmp ule i64 %nargs, {n}"), "general")
         with f.loop("%nargs") as i:
@@ -131,7 +131,7 @@ class _Entry:
         self.makes = f.equal(self.out, "null", "ptr")
 
     def _classify(self) -> None:
-        """Classify each argument, and collect the bits that all of them have and those that some have."""
+        """Classify each argument, and collect the bits that all or some of them have."""
         f = self.f
         f.store("i32", -1, self.every)
         f.store("i32", 0, self.some)
@@ -149,12 +149,12 @@ class _Entry:
         return self.f.call("i32", f"@kind.{self.type.precision}", "ptr %table", f"ptr {object}", f"ptr {record}")
 
     def _find_data(self) -> None:
-        """Where the kernel finds each argument, and how many states there are."""
+        """Determine the address of each argument, and the number of states."""
         f = self.f
         every, some = f.load("i32", self.every), f.load("i32", self.some)
         f.store("i64", 1, self.states)
         f.store("i64", 0, self.extra)
-        with f.loop(self.n) as k:  # of arrays; Python's numbers have none, and are copied below
+        with f.loop(self.n) as k:  # arrays only; Python's numbers are copied below
             array = f.load("ptr", self.given, k)
             f.store("ptr", f.field("ptr", array, DATA), self.data, k)
         f.branch(has(f, every, SINGLE | PLAIN), "found", "look")
@@ -163,7 +163,7 @@ class _Entry:
         f.branch(has(f, some, BATCH), "batch", "gather")
         f.label("gather")
         f.require(f.value(f"icmp ne i64 {word(f, 'gathers')}, 0"), "general")
-        if self.type.precision == "float":  # what is not all of single precision has double results
+        if self.type.precision == "float":  # results are double unless all arguments are single
             f.require(has(f, every, SAME), "general")
         with f.loop(self.n) as k:
             kind, on, copied = f.load("i32", self.kinds, k), f.fresh("on"), f.fresh("copied")
@@ -185,12 +185,12 @@ class _Entry:
         f.label("found")
 
     def _batch(self) -> None:
-        """The number of states, the same of all arguments that have an axis before their core; and NumPy's steps."""
+        """Determine the number of states, which must agree for all arguments with an axis before the core, and NumPy's steps."""
         f = self.f
         f.store("i64", 1, self.extra)
         f.store("i64", -1, self.states)
         arrays = f.add(self.n, self.m)
-        f.store("i64", arrays, self.index)  # where the steps of the next core shape go
+        f.store("i64", arrays, self.index)  # position of the steps of the next core shape
         with f.loop(arrays) as k:
             record = record_of(f, k)
             bytes, rank = of_record(f, record, "bytes"), of_record(f, record, "rank")
@@ -221,7 +221,7 @@ class _Entry:
         f.require(f.both(few, f.value(f"icmp sgt i64 {states}, 0")), "general")
 
     def _find_results(self) -> None:
-        """Arrays for the results: the caller's, or new ones."""
+        """Get arrays for the results: the caller's, or new ones."""
         f = self.f
         many = f.equal(f.load("i64", self.extra), 1)
         self.code = f.value(f"select i1 {many}, ptr {word(f, 'loop', 'ptr')}, ptr {word(f, 'single', 'ptr')}")
@@ -258,13 +258,13 @@ class _Entry:
             f.store("ptr", f.field("ptr", array, DATA), self.data, k)
 
     def _drop(self, count: str) -> None:
-        """Let the first results go."""
+        """Free the first results."""
         f = self.f
         with f.loop(count) as i:
             f.call("void", interface(f, "decrement"), f"ptr {f.load('ptr', self.results, i)}")
 
     def _use_given(self) -> None:
-        """Arrays of the caller, if they fit and overlap with nothing; overlaps are NumPy's business."""
+        """Use the caller's arrays, if they fit and do not overlap others; NumPy handles overlaps."""
         f, m = self.f, self.m
         several, one, begun = f.fresh("several"), f.fresh("one"), f.fresh("begun")
         f.branch(f.equal(m, 1), one, several)
@@ -306,7 +306,7 @@ class _Entry:
             f.call("void", interface(f, "increment"), f"ptr {f.load('ptr', self.results, j)}")
 
     def _note_range(self, k: str, data: str, states: str) -> tuple[str, str]:
-        """Where an argument or result begins and ends in memory, at most."""
+        """Return an upper bound of the extent of an argument or result in memory."""
         f = self.f
         begin = f.value(f"ptrtoint ptr {data} to i64")
         end = f.add(begin, f.mul(of_record(f, record_of(f, k), "bytes"), states))
@@ -315,7 +315,7 @@ class _Entry:
         return begin, end
 
     def _compute(self) -> None:
-        """For one state or many, without the GIL."""
+        """Compute one state or many, without the GIL."""
         f = self.f
         f.label("compute")
         f.store("i64", 0, self.without_memory)
@@ -332,7 +332,7 @@ class _Entry:
         f.require(f.equal(f.load("i64", self.without_memory), 0), "no.memory")
 
     def _return(self) -> None:
-        """The result, or a named tuple of them; numbers where there are no axes, unless the caller gave arrays."""
+        """Return the result, or a named tuple of results; results without axes are numbers, unless the caller gave arrays."""
         f = self.f
         new = f.both(self.makes, f.equal(f.load("i64", self.extra), 0))
         f.branch(new, "convert", "bundle")

@@ -17,17 +17,17 @@ _from_function = ctypes.PYFUNCTYPE(  # PyUFunc_FromFuncAndDataAndSignature, entr
 )(ufunc_api()[31])  # fmt: skip
 
 _NO_IDENTITY = -1
-MOST_ARRAYS = 64  # arguments and results that a ufunc may have
+MOST_ARRAYS = 64  # greatest number of arguments and results of a ufunc
 
 
 class Gufunc:
-    """A gufunc whose loop is machine code: all arguments are of `dtype`. It keeps what NumPy has bare addresses of."""
+    """A gufunc whose loop is machine code; all arguments have dtype `dtype`. It keeps alive the memory that NumPy refers to."""
 
     def __init__(self, program: Program, code: Code, dtype: np.dtype[Any]) -> None:
         count = len(program.inputs) + len(program.outputs)
         if count > MOST_ARRAYS:
-            raise ValueError(f"{program.name} has {count} arguments and results; NumPy takes {MOST_ARRAYS} at most")
-        self._without_memory = ctypes.c_int64(0)  # calls for which there was none, as the loop counts them
+            raise ValueError(f"{program.name} has {count} arguments and results; NumPy supports at most {MOST_ARRAYS}")
+        self._without_memory = ctypes.c_int64(0)  # number of calls without memory, counted by the loop
         functions = (ctypes.c_void_p * 1)(code.address("loop"))
         data = (ctypes.c_void_p * 1)(ctypes.addressof(self._without_memory))
         types = (ctypes.c_char * count)(*[bytes([dtype.num])] * count)
@@ -39,9 +39,9 @@ class Gufunc:
         )  # fmt: skip
 
     def __call__(self, *arrays: Any, out: tuple[Any, ...] | None = None) -> Any:
-        """Raises MemoryError where there is none for the loop's workspace."""
+        """Call the ufunc. Raises MemoryError if the loop's workspace cannot be allocated."""
         before = self._without_memory.value
         results = self._ufunc(*arrays) if out is None else self._ufunc(*arrays, out=out)
         if self._without_memory.value != before:
-            raise MemoryError(f"{self._ufunc.__name__}: no memory for the workspace of a batch")
+            raise MemoryError(f"{self._ufunc.__name__}: out of memory for the workspace of a batch")
         return results

@@ -1,7 +1,7 @@
 """LLVM IR as text: machine types, and functions written line by line.
 
-LLVM's own builder objects cost more time than compiling a kernel does, so functions are lists of lines. Whoever writes one
-takes a `Function`, which names values and labels, and asks it for instructions.
+Creating LLVM's own builder objects takes longer than compiling a kernel, so functions are lists of lines. Writers use a
+`Function`, which names values and labels, and has a method for each instruction.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 
 CACHE_LINE = 64  # bytes
-SHORT = {"double": "f64", "float": "f32"}  # as the names of intrinsics have them
+SHORT = {"double": "f64", "float": "f32"}  # as in names of intrinsics
 
 
 class Type(NamedTuple):
-    """The machine type that a scalar of the trace becomes; or as many lanes of something else."""
+    """The machine type of the trace's scalars; or a vector of several lanes."""
 
-    precision: str  # "double" or "float"; or an integer's, "i64"
+    precision: str  # "double" or "float"; or an integer type, "i64"
     lanes: int
 
     @property
@@ -37,15 +37,15 @@ class Type(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Bytes of all lanes, which is also their alignment."""
+        """Size of all lanes in bytes, which is also their alignment."""
         return self.item_bytes * self.lanes
 
     def of(self, scalar: str) -> Type:
-        """Return the type of as many lanes of another scalar."""
+        """Return the type with the same number of lanes of another scalar."""
         return Type(scalar, self.lanes)
 
     def constant(self, value: float) -> str:
-        """`value`, rounded to the precision, in every lane."""
+        """Return `value`, rounded to the precision, in every lane."""
         if self.precision == "float":
             value = struct.unpack("f", struct.pack("f", value))[0]
         floating = self.precision in SHORT
@@ -54,7 +54,7 @@ class Type(NamedTuple):
 
 
 class Vector(Type):
-    """A machine type that stays a vector when it has one lane: what shuffles and masked loads work on."""
+    """A machine type that stays a vector even with one lane, for shuffles and masked loads."""
 
     @property
     def ir(self) -> str:
@@ -65,25 +65,25 @@ class Vector(Type):
         return f"v{self.lanes}{SHORT[self.precision]}"
 
     def first(self, count: int) -> str:
-        """The mask of the first so many lanes."""
+        """Return the mask of the first `count` lanes."""
         bits = ", ".join("i1 true" if k < count else "i1 false" for k in range(self.lanes))
         return f"<{self.lanes} x i1> <{bits}>"
 
 
 def pointer_type(space: int = 0) -> str:
-    """Return the type of pointers to an address space of a device; 0 is the one that all processors have."""
+    """Return the type of pointers to an address space of a device; 0 is the only one on processors."""
     return f"ptr addrspace({space})" if space else "ptr"
 
 
 @functools.cache
 def _intrinsic(name: str, T: str, mangled: str, count: int) -> tuple[str, str]:
-    """The declaration of a function of LLVM's, and a call of it for arguments by %."""
+    """Return the declaration of an LLVM intrinsic, and a call of it with arguments for %."""
     function, types = f"@llvm.{name}.{mangled}", ", ".join([T] * count)
     return f"declare {T} {function}({types})", f"call {T} {function}({', '.join([f'{T} %s'] * count)})"
 
 
 class Function:
-    """A function under construction, of a result's type, a name, and arguments with their types: "ptr %x"."""
+    """A function under construction, with its result type, its name, and its arguments with types: "ptr %x"."""
 
     def __init__(
         self, result: str, name: str, arguments: Sequence[str], linkage: str = "internal", attributes: str = "#0"
@@ -92,9 +92,9 @@ class Function:
         self._head = f"define {linkage} {result} @{name}({', '.join(arguments)}) {attributes} {{"
         self._lines: list[str] = []
         self._count = 0
-        self.declarations: dict[str, None] = {}  # what its module must have; a set that keeps the order
-        self.tables: list[str] = []  # of its own, which its module has, too
-        self.block = "start"  # the block that is being written
+        self.declarations: dict[str, None] = {}  # declarations that its module needs; an ordered set
+        self.tables: list[str] = []  # its own tables, part of the module
+        self.block = "start"  # the current block
         self.label("start")
 
     def __str__(self) -> str:
@@ -104,24 +104,24 @@ class Function:
         self._lines.append("  " + text)
 
     def fresh(self, wish: str = "t") -> str:
-        """A name that nothing has yet."""
+        """Return an unused name."""
         self._count += 1
         return f"{wish}.{self._count}"
 
     def value(self, text: str) -> str:
-        """The value of an instruction."""
+        """Write an instruction and return its value."""
         self._count += 1
         name = f"%t.{self._count}"
         self._lines.append(f"  {name} = {text}")
         return name
 
     def reserve(self) -> int:
-        """Room for lines that are known later (`fill_in`); its number."""
+        """Reserve a place for lines that are known later (`fill_in`); return its number."""
         self._lines.append("")
         return len(self._lines) - 1
 
     def fill_in(self, number: int, lines: Sequence[str]) -> None:
-        """Write the lines for which room was reserved."""
+        """Write the lines of a reserved place."""
         self._lines[number] = "\n".join(lines)
 
     # blocks
@@ -135,12 +135,12 @@ class Function:
         self.line(f"br label %{label}")
 
     def branch(self, condition: str, yes: str, no: str, odds: tuple[int, int] | None = None) -> None:
-        """To the first label where the condition holds; `odds` say how much more often to one than to the other."""
+        """Branch to the first label if the condition holds, otherwise to the second; `odds` are branch weights."""
         hint = f', !prof !{{!"branch_weights", i32 {odds[0]}, i32 {odds[1]}}}' if odds else ""
         self.line(f"br i1 {condition}, label %{yes}, label %{no}{hint}")
 
     def require(self, condition: str, otherwise: str) -> None:
-        """Go on where the condition holds, at a label where it does not."""
+        """Continue if the condition holds, otherwise go to a label."""
         on = self.fresh("ok")
         self.branch(condition, on, otherwise)
         self.label(on)
@@ -162,7 +162,7 @@ class Function:
 
     @contextmanager
     def loop(self, count: str | int, begin: str | int = 0, step: str | int = 1, hint: str = "") -> Iterator[str]:
-        """The body of a loop over i64 indices from `begin` to below `count`, none where that is empty; `hint` is metadata."""
+        """Write a loop over i64 indices from `begin` to below `count`, possibly empty; yield the index. `hint` is metadata."""
         if isinstance(begin, int) and isinstance(count, int) and begin < count:
             with self.rounds(count, begin, step, hint) as index:
                 yield index
@@ -177,13 +177,13 @@ class Function:
 
     @contextmanager
     def rounds(self, count: str | int, begin: str | int = 0, step: str | int = 1, hint: str = "") -> Iterator[str]:
-        """A loop that is known to have one round at least: the first is not asked for."""
+        """Write a loop with at least one iteration, without a test before the first."""
         body, done = self.fresh("body"), self.fresh("done")
         index, following, before = f"%{self.fresh('i')}", f"%{self.fresh('j')}", self.block
         self.jump(body)
         self.label(body)
         mark = len(self._lines)
-        self.line("")  # the phi, when it is known which block the body ends in
+        self.line("")  # for the phi, written when the last block of the body is known
         yield index
         self.line(f"{following} = add i64 {index}, {step}")
         self.branch(self.less(following, count), body, done)
@@ -192,7 +192,7 @@ class Function:
         self.label(done)
 
     def phi(self, kind: str, *values: tuple[str | int, str]) -> str:
-        """The one of the values that goes with the block from which this one was reached."""
+        """Return the value that belongs to the block from which this one was reached."""
         return self.value(f"phi {kind} " + ", ".join(f"[ {x}, %{block} ]" for x, block in values))
 
     def ret(self, kind: str = "void", value: str = "") -> None:
@@ -201,11 +201,11 @@ class Function:
     # memory
 
     def slot(self, kind: str, count: int = 1, align: int = 8) -> str:
-        """Room on the stack, to be asked for in the first block."""
+        """Return memory on the stack; call this in the first block."""
         return self.value(f"alloca {kind}, i64 {count}, align {align}")
 
     def at(self, kind: str, pointer: str, index: str | int, space: int = 0) -> str:
-        """The address of an element."""
+        """Return the address of an element."""
         if index in (0, "0"):
             return pointer
         return self.value(f"getelementptr {kind}, {pointer_type(space)} {pointer}, i64 {index}")
@@ -213,7 +213,7 @@ class Function:
     def load(
         self, kind: str, pointer: str, index: str | int = 0, align: int | None = None, volatile: bool = False, space: int = 0
     ) -> str:
-        """An element, whose own alignment holds where none is said."""
+        """Return an element, with its natural alignment by default."""
         hint = f", align {align}" if align else ""
         place = f"{pointer_type(space)} {self.at(kind, pointer, index, space)}"
         return self.value(f"load {'volatile ' * volatile}{kind}, {place}{hint}")
@@ -225,11 +225,11 @@ class Function:
         self.line(f"store {kind} {value}, {pointer_type(space)} {self.at(kind, pointer, index, space)}{hint}")
 
     def field(self, kind: str, pointer: str, offset: int) -> str:
-        """Return the value that lies `offset` bytes behind a pointer."""
+        """Return the value at `offset` bytes from a pointer."""
         return self.load(kind, self.at("i8", pointer, offset))
 
     def aligned(self, pointer: str) -> str:
-        """The pointer, rounded up to where a cache line begins."""
+        """Return the pointer, rounded up to the start of a cache line."""
         number = self.cast("ptrtoint", "ptr", pointer, "i64")
         return self.cast("inttoptr", "i64", self.binary("and", "i64", self.add(number, CACHE_LINE - 1), -CACHE_LINE), "ptr")
 
@@ -238,7 +238,7 @@ class Function:
         self.call("void", "@llvm.memcpy.p0.p0.i64", f"ptr {to}", f"ptr {source}", f"i64 {count}", "i1 false")
 
     def clear_bytes(self, at: str, count: str | int) -> None:
-        """Zeros; positive ones, of floating-point numbers."""
+        """Write zero bytes; for floating-point numbers, positive zeros."""
         self.declarations["declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"] = None
         self.call("void", "@llvm.memset.p0.i64", f"ptr {at}", "i8 0", f"i64 {count}", "i1 false")
 
@@ -260,7 +260,7 @@ class Function:
         return self.binary("mul", "i64", a, b)
 
     def div(self, a: str | int, b: str | int) -> str:
-        """The whole part of a quotient of what is not negative."""
+        """Return the integer quotient of nonnegative numbers."""
         return self.binary("udiv", "i64", a, b)
 
     def equal(self, a: str | int, b: str | int, kind: str = "i64") -> str:
@@ -276,7 +276,7 @@ class Function:
         return self.binary("or", "i1", a, b)
 
     def negation(self, a: str) -> str:
-        """The opposite of a condition."""
+        """Return the negation of a condition."""
         return self.binary("xor", "i1", a, "true")
 
     def select(self, condition: str, yes: str | int, no: str | int, kind: str = "i64", conditions: str = "i1") -> str:
@@ -294,21 +294,21 @@ class Function:
         return self.value(f"extractelement {type.ir} {vector}, i64 {lane}")
 
     def shuffle(self, type: Type, a: str, b: str, picks: Sequence[int]) -> str:
-        """The picked lanes of a and, counted on, of b; anything in those that pick -1."""
+        """Return the selected lanes of a and, with numbers continuing, of b; -1 selects an arbitrary value."""
         mask = f"<{len(picks)} x i32> <" + ", ".join(f"i32 {k}" if k >= 0 else "i32 poison" for k in picks) + ">"
         return self.value(f"shufflevector {type.ir} {a}, {type.ir} {b}, {mask}")
 
     def load_first(self, type: Vector, pointer: str, count: int) -> str:
-        """So many items of memory, in the first lanes, and zeros; nothing else is touched."""
+        """Load `count` items into the first lanes, with zeros in the others; no other memory is accessed."""
         align, V = type.item_bytes, type.ir
         if count == type.lanes:
             return self.load(V, pointer, align=align)
-        name = f"@llvm.masked.load.{type.mangled}.p0"  # with the alignment as LLVM 20 has it; later ones understand that, too
+        name = f"@llvm.masked.load.{type.mangled}.p0"  # with LLVM 20's form of the alignment, which later versions also accept
         self.declarations[f"declare {V} {name}(ptr, i32, <{type.lanes} x i1>, {V})"] = None
         return self.call(V, name, f"ptr {pointer}", f"i32 {align}", type.first(count), f"{V} zeroinitializer")
 
     def store_first(self, type: Vector, value: str, pointer: str, count: int) -> None:
-        """The first lanes to so many items of memory."""
+        """Store the first lanes to `count` items of memory."""
         align, V = type.item_bytes, type.ir
         if count == type.lanes:
             self.store(V, value, pointer, align=align)
@@ -318,18 +318,18 @@ class Function:
         self.call("void", name, f"{V} {value}", f"ptr {pointer}", f"i32 {align}", type.first(count))
 
     def pair(self, kind: str, a: str, b: str) -> str:
-        """The two as one value, of type { kind, kind }."""
+        """Return two values as one value of type { kind, kind }."""
         half = self.value(f"insertvalue {{ {kind}, {kind} }} poison, {kind} {a}, 0")
         return self.value(f"insertvalue {{ {kind}, {kind} }} {half}, {kind} {b}, 1")
 
     def member(self, kind: str, pair: str, k: int) -> str:
-        """The first (0) or second (1) of a pair."""
+        """Return the first (0) or second (1) member of a pair."""
         return self.value(f"extractvalue {{ {kind}, {kind} }} {pair}, {k}")
 
     # calls
 
     def call(self, result: str, function: str, *arguments: str) -> str:
-        """The value of a call, of "@name" or a pointer; arguments with their types. Nothing if the result is "void"."""
+        """Write a call of "@name" or a pointer, arguments with types; return its value, or nothing for "void"."""
         text = f"call {result} {function}({', '.join(arguments)})"
         if result != "void":
             return self.value(text)
@@ -337,7 +337,7 @@ class Function:
         return ""
 
     def intrinsic(self, name: str, type: Type, *arguments: str) -> str:
-        """One of LLVM's functions of numbers, all of one type."""
+        """Call an LLVM intrinsic on numbers, all of one type."""
         declaration, call = _intrinsic(name, type.ir, type.mangled, len(arguments))
         self.declarations[declaration] = None
         return self.value(call % arguments)

@@ -1,7 +1,7 @@
-"""LLVM IR to object code for this machine, and object code to addresses.
+"""Compilation of LLVM IR to object code for this machine, and loading of object code.
 
-LLVM ends the process where it gets no memory, or gives the address 0. So memory is asked for first, and MemoryError says that
-there is none.
+If LLVM cannot get memory, it terminates the process, or returns the address 0. Therefore memory is requested first, and
+MemoryError is raised if there is none.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ import llvmlite.binding as llvm
 from ...threads import processors, share_out
 
 MIB = 1 << 20
-BYTES_TO_LOAD = (1 * MIB, 4)  # that LLVM takes: for anything, and for each byte of object code
-BYTES_TO_COMPILE = (32 * MIB, 10)  # and for each byte of IR
-LONGEST_EXIT = 10.0  # [s] that the interpreter's exit waits for compilations of threads that are left
-REGIONS = 16  # of memory with rights of their own, of which systems allow so many a process; code takes three or four
+BYTES_TO_LOAD = (1 * MIB, 4)  # memory that LLVM needs: constant part, and per byte of object code
+BYTES_TO_COMPILE = (32 * MIB, 10)  # constant part, and per byte of IR
+LONGEST_EXIT = 10.0  # [s] longest wait of the interpreter's exit for compilations in other threads
+REGIONS = 16  # memory regions with separate permissions, of which systems limit the number; code needs three or four
 
 
 class Host(NamedTuple):
-    """Properties of a machine that object code depends on, and the widths that suit its processor."""
+    """Properties of a machine that object code depends on, and vector widths that suit its processor."""
 
     triple: str
     cpu: str
@@ -43,16 +43,16 @@ class Host(NamedTuple):
     llvm: str
     vector_bytes: int
     fma: bool
-    assembly: bool  # whether parts of traces are written by `x86_assembly`
+    assembly: bool  # whether `x86_assembly` writes parts of traces
 
     def lanes(self, precision: str) -> int:
-        """States that one vector holds."""
+        """Return the number of states in one vector."""
         return self.vector_bytes // (8 if precision == "double" else 4)
 
 
 @functools.cache
 def host() -> Host:
-    """The machine that this process runs on."""
+    """Return the machine of this process."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
@@ -68,7 +68,10 @@ def host() -> Host:
 
 
 def _machine() -> llvm.TargetMachine:
-    """Small code addresses constants relative to the instruction: fewer bytes to fetch, and fetching is the limit."""
+    """Return LLVM's code generator.
+
+    Small code addresses constants relative to the instruction, which saves bytes: instruction fetch is the bottleneck.
+    """
     h = host()
     return _machine_of(h.triple, h.cpu, h.features)
 
@@ -79,16 +82,16 @@ def _machine_of(triple: str, cpu: str, features: str) -> llvm.TargetMachine:
 
 
 def machine_for(triple: str, cpu: str) -> llvm.TargetMachine:
-    """LLVM's code generator for processors of another kind."""
+    """Return LLVM's code generator for another kind of processor."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     return _machine_of(triple, cpu, "")
 
 
 def compile_object(*modules: str, machine: llvm.TargetMachine | None = None) -> bytes:
-    """Object code of modules whose instructions are in order already, and which call each other; compiled side by side.
+    """Compile modules that call each other, in parallel; their instructions are already in order. Return object code.
 
-    It is for this machine, or, of one module, for another.
+    It is for this machine, or, for a single module, for `machine`.
     """
     if len(modules) == 1:
         return _joined([_compiled(modules[0], machine)])
@@ -109,8 +112,10 @@ def _compiled(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
 
 
 def emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef, text: bool = False) -> bytes:
-    """Object code, or assembly text. llvmlite lets one thread at a time into LLVM; what is in a context of its own needs no
-    lock."""
+    """Return object code, or assembly text.
+
+    llvmlite admits one thread at a time to LLVM, but a module in its own context needs no lock.
+    """
     emit = _emit_without_lock()
     if emit is None:
         return machine.emit_assembly(module).encode() if text else bytes(machine.emit_object(module))
@@ -126,7 +131,7 @@ def emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef, text: bool = Fa
 
 @functools.cache
 def _emit_without_lock() -> Callable[..., int] | None:
-    """llvmlite's own function, under another name of its library; None where it is not as it is known to be."""
+    """Return llvmlite's own function by its symbol in the library; None if it is not the expected one."""
     try:
         known = llvm.ffi.lib.LLVMPY_TargetMachineEmitToMemory
         emit = ctypes.CDLL(llvm.ffi.lib._name).LLVMPY_TargetMachineEmitToMemory
@@ -137,12 +142,12 @@ def _emit_without_lock() -> Callable[..., int] | None:
 
 
 def _joined(objects: Sequence[bytes]) -> bytes:
-    """Objects as one, after how many they are and how long."""
+    """Concatenate objects, after their number and lengths."""
     return b"".join([struct.pack(f"<{len(objects) + 1}Q", len(objects), *map(len, objects)), *objects])
 
 
 def _parts(joined: bytes) -> list[bytes]:
-    """The objects that were joined."""
+    """Split joined objects."""
     (count,) = struct.unpack_from("<Q", joined)
     lengths = struct.unpack_from(f"<{count}Q", joined, 8)
     ends = list(accumulate(lengths, initial=8 * (count + 1)))
@@ -150,7 +155,7 @@ def _parts(joined: bytes) -> list[bytes]:
 
 
 def compile_optimized(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
-    """Object code of a small module, for which LLVM's optimizations are worth their time; for this machine or another."""
+    """Compile a small module, for which LLVM's optimizations pay off; for this machine or another."""
     machine = machine or _machine()
     with parsed(ir, machine) as module:
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
@@ -159,7 +164,7 @@ def compile_optimized(ir: str, machine: llvm.TargetMachine | None = None) -> byt
 
 
 def compile_loops(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
-    """Object code of kernels with loops, for this machine or another."""
+    """Compile kernels with loops, for this machine or another."""
     machine = machine or _machine()
     with parsed(ir, machine) as module:
         optimize_loops(module, machine)
@@ -167,10 +172,10 @@ def compile_loops(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
 
 
 def optimize_loops(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
-    """Optimize kernels with loops, of which few gain by vectors or by being written out.
+    """Optimize kernels with loops, few of which gain by vectorization or unrolling.
 
-    Sums keep their order, so hardly any loop could be made of vectors; on steps of simulations, the further optimizations take
-    three times as long and gain nothing that is measured.
+    Sums keep their order, so hardly any loop could be vectorized. For time steps of simulations, further optimizations take
+    three times as long without a measurable gain.
     """
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     options.inlining_threshold = 50
@@ -182,7 +187,7 @@ def optimize_loops(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
 
 @contextmanager
 def parsed(ir: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
-    """A module, and a context with all its constants, for as long as it is compiled. Raises MemoryError."""
+    """Yield a module in its own context, which exists during the compilation. Raises MemoryError."""
     _ask_for_memory(BYTES_TO_COMPILE, len(ir))
     with _compilers, llvm.create_context() as context, llvm.parse_assembly(ir, context) as module:
         module.triple = machine.triple
@@ -191,7 +196,7 @@ def parsed(ir: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
 
 
 class Compilers:
-    """Threads in LLVM, for which the interpreter's exit waits a while: LLVM's own data end with the process."""
+    """Threads inside LLVM. The interpreter's exit waits for them for a while, because LLVM's data end with the process."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -200,7 +205,7 @@ class Compilers:
     def __enter__(self) -> None:
         with self._changed:
             while self._ended and threading.current_thread() is not threading.main_thread():
-                self._changed.wait()  # a daemon, which ends with the process
+                self._changed.wait()  # in a daemon thread, which ends with the process
             self._count += 1
 
     def __exit__(self, *_: object) -> None:
@@ -219,13 +224,13 @@ atexit.register(_compilers.end)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         after_in_child=lambda: Compilers.__init__(_compilers)
-    )  # a child has none of its parent's threads, and perhaps their lock
+    )  # a child has none of its parent's threads, and possibly their lock
 
 
 class Code:
-    """Machine code in this process, of which some symbols have addresses: functions or data.
+    """Machine code in this process, with the addresses of some symbols: functions or data.
 
-    It is unloaded when nothing refers to this object: who keeps an address keeps the code. Raises MemoryError.
+    It is unloaded when this object is freed: keep the object as long as its addresses are used. Raises MemoryError.
     """
 
     def __init__(self, object_code: bytes, *symbols: str) -> None:
@@ -239,18 +244,18 @@ class Code:
             with _linking:
                 self._library = library.link(_linker(), f"library {next(_numbers)}")
         except RuntimeError as error:
-            raise MemoryError(f"LLVM does not load the machine code of {', '.join(symbols)}: {error}") from None
+            raise MemoryError(f"LLVM failed to load the machine code of {', '.join(symbols)}: {error}") from None
 
     def address(self, symbol: str) -> int:
-        """Return the address of a symbol that was asked for."""
+        """Return the address of a requested symbol."""
         return int(self._library[symbol])
 
 
 @functools.cache
 def _linker() -> llvm.LLJIT:
-    """LLVM's, which stays for good. JITLink lays out an object in one piece, however full the address space is.
+    """Return LLVM's linker, which stays for good. JITLink places an object in one piece, however full the address space is.
 
-    It does not know all that objects of Windows have.
+    It does not support all features of Windows objects.
     """
     return llvm.create_lljit_compiler(_machine(), use_jit_link=sys.platform != "win32")
 
@@ -258,11 +263,11 @@ def _linker() -> llvm.LLJIT:
 _numbers = count()
 _linking = threading.Lock()
 _lock = threading.Lock()
-_loaded: WeakValueDictionary[bytes, Code] = WeakValueDictionary()  # by the hash of the object code
+_loaded: WeakValueDictionary[bytes, Code] = WeakValueDictionary()  # by hash of the object code
 
 
 def load_object(object_code: bytes, *symbols: str) -> Code:
-    """The code in this process, where equal code is once. Raises MemoryError."""
+    """Load object code into this process; identical code is loaded once. Raises MemoryError."""
     name = hashlib.sha256(object_code).digest()
     with _lock:
         code = _loaded.get(name)
@@ -272,7 +277,7 @@ def load_object(object_code: bytes, *symbols: str) -> Code:
 
 
 def _ask_for_memory(needed: tuple[int, int], given: int) -> None:
-    """Raises MemoryError where the system has not so much memory, or not so many regions of it, after what is garbage went."""
+    """Raise MemoryError if the system has not enough memory or memory regions, even after garbage collection."""
     size = needed[0] + needed[1] * given
     try:
         _take_memory(size)
@@ -282,12 +287,12 @@ def _ask_for_memory(needed: tuple[int, int], given: int) -> None:
             _take_memory(size)
         except OSError as error:
             raise MemoryError(
-                f"no memory for machine code ({error.strerror}); let go of robots and functions that are no longer used"
+                f"no memory for machine code ({error.strerror}); delete robots and functions that are no longer used"
             ) from None
 
 
 def _take_memory(size: int) -> None:
-    """Take and give back what LLVM is going to take."""
+    """Allocate and free as much memory as LLVM will need."""
     taken = []
     try:
         for k in range(REGIONS):

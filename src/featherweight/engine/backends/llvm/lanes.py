@@ -1,6 +1,6 @@
-"""Straight-line LLVM IR for one state and the derivatives along many directions, which lie in the lanes of vectors.
+"""Straight-line LLVM IR for one state and its derivatives along many directions, in vector lanes.
 
-Scalars are computed as elsewhere, and multiply vectors in all lanes. A result's row is put together from the lanes that hold
+Scalars are computed as elsewhere, and multiply vectors in all lanes. A result's row is assembled from the lanes that contain
 its columns.
 """
 
@@ -13,9 +13,9 @@ from .ir import Type
 
 
 def emit_lanes(t: LaneTrace, precision: str, fma: bool, style: KernelStyle = HOST) -> Kernel:
-    """The IR of a whole trace. The derivatives of a result by one argument after the other are arrays of their own.
+    """Return the IR of a whole trace. Each derivative of a result with respect to an argument is a separate array.
 
-    Its workspace is in scalars. Sines and cosines of inputs are computed as many at a time as there are lanes.
+    Its workspace consists of scalars. Sines and cosines of inputs are computed as many at a time as there are lanes.
     """
     scalar = Type(precision, 1)
     return write_kernel(plan_lanes(t, host_options(scalar, fma, t.lanes)), scalar, style)

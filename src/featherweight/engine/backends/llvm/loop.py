@@ -1,9 +1,9 @@
-"""The loop of a NumPy gufunc around a kernel: rows of ordinary arrays in, rows out.
+"""The loop of a NumPy gufunc around a kernel, from rows of ordinary arrays to rows.
 
-A batch is taken some blocks of W states at a time. Each argument's rows are transposed in registers into lanes,
-x[index][lane]; the kernel runs over the blocks; results are transposed back. Where elements of a row are not adjacent, or
-where fewer than W rows are left, they are copied one by one and the last row fills the lanes that are left over, so
-nothing outside the arrays is ever touched.
+A batch is processed a few blocks of W states at a time. Each argument's rows are transposed in registers into lanes,
+x[index][lane]; the kernel processes the blocks; results are transposed back. If elements of a row are not contiguous, or fewer
+than W rows are left, they are copied one by one, and the last row fills the unused lanes. No memory outside the arrays is
+accessed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from .ir import CACHE_LINE, Function, Type
 from .tiles import Mover, Stream, into_lanes, out_of_lanes
 from .trig import sincos_ir, sincos_name
 
-BLOCKS = 8  # at most, in one run of the kernel
-FLOATING_POINT_FLAGS = 0x3F  # all of them, on every processor: a NaN that comes in and goes out is not worth a warning
-NEAR_BYTES = 6 << 20  # arrays up to this size stay in a cache that is fast enough
-STREAMED_ROW = 1024  # bytes of a result's row from which on large results go past the caches
-BLOCK_BYTES = 450_000  # of workspace, at most: they should stay in the second-level cache
-MODULE_BYTES = 300_000  # of IR
+BLOCKS = 8  # greatest number of blocks in one run of the kernel
+FLOATING_POINT_FLAGS = 0x3F  # all of them, on every processor: NaN in arguments needs no warning
+NEAR_BYTES = 6 << 20  # arrays up to this size stay in a fast cache
+STREAMED_ROW = 1024  # least size in bytes of a row of large results that bypasses the caches
+BLOCK_BYTES = 450_000  # greatest size of the workspace, which should stay in the second-level cache
+MODULE_BYTES = 300_000  # target size of a module's IR
 MOST_MODULES = 8
 DECLARATIONS = (
     "declare ptr @malloc(i64)",
@@ -42,10 +42,10 @@ DECLARATIONS = (
 
 
 def emit_loop(t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool) -> list[str]:
-    """Modules with `void @loop(ptr args, ptr dims, ptr steps, ptr data)` as NumPy calls it.
+    """Return modules with `void @loop(ptr args, ptr dims, ptr steps, ptr data)`, with NumPy's interface.
 
-    `shapes` are the core shapes of the inputs and the outputs. Where there is no memory for the workspace, the number at `data`
-    becomes larger by one, and there are no results.
+    `shapes` are the core shapes of the inputs and the outputs. Without memory for the workspace, the loop increments the number
+    at `data`, and writes no results.
     """
     fused = fused_products(t, {i: t.graph.operands(i) for i in t.live}) if fma else {}
     rolled = roll(t, _columns(shapes[len(t.inputs) :]), fused)
@@ -63,7 +63,7 @@ def emit_loop(t: Trace, shapes: Sequence[CoreShape], type: Type, fma: bool) -> l
 
 
 def _columns(shapes: Sequence[CoreShape]) -> list[range]:
-    """The elements of each column of all results that have columns, numbered one result after the other."""
+    """Return the elements of each column of all results with columns, numbered across results."""
     columns, begin = [], 0
     for shape in shapes:
         end = begin + math.prod(shape)
@@ -76,12 +76,14 @@ def _columns(shapes: Sequence[CoreShape]) -> list[range]:
 def assemble(
     kernels: Sequence[Kernel], type: Type, declarations: Sequence[str], functions: Sequence[str], fma: bool
 ) -> list[str]:
-    """Modules of kernels, the functions around them, and the sines and cosines that they call: all but parts of kernels is in
-    the first."""
+    """Return modules of kernels, the functions around them, and the sines and cosines that they call.
+
+    The first module has everything except parts of kernels.
+    """
     texts = list(functions)
     of_kernels = [d for kernel in kernels for d in kernel.declarations]
     declared = dict.fromkeys([*of_kernels, *declarations])
-    called: list[str] = []  # from all modules
+    called: list[str] = []  # calls in all modules
     widths = sorted({width for kernel in kernels for width in kernel.sincos_lanes})
     for width in widths:
         sincos, wide = sincos_ir(type.precision, width, fma), Type(type.precision, width)
@@ -99,13 +101,13 @@ def assemble(
 
 
 def _shares(definitions: Sequence[str]) -> list[list[str]]:
-    """Modules that are worth a thread of the compiler each."""
+    """Return modules large enough for a compiler thread each."""
     count = max(1, min(MOST_MODULES, sum(map(len, definitions)) // MODULE_BYTES, len(definitions)))
     return [list(definitions[k * len(definitions) // count : (k + 1) * len(definitions) // count]) for k in range(count)]
 
 
 class PlacedLoop(NamedTuple):
-    """A loop over columns, and the first slots of its inputs and its results, which are one column after the other."""
+    """A loop over columns, and the first slots of its inputs and its results, column after column."""
 
     loop: ColumnLoop
     inputs: int
@@ -113,17 +115,17 @@ class PlacedLoop(NamedTuple):
 
 
 class Results(NamedTuple):
-    """The different values of all outputs, which of them each element is, and what loops over columns read.
+    """The distinct values of all outputs, the value of each element, and the values that loops over columns read.
 
     Slots are those of `values`, of the results of loops, and of constants.
     """
 
-    values: tuple[Value, ...]  # what straight code computes: elements, what loops share, and what each of their columns reads
-    constants: tuple[float, ...]  # what is written once
-    slots: tuple[int, ...]  # of each element, one output after the other
-    shared: int  # the first slot of what loops share
+    values: tuple[Value, ...]  # values of straight-line code: elements, shared values of loops, and inputs of their columns
+    constants: tuple[float, ...]  # constants, written once
+    slots: tuple[int, ...]  # slot of each element, output after output
+    shared: int  # first slot of the shared values of loops
     loops: tuple[PlacedLoop, ...]
-    first_constant: int  # its slot
+    first_constant: int  # first slot of constants
 
     @classmethod
     def of(cls, t: Trace, rolled: Rolled) -> Results:
@@ -134,7 +136,7 @@ class Results(NamedTuple):
         for loop in rolled.loops:
             first_inputs.append(len(values))
             values += [x for column in loop.inputs for x in column]
-        slot_of: dict[int, int] = {}  # of elements that loops compute
+        slot_of: dict[int, int] = {}  # slots of elements that loops compute
         loops, end = [], len(values)
         for loop, inputs in zip(rolled.loops, first_inputs, strict=True):
             loops.append(PlacedLoop(loop, inputs, end))
@@ -148,17 +150,17 @@ class Results(NamedTuple):
 
     @property
     def size(self) -> int:
-        """All slots."""
+        """Total number of slots."""
         return self.first_constant + len(self.constants)
 
     def straight(self, t: Trace) -> Trace:
-        """Return the trace of all that is computed before loops."""
+        """Return the trace of everything that is computed before loops."""
         live = live_nodes(t.graph, (x[0] for x in self.values if isinstance(x, tuple)))
         return t._replace(outputs=self.values, live=live)
 
 
 def _inputs(t: Trace, shapes: Sequence[CoreShape], type: Type) -> list[Mover]:
-    """Movers of the rows of each input, as far as the trace reads them."""
+    """Return movers of the rows of each input, for elements that the trace reads."""
     live: list[list[int]] = [[] for _ in t.inputs]
     for i in t.live:
         if t.graph.op[i] == INPUT:
@@ -167,7 +169,7 @@ def _inputs(t: Trace, shapes: Sequence[CoreShape], type: Type) -> list[Mover]:
 
 
 def _outputs(results: Results, shapes: Sequence[CoreShape], type: Type, first: int) -> list[Mover]:
-    """Movers of the rows of each output, whose tags are numbers from `first` on."""
+    """Return movers of the rows of each output, with tags numbered from `first` on."""
     ends = pairwise(accumulate(map(math.prod, shapes), initial=0))
     slots = [results.slots[begin:end] for begin, end in ends]
     constants = dict(enumerate(results.constants, results.first_constant))
@@ -176,16 +178,16 @@ def _outputs(results: Results, shapes: Sequence[CoreShape], type: Type, first: i
 
 
 class _Argument(NamedTuple):
-    """An argument of the gufunc, or a result: where its rows lie, as the loop knows it."""
+    """An argument or a result of the gufunc: the location of its rows in the loop."""
 
     mover: Mover
-    first: str  # the address of its first row
-    step: str  # bytes from row to row
-    strides: tuple[str, ...]  # bytes from element to element, along each axis
-    adjacent: str  # whether a row's elements are
-    array: int  # the array of lanes that rows go to, or come from
-    stream: Stream | None  # what writes its rows past the caches
-    streamed: str  # whether it is to
+    first: str  # address of its first row
+    step: str  # row stride in bytes
+    strides: tuple[str, ...]  # stride along each axis in bytes
+    adjacent: str  # whether a row's elements are contiguous
+    array: int  # array of lanes for its rows
+    stream: Stream | None  # writer of rows that bypasses the caches
+    streamed: str  # whether to use it
 
 
 class _Loop:
@@ -196,7 +198,7 @@ class _Loop:
     ) -> None:
         self.kernels, self.results, self.type = kernels, results, type
         self.streams = {m.tag: Stream(type, m.size, m.tag) for m in outputs if m.row_bytes >= STREAMED_ROW}
-        # vectors of a block in each array of lanes: of an input, of all outputs, and of the kernel's workspace
+        # numbers of vectors of a block in each array of lanes: of inputs, of all outputs, and of the kernel's workspace
         self.vectors = [*(m.size for m in inputs), results.size, max(kernel.workspace for kernel in kernels)]
         self.f = f = Function("void", "loop", ["ptr %args", "ptr %dims", "ptr %steps", "ptr %data"], linkage="external")
         self.states = f.load("i64", "%dims")
@@ -204,7 +206,7 @@ class _Loop:
         self.inputs, self.outputs = arguments[: len(inputs)], arguments[len(inputs) :]
 
     def written(self) -> Function:
-        """Some blocks of W states at a time: rows into lanes, the parts of the kernel, rows out of lanes."""
+        """Process a few blocks of W states at a time: rows to lanes, the parts of the kernel, lanes to rows."""
         f, parts = self.f, self.kernels[0].parts
         heap = self._make_room()
         stages = self._stages()
@@ -212,7 +214,7 @@ class _Loop:
         with f.loop(self.states, step=f.mul(self.most, self.type.lanes)) as state:
             blocks = f.least(self._blocks(f.sub(self.states, state)), self.most)
             ahead = self._rows_after(state, blocks, len(stages))
-            for k, run in enumerate(stages):  # one over all blocks before the next one, so that its code is fetched once
+            for k, run in enumerate(stages):  # each stage on all blocks, so that its code is fetched once
                 if 0 < k < len(parts) and k < len(stages) - 1:
                     self._run_on_all(parts[k], blocks, ahead, k)
                     continue
@@ -224,7 +226,7 @@ class _Loop:
                     if k == len(stages) - 1:
                         self._move_rows(self.outputs, state, block)
         if self.streams:
-            f.line("fence seq_cst")  # what went past the caches is there before the call returns
+            f.line("fence seq_cst")  # makes writes that bypass the caches visible before the call returns
         f.call("void", "@free", f"ptr {heap}")
         f.call("i32", "@feclearexcept", f"i32 {FLOATING_POINT_FLAGS}")
         f.ret()
@@ -233,7 +235,7 @@ class _Loop:
     # before the loop
 
     def _arguments(self, movers: Sequence[Mover], inputs: int) -> list[_Argument]:
-        """NumPy's steps are the outer one of each argument, then the inner ones of each in turn."""
+        """Read NumPy's steps: the outer one of each argument, then the inner ones of each in turn."""
         f, arguments, place = self.f, [], len(movers)
         for k, mover in enumerate(movers):
             first, step = f.load("ptr", "%args", k), f.load("i64", "%steps", k)
@@ -245,19 +247,19 @@ class _Loop:
                 expected *= length
             stream = self.streams.get(mover.tag)
             streamed = f.less(NEAR_BYTES, f.mul(self.states, mover.row_bytes)) if stream else "false"
-            array = min(k, inputs)  # all results come from one
+            array = min(k, inputs)  # all results come from one array
             arguments.append(_Argument(mover, first, step, strides, adjacent, array, stream, streamed))
         return arguments
 
     def _blocks(self, states: str) -> str:
-        """How many blocks so many states are."""
+        """Return the number of blocks of some states."""
         return self.f.div(self.f.add(states, self.type.lanes - 1), self.type.lanes)
 
     def _make_room(self) -> str:
-        """The arrays of lanes, and a buffer for rows that go past the caches, in one piece of memory that is to be freed."""
+        """Allocate the arrays of lanes, and a buffer for rows that bypass the caches, as one block of memory to free later."""
         f, W = self.f, self.type.lanes
         block_bytes = max(1, sum(self.vectors)) * self.type.bytes
-        # blocks of one run of the kernel
+        # number of blocks in one run of the kernel
         self.most = f.least(self._blocks(self.states), max(1, min(BLOCKS, BLOCK_BYTES // block_bytes)))
         row_bytes = max((s.row_bytes for s in self.streams.values()), default=0)
         heap = f.call("ptr", "@malloc", f"i64 {f.add(f.mul(self.most, block_bytes), CACHE_LINE + row_bytes * W)}")
@@ -273,7 +275,7 @@ class _Loop:
         return heap
 
     def _write_constants(self) -> None:
-        """The constants among the results, to all blocks."""
+        """Write the constants among the results to all blocks."""
         f, first = self.f, self.results.first_constant
         if not self.results.constants:
             return
@@ -285,17 +287,20 @@ class _Loop:
     # in the loop
 
     def _lanes(self, array: int, block: str) -> str:
-        """Where a block's lanes lie."""
+        """Return the address of a block's lanes."""
         return self.f.at(self.type.precision, self.arrays[array], self.f.mul(block, self.vectors[array] * self.type.lanes))
 
     def _run(self, f: Function, part: str, arrays: Sequence[str], block: str) -> None:
-        """Call a part for the lanes of a block, which lie in arrays."""
+        """Call a part for the lanes of a block in the given arrays."""
         sizes = (size * self.type.lanes for size in self.vectors)
         places = [f.at(self.type.precision, array, f.mul(block, size)) for array, size in zip(arrays, sizes, strict=True)]
         f.call("void", part, *[f"ptr {place}" for place in places])
 
     def part_on_all(self) -> Function:
-        """A function that runs a part on all blocks: one for all parts, since LLVM works long on a loop for each."""
+        """Return a function that runs a part on all blocks.
+
+        There is one function for all parts, because LLVM is slow on a loop for each.
+        """
         arrays = [f"%array{k}" for k in range(len(self.vectors))]
         ahead = [(f"%from{k}", f"%share{k}") for k in range(len(self.inputs) + len(self.outputs))]
         pointers = [f"ptr {x}" for x in (*arrays, *(begin for begin, _ in ahead))]
@@ -312,13 +317,13 @@ class _Loop:
         self.f.call("void", "@fw.all", f"ptr @{part}", f"i64 {blocks}", f"i64 {number}", *pointers, *shares)
 
     def _stages(self) -> list[Callable[[str], None]]:
-        """Return functions that run the parts of straight code on a block, and then each loop over columns."""
+        """Return functions that run the parts of straight-line code on a block, and then each loop over columns."""
         straight, *bodies = self.kernels
         stages = [partial(self._run, self.f, f"@{part}", self.arrays) for part in straight.parts]
         return [*stages, *(partial(self._run_loop, b, x) for b, x in zip(bodies, self.results.loops, strict=True))]
 
     def _run_loop(self, body: Kernel, placed: PlacedLoop, block: str) -> None:
-        """Compute one column after the other, each by the parts of the body."""
+        """Compute column after column, each by the parts of the body."""
         f, loop, n = self.f, placed.loop, len(self.inputs)
         arguments = [self._lanes(a, block) for a in range(n)]
         values, workspace = self._lanes(n, block), self._lanes(n + 1, block)
@@ -330,7 +335,7 @@ class _Loop:
                 f.call("void", f"@{part}", *[f"ptr {x}" for x in (*arguments, shared, inputs, results, workspace)])
 
     def _move_rows(self, moved: Sequence[_Argument], state: str, block: str) -> None:
-        """A block's rows of arguments into lanes, or of results out of them: W rows at once, or element by element."""
+        """Move a block's rows of arguments to lanes, or of results from lanes: W rows at once, or element by element."""
         f, W = self.f, self.type.lanes
         row = f.add(state, f.mul(block, W))
         left = f.sub(self.states, row)
@@ -347,7 +352,7 @@ class _Loop:
                     f.call("void", f"@{a.mover.copies}", *arguments)
 
     def _turn(self, a: _Argument, rows: str, lanes: str) -> None:
-        """Transpose W rows. Large results go through whole rows in a buffer past the caches."""
+        """Transpose W rows. Whole rows of large results bypass the caches through a buffer."""
         f, turn = self.f, f"@{a.mover.turns}"
         if a.stream is None:
             f.call("void", turn, f"ptr {rows}", f"i64 {a.step}", f"ptr {lanes}")
@@ -359,12 +364,12 @@ class _Loop:
             with into:
                 f.call("void", turn, f"ptr {rows}", f"i64 {a.step}", f"ptr {lanes}")
 
-    # memory that the next blocks want
+    # prefetching for the next blocks
 
     def _rows_after(self, state: str, blocks: str, stages: int) -> list[tuple[str, str]]:
-        """Return places of the rows after this group of blocks, and how many bytes of them each run of a stage asks for.
+        """Return the places of the rows after this group of blocks, and the bytes of them that each run of a stage prefetches.
 
-        None, where rows are not adjacent, or where all of them are near at hand anyway.
+        There are none if rows are not contiguous, or if all are in a near cache anyway.
         """
         f = self.f
         calls, rows = f.mul(blocks, stages), f.mul(blocks, self.type.lanes)
@@ -382,13 +387,13 @@ class _Loop:
         return shares
 
     def _fetch_share(self, f: Function, ahead: Sequence[tuple[str, str]], call: str) -> None:
-        """Ask for what falls to a call, of so many."""
+        """Prefetch the share of one call."""
         for begin, share in ahead:
             f.call("void", "@fw.fetch", f"ptr {f.at('i8', begin, f.mul(share, call))}", f"i64 {share}")
 
 
 def _fetch() -> Function:
-    """Ask for memory, a cache line at a time."""
+    """Return the function that prefetches memory, a cache line at a time."""
     f = Function("void", "fw.fetch", ["ptr %from", "i64 %bytes"])
     with f.loop("%bytes", step=CACHE_LINE) as i:
         f.call("void", "@llvm.prefetch.p0", f"ptr {f.at('i8', '%from', i)}", "i32 0", "i32 3", "i32 1")

@@ -1,18 +1,18 @@
-"""Large angles modulo pi/2, in integers, as LLVM IR.
+"""Large angles modulo pi/2, in integer arithmetic, as LLVM IR.
 
 Reduction (Payne & Hanek 1983): x = m 2^e with an integer m below 2^53 (2^24 for floats). Only a window of 2/pi in binary
-matters: bits of weight 2^(2-e) and more give whole turns, bits far behind it nothing that is seen. With W the bits from
+matters: bits of weight 2^(2-e) and more give whole turns, and bits far after it have no visible effect. With W the bits from
 weight 2^(1-e) on, as many as three words of the format have,
 
     m W = 2 bits of the quadrant n, then the bits of the fraction x 2/pi - n          all modulo whole turns
 
-of which the two upper words are kept. The angle left is the fraction, rounded to the nearest n, times pi/2. Only integers
-are added and multiplied, 32 bits by 32 bits at a time: results are equal on every machine, and nothing is called.
+of which the two upper words are kept. The reduced angle is the fraction, rounded to the nearest n, times pi/2. There are only
+integer additions and multiplications, 32 bits by 32 bits at a time: results are equal on every machine, and no library is
+called.
 
 Error: no double is closer to a multiple of pi/2 than 2^-61, no float than 2^-30 (Kahan's search by continued fractions; the
-tests do it again). The fraction is right to 2^-125 and 2^-61. Its first 64 or 32 bits that are not zero times as many of
-pi/2 are right to 2^-61 and 2^-29 of themselves before they are rounded: the angle is off by 0.51 and 0.53 units in the last
-place at most.
+tests repeat it). The fraction is accurate to 2^-125 and 2^-61. Its first 64 or 32 nonzero bits times as many of pi/2 have
+relative errors of 2^-61 and 2^-29 before rounding: the error of the angle is at most 0.51 and 0.53 units in the last place.
 """
 
 from collections.abc import Sequence
@@ -30,34 +30,34 @@ TWO_OVER_PI: Final = (
 """The first 1184 bits behind the point, in hexadecimal: the largest double takes the last of them."""
 
 HALF_PI: Final = 0xC90FDAA22168C235  # times 2^63, rounded
-PADDING: Final = 2  # words of zeros before 2/pi, whose bits have weights of 1 and more
+PADDING: Final = 2  # zero words before 2/pi, for bits of weight 1 and more
 NAME: Final = "fw.two.over.pi"
 
 
 def table() -> str:
-    """The global constant that `reduce` reads: 2/pi in words of 32 bits, the first one first."""
+    """Return the global constant that `reduce` reads: 2/pi in 32-bit words, most significant first."""
     digits = "0" * 8 * PADDING + TWO_OVER_PI
     words = [int(digits[k : k + 8], 16) for k in range(0, len(digits), 8)]
     return f"@{NAME} = internal unnamed_addr constant [{len(words)} x i32] [{', '.join(f'i32 {word}' for word in words)}]"
 
 
 def reduce(f: Function, bits: int, mantissa: int, size: str) -> tuple[str, str]:
-    """Return the bits of the angle in [-pi/4, pi/4] that is left of a number >= 1, and n, whose low two bits count.
+    """Return the bits of the reduced angle in [-pi/4, pi/4] of a number >= 1, and n, whose low two bits matter.
 
-    `size` has the bits of the number. Its format has so many `bits`, of which `mantissa` store the fraction. Smaller and
+    `size` contains the bits of the number. Its format has `bits` bits, of which `mantissa` store the fraction. Smaller and
     infinite numbers give arbitrary results.
     """
     word, limbs, bias = f"i{bits}", bits // 32, 2 ** (bits - mantissa - 2) - 1
     exponent = f.binary("lshr", word, size, mantissa)
     wide = f.cast("zext", word, exponent, "i64") if bits < 64 else exponent
-    start = f.sub(wide, bias + mantissa + 2 - 32 * PADDING)  # of the window, in bits of the table
+    start = f.sub(wide, bias + mantissa + 2 - 32 * PADDING)  # start of the window, in bits of the table
     start = f.select(f.less(start, 0), 0, start)
     fraction = f.binary("and", word, size, 2**mantissa - 1)
     whole = f.binary("or", word, fraction, 2**mantissa)
     product = _product(f, _limbs(f, whole, limbs), _window(f, start, 3 * limbs), 3 * limbs)
     high, low = _word(f, product[2 * limbs :]), _word(f, product[limbs : 2 * limbs])
 
-    # The bit behind the quadrant rounds it, and is the sign of the fraction that is left, a two's complement.
+    # The bit after the quadrant rounds it, and is the sign of the remaining fraction, in two's complement.
     rounded = f.binary("add", word, high, 2 ** (bits - 3))
     quadrant = f.binary("lshr", word, rounded, bits - 2)
     left = _funnel(f, word, high, low, 2)
@@ -69,7 +69,7 @@ def reduce(f: Function, bits: int, mantissa: int, size: str) -> tuple[str, str]:
 
 
 def _times_half_pi(f: Function, bits: int, mantissa: int, high: str, low: str) -> str:
-    """The bits of pi/2 times the fraction of two words, rounded to nearest."""
+    """Return the bits of pi/2 times the fraction of two words, rounded to nearest."""
     word, limbs, bias = f"i{bits}", bits // 32, 2 ** (bits - mantissa - 2) - 1
     zeros = _leading_zeros(f, word, f.binary("or", word, high, 1))
     head = _funnel(f, word, high, low, zeros)
@@ -77,7 +77,7 @@ def _times_half_pi(f: Function, bits: int, mantissa: int, high: str, low: str) -
     product = _word(f, _product(f, _limbs(f, head, limbs), half_pi, 2 * limbs)[limbs:])
     one_more = f.cast("zext", "i1", f.binary("icmp sge", word, product, 0), word)
     product = f.binary("shl", word, product, one_more)
-    # The first bit of the product is the one that is not stored: it adds one to the exponent.
+    # The first bit of the product is the implicit one: it adds one to the exponent.
     cut = bits - mantissa - 1
     next_bit = f.binary("and", word, f.binary("lshr", word, product, cut - 1), 1)
     digits = f.binary("add", word, f.binary("lshr", word, product, cut), next_bit)
@@ -86,7 +86,7 @@ def _times_half_pi(f: Function, bits: int, mantissa: int, high: str, low: str) -
 
 
 def _window(f: Function, start: str, count: int) -> list[str]:
-    """So many limbs of the table from a bit on, the lowest first."""
+    """Return `count` limbs of the table from a bit on, least significant first."""
     index, shift = f.binary("lshr", "i64", start, 5), f.binary("and", "i64", start, 31)
     first = f.at("i32", f"@{NAME}", index)
     words = [f.cast("zext", "i32", f.load("i32", first, k), "i64") for k in range(count + 1)]
@@ -98,7 +98,7 @@ def _window(f: Function, start: str, count: int) -> list[str]:
 
 
 def _product(f: Function, a: Sequence[str], b: Sequence[str], count: int) -> list[str]:
-    """The lowest limbs of a product, by hand: a limb is a number of 32 bits in an i64; the lowest comes first."""
+    """Return the lowest limbs of a product; a limb is a 32-bit number in an i64, least significant first."""
     result: list[str] = ["0"] * count
     for i, x in enumerate(a):
         carry = "0"
@@ -111,25 +111,25 @@ def _product(f: Function, a: Sequence[str], b: Sequence[str], count: int) -> lis
 
 
 def _limbs(f: Function, value: str, count: int) -> list[str]:
-    """A word as limbs, the lowest first."""
+    """Return a word as limbs, least significant first."""
     if count == 1:
         return [f.cast("zext", "i32", value, "i64")]
     return [f.binary("and", "i64", value, 0xFFFFFFFF), f.binary("lshr", "i64", value, 32)]
 
 
 def _word(f: Function, limbs: Sequence[str]) -> str:
-    """A word from its limbs, the lowest first."""
+    """Return a word from its limbs, least significant first."""
     if len(limbs) == 1:
         return f.cast("trunc", "i64", limbs[0], "i32")
     return f.binary("or", "i64", f.binary("shl", "i64", limbs[1], 32), limbs[0])
 
 
 def _funnel(f: Function, word: str, high: str, low: str, shift: str | int) -> str:
-    """The upper one of two words that are shifted to the left together."""
+    """Return the upper one of two words shifted left together."""
     return f.intrinsic("fshl", Type(word, 1), high, low, str(shift))
 
 
 def _leading_zeros(f: Function, word: str, value: str) -> str:
-    """How many, of a word that is not zero."""
+    """Return the number of leading zeros of a nonzero word."""
     f.declarations[f"declare {word} @llvm.ctlz.{word}({word}, i1)"] = None
     return f.call(word, f"@llvm.ctlz.{word}", f"{word} {value}", "i1 true")

@@ -1,4 +1,4 @@
-"""How objects of CPython and NumPy lie in memory, checked once a process, and addresses of what their C interfaces offer."""
+"""Memory layouts of objects of CPython and NumPy, checked once per process, and addresses from their C interfaces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object
 _Table = ctypes.POINTER(ctypes.c_void_p)
 
 HEADER = object.__basicsize__
-TYPE = 8  # bytes from an object's address to its class
+TYPE = 8  # offset of an object's class in bytes
 ITEMS_OF_TUPLE = tuple.__basicsize__
 SIZE_OF_TUPLE, SIZE_OF_LIST, ITEMS_OF_LIST, VALUE_OF_FLOAT = HEADER, HEADER, HEADER + 8, HEADER
 DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = HEADER, HEADER + 8, HEADER + 16, HEADER + 24, HEADER + 40, HEADER + 48
@@ -28,12 +28,12 @@ NUMBERS = {"float": np.dtype(np.float32).num, "double": np.dtype(np.float64).num
 
 
 def ufunc_api() -> Any:
-    """NumPy's table of functions for ufuncs."""
+    """Return NumPy's table of functions for ufuncs."""
     return ctypes.cast(_get_pointer(_umath._UFUNC_API, None), _Table)
 
 
 def array_api() -> Any:
-    """NumPy's table of functions for arrays."""
+    """Return NumPy's table of functions for arrays."""
     return ctypes.cast(_get_pointer(_umath._ARRAY_API, None), _Table)
 
 
@@ -43,12 +43,18 @@ def _word(x: Any, offset: int) -> int:
 
 @functools.cache
 def layouts_known() -> bool:
-    """Whether objects of this Python and this NumPy lie in memory as is said above. Where not, the general call answers."""
+    """Return whether objects of this Python and this NumPy have the expected layouts.
+
+    If not, the general call computes everything.
+    """
     return not layout_difference()
 
 
 def layout_difference() -> str:
-    """The first thing that is not as is said above: what, where, what is there and what should be; nothing if all is."""
+    """Describe the first difference from the expected layouts; "" if there is none.
+
+    The text names what differs, where, the actual and the expected value.
+    """
     if sysconfig.get_config_var("Py_GIL_DISABLED") or sys.implementation.name != "cpython" or HEADER != 16:
         return "this Python is none of CPython's with a lock, on 64 bits"
     for what, place, seen, wanted in _facts():
@@ -110,7 +116,7 @@ def _letter(x: Any, offset: int) -> str:
 
 
 class Interfaces(NamedTuple):
-    """Addresses of objects and functions of this process, as compiled code calls them."""
+    """Addresses of objects and functions of this process, for compiled code."""
 
     array_class: int
     list_class: int
@@ -150,5 +156,5 @@ def interfaces() -> Interfaces:
 
 
 def layout() -> tuple[Any, ...]:
-    """Return the properties of this Python and this NumPy that compiled code relies on."""
+    """Return the properties of this Python and this NumPy on which compiled code depends."""
     return (sys.implementation.cache_tag, ITEMS_OF_TUPLE, np.__version__.split(".")[0])

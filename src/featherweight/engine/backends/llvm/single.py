@@ -1,4 +1,4 @@
-"""One state at a time: a function of pointers to the arguments, for the entry and for callers that are compiled too."""
+"""One state at a time: a function of pointers to the arguments, for the entry and for compiled callers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .ir import CACHE_LINE, Function, Type
 from .lanes import emit_lanes
 from .loop import assemble
 
-STACK_BYTES = 32_768  # a workspace lies on the stack up to here
+STACK_BYTES = 32_768  # greatest size of a workspace on the stack
 
 
 def emit_single(t: Trace, outputs: Sequence[int], type: Type, group: int, fma: bool) -> list[str]:
-    """Modules with `i32 @single(ptr arguments)`, the results' pointers last; `outputs` are the sizes of these.
+    """Return modules with `i32 @single(ptr arguments)`, the results' pointers last; `outputs` are the sizes of the results.
 
-    It returns 0; or 1, and NaN as results, where there is no memory for its workspace.
+    The function returns 0. Without memory for its workspace, it returns 1 and writes NaN as results.
 
     Sines and cosines of inputs are computed `group` at a time.
     """
@@ -28,13 +28,13 @@ def emit_single(t: Trace, outputs: Sequence[int], type: Type, group: int, fma: b
 
 
 def emit_single_in_lanes(t: LaneTrace, type: Type, fma: bool) -> list[str]:
-    """The same for derivatives whose directions lie in the lanes of `type`."""
+    """Return the same for derivatives whose directions are in the lanes of `type`."""
     sizes = [rows * columns for rows in t.rows for columns in t.columns]
     return _module(emit_lanes(t, type.precision, fma), len(t.trace.inputs) - 1, sizes, type, fma)
 
 
 def _module(kernel: Kernel, inputs: int, outputs: Sequence[int], type: Type, fma: bool) -> list[str]:
-    """A kernel whose workspace is in scalars, and the function that calls it."""
+    """Return a kernel with a workspace of scalars, and the function that calls it."""
     f = Function("i32", "single", ["ptr %arguments"], linkage="external")
     pointers = [f"ptr {f.load('ptr', '%arguments', k)}" for k in range(inputs + len(outputs))]
     with _room(f, type.item_bytes * kernel.workspace, pointers[inputs:], outputs, type) as workspace:
@@ -44,13 +44,13 @@ def _module(kernel: Kernel, inputs: int, outputs: Sequence[int], type: Type, fma
 
 
 def _of_kernel(kernel: Kernel, type: Type, f: Function, fma: bool) -> list[str]:
-    """Modules of a kernel and the function that calls it."""
+    """Return modules of a kernel and the function that calls it."""
     return assemble([kernel], type, ["declare ptr @malloc(i64)", "declare void @free(ptr)"], [str(f)], fma)
 
 
 @contextmanager
 def _room(f: Function, size: int, results: Sequence[str], sizes: Sequence[int], type: Type) -> Iterator[str]:
-    """So many bytes, on the stack if they are few, for what follows; then the function returns 0."""
+    """Yield memory for the code that follows, on the stack if it is small; then the function returns 0."""
     on_stack = size + CACHE_LINE <= STACK_BYTES
     room = f.slot("i8", size + CACHE_LINE, CACHE_LINE) if on_stack else f.call("ptr", "@malloc", f"i64 {size + CACHE_LINE}")
     if not on_stack:
@@ -62,7 +62,7 @@ def _room(f: Function, size: int, results: Sequence[str], sizes: Sequence[int], 
 
 
 def _give_nan_without_memory(f: Function, room: str, results: Sequence[str], sizes: Sequence[int], type: Type) -> None:
-    """Callers that do not look at what is returned have NaN."""
+    """Write NaN for callers that ignore the returned status."""
     f.branch(f.equal(room, "null", "ptr"), "no.memory", "memory")
     f.label("no.memory")
     for result, size in zip(results, sizes, strict=True):
@@ -73,9 +73,10 @@ def _give_nan_without_memory(f: Function, room: str, results: Sequence[str], siz
 
 
 def emit_woven(t: Trace, outputs: Sequence[int], type: Type, fma: bool) -> list[str]:
-    """Modules with `i32 @woven(ptr arguments, ptr lanes)`: the states of all lanes of arrays that are woven, index by index.
+    """Return modules with `i32 @woven(ptr arguments, ptr lanes)`: the states of all lanes of interleaved arrays.
 
-    Results are written in the lanes that a mask of 64-bit words has. It returns 0; or 1, and NaN in all lanes, without memory.
+    Results are written in the lanes of a mask of 64-bit words. The function returns 0. Without memory, it returns 1 and writes
+    NaN in all lanes.
     """
     kernel, inputs = emit_kernel(t, type, fma, outputs), len(t.inputs)
     f = Function("i32", "woven", ["ptr %arguments", "ptr %lanes"], linkage="external")

@@ -1,7 +1,7 @@
-"""Rows of ordinary arrays into lanes, x[index][lane], and back: W x W tiles transposed in registers.
+"""Rows of ordinary arrays to lanes, x[index][lane], and back: W x W tiles transposed in registers.
 
-Tiles of an argument that the kernel does not read are not moved. The kernel leaves each value of a result once, in a slot; a
-table says which slot each element comes from, so that symmetric entries and constants cost the kernel nothing.
+Tiles of an argument that the kernel does not read are skipped. The kernel writes each distinct value of a result once, to a
+slot. A table gives the slot of each element, so that symmetric entries and constants cost the kernel nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from ...program import CoreShape
 from .ir import CACHE_LINE, Function, Type, Vector
 
-LONG_RUN = 4  # tiles that are worth a call to clear them
+LONG_RUN = 4  # least number of tiles to clear by a call
 
 
 def into_lanes(type: Type, shape: CoreShape, tag: str, live: Iterable[int]) -> Mover:
@@ -44,17 +44,17 @@ def out_of_lanes(type: Type, shape: CoreShape, tag: str, slots: Sequence[int], c
 class Tiles(NamedTuple):
     """Columns of the whole tiles of a row that are moved, cleared, or filled with constants."""
 
-    columns: Sequence[int] | None = None  # where those begin that are moved; None where all are
-    slots: Sequence[int] | None = None  # where the lanes of each element lie; None where they lie in order
-    empty: Sequence[tuple[int, int]] = ()  # columns, from one up to another, that are zero for all states
-    fixed: Mapping[int, Sequence[float]] = {}  # the numbers of other tiles that are the same for all states, by first columns
+    columns: Sequence[int] | None = None  # start columns of moved tiles; None for all
+    slots: Sequence[int] | None = None  # slot of each element; None if slots are in order
+    empty: Sequence[tuple[int, int]] = ()  # ranges of columns that are zero for all states
+    fixed: Mapping[int, Sequence[float]] = {}  # numbers of other tiles that are constant for all states, by first column
 
 
 class Way(Protocol):
-    """How numbers are moved: to lanes or from them."""
+    """Direction of moves: to lanes or from lanes."""
 
     type: Type
-    fills: bool  # whether lanes without a row take the last row's elements
+    fills: bool  # whether lanes without a row get the last row's elements
 
     def element(self, f: Function, memory: str, lanes: str) -> None:
         """Move one element."""
@@ -63,14 +63,14 @@ class Way(Protocol):
         """Move one element of every row."""
 
     def tile(self, f: Function, rows: Sequence[str], places: Sequence[str]) -> None:
-        """Transpose a tile of W rows, which begin at `rows`, and of columns whose lanes lie at `places`."""
+        """Transpose a tile of W rows, which start at `rows`, and of columns whose lanes are at `places`."""
 
 
 class Mover:
     """Functions, with names that end in `tag`, that move W rows of an array between memory and lanes.
 
-    `copies` takes rows of any strides, fewer than W, too: (first row, bytes from row to row, rows, strides..., lanes).
-    `turns` takes W rows of adjacent elements: (first row, bytes from row to row, lanes).
+    `copies` supports rows of any strides, also fewer than W: (first row, row stride in bytes, rows, strides..., lanes). `turns`
+    moves W rows of contiguous elements: (first row, row stride in bytes, lanes).
     """
 
     def __init__(self, way: Way, shape: CoreShape, tag: str, tiles: Tiles) -> None:
@@ -78,7 +78,7 @@ class Mover:
         self.size = math.prod(shape)
         self.row_bytes = self.size * self.type.item_bytes
         self.copies, self.turns = f"fw.copy.{tag}", f"fw.turn.{tag}"  # names of functions
-        self.tables: list[str] = []  # what the functions look up, as the module has it
+        self.tables: list[str] = []  # tables of the functions, in the module
         if tiles.slots is not None:
             self._table("slots", tiles.slots)
         if tiles.columns:
@@ -96,7 +96,7 @@ class Mover:
         return [self.copy(), self.turn()]
 
     def copy(self) -> Function:
-        """Move rows element by element, any strides."""
+        """Return the function that moves rows element by element, with any strides."""
         strides = [f"%stride{d}" for d in range(len(self.shape))]
         arguments = ["ptr %begin", "i64 %step", "i64 %rows", *(f"i64 {s}" for s in strides), "ptr %lanes"]
         f = Function("void", self.copies, arguments)
@@ -108,7 +108,7 @@ class Mover:
         return f
 
     def _elements(self, f: Function, begin: str, strides: Sequence[str], element: str, lane: str) -> None:
-        """The loops over the axes that are left, from one element on, and the move of what is found inside them."""
+        """Write the loops over the remaining axes, from one element on, and the move inside."""
         if not strides:
             item = f.add(f.mul(self._slot(f, element), self.type.lanes), lane)
             self.way.element(f, begin, f.at(self.type.precision, "%lanes", item))
@@ -119,9 +119,10 @@ class Mover:
             self._elements(f, f.at("i8", begin, f.mul(i, strides[0])), strides[1:], f.add(before, i), lane)
 
     def turn(self) -> Function:
-        """W whole rows into lanes, or back: W x W tiles transposed in registers, then what is left.
+        """Return the function that moves W whole rows: W x W tiles transposed in registers, then the rest.
 
-        A few columns go one by one. More are a tile that overlaps the one before, or that is masked where there is none.
+        A few remaining columns are moved one by one. More form a tile that overlaps the previous one, or a masked tile if there
+        is none.
         """
         f = Function("void", self.turns, ["ptr %rows", "i64 %step", "ptr %lanes"])
         W, n, tiles = self.type.lanes, self.size, self.tiles
@@ -148,13 +149,13 @@ class Mover:
     # pieces
 
     def _tile(self, f: Function, rows: Sequence[str], column: str | int, width: int) -> None:
-        """The tile of W rows and `width` columns that starts at `column`."""
+        """Move the tile of W rows and `width` columns that starts at `column`."""
         T = self.type
         begins = [f.at(T.precision, row, column) for row in rows]
         self.way.tile(f, begins, [f.at(T.ir, "%lanes", self._slot(f, f.add(column, k))) for k in range(width)])
 
     def _fixed_tiles(self, f: Function, rows: Sequence[str]) -> None:
-        """Write the tiles that are the same for all states."""
+        """Write the tiles that are constant for all states."""
         T, align = self.type, self.type.item_bytes
         with f.rounds(len(self.tiles.fixed)) as tile:
             values = f.load(T.ir, f.at(T.precision, f"@fw.rows.{self.tag}", f.mul(tile, T.lanes)), align=align)
@@ -163,14 +164,14 @@ class Mover:
                 f.store(T.ir, values, f.at(T.precision, row, column), align=align)
 
     def _empty_tiles(self, f: Function, rows: Sequence[str]) -> None:
-        """Clear what is zero for all states, row by row: memory takes what goes on longer than what goes to and fro."""
+        """Clear columns that are zero for all states, row by row, because longer contiguous writes are faster."""
         for row in rows:
             with f.rounds(len(self.tiles.empty)) as run:
                 begin, bytes = (self._look_up(f, "empty", f.add(f.mul(run, 2), k)) for k in (0, 1))
                 f.clear_bytes(f.at("i8", row, begin), bytes)
 
     def _slot(self, f: Function, element: str | int) -> str | int:
-        """Return where the lanes of an element lie."""
+        """Return the slot of an element."""
         return element if self.tiles.slots is None else self._look_up(f, "slots", element)
 
     def _look_up(self, f: Function, table: str, index: str | int) -> str:
@@ -182,7 +183,7 @@ class Mover:
 
 
 class IntoLanes:
-    """Numbers from memory into lanes."""
+    """Moves from memory to lanes."""
 
     fills = True
 
@@ -207,7 +208,7 @@ class IntoLanes:
             f.store(self.type.ir, vector, place, align=self.type.bytes)
 
     def _load_halves(self, f: Function, sources: Sequence[str], width: int) -> list[str]:
-        """The first exchange of the transposition, done by loading half rows: row i beside row i + W/2."""
+        """Do the first exchange of the transposition by loading half rows: row i beside row i + W/2."""
         vectors: list[str] = []
         half = _half(self.type)
         H = half.lanes
@@ -221,7 +222,7 @@ class IntoLanes:
 
 
 class OutOfLanes:
-    """Numbers from lanes into memory."""
+    """Moves from lanes to memory."""
 
     fills = False
 
@@ -245,7 +246,7 @@ class OutOfLanes:
         self._store_halves(f, vectors, rows, len(places))
 
     def _store_halves(self, f: Function, vectors: Sequence[str], targets: Sequence[str], width: int) -> None:
-        """The last exchange of the transposition, done by storing half vectors."""
+        """Do the last exchange of the transposition by storing half vectors."""
         half = _half(self.type)
         H = half.lanes
         for start, count in _halves(H, width):
@@ -257,11 +258,11 @@ class OutOfLanes:
 
 
 class Stream:
-    """A function that writes W rows from a buffer past the caches."""
+    """A function that writes W rows from a buffer, bypassing the caches."""
 
     def __init__(self, type: Type, size: int, tag: str) -> None:
         self.type, self.size, self.name = type, size, f"fw.stream.{tag}"
-        self.row_bytes = -(-size * type.item_bytes // CACHE_LINE) * CACHE_LINE  # in the buffer
+        self.row_bytes = -(-size * type.item_bytes // CACHE_LINE) * CACHE_LINE  # size of a row in the buffer
 
     def function(self) -> Function:
         """Return the function, which writes the whole cache lines of each row without reading what was there before."""
@@ -271,7 +272,7 @@ class Stream:
         with f.rounds(self.type.lanes) as r:
             to, source = f.at("i8", "%out", f.mul(r, "%step")), f.at("i8", "%buffer", f.mul(r, self.row_bytes))
             until_line = f.sub(0, f.cast("ptrtoint", "ptr", to, "i64"))
-            short = f.binary("and", "i64", until_line, CACHE_LINE - 1)  # bytes before the first whole line
+            short = f.binary("and", "i64", until_line, CACHE_LINE - 1)  # bytes before the first whole cache line
             begin = f.div(short, bytes)
             end = f.add(begin, f.mul(f.div(f.sub(self.size, begin), line.lanes), line.lanes))
             f.copy_bytes(to, source, short)
@@ -285,7 +286,7 @@ class Stream:
 
 
 def _long_runs(tiles: Sequence[int], width: int) -> list[tuple[int, int]]:
-    """First columns of `LONG_RUN` neighbouring tiles or more, and the columns after their last."""
+    """Return the ranges of columns of at least `LONG_RUN` neighbouring tiles."""
     runs: list[tuple[int, int]] = []
     for k in tiles:
         if runs and runs[-1][1] == k:
@@ -300,12 +301,12 @@ def _half(type: Type) -> Vector:
 
 
 def _halves(half: int, width: int) -> list[tuple[int, int]]:
-    """Columns of half a tile: where they start, and how many there are."""
+    """Return the columns of half a tile: start and number."""
     return [(0, min(width, half)), (half, max(0, width - half))]
 
 
 def _distances(type: Type) -> list[int]:
-    """1 to W/4: the exchanges of a transposition but for the last, W/2, which memory does."""
+    """Return 1 to W/4: the exchanges of a transposition except the last, W/2, which memory operations do."""
     return [1 << k for k in range(type.lanes.bit_length() - 2)]
 
 

@@ -5,19 +5,19 @@ Reduction (Cody & Waite 1980): with n = round(|x| 2/pi) and pi/2 = P1 + P2 + P3,
     r = ((|x| - n P1) - n P2) - n P3        each step one fma, the first exact since n < 2^16 and |r| < 1
     sin r = r + r^3 S(r^2)        cos r = 1 + r^2 (-1/2 + r^2 C(r^2))        |r| <= pi/4
 
-and n mod 4 picks which of the two, and its sign. S and C interpolate at Chebyshev nodes; its tests, in
-`tests/engine/backends/llvm/test_trig.py`, compute them again. Lanes beyond 1e5 take their n and r from integers, one lane
-after the other (`payne_hanek`), then the same polynomials.
+and n mod 4 selects one of the two, and its sign. S and C interpolate at Chebyshev nodes; the tests, in
+`tests/engine/backends/llvm/test_trig.py`, recompute them. Lanes beyond 1e5 get their n and r from integer arithmetic, lane by
+lane (`payne_hanek`), followed by the same polynomials.
 
-Without fma in hardware, P1 and P2 have 36 bits, so that n P1 and n P2 are exact: with w = (|x| - n P1) - n P2, rounded,
-r = w + (e - n P3), where e is what the rounding lost. Floats do so in double precision.
+Without hardware fma, P1 and P2 have 36 bits, so that n P1 and n P2 are exact: with w = (|x| - n P1) - n P2, rounded,
+r = w + (e - n P3), where e is the rounding error. Floats use the same method in double precision.
 
-Error bound for all finite x, in units in the last place of the result: 1/2 from the last addition, 1/4 from the polynomial,
-1/2 from r, which counts nearly twice where sin r < 2^-k < r: below 1.7 in all. Without fma the last product is rounded, too;
-that is 1/4 in a cosine, where r counts for less. The largest seen is 1.55 among floats >= 2^-9, 1.51 among doubles.
+Error bound for all finite x, in units in the last place of the result: 1/2 from the last addition, 1/4 from the polynomial, 1/2
+from r, which counts nearly twice if sin r < 2^-k < r: below 1.7 in total. Without fma, the last product is also rounded; this
+adds 1/4 in a cosine, where r counts for less. The largest observed error is 1.55 among floats >= 2^-9, 1.51 among doubles.
 
-The operations are the same for any number of lanes and carry no fast-math flag: results are equal bit by bit, on every
-machine that has fma, and on every machine that has not. Which NaN it is may differ.
+The operations are the same for any number of lanes and have no fast-math flags: results are bitwise equal on all machines with
+fma, and on all machines without. The bits of NaN may differ.
 """
 
 from collections.abc import Sequence
@@ -72,16 +72,16 @@ UNFUSED_PIECES: Final = (1.5707963267923333, 2.5633441515839558e-12, 1.056299906
 
 
 class SinCos(NamedTuple):
-    """IR text: what the module must have once, whatever the widths (it may do so already), and the definition."""
+    """IR text: shared definitions, which a module must contain once for all widths, and the definition of the function."""
 
     declarations: tuple[str, ...]
     definition: str
 
 
 def sincos_ir(precision: str, lanes: int, fma: bool = True) -> SinCos:
-    """`{ T, T } @NAME(T %x)` = (sin x, cos x), with T the `precision` ("double", "float") or a vector of `lanes`.
+    """Return `{ T, T } @NAME(T %x)` = (sin x, cos x), with T the `precision` ("double", "float") or a vector of `lanes`.
 
-    The name is `sincos_name` of T. Infinities and NaN give NaN, and sin(-0.0) is -0.0. With `fma` the hardware must have it.
+    The name is `sincos_name` of T. Infinities and NaN give NaN, and sin(-0.0) is -0.0. `fma` requires hardware support.
     """
     if precision not in CONSTANTS:
         raise ValueError(f"precision must be one of {', '.join(CONSTANTS)}; got {precision!r}")
@@ -105,7 +105,7 @@ def _function(type: Type, name: str, linkage: str = "hidden") -> Function:
 
 
 def _near(type: Type, beyond: str, fma: bool) -> Function:
-    """The function by reduction, with a branch to another one, by the name `beyond`, if any lane lies beyond `REACH`."""
+    """Return the function by reduction, which branches to the function `beyond` if any lane is beyond `REACH`."""
     f, k, real = _function(type, sincos_name(type)), CONSTANTS[type.precision], type.ir
     size = f.intrinsic("fabs", type, "%x")
     magic = type.constant(1.5 * 2.0**k.mantissa)
@@ -113,14 +113,14 @@ def _near(type: Type, beyond: str, fma: bool) -> Function:
     n = f.binary("fsub", real, shifted, magic)
     r = _cody_waite(f, type, size, n) if fma else _cody_waite_unfused(f, type, size, n)
     unturned = _polynomials(f, type, r, fma)
-    near = _turned(f, type, unturned, f.cast("bitcast", real, shifted, type.of(f"i{k.bits}").ir))  # its low bits are n
+    near = _turned(f, type, unturned, f.cast("bitcast", real, shifted, type.of(f"i{k.bits}").ir))  # the low bits are n
     far = f.binary("fcmp ogt", real, size, type.constant(REACH))
     _nearly_always(f, type, near, far, beyond)
     return f
 
 
 def _cody_waite(f: Function, type: Type, size: str, n: str) -> str:
-    """The angle left of `size` after n quarter turns."""
+    """Return the reduced angle of `size` after n quarter turns."""
     r = size
     for piece in CONSTANTS[type.precision].pieces:
         r = f.intrinsic("fma", type, n, type.constant(-piece), r)
@@ -128,7 +128,7 @@ def _cody_waite(f: Function, type: Type, size: str, n: str) -> str:
 
 
 def _cody_waite_unfused(f: Function, type: Type, size: str, n: str) -> str:
-    """The same without fma, in double precision."""
+    """Return the same without fma, in double precision."""
     double, single = type.of("double"), type.precision == "float"
     if single:
         size, n = (f.cast("fpext", type.ir, x, double.ir) for x in (size, n))
@@ -141,11 +141,11 @@ def _cody_waite_unfused(f: Function, type: Type, size: str, n: str) -> str:
 
 
 def _turned(f: Function, type: Type, unturned: tuple[str, str], quadrant: str) -> list[str]:
-    """Sine and cosine of %x from those of the angle left after quarter turns: `quadrant` has the low bits of their number."""
+    """Return sine and cosine of %x from those of the reduced angle: `quadrant` has the low bits of the number of quarter turns."""
     k, real = CONSTANTS[type.precision], type.ir
     integer, condition = type.of(f"i{k.bits}"), type.of("i1")
     sine, cosine = unturned
-    # Bit 0 of the quadrant swaps sine and cosine, bit 1 of it and of the next one are their signs.
+    # Bit 0 of the quadrant swaps sine and cosine; its bit 1, and that of the next quadrant, are their signs.
     swap_bit = f.binary("shl", integer.ir, quadrant, integer.constant(k.bits - 1))
     swap = f.binary("icmp slt", integer.ir, swap_bit, integer.constant(0))
     x_bits = f.cast("bitcast", real, "%x", integer.ir)
@@ -161,12 +161,12 @@ def _turned(f: Function, type: Type, unturned: tuple[str, str], quadrant: str) -
 
 
 def _fma(f: Function, type: Type, a: str, b: str, c: str, fma: bool) -> str:
-    """a b + c, rounded once, or twice."""
+    """Return a b + c, rounded once, or twice."""
     return f.intrinsic("fma", type, a, b, c) if fma else f.binary("fadd", type.ir, f.binary("fmul", type.ir, a, b), c)
 
 
 def _polynomials(f: Function, type: Type, r: str, fma: bool) -> tuple[str, str]:
-    """Sine and cosine of the reduced angle."""
+    """Return sine and cosine of the reduced angle."""
     k = CONSTANTS[type.precision]
     z = f.binary("fmul", type.ir, r, r)
     cube = f.binary("fmul", type.ir, r, z)
@@ -175,7 +175,7 @@ def _polynomials(f: Function, type: Type, r: str, fma: bool) -> tuple[str, str]:
 
 
 def _horner(f: Function, type: Type, coefficients: Sequence[float], variable: str, fma: bool) -> str:
-    """A polynomial, of coefficients from the lowest power up."""
+    """Return a polynomial, with coefficients from the lowest power up."""
     value = type.constant(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         value = _fma(f, type, value, variable, type.constant(coefficient), fma)
@@ -183,7 +183,7 @@ def _horner(f: Function, type: Type, coefficients: Sequence[float], variable: st
 
 
 def _flipped(f: Function, type: Type, integer: Type, value: str, sign: str) -> str:
-    """The value with another sign where the first bit of `sign` is set."""
+    """Return the value with the opposite sign if the sign bit of `sign` is set."""
     bits = f.cast("bitcast", type.ir, value, integer.ir)
     first_bit = f.binary("and", integer.ir, sign, integer.constant(-(2 ** (CONSTANTS[type.precision].bits - 1))))
     return f.cast("bitcast", integer.ir, f.binary("xor", integer.ir, bits, first_bit), type.ir)
@@ -207,7 +207,7 @@ def _nearly_always(f: Function, type: Type, near: Sequence[str], far: str, beyon
 
 
 def _lane_by_lane(type: Type, scalar: str) -> Function:
-    """The function that calls the one of the name `scalar` for one lane after the other."""
+    """Return the function that calls the scalar function for one lane after the other."""
     f, one = _function(type, f"{sincos_name(type)}.far", "internal"), type.precision
     values = ["poison", "poison"]
     for lane in range(type.lanes):
@@ -218,7 +218,7 @@ def _lane_by_lane(type: Type, scalar: str) -> Function:
 
 
 def _far(type: Type, fma: bool) -> Function:
-    """The function of a number that is large; of others it gives anything."""
+    """Return the function for large numbers; for others, its result is arbitrary."""
     f, k = _function(type, f"{sincos_name(type)}.far", "internal"), CONSTANTS[type.precision]
     word = f"i{k.bits}"
     size = f.cast("bitcast", type.ir, f.intrinsic("fabs", type, "%x"), word)

@@ -1,11 +1,11 @@
 """Parts of a plan as x86-64 assembly: LLVM's assembler takes a fifteenth of the time of its code generator.
 
-The plan says which values registers hold, and when. This module names the registers, lets an instruction read from
-memory a value that no other instruction reads, and chooses the form of a fused product that overwrites a value no longer read.
+The plan determines the values in registers at each step. This module assigns registers, lets an instruction read a value from
+memory if no other instruction reads it, and chooses the form of a fused product that overwrites a dead value.
 
-Code that is longer than the first-level cache runs as fast as it is fetched, so instructions are short: registers with low
-numbers come first, and what is used most lies within the reach of a displacement of one byte. The last three operands point
-`BIAS` bytes into their memory for that.
+Code larger than the first-level cache runs as fast as it is fetched, so instructions are short: registers with low numbers come
+first, and the most used data is within reach of a one-byte displacement. The last three operands point `BIAS` bytes into their
+memory for this reason.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ..straight_steps import Operand, Step
 from .ir import Function, Type
 
 BIAS = 128
-SPARE = 2  # registers that an instruction takes, beside those of values
-MOST_ARRAYS = 11  # that general registers point to, beside the rooms and the constants
+SPARE = 2  # registers that an instruction needs in addition to those of values
+MOST_ARRAYS = 11  # greatest number of arrays in general registers, besides the rooms and the constants
 INSTRUCTIONS = {ADD: "vadd", SUB: "vsub", MUL: "vmul", DIV: "vdiv", SQRT: "vsqrt"}
 FUSED = {(False, False): "vfmadd", (True, False): "vfnmadd", (False, True): "vfmsub", (True, True): "vfnmsub"}
 
@@ -32,13 +32,13 @@ class AssemblyPart(NamedTuple):
     """A part in assembly. Its operands $0, $1, ... are the arrays, then its rooms, then its constants."""
 
     text: str
-    registers: tuple[str, ...]  # that it changes
-    rooms: int  # bytes
+    registers: tuple[str, ...]  # clobbered registers
+    rooms: int  # size of the rooms in bytes
     constants: bytes
 
 
 class OutOfRegisters(Exception):
-    """A part holds more values than there are registers."""
+    """Error of a part that holds more values than there are registers."""
 
 
 Place = tuple[str, int, bool]
@@ -54,15 +54,15 @@ class _InMemory(NamedTuple):
 
 
 class _Negative(NamedTuple):
-    """A value that is the negative of another, and read once."""
+    """A value that is the negative of another, and is read once."""
 
     of: Operand
 
 
 def assembled(part: Sequence[Step], arrays: Sequence[str], types: tuple[Type, Type]) -> AssemblyPart | None:
-    """The steps of a part for the machine types of scalars and vectors, of which one has the processor's vectors.
+    """Return the steps of a part for the machine types of scalars and vectors, one of which has the processor's vector size.
 
-    None for a part that LLVM's code generator is to write: one with calls, or with too many arrays or values.
+    Return None for a part that LLVM's code generator must write: one with calls, or with too many arrays or values.
     """
     known = all(type(s) in _WRITTEN and getattr(s, "op", ADD) in INSTRUCTIONS for s in part)
     if len(arrays) > MOST_ARRAYS or not known:
@@ -74,7 +74,7 @@ def assembled(part: Sequence[Step], arrays: Sequence[str], types: tuple[Type, Ty
 
 
 def write_assembly(f: Function, arrays: Sequence[str], a: AssemblyPart) -> None:
-    """The body of a function that consists of assembly; LLVM saves and names registers as the system wants it."""
+    """Write the body of a function that consists of assembly; LLVM saves and names registers by the system's conventions."""
     operands = [f"%{name}" for name in arrays]
     operands[-1] = f.at("i8", operands[-1], BIAS)
     operands.append(f.at("i8", f.slot("i8", a.rooms, 64), BIAS) if a.rooms else "null")
@@ -83,7 +83,7 @@ def write_assembly(f: Function, arrays: Sequence[str], a: AssemblyPart) -> None:
     if a.constants:
         words = "".join(f"\\{byte:02X}" for byte in a.constants)
         f.tables.append(f'{table} = internal constant [{len(a.constants)} x i8] c"{words}", align 64')
-    short = 3  # registers of the first eight make instructions shorter
+    short = 3  # the first eight registers make instructions shorter
     constraints = ["r"] * (len(operands) - short) + ["R"] * short
     constraints += [f"~{{{name}}}" for name in (*a.registers, "memory")]
     text = a.text.replace("\n", "\\0A")
@@ -92,7 +92,7 @@ def write_assembly(f: Function, arrays: Sequence[str], a: AssemblyPart) -> None:
 
 
 class _AssemblyWriter:
-    """Writes down steps, each by a method that the table has."""
+    """Writes steps, each by a method in the table."""
 
     def __init__(self, part: Sequence[Step], arrays: Sequence[str], types: tuple[Type, Type]) -> None:
         self.arrays, self.types = arrays, types
@@ -107,10 +107,10 @@ class _AssemblyWriter:
         self.move = [f"vmov{'' if t.lanes == 1 else 'u'}{suffix}" for t, suffix in zip(types, self.suffixes, strict=True)]
         self.reads = _reads(part)
         self.free = list(range(self.registers))
-        self.places: dict[int, int | _InMemory | _Negative] = {}  # of values: registers, or what else
-        self.left: dict[int, int] = {}  # times that a value will be read
+        self.places: dict[int, int | _InMemory | _Negative] = {}  # places of values: registers or others
+        self.left: dict[int, int] = {}  # remaining reads of a value
         last = len(arrays) - 1
-        self.at = {array: (-BIAS * (k == last), f"(${k})") for k, array in enumerate(arrays)}  # where arrays and rooms begin
+        self.at = {array: (-BIAS * (k == last), f"(${k})") for k, array in enumerate(arrays)}  # start of arrays and rooms
         self.room_bytes = self._lay_out_rooms(part)
         self.constants, self.offsets = bytearray(), dict[bytes, int]()
         self.lines: list[str] = []
@@ -124,7 +124,7 @@ class _AssemblyWriter:
     # memory
 
     def _lay_out_rooms(self, part: Sequence[Step]) -> int:
-        """Find places for rooms, those first that are used most; return the bytes of all."""
+        """Assign places to rooms, the most used first; return their total size in bytes."""
         rooms = [s.room for s in part if isinstance(s, steps.RoomStep)]
         size = max((self.types[s.wide].bytes for s in part if isinstance(s, steps.RoomStep)), default=0)
         used = Counter(s.array for s in part if isinstance(s, steps.LoadStep | steps.StoreStep))
@@ -137,7 +137,7 @@ class _AssemblyWriter:
         return f"{begin + element * self.types[wide].bytes}{base}"
 
     def _constant(self, values: Sequence[float], kind: str = "") -> str:
-        """The address of numbers of the item's type, or of another of `struct`."""
+        """Return the address of numbers of the item's type, or of another type of `struct`."""
         data = struct.pack(f"<{len(values)}{kind or {'d': 'd', 's': 'f'}[self.item]}", *values)
         at = self.offsets.get(data)
         if at is None:
@@ -147,7 +147,7 @@ class _AssemblyWriter:
         return f"{at - BIAS}(${len(self.arrays) + 1})"
 
     def _number(self, x: float | tuple[float, ...], lanes: int) -> str:
-        """The address of a number in all lanes, which instructions with masks spread themselves, or of one for each lane."""
+        """Return the address of a number for all lanes, which masked instructions broadcast, or of one number for each lane."""
         if isinstance(x, float) and self.has_masks and lanes * self.item_bytes == 64:
             return f"{self._constant((x,))}{{1to{lanes}}}"
         return self._constant(x if isinstance(x, tuple) else (x,) * lanes)
@@ -155,26 +155,26 @@ class _AssemblyWriter:
     # operands
 
     def _new(self, wide: bool) -> Place:
-        """A register that is free."""
+        """Return a free register."""
         if not self.free:
             raise OutOfRegisters
         register = heappop(self.free)
         return self.names[wide][register], register, True
 
     def _let_go(self, *operands: Place) -> None:
-        """Registers that are read no more are free."""
+        """Free registers without further reads."""
         for _, register, last in operands:
             if last:
                 heappush(self.free, register)
 
     def _define(self, value: int, register: int, reads: int) -> None:
-        """The value is in a register, and read so many times."""
+        """Record that the value is in a register, with its number of reads."""
         self.places[value], self.left[value] = register, reads
         if not reads:
             heappush(self.free, register)
 
     def _read(self, x: Operand, wide: bool) -> Place:
-        """An operand that an instruction reads."""
+        """Return an operand that an instruction reads."""
         if not isinstance(x, int):
             return self._number(x, self.types[wide].lanes), IN_MEMORY, False
         place = self.places[x]
@@ -186,7 +186,7 @@ class _AssemblyWriter:
         return self.names[wide][place], place, self.left[x] == 0
 
     def _loaded(self, x: Place, wide: bool) -> Place:
-        """An operand in a register."""
+        """Return an operand in a register."""
         if x[1] != IN_MEMORY:
             return x
         loaded = self._new(wide)
@@ -195,7 +195,7 @@ class _AssemblyWriter:
         return loaded
 
     def _negated(self, x: Operand, wide: bool) -> Place:
-        """The negative of an operand, in a register."""
+        """Return the negative of an operand, in a register."""
         source = self._loaded(self._read(x, wide), wide)
         signs = self._number(-0.0, max(self.types[wide].lanes, 16 // self.types[wide].item_bytes))
         self._let_go(source)
@@ -204,7 +204,7 @@ class _AssemblyWriter:
         return result
 
     def _factor(self, x: Operand, wide: bool) -> tuple[Place, bool]:
-        """An operand of a fused product, and whether it is the negative of that which is meant."""
+        """Return an operand of a fused product, and whether it is the negative of the required value."""
         if isinstance(x, int):
             place = self.places[x]
             if isinstance(place, _Negative):
@@ -215,7 +215,7 @@ class _AssemblyWriter:
 
     def _load(self, s: steps.LoadStep, reads: int) -> None:
         address = self._address(s.array, s.element, s.wide)
-        if reads == 1 or len(self.free) <= SPARE:  # a plan leaves in memory what its part is going to read
+        if reads == 1 or len(self.free) <= SPARE:  # values without further reads in this part stay in memory
             self.places[s.value] = _InMemory(address)
         else:
             self._define(s.value, self._loaded((address, IN_MEMORY, False), s.wide)[1], reads)
@@ -226,7 +226,7 @@ class _AssemblyWriter:
         self._let_go(source)
 
     def _room(self, _s: steps.RoomStep, _: int) -> None:
-        """Rooms are laid out before."""
+        """Write nothing, because rooms are already laid out."""
 
     def _operation(self, s: steps.OperationStep, reads: int) -> None:
         wide, suffix = s.wide, self.suffixes[s.wide]
@@ -245,7 +245,7 @@ class _AssemblyWriter:
         self._define(s.value, result[1], reads)
 
     def _fma(self, s: steps.FmaStep, reads: int) -> None:
-        """a b + c by the form that overwrites an operand that is read no more: the addend (231), or a factor (213, 132)."""
+        """Write a b + c in the form that overwrites a dead operand: the addend (231), or a factor (213, 132)."""
         wide = s.wide
         a, minus_a = self._factor(s.a, wide)
         b, minus_b = self._factor(s.b, wide)
@@ -275,7 +275,7 @@ class _AssemblyWriter:
         self._define(s.value, target[1], reads)
 
     def _negate(self, s: steps.NegateStep, reads: int) -> None:
-        if reads == 1:  # a fused product may do it
+        if reads == 1:  # a fused product may negate it
             self.places[s.value] = _Negative(s.operand)
         else:
             self._define(s.value, self._negated(s.operand, s.wide)[1], reads)
@@ -325,7 +325,7 @@ class _AssemblyWriter:
         self._let_go(*{source, picked})
 
     def _permuted(self, source: Place, lanes: Sequence[int]) -> Place:
-        """A vector of these lanes of another."""
+        """Return a vector of these lanes of another one."""
         if self.types[True].lanes == 4:
             result = self._new(True)
             picks = sum(lane << 2 * k for k, lane in enumerate(lanes))
@@ -336,11 +336,11 @@ class _AssemblyWriter:
         return result
 
     def _integers(self, values: Sequence[int]) -> str:
-        """The address of integers as large as the item."""
+        """Return the address of integers of the item's size."""
         return self._constant(values, {"d": "q", "s": "i"}[self.item])
 
     def _mask(self, bits: int) -> None:
-        """The first mask register has these bits, one for each lane."""
+        """Set the first mask register to these bits, one for each lane."""
         self.lines.append(f"kmovw {self._constant([bits], 'H')}, %k1")
 
 
@@ -358,7 +358,7 @@ _WRITTEN: dict[type, Callable[[Any, Any, int], None]] = {
 
 
 def _reads(part: Sequence[Step]) -> list[int]:
-    """For each step, how often the value that it gives is read until a step gives it again."""
+    """Return, for each step, the number of reads of its value until a step defines it again."""
     counts: dict[int, int] = {}
     reads = []
     for s in reversed(part):
