@@ -22,6 +22,12 @@ with waiting.told("something"):
 """
 
 
+@pytest.fixture(autouse=True)
+def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process: a second report of a compilation is worded otherwise."""
+    monkeypatch.setattr(waiting, "_told", set())
+
+
 def records(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     return [(r.levelname, r.getMessage()) for r in caplog.records]
 

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from .progress import Progress
+
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -24,14 +26,18 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def share_out(run: Callable[[int, int], None], n: int, threads: int, grain: int = 1) -> None:
+def share_out(run: Callable[[int, int], None], n: int, threads: int, grain: int = 1, what: str = "") -> None:
     """Call `run(start, stop)` for pieces of range(n), on `threads` threads including this one.
 
     Pieces are at least `grain` long, unless threads would be idle or, by the times of earlier pieces, a piece would take longer
     than `LONGEST`. If the system provides fewer threads, these do all the work. An error, or Ctrl-C, stops each thread after
-    its current piece.
+    its current piece. With `what`, a description of the work, progress is reported.
     """
-    pieces = _Pieces(run, n, threads, grain)
+    with Progress(what, n) as progress:
+        _share(_Pieces(run, n, threads, grain, progress), n, threads)
+
+
+def _share(pieces: _Pieces, n: int, threads: int) -> None:
     helpers: list[Future[None]] = []
     with suppress(RuntimeError):  # no more threads, or the interpreter is exiting
         while len(helpers) < threads - 1 and n > 1:
@@ -48,8 +54,8 @@ def share_out(run: Callable[[int, int], None], n: int, threads: int, grain: int 
 class _Pieces:
     """The rest of a range, from which threads take pieces."""
 
-    def __init__(self, run: Callable[[int, int], None], n: int, threads: int, grain: int) -> None:
-        self.run, self.start, self.end = run, 0, n
+    def __init__(self, run: Callable[[int, int], None], n: int, threads: int, grain: int, progress: Progress) -> None:
+        self.run, self.start, self.end, self.progress = run, 0, n, progress
         share = n if threads == 1 else n // (threads * SHARES)
         self.largest = max(share, min(grain, -(-n // threads)), 1)
         self.size = min(self.largest, grain)
@@ -62,6 +68,8 @@ class _Pieces:
                 begun = time.perf_counter()
                 self.run(*piece)
                 self._fit(piece[1] - piece[0], time.perf_counter() - begun)
+                with self.lock:
+                    self.progress.advance(piece[1] - piece[0])
         except BaseException:
             self.end = 0
             raise

@@ -51,6 +51,9 @@ class Wait:
                 tell_end(self.what, time.perf_counter() - self.begun)
 
 
+_told: set[str] = set()  # compilations that were reported in this process
+
+
 class _Now(threading.local):
     """The outermost compilation of this thread, and the depth of nested ones."""
 
@@ -87,7 +90,9 @@ def tell_if_long() -> None:
 
 
 def tell_begin(what: str, how_long: str) -> None:
-    log.warning("featherweight: compiling %s, once for this machine: %s", what, how_long)
+    """Report a compilation; one of the same name in this process is not said to be the only one on this machine."""
+    log.warning("featherweight: compiling %s%s: %s", what, " again" if what in _told else ", once for this machine", how_long)
+    _told.add(what)
 
 
 def tell_end(what: str, seconds: float) -> None:

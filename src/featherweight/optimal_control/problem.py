@@ -402,7 +402,8 @@ class OptimalControl:
                     one.begin(many_q[i], many_v[i], many_p[i], None if guess is None else guess_of(guess, i))
                     one.solve(settings, results, i)
 
-        share_out(piece, count, min(count, self.threads or processors()))
+        what = f"{count} optimal control problems of {self.robot.name!r}"
+        share_out(piece, count, min(count, self.threads or processors()), what=what)
         found = Results(*(x.reshape((*batch, *x.shape[1:])) for x in results))
         motion, converged = (found.q, found.v, found.u, found.gains), found.status == 0
         if not batch:

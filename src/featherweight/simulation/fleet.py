@@ -17,6 +17,7 @@ from ..contact.spread_impulses import closed_contacts, spread_impulses
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, Table
 from ..engine.loops.prepared_calls import PreparedCall
+from ..engine.progress import Progress
 from ..engine.threads import processors, share_out
 from ..engine.waiting import WHOLE
 from ..model.model_sensors import OF_LAST_STEP
@@ -47,6 +48,7 @@ ROOM = 16  # initial room for contacts of a robot
 GRAIN = 4  # least number of robots in a thread's piece
 LANES = 8  # least number of robots for free flight side by side
 MOST_STEPS = 1000  # greatest number of steps in one call
+MANY_STEPS = 20  # whose progress is reported if they take long
 FLOAT = np.dtype(np.float64)
 OF_ADDRESSES = (  # attributes made by `_bind` and `_compile`
     "vectors", "_run", "_run_prepared", "_step_prepared", "_alone", "_one_step", "_many", "_tables", "_tau", "_control",
@@ -282,8 +284,7 @@ class Fleet:
         return self._home.states.v
 
     def energy(self, q: Array, v: Array) -> Array:
-        """Return the sum of kinetic, potential and spring energy (robots,) [J], with each robot's own inertias and stiffness.
-        """
+        """Return the sum of kinetic, potential and spring energy (robots,) [J], with each robot's inertias and stiffness."""
         robot = self.model.robot
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
         total = total + self.with_own_inertias(robot.potential_energy, q)
@@ -389,8 +390,7 @@ class Fleet:
         return self._home.contacts.gap
 
     def solver_work(self) -> tuple[float, float, float, int]:
-        """Return residual [m/s], Newton steps and interior-point steps, maxima over all robots, and the count of inexact steps.
-        """
+        """Return residual [m/s], Newton and interior-point steps, maxima over all robots, and the count of inexact steps."""
         residual, _, newton_steps, interior_steps, *_ = self._home.states.report.max(axis=0)
         return residual, newton_steps, interior_steps, int(self._home.states.inexact.sum())
 
@@ -502,11 +502,13 @@ class Fleet:
             return
         states.taken[0], states.active[0], self.failed[0] = 0, True, False
         try:
-            while stop < steps and (not self.failures or self.on_failure == "reset"):
-                stop = min(stop + MOST_STEPS, steps)
-                states.plan[0] = stop
-                if self._alone() != 1:
-                    self._go_on(0, stop, time, self.room)
+            with Progress(self._work_of(steps) if steps > MOST_STEPS else "", steps) as progress:
+                while stop < steps and (not self.failures or self.on_failure == "reset"):
+                    stop = min(stop + MOST_STEPS, steps)
+                    states.plan[0] = stop
+                    if self._alone() != 1:
+                        self._go_on(0, stop, time, self.room)
+                    progress.advance(stop - progress.done)
         except BaseException:  # from a function of the user, or Ctrl-C
             self.done = int(states.taken[0])
             raise
@@ -522,29 +524,40 @@ class Fleet:
         if self._flies:
             self._fly(steps, time)
             return
-        stop = 0
-        while stop < steps:
-            states = self.arrays.states
-            in_vectors = self.vectors.ready(len(states.q))
-            room = self.room
-            states.plan[2] = stop
-            stop = min(stop + (VECTOR_STEPS if in_vectors else MOST_STEPS), steps)
-            np.logical_not(self.failed, out=states.active)
-            states.plan[0] = stop
-            if in_vectors:
-                taken = self.vectors.take_steps(self.arrays, self._many.address, self.threads)
-            else:
-                begun = time_now()
-                taken = self._work(RUN, 0, len(states.q))
-                if getattr(WORK_ON_ROBOTS, "fused", False):  # other loops have different rounding errors
-                    self.vectors.spend(time_now() - begun, len(states.q), self._many.layout)
-            if taken == np.count_nonzero(states.active):
-                continue
-            for i in np.flatnonzero(states.active & (states.taken < stop)):
-                self._go_on(int(i), stop, time, room)
+        stop, what = 0, self._work_of(steps) if steps >= MANY_STEPS else ""
+        with Progress(what if steps > MOST_STEPS else "", steps) as progress:  # else the robots of a portion are counted
+            while stop < steps:
+                stop = self._take_portion(stop, steps, time, what)
+                progress.advance(stop - progress.done)
         self.arrays.states.plan[0] = 1
 
-    def _work(self, work: int, first: int, stop: int) -> int:
+    def _work_of(self, steps: int) -> str:
+        """Describe steps, for messages."""
+        return f"simulation of {len(self.q)} robots {self.model.robot.name!r}, {steps} steps"
+
+    def _take_portion(self, stop: int, steps: int, time: float, what: str) -> int:
+        """Take some steps from the step `stop` on; return the step that is reached."""
+        states = self.arrays.states
+        in_vectors = self.vectors.ready(len(states.q))
+        room = self.room
+        states.plan[2] = stop
+        stop = min(stop + (VECTOR_STEPS if in_vectors else MOST_STEPS), steps)
+        np.logical_not(self.failed, out=states.active)
+        states.plan[0] = stop
+        if in_vectors:
+            taken = self.vectors.take_steps(self.arrays, self._many.address, self.threads, what)
+        else:
+            begun = time_now()
+            taken = self._work(RUN, 0, len(states.q), what)
+            if getattr(WORK_ON_ROBOTS, "fused", False):  # other loops have different rounding errors
+                self.vectors.spend(time_now() - begun, len(states.q), self._many.layout)
+        if taken == np.count_nonzero(states.active):
+            return stop
+        for i in np.flatnonzero(states.active & (states.taken < stop)):
+            self._go_on(int(i), stop, time, room)
+        return stop
+
+    def _work(self, work: int, first: int, stop: int, what: str = "") -> int:
         """Work on robots first to stop, on as many threads as pay off; return the number of successes."""
         done = []
 
@@ -554,7 +567,7 @@ class Fleet:
             self._tables.append(one)
 
         robots = stop - first
-        share_out(piece, robots, 1 if robots < 2 * GRAIN else self.threads or processors(), GRAIN)
+        share_out(piece, robots, 1 if robots < 2 * GRAIN else self.threads or processors(), GRAIN, what)
         return sum(done)
 
     def _work_alone(self, work: int, i: int) -> int:

@@ -87,7 +87,7 @@ class FleetVectors:
         varied = any(kind[2])
         return kind, woven_table(self.model, self.contacts, alone, self.run, external, varied)
 
-    def take_steps(self, arrays: FleetArrays, many: int, threads: int | None) -> int:
+    def take_steps(self, arrays: FleetArrays, many: int, threads: int | None, what: str = "") -> int:
         """Take the steps of the active robots of a fleet at an address; return the number that took all steps."""
         active, done = np.flatnonzero(arrays.states.active), list[int]()
         robots = len(active)
@@ -98,5 +98,5 @@ class FleetVectors:
             done.append(self._compiled(one.address, many, i * self.lanes, min(j * self.lanes, robots)))
             self.tables.append((kind, one))
 
-        share_out(piece, -(-robots // self.lanes), threads or processors())
+        share_out(piece, -(-robots // self.lanes), threads or processors(), what=what)
         return sum(done)

@@ -13,6 +13,7 @@ import numpy as np
 from ..contact.contact_settings import ContactSettings
 from ..contact.laws import COULOMB, PYRAMIDS, RIGID
 from ..engine.backends.host_arrays import TYPES
+from ..engine.progress import Progress
 from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..names import knows_keywords, missing_attribute
@@ -344,18 +345,20 @@ class Simulation(StateOfRobots):
         steps = round(duration / self.step_size)
         recorder = Recorder(self._recorded, every)
         inputs = self._inputs(tau, control, external_forces)
-        done = 0
-        while done < steps:
-            if controller is not None:
-                tau, *controls = given_forces(controller(self.time, self.q, self.v))
-                control = controls[0] if controls else control
-                self.step(tau, control, external_forces)
-                done += 1
-            else:
-                done += self._steps(min(every - done % every, steps - done), inputs)
-            recorder.note(done, tau, last=done == steps)
-            for observer in self._open_observers() if self._observers else ():
-                observer.live(self._fleet.q[0], *self.contacts()[:2])
+        done, progress = 0, Progress(f"simulation of {self.robot.name!r}, {duration:g} s", steps)
+        with progress:
+            while done < steps:
+                if controller is not None:
+                    tau, *controls = given_forces(controller(self.time, self.q, self.v))
+                    control = controls[0] if controls else control
+                    self.step(tau, control, external_forces)
+                    done += 1
+                else:
+                    done += self._steps(min(every - done % every, steps - done), inputs)
+                recorder.note(done, tau, last=done == steps)
+                for observer in self._open_observers() if self._observers else ():
+                    observer.live(self._fleet.q[0], *self.contacts()[:2])
+                progress.advance(done - progress.done)
         trajectory = recorder.trajectory(self.robot, self._joint_names, self.ground)
         for observer in self._open_observers() if self._single else ():
             observer.play(trajectory, start=False)

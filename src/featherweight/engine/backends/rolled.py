@@ -85,7 +85,12 @@ class RolledLoops(HostArrays):
             share_out(run_shares, len(shares), len(shares))
             return
         rolled = self._rolled
-        share_out(lambda begin, stop: rolled.run(arrays, begin, stop), states, threads)
+        share_out(
+            lambda begin, stop: rolled.run(arrays, begin, stop),
+            states,
+            threads,
+            what=f"{rolled.program.title}, {states} states",
+        )
 
 
 class RolledKernel:

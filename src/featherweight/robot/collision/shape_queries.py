@@ -25,6 +25,7 @@ from ...collision.shape_parts import ShapePart, shape_part
 from ...engine.function import CompiledFunction
 from ...engine.loops.kernels import CompiledLoop, Table
 from ...engine.program import Output
+from ...engine.progress import watched
 from ...engine.threads import processors, share_out
 from ...model.model import Placed
 from ...model.types import Pose, Shape, as_matrix
@@ -52,7 +53,7 @@ class ShapeQueries:
         used = sorted({k for pair in pairs for k in pair})
         number = {k: n for n, k in enumerate(used)}
         shapes = [robot.shapes[k] for k in used]
-        parts = [_part(robot, s) for s in shapes]
+        parts = [_part(robot, s) for s in watched(shapes, f"shapes and convex hulls of {robot.name!r}")]
         self._robot = robot
         self.pairs: tuple[CollisionPair, ...] = Several(described_pair(robot, i, j) for i, j in pairs)
         self.number = {pair: k for k, pair in enumerate(self.pairs)}
@@ -226,7 +227,8 @@ class ShapeQueries:
             if n <= grain:
                 run(0, n)
             else:
-                share_out(run, n, max(1, min(processors(), n // grain)), grain)
+                what = f"{len(self.pairs)} pairs of shapes of {self._robot.name!r}, {n} states"
+                share_out(run, n, max(1, min(processors(), n // grain)), grain, what)
         finally:
             for question in questions.values():
                 question.release()

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...engine.progress import Progress
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Iteration = Callable[..., tuple[Array, Array, Array, Array, Array]]  # see InverseKinematics.iteration
 Draw = Callable[[Array], Array]  # returns initial configurations for problems given by their numbers
@@ -109,8 +111,10 @@ class Caution:
 class Search:
     """Solves problems with `targets` (k, n) from q (k, nq) and, when an attempt gets stuck, from random configurations."""
 
-    def __init__(self, iterate: Iteration, draw: Draw, q: Array, targets: Array, limits: AttemptLimits) -> None:
-        k = len(q)
+    def __init__(
+        self, iterate: Iteration, draw: Draw, q: Array, targets: Array, limits: AttemptLimits, what: str = "inverse kinematics"
+    ) -> None:
+        k, self.what = len(q), what
         self.iterate, self.draw, self.limits = iterate, draw, limits
         self.targets = targets
         self.best, self.cost = q.copy(), np.full(k, np.inf)
@@ -121,6 +125,13 @@ class Search:
         self.caution = Caution(k) if limits.rest < math.inf else None
 
     def run(self) -> Outcome:
+        with Progress(self.what, len(self.open)) as progress:
+            self._search(progress)
+        self._polish(np.flatnonzero(~self.solved))
+        return Outcome(self.best, self.solved, self.iterations, self.attempts)
+
+    def _search(self, progress: Progress) -> None:
+        """Iterate until all problems are closed."""
         count = 0
         while len(self.owner):
             count += 1
@@ -131,8 +142,7 @@ class Search:
             self.age += 1
             if count % SELDOM == 0:
                 self._sort_out(here, miss, left, cost, move)
-        self._polish(np.flatnonzero(~self.solved))
-        return Outcome(self.best, self.solved, self.iterations, self.attempts)
+                progress.advance(int(np.count_nonzero(~self.open)) - progress.done)
 
     def _sort_out(self, here: Array, miss: Array, left: Array, cost: Array, move: Array) -> None:
         """End attempts that are solved or stuck."""

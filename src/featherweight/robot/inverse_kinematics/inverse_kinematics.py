@@ -14,6 +14,7 @@ from ...algorithms.inverse_kinematics.iteration import StepSettings
 from ...algorithms.mechanisms.cluster_tree import constraint_count
 from ...engine.function import CompiledFunction
 from ...engine.program import Input, Output
+from ...engine.progress import watched
 from ...names import missing_attribute
 from ...summaries import summarized
 from ..arguments import Q
@@ -154,7 +155,7 @@ class InverseKinematics:
         """Solve one problem, one attempt after the other."""
         rng: np.random.Generator | None = None  # created on demand: it takes longer than a few iterations
         best, least, total = start, math.inf, 0
-        for restarts in range(limits.attempts):
+        for restarts in watched(range(limits.attempts), f"attempts at inverse kinematics of {self.robot.name!r}"):
             q = start
             if q is None or restarts:
                 rng = rng or generator_of(seed)
@@ -186,7 +187,8 @@ class InverseKinematics:
         def draw(problems: Array) -> Array:
             return self._draws(rng, len(problems), None if start is None else start[problems])
 
-        found = Search(self.iteration, draw, first, flat, limits).run()
+        what = f"inverse kinematics of {self.robot.name!r}, {len(flat)} problems"
+        found = Search(self.iteration, draw, first, flat, limits, what).run()
         best = self._draws.within(found.q)
         results = best, found.solved, self.errors(best, flat), found.iterations, found.attempts - 1
         return Reached(*(x.reshape(*batch, *x.shape[1:]) for x in results))
@@ -206,7 +208,8 @@ class InverseKinematics:
         This is differential inverse kinematics: a quadratic program for each priority minimizes the weighted squares of the
         remaining errors, which are scaled by `gain` (1 removes all errors in one step), with `damping`. It satisfies joint
         limits and the velocity limits `speed` [rad/s, m/s], a number or an array (nv); loops stay closed, and the distances of
-        a ClearanceTask shrink by at most `gain` times what they exceed, to first order in the step. `q` is one configuration, and `targets` are as for `solve`. Needs the package daqp.
+        a ClearanceTask shrink by at most `gain` times what they exceed, to first order in the step. `q` is one configuration,
+        and `targets` are as for `solve`. Needs the package daqp.
 
         Raises ImportError without daqp. Raises ValueError for arguments of a wrong shape, and if no velocity satisfies loops
         and limits.

@@ -1,4 +1,4 @@
-"""The traced execution: straight-line machine code by LLVM, one state a scalar or many in lanes, on any number of threads."""
+"""The traced execution: straight-line machine code by LLVM, for one state or many in lanes, on any number of threads."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from .jit import Code, compile_object, host, load_object
 from .loop import emit_loop
 from .single import emit_single, emit_single_in_lanes, emit_woven
 
-THREAD_GRAIN = 8_000_000  # operations that are worth another thread: some 200 µs, several times what it takes to wake
-LONGEST_CALL = 50_000_000  # operations of a call that is not cut: Python sees no signals meanwhile
+THREAD_GRAIN = 8_000_000  # operations worth another thread: about 200 µs, several times the time to wake it
+LONGEST_CALL = 50_000_000  # operations of a call that is not split: Python handles no signals meanwhile
 PIECE = 2048  # states of one call of a thread: calls need the GIL, and wait for it
-MOST_AXES = 64  # of a batch and of the cores of all results, that NumPy's ufuncs take
+MOST_AXES = 64  # greatest number of axes of a batch and of all core shapes that NumPy's ufuncs support
 
 
 def compile(program: Program, traced: ProgramTrace) -> MachineCode:
-    """Machine code for what is called, compiled at the first call of its kind and kept on disk."""
+    """Return machine code, compiled at the first call of each kind and cached on disk."""
     return MachineCode(program, traced)
 
 
@@ -46,8 +46,8 @@ class MachineCode(HostArrays):
         self._gufuncs: dict[str, Gufunc] = {}
         self._singles: dict[str, Code] = {}
         self._loops: dict[str, Code] = {}
-        self._woven: dict[int, Code] = {}  # by numbers of lanes
-        self._publishing = threading.Lock()  # of an entry, or of code that it is to know
+        self._woven: dict[int, Code] = {}  # by number of lanes
+        self._publishing = threading.Lock()  # guards an entry, and code registered with it
 
     def array(self, x: Any, what: str) -> Array:
         a = super().array(x, what)
@@ -67,14 +67,14 @@ class MachineCode(HostArrays):
         return entry.call
 
     def _entry(self, precision: str) -> Entry | None:
-        """The entry of a precision; that of single precision is made when it is first wanted."""
+        """Return the entry of a precision; that of single precision is made on first use."""
         if self._entries and precision not in self._entries:
             self._entries[precision] = self._make_entry(precision)
             self._entries["double"].hands_on(self._entries[precision])
         return self._entries.get(precision)
 
     def _single(self, precision: str) -> Code:
-        """The function for one state, which the entry learns of."""
+        """Return the function for one state, and register it with the entry."""
         if precision not in self._singles:
             code = cache.kept(
                 lambda: self._compiled("one state", lambda: self._emit_single(precision)),
@@ -82,7 +82,7 @@ class MachineCode(HostArrays):
             )  # fmt: skip
             single = load_object(code, "single")
             with self._publishing:
-                if entry := self._entry(precision):  # first: other threads take what is in the table to be ready
+                if entry := self._entry(precision):  # first, because other threads use code in the table immediately
                     entry.computes_one(single)
                 self._singles[precision] = single
         return self._singles[precision]
@@ -100,7 +100,7 @@ class MachineCode(HostArrays):
         return self._single("double").address("single")
 
     def woven_address(self, lanes: int) -> int:
-        """The address of the function for the states of so many lanes (`single.emit_woven`)."""
+        """Return the address of the function for the states of `lanes` lanes (`single.emit_woven`)."""
         if lanes not in self._woven:
             type, sizes = Type("double", lanes), [r.size for r in self.program.outputs]
             kept = cache.kept(
@@ -142,7 +142,7 @@ class MachineCode(HostArrays):
     def _without_ufunc(
         self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None
     ) -> Sequence[Array]:
-        """One state after the other: NumPy makes no ufuncs of arrays without elements, and none of many axes."""
+        """Compute one state after the other: NumPy has no ufuncs for arrays without elements, or with many axes."""
         code = self._single("float" if dtype == PRECISIONS["float"] else "double")
         one = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(code.address("single"))
         shapes = [batch + p.shape for p in self.program.inputs]
@@ -150,11 +150,11 @@ class MachineCode(HostArrays):
         results = [np.empty(batch + r.shape, dtype) for r in self.program.outputs]
         for i in np.ndindex(batch):
             if one((ctypes.c_void_p * len(self.program.shapes))(*(x[(*i, ...)].ctypes.data for x in (*rows, *results)))):
-                raise MemoryError(f"{self.program.name}: no memory for the workspace of a state")
+                raise MemoryError(f"{self.program.name}: out of memory for the workspace of a state")
         return _copied(results, out)
 
     def _loop(self, precision: str) -> Code:
-        """The loop of a gufunc for batches."""
+        """Return the loop of a gufunc for batches."""
         if precision not in self._loops:
             type, shapes, fma = Type(precision, host().lanes(precision)), self.program.shapes, host().fma
             kept = cache.kept(
@@ -169,21 +169,21 @@ class MachineCode(HostArrays):
             return compile_object(*emit())
 
     def code(self, precision: str, many: bool) -> Code:
-        """For callers that are compiled too: with "single" for one state, or "loop" for many, as NumPy calls it."""
+        """Return code for compiled callers: with "single" for one state, or "loop" for many, as NumPy calls it."""
         return self._loop(precision) if many else self._single(precision)
 
     @property
     def identity(self) -> str:
-        """Hash of what the code follows from, but for the machine and the engine."""
+        """Hash of everything that the code depends on, except the machine and the engine."""
         return self._traced.identity
 
     @property
     def states_of_thread(self) -> int:
-        """States that are worth another thread."""
+        """Number of states worth another thread."""
         return -(-THREAD_GRAIN // max(self._work, 1))
 
     def _gufunc(self, precision: str) -> Gufunc:
-        """The gufunc for batches, whose loop the entry learns of."""
+        """Return the gufunc for batches, and register its loop with the entry."""
         gufunc = self._gufuncs.get(precision)
         if gufunc is None:
             code = self._loop(precision)
@@ -201,17 +201,17 @@ class MachineCode(HostArrays):
 
     @cached_property
     def _bytes(self) -> int:
-        """The size of the largest result of one state, in double precision."""
+        """The size of the largest result of one state in bytes, in double precision."""
         return 8 * max(r.size for r in self.program.outputs)
 
     def _shares(self, states: int, threads: int | None) -> int:
-        """Threads that share a batch."""
+        """Return the number of threads for a batch."""
         return max(1, min(processors() if threads is None else threads, states * self._work // THREAD_GRAIN, states))
 
     def _in_pieces(
         self, gufunc: Gufunc, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Any, parts: int
     ) -> Sequence[Array]:
-        """Cut the longest batch axis; its pieces do not overlap, so neither do the threads' writes."""
+        """Split the longest batch axis; the pieces do not overlap, so threads write to separate memory."""
         results = self._new_results(batch, dtype) if out is None else out
         axis = max(range(len(batch)), key=lambda k: batch[k])
         shapes = [batch + p.shape for p in self.program.inputs]
@@ -221,19 +221,20 @@ class MachineCode(HostArrays):
             piece = (slice(None),) * axis + (slice(start, stop),)
             gufunc(*(a[piece] for a in full), out=tuple(r[piece] for r in results))
 
-        rows = math.prod(batch) // batch[axis]  # states of each index
-        share_out(run, batch[axis], parts, max(1, min(PIECE, LONGEST_CALL // max(self._work, 1)) // rows))
+        rows = math.prod(batch) // batch[axis]  # states per index
+        what = f"{self.program.title}, {math.prod(batch)} states"
+        share_out(run, batch[axis], parts, max(1, min(PIECE, LONGEST_CALL // max(self._work, 1)) // rows), what)
         return results
 
 
 def _reaches_into_other_rows(a: Array, out: Array) -> bool:
-    """Whether an argument may lie where results of other states are written: pieces of a batch would meet there."""
+    """Return whether an argument may overlap results of other states, so that pieces of a batch would conflict."""
     same = a.ctypes.data == out.ctypes.data and a.shape == out.shape and a.strides == out.strides
     return not same and np.may_share_memory(a, out)
 
 
 def _copied(results: Sequence[Any], out: Sequence[Array] | None) -> Sequence[Any]:
-    """The results, or the caller's arrays with them."""
+    """Return the results, copied to the caller's arrays if given."""
     if out is None:
         return results
     for o, r in zip(out, results, strict=True):
@@ -242,7 +243,7 @@ def _copied(results: Sequence[Any], out: Sequence[Array] | None) -> Sequence[Any
 
 
 def _plain(a: Array, dtype: np.dtype[Any]) -> Array:
-    """A copy that the entry takes without fail: it must not come back here."""
+    """Return a copy that the entry certainly accepts, so that it does not call the general call again."""
     copy = np.empty(a.shape, dtype)
     copy[...] = a
     return copy

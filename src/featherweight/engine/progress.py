@@ -1,0 +1,95 @@
+"""Progress of long work: after a second, records of the logger "featherweight", and a bar in a terminal or a notebook.
+
+Records have the level INFO: the first after `FIRST` seconds, then one every `AGAIN` seconds. The bar is on standard error,
+replaces itself and disappears at the end; a level of the logger above WARNING turns it off. Work that is part of other work, or
+runs beside it in other threads, is silent.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Self, TypeVar
+
+from .cache_folder import log
+
+T = TypeVar("T")
+
+FIRST, AGAIN, REDRAWN = 1.0, 10.0, 0.1  # [s] until work is long, between records, and between bars
+CELLS = 30  # of the bar
+
+clock = time.monotonic
+_lock = threading.Lock()
+_shown: list[Progress] = []  # the work that reports, if any
+
+
+class Progress:
+    """Work of `total` parts in a `with` block; `advance` counts those that are done. Nothing is reported without a name."""
+
+    def __init__(self, what: str, total: int) -> None:
+        self.what, self.total, self.done = what, total, 0
+        self._begun = clock()
+        self._due, self._record_due, self._drawn = self._begun + FIRST, 0.0, False
+
+    def __enter__(self) -> Self:
+        with _lock:
+            if self.what and not _shown:
+                _shown.append(self)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        with _lock:
+            if self in _shown:
+                _shown.remove(self)
+                if self._drawn:
+                    _write("\r" + " " * (_width() - 1) + "\r")
+
+    def advance(self, parts: int = 1) -> None:
+        """Count parts as done, and report when it is time."""
+        self.done += parts
+        if clock() < self._due:
+            return
+        with _lock:
+            if self in _shown and clock() >= self._due:
+                self._report(clock())
+
+    def _report(self, now: float) -> None:
+        share = min(self.done / self.total, 1.0) if self.total else 1.0
+        left = (now - self._begun) * (1.0 - share) / share if share else 0.0
+        text = f"{100.0 * share:.0f} %" + (f", about {left:.{1 if left < 10.0 else 0}f} s left" if share else "")
+        if now >= self._record_due:
+            self._record_due = now + AGAIN
+            log.info("featherweight: %s: %s", self.what, text)
+        if _draws():
+            filled = round(CELLS * share)
+            line = f"{self.what} [{'#' * filled}{'.' * (CELLS - filled)}] {text}"
+            _write("\r" + line[: _width() - 1].ljust(_width() - 1))
+            self._drawn = True
+        self._due = now + REDRAWN
+
+
+def watched(items: Sequence[T], what: str) -> Iterator[T]:
+    """Yield items, and report how many of them the caller is through with."""
+    with Progress(what, len(items)) as progress:
+        for item in items:
+            yield item
+            progress.advance()
+
+
+def _draws() -> bool:
+    """Whether somebody sees a bar: standard error is a terminal, or belongs to a notebook."""
+    seen = getattr(sys.stderr, "isatty", bool)() or "ipykernel" in sys.modules
+    return seen and log.isEnabledFor(logging.WARNING)
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
