@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import re
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -124,6 +126,15 @@ def test_no_underscore_crosses_the_wall_of_a_package(nodes: list[Node]) -> None:
         for name in private(node)
         if name in homes and name not in OF_NAMED_TUPLES and package(module) not in homes[name]
     ] == []
+
+
+@pytest.mark.parametrize("name", ["engine", "robot"])
+def test_a_room_says_which_modules_others_use(name: str, imported: set[tuple[str, str]]) -> None:
+    """In the docstring of the room itself: others enter by these doors only."""
+    room = f"{ROOT.name}.{name}"
+    listed = (importlib.import_module(room).__doc__ or "").partition("\nOther rooms use these modules:\n")[2]
+    doors = {f"{room}.{module}" for module in re.findall(r"^    ([\w.]+) ", listed, re.MULTILINE)}
+    assert doors == {b for a, b in imported if package(b) == name != package(a)}
 
 
 def test_functions_have_at_most_eight_parameters(nodes: list[Node]) -> None:

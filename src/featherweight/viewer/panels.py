@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import viser
 
+from ..robot.closed import ClosedRobot
 from .coordinates import joint_numbers, settable_coordinates, with_joint_numbers
 from .figure import Layer
 from .html import listed
@@ -58,14 +59,14 @@ class JointsPanel:
         numbers = joint_numbers(c.joint, q)
         numbers[c.place] = value
         wanted = with_joint_numbers(c.joint, q, numbers)
-        close = getattr(self.robot, "close", None)
+        robot = self.robot
         try:
-            self.set_q(wanted if close is None else close(wanted))
+            self.set_q(robot.close(wanted) if isinstance(robot, ClosedRobot) else wanted)
         except ValueError as impossible:
             client.add_notification("The loops cannot be closed", str(impossible), auto_close_seconds=4.0, color="red")
             self.follow(q)
             return
-        if close is not None:
+        if isinstance(robot, ClosedRobot):
             self.follow(self.scene.q)
 
 
