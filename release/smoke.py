@@ -58,6 +58,13 @@ def urdf(folder: Path, first: str = '<sphere radius="0.1"/>') -> Path:
     return path
 
 
+def pyramid(folder: Path) -> str:
+    """The name of a mesh file."""
+    corners = "v 0 0 0.1\nv 0.1 0 -0.1\nv -0.1 0.1 -0.1\nv -0.1 -0.1 -0.1\n"
+    (folder / "pyramid.obj").write_text(f"{corners}f 1 2 3\nf 1 3 4\nf 1 4 2\nf 2 4 3\n")
+    return "pyramid.obj"
+
+
 def same(x: Any, y: Any) -> None:
     np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-9, atol=1e-9)
 
@@ -146,9 +153,7 @@ def ik(folder: Path) -> None:
 
 def shapes(folder: Path) -> None:
     """A pyramid of a mesh file touches a ball."""
-    corners = "v 0 0 0.1\nv 0.1 0 -0.1\nv -0.1 0.1 -0.1\nv -0.1 -0.1 -0.1\n"
-    (folder / "pyramid.obj").write_text(f"{corners}f 1 2 3\nf 1 3 4\nf 1 4 2\nf 2 4 3\n")
-    robot = fw.load(urdf(folder, '<mesh filename="pyramid.obj"/>'))
+    robot = fw.load(urdf(folder, f'<mesh filename="{pyramid(folder)}"/>'))
     assert robot.in_collision(FOLDED_AND_STRETCHED).tolist() == [True, False]
 
 
@@ -195,7 +200,8 @@ def window(folder: Path) -> None:
 
 
 def render(folder: Path) -> None:
-    picture = import_module("featherweight.viewer").picture(fw.load(urdf(folder)), size=(64, 48))
+    robot = fw.load(urdf(folder, f'<mesh filename="{pyramid(folder)}"/>'))
+    picture = import_module("featherweight.viewer").picture(robot, size=(64, 48))
     assert picture.shape == (48, 64, 3)
     assert picture.std() > 0
 

@@ -16,7 +16,7 @@ from viewer.robots import arm
 trimesh = pytest.importorskip("trimesh")
 
 from featherweight.model.equivalent_box import body_inertias, equivalent_box  # noqa: E402
-from featherweight.viewer.drawn_meshes import lighter, simplified  # noqa: E402
+from featherweight.viewer.drawn_meshes import lighter, shaded, simplified, vertex_normals  # noqa: E402
 from featherweight.viewer.figure import Figure, Layer  # noqa: E402
 
 
@@ -275,3 +275,19 @@ def test_meshes_of_other_formats_are_told_with_what_to_do(tmp_path: Path, name: 
     assert len(figure.layer(Layer.VISUAL)["a"]) == 1
     [note] = figure.notes
     assert str(tmp_path / name) in note and words in note
+
+
+@pytest.mark.parametrize(("top", "height", "corners", "vertical"), [(1.0, 2.0, 96, 48), (0.1, 0.3, 72, 24)])
+def test_sharp_edges_and_large_plane_parts_are_shaded_apart(top: float, height: float, corners: int, vertical: int) -> None:
+    """A cylinder, and a cone of 18° without its tip: its small end belongs to its side, its large end does not."""
+    angles = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
+    ring = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    points = np.concatenate([np.c_[ring, np.zeros(24)], np.c_[top * ring, np.full(24, height)]])
+    vertices, faces = shaded(trimesh.Trimesh(points).convex_hull)
+    normals = vertex_normals(trimesh.Trimesh(vertices, faces, process=False))
+    assert (len(vertices), np.isclose(np.abs(normals[:, 2]), 1.0).sum()) == (corners, vertical)
+
+
+def test_normals_of_a_ball_point_away_from_its_centre() -> None:
+    ball = trimesh.creation.icosphere(subdivisions=2)
+    np.testing.assert_allclose(vertex_normals(trimesh.Trimesh(*shaded(ball))), ball.vertices, atol=0.02)

@@ -152,10 +152,10 @@ def test_a_film_has_its_frames_and_its_rate(tmp_path: Path) -> None:
             save_film(tmp_path / path, given)
 
 
-def test_pictures_need_neither_viser_nor_a_display(tmp_path: Path) -> None:
+def test_pictures_need_neither_viser_nor_scipy_nor_a_display(tmp_path: Path) -> None:
     arm(tmp_path)
     code = (
-        "import sys; sys.modules['viser'] = None\n"
+        "import sys; sys.modules['viser'] = sys.modules['scipy'] = None\n"
         "import featherweight as fw; from featherweight.viewer import picture\n"
         f"print(picture(fw.load({str(tmp_path / 'arm.urdf')!r}), size=(20, 10)).std() > 5)"
     )

@@ -12,6 +12,7 @@ import numpy as np
 import trimesh
 from defusedxml import ElementTree  # type: ignore[import-untyped, unused-ignore]
 
+from ..extras import install_command
 from .height_surface import height_surface
 from .types import Pose, Shape, ShapeType
 
@@ -35,7 +36,8 @@ class MeshError(ValueError):
 def shape_meshes(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
     """Return the triangles of a shape in its body's frame [m], and the colours in its file.
 
-    Raises MeshError for a mesh that cannot be read.
+    A mesh without faces is the convex hull of its vertices. Raises MeshError for a mesh that cannot be read, and ImportError if
+    the convex hull needs SciPy, which is not installed.
     """
     parts: list[tuple[trimesh.Trimesh, RGB | None]] = (
         _mesh(shape) if shape.type == ShapeType.MESH else [(primitive(shape), None)]
@@ -80,7 +82,7 @@ def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:
     if shape.vertices is not None:
         vertices = np.asarray(shape.vertices, dtype=float)
         if shape.faces is None:
-            parts: list[tuple[trimesh.Trimesh, RGB | None]] = [(trimesh.Trimesh(vertices).convex_hull, None)]
+            parts: list[tuple[trimesh.Trimesh, RGB | None]] = [(_convex_hull(vertices), None)]
         else:
             parts = [(trimesh.Trimesh(vertices, np.asarray(shape.faces)), None)]
     else:
@@ -101,6 +103,8 @@ def _read(path: str) -> list[tuple[trimesh.Trimesh, RGB | None]]:
             scene = _scene(path)
             parts = [m for m in scene.dump() if isinstance(m, trimesh.Trimesh) and len(m.faces)]
     except Exception as error:
+        if isinstance(error, ImportError) and error.name == "scipy":
+            raise
         foreign = "" if path.lower().endswith(KNOWN) else "; convert it to STL, OBJ, COLLADA, PLY or glTF"
         raise MeshError(f"{path}: {error}{foreign}") from error
     if not parts:
@@ -132,10 +136,18 @@ def _mujoco_mesh(data: bytes) -> trimesh.Trimesh:
     points = np.frombuffer(data, "<f4", 3 * vertices, 16).reshape(-1, 3).astype(float)
     corners = np.frombuffer(data, "<i4", 3 * faces, len(data) - 12 * faces).reshape(-1, 3)
     if faces == 0:
-        return trimesh.Trimesh(points).convex_hull
+        return _convex_hull(points)
     if corners.min() < 0 or corners.max() >= vertices:
         raise ValueError("a face names a vertex that does not exist; correct it")
     return trimesh.Trimesh(points, corners)
+
+
+def _convex_hull(points: Array) -> trimesh.Trimesh:
+    """Return the convex hull of points (n, 3). Raises ImportError without SciPy."""
+    try:
+        return trimesh.Trimesh(points).convex_hull
+    except ImportError as error:
+        raise ImportError(f"convex hulls of meshes need scipy: {install_command('shapes')}", name="scipy") from error
 
 
 def _without_textures(document: bytes) -> bytes:

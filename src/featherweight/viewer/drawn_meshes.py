@@ -13,6 +13,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 DEVIATIONS = (0.002, 0.004)  # allowed deviations, relative to the largest mesh, tried until the faces are few enough
 CREASE = 0.6  # [rad]: two faces at a greater angle form a sharp edge
+FLAT, LARGE = 1e-3, 0.1  # [rad] between faces of a plane part, and the part of the area from which it is shaded apart
 
 LAYERS = 5000.0  # greatest total area of the faces' squares that a picture has time for, in squares of the largest mesh
 MEETING = 5000  # faces at one vertex from which a mesh is not simplified, because the time is quadratic in their number
@@ -72,5 +73,35 @@ def shaded(mesh: trimesh.Trimesh) -> tuple[Array, Array]:
     mesh.update_faces(mesh.nondegenerate_faces())
     if len(mesh.faces) < 2:
         return np.asarray(mesh.vertices), np.asarray(mesh.faces)
-    smooth = trimesh.graph.smooth_shade(mesh, angle=CREASE)
-    return np.asarray(smooth.vertices), np.asarray(smooth.faces)
+    corners = np.stack([mesh.faces, np.repeat(_patches(mesh)[:, None], 3, axis=1)], axis=-1)
+    pairs, faces = np.unique(corners.reshape(-1, 2), axis=0, return_inverse=True)
+    return np.asarray(mesh.vertices)[pairs[:, 0]], faces.reshape(-1, 3)
+
+
+def vertex_normals(mesh: trimesh.Trimesh) -> Array:
+    """Return the normals (n, 3) of the vertices: means of the normals of their faces, weighted by the angles of the corners."""
+    corners = (mesh.face_angles[..., None] * mesh.face_normals[:, None]).reshape(-1, 3)
+    numbers = np.asarray(mesh.faces).ravel()
+    sums = np.stack([np.bincount(numbers, x, len(mesh.vertices)) for x in corners.T], axis=1)
+    normals: Array = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-300)
+    return normals
+
+
+def _patches(mesh: trimesh.Trimesh) -> Array:
+    """Return each face's smooth patch (k,). Sharp edges and the borders of large plane parts bound patches."""
+    pairs, angles, areas = np.asarray(mesh.face_adjacency), mesh.face_adjacency_angles, mesh.area_faces
+    plane = _components(len(areas), pairs[angles < FLAT])
+    large = np.bincount(plane, areas)[plane] > LARGE * areas.sum()
+    smooth = _components(len(areas), pairs[(angles < CREASE) & ~large[pairs].any(axis=1)])
+    return np.where(large, len(areas) + plane, smooth)
+
+
+def _components(count: int, pairs: Array) -> Array:
+    """Return the component (count,) of each node of a graph with edges (m, 2): the least number of a node in it."""
+    found = np.arange(count)
+    while (found[pairs[:, 0]] != found[pairs[:, 1]]).any():
+        ends = found[pairs]
+        np.minimum.at(found, ends, ends.min(axis=1, keepdims=True))
+        while (found != found[found]).any():
+            found = found[found]
+    return found

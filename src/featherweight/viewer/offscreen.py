@@ -11,6 +11,7 @@ from ..model.height_surface import height_surface
 from ..model.triangles import homogeneous_matrix
 from ..robot.camera_placement import CameraPlacement
 from ..robot.robot import Robot
+from .drawn_meshes import vertex_normals
 from .figure import Figure, Layer
 from .rasterizer import LitWorld, PixelView, Planes, Surfaces, draw, place, shade
 
@@ -166,7 +167,7 @@ class OffscreenScene:
         meshes = [trimesh.Trimesh(v, f, process=False) for _, v, f, _ in self._pieces]
         none = np.zeros((0, 3))
         self._vertices = np.concatenate([none, *(m.vertices for m in meshes)])
-        self._normals = np.concatenate([none, *(m.vertex_normals for m in meshes)])
+        self._normals = np.concatenate([none, *(vertex_normals(m) for m in meshes)])
         self._faces = np.concatenate([none, *(m.faces + k for m, k in zip(meshes, starts, strict=False))]).astype(np.int32)
         self._vertex_bodies = np.repeat(np.array([b for b, *_ in self._pieces], np.int32), counts)
         colors = _light(np.array([c for *_, c in self._pieces]).reshape(-1, 4))
