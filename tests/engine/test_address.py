@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from engine.kernels import expected, swinging
 
 
 def called(function: fw.CompiledFunction, *arguments: np.ndarray) -> np.ndarray:
@@ -36,3 +37,11 @@ def test_a_function_called_by_address_gives_the_same_bits(joints: int) -> None:
 def test_functions_that_are_not_traced_have_no_address() -> None:
     robot = fw.build(fw.generators.random_tree(3, seed=1), execution="interpreted")
     assert robot.mass_matrix.address is None
+
+
+@pytest.mark.parametrize("precision", ["double", "float"])
+def test_calls_from_python_take_code_that_other_libraries_asked_for_first(precision: str) -> None:
+    f = swinging(3)
+    f.runner.machine_code.code(precision, False)
+    x = np.random.default_rng(0).standard_normal(3).astype("f4" if precision == "float" else "f8")
+    np.testing.assert_allclose(f(x, x), expected(x, x), rtol=1e-6)

@@ -69,7 +69,10 @@ class MachineCode(HostArrays):
     def _entry(self, precision: str) -> Entry | None:
         """Return the entry of a precision; that of single precision is made on first use."""
         if self._entries and precision not in self._entries:
-            self._entries[precision] = self._make_entry(precision)
+            entry = self._make_entry(precision)
+            if precision in self._singles:  # compiled for other libraries, before there was an entry
+                entry.computes_one(self._singles[precision])
+            self._entries[precision] = entry
             self._entries["double"].hands_on(self._entries[precision])
         return self._entries.get(precision)
 
