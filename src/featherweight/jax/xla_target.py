@@ -13,9 +13,9 @@ from ..engine import cache
 from ..engine.backends.cuda import driver
 from ..engine.backends.cuda.code import KernelRow
 from ..engine.backends.llvm.jit import Code, compile_optimized, host
-from ..engine.backends.xla.device_handler import DRIVER, emit_device_handler
-from ..engine.backends.xla.host_handler import emit_handler
 from ..engine.function import CompiledFunction
+from ..xla.device_handler import DRIVER, emit_device_handler
+from ..xla.host_handler import emit_handler
 
 _lock = threading.Lock()
 _targets: dict[str, tuple[Code, Any]] = {}  # by name; XLA never removes a target, so its code must stay

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.backends.xla.call_frames import REFUSED, Module, Xla
+from bridges.xla.call_frames import REFUSED, Module, Xla
 from engine.kernels import SEVERAL, swinging
 from featherweight.engine.backends.llvm.jit import host
-from featherweight.engine.backends.xla.host_handler import emit_handler
 from featherweight.engine.function import CompiledFunction
+from featherweight.xla.host_handler import emit_handler
 
 RNG = np.random.default_rng(7)
 SWING = swinging(5)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bridges.xla.call_frames import REFUSED, Module, Xla
 from engine.backends.cuda.host_device import HostDevice, needs_fma
-from engine.backends.xla.call_frames import REFUSED, Module, Xla
 from engine.kernels import SEVERAL, swinging
 from featherweight.engine.backends.cuda.code import KernelRow, Loaded
-from featherweight.engine.backends.xla.device_handler import emit_device_handler
 from featherweight.engine.function import CompiledFunction
+from featherweight.xla.device_handler import emit_device_handler
 
 RNG = np.random.default_rng(8)
 SWING, SEVERAL_RESULTS = swinging(5), CompiledFunction(SEVERAL, "traced")

@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from mmap import PAGESIZE
 
-from ...program import CoreShape, Program
-from ..llvm.ir import Function, Type
+from ..engine.backends.llvm.ir import Function, Type
+from ..engine.program import CoreShape, Program
 from .call_frame import COUNT_THREADS, RESOURCE_EXHAUSTED, SCHEDULE, Handler
 
 WORK = ("users", "next", "done", "pieces", "states", "of_piece", "without_memory")  # words, before rows and steps
