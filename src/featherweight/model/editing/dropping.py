@@ -57,7 +57,7 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
     )
     result = with_sensors_of_rest(result)
     result = missed(result, "loops that were cut", open_loops, CUT)
-    result = missed(result, "couplings to joints that were cut off", open_couplings, "their joints now move by themselves")
+    result = missed(result, "couplings to joints that were cut off", open_couplings, "their joints are now independent")
     result = missed(result, "closures of joints that were cut off", open_closures, "their joints now move without them")
     cut = [t.name for t in d.tendons if t not in tendons and not (bodies_of(t) - {None}).isdisjoint(bodies)]
     result = missed(result, "tendons that were cut", cut, "attach them anew to what is left")
