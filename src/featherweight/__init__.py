@@ -232,6 +232,7 @@ for _name, _packages in _EXTRAS.items():
 
 register("Simulation.view", f"{__name__}.viewer", "view")
 register("Simulation.render", f"{__name__}.viewer", "SimulationPictures")
+register("Robot.picture", f"{__name__}.viewer", "png_of")
 register("Trajectory.save", f"{__name__}.viewer", "save_motion")
 register("Trajectory.plot", f"{__name__}.viewer", "plot_motion")
 

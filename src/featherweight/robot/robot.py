@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..algorithms import integration
 from ..engine.function import CompiledFunction
@@ -37,6 +38,7 @@ from .compiled_member import compiled, functions_of
 from .constraints.constraint import checked
 from .constraints.contact import Constraint
 from .constraints.operational_space import OperationalSpace
+from .html_view import html_of
 from .step_functions import StepFunctions
 from .system import NotDefinedError, System
 from .tendons import tendon_functions
@@ -120,6 +122,14 @@ class Robot(System):
     def __repr__(self) -> str:
         return f"<Robot {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}, {self.mass:.3g} kg>"
 
+    def _repr_html_(self) -> str:
+        return self._html
+
+    @cached_property
+    def _html(self) -> str:
+        """Tables of joints and bodies, and a picture, for notebooks."""
+        return html_of(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Robot, (self.model, self.execution)
 
@@ -131,7 +141,7 @@ class Robot(System):
         """
         return Robot(with_armature(self.model, armature), self.execution)
 
-    def with_inertial_parameters(self, parameters: Any) -> Robot:
+    def with_inertial_parameters(self, parameters: npt.ArrayLike) -> Robot:
         """Return the same robot with other `inertial_parameters`, (nbodies, 10) or flat.
 
         Raises ValueError for a wrong shape and for values that no model may have. Raises ModelError if a joint could then move
@@ -167,14 +177,14 @@ class Robot(System):
         """
         return Robot.difference.bind(self, integration.difference, (Q0, Q1), Output("velocity", (self.nv,)))
 
-    def integrate_derivatives(self, q: Any, v: Any) -> IntegrateDerivatives:
+    def integrate_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike) -> IntegrateDerivatives:
         """Return the Jacobians (..., nv, nv) of `integrate` with respect to velocities: dresult_dq, dresult_dv.
 
         Velocities of the result are in the axes of the result.
         """
         return configuration.integrate_derivatives(self._coordinates, q, v)
 
-    def difference_derivatives(self, q0: Any, q1: Any) -> DifferenceDerivatives:
+    def difference_derivatives(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> DifferenceDerivatives:
         """Return the Jacobians (..., nv, nv) of `difference` with respect to velocities: dresult_dq0, dresult_dq1."""
         return configuration.difference_derivatives(self._coordinates, q0, q1)
 

@@ -25,6 +25,7 @@ _MODULES = {
     "OffscreenScene": ("offscreen", _PICTURES),
     "picture": ("offscreen", _PICTURES),
     "save_film": ("film", _PICTURES),
+    "png_of": ("robot_picture", _PICTURES),
     "save_motion": ("motion_film", _PICTURES),
     "save_picture": ("film", _PICTURES),
     "plot_motion": ("motion_chart", ("charts need", "cli", "matplotlib")),

@@ -102,6 +102,13 @@ class Window:
         host = self._server.get_host()
         return f"http://{f'[{host}]' if ':' in host else host}:{self._server.get_port()}"
 
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, for notebooks on this machine; text if the window is closed."""
+        if self.closed:
+            return "<p>This window is closed.</p>"
+        link = f'<a href="{self.url}" target="_blank">{self.url}</a>'
+        return f'<iframe src="{self.url}" style="width: 100%; height: 480px; border: 0"></iframe><p>{link}</p>'
+
     @property
     def q(self) -> Array:
         """A copy of the displayed configuration (nq,)."""
