@@ -62,7 +62,7 @@ def _name(*what: Any) -> str:
 
 
 def _handler(ir: str) -> Code:
-    """Return a copy of the code of its own, since it has its own words."""
+    """Return a separate copy of the code, because each handler has its own words."""
     return Code(cache.kept(lambda: compile_optimized(ir), "xla", host(), ir), "handler", "words")
 
 

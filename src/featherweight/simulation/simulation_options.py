@@ -29,7 +29,7 @@ class ContactOptions:
     The simulation considers contacts with gaps below `margin` [m]. It tolerates overlaps below `slop` [m] and pushes deeper
     overlaps apart by a displacement without velocity. Contacts that approach more slowly than `bounce` [m/s] do not bounce.
     `tolerance` is the target residual of the solver, relative to the greatest velocity. A step fails if its residual is more
-    than 10⁵ times larger, or if an overlap exceeds `max_penetration` [m].
+    than 10⁶ times larger, or if an overlap exceeds `max_penetration` [m].
 
     `overlaps` says how to treat bodies that overlap at the start by more than `max_penetration`: "part" separates them at
     1 m/s, without velocity; "refuse" makes the first step raise a SimulationError.

@@ -58,7 +58,7 @@ def straight_entry(function: CompiledFunction[Any], dtype: Any) -> Callable[...,
     precision = PRECISIONS[dtype]
     ir = emit_straight_entry(function.program, Type(precision, 1))
     kept = cache.kept(lambda: compile_optimized(ir), "torch", host(), layout(), ir)
-    entry = Code(kept, "straight", "words")  # a copy of its own, since it has its own words
+    entry = Code(kept, "straight", "words")  # a separate copy, because each has its own words
     kernel = function.machine_code.code(precision, many=False)
     words = [table[ALLOCATE], table[TO_OBJECT], table[FROM_OBJECT], kernel.address("single"), id(None)]
     words += [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in WORDS[len(words) :]]
