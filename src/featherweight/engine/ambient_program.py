@@ -28,12 +28,12 @@ class AmbientProgram(WrappedProgram):
 
     program: Program
 
-    @property
+    @functools.cached_property
     def inputs(self) -> tuple[Input, ...]:
         """The inputs in order, all required, because derivatives append further ones."""
         return tuple(x._replace(optional=False, rate=x.rate and TangentProjection.of(x.rate)) for x in self.program.inputs)
 
-    @property
+    @functools.cached_property
     def outputs(self) -> tuple[Output, ...]:
         return tuple(y._replace(along=None) for y in self.program.outputs)
 
@@ -57,7 +57,7 @@ class TangentProjection(WrappedProgram):
     def of(cls, rate: Program) -> TangentProjection:
         return rate if isinstance(rate, TangentProjection) else cls(rate)
 
-    @property
+    @functools.cached_property
     def inputs(self) -> tuple[Input, ...]:
         x = self.program.inputs[0]
         return x, Input("change", x.shape)

@@ -95,16 +95,16 @@ class JacobianProgram(DerivedProgram):
     def name(self) -> str:  # type: ignore[override]
         return f"{self.program.name}_derivative"
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Input, ...]:
         return self.program.inputs
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[Output, ...]:
         pairs = itertools.product(self.program.outputs, self._differentiated)
         return tuple(Output(f"d{y.name}_d{x.name}", (*y.tangent, *x.tangent)) for y, x in pairs)
 
-    @property
+    @cached_property
     def _differentiated(self) -> list[Input]:
         return [x for x in self.program.inputs if x.name in self.by]
 
@@ -272,18 +272,18 @@ class PushforwardProgram(DerivedProgram):
     def name(self) -> str:  # type: ignore[override]
         return f"{self.program.name}_pushforward"
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Input, ...]:
         pairs = zip(self._dots, self.program.inputs, strict=True)
         return with_others(self.program.inputs, [Input(dot, x.tangent, x.optional) for dot, x in pairs])
 
-    @property
+    @cached_property
     def _dots(self) -> list[str]:
         """Names of the rates of arguments."""
         names = [x.name for x in self.program.inputs]
         return unlike(names, [f"{name}_dot" for name in names])
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[Output, ...]:
         return tuple(Output(f"{y.name}_dot", y.tangent) for y in self.program.outputs)
 
@@ -303,17 +303,17 @@ class PullbackProgram(DerivedProgram):
     def name(self) -> str:  # type: ignore[override]
         return f"{self.program.name}_pullback"
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Input, ...]:
         pairs = zip(self._bars, self.program.outputs, strict=True)
         return with_others(self.program.inputs, [Input(bar, y.tangent) for bar, y in pairs])
 
-    @property
+    @cached_property
     def _bars(self) -> list[str]:
         """Names of the cotangents of results."""
         return unlike([x.name for x in self.program.inputs], [f"{y.name}_bar" for y in self.program.outputs])
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[Output, ...]:
         return tuple(Output(f"{x.name}_bar", x.tangent) for x in self.program.inputs)
 

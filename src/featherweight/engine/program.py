@@ -7,6 +7,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -331,11 +332,11 @@ class FusedProgram(SeveralPrograms):
                         f"{shapes[a.name]}: they cannot share the argument"
                     )
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Input, ...]:
         return merged_inputs([a for part in self.parts for a in part.inputs])
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[Output, ...]:
         pairs = [zip(names, part.outputs, strict=True) for names, part in zip(self.names, self.parts, strict=True)]
         return tuple(r._replace(name=name) for pair in pairs for name, r in pair)
@@ -360,7 +361,7 @@ class ComposedProgram(SeveralPrograms):
     also: tuple[tuple[str, str], ...] = ()  # (result, name of the later inputs that use it)
     first: tuple[str, ...] = ()  # arguments to put before the others
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Input, ...]:
         made: set[str] = set()
         wanted: list[Input] = []
@@ -371,7 +372,7 @@ class ComposedProgram(SeveralPrograms):
         place = {name: k for k, name in enumerate(self.first)}
         return merged_inputs(sorted(wanted, key=lambda x: place.get(x.name, len(place))))
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[Output, ...]:
         made = {y.name: y for part in self.parts for y in part.outputs}
         made |= {other: made[name]._replace(name=other) for name, other in self.also}
