@@ -108,8 +108,8 @@ def test_soles_keep_the_centre_of_pressure_inside() -> None:
         moment = at[1] * f[2], -at[0] * f[2], turning  # about the middle, from a normal force at a point
         rows = [0.0] * 7
         kernels.friction(mu, 1.0, (length, width), ((True, tuple(map(tuple, R))),), [np.eye(4)], [*f, *moment], rows)
-        inside = np.hypot(*f[:2]) < mu * f[2] - 1e-3, abs(at[1]) < 0.5 * width, abs(at[0]) < 0.5 * length
-        inside += (abs(turning) < 0.25 * mu * (length + width) * f[2],)
+        within = np.hypot(*f[:2]) < mu * f[2] - 1e-3, abs(at[1]) < 0.5 * width, abs(at[0]) < 0.5 * length
+        inside = *within, abs(turning) < 0.25 * mu * (length + width) * f[2]
         held = rows[0] > 0.0, *(min(rows[i : i + 2]) > 0.0 for i in (1, 3, 5))
         found.append(held)
         assert held == inside or abs(np.hypot(*f[:2]) - mu * f[2]) < 2e-3

@@ -27,10 +27,11 @@ import jax.numpy as jnp
 from ..engine.arguments import batch_axes, bound
 from ..engine.function import CompiledFunction
 from ..engine.result_class import result_class
+from .optimal_plan import ArrayPlan, planning
 from .primitive import call
 from .simulated_step import ArrayState, stepping
 
-__all__ = ["step", "wrap"]
+__all__ = ["plan", "step", "wrap"]
 
 
 def step(simulation: Any) -> Callable[..., ArrayState]:
@@ -52,6 +53,25 @@ def step(simulation: Any) -> Callable[..., ArrayState]:
     if not hasattr(simulation, "step_function"):
         raise TypeError(f"step takes a featherweight.Simulation; got {simulation!r}")
     return stepping(simulation.step_function())
+
+
+def plan(ocp: Any, **options: Any) -> Callable[..., ArrayPlan]:
+    """Return the solutions of an `OptimalControl` problem as a function of JAX's arrays, with gradients.
+
+        plan = featherweight.jax.plan(ocp, iterations=200)
+        q, v, u, cost = plan(q, v, targets={"hand": target}, parameters={...})
+
+    Arguments are those of `OptimalControl.solve`, and `options` its keywords: q (nq,) with targets and parameters, or q (n, nq)
+    for n problems. Gradients with respect to q, v, targets and parameters follow from the implicit function theorem at the
+    solution, with exact curvature, through contacts, loops and active constraints. They are as accurate as the solution, which
+    `tolerance=1e-10` or less makes precise. `jit`, `grad`, `vjp` and vmap (one problem after the other) work; forward
+    differentiation and second derivatives do not. XLA calls Python for each call.
+    Gradients with respect to configurations are tangent to their manifold, as with `wrap`. Raises TypeError for an argument
+    that is not a problem; calls raise ValueError where the solver does not converge.
+    """
+    if not hasattr(ocp, "plan_function"):
+        raise TypeError(f"plan takes a featherweight.OptimalControl; got {ocp!r}")
+    return planning(ocp.plan_function(**options))
 
 
 def wrap(function: CompiledFunction[Any]) -> Callable[..., Any]:

@@ -37,6 +37,7 @@ class Results(NamedTuple):
     v: Array
     u: Array
     gains: Array
+    multipliers: Array
     cost: Array
     violation: Array
     iterations: Array
@@ -165,6 +166,14 @@ class Layout:
         if given:
             raise ValueError(f"OptimalControl: there is no function {next(iter(given))!r} with parameters")
 
+    def columns(self, name: str) -> tuple[Array, slice]:
+        """Return the entries of a target or of a function's parameters that are used, and their columns of `parameters`."""
+        for slot in self.slots:
+            if slot.task.called == name:
+                return slot.order, slice(slot.begin, slot.end)
+        size = next(f.parameters for f in self.functions if f.called == name)
+        return np.arange(size), slice(self.first[name], self.first[name] + size)
+
     # values
 
     def _known(self, motion: Motion, flat: Array, i: int) -> dict[str, Array]:
@@ -194,8 +203,14 @@ class Layout:
     def results(self, count: int) -> Results:
         """Return memory for the results of `count` problems."""
         n, m = self.robot.nv, len(self.system.drives)
-        shapes = (self.knots + 1, self.robot.nq), (self.knots + 1, n), (self.knots, m), (self.knots, m, 2 * n), (), ()
-        return Results(*(np.empty((count, *shape)) for shape in shapes), *np.zeros((2, count), np.int64))
+        shapes = (
+            (self.knots + 1, self.robot.nq),
+            (self.knots + 1, n),
+            (self.knots, m),
+            (self.knots, m, 2 * n),
+            (int(self.rows[-1]),),
+        )
+        return Results(*(np.empty((count, *shape)) for shape in (*shapes, (), ())), *np.zeros((2, count), np.int64))
 
 
 def called(function: CompiledFunction[Any], known: Mapping[str, Array]) -> Any:

@@ -23,6 +23,7 @@ from .contact_points import contacts_in_world
 from .drives import actuator_list, control_bounds, drives_of, force_bounds, joint_drives
 from .laws import costs_of_rows
 from .layout import Layout, Motion, Results
+from .plan_function import PlanFunction
 from .solver import ITERATIONS, NOT_FINITE, STALLED
 from .stage_functions import Span
 from .terms import Added, Picked, Term, name_of, quantities
@@ -65,6 +66,7 @@ class Plan(NamedTuple):
     converged: Any  # (...) bool
     iterations: Any  # (...)
     reason: Any  # (...) reason why the solver stopped; empty if it converged
+    multipliers: Any = None  # (..., rows) derivatives of the cost by the rows of all knots; of constraints their forces
 
 
 class Given(NamedTuple):
@@ -410,9 +412,25 @@ class OptimalControl:
             reason = REASONS.get(int(found.status), "")
             if not converged:
                 reason += self._wrong_from_the_start(layout, Motion(*motion[:3]), flat, constraint_tolerance)
-            return Plan(*motion, float(found.cost), float(found.violation), bool(converged), int(found.iterations), reason)
+            return Plan(
+                *motion,
+                float(found.cost),
+                float(found.violation),
+                bool(converged),
+                int(found.iterations),
+                reason,
+                found.multipliers,
+            )
         reasons = np.array([REASONS.get(int(k), "") for k in found.status.ravel()], dtype=object).reshape(batch)
-        return Plan(*motion, found.cost, found.violation, converged, found.iterations, reasons)
+        return Plan(*motion, found.cost, found.violation, converged, found.iterations, reasons, found.multipliers)
+
+    def plan_function(self, **options: Any) -> PlanFunction:
+        """Return the solution as a function of initial states, targets and parameters, with derivatives.
+
+        `options` are keywords of `solve`. `featherweight.jax.plan` and `featherweight.torch.plan` make functions of their
+        libraries' arrays from it.
+        """
+        return PlanFunction(self, options)
 
     def _wrong_from_the_start(self, layout: Layout, motion: Motion, flat: Array, tolerance: float) -> str:
         """Describe the constraints that the initial state violates, which no solution can change."""

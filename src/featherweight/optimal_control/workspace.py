@@ -36,7 +36,7 @@ class Settings(NamedTuple):
 
 
 class Pool(Generic[Kind]):
-    """Workspaces that threads borrow."""
+    """Workspaces that threads borrow; `make` creates one."""
 
     def __init__(self, make: Callable[[], Kind]) -> None:
         self.make = make
@@ -125,7 +125,7 @@ class Workspace:
         return Calls(*made), kept
 
     def _arrays_of_stage(self, i: int, ahead: tuple[Array, ...]) -> dict[str, Array]:
-        """Return arguments and results of a stage's functions: along the motion, and of trials at each knot."""
+        """Return arguments and results of a stage's functions along the motion."""
         z, stage = self.horizon, self.layout.stages[i]
         knots, rows = self.layout.knots_of_stage(i), self.layout.rows_of_stage(i)
         own: dict[str, Array] = {"q": z.q, "v": z.v, PARAMETERS: self.parameters}
@@ -183,6 +183,7 @@ class Workspace:
         results.status[i] = self.run_on(settings)
         z, numbers = self.horizon, self.solver.numbers
         results.q[i], results.v[i], results.u[i], results.gains[i] = z.q, z.v, z.u, self.gains()
+        results.multipliers[i] = self.solver.linear.force
         results.cost[i], results.violation[i] = numbers[COST], numbers[VIOLATION]
         results.iterations[i] = self.solver.counts[0]
 

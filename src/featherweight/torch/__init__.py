@@ -35,6 +35,7 @@ from ..engine.function import CompiledFunction
 from ..engine.program import Input, Output
 from ..engine.result_class import result_class
 from ..engine.threads import processors
+from .optimal_plan import OptimalPlan
 from .simulated_step import SimulatedStep
 from .straight import straight_entry
 
@@ -79,6 +80,24 @@ def step(simulation: Any) -> SimulatedStep:
     if not hasattr(simulation, "step_function"):
         raise TypeError(f"step takes a featherweight.Simulation; got {simulation!r}")
     return SimulatedStep(simulation.step_function())
+
+
+def plan(ocp: Any, **options: Any) -> OptimalPlan:
+    """Return the solutions of an `OptimalControl` problem as a function of tensors, with gradients.
+
+        plan = featherweight.torch.plan(ocp, iterations=200)
+        q, v, u, cost = plan(q, v, targets={"hand": target}, parameters={...})
+
+    Arguments are those of `OptimalControl.solve`, and `options` its keywords: q (nq,) with targets and parameters, or q (n, nq)
+    for n problems. Gradients with respect to q, v, targets and parameters follow from the implicit function theorem at the
+    solution, with exact curvature, through contacts, loops and active constraints. They are as accurate as the solution, which
+    `tolerance=1e-10` or less makes precise. `backward` works; forward differentiation, vmap and second derivatives do not.
+    Gradients with respect to configurations are tangent to their manifold, as with `wrap`. Raises TypeError for an argument
+    that is not a problem; calls raise ValueError where the solver does not converge.
+    """
+    if not hasattr(ocp, "plan_function"):
+        raise TypeError(f"plan takes a featherweight.OptimalControl; got {ocp!r}")
+    return OptimalPlan(ocp.plan_function(**options))
 
 
 class Wrapped:

@@ -1,0 +1,67 @@
+"""Solutions of optimal control as functions of JAX's arrays, with gradients by the implicit function theorem.
+
+XLA calls Python by `jax.pure_callback`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class ArrayPlan(NamedTuple):
+    """A solution, or many along a first axis."""
+
+    q: jax.Array  # (..., knots + 1, nq)
+    v: jax.Array  # (..., knots + 1, nv)
+    u: jax.Array  # (..., knots, nu)
+    cost: jax.Array  # (...)
+
+
+def planning(function: Any) -> Callable[..., ArrayPlan]:
+    """Return the solutions of an `OptimalControl.plan_function` as a function of JAX's arrays."""
+
+    def called(on_numbers: Any, shapes: Any, *args: jax.Array) -> tuple[jax.Array, ...]:
+        dtype = args[0].dtype
+
+        def in_python(*arrays: Any) -> tuple[Any, ...]:
+            return tuple(np.asarray(x, dtype) for x in on_numbers(*(np.asarray(x, np.float64) for x in arrays)))
+
+        described = tuple(jax.ShapeDtypeStruct(shape, dtype) for shape in shapes)
+        results: tuple[jax.Array, ...] = jax.pure_callback(in_python, described, *args, vmap_method="sequential")
+        return results
+
+    def primal(*args: jax.Array) -> tuple[jax.Array, ...]:
+        n, sizes, ocp = args[0].shape[0], function.sizes, function.ocp
+        shapes = (n, ocp.knots + 1, sizes["q"]), (n, ocp.knots + 1, sizes["v"]), (n, ocp.knots, ocp.nu), (n,)
+        return called(lambda *x: function(*x)[:4], shapes, *args)
+
+    def forward(*args: jax.Array) -> Any:
+        return primal(*args), args
+
+    def backward(args: Any, bars: Any) -> Any:
+        def on_numbers(*arrays: Any) -> Any:  # in double precision from the start, also where JAX has single precision
+            given, own_bars = arrays[: len(args)], arrays[len(args) :]
+            return function.pullback(function(*given), given[2:], own_bars)
+
+        return called(on_numbers, [x.shape for x in args], *args, *bars)
+
+    solve: Any = jax.custom_vjp(primal)
+    solve.defvjp(forward, backward)
+
+    def planned(
+        q: Any, v: Any = None, *, targets: Mapping[str, Any] | None = None, parameters: Mapping[str, Any] | None = None
+    ) -> ArrayPlan:
+        start = jnp.asarray(q)
+        speed = jnp.zeros(function.sizes["v"]) if v is None else jnp.asarray(v)
+        named = [{name: jnp.asarray(x) for name, x in (part or {}).items()} for part in (targets, parameters)]
+        arrays = function.arranged(start, speed, *named, jnp.broadcast_to)
+        dtype = jnp.promote_types(jnp.result_type(*arrays, float), jnp.float32)
+        found = solve(*(x.astype(dtype) for x in arrays))
+        return ArrayPlan(*(found if start.ndim == 2 else (x[0] for x in found)))
+
+    return planned
