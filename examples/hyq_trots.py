@@ -9,7 +9,7 @@ After three seconds, a force pushes the trunk sideways. The picture is hyq_trots
 import time
 
 import numpy as np
-from pictures import output_folder, picture_of_trot
+from pictures import film, output_folder, picture_of_trot
 
 import featherweight as fw
 
@@ -100,14 +100,9 @@ def run(robot, seconds=6.0):
     return np.array(motion), trot, np.array(ticks)
 
 
-def film(path, robot, q, rate=50.0 / 3.0):
-    from featherweight.viewer import OffscreenScene, save_film
-
-    scene, frames = OffscreenScene(robot, (272, 192), q=q[0]), []
-    for state in q[::3]:
-        scene.look((state[0] + 0.3, -2.2, 0.9), (state[0], 0.0, 0.35))
-        frames.append(scene.frame(state))
-    save_film(path, frames, rate)
+def beside(q):
+    """Return a camera that goes along."""
+    return (q[0] + 0.3, -2.2, 0.9), (q[0], 0.0, 0.35)
 
 
 def main():
@@ -120,7 +115,7 @@ def main():
     print(f"The trunk goes {q[-1, 0] - q[0, 0]:.2f} m of {trot.forward(times[-1]):.2f} m in {times[-1]:.1f} s.")
     print(f"Its height stays within {1e3 * np.ptp(q[:, 2]):.0f} mm; feet rise by {1e3 * (feet[..., 2].max() - RADIUS):.0f} mm.")
     picture_of_trot(output / "hyq_trots.png", times, q, feet, trot.forward(times), FEET)
-    film(output / "hyq_trots.gif", robot, q)
+    film(output / "hyq_trots.gif", robot, q[::3], beside, 50.0 / 3.0, (272, 192))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ target and ball are parameters. The picture is panda_avoids.png, and the animati
 import time
 
 import numpy as np
-from pictures import output_folder, picture_of_avoiding
+from pictures import film, output_folder, picture_of_avoiding
 
 import featherweight as fw
 
@@ -101,16 +101,11 @@ def scene():
     return fw.build(fw.read(fw.example("panda")).attached(fw.describe(bodies, joints, shapes=shapes, name="scene")))
 
 
-def film(path, q, rate=25.0):
-    from featherweight.viewer import OffscreenScene, save_film
-
-    robot, times = scene(), STEP * np.arange(len(q))
+def film_with_ball(path, q):
+    """Save an animation of the arm, the ball and the target."""
+    times, camera = STEP * np.arange(len(q)), ((1.7, -1.15, 1.15), (0.35, 0.0, 0.4))
     moved = np.concatenate([q, ball(times), target(times)], axis=1)
-    view, frames = OffscreenScene(robot, (320, 256), q=moved[0]), []
-    view.look((1.7, -1.15, 1.15), (0.35, 0.0, 0.4))
-    for state in moved[::2]:
-        frames.append(view.frame(state))
-    save_film(path, frames, rate / 2.0)
+    film(path, scene(), moved[::2], lambda q: camera, 12.5, (320, 256))
 
 
 def main():
@@ -122,7 +117,7 @@ def main():
     print(f"The arm keeps {1e3 * kept[:, 0].min():.0f} mm from the wall and {1e3 * kept[:, 1].min():.0f} mm from the ball.")
     print(f"The hand is {1e3 * np.median(away):.0f} mm from its target in the median, {1e3 * away.max():.0f} mm at most.")
     picture_of_avoiding(output / "panda_avoids.png", STEP * np.arange(len(q)), away, kept, GAP)
-    film(output / "panda_avoids.gif", q)
+    film_with_ball(output / "panda_avoids.gif", q)
 
 
 if __name__ == "__main__":

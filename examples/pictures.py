@@ -9,11 +9,13 @@ try:
     from matplotlib.figure import Figure
     from matplotlib.patches import Polygon
     from matplotlib.ticker import MaxNLocator
+
+    from featherweight.viewer.chart_style import BLUE, FAINT, GREEN, PURPLE, RED
 except ImportError as error:
     raise SystemExit(f"{error}: the pictures need pip install 'featherweight[demo]'") from None
 
-FAINT, BLUE, RED, GROUND = "#66707c", "#2f6db5", "#c4502e", "#9aa3ad"
-COLORS = (BLUE, RED, "#3a8f5c", "#8a63b0")
+GROUND = "#9aa3ad"
+COLORS = (BLUE, RED, GREEN, PURPLE)
 STANCE = {"facecolor": "#e4e9ee", "edgecolor": GROUND, "lw": 0.6, "zorder": 0, "label": "stance"}
 
 
@@ -35,6 +37,17 @@ def save(figure, path):
         ax.set_title(title, loc="left", fontsize=10.5, fontweight="bold")
     figure.savefig(path, dpi=160)
     print(f"Picture: {path}")
+
+
+def film(path, robot, states, camera, rate, size):
+    """Save an animation of states (n, nq), `rate` per second; `camera` returns the camera's place and target for a state."""
+    from featherweight.viewer import OffscreenScene, save_film
+
+    scene, frames = OffscreenScene(robot, size, q=states[0]), []
+    for q in states:
+        scene.look(*camera(q))
+        frames.append(scene.frame(q))
+    save_film(path, frames, rate)
 
 
 def strobe(ax, lines, chosen):

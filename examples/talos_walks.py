@@ -10,7 +10,7 @@ repeat. The picture is talos_walks.png, and the animation talos_walks.gif.
 import time
 
 import numpy as np
-from pictures import output_folder, picture_of_walk
+from pictures import film, output_folder, picture_of_walk
 
 import featherweight as fw
 
@@ -113,14 +113,9 @@ def run(robot, seconds=12.0):
     return np.array(motion), reference, np.array(ticks)
 
 
-def film(path, robot, q, rate=100.0 / 12.0):
-    from featherweight.viewer import OffscreenScene, save_film
-
-    scene, frames = OffscreenScene(robot, (232, 264), q=q[0]), []
-    for state in q[::4]:
-        scene.look((state[0] + 1.6, -2.6, 1.3), (state[0], 0.0, 0.75))
-        frames.append(scene.frame(state))
-    save_film(path, frames, rate)
+def beside(q):
+    """Return a camera that goes along."""
+    return (q[0] + 1.6, -2.6, 1.3), (q[0], 0.0, 0.75)
 
 
 def main():
@@ -134,7 +129,7 @@ def main():
     print(f"The robot squats by {1e3 * np.ptp(center[times < SQUAT, 2]):.0f} mm.")
     print(f"It walks {center[-1, 0] - center[0, 0]:.2f} m; the soles rise by {1e3 * soles[..., 2].max():.0f} mm.")
     picture_of_walk(output / "talos_walks.png", times, center, targets["center of mass"], soles)
-    film(output / "talos_walks.gif", robot, q)
+    film(output / "talos_walks.gif", robot, q[::4], beside, 100.0 / 12.0, (232, 264))
 
 
 if __name__ == "__main__":

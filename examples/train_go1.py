@@ -14,7 +14,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # sums in matrix products de
 
 import gymnasium
 import numpy as np
-from pictures import output_folder, picture_of_walking
+from pictures import film, output_folder, picture_of_walking
 from ppo import PPO, Settings
 
 from featherweight.environments import joystick_commands
@@ -63,15 +63,9 @@ def walk(ppo, robots=32, way=WAY):
     return np.array(commands), np.array(velocities), np.array(motion)[:, fallen.argmin()], fallen, envs
 
 
-def film(path, robot, motion, dt, rate=10.0, size=(288, 192)):
-    """Save an animation of the motion, with the camera beside the robot."""
-    from featherweight.viewer import OffscreenScene, save_film
-
-    scene, frames = OffscreenScene(robot, size, q=motion[0]), []
-    for q in motion[:: max(1, round(1.0 / (rate * dt)))]:
-        scene.look((q[0] + 0.9, q[1] - 1.3, 0.8), (q[0], q[1], 0.2))
-        frames.append(scene.frame(q))
-    save_film(path, frames, rate)
+def beside(q):
+    """Return a camera that goes along."""
+    return (q[0] + 0.9, q[1] - 1.3, 0.8), (q[0], q[1], 0.2)
 
 
 def main():
@@ -83,7 +77,8 @@ def main():
     print(f"Along the way {fallen.sum()} of {len(fallen)} fall; ", end="")
     print(f"velocities are off by {off[0]:.2f} m/s forward, {off[1]:.2f} m/s sideways and {off[2]:.2f} rad/s on average.")
     picture_of_walking(output / "train_go1.png", progress, commands, velocities, envs.dt)
-    film(output / "train_go1.gif", envs.simulation.robot, motion, envs.dt)
+    shown = motion[:: max(1, round(1.0 / (10.0 * envs.dt)))]
+    film(output / "train_go1.gif", envs.simulation.robot, shown, beside, 10.0, (288, 192))
 
 
 if __name__ == "__main__":

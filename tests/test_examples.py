@@ -118,7 +118,7 @@ def test_panda_avoids_a_wall_and_a_ball(tmp_path: Path) -> None:
     assert kept.min() > 0.005 and len(ticks) == len(q) == 90
     assert np.median(away) < 0.02 and hand[0, 1] < -0.3 and hand[-1, 1] > 0.2
     pictures.picture_of_avoiding(tmp_path / "avoids.png", np.arange(len(q)), away, kept, panda_avoids.GAP)
-    panda_avoids.film(tmp_path / "avoids.gif", q[:8])
+    panda_avoids.film_with_ball(tmp_path / "avoids.gif", q[:8])
     assert all((tmp_path / f"avoids.{kind}").stat().st_size > 10_000 for kind in ("png", "gif"))
 
 

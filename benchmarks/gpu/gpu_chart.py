@@ -15,30 +15,29 @@ DASHES = {"float32": "-", "float64": "--"}
 def draw(figures: Sequence[Figure], path: Path, what: str) -> None:
     """Forward dynamics of Talos by all libraries; nothing where matplotlib is missing, or nothing was measured."""
     try:
-        import matplotlib
+        from matplotlib import figure
 
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
+        from featherweight.viewer.chart_style import style
     except ImportError:
         print("no chart: matplotlib is missing")
         return
     lines = curves(figures)
     if not lines:
         return
-    drawing, axes = plt.subplots(figsize=(7.0, 4.5))
-    colors = {library: f"C{k}" for k, library in enumerate(dict.fromkeys(library for library, _ in lines))}
-    for (library, precision), points in lines.items():
-        batches, rates = zip(*sorted(points), strict=True)
-        color, dashes = colors[library], DASHES[precision]
-        axes.plot(batches, rates, color=color, linestyle=dashes, marker="o", markersize=3, label=f"{library}, {precision}")
-    axes.set_xscale("log", base=2)
-    axes.set(yscale="log", xlabel="states in a batch", ylabel="states/s")
-    axes.set_title(f"Forward dynamics of Talos; {what}", fontsize=10)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    drawing.tight_layout()
-    drawing.savefig(path, dpi=150)
-    plt.close(drawing)
+    with style():
+        drawing = figure.Figure(figsize=(7.0, 4.5), layout="constrained")
+        axes = drawing.subplots()
+        colors = {library: f"C{k}" for k, library in enumerate(dict.fromkeys(library for library, _ in lines))}
+        for (library, precision), points in lines.items():
+            batches, rates = zip(*sorted(points), strict=True)
+            color, dashes = colors[library], DASHES[precision]
+            axes.plot(batches, rates, color=color, linestyle=dashes, marker="o", markersize=3, label=f"{library}, {precision}")
+        axes.set_xscale("log", base=2)
+        axes.set(yscale="log", xlabel="states in a batch", ylabel="states/s")
+        axes.set_title(f"Forward dynamics of Talos; {what}")
+        axes.grid()
+        axes.legend(fontsize=8)
+        drawing.savefig(path, dpi=150)
 
 
 def curves(figures: Sequence[Figure]) -> dict[tuple[str, str], list[tuple[int, float]]]:

@@ -74,27 +74,26 @@ def table(found: dict[str, list[Way]]) -> str:
 
 def draw(found: dict[str, list[Way]], path: Path) -> None:
     """Bars of instructions by kind, two for each function."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    from featherweight.viewer.chart_style import style
 
     labels = [f"{title}\n{w.title}" for title, both in found.items() for w in both]
     every = [w for both in found.values() for w in both]
-    figure, axes = plt.subplots(figsize=(8.5, 0.42 * len(every) + 1.2))
-    begun = [0] * len(every)
-    for kind in [*KINDS, "the rest"]:
-        widths = [w.of_kind(kind) if kind in KINDS else w.instructions.total - b for w, b in zip(every, begun, strict=True)]
-        axes.barh(range(len(every)), widths, left=begun, label=kind)
-        begun = [b + width for b, width in zip(begun, widths, strict=True)]
-    axes.set_yticks(range(len(every)), labels, fontsize=6.5)
-    axes.invert_yaxis()
-    axes.set_xlabel("instructions in the code of a state (ptxas, sm_90)")
-    axes.legend(fontsize=7, loc="upper right")
-    axes.grid(axis="x", alpha=0.3)
-    figure.tight_layout()
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    with style():
+        figure = Figure(figsize=(8.5, 0.42 * len(every) + 1.2), layout="constrained")
+        axes = figure.subplots()
+        begun = [0] * len(every)
+        for kind in [*KINDS, "the rest"]:
+            widths = [w.of_kind(kind) if kind in KINDS else w.instructions.total - b for w, b in zip(every, begun, strict=True)]
+            axes.barh(range(len(every)), widths, left=begun, label=kind)
+            begun = [b + width for b, width in zip(begun, widths, strict=True)]
+        axes.set_yticks(range(len(every)), labels, fontsize=6.5)
+        axes.invert_yaxis()
+        axes.set_xlabel("instructions in the code of a state (ptxas, sm_90)")
+        axes.legend(fontsize=7, loc="upper right")
+        axes.grid(axis="x")
+        figure.savefig(path, dpi=150)
 
 
 def main() -> None:

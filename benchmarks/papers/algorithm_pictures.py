@@ -13,9 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from featherweight import Robot, build, generators
-from featherweight.cli.skeleton import GREEN, ORANGE, RED
 from featherweight.engine.operations import Operations
-from featherweight.viewer.chart_style import BLUE, DPI, FAINT, style
+from featherweight.viewer.chart_style import BLUE, DPI, FAINT, GREEN, ORANGE, RED, style
 
 LENGTHS = (2, 3, 4, 6, 8, 10, 14, 20, 30, 40)
 SHORTER = (2, 3, 4, 6, 8, 10, 14, 20)

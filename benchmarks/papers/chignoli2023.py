@@ -33,8 +33,7 @@ from chignoli2023_times import NATIVE
 from matplotlib.axes import Axes
 from report import MINUS, Report, run
 
-from featherweight.cli.skeleton import GREEN
-from featherweight.viewer.chart_style import BLUE, FAINT, PALE
+from featherweight.viewer.chart_style import BLUE, FAINT, GREEN, PALE
 
 LABELS = {
     "approximate": "approximate",

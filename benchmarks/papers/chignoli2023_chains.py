@@ -17,12 +17,11 @@ from report import Report
 
 from featherweight import BilateralContact, ClosedRobot, Description, build, robots
 from featherweight.algorithms import aba
-from featherweight.cli.skeleton import GREEN, ORANGE, PURPLE, RED
 from featherweight.cli.tables import format_duration
 from featherweight.engine.function import CompiledFunction
 from featherweight.robot.dynamics import cheapest_accelerations
 from featherweight.robot.robot import Robot
-from featherweight.viewer.chart_style import BLUE
+from featherweight.viewer.chart_style import BLUE, GREEN, ORANGE, PURPLE, RED
 
 LENGTHS = (2, 4, 8, 12, 16, 24, 32, 48)  # links; those of the paper end at 24
 TIMED = (2, 4, 8, 12, 16, 24)

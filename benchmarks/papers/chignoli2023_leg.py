@@ -12,9 +12,8 @@ from matplotlib.axes import Axes
 from report import Report
 
 from featherweight import Description, build, robots
-from featherweight.cli.skeleton import ORANGE
 from featherweight.model.types import WORLD
-from featherweight.viewer.chart_style import BLUE, INK
+from featherweight.viewer.chart_style import BLUE, INK, ORANGE
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -23,8 +23,7 @@ from matplotlib.axes import Axes
 from measure import median_times
 from report import Report
 
-from featherweight.cli.skeleton import ORANGE
-from featherweight.viewer.chart_style import BLUE, FAINT, PALE
+from featherweight.viewer.chart_style import BLUE, FAINT, ORANGE, PALE
 
 BATCH = 4096
 TALOS = 7.6  # [µs] pin.aba of talos_reduced from Python, on the machine of NATIVE

@@ -22,11 +22,10 @@ from report import Report, difference, run
 
 from featherweight import Robot, build, generators
 from featherweight.algorithms.inverse import solve_mass_matrix
-from featherweight.cli.skeleton import GREEN, ORANGE, RED
 from featherweight.engine.graph import Expression
 from featherweight.engine.trace import trace
 from featherweight.robot.dynamics import packed_factors
-from featherweight.viewer.chart_style import BLUE, FAINT, INK
+from featherweight.viewer.chart_style import BLUE, FAINT, GREEN, INK, ORANGE, RED
 
 Polynomial = Sequence[float]  # coefficients, the constant first
 

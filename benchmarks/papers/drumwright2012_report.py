@@ -14,9 +14,8 @@ import scipy
 from matplotlib.axes import Axes
 from report import MINUS, Report
 
-from featherweight.cli.skeleton import GREEN, ORANGE, RED
 from featherweight.cli.tables import format_duration
-from featherweight.viewer.chart_style import BLUE, INK, PALE
+from featherweight.viewer.chart_style import BLUE, GREEN, INK, ORANGE, PALE, RED
 
 CROSSOVER, TWO_THREADS = 130, 34  # the paper: n at which LAPACK is overtaken, and per cent that two threads gain
 EXPONENT_GOAL, RATIO_GOAL = 2.15, 3.0  # ours

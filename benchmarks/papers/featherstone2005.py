@@ -17,10 +17,9 @@ from report import Report, run
 
 from featherweight import generators
 from featherweight.algorithms import ltdl as kernels
-from featherweight.cli.skeleton import GREEN, ORANGE
 from featherweight.engine.operations import Operations
 from featherweight.model.topology import Topology
-from featherweight.viewer.chart_style import BLUE, INK
+from featherweight.viewer.chart_style import BLUE, GREEN, INK, ORANGE
 
 Parent = Sequence[int]
 

@@ -28,8 +28,7 @@ from sathya2023_counts import (
     stem_with_branches,
 )
 
-from featherweight.cli.skeleton import GREEN, ORANGE, RED
-from featherweight.viewer.chart_style import BLUE, FAINT, INK
+from featherweight.viewer.chart_style import BLUE, FAINT, GREEN, INK, ORANGE, RED
 
 ALGORITHMS = ("pv-osimr", "pv-osim", "efpa")
 COLORS = {"pv-osimr": BLUE, "pv-osim": ORANGE, "efpa": GREEN, "ltl": FAINT}

@@ -14,10 +14,9 @@ from report import MINUS, Report
 from sathya2023_counts import LABELS, Mechanism, Polynomial, count, moved, stem_with_tips, total
 
 from featherweight import BilateralContact, Description, Robot, build
-from featherweight.cli.skeleton import GREEN, ORANGE
 from featherweight.model.formats.registry import load_description
 from featherweight.model.types import WORLD, frame_name
-from featherweight.viewer.chart_style import BLUE, FAINT, PALE
+from featherweight.viewer.chart_style import BLUE, FAINT, GREEN, ORANGE, PALE
 
 FILES = ("atlas.urdf", "shadow_hand_right.xml")
 FINGERS = ("ff", "mf", "rf", "lf", "th")

@@ -13,9 +13,8 @@ from measure import median_times
 from report import Report
 from sathya2023_counts import LABELS, Mechanism, chain_of_squares, polynomial, stem_with_tips
 
-from featherweight.cli.skeleton import GREEN, ORANGE, PURPLE
 from featherweight.cli.tables import format_duration
-from featherweight.viewer.chart_style import BLUE, FAINT
+from featherweight.viewer.chart_style import BLUE, FAINT, GREEN, ORANGE, PURPLE
 
 ALGORITHMS = {"pv-osimr": BLUE, "efpa": GREEN, "pv-osim": ORANGE, "kjr": PURPLE, "ltl": FAINT}
 SLOPE_GOAL = 2.2  # ours, of PV-OSIMr in k

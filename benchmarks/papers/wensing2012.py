@@ -39,8 +39,7 @@ from wensing2012_mechanisms import (
 from wensing2012_prices import appendix, by_table1
 from wensing2012_steps import HOOKS, STEPS, merged, pairs_alone, steps, total, without_jacobian
 
-from featherweight.cli.skeleton import GREEN, ORANGE, RED
-from featherweight.viewer.chart_style import BLUE, FAINT, INK, PALE
+from featherweight.viewer.chart_style import BLUE, FAINT, GREEN, INK, ORANGE, PALE, RED
 
 COLORS = {"efpa": BLUE, "kjr": RED, "ltl": GREEN, "pv-osim": ORANGE, "pv-osimr": INK}
 STEP_COLORS = dict(zip(STEPS, ("#b9c0c8", "#7c8794", PALE, BLUE, GREEN, RED), strict=True))

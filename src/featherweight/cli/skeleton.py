@@ -10,9 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Polygon, Wedge
 
 from ..robot.robot import Array, Robot
-from ..viewer.chart_style import BLUE, FAINT, GRID, INK
-
-GREEN, PURPLE, TEAL, ORANGE, RED = "#3f9a5f", "#8a5fb0", "#2a9d9a", "#e0822d", "#c8453b"
+from ..viewer.chart_style import BLUE, FAINT, GREEN, GRID, INK, ORANGE, PURPLE, RED, TEAL
 
 LIMBS = (
     ("free-flyer", ("root",), INK),

@@ -9,6 +9,7 @@ import matplotlib
 
 INK, FAINT, GRID = "#1d2733", "#66707c", "#e3e7eb"
 BLUE, PALE = "#2f6db5", "#93bbe6"
+GREEN, PURPLE, TEAL, ORANGE, RED = "#3f9a5f", "#8a5fb0", "#2a9d9a", "#e0822d", "#c8453b"
 DPI = 200
 
 _STYLE: Any = {
