@@ -170,11 +170,32 @@ def test_a_start_in_an_obstacle_is_named() -> None:
     assert not plan.converged and "; the initial state violates clearance by 0." in plan.reason
 
 
+def test_meshes_are_covered_by_spheres() -> None:
+    """No distance is greater than that of the mesh, nor less by more than the size of a sphere; placements may change."""
+    rng, robot = np.random.default_rng(0), fw.load(example("panda"))
+    corners = np.array([[0.3, 0.1, 0.0], [-0.3, 0.1, 0.0], [0.0, -0.1, 0.1], [0.0, 0.0, -0.1]])
+    rock = fw.Shape("rock", None, ShapeType.MESH, (1.0, 1.0, 1.0), vertices=corners)
+    points = rng.dirichlet(np.ones(4), 20_000) @ corners  # of the tetrahedron
+    balls = covering_balls(robot, ["panda_link7"], 2)
+    fixed, moving = (fw.clearance(robot, [rock], bodies=["panda_link7"], balls=2, moving=x) for x in (False, True))
+    place = turned(rng)
+    T = np.column_stack([np.array(place.R), place.p])
+    for _ in range(10):
+        body = np.array(robot.frame_placement("panda_link7")(robot.random_configuration(rng)))
+        rows = np.reshape(fixed.function([body]), (len(balls), 2)).min(axis=1)
+        centers = np.array([ball.center for ball in balls]) @ body[:3, :3].T + body[:3, 3]
+        away = np.array([np.linalg.norm(points - c, axis=1).min() for c in centers]) - [ball.radius for ball in balls]
+        assert (rows <= away + 1e-3).all() and (rows > away - 0.25).all()
+        moved = np.vstack([T @ np.vstack([body[:3], [0.0, 0.0, 0.0, 1.0]]), [0.0, 0.0, 0.0, 1.0]])
+        shifted = np.reshape(moving.function([moved], list(T.ravel())), (len(balls), 2)).min(axis=1)
+        np.testing.assert_allclose(shifted, rows, atol=1e-9)
+
+
 def test_what_cannot_be_kept_away_is_refused() -> None:
     robot = fw.load(example("panda"))
-    mesh = fw.Shape("rock", None, ShapeType.MESH, (1.0, 1.0, 1.0), vertices=np.eye(3))
-    with pytest.raises(ValueError, match="obstacle 'rock' is a mesh; obstacles are sphere, capsule, cylinder, box, plane"):
-        fw.clearance(robot, [mesh])
+    egg = fw.Shape("egg", None, ShapeType.ELLIPSOID, (0.1, 0.1, 0.2))
+    with pytest.raises(ValueError, match=r"obstacle 'egg' is a.* ellipsoid; obstacles are sphere, .*, plane, mesh"):
+        fw.clearance(robot, [egg])
     with pytest.raises(ValueError, match=r"obstacle 'cup' is on 'panda_link7'; obstacles are in the world"):
         fw.clearance(robot, [fw.Shape("cup", "panda_link7", ShapeType.SPHERE, (0.1,))])
     with pytest.raises(ValueError, match="there are no distances"):

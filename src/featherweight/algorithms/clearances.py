@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..spatial import sqrt
@@ -63,9 +64,12 @@ def from_capsule(radius: float, half: float, p: Point) -> Any:
     return length(x, y, z - nearest) - radius
 
 
-def distance_from(kind: str, size: tuple[float, ...], T: Any, p: Any) -> Any:
-    """Return the distance [m] of a point of the world from a shape at T; kinds and sizes are those of `Shape`."""
-    own = point_in_frame(T, p)
+def distance_from(kind: str, size: tuple[float, ...], T: Any, p: Any, center: Sequence[float] = (0.0, 0.0, 0.0)) -> Any:
+    """Return the distance [m] of a point of the world from a shape around a centre of the frame T.
+
+    Kinds and sizes are those of `Shape`.
+    """
+    own = [x - c for x, c in zip(point_in_frame(T, p), center, strict=True)]
     if kind == "sphere":
         return from_capsule(size[0], 0.0, own)
     if kind == "capsule":

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..algorithms.clearances import distance_from, length, placed_point
 from ..collision.stand_ins import local_stand_ins
-from ..model.types import WORLD, Shape, ShapeType
+from ..model.types import WORLD, Pose, Shape, ShapeType
 from ..robot.robot import Robot
 from .terms import Residual
 
@@ -18,6 +18,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 OBSTACLES = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.BOX, ShapeType.PLANE)
 PLACED = 12  # entries of a placement
+
+
+class Solid(NamedTuple):
+    """An obstacle or, for a mesh, one of the spheres that cover it."""
+
+    obstacle: int
+    kind: ShapeType
+    size: tuple[float, ...]
+    center: tuple[float, float, float] = (0.0, 0.0, 0.0)  # [m] in the obstacle's frame
 
 
 class Ball(NamedTuple):
@@ -43,10 +52,11 @@ def clearance(
         table = featherweight.Shape("table", None, "box", (0.6, 1.0, 0.05), featherweight.Pose(p=(0.5, 0.0, 0.2)))
         ocp.require(featherweight.clearance(robot, [table]), low=0.02, high=math.inf)
 
-    Up to `balls` balls cover each collision shape of the `bodies` (names; the default is all moving bodies), so that distances
-    are those of the shapes or less (`covering_balls`). Obstacles are spheres, capsules, cylinders, boxes and planes in the
-    world. The term also contains distances between the bodies of each pair in `pairs`. There is one row for each ball and
-    obstacle, and one for each two balls of a pair.
+    Up to `balls` balls cover each collision shape of the `bodies` (names; the default is all moving bodies), so that
+    distances are those of the shapes or less (`covering_balls`). Obstacles are spheres, capsules, cylinders, boxes, planes
+    and meshes in the world; up to `balls` spheres cover a mesh, too. The term also contains distances between the bodies of
+    each pair in `pairs`. There is one row for each ball and obstacle or sphere of a mesh, and one for each two balls of a
+    pair.
 
     With `moving`, the placements of obstacles are parameters: `solve(..., parameters={name: T[:, :3].ravel()})` for placements
     T (obstacles, 4, 4). More leading axes have the same meaning as for targets. Sizes are constants.
@@ -55,20 +65,22 @@ def clearance(
     """
     shapes, couples = tuple(obstacles), tuple(pairs)
     for shape in shapes:
-        if shape.type not in OBSTACLES:
-            known = ", ".join(OBSTACLES)
+        if shape.type not in (*OBSTACLES, ShapeType.MESH):
+            known = ", ".join((*OBSTACLES, ShapeType.MESH))
             raise ValueError(f"clearance: obstacle {shape.name!r} is a {shape.type}; obstacles are {known}")
         if shape.body not in (None, WORLD):
             raise ValueError(f"clearance: obstacle {shape.name!r} is on {shape.body!r}; obstacles are in the world (body=None)")
     found = covering_balls(robot, bodies if bodies is not None or shapes else [], balls) if shapes else []
     others = [(covering_balls(robot, [a], balls), covering_balls(robot, [b], balls)) for a, b in couples]
     two = [(a, b) for first, second in others for a in first for b in second]
-    size = len(found) * len(shapes) + len(two)
+    solids = [solid for k, shape in enumerate(shapes) for solid in solids_of(k, shape, balls)]
+    size = len(found) * len(solids) + len(two)
     if not size:
         raise ValueError("clearance: there are no distances; give obstacles, or pairs of bodies")
     frames = tuple(dict.fromkeys(ball.body for ball in (*found, *(x for both in two for x in both))))
     at = {body: k for k, body in enumerate(frames)}
-    fixed = [[[*row, x] for row, x in zip(s.placement.R, s.placement.p, strict=True)] for s in shapes]
+    poses = [Pose() if s.type is ShapeType.MESH else s.placement for s in shapes]  # vertices are those of the body
+    fixed = [[[*row, x] for row, x in zip(pose.R, pose.p, strict=True)] for pose in poses]
 
     def rows(placements: Any, where: Sequence[Any]) -> list[Any]:
         def center(ball: Ball) -> list[Any]:
@@ -77,7 +89,7 @@ def clearance(
         results = []
         for ball in found:
             p = center(ball)
-            results += [distance_from(s.type, s.size, T, p) - ball.radius for s, T in zip(shapes, where, strict=True)]
+            results += [distance_from(s.kind, s.size, where[s.obstacle], p, s.center) - ball.radius for s in solids]
         for a, b in two:
             apart = [x - y for x, y in zip(center(a), center(b), strict=True)]
             results.append(length(*apart) - a.radius - b.radius)
@@ -93,6 +105,13 @@ def clearance(
     if moving and shapes:
         return Residual(from_moving, size, PLACED * len(shapes), frames, name=name)
     return Residual(from_fixed, size, frames=frames, name=name)
+
+
+def solids_of(obstacle: int, shape: Shape, most: int) -> list[Solid]:
+    """Return an obstacle, or up to `most` spheres that cover its mesh."""
+    if shape.type is not ShapeType.MESH:
+        return [Solid(obstacle, shape.type, shape.size)]
+    return [Solid(obstacle, ShapeType.SPHERE, (radius,), center) for center, radius in _balls_of(shape, most)]
 
 
 def covering_balls(robot: Robot, bodies: Iterable[str] | None = None, most: int = 4) -> list[Ball]:
