@@ -24,7 +24,7 @@ from featherweight.model.formats.registry import load_description
 from featherweight.robot.robot import Robot
 from featherweight.robot.trajectory import Trajectory
 from featherweight.simulation.standins import spheres_of
-from featherweight.viewer import Window
+from featherweight.viewer import Window, save_film
 from featherweight.viewer.clock import frames_to_draw
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -40,21 +40,16 @@ def film(
     *,
     size: tuple[int, int] = (400, 320),
     rate: float = 15.0,
-    colors: int = 128,
     camera: tuple[Any, Any] | None = None,
     follow: str | None = None,
     ground: float | Literal["below"] | None = "below",
-    setup: Any = None,
 ) -> None:
     """Write a trajectory as a GIF of `size` (width, height) pixels that repeats, with `rate` pictures a second.
 
     `camera` is where it is and what it looks at [m], in the world; it goes along, over the ground, with the frame `follow`.
-    `setup(window)` is called before, to draw more.
     """
-    chosen, lasts = frames_to_draw(trajectory, rate)
+    chosen, _ = frames_to_draw(trajectory, rate)
     with Window(robot, trajectory, port=0, ground=ground, faces=DETAIL) as window, chromium((1280, 960)) as page:
-        if setup is not None:
-            setup(window)
         page.open(window.url)
         _wait_for_page(window)
         position, at = window.camera if camera is None else (np.asarray(x, dtype=float) for x in camera)
@@ -66,7 +61,7 @@ def film(
             window.look(position + moved, at + moved)
             window.show(trajectory.q[k], *trajectory.contacts(int(k)))
             pictures.append(_drawn(window, size))
-    save_gif(pictures, lasts, path, colors)
+    save_film(path, pictures, rate)
 
 
 def _wait_for_page(window: Window, seconds: float = 60.0) -> None:
@@ -84,22 +79,11 @@ def _wait_for_page(window: Window, seconds: float = 60.0) -> None:
     raise TimeoutError(f"the page {window.url} does not settle")
 
 
-def _drawn(window: Window, size: tuple[int, int]) -> Image.Image:
+def _drawn(window: Window, size: tuple[int, int]) -> Array:
     """The window's picture of the state that was sent last."""
     window.picture((16, 16))  # states and pictures are asked for on two ways: when this one is back, the state is there
-    return Image.fromarray(window.picture((FINER * size[0], FINER * size[1]))).resize(size, Image.Resampling.LANCZOS)
-
-
-def save_gif(pictures: list[Image.Image], lasts: Array, path: str | Path, colors: int) -> None:
-    """Write pictures that last so long (m,) [s] each, with one palette."""
-    some = pictures[:: max(1, len(pictures) // 8)]
-    strip = Image.new("RGB", (some[0].width, some[0].height * len(some)))
-    for k, picture in enumerate(some):
-        strip.paste(picture, (0, k * picture.height))
-    palette = strip.quantize(colors, Image.Quantize.FASTOCTREE)  # keeps colours of few pixels: arrows
-    made = [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures]
-    milliseconds = [max(20, round(1e3 * x)) for x in lasts]
-    made[0].save(path, save_all=True, append_images=made[1:], duration=milliseconds, loop=0, optimize=True)
+    fine = Image.fromarray(window.picture((FINER * size[0], FINER * size[1])))
+    return np.asarray(fine.resize(size, Image.Resampling.LANCZOS))
 
 
 def falling_humanoid() -> tuple[Robot, Trajectory]:
