@@ -79,7 +79,7 @@ def picture_of_jump(path, swing, jump, push):
     controls, heights, forces = lower.subplots(1, 3)
     draw_controls(controls, *swing, "Torque at the shoulder")
     below = ground(ocp, plan.q)
-    hip, toe = (ocp.robot.frame_placement(["thigh", "toe"])(plan.q)[..., 0, 3] - below).T
+    hip, toe = (ocp.robot.frame_placement(["thigh", "toe"])(plan.q)[..., 2, 3] - below).T
     draw_heights(heights, ocp, {"hip": hip, "toe": toe}, goal[0] - below)
     draw_forces(forces, ocp, {"upward": push[:, 0], "sideways": push[:, 1]}, "Ground's force on the toe")
     save(figure, path)
@@ -103,7 +103,7 @@ def draw_pendulum(ax, ocp, plan):
 def linkage(robot, q):
     """Return y and height of toe, foot, driver, thigh ends and support of the leg (n, 6, 2)."""
     names = ["toe", "foot", "shank_driver", "thigh", "shank_support"]
-    toe, foot, driver, hip, support = np.moveaxis(robot.frame_placement(names)(q)[..., 1::-1, 3], -2, 0)
+    toe, foot, driver, hip, support = np.moveaxis(robot.frame_placement(names)(q)[..., 1:3, 3], -2, 0)
     joined = foot + 0.031 / 0.127 * (toe - foot)
     return np.stack([toe, foot, driver, hip, support, joined], axis=-2)
 
@@ -129,7 +129,7 @@ def draw_leg(ax, ocp, plan):
 
 
 def ground(ocp, q):
-    return ocp.robot.frame_placement("toe")(q[0])[0, 3]
+    return ocp.robot.frame_placement("toe")(q[0])[2, 3]
 
 
 def draw_heights(ax, ocp, heights, asked):

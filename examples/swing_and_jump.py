@@ -1,17 +1,20 @@
 """Optimal control: a double pendulum, driven only at its shoulder, swings up, and a leg with a closed chain jumps.
 
-    python examples/swing_and_jump.py [--output output]        needs matplotlib: pip install 'featherweight[demo]'
+    python examples/swing_and_jump.py [--output output]        pip install 'featherweight[demo]'
 
-The picture is swing_and_jump.png.
+The picture is swing_and_jump.png, and the animation of the leg swing_and_jump.gif.
 """
 
 import time
 from dataclasses import replace
 
 import numpy as np
-from pictures import output_folder, picture_of_jump
+from pictures import film, output_folder, picture_of_jump
 
 import featherweight as fw
+
+UPRIGHT = ((0.0, 0.0, -1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))  # turns x up
+STEEL, BLUE, DARK, RUBBER = (0.62, 0.66, 0.71, 1.0), (0.18, 0.43, 0.71, 1.0), (0.2, 0.22, 0.26, 1.0), (0.77, 0.31, 0.18, 1.0)
 
 
 def pendulum():
@@ -32,14 +35,14 @@ def pendulum():
 def leg(apex=0.35):
     """Return the problem of a leg linkage under a trunk on a vertical slider: 0.1 s of stance, 0.2 s up to the apex [m]."""
     d = fw.robots.planar_leg_linkage()
-    slider = fw.Joint("slider", fw.JointType.PRISMATIC, None, "trunk", axis=(1.0, 0.0, 0.0))
+    slider = fw.Joint("slider", fw.JointType.PRISMATIC, None, "trunk", fw.Pose(UPRIGHT), (1.0, 0.0, 0.0))
     hip, *others = d.joints
     d = replace(
         d,
         bodies=(fw.Body("trunk", fw.Inertia(0.6)), *d.bodies),
         joints=(slider, replace(hip, parent="trunk"), *others),
         frames=(fw.Frame("toe", "foot", fw.Pose(p=(0.127, 0.0, 0.0))),),
-        gravity=(-9.81, 0.0, 0.0),
+        shapes=tuple(leg_shapes()),
         independent=("slider", *d.independent),
     )
     robot = fw.build(d).with_armature({"base_to_thigh": 2e-3, "thigh_to_driver": 2e-3})  # of the drives
@@ -53,6 +56,24 @@ def leg(apex=0.35):
     ocp.add(fw.JointVelocities([1.0, 0.0, 0.0], name="speed of the trunk"), weight=1e3, at="end")
     ocp.add(fw.Effort(), weight=1.0)
     return ocp, crouching, np.array([apex, *standing[1:]])
+
+
+def leg_shapes():
+    """Yield the shapes of the leg, for pictures: bars along x, side by side along z, and the trunk on its rail."""
+    bars = (
+        ("thigh", 0.0, 0.042, 0.0, 0.009, STEEL),
+        ("shank_driver", 0.0, 0.096, 0.013, 0.005, BLUE),
+        ("shank_support", 0.0, 0.096, -0.013, 0.007, DARK),
+        ("foot", 0.0, 0.127, 0.0, 0.005, STEEL),
+    )
+    visual = {"collision": False}
+    for body, begin, end, z, radius, color in bars:
+        middle = fw.Pose(UPRIGHT, (0.5 * (begin + end), 0.0, z))
+        yield fw.Shape(f"{body} bar", body, fw.ShapeType.CAPSULE, (radius, end - begin), middle, color=color, **visual)
+    yield fw.Shape("toe", "foot", fw.ShapeType.SPHERE, (0.009,), fw.Pose(p=(0.127, 0.0, 0.0)), color=RUBBER, **visual)
+    yield fw.Shape("trunk", "trunk", fw.ShapeType.BOX, (0.05, 0.09, 0.07), fw.Pose(p=(0.02, 0.0, 0.0)), color=BLUE, **visual)
+    rail = fw.Pose(p=(-0.05, 0.0, 0.2))
+    yield fw.Shape("rail", None, fw.ShapeType.CYLINDER, (0.006, 0.6), rail, color=STEEL, **visual)
 
 
 def solve(ocp, start, goal):
@@ -71,8 +92,17 @@ def solve(ocp, start, goal):
 def push(ocp, plan):
     """Return the ground force on the toe (stance, 2), upward and sideways [N]."""
     force = ocp.contact_forces(plan)[0]
-    rows = ocp.robot.frame_placement("toe")(plan.q[: len(force)])[:, :2, :2]
+    rows = ocp.robot.frame_placement("toe")(plan.q[: len(force)])[:, 2:0:-1, :2]
     return np.einsum("nij,nj->ni", rows, force)
+
+
+def film_of_jump(path, ocp, plan, slower=8.0):
+    """Save an animation of every other knot; it stays at the apex for half a second."""
+    toe = ocp.robot.frame_placement("toe")(plan.q[0])[2, 3]
+    camera = (0.6, -0.22, 0.34 + toe), (0.0, 0.02, 0.21 + toe)
+    rate = 1.0 / (2.0 * slower * ocp.steps[0])
+    shown = np.concatenate([plan.q[::2], np.tile(plan.q[-1], (round(0.5 * rate), 1))])
+    film(path, ocp.robot, shown, lambda q: camera, rate, (240, 272))
 
 
 def main():
@@ -83,6 +113,7 @@ def main():
     print(f"The pendulum is upright to {abs(swung.q[-1] - swing[2]).max():.1g} rad.")
     print(f"The leg's apex is at {jumped.q[-1, 0]:.4f} m of {jump[2][0]} m; at least {force[:, 0].min():.1f} N push its toe.")
     picture_of_jump(output / "swing_and_jump.png", (swing[0], swung), (jump[0], jumped, jump[2]), force)
+    film_of_jump(output / "swing_and_jump.gif", jump[0], jumped)
 
 
 if __name__ == "__main__":
