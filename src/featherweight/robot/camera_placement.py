@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..model.model import PointMass
 from ..model.types import CameraMode, Frame
@@ -38,7 +39,7 @@ class CameraPlacement:
         self._masses = robot.model.camera_masses[known.index(name)]
         self.start = drawn(robot)
 
-    def __call__(self, q: Any) -> Array:
+    def __call__(self, q: npt.ArrayLike) -> Array:
         """Return the camera's frame in the world at q."""
         c = self.camera
         if c.mode in (CameraMode.TRACK, CameraMode.TRACKCOM):
@@ -50,19 +51,19 @@ class CameraPlacement:
             T[..., :3, :3] = _looking_along(self._followed(q) - T[..., :3, 3])
         return T
 
-    def _fixed(self, q: Any) -> Array:
+    def _fixed(self, q: npt.ArrayLike) -> Array:
         """Return the frame of a camera that is fixed to its body."""
         at = Frame(self.camera.name, self.camera.body, self.camera.placement)
         return np.array(frame_placement(self.robot, at)(q))
 
-    def _followed(self, q: Any) -> Array:
+    def _followed(self, q: npt.ArrayLike) -> Array:
         """Return the point (..., 3) that the camera follows or looks at."""
         if self._masses:
             return self._center(self._masses, q)
         link = self.camera.target if self.camera.has_target else self.camera.body
         return np.array(frame_placement(self.robot, Frame(ORIGIN, link))(q))[..., :3, 3]
 
-    def _center(self, masses: tuple[PointMass, ...], q: Any) -> Array:
+    def _center(self, masses: tuple[PointMass, ...], q: npt.ArrayLike) -> Array:
         bodies = list(dict.fromkeys(m.body for m in masses))
         T = np.array(frame_placement(self.robot, [Frame(ORIGIN, body) for body in bodies])(q))
         moments = sum(

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
+import numpy.typing as npt
 
 from ..algorithms import aba, crba_ltdl, mechanisms
 from ..algorithms.mechanisms import projection, spanning
@@ -77,7 +78,7 @@ class ClosedRobot(Robot):
     def with_armature(self, armature: Mapping[str, float]) -> ClosedRobot:
         return ClosedRobot(self._loops.with_model(with_armature(self.model, armature)), self.execution)
 
-    def with_inertial_parameters(self, parameters: Any) -> ClosedRobot:
+    def with_inertial_parameters(self, parameters: npt.ArrayLike) -> ClosedRobot:
         loops = self._loops.with_model(with_inertial_parameters(self.model, parameters))
         loops.require_mass()
         return ClosedRobot(loops, self.execution)
@@ -221,7 +222,7 @@ class ClosedRobot(Robot):
         """
         return self._closing.random(rng, size)
 
-    def close(self, q: Any, keep: Iterable[str] | None = None, attempts: int = ATTEMPTS) -> Array:
+    def close(self, q: npt.ArrayLike, keep: Iterable[str] | None = None, attempts: int = ATTEMPTS) -> Array:
         """Return the configuration (..., nq) near q in which all loops are closed, as a new array.
 
         `keep` names joints of loops that keep their coordinates; the default is the independent joints. If a mechanism can be
@@ -248,7 +249,7 @@ class ClosedRobot(Robot):
                 stacklevel=3,
             )
 
-    def opening(self, q: Any) -> Array:
+    def opening(self, q: npt.ArrayLike) -> Array:
         """Return the misclosure of loops (...) at q in excess of their contradiction: [m], or sines of angles."""
         return np.asarray(np.abs(self.residual(q)[..., self.step_functions.solved]).max(axis=-1, initial=0.0))
 
@@ -261,7 +262,7 @@ class ClosedRobot(Robot):
         """
         return self._closed_step if self._closing.dependent_rows else self.tangent_step
 
-    def _closed_step(self, q: Any, v: Any) -> Array:
+    def _closed_step(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
         return self.close(self.tangent_step(q, v), attempts=0)
 
     @compiled
@@ -278,7 +279,7 @@ class ClosedRobot(Robot):
         """The indices of the independent velocities among the velocities of joints in q."""
         return [self._loops.velocity_rows.index(r) for c in self._mechanism.clusters for r in c.independent]
 
-    def integrate_derivatives(self, q: Any, v: Any) -> IntegrateDerivatives:
+    def integrate_derivatives(self, q: npt.ArrayLike, v: npt.ArrayLike) -> IntegrateDerivatives:
         """Return the Jacobians (..., nv, nv) of `integrate` with respect to independent velocities: dresult_dq, dresult_dv.
 
         Closing loops does not move independent joints, so the Jacobians are those of the joints' own groups. Raises as
@@ -299,7 +300,7 @@ class ClosedRobot(Robot):
                     f"of joint {j.name!r}; make the whole joint independent or dependent"
                 )
 
-    def difference_derivatives(self, q0: Any, q1: Any) -> DifferenceDerivatives:
+    def difference_derivatives(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> DifferenceDerivatives:
         """Return the Jacobians (..., nv, nv) of `difference` at closed configurations: dresult_dq0, dresult_dq1.
 
         They are taken with respect to independent velocities.
@@ -309,7 +310,7 @@ class ClosedRobot(Robot):
             *(J[..., self._independent, :] @ self._moved_by(q) for J, q in zip(whole, (q0, q1), strict=True))
         )
 
-    def _moved_by(self, q: Any) -> Array:
+    def _moved_by(self, q: npt.ArrayLike) -> Array:
         """Return the velocities of joints in q (..., n, nv) for independent unit velocities."""
         G = self.spanning_velocity(np.asarray(q)[..., None, :], np.eye(self.nv))[..., self._loops.velocity_rows]
         return np.asarray(np.swapaxes(G, -1, -2))

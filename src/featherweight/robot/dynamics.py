@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..algorithms import aba, crba, crba_ltdl, energy, inverse, rnea
 from ..engine.function import CompiledFunction, cheapest
@@ -79,7 +80,7 @@ def inverse_mass_matrix(robot: System) -> CompiledFunction:
     return cheapest({"global": whole, **ways})
 
 
-def solve_mass_matrix(robot: System, q: Any, B: Any) -> Array:
+def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Array:
     """Return M(q)⁻¹ B for matrices B (..., nv, m), in Θ(nv m) (Drumwright 2012, algorithm 1).
 
     Each m compiles a function. Raises ValueError for a wrong shape.
@@ -96,7 +97,7 @@ def solve_mass_matrix(robot: System, q: Any, B: Any) -> Array:
     return robot._kept(("solve_mass_matrix", m), make)(q, B)
 
 
-def factorize(robot: System, q: Any) -> Factorization:
+def factorize(robot: System, q: npt.ArrayLike) -> Factorization:
     """Return the sparse factors M(q) = Lᵀ D L (Featherstone 2005) as an object with L, D, solve, logdet and products."""
     return Factorization(np.asarray(packed_factors(robot)(q)), robot.parent, True)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..algorithms import ltdl as algorithms
 from ..engine.function import CompiledFunction
@@ -63,31 +64,31 @@ class Factorization:
         """The logarithm of the determinant of H (...)."""
         return np.log(self._diagonal).sum(axis=-1) * (1.0 if self.unit else 2.0)
 
-    def solve(self, b: Any) -> Array:
+    def solve(self, b: npt.ArrayLike) -> Array:
         """Return H⁻¹ b for vectors b (..., n)."""
         return self._product(algorithms.solve, b)
 
-    def solve_columns(self, B: Any) -> Array:
+    def solve_columns(self, B: npt.ArrayLike) -> Array:
         """Return H⁻¹ B for matrices B (..., n, m)."""
         return self.columns(self.solve, B)
 
-    def multiply(self, x: Any) -> Array:
+    def multiply(self, x: npt.ArrayLike) -> Array:
         """Return L x."""
         return self._product(algorithms.multiply, x)
 
-    def multiply_transposed(self, x: Any) -> Array:
+    def multiply_transposed(self, x: npt.ArrayLike) -> Array:
         """Return Lᵀ x."""
         return self._product(algorithms.multiply_transposed, x)
 
-    def divide(self, x: Any) -> Array:
+    def divide(self, x: npt.ArrayLike) -> Array:
         """Return L⁻¹ x."""
         return self._product(algorithms.divide, x)
 
-    def divide_transposed(self, x: Any) -> Array:
+    def divide_transposed(self, x: npt.ArrayLike) -> Array:
         """Return L⁻ᵀ x."""
         return self._product(algorithms.divide_transposed, x)
 
-    def columns(self, product: Callable[[Any], Array], X: Any) -> Array:
+    def columns(self, product: Callable[[npt.ArrayLike], Array], X: npt.ArrayLike) -> Array:
         """Apply one of this object's products to every column of matrices X (..., n, m)."""
         X = np.asarray(X)
         if X.ndim < 2 or X.shape[-2] != len(self.parent):
@@ -97,12 +98,12 @@ class Factorization:
         rows = getattr(each, product.__name__)(np.ascontiguousarray(np.swapaxes(X, -1, -2)))
         return np.swapaxes(rows, -1, -2)
 
-    def _product(self, kernel: Callable[..., None], x: Any) -> Array:
+    def _product(self, kernel: Callable[..., None], x: npt.ArrayLike) -> Array:
         result: Array = _product(kernel, self.parent, int(self.unit))(self.packed, x)
         return result
 
 
-def ltdl(H: Any, parent: Sequence[int], *, check: bool = True, threads: int | None = None) -> Factorization:
+def ltdl(H: npt.ArrayLike, parent: Sequence[int], *, check: bool = True, threads: int | None = None) -> Factorization:
     """Factorize symmetric positive-definite matrices H (..., n, n) as H = Lᵀ D L (Featherstone 2005, appendix).
 
     `parent` defines the sparsity: H[i, j] below the diagonal may be nonzero only if j is an ancestor of i. parent[i] < i, and
@@ -115,7 +116,7 @@ def ltdl(H: Any, parent: Sequence[int], *, check: bool = True, threads: int | No
     return _factorize(algorithms.ltdl, H, parent, True, check, threads)
 
 
-def ltl(H: Any, parent: Sequence[int], *, check: bool = True, threads: int | None = None) -> Factorization:
+def ltl(H: npt.ArrayLike, parent: Sequence[int], *, check: bool = True, threads: int | None = None) -> Factorization:
     """Factorize symmetric positive-definite matrices as H = Lᵀ L (Featherstone 2005, section 2).
 
     The arguments are those of `ltdl`.
@@ -124,7 +125,7 @@ def ltl(H: Any, parent: Sequence[int], *, check: bool = True, threads: int | Non
 
 
 def _factorize(
-    kernel: Callable[..., None], H: Any, parent: Sequence[int], unit: bool, check: bool, threads: int | None
+    kernel: Callable[..., None], H: npt.ArrayLike, parent: Sequence[int], unit: bool, check: bool, threads: int | None
 ) -> Factorization:
     tree = Topology([int(p) for p in parent]).parent
     H = np.asarray(H)

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..algorithms.mechanisms import spanning
 from ..engine.function import CompiledFunction
@@ -82,14 +83,13 @@ class MujocoOrder:
             raise ValueError(f"{self.robot.name}: {problem}; pass the mjModel, as in MujocoOrder(robot, model)")
         return self._nu
 
-    def state(self, q: Any, v: Any) -> MujocoState:
+    def state(self, q: npt.ArrayLike, v: npt.ArrayLike) -> MujocoState:
         """Return qpos and qvel for q (..., nq) and v (..., nv); loops must be closed at q."""
-        q, v = self._states(("q", q, self.robot.nq), ("v", v, self.robot.nv))
-        if self.robot.closed:
-            q, v = self._spanning(q, v)
-        return MujocoState(self._arrays.qpos(q), self._arrays.qvel(q, v))
+        state = self._states(("q", q, self.robot.nq), ("v", v, self.robot.nv))
+        whole = self._spanning(*state) if self.robot.closed else state
+        return MujocoState(self._arrays.qpos(whole[0]), self._arrays.qvel(*whole))
 
-    def robot_state(self, qpos: Any, qvel: Any) -> RobotState:
+    def robot_state(self, qpos: npt.ArrayLike, qvel: npt.ArrayLike) -> RobotState:
         """Return q and v for MuJoCo's qpos (..., nq) and qvel (..., nv).
 
         For robots with loops and couplings, the coordinates and velocities of dependent joints are ignored; loops at q are
@@ -100,7 +100,7 @@ class MujocoOrder:
         v = self._arrays.v(q, qvel)
         return RobotState(q[..., self._coordinates], v[..., self._velocities])
 
-    def ctrl(self, control: Any) -> Array:
+    def ctrl(self, control: npt.ArrayLike) -> Array:
         """Return MuJoCo's ctrl (..., nu) for a control (..., number of `robot.controls`).
 
         Entries for actuators that the robot lacks are zero.
@@ -110,7 +110,7 @@ class MujocoOrder:
         result[..., self._driven] = given[..., self._drives]
         return result
 
-    def control(self, ctrl: Any) -> Array:
+    def control(self, ctrl: npt.ArrayLike) -> Array:
         """Return the control (..., number of `robot.controls`) for MuJoCo's ctrl (..., nu)."""
         given = self.robot._checked("ctrl", ctrl, self.nu)
         result = np.empty((*given.shape[:-1], len(self.robot.controls)))

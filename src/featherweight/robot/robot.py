@@ -55,70 +55,6 @@ class Robot(System):
     coordinate. Quaternions must have unit length. Joints are in depth-first order of the file.
     """
 
-    # functions, each in the module for its topic
-
-    inverse_dynamics = dynamics.inverse_dynamics
-    forward_dynamics = dynamics.forward_dynamics
-    mass_matrix = dynamics.mass_matrix
-    inverse_mass_matrix = dynamics.inverse_mass_matrix
-    solve_mass_matrix = dynamics.solve_mass_matrix
-    factorize = dynamics.factorize
-    bias_force = dynamics.bias_force
-    gravity_force = dynamics.gravity_force
-    kinetic_energy = dynamics.kinetic_energy
-    potential_energy = dynamics.potential_energy
-
-    static_torque = dynamics_terms.static_torque
-    coriolis_matrix = dynamics_terms.coriolis_matrix
-    mechanical_power = dynamics_terms.mechanical_power
-
-    inverse_dynamics_derivatives = dynamics_derivatives.inverse_dynamics_derivatives
-    forward_dynamics_derivatives = dynamics_derivatives.forward_dynamics_derivatives
-
-    inverse_dynamics_second_derivatives = second_derivatives.inverse_dynamics_second_derivatives
-    forward_dynamics_second_derivatives = second_derivatives.forward_dynamics_second_derivatives
-    inverse_dynamics_hessian = second_derivatives.inverse_dynamics_hessian
-    forward_dynamics_hessian = second_derivatives.forward_dynamics_hessian
-
-    inverse_dynamics_regressor = linear_parameters.inverse_dynamics_regressor
-    kinetic_energy_regressor = linear_parameters.kinetic_energy_regressor
-    potential_energy_regressor = linear_parameters.potential_energy_regressor
-    extended_regressor = linear_parameters.extended_regressor
-
-    parametric = of_inertias.parametric
-
-    center_of_mass = centroidal_dynamics.center_of_mass
-    center_of_mass_jacobian = centroidal_dynamics.center_of_mass_jacobian
-    center_of_mass_velocity = centroidal_dynamics.center_of_mass_velocity
-    center_of_mass_acceleration = centroidal_dynamics.center_of_mass_acceleration
-    centroidal_map = centroidal_dynamics.centroidal_map
-    centroidal_map_rate = centroidal_dynamics.centroidal_map_rate
-    centroidal_momentum = centroidal_dynamics.centroidal_momentum
-    centroidal_momentum_rate = centroidal_dynamics.centroidal_momentum_rate
-    centroidal_bias = centroidal_dynamics.centroidal_bias
-    centroidal_inertia = centroidal_dynamics.centroidal_inertia
-
-    frame_placement = frame_functions.frame_placement
-    frame_jacobian = frame_functions.frame_jacobian
-    frame_jacobian_rate = frame_functions.frame_jacobian_rate
-    frame_velocity = frame_functions.frame_velocity
-    frame_acceleration = frame_functions.frame_acceleration
-    frame_classical_acceleration = frame_functions.frame_classical_acceleration
-    frame_bias_acceleration = frame_functions.frame_bias_acceleration
-    joint_jacobian = frame_functions.joint_jacobian
-    joint_jacobian_rate = frame_functions.joint_jacobian_rate
-    camera_placement = cameras.camera_placement
-
-    tendon_lengths = tendon_functions.tendon_lengths
-    tendon_moment_arms = tendon_functions.tendon_moment_arms
-
-    collision_pairs = colliding.collision_pairs
-    in_collision = colliding.in_collision
-    collisions = colliding.collisions
-    distances = colliding.distances
-    distance_jacobian = colliding.distance_jacobian
-    on_ground = colliding.on_ground
-
     def __repr__(self) -> str:
         return f"<Robot {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}, {self.mass:.3g} kg>"
 
@@ -187,6 +123,70 @@ class Robot(System):
     def difference_derivatives(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> DifferenceDerivatives:
         """Return the Jacobians (..., nv, nv) of `difference` with respect to velocities: dresult_dq0, dresult_dq1."""
         return configuration.difference_derivatives(self._coordinates, q0, q1)
+
+    # functions, each in the module for its topic
+
+    inverse_dynamics = dynamics.inverse_dynamics
+    forward_dynamics = dynamics.forward_dynamics
+    mass_matrix = dynamics.mass_matrix
+    inverse_mass_matrix = dynamics.inverse_mass_matrix
+    solve_mass_matrix = dynamics.solve_mass_matrix
+    factorize = dynamics.factorize
+    bias_force = dynamics.bias_force
+    gravity_force = dynamics.gravity_force
+    kinetic_energy = dynamics.kinetic_energy
+    potential_energy = dynamics.potential_energy
+
+    static_torque = dynamics_terms.static_torque
+    coriolis_matrix = dynamics_terms.coriolis_matrix
+    mechanical_power = dynamics_terms.mechanical_power
+
+    inverse_dynamics_derivatives = dynamics_derivatives.inverse_dynamics_derivatives
+    forward_dynamics_derivatives = dynamics_derivatives.forward_dynamics_derivatives
+
+    inverse_dynamics_second_derivatives = second_derivatives.inverse_dynamics_second_derivatives
+    forward_dynamics_second_derivatives = second_derivatives.forward_dynamics_second_derivatives
+    inverse_dynamics_hessian = second_derivatives.inverse_dynamics_hessian
+    forward_dynamics_hessian = second_derivatives.forward_dynamics_hessian
+
+    inverse_dynamics_regressor = linear_parameters.inverse_dynamics_regressor
+    kinetic_energy_regressor = linear_parameters.kinetic_energy_regressor
+    potential_energy_regressor = linear_parameters.potential_energy_regressor
+    extended_regressor = linear_parameters.extended_regressor
+
+    parametric = of_inertias.parametric
+
+    center_of_mass = centroidal_dynamics.center_of_mass
+    center_of_mass_jacobian = centroidal_dynamics.center_of_mass_jacobian
+    center_of_mass_velocity = centroidal_dynamics.center_of_mass_velocity
+    center_of_mass_acceleration = centroidal_dynamics.center_of_mass_acceleration
+    centroidal_map = centroidal_dynamics.centroidal_map
+    centroidal_map_rate = centroidal_dynamics.centroidal_map_rate
+    centroidal_momentum = centroidal_dynamics.centroidal_momentum
+    centroidal_momentum_rate = centroidal_dynamics.centroidal_momentum_rate
+    centroidal_bias = centroidal_dynamics.centroidal_bias
+    centroidal_inertia = centroidal_dynamics.centroidal_inertia
+
+    frame_placement = frame_functions.frame_placement
+    frame_jacobian = frame_functions.frame_jacobian
+    frame_jacobian_rate = frame_functions.frame_jacobian_rate
+    frame_velocity = frame_functions.frame_velocity
+    frame_acceleration = frame_functions.frame_acceleration
+    frame_classical_acceleration = frame_functions.frame_classical_acceleration
+    frame_bias_acceleration = frame_functions.frame_bias_acceleration
+    joint_jacobian = frame_functions.joint_jacobian
+    joint_jacobian_rate = frame_functions.joint_jacobian_rate
+    camera_placement = cameras.camera_placement
+
+    tendon_lengths = tendon_functions.tendon_lengths
+    tendon_moment_arms = tendon_functions.tendon_moment_arms
+
+    collision_pairs = colliding.collision_pairs
+    in_collision = colliding.in_collision
+    collisions = colliding.collisions
+    distances = colliding.distances
+    distance_jacobian = colliding.distance_jacobian
+    on_ground = colliding.on_ground
 
     @property
     def functions(self) -> dict[str, CompiledFunction[Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..algorithms import forward_dynamics_derivatives as implicit
 from ..engine.derivative_program import JacobianProgram, PullbackProgram
@@ -45,7 +46,7 @@ def inverse_dynamics_second_derivatives(robot: System) -> CompiledFunction[Inver
 
 
 def forward_dynamics_second_derivatives(
-    robot: System, q: Any, v: Any, tau: Any, *, threads: int | None = None
+    robot: System, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike, *, threads: int | None = None
 ) -> ForwardDynamicsSecondDerivatives:
     """Return second derivatives of forward dynamics: d2a_dqdq, _dqdv, _dvdv and _dtaudq = dM⁻¹/dq (..., nv, nv, nv).
 

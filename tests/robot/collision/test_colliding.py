@@ -416,7 +416,8 @@ def test_bodies_that_a_loop_joins_are_neighbours() -> None:
     shapes = [Shape(n, n, ShapeType.SPHERE, (0.1,), fw.Pose(p=(0.1, 0.0, 0.0))) for n in ("link1", "link2", "link3")]
     robot = fw.build(replace(fw.robots.four_bar(), shapes=tuple(shapes)), execution="interpreted")
     assert [p.shapes for p in robot.collision_pairs()] == [("link1", "link3")]
-    q = robot.close([0.4, 0.3, 0.5]) if isinstance(robot, fw.ClosedRobot) else None
+    assert isinstance(robot, fw.ClosedRobot)
+    q = robot.close([0.4, 0.3, 0.5])
     found = robot.distances(q)
     where = robot.frame_placement(["link1", "link3"])(q) @ [0.1, 0.0, 0.0, 1.0]
     np.testing.assert_allclose(found.distance, [np.linalg.norm(where[1] - where[0]) - 0.2], atol=EXACT)

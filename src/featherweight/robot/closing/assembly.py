@@ -62,7 +62,9 @@ class Assembly:
             s.x[rough], s.r[rough], s.closed[rough] = refined(p, s.x[rough], self.solved)
         return s
 
-    def search(self, draw: Callable[[int], Array], wanted: int, first: int = WAVE, accept: Any = None) -> Found:
+    def search(
+        self, draw: Callable[[int], Array], wanted: int, first: int = WAVE, accept: Callable[..., Array] | None = None
+    ) -> Found:
         """Return closed configurations from starting points that `draw` returns, within joint limits if there are any."""
         inside: list[Array] = [np.zeros((0, self.nx))]
         outside: list[Array] = [np.zeros((0, self.nx))]

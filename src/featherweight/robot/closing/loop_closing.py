@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, SupportsIndex
 
 import numpy as np
+import numpy.typing as npt
 from numpy.polynomial import Polynomial
 
 from ...algorithms.mechanisms import spanning
@@ -73,7 +74,7 @@ class LoopClosing:
         text = f"{self.robot.name}: no closed configuration was found"
         return text if left is None else f"{text}: the best of the attempts that failed leaves {a.told(left)} open"
 
-    def close(self, q: Any, keep: Iterable[str] | None, attempts: int) -> Array:
+    def close(self, q: npt.ArrayLike, keep: Iterable[str] | None, attempts: int) -> Array:
         """Return the configuration (..., nq) near q in which all loops are closed; see `ClosedRobot.close`."""
         q = self.robot._checked("q", q, self.robot.nq)
         rows = self.dependent_rows

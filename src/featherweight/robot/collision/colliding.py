@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...summaries import Several, SeveralListed
 from ..system import System
@@ -110,19 +111,19 @@ def collision_pairs(robot: System, pairs: NamedPairs = None) -> tuple[CollisionP
     return Several(described_pair(robot, i, j) for i, j in _numbers(robot, pairs))
 
 
-def in_collision(robot: System, q: Any, *, margin: float = 0.0, pairs: NamedPairs = None) -> Any:
+def in_collision(robot: System, q: npt.ArrayLike, *, margin: float = 0.0, pairs: NamedPairs = None) -> Any:
     """Return whether any pair of shapes is within `margin` [m] at configurations q (..., nq): booleans (...)."""
     queries = _queries(robot, pairs)
     return queries.any_touching(q, margin)
 
 
-def collisions(robot: System, q: Any, *, margin: float = 0.0, pairs: NamedPairs = None) -> Collisions:
+def collisions(robot: System, q: npt.ArrayLike, *, margin: float = 0.0, pairs: NamedPairs = None) -> Collisions:
     """Return which pairs of shapes are within `margin` [m] at configurations q (..., nq)."""
     queries = _queries(robot, pairs)
     return Collisions(queries.pairs, queries.touching(q, margin))
 
 
-def distances(robot: System, q: Any, *, within: float = math.inf, pairs: NamedPairs = None) -> Distances:
+def distances(robot: System, q: npt.ArrayLike, *, within: float = math.inf, pairs: NamedPairs = None) -> Distances:
     """Return distances, nearest points and normals of pairs of shapes at configurations q (..., nq).
 
     With `within` [m], the result has only the pairs that are closer in any of the states. This is faster, because bounding
@@ -137,7 +138,7 @@ def distances(robot: System, q: Any, *, within: float = math.inf, pairs: NamedPa
     return Distances(some, distance[..., near], points[..., near, :, :], normal[..., near, :])
 
 
-def distance_jacobian(robot: System, q: Any, distances: Distances) -> Array:
+def distance_jacobian(robot: System, q: npt.ArrayLike, distances: Distances) -> Array:
     """Return the derivative of `distances(q)` by velocities: n · (J_second - J_first) at the nearest points.
 
     The shape is (..., npairs, nv). Rows are NaN for pairs whose distances were not computed. Where the nearest points
@@ -150,7 +151,7 @@ def distance_jacobian(robot: System, q: Any, distances: Distances) -> Array:
     return queries.jacobian(q, distances.pairs, distances.points, distances.normal)
 
 
-def on_ground(robot: System, q: Any = None, *, height: float = 0.0, root: str | None = None) -> Array:
+def on_ground(robot: System, q: npt.ArrayLike | None = None, *, height: float = 0.0, root: str | None = None) -> Array:
     """Return q (..., nq) with the robot moved along the world's z axis so that its lowest point is at `height` [m].
 
     The shapes are collision shapes, or visual shapes if there are none. The default for q is `start()`. `root` names the

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ...algorithms import frames
 from ...collision.pair_queries import (
@@ -72,7 +73,7 @@ class ShapeQueries:
 
     # queries
 
-    def any_touching(self, q: Any, margin: float) -> Any:
+    def any_touching(self, q: npt.ArrayLike, margin: float) -> Any:
         """Return whether any pair (...) is within `margin` [m]."""
         try:
             row, reach, ask, query = self._own.one
@@ -84,7 +85,7 @@ class ShapeQueries:
         found = ask(query)
         return ANSWERS[found] if found >= 0 else self._refuse_numbers()
 
-    def _any_touching(self, q: Any, margin: float) -> Any:
+    def _any_touching(self, q: npt.ArrayLike, margin: float) -> Any:
         """Return the same for any number of states, and prepare this thread for queries about single states."""
         if self._address and not hasattr(self._own, "one"):
             self._own.one = self._one_state()
@@ -93,14 +94,14 @@ class ShapeQueries:
         self._ask(_ANY, n, {**states, "reach": np.array([checked_length("margin", margin)]), "found": found})
         return found.reshape(np.shape(q)[:-1])[()]
 
-    def touching(self, q: Any, margin: float) -> Array:
+    def touching(self, q: npt.ArrayLike, margin: float) -> Array:
         """Return whether each pair (..., npairs) is within `margin` [m]."""
         n, states = self._states(q)
         found = np.zeros((n, len(self.pairs)), bool)
         self._ask(_EACH, n, {**states, "reach": np.array([checked_length("margin", margin)]), "found": found})
         return found.reshape((*np.shape(q)[:-1], len(self.pairs)))
 
-    def distances(self, q: Any, within: float) -> tuple[Array, Array, Array]:
+    def distances(self, q: npt.ArrayLike, within: float) -> tuple[Array, Array, Array]:
         """Return signed distances (..., npairs), nearest points (..., npairs, 2, 3) and normals (..., npairs, 3).
 
         Beyond `within` [m], distances are infinite, and points and normals are NaN.
@@ -115,7 +116,7 @@ class ShapeQueries:
             self._refuse_numbers()
         return distance.copy(), points.copy(), normal.copy()
 
-    def _distances(self, q: Any, within: float) -> tuple[Array, Array, Array]:
+    def _distances(self, q: npt.ArrayLike, within: float) -> tuple[Array, Array, Array]:
         """Return the same for any number of states, and prepare this thread for queries about single states."""
         if self._address and not hasattr(self._own, "distances"):
             self._own.distances = self._one_state_distances()
@@ -131,7 +132,7 @@ class ShapeQueries:
         pairs = len(self.pairs)
         return {"distance": np.empty((n, pairs)), "points": np.empty((n, pairs, 6)), "normal": np.empty((n, pairs, 3))}
 
-    def jacobian(self, q: Any, pairs: Sequence[CollisionPair], points: Array, normals: Array) -> Array:
+    def jacobian(self, q: npt.ArrayLike, pairs: Sequence[CollisionPair], points: Array, normals: Array) -> Array:
         """Return the derivatives (..., npairs, nv) of distances (..., npairs) of some pairs by velocities: n · (J_b - J_a)."""
         chosen = self._sides[[self.number[pair] for pair in pairs]]
         whole = self._velocities(q)  # velocities of the body's point at the world's origin
@@ -154,7 +155,7 @@ class ShapeQueries:
 
     # arrays and tables of queries
 
-    def _states(self, q: Any) -> tuple[int, dict[str, Array]]:
+    def _states(self, q: npt.ArrayLike) -> tuple[int, dict[str, Array]]:
         """Return the number of states (..., nq), and the arrays that kernels read."""
         q = np.asarray(q)
         if q.ndim == 0 or q.shape[-1] != self._robot.nq or q.dtype.kind not in "fiub":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +39,7 @@ class CenterOfMass(Constraint):
         return len(self.matrix)
 
     @property
-    def key(self) -> Any:
+    def key(self) -> Hashable:
         """A hashable value that identifies the constraint."""
         return ("centre of mass", self.matrix.tobytes())
 
@@ -69,7 +69,7 @@ class Difference(Constraint):
         return len(self.matrix)
 
     @property
-    def key(self) -> Any:
+    def key(self) -> Hashable:
         """A hashable value that identifies the constraint."""
         return ("difference", self.frame, self.other, self.matrix.tobytes())
 
@@ -88,7 +88,7 @@ class JacobianRows(Constraint):
     function: Callable[[Array], Any]
 
     @property
-    def key(self) -> Any:
+    def key(self) -> Hashable:
         """The object itself, because functions cannot be compared."""
         return self
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...algorithms.contact.contact_rows import Branches, ContactRows
 from ...model.end_effectors import EndEffectors, Spans, stations, worthwhile_stations
@@ -64,7 +65,7 @@ class BilateralContact(Constraint):
         return len(self.matrix)
 
     @property
-    def key(self) -> Any:
+    def key(self) -> Hashable:
         """A hashable value that identifies the contact."""
         return (self.frame, self.pose, self.matrix.tobytes())
 
@@ -72,7 +73,7 @@ class BilateralContact(Constraint):
         return f"the contact on {frame_name(self.frame)!r}"
 
 
-def checked_rows(rows: Any, default: Array, what: str) -> Array:
+def checked_rows(rows: npt.ArrayLike, default: Array, what: str) -> Array:
     """Return rows as a read-only matrix. Raises ValueError unless they are finite and as wide as the default."""
     width = default.shape[1]
     K = default.copy() if rows is None else real_array(rows, f"rows of {what}")

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ...algorithms import frames, tree_blocks
 from ...algorithms.contact import constraint_rows
@@ -230,7 +231,14 @@ class OperationalSpace:
         return self._cheapest(OperationalSpace.null_space_projector, kernels, (Q,), output, "efp")
 
     def forward_dynamics(
-        self, q: Any, v: Any, tau: Any, target: Any = None, *, algorithm: str | None = None, threads: int | None = None
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        target: npt.ArrayLike | None = None,
+        *,
+        algorithm: str | None = None,
+        threads: int | None = None,
     ) -> ConstrainedMotion:
         """Return accelerations (..., nv) and constraint forces (..., m) with J a + J' v = target (..., m), zero by default.
 
@@ -241,7 +249,7 @@ class OperationalSpace:
         if target is None and algorithm is None and threads is None:
             a, force, strain = self.constrained_dynamics(q, v, tau)
         else:
-            options = {"target": target, "algorithm": algorithm, "threads": threads}
+            options: dict[str, Any] = {"target": target, "algorithm": algorithm, "threads": threads}
             given = {name: value for name, value in options.items() if value is not None}
             a, force, strain = self.constrained_dynamics(q, v, tau, **given)
         _warn_of_strain(strain, "forces")
@@ -271,7 +279,9 @@ class OperationalSpace:
         candidates["ltl"] = candidate("ltl", f.constrained, space._rows.rows)
         return cheapest(candidates)
 
-    def impulse_dynamics(self, q: Any, v: Any, restitution: Any = 0.0, *, threads: int | None = None) -> Impact:
+    def impulse_dynamics(
+        self, q: npt.ArrayLike, v: npt.ArrayLike, restitution: npt.ArrayLike = 0.0, *, threads: int | None = None
+    ) -> Impact:
         """Return velocities (..., nv) after an impact at all rows at once, and the impulses (..., m) of the rows.
 
         Rows with the velocities J v have -restitution J v after the impact (Newton's law); the default restitution is zero.

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ...algorithms.inverse_kinematics import iteration
 from ...algorithms.inverse_kinematics.iteration import StepSettings
@@ -127,7 +128,7 @@ class InverseKinematics:
     def solve(
         self,
         targets: Any,
-        q0: Any = None,
+        q0: npt.ArrayLike | None = None,
         *,
         seed: Seed = 0,
         iterations: int = 20,
@@ -195,13 +196,13 @@ class InverseKinematics:
 
     def velocity(
         self,
-        q: Any,
+        q: npt.ArrayLike,
         targets: Any,
         dt: float,
         *,
         gain: float = 1.0,
         damping: float = 1e-6,
-        speed: Any = math.inf,
+        speed: npt.ArrayLike = math.inf,
     ) -> Array:
         """Return the velocity (nv) that moves q (nq) towards the targets within the time dt [s].
 
@@ -237,7 +238,7 @@ class InverseKinematics:
     def _differential(self) -> Differential:
         return Differential(self.robot, self._task_list, self._function, spare_distances(self.robot, self._slots))
 
-    def _start(self, q0: Any) -> Array:
+    def _start(self, q0: npt.ArrayLike) -> Array:
         q = np.asarray(q0, dtype=np.float64)
         if q.ndim < 1 or q.shape[-1] != self._nq:
             raise ValueError(f"InverseKinematics: q0 must have shape (..., {self._nq}); got {q.shape}")

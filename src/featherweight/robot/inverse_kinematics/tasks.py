@@ -20,8 +20,10 @@ from ...algorithms.inverse_kinematics.task_rows import (
     TaskList,
     TaskSpec,
 )
+from ...model.model import MovingJoint
 from ...model.tree import Placements
 from ...model.types import Frame
+from ..system import System
 
 Array = np.ndarray[Any, np.dtype[Any]]
 KINDS = {"pose": POSE, "position": POSITION, "orientation": ORIENTATION}
@@ -207,7 +209,7 @@ class TargetSlot:
 _POSE = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)  # origin and axes in a homogeneous matrix
 
 
-def slots_of(robot: Any, tasks: Sequence[KnownTask]) -> list[TargetSlot]:
+def slots_of(robot: System, tasks: Sequence[KnownTask]) -> list[TargetSlot]:
     """Return the slots of tasks' targets, one after the other."""
     slots: list[TargetSlot] = []
     for task in tasks:
@@ -226,7 +228,7 @@ def slots_of(robot: Any, tasks: Sequence[KnownTask]) -> list[TargetSlot]:
     return slots
 
 
-def task_list(robot: Any, slots: Sequence[TargetSlot]) -> TaskList:
+def task_list(robot: System, slots: Sequence[TargetSlot]) -> TaskList:
     """Return tasks and their frames in the form that kernels read."""
     tasks = [slot.task for slot in slots]
     framed = [robot.placements([t.frame]) if isinstance(t, FrameTask) else GROUND for t in tasks]
@@ -234,7 +236,7 @@ def task_list(robot: Any, slots: Sequence[TargetSlot]) -> TaskList:
     return TaskList(frames, specs_of(robot, slots))
 
 
-def specs_of(robot: Any, slots: Sequence[TargetSlot]) -> tuple[TaskSpec, ...]:
+def specs_of(robot: System, slots: Sequence[TargetSlot]) -> tuple[TaskSpec, ...]:
     """Return the specifications of tasks that kernels read; the frame of a task has the number of its slot."""
     levels = sorted({slot.task.priority for slot in slots})
     specs, end = [], slots[-1].end  # where the entries of clearance tasks begin: an error and nv slopes each
@@ -258,9 +260,9 @@ def specs_of(robot: Any, slots: Sequence[TargetSlot]) -> tuple[TaskSpec, ...]:
     return tuple(specs)
 
 
-def _independent_rows(robot: Any) -> tuple[int, ...]:
+def _independent_rows(robot: System) -> tuple[int, ...]:
     """Return the rows of the tree that the robot's velocities (nv) are those of."""
-    clusters = robot._mechanism.clusters if robot.closed else ()
+    clusters = robot._system.clusters if robot.closed else ()
     return tuple(r for c in clusters for r in c.independent) if clusters else tuple(range(robot.model.nv))
 
 
@@ -275,7 +277,7 @@ def error_names(tasks: Sequence[KnownTask]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _joints(robot: Any, task: PostureTask) -> list[Any]:
+def _joints(robot: System, task: PostureTask) -> list[MovingJoint]:
     """Return the joints that have coordinates of their own."""
     moving = {j.name: j for j in robot.joints if j.q_slice.stop > j.q_slice.start}
     for name in task.joints or ():

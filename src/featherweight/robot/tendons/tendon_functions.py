@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..system import System
 
@@ -22,7 +23,7 @@ def length_functions(robot: System) -> LengthFunctions:
     return robot._kept(("tendons",), lambda: LengthFunctions(robot, length_table(robot, robot.model.tendons)))
 
 
-def tendon_lengths(robot: System, q: Any) -> Array:
+def tendon_lengths(robot: System, q: npt.ArrayLike) -> Array:
     """Return the lengths [m, or sums of coordinates] (..., tendons) of the tendons at q (..., nq).
 
     A string takes the shortest path around the spheres and cylinders that it passes. Lengths of branches behind pulleys
@@ -33,7 +34,7 @@ def tendon_lengths(robot: System, q: Any) -> Array:
     return coordinates[..., coordinates.shape[-1] - len(robot.model.tendons) :]
 
 
-def tendon_moment_arms(robot: System, q: Any) -> Array:
+def tendon_moment_arms(robot: System, q: npt.ArrayLike) -> Array:
     """Return the moment arms J (..., tendons, nv) of the tendons at q (..., nq).
 
     J v are the rates of the lengths. Forces F along the tendons, positive if they lengthen them, are equivalent to the
