@@ -18,8 +18,6 @@ Other rooms use these modules:
     backends.llvm.trig          sines and cosines
     backends.straight_plan      the plan of a trace's code
     backends.straight_steps     its steps
-    backends.xla.device_handler   handlers that XLA calls on devices
-    backends.xla.host_handler   and on hosts
     cache                       compiled code on disk
     cache_folder                the folder of the cache
     dual_numbers                derivatives by dual numbers
