@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import featherweight as fw
 from featherweight import providers
+from featherweight.engine import progress
 from oracles.states import Array
 from simulation.scenes import free_bodies, pendulum, pose, solid_ball
 
@@ -86,3 +88,16 @@ def test_view_and_render_call_what_is_registered(monkeypatch: pytest.MonkeyPatch
     assert seen == [(sim, "127.0.0.1", 7)]
     with pytest.raises(LookupError, match=r"no function is registered for Simulation\.hear"):
         providers.provided("Simulation.hear")
+
+
+def test_long_runs_and_rollouts_report_their_progress(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(progress, "FIRST", 0.0)
+    robot = pendulum()
+    sim = fw.Simulation(robot, 1e-3, q=np.full((20, 1), 0.3), threads=2)
+    caplog.set_level(logging.INFO, "featherweight")
+    sim.run(0.01, lambda time, q, v: np.zeros((20, 1)))
+    sim.rollout(sim.q, steps=30)
+    said = [r.getMessage().split(":")[1].strip() for r in caplog.records if "%" in r.getMessage()]
+    assert said == [f"simulation of {robot.name!r}, 0.01 s", f"simulation of 20 robots {robot.name!r}, 30 steps"]

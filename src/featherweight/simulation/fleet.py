@@ -17,7 +17,7 @@ from ..contact.spread_impulses import closed_contacts, spread_impulses
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, Table
 from ..engine.loops.prepared_calls import PreparedCall
-from ..engine.progress import Progress
+from ..engine.progress import Progress, watched
 from ..engine.threads import processors, share_out
 from ..engine.waiting import WHOLE
 from ..model.model_sensors import OF_LAST_STEP
@@ -587,7 +587,7 @@ class Fleet:
         states, flight, robots = a.states, a.flight, len(a.states.q)
         states.active[:] = True
         dynamics: Any = model.moving.forward_dynamics
-        for k in range(steps):
+        for k in watched(range(steps), self._work_of(steps) if steps >= MANY_STEPS else ""):
             ready = self._work(BEGIN_FLIGHT, 0, robots)
             external = {}
             if a.inputs.given[1]:
