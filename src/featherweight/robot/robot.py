@@ -38,7 +38,6 @@ from .compiled_member import compiled, functions_of
 from .constraints.constraint import checked
 from .constraints.contact import Constraint
 from .constraints.operational_space import OperationalSpace
-from .html_view import html_of
 from .step_functions import StepFunctions
 from .system import NotDefinedError, System
 from .tendons import tendon_functions
@@ -64,6 +63,8 @@ class Robot(System):
     @cached_property
     def _html(self) -> str:
         """Tables of joints and bodies, and a picture, for notebooks."""
+        from .html_view import html_of  # only notebooks need it
+
         return html_of(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
