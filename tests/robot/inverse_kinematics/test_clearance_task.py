@@ -48,7 +48,7 @@ def test_solutions_keep_their_distance_from_obstacles_and_from_other_links() -> 
     careless = fw.InverseKinematics(robot, reach).solve(targets).q
     assert (distances(robot, term, careless) < LEAST - 2e-6).mean() > 0.2
     ik = fw.InverseKinematics(robot, [reach, fw.ClearanceTask(term, LEAST)])
-    found = ik.solve({"tip": targets})
+    found = ik.solve(targets)  # of the only task that has some
     assert found.converged.mean() > 0.95
     assert distances(robot, term, found.q[found.converged]).min() > LEAST - 2e-6
     hands = robot.frame_placement("tip")(found.q[found.converged])[:, :3, 3]

@@ -17,10 +17,11 @@ ROTATION = 1e-6  # largest deviation of a rotation matrix from orthonormality
 def packed(slots: Sequence[TargetSlot], targets: Any, alone: bool, owner: str = "InverseKinematics") -> Array:
     """Return flat targets (*batch, n). Raises an error that names the task for a missing, unknown or misshapen target.
 
-    `alone` says that the only task was not given in a sequence; its target then needs no sequence either. Messages begin with
-    `owner`.
+    `alone` says that the only task was not given in a sequence; its target then needs no sequence either. An array is always the
+    target of the only task that has one. Messages begin with `owner`.
     """
-    given = [targets] if alone and isinstance(targets, np.ndarray) else _by_task(slots, targets, alone, owner)
+    only = len(slots) == 1 and isinstance(targets, np.ndarray)
+    given = [targets] if only else _by_task(slots, targets, alone, owner)
     arrays = [_checked(slot, x, owner) for slot, x in zip(slots, given, strict=True)]
     if len(slots) == 1 and arrays[0].ndim == len(slots[0].shape):
         return arrays[0].ravel().take(slots[0].order)
