@@ -17,7 +17,7 @@ ROTATION = 1e-6  # largest deviation of a rotation matrix from orthonormality
 def packed(slots: Sequence[TargetSlot], targets: Any, alone: bool, owner: str = "InverseKinematics") -> Array:
     """Return flat targets (*batch, n). Raises an error that names the task for a missing, unknown or misshapen target.
 
-    `alone` says that the only task was not given in a sequence; its target then needs no sequence either. An array is always the
+    `alone` says that the only task was not given in a sequence; its target then needs no sequence either. An array is the
     target of the only task that has one. Messages begin with `owner`.
     """
     only = len(slots) == 1 and isinstance(targets, np.ndarray)
