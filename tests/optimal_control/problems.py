@@ -31,10 +31,10 @@ def pull(q: Any, a: Any, force: Any) -> Any:
     return [a[0] * force[2], q[2] * force[0]]
 
 
-def panda(knots: int = 20, threads: int | None = None) -> fw.OptimalControl:
+def panda(knots: int = 20, **options: Any) -> fw.OptimalControl:
     """A reach with terms of all kinds that need no contacts; one finger follows the other."""
     robot = fw.load(example("panda"))
-    ocp = fw.OptimalControl(robot, step=0.02, knots=knots, threads=threads)
+    ocp = fw.OptimalControl(robot, step=0.02, knots=knots, **options)
     ocp.add(fw.FrameTask(HAND, weight=[1, 1, 1, 0.1, 0.1, 0]), weight=np.append(np.full(knots, 1.0), 1e3))
     ocp.add(fw.PostureTask(), weight=0.1)
     ocp.add(fw.JointVelocities(), weight=0.1)

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.linalg import solve_discrete_are
 from scipy.optimize import minimize
 
@@ -447,3 +448,59 @@ def test_friction_of_contacts_that_have_no_cone_is_refused_by_name() -> None:
         ocp().limit(friction=0.5, sole=(0.1, -1.0))
     with pytest.raises(ValueError, match="has rows of its own"):
         ocp(rows=np.eye(6)[:2]).limit(friction=0.5)
+
+
+def exact_motion(robot: fw.Robot, q: Array, v: Array, u: Array, h: float) -> Array:
+    """The state (q, v) after controls u (k, nv) that are held for h each."""
+
+    def rate(_: float, y: Array, held: Array) -> Array:
+        return np.concatenate([y[2:], robot.forward_dynamics(y[:2], y[2:], held)])
+
+    y: Array = np.concatenate([q, v])
+    for held in u:
+        y = solve_ivp(rate, (0.0, h), y, args=(held,), rtol=1e-11, atol=1e-11).y[:, -1]
+    return y
+
+
+def test_runge_kutta_steps_have_order_four() -> None:
+    """Steps half as long follow the motion under held controls sixteen times as well."""
+    robot, errors = pendulum(), []
+    u = np.random.default_rng(0).uniform(-3.0, 3.0, (5, 2))
+    q, v = np.array([0.3, -0.2]), np.array([1.0, 0.5])
+    expected = exact_motion(robot, q, v, u, 0.04)
+    for halves in (4, 8):
+        ocp = fw.OptimalControl(robot, step=0.04 / halves, knots=3, integrator="rk4")
+        ocp.add(fw.Effort())
+        step, x, y = ocp._layout.stages[0].step, q, v
+        for held in np.repeat(u, halves, axis=0):
+            known = {"q": x, "v": y, "u": held, "h": 0.04 / halves}
+            x, y, _ = step(*(known[a.name] for a in step.program.inputs))
+        errors.append(abs(np.concatenate([x, y]) - expected).max())
+    assert 10.0 < errors[0] / errors[1] < 24.0
+
+
+def test_runge_kutta_steps_swing_a_pendulum_up() -> None:
+    """Forces planned with long steps lead to where the plan ends; those planned with semi-implicit steps do not."""
+    robot, off = pendulum(), []
+    for integrator in ("rk4", "semi-implicit"):
+        ocp = fw.OptimalControl(robot, step=0.05, knots=20, integrator=integrator)
+        ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0)
+        ocp.add(fw.JointVelocities(), weight=0.05)
+        ocp.add(fw.Effort(), weight=1e-2)
+        plan = ocp.solve(np.zeros(2), targets={"tip": [0.7, 0.0, -0.4]})
+        assert plan.converged
+        off.append(np.linalg.norm(exact_motion(robot, np.zeros(2), np.zeros(2), plan.u, 0.05)[:2] - plan.q[-1]))
+    assert off[0] < 0.05 < off[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (dict(integrator="euler"), "integrator must be 'semi-implicit' or 'rk4'; got 'euler'"),
+        (dict(integrator="rk4", phases=[fw.Phase(3, [fw.BilateralContact("tip")])], knots=None), "does not support contacts"),
+        (dict(integrator="rk4", actuators=fw.PD(stiffness=9.0)), "does not support stiffness or damping of actuators"),
+    ],
+)
+def test_integrators_that_do_not_fit_are_refused(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        fw.OptimalControl(pendulum(), **{"knots": 3, **given})

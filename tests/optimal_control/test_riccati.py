@@ -37,27 +37,30 @@ def semidefinite(rng: np.random.Generator, n: int) -> Array:
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.7])
-@pytest.mark.parametrize("case", CASES)
-def test_feedback_and_value_are_those_of_whole_matrices(case: str, damping: float) -> None:
+@pytest.mark.parametrize(("case", "apart"), [*((case, False) for case in CASES), ("arm", True), ("underactuated", True)])
+def test_feedback_and_value_are_those_of_whole_matrices(case: str, damping: float, apart: bool) -> None:
+    """With displacements that follow from the velocity ahead, or `apart`, as functions of their own."""
     n, m, blocks = CASES[case]
+    rows = 2 * n if apart else n
     rng, width = np.random.default_rng(n), 2 * n + m
-    r = riccati(n, m, blocks)
+    r = riccati(n, m, rows, blocks)
     V, g = semidefinite(rng, 2 * n), rng.normal(size=2 * n)
     begin_value(r, np.append(g, np.zeros(m)), *lower(V))
     promised = np.zeros(2)
     for _ in range(KNOTS):
-        D, A, S, curved = rng.normal(size=(n, width)), np.eye(n), H * np.eye(n), list[float]()
+        D, A, S, curved = rng.normal(size=(rows, width)), np.eye(n), H * np.eye(n), list[float]()
         for first, size in blocks:
             own = slice(first, first + size)
             A[own, own], S[own, own] = rng.normal(size=(2, size, size))
             curved += [*A[own, own].ravel(), *S[own, own].ravel()]
         cost, slope, gap = semidefinite(rng, width), rng.normal(size=width), rng.normal(size=2 * n)
-        r.numbers[: n * r.long].reshape(n, r.long)[:, :width] = D
+        r.numbers[: rows * r.long].reshape(rows, r.long)[:, :width] = D
         feedback, k = np.zeros(2 * n * padded(m)), np.zeros(m)
         entries, places = lower(cost)
         assert passed_back(r, KnotSlopes(0, np.array(curved), slope, entries, places, H), gap, damping, feedback, k)
         promised[1] += gap @ g + 0.5 * gap @ V @ gap
-        F = np.vstack([np.hstack([A, np.zeros((n, n + m))]) + S @ D, D])
+        moved = np.hstack([A, np.zeros((n, n + m))])
+        F = np.vstack([moved + (D[:n] if apart else S @ D), D[-n:]])
         Q, q = cost + F.T @ V @ F, slope + F.T @ (g + V @ gap)
         own = slice(2 * n, None)
         solved = -np.linalg.solve(Q[own, own] + damping * np.eye(m), np.column_stack([Q[own, : 2 * n], q[own]]))
@@ -74,7 +77,7 @@ def test_feedback_and_value_are_those_of_whole_matrices(case: str, damping: floa
 
 def test_a_cost_that_is_not_convex_in_the_controls_is_found_out() -> None:
     n, m = 2, 2
-    r = riccati(n, m, [])
+    r = riccati(n, m, n, [])
     begin_value(r, np.zeros(2 * n + m), *lower(np.zeros((4, 4))))
     cost = np.diag([1.0, 1.0, 1.0, 1.0, 1.0, -0.5])
     entries, places = lower(cost)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..spatial import sqrt
@@ -68,6 +69,72 @@ def next_velocity(impact: bool, v, a, h, results) -> None:
     for i, x in enumerate(a):
         velocity[i] = v[i] + x if impact else v[i] + h * x
         displacement[i] = 0.0 if impact else h * velocity[i]
+
+
+def stage_state(part: float, v, h, *rates_and_results: Any) -> None:
+    """The velocity at a stage of the Runge-Kutta method, and the displacement to it, from the rates of the stage before.
+
+    Without a velocity among the rates, the stage before is the beginning of the step.
+    """
+    *rates, (stage, displacement) = rates_and_results
+    *before, a = rates
+    for i, rate in enumerate(before[0] if before else v):
+        stage[i] = v[i] + part * h * a[i]
+        displacement[i] = part * h * rate
+
+
+def runge_kutta(h, v, v2, v3, v4, *accelerations_and_results: Any) -> None:
+    """The velocity after a step, and the displacement along it, by the classical method of order 4 (Kutta 1901)."""
+    a, a2, a3, a4, (velocity, displacement) = accelerations_and_results
+    sixth = h * (1.0 / 6.0)
+    for i, x in enumerate(v):
+        velocity[i] = x + sixth * (a[i] + 2.0 * (a2[i] + a3[i]) + a4[i])
+        displacement[i] = sixth * (x + 2.0 * (v2[i] + v3[i]) + v4[i])
+
+
+def runge_kutta_slopes(drives: tuple[Drive, ...], h, *given: Any) -> None:
+    """Derivatives of displacement and velocity of a step by (dq, dv, du), from those of the four accelerations."""
+    *by, motion = given
+    n = len(by[0])
+    width = 2 * n + len(drives)
+    dq = [[1.0 if j == i else 0.0 for j in range(width)] for i in range(n)]
+    dv = [[1.0 if j == n + i else 0.0 for j in range(width)] for i in range(n)]
+    at, speeds, accelerations = dq, [dv], []
+    for k, part in enumerate((0.5, 0.5, 1.0, 0.0)):
+        accelerations.append(along(drives, by[3 * k : 3 * k + 3], at, speeds[-1]))
+        if part:
+            at = [added(part * h, x, y) for x, y in zip(dq, speeds[-1], strict=True)]
+            speeds.append([added(part * h, x, y) for x, y in zip(dv, accelerations[-1], strict=True)])
+    sixth = h * (1.0 / 6.0)
+    for i in range(n):
+        for j in range(width):
+            d, a = (x[0][i][j] + 2.0 * (x[1][i][j] + x[2][i][j]) + x[3][i][j] for x in (speeds, accelerations))
+            motion[i][j] = sixth * d
+            motion[n + i][j] = dv[i][j] + sixth * a
+
+
+def added(by: Any, x: list[Any], y: list[Any]) -> list[Any]:
+    """Return x + by y."""
+    return [a + by * b for a, b in zip(x, y, strict=True)]
+
+
+def along(drives: tuple[Drive, ...], by: Sequence[Any], dq: list[list[Any]], dv: list[list[Any]]) -> list[list[Any]]:
+    """Return the derivatives of an acceleration by (dq, dv, du) at the beginning, from those by its own q, v and tau."""
+    by_q, by_v, by_tau = by
+    n, width = len(dq), len(dq[0])
+    force: list[list[Any]] = [[0.0] * width for _ in range(n)]
+    for k, d in enumerate(drives):
+        row = force[d.velocity]
+        for j in range(width):
+            own = d.gain if j == 2 * n + k else 0.0
+            row[j] = row[j] + own + d.stiffness * dq[d.velocity][j] + d.damping * dv[d.velocity][j]
+    return [
+        [
+            sum((by_q[i][k] * dq[k][j] + by_v[i][k] * dv[k][j] + by_tau[i][k] * force[k][j] for k in range(n)), 0.0)
+            for j in range(width)
+        ]
+        for i in range(n)
+    ]
 
 
 def no_rebound(h, restitution) -> None:

@@ -15,7 +15,7 @@ from ..robot.inverse_kinematics.tasks import IkTask, PostureTask, TargetSlot, sl
 from ..robot.robot import Robot
 from .drives import with_drives
 from .laws import Laws, new_laws
-from .stage_functions import Span, StageFunctions, System
+from .stage_functions import SEMI_IMPLICIT, Span, StageFunctions, System
 from .terms import PARAMETERS, Added, Residual, quantities
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -54,6 +54,7 @@ class Layout:
         spans: Sequence[Span],
         added: Sequence[Added],
         known: dict[Any, StageFunctions],
+        integrator: str = SEMI_IMPLICIT,
     ) -> None:
         self.known = known
         self.robot, self.added, self.knots = robot, added, sum(span.knots for span in spans)
@@ -64,7 +65,7 @@ class Layout:
         begins = np.cumsum([self.slots[-1].end if self.slots else 0, *(f.parameters for f in self.functions)])
         self.first = {f.called: int(begin) for f, begin in zip(self.functions, begins, strict=False)}
         self.size = max(1, int(begins[-1]))  # parameters of one knot
-        self.system = System(with_drives(robot, drives), tuple(drives), self.size)
+        self.system = System(with_drives(robot, drives), tuple(drives), self.size, integrator)
         self.begin = [int(x) for x in np.cumsum([0, *(span.knots for span in spans), 1])]
         self.stages: list[StageFunctions] = []
         self.terms_of_stage: list[list[Placed]] = []

@@ -338,7 +338,7 @@ class NewtonSteps:
     def _ahead(found: dict[str, Array], curved: Any, h: float, n: int, width: int) -> Array:
         """Return the derivative of the next state by (dq, dv, du)."""
         D = found["motion"][:, :, :width]
-        F, at = np.concatenate([h * D, D], axis=1), 0
+        F, at = D if D.shape[1] > n else np.concatenate([h * D, D], axis=1), 0
         F[:, range(n), range(n)] += 1.0
         for first, size in curved:
             block = slice(first, first + size)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..algorithms import knots as kernels
 from ..engine.threads import processors, share_out
+from ..model.expansion import CURVED
 from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..robot.constraints.contact import BilateralContact
@@ -25,7 +26,7 @@ from .laws import costs_of_rows
 from .layout import Layout, Motion, Results
 from .plan_function import PlanFunction
 from .solver import ITERATIONS, NOT_FINITE, STALLED
-from .stage_functions import Span
+from .stage_functions import RK4, SEMI_IMPLICIT, Span
 from .terms import Added, Picked, Term, name_of, quantities
 from .workspace import Pool, Settings, Workspace
 
@@ -96,8 +97,9 @@ class OptimalControl:
         ocp.add(featherweight.Effort(), weight=1e-3)
         plan = ocp.solve(q, targets={"tool": T})
 
-    The motion consists of semi-implicit Euler steps, v' = v + h a and q' = q ⊕ h v'. The cost is the integral of weighted
-    squares over the horizon plus weighted squares at its end.
+    The motion consists of semi-implicit Euler steps, v' = v + h a and q' = q ⊕ h v', or, with `integrator="rk4"`, of steps of
+    the classical Runge-Kutta method, which may be several times as long: for fixed bases without contacts and loops. The cost
+    is the integral of weighted squares over the horizon plus weighted squares at its end.
 
     Controls are the forces of the `driven` joints (names; the default is all joints except floating and planar ones). With
     `actuators` (True for those of the file, a list, or a `PD`), controls are those of actuators whose joint force is linear:
@@ -120,6 +122,7 @@ class OptimalControl:
         phases: Iterable[Phase] | None = None,
         driven: Iterable[str] | None = None,
         actuators: PD | Iterable[Actuator] | bool = False,
+        integrator: str = SEMI_IMPLICIT,
         threads: int | None = None,
     ) -> None:
         if not isinstance(robot, Robot):
@@ -152,9 +155,24 @@ class OptimalControl:
         self.drives = drives_of(robot, self.actuators, set(steps)) if self.actuators else joint_drives(robot, driven)
         self.driven = tuple(d.velocity for d in self.drives)
         self.nu = len(self.drives)
+        self.integrator = integrator
+        self._check_integrator()
         self._terms: list[Given] = []
         self._stages: dict[Any, Any] = {}
         self._windows: dict[int, Window] = {}
+
+    def _check_integrator(self) -> None:
+        """Raise ValueError for an integrator that is unknown, or that the problem does not allow."""
+        if self.integrator not in (SEMI_IMPLICIT, RK4):
+            raise ValueError(f"OptimalControl: integrator must be {SEMI_IMPLICIT!r} or {RK4!r}; got {self.integrator!r}")
+        obstacles = {
+            "contacts": any(phase.contacts for phase in self.phases),
+            "free, planar and ball joints": any(j.type in CURVED for j in self.robot.joints),
+            "closed loops": self.robot.step_functions.closing_step is not None,
+            "stiffness or damping of actuators": any(d.armature for d in self.drives),
+        }
+        if self.integrator == RK4 and (found := [name for name, there in obstacles.items() if there]):
+            raise ValueError(f"OptimalControl: {RK4!r} does not support {', '.join(found)}; use {SEMI_IMPLICIT!r}")
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the problem without its compiled functions."""
@@ -347,7 +365,8 @@ class OptimalControl:
         k = begin % self.period if self.repeats else 0
         if k not in self._windows:
             spans = self._spans(k)
-            layout = Layout(self.robot, self.drives, spans, [self._weighted(x, spans) for x in self._terms], self._stages)
+            terms = [self._weighted(x, spans) for x in self._terms]
+            layout = Layout(self.robot, self.drives, spans, terms, self._stages, self.integrator)
             self._windows[k] = Window(layout, Pool(lambda: Workspace(layout)))
         return self._windows[k]
 

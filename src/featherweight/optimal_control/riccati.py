@@ -13,6 +13,9 @@ the value of this knot is a quadratic function of z, from which du is eliminated
 
     Q = H + Dᵀ W_vv D + E W_qv D + (E W_qv D)ᵀ + E W_qq Eᵀ,    E z = dq
 
+With the Runge-Kutta method, the displacement is a function of z, too. D then has rows for the displacement before those of dv',
+and S is the identity in their place.
+
 Only the lower triangle of Q is computed, and products with identities are skipped. (Mayne 1966; Tassa, Erez and Todorov 2012.)
 """
 
@@ -35,37 +38,42 @@ class Riccati(NamedTuple):
 
     n: int  # velocities
     m: int  # controls
+    rows: int  # of D: n, or 2 n if the displacement is a function of its own
     short: int  # padded n: row stride of matrices with n columns
     wide: int  # padded 2 n
     long: int  # padded 2 n + m
-    numbers: Vector  # first D (n, 2 n + m) of KNOTS_AT_ONCE knots
+    tall: int  # padded rows
+    numbers: Vector  # first D (rows, 2 n + m) of KNOTS_AT_ONCE knots
     value: int  # V (2 n, 2 n)
-    inner: int  # W_vv (n, n)
-    mixed: int  # W_qv (n, n)
+    inner: int  # W_vv (rows, rows)
+    mixed: int  # W_qv (n, rows)
     outer: int  # W_qq (n, n)
-    weighted: int  # -(W_vv D + W_qvᵀ E) (n, 2 n + m)
-    doubled: int  # -(W_vv D + 2 W_qvᵀ E), columns of q (n, n)
+    weighted: int  # -(W_vv D + W_qvᵀ E) (rows, 2 n + m)
+    doubled: int  # -(W_vv D + 2 W_qvᵀ E), columns of q (rows, n)
     whole: int  # Q (2 n + m, 2 n + m)
     scaled: int  # rows of du in Q over their pivots (m, 2 n)
     gains: int  # (m, 2 n)
     turned: int  # rows during the product with a block: those of the block, or two of 2 n numbers
     slope: Vector  # (2 n + m,) gradient of Q
-    ahead: Vector  # (2 n,) g, then the gradient as a function of (dq, dv')
+    ahead: Vector  # (n + rows,) g, then the gradient as a function of (dq, dv')
     blocks: IntegerMatrix  # (k, 2) first velocity and size of each curved block
     promised: Vector  # (2,) predicted decrease by the changes of all controls, and changes of the value by gaps
 
 
-def riccati(n: int, m: int, blocks: list[tuple[int, int]]) -> Riccati:
-    """Return memory for n velocities and m controls."""
-    short, wide = padded(n), padded(2 * n)
+def riccati(n: int, m: int, rows: int, blocks: list[tuple[int, int]]) -> Riccati:
+    """Return memory for n velocities, m controls and so many rows of D."""
+    short, wide, tall = padded(n), padded(2 * n), padded(rows)
     long = max(padded(2 * n + m), wide)
-    rows = (2 * n * wide, *(n * short,) * 3, n * long, n * short, (2 * n + m) * long, m * wide, m * wide, 6 * wide)
-    begins = [int(x) for x in np.cumsum([KNOTS_AT_ONCE * n * long, *rows])]
+    sizes = (
+        2 * n * wide, rows * tall, n * tall, n * short, rows * long, rows * short, (2 * n + m) * long, m * wide, m * wide,
+        6 * wide,
+    )  # fmt: skip
+    begins = [int(x) for x in np.cumsum([KNOTS_AT_ONCE * rows * long, *sizes])]
     numbers = np.zeros(begins[-1] + 8)
-    tables = np.zeros(2 * n + m), np.zeros(2 * n), np.array(blocks, np.int64).reshape(-1, 2), np.zeros(2)
+    tables = np.zeros(2 * n + m), np.zeros(n + rows), np.array(blocks, np.int64).reshape(-1, 2), np.zeros(2)
     value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned, _ = begins
     places = value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned
-    return Riccati(n, m, short, wide, long, numbers, *places, *tables)
+    return Riccati(n, m, rows, short, wide, long, tall, numbers, *places, *tables)
 
 
 class KnotSlopes(NamedTuple):
@@ -127,6 +135,9 @@ def step_back(r: Riccati, knot: KnotSlopes, damping: float, feedback: Vector, k:
 def write_value_of_motion(r: Riccati, knot: KnotSlopes) -> None:
     """Write W and the slope of the value as functions of (dq, dv')."""
     x, n, short, h = r.numbers, r.n, r.short, knot.h
+    if r.rows > n:
+        copy_value(r)
+        return
     clear(x, r.inner, 3 * n * short)
     for i in range(n):
         q, v = r.value + i * r.wide, r.value + (n + i) * r.wide
@@ -139,6 +150,23 @@ def write_value_of_motion(r: Riccati, knot: KnotSlopes) -> None:
         r.ahead[i] = r.slope[i]
         r.ahead[n + i] = r.slope[n + i] + h * r.slope[i]
     turn_rows(r, knot)
+
+
+def copy_value(r: Riccati) -> None:
+    """Write W and the slope of the value as functions of dq, the displacement and dv', if dq' is dq plus the displacement."""
+    x, n = r.numbers, r.n
+    for i in range(2 * n):
+        row = r.value + i * r.wide
+        for j in range(2 * n):
+            x[r.inner + i * r.tall + j] = x[row + j]
+        r.ahead[n + i] = r.slope[i]
+    for i in range(n):
+        row = r.value + i * r.wide
+        for j in range(2 * n):
+            x[r.mixed + i * r.tall + j] = x[row + j]
+        for j in range(n):
+            x[r.outer + i * r.short + j] = x[row + j]
+        r.ahead[i] = r.slope[i]
 
 
 def clear(x: Vector, begin: int, count: int) -> None:
@@ -203,22 +231,22 @@ def turn_block(r: Riccati, knot: KnotSlopes, rows: int, size: int, at: int) -> N
 
 def write_curvature(r: Riccati, knot: KnotSlopes) -> None:
     """Write the lower triangle of Q."""
-    x, n, short, long = r.numbers, r.n, r.short, r.long
-    columns, motion = 2 * n + r.m, knot.number * n * long
-    for i in range(n):
+    x, n, rows, short, long, tall = r.numbers, r.n, r.rows, r.short, r.long, r.tall
+    columns, motion = 2 * n + r.m, knot.number * rows * long
+    for i in range(rows):
         G = r.weighted + i * long
         for j in range(n):
-            x[G + j] = -x[r.mixed + j * short + i]
+            x[G + j] = -x[r.mixed + j * tall + i]
         for j in range(n, long):
             x[G + j] = 0.0
-        subtract_rows(x, G, motion, long, long, (r.inner + i * short, 1, n))
+        subtract_rows(x, G, motion, long, long, (r.inner + i * tall, 1, rows))
         for j in range(n):
-            x[r.doubled + i * short + j] = x[G + j] - x[r.mixed + j * short + i]
+            x[r.doubled + i * short + j] = x[G + j] - x[r.mixed + j * tall + i]
     for a in range(n):
         row = r.whole + a * long
         for j in range(short):
             x[row + j] = 0.0
-        subtract_rows(x, row, r.doubled, short, short, (motion + a, long, n))
+        subtract_rows(x, row, r.doubled, short, short, (motion + a, long, rows))
     for a in range(n):
         row, outer = r.whole + a * long, r.outer + a * short
         for b in range(a):
@@ -228,7 +256,7 @@ def write_curvature(r: Riccati, knot: KnotSlopes) -> None:
         row, length = r.whole + a * long, padded(a + 1)
         for j in range(length):
             x[row + j] = 0.0
-        subtract_rows(x, row, r.weighted, long, length, (motion + a, long, n))
+        subtract_rows(x, row, r.weighted, long, length, (motion + a, long, rows))
     for k in range(len(knot.places)):
         x[r.whole + knot.places[k, 0] * long + knot.places[k, 1]] += knot.hessian[k]
 
@@ -240,8 +268,8 @@ def write_gradient(r: Riccati, knot: KnotSlopes) -> None:
         r.slope[j] = knot.gradient[j]
     for j in range(n):
         r.slope[j] += r.ahead[j]
-    for i in range(n):
-        w, D = r.ahead[n + i], (knot.number * n + i) * r.long
+    for i in range(r.rows):
+        w, D = r.ahead[n + i], (knot.number * r.rows + i) * r.long
         for j in range(columns):
             r.slope[j] += w * r.numbers[D + j]
 

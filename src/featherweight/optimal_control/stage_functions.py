@@ -16,21 +16,30 @@ from ..engine.function import CompiledFunction
 from ..engine.graph import Expression, Graph
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, RenamedProgram
 from ..model.expansion import CURVED
+from ..robot.arguments import Q
 from ..robot.constraints.contact import BilateralContact
 from ..robot.constraints.operational_space import OperationalSpace
 from ..robot.dynamics_derivatives import analytic
 from ..robot.inverse_kinematics.tasks import TargetSlot, task_list
+from ..robot.robot import Robot
 from .terms import PARAMETERS, PLACEMENTS, Picked, Residual, WholeQuantity, quantities
 
+SEMI_IMPLICIT, RK4 = "semi-implicit", "rk4"
 FIRST = ("q", "v", "u", "h", PARAMETERS)  # the order of arguments
 
 
 class System(NamedTuple):
     """A robot with its controls and parameters, which all stages share."""
 
-    robot: Any
+    robot: Robot
     drives: tuple[kernels.Drive, ...]  # one for each control
     parameters: int  # number of parameters
+    integrator: str = SEMI_IMPLICIT
+
+    @property
+    def rows(self) -> int:
+        """The rows of the derivative of a step: those of the velocity, after those of the displacement with "rk4"."""
+        return self.robot.nv * (2 if self.integrator == RK4 else 1)  # type: ignore[no-any-return]
 
     @property
     def curved(self) -> tuple[tuple[int, int], ...]:
@@ -41,7 +50,7 @@ class System(NamedTuple):
     @property
     def q(self) -> Input:
         """The input for configurations."""
-        return self.robot.step_functions.integrate.program.inputs[0]  # type: ignore[no-any-return]
+        return self.robot.input(Q)
 
 
 class Span(NamedTuple):
@@ -200,9 +209,34 @@ class StageFunctions:
         program = analytic(self.space.stabilized_derivatives).program
         return (program,), tuple(zip((y.name for y in program.outputs), (*A_SLOPES, *FORCE_SLOPES), strict=True))
 
+    @cached_property
+    def _later_stages(self) -> tuple[Program, ...]:
+        """States q_i, v_i of stages 2 to 4 of the Runge-Kutta method, with tau_i and a_i."""
+        n, integrate = self.system.robot.nv, self.system.robot.step_functions.integrate.program
+        drive, dynamics = self._dynamics[0]
+        v, rates, parts = Input("v", (n,)), [Input("a", (n,))], list[Program]()
+        for i, part in ((2, 0.5), (3, 0.5), (4, 1.0)):
+            results = Output(f"v_{i}", (n,)), Output(f"displacement_{i}", (n,))
+            parts.append(KernelProgram(f"stage_{i}", kernels.stage_state, (part,), (v, Input("h", ()), *rates), results))
+            parts.append(RenamedProgram(integrate, (("v", f"displacement_{i}"), (integrate.outputs[0].name, f"q_{i}"))))
+            names = (*at_stage(i), ("tau", f"tau_{i}"), (dynamics.outputs[0].name, f"a_{i}"))
+            parts += [RenamedProgram(drive, names), RenamedProgram(dynamics, names)]
+            rates = [Input(f"v_{i}", (n,)), Input(f"a_{i}", (n,))]
+        return tuple(parts)
+
+    @property
+    def _change(self) -> tuple[Program, ...]:
+        """The velocity after a step, and the displacement along it, from the acceleration at its beginning."""
+        n = self.system.robot.nv
+        if self.system.integrator != RK4:
+            return (self._next_velocity,)
+        inputs = [Input(name, (n,)) for name in ("v", "v_2", "v_3", "v_4", "a", "a_2", "a_3", "a_4")]
+        results = Output("velocity", (n,)), Output("displacement", (n,))
+        return *self._later_stages, KernelProgram("change", kernels.runge_kutta, (), (Input("h", ()), *inputs), results)
+
     @property
     def _next_velocity(self) -> Program:
-        """The velocity after a step, and the displacement along it."""
+        """The velocity after a semi-implicit step or an impact, and the displacement along it."""
         n = self.system.robot.nv
         inputs = Input("v", (n,)), Input("a", (n,)), Input("h", ())
         outputs = Output("velocity", (n,)), Output("displacement", (n,))
@@ -231,7 +265,7 @@ class StageFunctions:
         if self.end:
             return self.only_rows
         dynamics, also = self._dynamics
-        parts = (*dynamics, self._next_velocity, *self._moved_and_closed, *self._row_values)
+        parts = (*dynamics, *self._change, *self._moved_and_closed, *self._row_values)
         return self._compiled(ComposedProgram("step", parts, ("ahead", "velocity", "rows"), "", also, FIRST))
 
     @cached_property
@@ -272,6 +306,9 @@ class StageFunctions:
             return self._compiled(ComposedProgram("end_slopes", parts, results, first=FIRST))
         dynamics, also = self._dynamics
         slopes, named = self._dynamics_slopes
+        if self.system.integrator == RK4:
+            whole = (*dynamics, *slopes, *self._later_stages, *self._later_slopes, self._step_slopes, *parts)
+            return self._compiled(ComposedProgram("slopes", whole, ("motion", *results), "", (*also, *named), FIRST))
         curved = self.system.curved
         inputs = [Input("h", ()), *(Input(name, (n, n)) for name in A_SLOPES)]
         outputs = [Output("motion", (n, padded(width)))]
@@ -287,6 +324,24 @@ class StageFunctions:
         return self._compiled(
             ComposedProgram("slopes", (*dynamics, *slopes, *before, motion, *parts), names, "", (*also, *named), FIRST)
         )
+
+    @property
+    def _later_slopes(self) -> list[Program]:
+        """Derivatives of the accelerations of stages 2 to 4."""
+        (program,), named = self._dynamics_slopes
+        return [
+            RenamedProgram(program, (*at_stage(i), ("tau", f"tau_{i}"), *((old, f"{new}_{i}") for old, new in named)))
+            for i in (2, 3, 4)
+        ]
+
+    @property
+    def _step_slopes(self) -> Program:
+        """Derivatives of a Runge-Kutta step."""
+        n, width = self.system.robot.nv, 2 * self.system.robot.nv + len(self.system.drives)
+        names = (*A_SLOPES, *(f"{name}_{i}" for i in (2, 3, 4) for name in A_SLOPES))
+        inputs = Input("h", ()), *(Input(name, (n, n)) for name in names)
+        output = Output("motion", (2 * n, padded(width)))
+        return KernelProgram("step_slopes", kernels.runge_kutta_slopes, (self.system.drives,), inputs, (output,))
 
     def _compiled(self, program: Program) -> CompiledFunction[Any]:
         return CompiledFunction(program, "traced")
@@ -326,6 +381,11 @@ class StageFunctions:
             used = [j for j, x in enumerate(row) if isinstance(x, Expression) or not is_zero(x)]
             found |= {(a, b) for a in used for b in used if b <= a}
         return tuple(sorted(found))
+
+
+def at_stage(i: int) -> tuple[tuple[str, str], ...]:
+    """Return the names of the state at a stage of the Runge-Kutta method."""
+    return ("q", f"q_{i}"), ("v", f"v_{i}")
 
 
 A_SLOPES = ("da_dq", "da_dv", "da_dtau")

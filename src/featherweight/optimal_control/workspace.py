@@ -82,8 +82,8 @@ class Workspace:
         self.parameters = np.zeros((knots + 1, layout.size))
         self.laws = layout.laws._replace(multiplier=np.zeros(total))
         ahead = np.zeros((knots, nq)), np.zeros((knots, n)), np.zeros((knots, n))
-        room = riccati(n, m, list(curved))
-        motion = room.numbers[: KNOTS_AT_ONCE * n * room.long].reshape(KNOTS_AT_ONCE, n, room.long)
+        room = riccati(n, m, layout.system.rows, list(curved))
+        motion = room.numbers[: KNOTS_AT_ONCE * room.rows * room.long].reshape(KNOTS_AT_ONCE, room.rows, room.long)
         calls, self._kept = self._calls(linear, trials, ahead, motion)
         self.solver = Solver(
             not curved, self.horizon, *ahead, linear, trials, self.laws, room, calls, np.zeros(6), np.zeros(2, np.int64)
