@@ -463,7 +463,7 @@ def exact_motion(robot: fw.Robot, q: Array, v: Array, u: Array, h: float) -> Arr
 
 
 def test_runge_kutta_steps_have_order_four() -> None:
-    """Steps half as long follow the motion under held controls sixteen times as well."""
+    """Steps half as long follow the motion under held controls at least sixteen times as well."""
     robot, errors = pendulum(), []
     u = np.random.default_rng(0).uniform(-3.0, 3.0, (5, 2))
     q, v = np.array([0.3, -0.2]), np.array([1.0, 0.5])
@@ -476,7 +476,7 @@ def test_runge_kutta_steps_have_order_four() -> None:
             known = {"q": x, "v": y, "u": held, "h": 0.04 / halves}
             x, y, _ = step(*(known[a.name] for a in step.program.inputs))
         errors.append(abs(np.concatenate([x, y]) - expected).max())
-    assert 10.0 < errors[0] / errors[1] < 24.0
+    assert errors[1] < 1e-6 and errors[0] / errors[1] > 15.0
 
 
 def test_runge_kutta_steps_swing_a_pendulum_up() -> None:
