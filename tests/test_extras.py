@@ -88,4 +88,5 @@ USES_OF_EXTRAS = {
     "ik": r"\bimport daqp|ik\.velocity",
     "mjcf": r"\.xml\"",
     "shapes": r"\bfrom scipy|fw\.clearance\(",
+    "learning": r"\bimport gymnasium\b",
 }

@@ -1,0 +1,54 @@
+"""Write guides as Jupyter notebooks: `python docs/write_notebooks.py`, after a change of one of these pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+GUIDES = ("contact_rich_control", "inverse_kinematics", "simulation")
+INVISIBLE = re.compile(r"^<!--.*?-->\n", re.DOTALL | re.MULTILINE)
+ITSELF = re.compile(r"^This guide is also a \[notebook\].*\n", re.MULTILINE)
+CODE = re.compile(r"^```python\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+SIBLING = re.compile(r"\]\((?=[^)./:#][^)/:]*\))")  # a link to a file beside the page
+FILE = re.compile(r'"(\w+\.(?:urdf|xml))"')
+
+
+def notebook(page: str) -> dict[str, Any]:
+    """Return a page as a notebook: its code in cells, its text between them, its links from another folder."""
+    cells: list[dict[str, Any]] = []
+    for k, text in enumerate(CODE.split(ITSELF.sub("", INVISIBLE.sub("", page)))):
+        code = bool(k % 2)
+        text = FILE.sub(_found, text) if code else SIBLING.sub("](../guides/", text)
+        if source := text.strip("\n").splitlines(keepends=True):
+            cell: dict[str, Any] = {
+                "cell_type": "code" if code else "markdown",
+                "id": f"cell-{k}",
+                "metadata": {},
+                "source": source,
+            }
+            cells.append(cell | {"execution_count": None, "outputs": []} if code else cell)
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _found(file: re.Match[str]) -> str:
+    """Return the path of a file of these pages, from the folder of the notebooks."""
+    return f'"../files/{file[1]}"' if (DOCS / "files" / file[1]).exists() else file[0]
+
+
+def written(guide: str) -> str:
+    """Return the text of a guide's notebook."""
+    page = (DOCS / "guides" / f"{guide}.md").read_text(encoding="utf-8")
+    return json.dumps(notebook(page), indent=1, ensure_ascii=False) + "\n"
+
+
+def main() -> None:
+    for guide in GUIDES:
+        (DOCS / "notebooks" / f"{guide}.ipynb").write_text(written(guide), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

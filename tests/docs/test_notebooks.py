@@ -1,0 +1,44 @@
+"""Notebooks have the text and the code of the guides, whose code runs as that of all pages (test_pages.py)."""
+
+from __future__ import annotations
+
+import ast
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+
+from docs.page_blocks import blocks
+
+DOCS = Path(__file__).parents[2] / "docs"
+WRITER = runpy.run_path(str(DOCS / "write_notebooks.py"))
+GUIDES: tuple[str, ...] = WRITER["GUIDES"]
+
+
+def test_there_is_a_notebook_of_each_of_these_guides_and_no_other() -> None:
+    assert {path.stem for path in (DOCS / "notebooks").iterdir()} == {*GUIDES}
+    linked = {path.stem for path in (DOCS / "guides").glob("*.md") if f"notebooks/{path.stem}.ipynb" in path.read_text()}
+    assert linked == {*GUIDES}
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_a_notebook_is_what_the_script_writes_from_its_page(guide: str) -> None:
+    committed = (DOCS / "notebooks" / f"{guide}.ipynb").read_text(encoding="utf-8")
+    assert committed == WRITER["written"](guide), "run: python docs/write_notebooks.py"
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_a_notebook_has_all_code_of_its_page_but_checks(guide: str) -> None:
+    """So that it runs as the page does: nothing that readers do not see binds a name."""
+    cells = json.loads((DOCS / "notebooks" / f"{guide}.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]).replace("../files/", "") for cell in cells if cell["cell_type"] == "code"]
+    page = [block.code.strip("\n") for block in blocks((DOCS / "guides" / f"{guide}.md").read_text())]
+    hidden = [text for text in page if text not in code]
+    assert [text for text in page if text in code] == code
+    assert all(isinstance(statement, ast.Assert) for text in hidden for statement in ast.parse(text).body)
+
+
+def test_links_of_notebooks_lead_somewhere() -> None:
+    cell = WRITER["notebook"]("[a](simulation.md#a-step), [b](../files/arm.urdf), [c](https://x.org), [d](#here)\n")["cells"][0]
+    assert cell["source"] == ["[a](../guides/simulation.md#a-step), [b](../files/arm.urdf), [c](https://x.org), [d](#here)"]
