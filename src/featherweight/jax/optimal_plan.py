@@ -36,8 +36,8 @@ def planning(function: Any) -> Callable[..., ArrayPlan]:
         return results
 
     def primal(*args: jax.Array) -> tuple[jax.Array, ...]:
-        n, sizes, ocp = args[0].shape[0], function.sizes, function.ocp
-        shapes = (n, ocp.knots + 1, sizes["q"]), (n, ocp.knots + 1, sizes["v"]), (n, ocp.knots, ocp.nu), (n,)
+        n, sizes, knots = args[0].shape[0], function.sizes, function.knots
+        shapes = (n, knots + 1, sizes["q"]), (n, knots + 1, sizes["v"]), (n, knots, sizes["u"]), (n,)
         return called(lambda *x: function(*x)[:4], shapes, *args)
 
     def forward(*args: jax.Array) -> Any:

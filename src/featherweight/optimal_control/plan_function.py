@@ -13,18 +13,15 @@ with this force, whose rates are corrected as multipliers are (Hestenes 1969); o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..robot.inverse_kinematics.tasks import PostureTask
 from .layout import Layout
 from .stage_functions import StageFunctions
-
-if TYPE_CHECKING:
-    from .problem import OptimalControl
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -60,10 +57,10 @@ class PlanFunction:
     `OptimalControl.solve`, whose keywords `options` are.
     """
 
-    def __init__(self, ocp: OptimalControl, options: dict[str, Any]) -> None:
-        layout = ocp._layout
-        self.ocp, self.options, self.name = ocp, options, f"solution for {ocp.robot.name}"
-        self.sizes = {"q": ocp.robot.nq, "v": ocp.robot.nv}
+    def __init__(self, layout: Layout, solve: Callable[..., Any], options: dict[str, Any]) -> None:
+        robot = layout.robot
+        self.layout, self.solve, self.options, self.name = layout, solve, options, f"solution for {robot.name}"
+        self.sizes = {"q": robot.nq, "v": robot.nv, "u": len(layout.system.drives)}
         self.targets = tuple(slot.task.called for slot in layout.slots)
         self.postures = {slot.task.called for slot in layout.slots if isinstance(slot.task, PostureTask)}
         self.parameters = tuple(f.called for f in layout.functions)
@@ -72,9 +69,14 @@ class PlanFunction:
         """Shapes of targets and parameters without the axes of problems and knots."""
         self.shapes |= {f.called: (f.parameters,) for f in layout.functions}
 
+    @property
+    def knots(self) -> int:
+        """Knots of the horizon, without its end."""
+        return self.layout.knots
+
     @cached_property
     def _functions(self) -> list[KnotFunctions]:
-        return [KnotFunctions(stage) for stage in self.ocp._layout.stages]
+        return [KnotFunctions(stage) for stage in self.layout.stages]
 
     def arranged(self, q: Any, v: Any, targets: Mapping[str, Any], parameters: Mapping[str, Any], repeated: Any) -> list[Any]:
         """Return the arguments of the function for those of `OptimalControl.solve`, which are arrays of any library.
@@ -97,9 +99,9 @@ class PlanFunction:
             x, core = given[name], self.shapes[name]
             more = x.ndim - len(core)
             before = tuple(x.shape[:more])
-            if more not in (0, 1, 2) or tuple(x.shape[more:]) != core or before[-1:] not in ((), (1,), (self.ocp.knots + 1,)):
+            if more not in (0, 1, 2) or tuple(x.shape[more:]) != core or before[-1:] not in ((), (1,), (self.knots + 1,)):
                 raise ValueError(
-                    f"{self.name}: {name} must have shape {core}, ({self.ocp.knots + 1} or 1, ...) to change along the "
+                    f"{self.name}: {name} must have shape {core}, ({self.knots + 1} or 1, ...) to change along the "
                     f"horizon, or an axis of problems more; got {tuple(x.shape)}"
                 )
             arrays.append(repeated(x[(None,) * (2 - more)], (n, *(before[-1:] or (1,)), *core)))
@@ -112,7 +114,7 @@ class PlanFunction:
 
     def __call__(self, q: Array, v: Array, *values: Array) -> SolvedArrays:
         """Return the solutions. Raises ValueError if the solver does not converge for some of them."""
-        plan = self.ocp.solve(q, v, **self.given(values), **self.options)
+        plan = self.solve(q, v, **self.given(values), **self.options)
         if not plan.converged.all():
             failed = np.flatnonzero(~plan.converged)
             raise ValueError(
@@ -121,12 +123,12 @@ class PlanFunction:
             )
         return SolvedArrays(plan.q, plan.v, plan.u, plan.cost, plan.multipliers)
 
-    def pullback(self, solved: SolvedArrays, values: Sequence[Array], bars: Sequence[Array]) -> list[Array]:
-        """Return the cotangents of all arguments, for the cotangents `bars` of q, v, u and cost at the solutions.
+    def pullback(self, solution: Sequence[Array], values: Sequence[Array], bars: Sequence[Array]) -> list[Array]:
+        """Return the cotangents of all arguments, for the cotangents `bars` of q, v, u and cost at a solution.
 
         A cotangent of q is one of its coordinates, projected on the tangent space.
         """
-        layout, given = self.ocp._layout, self.given(values)
+        layout, given, solved = self.layout, self.given(values), SolvedArrays(*solution)
         flat = layout.parameters(solved.q[:, 0], given["targets"], given["parameters"])
         flat = np.broadcast_to(flat, (len(solved.q), layout.knots + 1, layout.size))
         found = SolutionSlopes(layout, self._functions, solved, flat).pullback(*bars)

@@ -449,7 +449,9 @@ class OptimalControl:
         `options` are keywords of `solve`. `featherweight.jax.plan` and `featherweight.torch.plan` make functions of their
         libraries' arrays from it.
         """
-        return PlanFunction(self, options)
+        kept = copy.copy(self)
+        kept._terms = list(self._terms)  # others may be added to this problem later
+        return PlanFunction(kept._layout, kept.solve, options)
 
     def _wrong_from_the_start(self, layout: Layout, motion: Motion, flat: Array, tolerance: float) -> str:
         """Describe the constraints that the initial state violates, which no solution can change."""
