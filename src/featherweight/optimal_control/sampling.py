@@ -1,6 +1,6 @@
-"""Sampling-based predictive control on simulations, for motions that make and break contacts.
+"""Sampling-based predictive control, by the dynamics of a problem, or by simulations that make and break contacts.
 
-Model predictive path integral control (MPPI; Williams et al. 2017) draws sequences of controls around the plan, simulates all
+Model predictive path integral control (MPPI; Williams et al. 2017) draws sequences of controls around the plan, follows all
 of them, and averages them with the weights exp(-(cost - least cost) / temperature). Predictive sampling (Howell et al. 2022)
 is the limit at temperature zero: the best sequence.
 """
@@ -65,16 +65,17 @@ WRITE_CONTROLS = CompiledLoop(write_controls, 2, what="sampling of controls")
 
 
 class SamplingController:
-    """A controller that simulates many sequences of controls at each tick and averages the cheapest ones.
+    """A controller that follows many sequences of controls at each tick and averages the cheapest ones.
 
-        mppi = featherweight.SamplingController(ocp, simulation, samples=256, noise=10.0, targets={"tool": T})
+        mppi = featherweight.SamplingController(ocp, samples=1000, noise=10.0, targets={"tool": T})
         sim.run(2.0, mppi)
 
-    The costs are those of `ocp`; constraints count with penalty / 2 times their squared violations. `simulation` runs the
-    samples: create it for this purpose, with on_failure="stop" and a time step that divides the step of `ocp`. Sequences are
-    interpolated linearly between `nodes` nodes, which have the standard deviation `noise` [N m, N], a number or one for each
-    control. Controls stay within the robot's limits. The same seed gives the same controls. Raises ValueError for invalid
-    arguments.
+    The costs are those of `ocp`; constraints count with penalty / 2 times their squared violations. Samples follow the dynamics
+    of `ocp`, with the contacts of its phases, on its `threads`. If the motion itself makes and breaks contacts, give a
+    `simulation` to run the samples, which takes much longer: one made for this purpose, with on_failure="stop" and a time step
+    of which the step of `ocp` is a multiple; `ocp` then has no contacts. Sequences are interpolated linearly between `nodes`,
+    which have the standard deviation `noise` [N m, N], a number or one for each control. Controls stay within the robot's
+    limits. The same seed gives the same controls. Raises ValueError for arguments that are invalid.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class SamplingController:
         self.cost, self._time = float(least), time
 
     def costs(self, q: Array, v: Array, u: Array) -> Array:
-        """Return the costs (samples,) of controls u (samples, knots, nu) from q and v; infinity if the simulation fails."""
+        """Return the costs (samples,) of controls u (samples, knots, nu) from q and v; infinity where the motion fails."""
         return self._costs(q, v, np.swapaxes(u, 0, 1))
 
     def _costs(self, q: Array, v: Array, u: Array, write: Callable[[int, int], object] = lambda *_: None) -> Array:
