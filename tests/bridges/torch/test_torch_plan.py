@@ -20,7 +20,7 @@ def test_gradients_are_those_of_the_plan_function_and_learn_a_target() -> None:
     ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0)
     ocp.add(fw.JointVelocities(), weight=0.05)
     ocp.add(fw.Effort(), weight=1e-2)
-    solve = plan(ocp, tolerance=1e-10)
+    solve = plan(ocp, tolerance=1e-10, iterations=1000)
     q = torch.tensor([0.1, 0.2], dtype=torch.float64, requires_grad=True)
     tip = torch.tensor([0.7, 0.0, -0.4], dtype=torch.float64, requires_grad=True)
     found = solve(q, targets={"tip": tip})
@@ -36,7 +36,7 @@ def test_gradients_are_those_of_the_plan_function_and_learn_a_target() -> None:
     assert many.u.shape == (2, 20, 2) and solve(q.float(), targets={"tip": tip}).u.dtype == torch.float32
 
     guess = torch.tensor([0.6, 0.0, -0.5], dtype=torch.float64, requires_grad=True)
-    optimizer = torch.optim.LBFGS([guess], lr=0.5, max_iter=30)
+    optimizer = torch.optim.LBFGS([guess], max_iter=40, line_search_fn="strong_wolfe")
 
     def loss() -> Any:
         optimizer.zero_grad()
