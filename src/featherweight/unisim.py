@@ -42,7 +42,6 @@ from .model.types import JointType, controls_of
 from .robot.build import load
 from .robot.mujoco_order import MujocoOrder, RobotState
 from .robot.robot import Robot
-from .robot.start import drawn
 from .simulation import Simulation
 from .simulation.sensor_measures import quaternions_of
 
@@ -91,7 +90,7 @@ class FeatherweightBackend(unisim.SimBackend):  # type: ignore[misc]  # its type
         self._files = (None, None) if isinstance(scene, Robot) else (scene.model_file, scene.visual_model_file)
         self.robot = scene if isinstance(scene, Robot) else _robot_of(scene)
         self.order = MujocoOrder(self.robot)
-        start = drawn(self.robot)
+        start = self.robot.start(within_limits=False)
         self.simulation = Simulation(self.robot, sim_dt, q=np.tile(start, (num_envs, 1)), **simulation)
         if simulation.get("actuators") is None:
             _ = self.order.nu  # raises ValueError where MuJoCo's ctrl has other numbers

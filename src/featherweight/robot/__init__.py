@@ -26,7 +26,6 @@ Other rooms use these modules:
     not_simulated                           parts of a file that simulations ignore
     qpos_qvel                               MuJoCo's order in kernels
     robot                                   the class
-    start                                   initial configurations
     system                                  a robot without its functions
     tendons.length_functions                lengths at configurations
     tendons.lengths                         lengths in kernels

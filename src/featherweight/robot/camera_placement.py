@@ -11,7 +11,6 @@ from ..model.model import PointMass
 from ..model.types import CameraMode, Frame
 from ..names import choose_from
 from .frame_functions import frame_placement
-from .start import drawn
 from .system import System
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -37,7 +36,7 @@ class CameraPlacement:
             raise ValueError(f"{robot.name} has no camera {choose_from(name, known)}")
         self.robot, self.camera = robot, robot.cameras[known.index(name)]
         self._masses = robot.model.camera_masses[known.index(name)]
-        self.start = drawn(robot)
+        self.start = robot.start(within_limits=False)
 
     def __call__(self, q: npt.ArrayLike) -> Array:
         """Return the camera's frame in the world at q."""

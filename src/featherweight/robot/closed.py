@@ -234,6 +234,21 @@ class ClosedRobot(Robot):
         self.warn_where_singular(closed)
         return closed
 
+    def _within_limits(self, q: Array) -> Array:
+        """Return q (nq,) with joints beyond their limits at the limits and loops closed again.
+
+        If the loops cannot be closed then, or the result violates limits as much as before, it is q itself.
+        """
+        within = super()._within_limits(q)
+        if np.array_equal(within, q):
+            return q
+        try:
+            closed = self.close(within)
+        except ValueError:
+            return q
+        left, before = (np.abs(x - super(ClosedRobot, self)._within_limits(x)).max() for x in (closed, q))
+        return closed if left < before else q
+
     def _closed_near(self, name: str, q: Array) -> Array:
         return self._closing.near(name, q)
 

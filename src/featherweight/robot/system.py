@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, SupportsIndex, TypeVar
 
@@ -17,12 +18,11 @@ from ..model.model import Model, ModelFrame, Placed
 from ..model.placement import chained
 from ..model.topology import Topology
 from ..model.tree import Placements
-from ..model.types import WORLD, AnyFrame, Frame, Pose
+from ..model.types import START, WORLD, AnyFrame, Frame, Pose
 from ..names import choose_from
 from .arguments import Argument, Configuration, Velocity
 from .model_view import ModelView
 from .reference_configurations import ReferenceConfigurations
-from .start import start_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
@@ -63,12 +63,26 @@ class System(ModelView):
     def _neutral(self) -> Array:
         return configuration.neutral(self._coordinates, self.nq)
 
-    def start(self) -> Array:
+    def start(self, *, within_limits: bool = True) -> Array:
         """Return the initial configuration (nq,) of the robot's file: "qpos0" of MJCF, or `neutral()` for other formats.
 
         Joints that exceed their limits there are moved to the limits, and loops are closed again where possible.
+        `within_limits=False` leaves them where the file has them.
         """
-        return start_of(self)
+        q = self._start_of_file()
+        return self._within_limits(q) if within_limits else q
+
+    def _start_of_file(self) -> Array:
+        if START in self.configurations:
+            with suppress(ValueError):  # loops that cannot be closed
+                return np.array(self.configurations[START])
+        return self.neutral()
+
+    def _within_limits(self, q: Array) -> Array:
+        """Return q (nq,) with joints beyond their limits at the limits."""
+        equal = self.lower == self.upper
+        low, high = np.where(equal, -np.inf, self.lower), np.where(equal, np.inf, self.upper)
+        return np.clip(q, low, high)
 
     def random_configuration(
         self, rng: np.random.Generator | int | None = None, size: SupportsIndex | Sequence[SupportsIndex] | None = None
@@ -150,7 +164,7 @@ class System(ModelView):
             name,
             self._kernel(kernel),
             (self._system, *constants),
-            tuple(map(self._input, inputs)),
+            tuple(map(self.input, inputs)),
             tuple(outputs),
             doc or "",
             part=part,
@@ -174,7 +188,7 @@ class System(ModelView):
             if isinstance(system, type(self._system)) and system != self._system:
                 raise ValueError(f"{function.name} is a function of another robot than {self.name!r}")
 
-    def _input(self, x: Argument) -> Input:
+    def input(self, x: Argument) -> Input:
         """Return an argument with the sizes of this robot."""
         if isinstance(x, Configuration):
             return Input(x.name, (self.nq,), rate=self._rate)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..contact.laws import RIGID
-from ..robot.start import drawn
 from .arguments import chosen_robots, named_configuration, numbers, states
 from .fleet import Fleet
 from .joint_limits import JointLimits
@@ -81,7 +80,7 @@ class StateOfRobots(Observations):
 
     def _start_of_file(self) -> Array:
         """Return the default initial configuration; compliant limits may be violated."""
-        return self.robot.start() if self._holds_rigidly else drawn(self.robot)
+        return self.robot.start(within_limits=self._holds_rigidly)
 
     @property
     def _holds_rigidly(self) -> bool:
