@@ -50,7 +50,10 @@ RepeatsOption = Annotated[int, typer.Option(min=1, help="Number of measurements;
 
 
 class RobotFile(NamedTuple):
-    """The robot of a command: its file, its base, and options for reading the file. Each field is a parameter of the command."""
+    """The robot of a command: its file, its base, and options for reading the file.
+
+    Each field is a parameter of the command.
+    """
 
     robot: Annotated[
         Path,

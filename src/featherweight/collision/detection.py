@@ -115,7 +115,7 @@ def are_far(PA: Vector, PB: Vector, reach: float) -> bool:
 
 
 def write_velocity(T: Matrix, v: Vector, x: TripleLike, out: Vector) -> None:
-    """Write the velocity of a point x of the world frame on a body at T, which moves at v (linear, angular) in the body's axes."""
+    """Write the velocity of a world point x on a body at T that moves at v (linear, angular), in the body's axes."""
     d = x[0] - T[0, 3], x[1] - T[1, 3], x[2] - T[2, 3]
     wx = T[0, 0] * v[3] + T[0, 1] * v[4] + T[0, 2] * v[5]
     wy = T[1, 0] * v[3] + T[1, 1] * v[4] + T[1, 2] * v[5]

@@ -30,7 +30,10 @@ def write_box_face(P: Vector, H: Vector, k: int, sign: float, polygon: Matrix) -
 
 
 def clipped_faces(polygons: Tensor, m: int, count: int, normal: TripleLike) -> tuple[int, int]:
-    """Clip the incident polygon by the m sides of the reference face; return its place in `polygons` and its number of corners."""
+    """Clip the incident polygon by the m sides of the reference face.
+
+    Return its place in `polygons` and its number of corners.
+    """
     source, target = 1, 2
     for i in range(m):
         start = polygons[0, i]

@@ -146,7 +146,10 @@ def side_patch(c: TripleLike, p: TripleLike, reach: float, patches: Matrix) -> i
 
 
 def triangle_patches(field: FieldArrays, i: int, j: int, c: TripleLike, reach: float, patches: Matrix, count: int) -> int:
-    """Write patches for the triangles of cell (i, j) that contain the foot of the perpendicular from c; return the new count."""
+    """Write patches for the triangles of cell (i, j) that contain the foot of the perpendicular from c.
+
+    Return the new count.
+    """
     heights, grid, edges = field
     if i >= grid[1] - 1 or j >= grid[2] - 1:
         return count

@@ -61,7 +61,10 @@ class DistanceQuery(NamedTuple):
 
 
 def any_touching(query: TouchingQuery) -> int:
-    """Write for each state whether any pair touches; return that of the last state, or `NOT_FINITE` if a state is not finite."""
+    """Write for each state whether any pair touches.
+
+    Return that of the last state, or `NOT_FINITE` if a state is not finite.
+    """
     answer = 0
     for s in range(query.span[0], query.span[1]):
         if not place(query, s, query.work):
@@ -112,7 +115,10 @@ def place(query: TouchingQuery | EachTouchingQuery | DistanceQuery, s: int, work
 
 
 def any_pair_touches(shapes: PairTable, reach: float, work: QueryWork) -> int:
-    """Return 1 if any pair touches, else 0. Touching pairs move forward in the order for later states; results are unaffected."""
+    """Return 1 if any pair touches, else 0. Touching pairs move forward in the order for later states.
+
+    Results are unaffected.
+    """
     order = work.order
     for k in range(len(order)):
         p = order[k]

@@ -59,7 +59,7 @@ def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tup
 
 
 def are_apart(one: ConvexShape, other: ConvexShape, size: float, reach: float, direction: TripleLike) -> bool:
-    """Return whether the gap of two shapes along a direction, which may be zero, exceeds that of `gap_of_convex` for `reach`."""
+    """Return whether two shapes' gap along a direction (which may be zero) exceeds that of `gap_of_convex` for `reach`."""
     d = direction[0], direction[1], direction[2]
     square = inner(d, d)
     if not square > 0.0:

@@ -164,7 +164,10 @@ def multiplications(plan: EliminationPlan) -> int:
 
 
 def subtract_rows(matrix: Vector, target: int, source: int, stride: int, length: int, factors: tuple[int, int, int]) -> None:
-    """Subtract multiples of rows; `factors` are the position of the first factor in the matrix, their distance and their count."""
+    """Subtract multiples of rows.
+
+    `factors` are the position of the first factor in the matrix, their distance and their count.
+    """
     at, step, count = factors
     done = 0
     while count - done >= BLOCK:

@@ -73,7 +73,7 @@ class BodyDelassus(NamedTuple):
 
 
 class ContactImpulses(NamedTuple):
-    """Impulses [N s, N m s] of a step, and the least displacement that separates overlapping bodies, in the form of impulses."""
+    """Impulses [N s, N m s] of a step, and the least displacement that separates overlapping bodies, as impulses."""
 
     force: Matrix  # (contacts, 3) in the world frame
     wrench: Matrix  # (bodies, 6)
@@ -581,7 +581,10 @@ def is_felt(half: Matrix, x: int, width: int) -> bool:
 
 
 def add_block(rows: Tensor4, d: int, s: int, half: Matrix, x: int, width: int, A: Matrix, row: int) -> None:
-    """Add the contribution of a body of contact d to three rows of A = R G Rᵀ; `half` is R G, and the body's rows start at x."""
+    """Add the contribution of a body of contact d to three rows of A = R G Rᵀ.
+
+    `half` is R G, and the body's rows start at x.
+    """
     for i in range(3):
         for j in range(3):
             total = (

@@ -119,7 +119,7 @@ def solver_work(size: int, branches: FactorSizes = NO_BRANCHES, edges: int = 0, 
 
 
 def solve_problem(problem: Problem, start: Vector, tolerance: float) -> Solution:
-    """Return the solution from an initial guess, to a residual of `tolerance` [m/s] if possible, otherwise the best one found."""
+    """Return the solution from an initial guess, to a residual of `tolerance` [m/s] if possible, else the best one found."""
     edges = len(start) + MOST_EDGES * len(problem.mu) if problem.cones == PYRAMIDS else 0
     work = solver_work(len(start), sizes_of(problem.B), edges)
     return Solution(work.best, *solve_in_room(of_arrays(problem), np.asarray(start, float), tolerance, work))

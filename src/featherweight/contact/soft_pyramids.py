@@ -40,7 +40,10 @@ def is_soft(B: RowFactor, k: int, R: Vector) -> bool:
 
 
 def solve_soft_pyramids(problem: Problem, f: Vector, tolerance: float, zeros: Vector, work: NewtonWork) -> tuple[float, int]:
-    """Replace the impulses f by the solution, by the factor of A; return the residual as a velocity, and the number of steps."""
+    """Replace the impulses f by the solution, by the factor of A.
+
+    Return the residual as a velocity, and the number of steps.
+    """
     k, m, equations = len(problem.mu), len(f), work.equations
     rigid = problem._replace(R=zeros[:m])
     write_rho(problem, work.rho)
@@ -74,7 +77,10 @@ def solve_soft_pyramids(problem: Problem, f: Vector, tolerance: float, zeros: Ve
 
 
 def take_bounds(problem: Problem, f: Vector, work: NewtonWork) -> None:
-    """Replace f by f(v) where that is zero or at a bound; elsewhere f is more accurate, because f(v) divides errors of v by R'."""
+    """Replace f by f(v) where that is zero or at a bound.
+
+    Elsewhere f is more accurate, because f(v) divides errors of v by R'.
+    """
     right, D, k = work.equations.right, work.equations.P, len(problem.mu)
     for c in range(len(f) - 2 * k):
         i, lines = (3 * c, 3) if c < k else (2 * k + c, 1)

@@ -85,7 +85,7 @@ def spread_in_patch(points: Matrix, forces: Matrix, mu: float, pyramid: bool) ->
 
 
 def _least_forces(arms: Matrix, forces: Matrix, directions: Matrix, law: tuple[float, bool, float]) -> Matrix:
-    """Return forces of lesser norm, changed by combinations of `directions` (3, d), which are orthogonal and of equal length."""
+    """Return forces of lesser norm, changed along `directions` (3, d), which are orthogonal and of equal length."""
     free = np.arange(len(forces))
     while len(free) > 1:
         change = _change_to_least_norm(arms[free], forces[free], directions)

@@ -16,8 +16,7 @@ Scalar = Any
 
 
 class Dual:
-    """A value and its derivatives along several directions. It supports arithmetic with numbers, expressions and dual numbers.
-    """
+    """A value and its derivatives along several directions, with arithmetic for numbers, expressions and dual numbers."""
 
     __slots__ = ("rates", "value")
 

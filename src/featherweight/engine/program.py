@@ -314,7 +314,10 @@ class SeveralPrograms(Program):
 
 @dataclass(frozen=True)
 class FusedProgram(SeveralPrograms):
-    """Several programs as one. Inputs with the same name are shared; traced together, the programs share common subexpressions."""
+    """Several programs as one.
+
+    Inputs with the same name are shared; traced together, the programs share common subexpressions.
+    """
 
     name: str
     parts: tuple[Program, ...]

@@ -44,7 +44,7 @@ class Task:
             return read(path)
 
     def beginning(self, qpos: Array, nv: int, noise: ResetNoise, which: Array) -> tuple[Array, Array]:
-        """Return qpos (k, nq) and qvel (k, nv) of the next episodes of robots (k,), drawn around the configuration qpos (nq,)."""
+        """Return qpos (k, nq) and qvel (k, nv) of the next episodes of robots (k,), drawn around qpos (nq,)."""
         noise.begin(which)
         scale, nq = self.reset_noise_scale, len(qpos)
         positions = scale * (2.0 * noise.uniform(which, 0, nq) - 1.0)

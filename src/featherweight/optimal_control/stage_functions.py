@@ -39,7 +39,7 @@ class System(NamedTuple):
     @property
     def rows(self) -> int:
         """The rows of the derivative of a step: those of the velocity, after those of the displacement with "rk4"."""
-        return self.robot.nv * (2 if self.integrator == RK4 else 1)  # type: ignore[no-any-return]
+        return self.robot.nv * (2 if self.integrator == RK4 else 1)
 
     @property
     def curved(self) -> tuple[tuple[int, int], ...]:

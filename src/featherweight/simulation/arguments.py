@@ -197,7 +197,10 @@ def with_unit_rotations(robot: Robot, q: Array) -> Array:
 
 
 def chosen_robots(which: Any, robots: int) -> Array:
-    """Return the numbers (k,) of some robots, given as a mask (robots,) or as numbers. Raises ValueError for other arguments."""
+    """Return the numbers (k,) of some robots, given as a mask (robots,) or as numbers.
+
+    Raises ValueError for other arguments.
+    """
     chosen = np.asarray(which)
     if chosen.dtype == bool and chosen.shape != (robots,):
         raise ValueError(f"which must be a mask of shape ({robots},), or numbers of robots; got shape {chosen.shape}")

@@ -80,7 +80,7 @@ class ContactStage:
         return contacts
 
     def leave_out(self, candidates: Array, gaps: Array) -> None:
-        """Exclude the pairs of shapes of one robot that overlap, among these contacts: the file draws them inside each other."""
+        """Exclude the pairs of shapes of one robot that overlap here: the file draws them inside each other."""
         pairs = self.touching.pairs[candidates[gaps < -OVERLAP]]
         self.scene.enabled[pairs[self.touching.drawn[pairs]]] = False
 

@@ -153,7 +153,7 @@ class RolloutOnDevice:
             return elsewhere[-1][0]
 
         def dense(name: str, core: tuple[int, ...], own: bool = False) -> Array:
-            """Return an argument with one row for each robot or one for all, as a copy if the caller's array must not change."""
+            """Return an argument with a row for each robot or one for all, copied if the caller's array must not change."""
             (address, step), size = given[name], math.prod(core)
             if not own and step in (0, size):
                 return there((count if step else 1, *core), address)

@@ -220,7 +220,7 @@ def activation_rate(x: Activations, j: int, u: float, a: float) -> float:
 
 
 def smooth_step(x: float) -> float:
-    """Return 0 for x <= 0, 1 for x >= 1, and between them the polynomial of degree five with two zero derivatives at both ends."""
+    """Return 0 for x <= 0, 1 for x >= 1, and between them the quintic with two zero derivatives at both ends."""
     x = min(max(x, 0.0), 1.0)
     return x * x * x * (10.0 + x * (6.0 * x - 15.0))
 

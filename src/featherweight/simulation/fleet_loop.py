@@ -53,7 +53,10 @@ def run_vectors(one: RobotStages, many: FleetArrays, first: int, stop: int) -> i
 
 
 def run_together(one: RobotStages, many: FleetArrays, i: int) -> int:
-    """Take the steps of robot i, which has taken as many as all others. Return 1 on success; otherwise the robot is unchanged."""
+    """Take the steps of robot i, which has taken as many as all others.
+
+    Return 1 on success; otherwise the robot is unchanged.
+    """
     states = many.states
     load_robot(one, many, i)
     fine, inexact, first = True, 0, states.plan[2]

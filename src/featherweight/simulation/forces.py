@@ -54,7 +54,10 @@ NO_ARMATURE = -1  # for lengths and joints with several degrees of freedom: eval
 
 
 def coordinate_of_row(springs: Springs, q: Vector, r: int) -> float:
-    """Return the coordinate of a row with a spring; for ball joints, a component of the rotation vector in the child's frame."""
+    """Return the coordinate of a row with a spring.
+
+    For ball joints it is a component of the rotation vector in the child's frame.
+    """
     i = springs.quaternion[r]
     if i < 0:
         return q[springs.at[r]]  # type: ignore[no-any-return]
@@ -198,7 +201,10 @@ def drive_armature(drive: Numbers, step: float) -> Number:
 
 
 def spring_force(spring: Numbers, x: Number, v: Number, ahead: Number) -> Number:
-    """Return the force of damping and a spring at a coordinate x, `ahead` seconds later at its velocity; for numbers or arrays."""
+    """Return the force of damping and a spring at a coordinate x, `ahead` seconds later at its velocity.
+
+    Arguments are numbers or arrays.
+    """
     damping, stiffness, rest = spring
     return -damping * v - stiffness * (x + ahead * v - rest)
 
@@ -421,7 +427,10 @@ class ForcesAtJoints:
         return np.array([*values, *[0.0] * (self.rows - len(values))])
 
     def _compensating(self) -> Array:
-        """Return 1 for each independent velocity (nv,) whose drive compensates gravity within bounds, else 0; (0,) without any."""
+        """Return 1 for each independent velocity (nv,) whose drive compensates gravity within bounds, else 0.
+
+        The array is empty if there is no such drive.
+        """
         robot = self.robot
         own = np.zeros(robot.nv)
         for whole, j in zip(robot.model.joints, robot.joints, strict=True):

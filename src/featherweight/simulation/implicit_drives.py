@@ -145,7 +145,10 @@ def next_side(side: float, asked: float, allowed: float) -> float:
 
 
 def judge_drives(drives: Drives, efforts: Matrix, S: Matrix, rates: Vector, work: DriveWork, one: bool) -> bool:
-    """Hold and free drives by the accelerations (n,) of all joints, all drives or `one`; return whether that changes anything."""
+    """Hold and free drives by the accelerations (n,) of all joints, all drives or `one`.
+
+    Return whether that changes anything.
+    """
     changed = False
     for r in range(len(work.row_force)):
         work.row_force[r] = 0.0

@@ -45,7 +45,7 @@ class Observations:
     _history: SensorHistory | None
 
     def energy(self) -> Any:
-        """Return the sum of kinetic, potential and spring energy [J], () or (robots,), with each robot's parameters (`vary`)."""
+        """Return the kinetic, potential and spring energy [J], () or (robots,), with each robot's parameters (`vary`)."""
         total = self._fleet.energy(self._fleet.q, self._fleet.v)
         return float(total[0]) if self._single else total
 
@@ -54,7 +54,10 @@ class Observations:
         return self._fleet.with_own_inertias(function, *arguments, which=which)
 
     def varied(self, name: str, which: Any = slice(None)) -> Array | None:
-        """Return the values that `vary` gave to some robots, by the name of a field of `VariedArrays`; None without variation."""
+        """Return the values that `vary` gave to some robots, by the name of a field of `VariedArrays`.
+
+        It is None without variation.
+        """
         x: Array = getattr(self._fleet.varied, name)
         return x[which] if len(x) else None
 

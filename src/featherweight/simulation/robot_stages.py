@@ -97,7 +97,7 @@ def detect(s: RobotStages) -> int:
 
 
 def write_bent(joints: IntegerMatrix, v: Vector, bent: Vector) -> None:
-    """Write the accelerations of coordinates at constant velocity components: in rotating axes, the coordinates turn backwards."""
+    """Write the accelerations of coordinates at constant velocity components: coordinates in rotating axes turn backwards."""
     for k in range(len(joints)):
         kind, i = joints[k, 0], joints[k, 1]
         if kind == FLOATING:

@@ -184,7 +184,10 @@ class Instant:
 
     @cached_property
     def velocity(self) -> Array:
-        """Velocities (robots, frames, 6), linear (of origins) and angular, in the world's axes; cameras move with their bodies."""
+        """Velocities (robots, frames, 6), linear (of origins) and angular, in the world's axes.
+
+        Cameras move with their bodies.
+        """
         v = np.asarray(self.probes.velocity(self.q, self.v))
         for k, arm in self._arms():
             v[:, k, :3] += cross(v[:, k, 3:], arm)

@@ -513,7 +513,7 @@ def _rays_of(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
 
 
 def _distances(robots: SensedRobots, g: Group) -> tuple[Array, Array, Array]:
-    """Return the least distances (robots, sensors) between shapes, within cutoffs, with points (.., 2, 3) and normals (.., 3)."""
+    """Return least distances (robots, sensors) between shapes, within cutoffs, with points (.., 2, 3) and normals (.., 3)."""
     pairs = [[(i, j) for i in s.shapes[0] for j in s.shapes[1] if i != j] for s in g.sensors]
     every = list(dict.fromkeys((min(p), max(p)) for each in pairs for p in each))
     queries = _queries(robots, tuple(every))
@@ -651,7 +651,7 @@ MEASURES: dict[SensorKind, Measure] = {
 
 
 def measured(robots: SensedRobots, groups: Sequence[Group] | None = None) -> Array:
-    """Return readings (robots, nsensordata) of all sensors, or of some groups and zero for others, without noise and cutoffs."""
+    """Return readings (robots, nsensordata) of all sensors, or of some groups and zero else, without noise and cutoffs."""
     readings = np.zeros((robots.robots, robots.probes.size))
     for g in robots.probes.groups if groups is None else groups:
         readings[:, g.columns.ravel()] = MEASURES[g.kind](robots, g).reshape(robots.robots, -1)

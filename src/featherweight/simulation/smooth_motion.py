@@ -609,7 +609,7 @@ def accelerate_at_middle(s: RobotStages, gain: float) -> None:
 
 
 def power_at_middle(s: RobotStages) -> float:
-    """Return the power of forces other than gravity, its compensation and springs, from the results of `accelerate_at_middle`."""
+    """Return the power of forces other than gravity, its compensation and springs, after `accelerate_at_middle`."""
     p, m, springs = s.point, s.midpoint, s.joints.springs
     if s.state.given[1]:
         be_at(s, m.middle, m.half)

@@ -17,7 +17,10 @@ ROWS = ("joint_friction", "damping", "stiffness")
 
 
 def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armature: Any) -> dict[str, Array]:
-    """Return fields of `VariedArrays` for factors by name, inertial parameters and armatures. Raises as `Simulation.vary` does."""
+    """Return fields of `VariedArrays` for factors by name, inertial parameters and armatures.
+
+    Raises as `Simulation.vary` does.
+    """
     forces, contacts, robots = fleet.model.forces, fleet.contacts, len(fleet.q)
     n = len(forces.damping)
     sizes = {"friction": 1, "joint_friction": n, "damping": n, "stiffness": n, "gains": len(forces.actuators)}

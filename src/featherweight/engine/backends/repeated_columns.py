@@ -109,7 +109,10 @@ class _Columns:
         return tuple(factors)
 
     def loop(self, group: Sequence[int], shared: dict[int, int]) -> ColumnLoop | None:
-        """Return the loop over these columns, if they have enough in common; `shared` receives the values that its body shares."""
+        """Return the loop over these columns, if they have enough in common.
+
+        `shared` receives the values that its body shares.
+        """
         outputs = self.trace.outputs
         rows = [row for row in zip(*(self.columns[c] for c in group), strict=True) if isinstance(outputs[row[0]], tuple)]
         places = [_place([x for k in row if isinstance(x := outputs[k], tuple)]) for row in rows]

@@ -232,7 +232,7 @@ class _Arrangement:
         return self._allocate(last, True, -(-size // lanes)) * lanes if self.vectors else size
 
     def _allocate(self, last: Mapping[int, int], wide: bool, size: int) -> int:
-        """Assign slots from `size` on to values that a later part reads, up to the part `last`, after which the slot is free."""
+        """Assign slots from `size` on to values that later parts read, up to the part `last`, which frees the slot."""
         expiring: list[list[int]] = [[] for _ in self.parts]
         free: list[int] = []
         for part, nodes in enumerate(self.parts):

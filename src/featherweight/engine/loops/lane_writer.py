@@ -136,7 +136,7 @@ class _Again(Exception):
 
 
 class LaneLoop(NamedTuple):
-    """A loop that is being written: its statement, its position among the blocks, and the lanes that left it or its iteration."""
+    """A loop that is being written: its statement, its position among blocks, and the lanes that left it or its iteration."""
 
     statement: Any
     depth: int

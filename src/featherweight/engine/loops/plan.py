@@ -144,7 +144,7 @@ class Convert(NamedTuple):
 
 
 class Numeric(NamedTuple):
-    """A function of numbers with a known translation: min max abs sqrt floor ceil sin cos minimum maximum isfinite isnan isinf."""
+    """A function with a known translation: min max abs sqrt floor ceil sin cos minimum maximum isfinite isnan isinf."""
 
     type: Number
     name: str

@@ -198,7 +198,10 @@ class Planned:
         return tuple(item_of(value, k) for k in range(len(value.type.items)))
 
     def in_order(self, values: list[Any], marks: list[int]) -> list[Any]:
-        """Return operands that keep their order if a later one needs statements; `marks` are lengths of the block after each."""
+        """Return operands that keep their order if a later one needs statements.
+
+        `marks` are lengths of the block after each.
+        """
         block, last = self.statements, len(self.statements)
         for k in range(len(values) - 1, -1, -1):
             if marks[k] < last and not is_stable(values[k]):

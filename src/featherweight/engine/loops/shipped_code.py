@@ -68,7 +68,10 @@ def shipped_entry(kernel: str) -> tuple[dict[str, Any], bytes] | None:
 
 
 def ship(kernel: str, facts: dict[str, Any], ir: str, folder: Path) -> Iterator[Path]:
-    """Write entries of a kernel for all targets, and yield their paths. Its IR must be for processors with fused multiply-add."""
+    """Write entries of a kernel for all targets, and yield their paths.
+
+    Its IR must be for processors with fused multiply-add.
+    """
     assert host().fma, "objects are made on a processor with fused multiplication and addition"
     for target in TARGETS:
         name = _entry_name(kernel)

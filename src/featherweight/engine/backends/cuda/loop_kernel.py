@@ -98,7 +98,10 @@ def _phase(name: str) -> tuple[Function, str, str]:
 
 
 def _preparing() -> Function:
-    """Return the function that copies the template. It is separate, so that words of tables are constant in the main function."""
+    """Return the function that copies the template.
+
+    It is separate, so that words of tables are constant in the main function.
+    """
     f, _, own = _phase("fw_prepare")
     with f.loop("%words") as k:
         f.store("i64", f.load("i64", "%template", k), own, k)

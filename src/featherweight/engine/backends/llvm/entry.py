@@ -185,7 +185,7 @@ class _Entry:
         f.label("found")
 
     def _batch(self) -> None:
-        """Determine the number of states, which must agree for all arguments with an axis before the core, and NumPy's steps."""
+        """Determine the number of states, on which all arguments with an axis before the core must agree, and NumPy's steps."""
         f = self.f
         f.store("i64", 1, self.extra)
         f.store("i64", -1, self.states)

@@ -141,7 +141,7 @@ def _cody_waite_unfused(f: Function, type: Type, size: str, n: str) -> str:
 
 
 def _turned(f: Function, type: Type, unturned: tuple[str, str], quadrant: str) -> list[str]:
-    """Return sine and cosine of %x from those of the reduced angle: `quadrant` has the low bits of the number of quarter turns."""
+    """Return sine and cosine of %x from those of the reduced angle; `quadrant` has the low bits of the quarter turns."""
     k, real = CONSTANTS[type.precision], type.ir
     integer, condition = type.of(f"i{k.bits}"), type.of("i1")
     sine, cosine = unturned
