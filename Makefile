@@ -112,6 +112,8 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/peers/simulation_peer.py
 	$(BIN)/python benchmarks/peers/fleets.py
 	$(BIN)/python benchmarks/peers/optimal_control_peer.py
+	$(BIN)/python benchmarks/peers/limited_reaches.py
+	PYTHONPATH=examples $(BIN)/python benchmarks/peers/optimal_control_loops.py
 	$(BIN)/python benchmarks/peers/contact_geometry.py
 	$(BIN)/python benchmarks/peers/environments.py
 	$(BIN)/python benchmarks/peers/first_step.py

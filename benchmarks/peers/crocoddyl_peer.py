@@ -1,24 +1,28 @@
 """Crocoddyl on a problem of `control_problems`, in an environment of its own: `PeerProcess` asks for times of solutions.
 
-python benchmarks/peers/crocoddyl_peer.py "Panda, reach" numbers.json
+python benchmarks/peers/crocoddyl_peer.py "Panda, reach" numbers.json [SQP]
+
+With SQP, the solver is that of mim-solvers, on Crocoddyl's model. It stops by the norm of the KKT conditions: the largest power
+of ten is taken whose solution costs as much as FDDP's, within STOP of 1 + the cost.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+os.environ["OMP_NUM_THREADS"] = "1"  # more threads wait for each other, even for a problem that is solved by one
 
 import crocoddyl
 import pinocchio as pin
 from control_problems import PROBLEMS, ControlProblem
-from peer_process import serve
+from peer_process import least_time, serve
 
 Array = Any
 STOP = 1e-6  # of what an iteration promises, over 1 + the cost
@@ -94,24 +98,39 @@ def solver_of(p: ControlProblem, numbers: dict[str, Any]) -> tuple[Any, list[Arr
     return solver, [x0] * (p.knots + 1), [np.array(u)[order] for u in numbers["controls"]]
 
 
+def sqp_of(problem: Any, guess: tuple[list[Array], list[Array]], cost: float) -> Any:
+    """The solver of mim-solvers with the tolerance at which it reaches the cost."""
+    import mim_solvers
+
+    solver, tolerance = mim_solvers.SolverSQP(problem), 1.0
+    while tolerance == 1.0 or solver.cost > cost + STOP * (1.0 + abs(cost)):
+        tolerance *= 0.1
+        if tolerance < 1e-9:
+            raise RuntimeError(f"SQP does not reach the cost {cost}")
+        solver.termination_tolerance = tolerance
+        solver.solve(*guess, 200, False)
+    return solver
+
+
 def main() -> None:
-    name, path = sys.argv[1:]
-    solver, xs, us = solver_of(PROBLEMS[name], json.loads(Path(path).read_text()))
+    name, path, *sqp = sys.argv[1:]
+    solver, *guess = solver_of(PROBLEMS[name], json.loads(Path(path).read_text()))
+    solver.th_stop = STOP
+    solver.solve(*guess, 200, False)
+    if sqp:
+        solver = sqp_of(solver.problem, (guess[0], guess[1]), solver.cost)
+    limit = STOP * (1.0 + abs(solver.cost))
 
     def solved() -> None:
-        solver.th_stop = STOP
-        solver.solve(xs, us, 200, False)
-        solver.th_stop = STOP * (1.0 + abs(solver.cost))
-
-    solved()
-    iterations = solver.iter + 1
+        if not sqp:
+            solver.th_stop = limit
+        solver.solve(*guess, 200, False)
 
     def run() -> float:
-        begun = time.perf_counter()
-        solver.solve(xs, us, 200, False)
-        return time.perf_counter() - begun
+        return least_time(solved, long=10.0)[0]
 
-    serve({"cost": float(solver.cost), "iterations": iterations, "version": crocoddyl.__version__}, run)
+    run()
+    serve({"cost": float(solver.cost), "iterations": solver.iter + 1, "version": crocoddyl.__version__}, run)
 
 
 if __name__ == "__main__":

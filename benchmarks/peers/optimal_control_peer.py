@@ -1,12 +1,16 @@
-"""Optimal control beside Crocoddyl: the time of a solution and of an iteration, on one thread.
+"""Optimal control beside Crocoddyl and mim-solvers: the time of a solution and of an iteration, on one thread.
 
-    python -m venv .venv-crocoddyl && .venv-crocoddyl/bin/pip install crocoddyl==3.2.1 pin==4.0.0
-    python benchmarks/peers/optimal_control_peer.py --crocoddyl .venv-crocoddyl/bin/python [--only "Panda, reach"] [--rounds 15]
+    python -m venv .venv-mim && .venv-mim/bin/pip install mim-solvers==0.3.0 crocoddyl==3.2.1 pin==4.0.0
+    python benchmarks/peers/optimal_control_peer.py --peers .venv-mim/bin/python [--only "Panda, reach"] [--rounds 15]
 
-Both minimize the same costs from the same guess, by FDDP with the curvature of Gauss and Newton; a process beside has
-Crocoddyl, since it wants a Pinocchio of its own. Both stop where an iteration promises less than 1e-6 of 1 + the cost. Peers
-take turns; times are medians of rounds. Then model predictive control of Panda (30 knots, one iteration and shift a tick),
-a thousand problems of 30 knots on all processors, and ticks of MPPI: Panda reaches around a wall.
+All minimize the same costs from the same guess: Crocoddyl by FDDP and mim-solvers by SQP, both with Crocoddyl's models, and the
+curvature of Gauss and Newton; a process beside has them, since they want a Pinocchio of their own. We and FDDP stop where an
+iteration promises less than 1e-6 of 1 + the cost, SQP at this cost. Peers take turns, three solutions in a row; times are those
+of the processor, the least of all, so that other work on the machine counts for little. Then model predictive control of Panda
+(30 knots, one iteration and shift a tick), a thousand problems of 30 knots on all processors, and ticks of MPPI: Panda reaches
+around a wall.
+
+`limited_reaches.py` compares with peers that take limits; `optimal_control_loops.py` has robots with loops.
 """
 
 from __future__ import annotations
@@ -15,13 +19,15 @@ import argparse
 import json
 import tempfile
 import time
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from control_problems import PROBLEMS, ControlProblem, as_json
 from measure import machine, markdown
-from peer_process import PeerProcess
+from peer_process import PeerProcess, least_time
 
 import featherweight as fw
 from featherweight.engine.threads import processors
@@ -98,8 +104,11 @@ def still_controls(p: ControlProblem, robot: fw.Robot, ocp: fw.OptimalControl, s
     return np.concatenate(found)
 
 
-def row(name: str, python: str, rounds: int) -> tuple[str, ...]:
-    """A line of the table."""
+PEERS: dict[str, list[str]] = {"Crocoddyl, FDDP": [], "mim-solvers, SQP": ["SQP"]}
+
+
+def rows(name: str, python: str, rounds: int) -> list[tuple[str, ...]]:
+    """Lines of the table: ours, and those of peers."""
     p = PROBLEMS[name]
     robot, path = robot_of(p)
     start, goal = states_of(p, robot)
@@ -109,35 +118,39 @@ def row(name: str, python: str, rounds: int) -> tuple[str, ...]:
     guess = fw.optimal_control.problem.Plan(
         np.tile(start, (p.knots + 1, 1)), np.zeros((p.knots + 1, robot.nv)), u, np.zeros(0), 0.0, 0.0, False, 0, ""
     )
-
     names = [j.name for j in robot.joints if j.type.nv < 6]
-
-    def ours() -> Any:
-        return ocp.solve(start, targets=targets, guess=guess, iterations=200)
-
-    plan = ours()
-    with tempfile.TemporaryDirectory() as folder:
+    plan = ocp.solve(start, targets=targets, guess=guess, iterations=200)
+    times: dict[str, list[float]] = {solver: [] for solver in ("ours", *PEERS)}
+    found = {"ours": (plan.cost, plan.iterations)}
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         numbers = Path(folder) / "numbers.json"
         numbers.write_text(json.dumps(as_json(names, start, goal, u.tolist(), path)))
-        times: list[list[float]] = [[], []]
-        with PeerProcess("crocoddyl_peer.py", [name, str(numbers)], python) as peer:
-            for _ in range(rounds):
-                begun = time.perf_counter()
-                ours()
-                times[0].append(time.perf_counter() - begun)
-                times[1].append(peer.run())
-            theirs = peer.ready
-    mine, other = (float(np.median(x)) for x in times)
-    each = [1e6 * t / k / p.knots for t, k in ((mine, plan.iterations + 1), (other, theirs["iterations"]))]
-    costs = f"{plan.cost:.6g} / {theirs['cost']:.6g}"
-    counts = f"{plan.iterations} / {theirs['iterations'] - 1}"
-    return (
-        name, str(robot.nv), str(p.knots), costs, counts, f"{1e3 * mine:.2f} / {1e3 * other:.1f}", f"{other / mine:.1f}",
-        f"{each[0]:.2f} / {each[1]:.1f}", f"{each[1] / each[0]:.1f}",
-    )  # fmt: skip
+        peers = {}
+        for solver, more in PEERS.items():
+            peers[solver] = stack.enter_context(PeerProcess("crocoddyl_peer.py", [name, str(numbers), *more], python))
+            found[solver] = (peers[solver].ready["cost"], peers[solver].ready["iterations"] - 1)
+        for _ in range(rounds):
+            solve = partial(ocp.solve, start, targets=targets, guess=guess, iterations=200)
+            times["ours"].append(least_time(solve, long=10.0)[0])
+            for solver, peer in peers.items():
+                times[solver].append(peer.run())
+    lines: list[tuple[str, ...]] = []
+    first = (1.0, 1.0)
+    for solver, (cost, iterations) in found.items():
+        took = 1e3 * min(times[solver])
+        each = 1e3 * took / (iterations + 1) / p.knots
+        first = (took, each) if solver == "ours" else first
+        lines.append((
+            name, str(robot.nv), str(p.knots), solver, f"{cost:.6g}", str(iterations), f"{took:.2f}", f"{took / first[0]:.1f}",
+            f"{each:.2f}", f"{each / first[1]:.1f}",
+        ))  # fmt: skip
+    return lines
 
 
-HEAD = ("problem", "velocities", "knots", "cost", "iterations", "solution [ms]", "ratio", "knot of an iteration [µs]", "ratio")
+HEAD = (
+    "problem", "velocities", "knots", "solver", "cost", "iterations", "solution [ms]", "times ours",
+    "knot of an iteration [µs]", "times ours",
+)  # fmt: skip
 
 
 def reach(knots: int, threads: int | None) -> tuple[fw.OptimalControl, Array, list[float]]:
@@ -205,13 +218,13 @@ def sampling_ticks(count: int) -> tuple[Array, Array]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--crocoddyl", metavar="PYTHON", help="an interpreter that has Crocoddyl; without, there is no table")
+    parser.add_argument("--peers", metavar="PYTHON", help="an interpreter that has mim-solvers; without, there is no table")
     parser.add_argument("--only", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
     print(machine())
-    if options.crocoddyl:
-        print(markdown(HEAD, [row(name, options.crocoddyl, options.rounds) for name in options.only]))
+    if options.peers:
+        print(markdown(HEAD, [line for name in options.only for line in rows(name, options.peers, options.rounds)]))
     times = ticks(1000)
     p50, p99, worst = np.percentile(times, [50, 99, 100])
     print(f"Panda, tick of a controller, 30 knots, ms: p50 {p50:.3f}, p99 {p99:.3f}, worst {worst:.3f}")
