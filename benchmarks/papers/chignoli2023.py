@@ -57,16 +57,16 @@ def sections(report: Report) -> None:
     report.heading("Chignoli, Adrian, Kim and Wensing (2023): robots with loops", 2)
     report.text(
         """The paper's C-RNEA is our `inverse_dynamics` of a robot with loops or couplings, its C-ABA our `forward_dynamics` by
-        "aba", its C-EFPA our `delassus` by "efpa". The paper gives
-        times on an M1 Pro, of a library whose times, it says, are to be compared with one another alone. Here operations are
-        counted, a division or a root as eight. Chains have general geometry here (random, one seed), as in the timing
-        tables of the paper's repository; two more are in a plane. Approximate is the independent tree with the rotors'
-        reflected inertia; of Tello's differentials it has none."""
+        "aba", its C-EFPA our `delassus` by "efpa". The paper gives times on an M1 Pro, and says that the times of its library
+        should be compared only with one another. Here operations are counted; a division or a root counts as eight. Chains have
+        general geometry here (random, one seed), as in the timing tables of the paper's repository; two additional chains are
+        planar. "Approximate" is the independent tree with the reflected inertia of the rotors; for Tello's differentials it has
+        no reflected inertia."""
     )
     report.text(
-        """Our tracer leaves out what the zeros of a robot's geometry and inertias make needless. So each table has a second
-        count, of the same joints and bodies with placements and inertias that have no zeros ("general geometry"). C++ is
-        generalized_rbda 1.1.0 on a like machine, measured for this comparison."""
+        """Our tracer omits operations that are unnecessary because of zeros in the geometry and inertias of a robot. Each table
+        therefore has a second count, for the same joints and bodies with placements and inertias without zeros ("general
+        geometry"). C++ is generalized_rbda 1.1.0 on a similar machine, measured for this comparison."""
     )
     measured = chignoli2023_times.relative() if report.times else None
     for what, text in TEXTS.items():
@@ -82,17 +82,17 @@ def sections(report: Report) -> None:
 
 
 TEXTS = {
-    INVERSE: """Per cent more or less than C-RNEA. Our C-RNEA is the recursion on the spanning tree and the product of each
-        cluster's block of Gᵀ with its joint forces: what the paper calls projected RNEA, without the zeros of G. So there is
-        nothing to compare but the size of that product: projected RNEA is counted with all entries of G, the worst case that
-        the paper names, and not timed.""",
-    FORWARD: """Per cent more or less than C-ABA. Projection is (Gᵀ H G)⁻¹ Gᵀ (τ − c − H g) with a dense factorization, without
-        operations on what is always zero in H and G; multipliers are solved by the sparse factors of H. C-CRBA with sparse
-        factors is ours and not in the paper.""",
-    OSIM: """Per cent more or less than C-EFPA, for six rows on the end-effector that the paper's repository marks: a chain's
-        tip, or one foot. Approximate is EFPA on the tree. Sparse factors are those of the inertia matrix by C-CRBA; the
-        paper's projected EFPA makes that matrix from the spanning tree's. PV-OSIM and PV-OSIMr on clusters are ours and not
-        in the paper; for one end-effector they are the same.""",
+    INVERSE: """The table has differences from C-RNEA in per cent. Our C-RNEA is the recursion on the spanning tree and the
+        product of each cluster's block of Gᵀ with its joint forces. The paper calls this algorithm projected RNEA; ours omits
+        the zeros of G. The two differ only in the size of this product. Projected RNEA is therefore counted with all entries of
+        G, the worst case in the paper, and not timed.""",
+    FORWARD: """The table has differences from C-ABA in per cent. Projection is (Gᵀ H G)⁻¹ Gᵀ (τ − c − H g) with a dense
+        factorization, without operations on entries that are always zero in H and G. Multipliers use the sparse factors of H.
+        C-CRBA with sparse factors is ours and not in the paper.""",
+    OSIM: """The table has differences from C-EFPA in per cent, for six rows on the end-effector that the paper's repository
+        marks: the tip of a chain, or one foot. "Approximate" is EFPA on the tree. Sparse factors are those of the inertia
+        matrix by C-CRBA; the paper's projected EFPA computes this matrix from that of the spanning tree. PV-OSIM and PV-OSIMr
+        on clusters are ours and not in the paper; for one end-effector they are the same.""",
 }
 
 
@@ -139,10 +139,11 @@ def _table(report: Report, what: str, measured: dict[str, dict[str, float]] | No
 def _osim_of_all_feet(report: Report) -> None:
     few = ", ".join(f"{without_rotors(name):,} ({SHORT[name]})" for name in FEET)
     report.text(
-        f"""Approximate takes about as much as C-EFPA on some robots: reflected inertia at a joint fills the row and the column
-        of the inertia beyond it that would be zero. Without it the tree takes {few}."""
+        f"""On some robots, "approximate" needs about as many operations as C-EFPA: reflected inertia at a joint fills the
+        row and the column of the inertia beyond it that would otherwise be zero. Without reflected inertia, the tree needs
+        {few}."""
     )
-    report.text("The same for six rows on each foot, counted:")
+    report.text("Counts for six rows on each foot:")
     rows: list[list[object]] = []
     found = {name: costs(OSIM, name, None) for name in FEET}
     for key in found["JVRC-1"]:

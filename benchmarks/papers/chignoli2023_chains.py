@@ -98,10 +98,10 @@ def times(chain: Chain, algorithms: Sequence[str]) -> dict[str, dict[int, float]
 def sections(report: Report) -> None:
     report.heading("Figures 11 and 13: chains that grow")
     report.text(
-        f"""Geared (GT) and parallel-belt (PBT) chains of {LENGTHS[0]} to {LENGTHS[-1]} links; the paper ends at 24. Counts
-        weigh a division or a root as eight. Chains have general geometry (random, one seed), as in the timing tables of the
-        paper's repository; chains in a plane have many zeros, which our tracer leaves out. Exponents are slopes
-        of log count against log length."""
+        f"""Geared (GT) and parallel-belt (PBT) chains of {LENGTHS[0]} to {LENGTHS[-1]} links; the paper ends at 24. A division
+        or a root counts as eight. Chains have general geometry (random, one seed), as in the timing tables of the paper's
+        repository; planar chains have many zeros, which our tracer omits. Exponents are slopes of the logarithm of the count
+        against the logarithm of the length."""
     )
     names = FORWARD | OSIM
     shown = [n for n in (2, 12, 24, 48) if n in LENGTHS]
@@ -147,20 +147,20 @@ def _goal(report: Report, ranges: Sequence[tuple[int, int]]) -> None:
     steps = {(planar[b] - planar[a]) / (b - a) for a, b in pairwise(LENGTHS[1:])}
     each = " or ".join(f"{x:g}" for x in sorted(steps))
     report.text(
-        f"""Our goal for C-ABA's exponent is {GOAL} at most: {"; ".join(lines)}. In the plane a
-        geared link more always takes {each} operations, from {LENGTHS[1]} links on: the count is linear in the length. But the
-        first links, on the ground, take less than the others, and that makes the slope of short chains larger than one."""
+        f"""Our goal for C-ABA's exponent is {GOAL} at most: {"; ".join(lines)}. In the plane, each additional geared link needs
+        {each} operations, from {LENGTHS[1]} links on: the count is linear in the length. The first links, on the ground, need
+        less than the others, so the slope of short chains is larger than one."""
     )
     cheaper = [
-        f"{FORWARD.get(a) or OSIM[a]} than {what} from {first_cheaper(GEARED, a, others)} links (GT) and from "
+        f"{FORWARD.get(a) or OSIM[a]} {needs} than {what} from {first_cheaper(GEARED, a, others)} links (GT) and from "
         f"{first_cheaper(BELT, a, others)} links (PBT) on"
-        for a, others, what in (
-            ("aba", ("projection", "multipliers"), "projection and multipliers"),
-            ("efpa", ("ltl",), "sparse factors"),
-            ("pv-osim", ("ltl",), "sparse factors"),
+        for a, needs, others, what in (
+            ("aba", "needs fewer operations", ("projection", "multipliers"), "projection and multipliers"),
+            ("efpa", "fewer", ("ltl",), "sparse factors"),
+            ("pv-osim", "fewer", ("ltl",), "sparse factors"),
         )
     ]
-    report.text(f"Of the lengths that are counted, with general geometry, fewer operations takes {'; '.join(cheaper)}.")
+    report.text(f"Among the counted lengths, with general geometry, {', '.join(cheaper[:-1])}, and {cheaper[-1]}.")
 
 
 def first_cheaper(chain: Chain, recursion: str, others: Sequence[str]) -> int | None:
@@ -173,8 +173,7 @@ def _times(report: Report) -> None:
     measured = {chain.name: times(chain, tuple(FORWARD | OSIM)) for chain in (GEARED, BELT)}
     first, last = 8, TIMED[-1]
     report.text(
-        f"""The same as times of one state, in batches of {BATCH:,} on one thread, up to the paper's
-        {last} links."""
+        f"""The next table has times of one state, in batches of {BATCH:,} on one thread, up to {last} links as in the paper."""
     )
     header = ["chain", "algorithm", *(f"{n} links" for n in TIMED), f"exponent, {first} to {last}"]
     rows: list[list[object]] = []

@@ -90,11 +90,11 @@ READINGS = {
 def sections(report: Report) -> None:
     report.heading("Figure 14: torques of the MIT Humanoid's leg")
     report.text(
-        f"""One leg with its rotors and belts hangs on a torso that is held; a floating torso that does not accelerate gives
-        the same torques. All five joints move as {AMPLITUDE} sin(2π {OMEGA} t) rad for {DURATION:g} s in steps of
-        {1e3 * STEP:g} ms. Exact is C-RNEA, unconstrained the tree without rotors, approximate the tree with their reflected
-        inertia on the joints. Below are root mean squares of the difference to the exact torque, and in brackets their part
-        of the largest exact torque of the same joint."""
+        f"""A leg with its rotors and belts is attached to a fixed torso; a floating torso without acceleration yields the same
+        torques. All five joints move as {AMPLITUDE} sin(2π {OMEGA} t) rad for {DURATION:g} s in steps of {1e3 * STEP:g} ms.
+        "Exact" is C-RNEA, "unconstrained" the tree without rotors, and "approximate" the tree with the reflected inertia of the
+        rotors at the joints. The table has the root mean square of the difference from the exact torque and, in brackets, its
+        share of the largest exact torque of the same joint."""
     )
     header = ["reading", *PAPER, "largest torque"]
     rows: list[list[object]] = [["the paper", *(f"{rms} N·m ({part} %)" for rms, part in PAPER.values()), "—"]]
@@ -107,12 +107,12 @@ def sections(report: Report) -> None:
     largest = float(np.abs(torques(Motion())[1]["exact"][:, KNEE]).max())
     rms, part = PAPER["unconstrained"]
     report.text(
-        f"""The paper's root mean squares are those of the knee's torque, {knee[0][0]:.4f} and {knee[1][0]:.4f} N·m here, though
-        it speaks of the ankle's, which differs by less and by more of its own maximum. Both joints belong to one cluster.
-        They do not depend on the mass of rotors, which the repository's program takes as zero. The paper's percentages are of
-        a maximum of {100 * rms / part:.1f} N·m, and the knee's is {largest:.1f} N·m here; what makes that difference we do not
-        know. ω is 1.5 Hz, as the formulae with 2πω say, and not 1.5 rad/s. The plain reading of the text,
-        with the ankle, does not give the paper's numbers."""
+        f"""The paper's root mean squares agree with those of the knee, {knee[0][0]:.4f} and {knee[1][0]:.4f} N·m here. Its text
+        names the ankle, whose torque differs by less, but by a larger share of its own maximum. Both joints belong to one
+        cluster. The results do not depend on the mass of the rotors, which is zero in the program of the repository. The
+        paper's percentages refer to a maximum of {100 * rms / part:.1f} N·m; the maximum of the knee is {largest:.1f} N·m here.
+        We do not know the reason for this difference. ω is 1.5 Hz, according to the formulae with 2πω, and not 1.5 rad/s. The
+        text read literally, with the ankle, does not yield the paper's numbers."""
     )
     with report.panels("chignoli2023_figure14", "Torques of the leg's knee and ankle", (1, 2), (7.6, 3.0)) as axes:
         for ax, joint in zip(axes, (KNEE, ANKLE), strict=True):

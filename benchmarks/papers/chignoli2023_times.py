@@ -110,12 +110,12 @@ def sections(report: Report) -> None:
         return
     factor = 1e6 * pinocchio() / TALOS
     report.text(
-        f"""Microseconds for one state: ours called once from Python, and in batches of {BATCH:,} on one thread, beside
-        generalized_rbda 1.1.0 in native C++ as measured for this comparison on a like machine. There `pin.aba` of
-        talos_reduced took {TALOS} µs from Python, and here {1e6 * pinocchio():.1f} µs; so the C++ times are multiplied by
-        {factor:.2f}. The paper's figures have bars without numbers; its repository keeps them, from an M1 Pro (last row of
-        each). They are not scaled. Beside the C++ library's projected EFPA ours are the sparse factors by C-CRBA; the inverse
-        operational-space inertia is that of six rows on one foot or tip."""
+        f"""The table has microseconds for one state: our functions, in single calls from Python and in batches of {BATCH:,} on
+        one thread, and generalized_rbda 1.1.0 in native C++, measured for this comparison on a similar machine. On that machine
+        `pin.aba` of talos_reduced took {TALOS} µs from Python, and on this one {1e6 * pinocchio():.1f} µs, so the C++ times are
+        multiplied by {factor:.2f}. The paper's figures have bars without numbers; its repository has the numbers, from an M1
+        Pro (last row of each). They are not scaled. The counterpart of the C++ library's projected EFPA is our algorithm with
+        sparse factors by C-CRBA. The inverse operational-space inertia is that of six rows on one foot or tip."""
     )
     rows: list[list[object]] = []
     for what, algorithms in NATIVE.items():

@@ -80,12 +80,12 @@ def sections(report: Report) -> None:
     library = scipy.show_config(mode="dicts")["Build Dependencies"]["lapack"]
     report.heading("Figure 2: time of the inverse on one thread")
     report.text(
-        f"""LAPACK is `dpotrf` and `dpotri` from SciPy's wheel ({library["name"]} {library["version"]}), in place, in Fortran's
-        order, no copies, with the kernels that OpenBLAS takes for this processor, after our composite-rigid-body algorithm has
-        formed the matrix. It leaves one triangle of the inverse, ours is full. Ours is `inverse_mass_matrix` with loops kept
-        (`execution="rolled"`), which is what robots of more than about a hundred joints get, and so are the matrix and the
-        sparse factors (`algorithm="crba-ltdl"`). Our formation is not the cheapest for long chains (table 2), so that times
-        without it are given, too. The branched tree is made as in the paper."""
+        f"""LAPACK is `dpotrf` and `dpotri` from SciPy's wheel ({library["name"]} {library["version"]}), in place, in Fortran
+        order, without copies, with the kernels that OpenBLAS selects for this processor. Our composite-rigid-body algorithm
+        forms the matrix before. LAPACK computes one triangle of the inverse; our inverse has both. Our inverse is
+        `inverse_mass_matrix` without unrolling (`execution="rolled"`), as for robots with more than about a hundred joints; the
+        same holds for the matrix and the sparse factors (`algorithm="crba-ltdl"`). Our formation of the matrix is not the
+        cheapest for long chains (table 2), so the table also has times without it. The branched tree is that of the paper."""
     )
     with report.picture("drumwright2012_figure2", "Time of the inverse inertia matrix against n", (6.4, 4.2)) as ax:
         draw_figure2(ax, one)
@@ -110,7 +110,7 @@ def _times(report: Report, one: dict[str, Any], given: Series) -> None:
 
 def _summary(report: Report, chain: dict[int, dict[str, float]], given: Series, small: dict[int, dict[str, Any]]) -> None:
     ours, lapack = series(chain, "ours"), series(chain, "lapack")
-    report.text("What follows from these times:")
+    report.text("Results:")
     rows: list[list[object]] = [
         ["n from which ours is faster than LAPACK", CROSSOVER, "", crossover(ours, lapack)],
         ["— with the matrix given to LAPACK", "", "", crossover(ours, given)],
@@ -120,7 +120,7 @@ def _summary(report: Report, chain: dict[int, dict[str, float]], given: Series, 
         ["— with the matrix given to LAPACK", "", "", f"{given[1000] / ours[1000]:.1f}"],
     ]
     report.table(["", "the paper", "goal", "measured"], rows)
-    report.text("Short chains, with all functions compiled for the robot, as they are unless loops are asked for:")
+    report.text("Short chains, with all functions unrolled for the robot, which is the default:")
     rows = [
         [n, *(format_duration(t[k]) for k in ("lapack", "factor", "ours")), t["algorithm"], f"{t['lapack'] / t['ours']:.2f}"]
         for n, t in small.items()
@@ -170,9 +170,9 @@ def _axes(ax: Axes) -> None:
 def _figure3(report: Report, one: Series, two: Series, lapack: Series, lapack_two: Series) -> None:
     report.heading("Figure 3: one thread and two")
     report.text(
-        f"""The columns of the inverse are shared by threads. In the paper two threads gain {TWO_THREADS} %; its third line,
-        four threads, needs more processors than this machine has. A gain is the speed with two threads over that with one,
-        less one. LAPACK includes the formation of the matrix, which has one thread."""
+        f"""The threads share the columns of the inverse. In the paper, two threads gain {TWO_THREADS} %. The paper's third
+        line, four threads, needs more processors than this machine has. The gain is the ratio of the speeds with two threads
+        and with one, minus one. LAPACK includes the formation of the matrix, which runs on one thread."""
     )
     lines = (
         ("formation and LAPACK, one thread", lapack, BLUE, "o-"),
@@ -212,20 +212,20 @@ def centipedes(report: Report) -> None:
     walks: Walks = {int(n): ways for n, ways in measure("drumwright2012_centipede.py", 1).items()}
     best = {n: min(OURS, key=lambda way: ways[way]["seconds"]) for n, ways in walks.items()}
     report.text(
-        """Centipedes (`featherweight.robots.centipede`) walk on a plane: 1,000 steps of 10 µs by semi-implicit Euler. The
-        paper gives the joints and the greatest number of segments; sizes, masses, gait and what joins the segments are
-        ours. Legs of a segment take turns in a wave from head to tail, drawn to it by springs and dampers. Times are of the
-        processor and of one thread, as the paper's, and of everything: control, dynamics, collision detection, contact
-        inertia J M⁻¹ Jᵀ, impulses, and what is made anew when a foot comes down or is lifted. All robot functions keep
-        their loops (`execution="rolled"`); compiling, and making the robot, is not counted. LAPACK is `dpotrf`, `dtrtrs` and
-        `dsyrk`, in place; the products with the Θ(n²) inverse use the zeros of J."""
+        """Centipedes (`featherweight.robots.centipede`) walk on a plane: 1,000 steps of 10 µs by semi-implicit Euler. The paper
+        gives the joints and the greatest number of segments. The sizes, masses, gait and the joints between segments are our
+        choice. The legs move in a wave from head to tail, driven by springs and dampers. Times are processor times of one
+        thread, as in the paper. They include control, dynamics, collision detection, the contact inertia J M⁻¹ Jᵀ, impulses,
+        and the updates when a foot lands or lifts. All robot functions keep their loops (`execution="rolled"`). The times do
+        not include compilation and the construction of the robot. LAPACK is `dpotrf`, `dtrtrs` and `dsyrk`, in place; the
+        products with the Θ(n²) inverse use the zeros of J."""
     )
     with report.picture("drumwright2012_figure4", "Time of the simulation of a centipede against its segments") as ax:
         draw_figure4(ax, walks)
     report.text(
-        """The paper's figure 4 shows the first three of these lines, without numbers in its text: it says that for fewer than
-        100 degrees of freedom the Θ(n²) inverse is competitive with LAPACK, and that the advantage is evident quickly with
-        more. Seconds for 1,000 steps:"""
+        """The paper's figure 4 shows the first three of these lines. Its text has no numbers: it says that the Θ(n²) inverse is
+        competitive with LAPACK for fewer than 100 degrees of freedom, and that the advantage is evident quickly with more.
+        Seconds for 1,000 steps:"""
     )
     _walk_times(report, walks, best)
     _walk_parts(report, walks, best)
@@ -253,16 +253,16 @@ def _walk_times(report: Report, walks: Walks, best: dict[int, str]) -> None:
     header = ["segments", "degrees of freedom", "contacts", *(label for label, _, _ in LINES.values())]
     report.table([*header, "LAPACK to Θ(n²)", "LAPACK to the best"], rows)
     report.text(
-        f"""A star marks times of fewer steps, scaled: all four take turns, and but for PV-OSIMr each is left after some
-        seconds; LAPACK took {min(ways["lapack"]["steps"] for ways in walks.values())} steps or more."""
+        f"""A star marks times that are scaled from fewer steps. The four algorithms run in turns, and all except PV-OSIMr stop
+        after some seconds; LAPACK took {min(ways["lapack"]["steps"] for ways in walks.values())} steps or more."""
     )
 
 
 def _walk_parts(report: Report, walks: Walks, best: dict[int, str]) -> None:
     report.text(
-        """Where the time goes, in seconds for 1,000 steps. The contact solver includes writing its matrix from that of the
-        bodies. It does the same for all four, and so does the rest, most of which is Python for short centipedes; with
-        LAPACK they find less of what they need in the processor's caches."""
+        """The next table splits the time, in seconds for 1,000 steps. The contact solver includes the conversion of its matrix
+        from that of the bodies. It does the same work for all four algorithms, and so does the rest, which for short centipedes
+        is mostly Python. With LAPACK, both have more cache misses."""
     )
     rows: list[list[object]] = []
     for n, ways in walks.items():

@@ -179,9 +179,9 @@ def _table1(report: Report) -> None:
     trees = [family.parents(m) for family in FAMILIES for m in family.counted if m < 48]
     report.heading("Table 1: costs with sparse factors")
     report.text(
-        f"""Our counts are those of `ltdl(H, parent)`, `ltl(H, parent)` and the methods of their results, for {len(trees)}
-        trees of the four families of table 2, the largest with {max(map(len, trees))} bodies. The last columns add up, over
-        all trees and all kinds of operations, by how many a count differs from the formula."""
+        f"""Our counts are those of `ltdl(H, parent)`, `ltl(H, parent)` and the methods of their results, for {len(trees)} trees
+        of the four families of table 2, the largest with {max(map(len, trees))} bodies. The last columns contain the difference
+        between counts and formulas, summed over all trees and all kinds of operations."""
     )
     rows = []
     for operation in TABLE1:
@@ -193,8 +193,9 @@ def _table1(report: Report) -> None:
 def _table2(report: Report) -> None:
     report.heading("Table 2: D1 and D2 of four families of trees")
     report.text(
-        """Each number three times: by the paper's formula, by its definition as a sum over the depths of all bodies
-        (equations 8 and 9), and as traced, D1 the divisions and D2 the multiplications of our LTDL factorization."""
+        """The table has each number three times: from the paper's formula, from its definition as a sum over the depths of all
+        bodies (equations 8 and 9), and from the trace of our LTDL factorization (D1 is its number of divisions, D2 its number
+        of multiplications)."""
     )
     header = ["tree", "order", "n", "D1", "formula", "depths", "traced", "D2", "formula", "depths", "traced"]
     rows: list[list[object]] = []
@@ -206,7 +207,8 @@ def _table2(report: Report) -> None:
             rows.append([family.name, order, len(parent), D1, family.D1(m), sums[0], o.div, D2, family.D2(m), sums[1], o.mul])
     report.table(header, rows)
     report.text(
-        "n is 2m with short side branches, 2ᵐ − 1 in the balanced tree, whose sums go from 1 to m − 1, and m² in the grid."
+        """With short side branches, n is 2m. In the balanced tree, n is 2ᵐ − 1, and the sums run from 1 to m − 1. In the grid,
+        n is m²."""
     )
 
 
@@ -214,7 +216,7 @@ def _figure5(report: Report) -> None:
     report.heading("Figure 5: cost of factorization against n")
     with report.picture("featherstone2005_figure5", "Cost of factorization against n for four families of trees") as ax:
         draw_figure5(ax)
-    report.text("What the branches save of a dense factorization (section 4.2):")
+    report.text("Savings through branches, compared with a dense factorization (section 4.2):")
     rows = []
     for family, m, paper in RATIOS:
         parent = family.parents(m)
@@ -240,8 +242,8 @@ def draw_figure5(ax: Axes) -> None:
 
 def _limits(report: Report) -> None:
     report.text(
-        """Long chains with side branches have, in the limit, a share β of the D1 and β² of the D2 of an unbranched chain,
-        where β is the main chain's part of all bodies (sums over depths):"""
+        """For long chains with side branches, D1 tends to β times and D2 to β² times the value of an unbranched chain, where β
+        is the share of bodies in the main chain (sums over depths):"""
     )
     cases = (
         ("one body a branch", 2, lambda m: with_long_branches(m, 1)),

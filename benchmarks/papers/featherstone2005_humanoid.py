@@ -146,8 +146,9 @@ def sections(report: Report) -> None:
 def _section5(report: Report) -> None:
     report.heading("Section 5: cost of the composite-rigid-body algorithm")
     report.text(
-        """The numbers of equation (19), found from the parent arrays, and the cost by equation (21). The mechanisms have
-        general geometry and inertias; a torso with four limbs of six bodies, and a chain of 25 bodies, on a floating base."""
+        """The table has the numbers of equation (19), computed from the parent arrays, and the cost by equation (21). The
+        mechanisms have general geometry and inertias: a torso with four limbs of six bodies, and a chain of 25 bodies, both on
+        a floating base."""
     )
     found = [crba_quantities(parent) for parent in MECHANISMS.values()]
     rows: list[list[object]] = [
@@ -166,15 +167,16 @@ def _section6(report: Report) -> None:
     D1, D2 = sum(d - 1 for d in tree.depth), sum(d * (d - 1) // 2 for d in tree.depth)
     branching, every = zeros("humanoid")
     report.text(
-        f"""The humanoid's expanded tree has D1 = {D1} (the paper: {EXPANDED["D1"]}) and D2 = {D2:,} ({EXPANDED["D2"]:,}).
-        In its inertia matrix at a random configuration {branching:.0f} % are zeros by branching ({EXPANDED["zeros"]:.0f} %),
-        and {every:.0f} % are zeros in all, as the base's own block has some, too. The chain's matrix is dense."""
+        f"""The humanoid's expanded tree has D1 = {D1} (the paper: {EXPANDED["D1"]}) and D2 = {D2:,} ({EXPANDED["D2"]:,}). At a
+        random configuration, {branching:.0f} % of the entries of its inertia matrix are zero because of branching
+        ({EXPANDED["zeros"]:.0f} %). In total {every:.0f} % are zero, because the block of the base also contains zeros. The
+        matrix of the chain is dense."""
     )
     report.text(
-        """A division counts as a multiplication; sines and cosines are not counted, and nor is the base's rotation matrix,
-        which the paper takes as given and our functions compute from a quaternion. What it costs in each function is
-        counted (last column): the live operations that the entries of that matrix are computed by. Gravity needs its third
-        row only, and the inertia matrix none."""
+        """A division counts as a multiplication. Sines and cosines are not counted. The rotation matrix of the base is not
+        counted either: the paper assumes that it is given, while our functions compute it from a quaternion. The last
+        column has the cost of this matrix in each function. Gravity needs only its third row, and the inertia matrix does
+        not need it."""
     )
     header = ["", "m, the paper", "m, ours", "difference", "a, the paper", "a, ours", "difference", "rotation, not counted"]
     rows: list[list[object]] = []
@@ -192,7 +194,7 @@ def _section6(report: Report) -> None:
         for what, c in formulae(MECHANISMS[name]).items()
         if c != PAPER[what][k]
     ]
-    report.text(f"The paper's numbers follow from its own formulae, but for: {', '.join(off) or 'none'}.")
+    report.text(f"Numbers of the paper that do not follow from its own formulae: {', '.join(off) or 'none'}.")
 
 
 def _ratios(report: Report) -> None:
@@ -201,7 +203,7 @@ def _ratios(report: Report) -> None:
         "ours": {name: ours(name) for name in MECHANISMS},
     }
     evaluated, us = (ratios(costs) for costs in both.values())
-    report.text("Ratios of costs, with additions as dear as multiplications and, after the comma, with additions free:")
+    report.text("Ratios of costs; the first number counts an addition as a multiplication, the second ignores additions:")
     rows = []
     for name in us:
         printed = RATIOS.get(name)

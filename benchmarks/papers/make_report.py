@@ -30,13 +30,13 @@ def write_report(folder: Path, times: bool, robots: Path | None = None) -> Path:
     report = Report(folder, times, robots)
     report.heading("The papers' tables and figures", 1)
     report.text(
-        """Every table and figure of these papers that can be computed, beside the paper's own numbers; `make papers`
-        writes this file. Operations are counted in the traced functions that the library compiles, so they are
-        exact. In costs, *m* is a multiplication and *a* an addition or subtraction; differences are ours less the
-        paper's."""
+        """This page reproduces every table and figure of these papers that can be computed, and compares it with the paper's
+        numbers. `make papers` writes this file. Operations are counted in the traced functions that the library compiles, so
+        the counts are exact. In costs, *m* is a multiplication and *a* an addition or subtraction. Differences are our count
+        minus the paper's."""
     )
     if times:
-        report.text(f"Times are medians of runs that take turns, on two cores of this machine: {machine()}.")
+        report.text(f"Times are medians of interleaved runs on two cores of this machine: {machine()}.")
     for sections in PAPERS:
         sections(report)
     path = folder / "README.md"

@@ -66,9 +66,9 @@ def slope(counts: Callable[[int], int], first: int, last: int) -> float:
 def sections(report: Report) -> None:
     report.heading("Sathya, Decré and Swevers (2023): the Delassus matrix by PV-OSIMr", 2)
     report.text(
-        """Ours is `Robot.delassus(contacts, algorithm)`. All operations are counted: multiplications, additions,
-        divisions, sines and cosines. The paper gives its counts as curves and bars without numbers, so that beside ours
-        there are the ratios that its text states, and the last label of each axis."""
+        """Our function is `Robot.delassus(contacts, algorithm)`. All operations are counted: multiplications, additions,
+        divisions, sines and cosines. The paper gives its counts as curves and bars without numbers. The tables therefore
+        compare with the ratios in its text and the last label of each axis."""
     )
     _figure3(report)
     _figure4a(report)
@@ -80,11 +80,11 @@ def sections(report: Report) -> None:
 def _figure3(report: Report) -> None:
     report.heading("Figure 3: a stem with branches at both ends")
     report.text(
-        f"""Branches of {BRANCH} links hang on both ends of a stem, a 6-D constraint on the tip of each; the stem's first
-        link is the floating base. Geometry and inertias are general: random, but the same for all links that are the b-th
-        child of their parents, so that a longer stem is more of the same. The counts for stems of {_listed(STEMS)} links
-        lie on polynomials of the length, exactly. They give the columns marked with a star and the lines of the picture,
-        where the dots are counted."""
+        f"""Branches of {BRANCH} links are attached to both ends of a stem, with a 6-D constraint at the tip of each. The first
+        link of the stem is the floating base. Geometry and inertias are general: random, but the same for all links that are
+        the b-th child of their parents, so that longer stems repeat the same links. The counts for stems of {_listed(STEMS)}
+        links agree exactly with polynomials of the length. Columns with a star and the lines of the picture are values of these
+        polynomials; dots are counts."""
     )
     with report.panels(
         "sathya2023_figure3", "Operations of the Delassus matrix against the stem's length", (2, 3), (8.6, 5.4)
@@ -108,12 +108,12 @@ def _figure3(report: Report) -> None:
     report.table(header, rows)
     one = [stem_counts(1, x) for x in ("pv-osimr", "pv-osim", "pv-osimr-some")]
     report.text(
-        f"""With one branch the paper finds no difference between PV-OSIMr and PV-OSIM. Ours take the same for each link
-        of the stem, and PV-OSIMr takes {one[0](0) - one[1](0)} operations more in all, at the floating base: it is a
-        branching link, for which algorithm 3 forms an inverse inertia. Ours is six rows of one motion axis each, and
-        PV-OSIM passes them one by one without that matrix. The library's `pv-osimr-some` leaves out branching links that
-        are not worth it, and takes what PV-OSIM takes here ({one[2](LONGEST):,} and {one[1](LONGEST):,} for {LONGEST}
-        links)."""
+        f"""With one branch, the paper finds no difference between PV-OSIMr and PV-OSIM. Our two algorithms need the same
+        operations for each link of the stem, and PV-OSIMr needs {one[0](0) - one[1](0)} additional operations at the floating
+        base. The base is a branching link, for which algorithm 3 forms an inverse inertia. Our base is six rows with one motion
+        axis each, which PV-OSIM passes one by one without this matrix. The algorithm `pv-osimr-some` ignores branching links
+        that do not save operations, and here needs the same as PV-OSIM ({one[2](LONGEST):,} and {one[1](LONGEST):,} for
+        {LONGEST} links)."""
     )
     report.text(_crossings())
 
@@ -125,16 +125,16 @@ def _crossings() -> str:
         efpa, straight = stem_counts(b, "efpa"), stem_counts(b, "pv-osim")
         begin = next((s for s in range(STEMS[0], 10 * LONGEST) if efpa(s) < straight(s)), None)
         found.append(f"{b}: {f'from {begin} links on' if begin else 'never'}")
-    return f"""In the paper EFPA takes fewer operations than PV-OSIM only in long stems with ten branches (figure 3f). Ours
-        does, by the number of branches, {", ".join(found)}."""
+    return f"""In the paper, EFPA needs fewer operations than PV-OSIM only in long stems with ten branches (figure 3f). Our EFPA
+        needs fewer, by the number of branches, {", ".join(found)}."""
 
 
 def _figure4a(report: Report) -> None:
     report.heading("Figure 4a: a chain of k² links, every k-th constrained")
     report.text(
-        f"""A chain of equal links of general geometry on a fixed base, with 6-D constraints. Counted for k =
-        {_listed(SQUARES)}; these counts are the polynomials below, exactly, which give the rest. The paper draws {GUIDE}
-        k² as a line to compare slopes with, which is no count."""
+        f"""The mechanism is a chain of equal links with general geometry on a fixed base, with 6-D constraints. Operations are
+        counted for k = {_listed(SQUARES)}. These counts agree exactly with the polynomials below, which yield the other values.
+        The paper's line {GUIDE} k² is not a count, but a line for the comparison of slopes."""
     )
     with report.picture("sathya2023_figure4a", "Operations against k for a chain of k² links") as ax:
         draw_chains(ax, chain_of_squares, SQUARES, 32, "k", "A chain of k² links, every k-th constrained")
@@ -147,9 +147,9 @@ def _figure4a(report: Report) -> None:
 def _figure4b(report: Report) -> None:
     report.heading("Figure 4b: a chain with every link constrained")
     report.text(
-        f"""The same chain, now n links, with a 6-D constraint on each. Counted for n = {_listed(CHAINS)}; the polynomials
-        through these counts give the rest. In the paper PV-OSIMr and EFPA have the same slope, and PV-OSIMr is
-        significantly cheaper."""
+        f"""The mechanism is the same chain with n links and a 6-D constraint on each link. Operations are counted for n =
+        {_listed(CHAINS)}. The polynomials through these counts yield the other values. In the paper, PV-OSIMr and EFPA have the
+        same slope, and PV-OSIMr is significantly cheaper."""
     )
     with report.picture("sathya2023_figure4b", "Operations against n for a chain with every link constrained") as ax:
         draw_chains(ax, constrained_chain, CHAINS, 100, "n", "A chain of n links, all constrained")
@@ -157,7 +157,8 @@ def _figure4b(report: Report) -> None:
     _slopes(report, constrained_chain, CHAINS, PAPER_CHAIN_SLOPES, "n", (10, 30, 100, 1000))
     less, efpa = (polynomial(constrained_chain, x, CHAINS)(100) for x in ("pv-osimr", "efpa"))
     report.text(
-        f"Our EFPA takes {100 * (efpa / less - 1):.0f} % more than our PV-OSIMr at n = 100. The paper states no number."
+        f"""At n = 100, our EFPA needs {100 * (efpa / less - 1):.0f} % more operations than our PV-OSIMr. The paper gives no
+        number."""
     )
 
 

@@ -41,14 +41,13 @@ def inserted(terms: Sequence[tuple[int, int, int]], family: str) -> list[tuple[i
 
 def _terms(report: Report) -> None:
     report.text(
-        f"""Two families with two sizes each: a stem of s links with c constrained links on its end (n = s + c, m = 6c, d
-        = s + 1), and c branches of s links on one link, constrained at the tips (n = s c + 1, m = 6c, d = s + 1). For s =
-        {LENGTHS[0]} to {LENGTHS[-1]} and c = {NUMBERS[0]} to {NUMBERS[-1]} all counts lie, exactly, on a polynomial in s
-        and c; here are its terms that are no part of a larger one, beside what the paper's complexity gives with these n,
-        m and d. The paper's are bounds: m²d is reached by PV-OSIM where constraints go a long way together, on the stem,
-        and by KJR where they go it one by one, on the branches. With five of seven seeds that were tried for the random
-        geometry, KJR takes up to some hundred operations more or less for single links, and its counts are near the
-        polynomial but not on it."""
+        f"""Two families with two sizes each: a stem of s links with c constrained links on its end (n = s + c, m = 6c, d = s +
+        1), and c branches of s links on one link, constrained at the tips (n = s c + 1, m = 6c, d = s + 1). For s =
+        {LENGTHS[0]} to {LENGTHS[-1]} and c = {NUMBERS[0]} to {NUMBERS[-1]}, all counts agree exactly with a polynomial in s and
+        c. The table has its dominant terms, and the paper's complexity for these n, m and d. The paper's orders are bounds:
+        PV-OSIM reaches m²d if constraints share a long path, on the stem, and KJR if they have separate long paths, on the
+        branches. For five of seven tested seeds of the random geometry, the counts of KJR for single links differ by up to some
+        hundred operations, so they are near the polynomial but not on it."""
     )
     rows: list[list[object]] = []
     for algorithm, terms in TABLE1.items():

@@ -127,11 +127,11 @@ def sections(report: Report) -> None:
         return
     made = cases(report.robots)
     report.text(
-        """All operations of our functions. Atlas has 30 joints and a floating pelvis, a hand 24 joints. Points are 3-D
-        constraints; the corners of the soles and the fingertips lie where we think them, the forearms' frames in those of
-        Atlas's hands: the paper gives neither. The joints' rotor inertias of the hand's file are left out. "Some" is
-        PV-OSIMr without the branching links that are not worth it. The paper's numbers are bars; the last label of their
-        axis is all that can be read off."""
+        """The table has all operations of our functions. Atlas has 30 joints and a floating pelvis, and a hand has 24 joints.
+        Points are 3-D constraints. The paper gives neither the positions of the corners of the soles and of the fingertips,
+        which we estimated, nor the frames of the forearms, for which we use the frames of Atlas's hands. The rotor inertias in
+        the file of the hand are ignored. "Some" is PV-OSIMr without the branching links that do not save operations. The
+        paper's numbers are bars, of which only the last label of the axis can be read."""
     )
     header = ["figure", "robot and constraints", "joints + base", "m"]
     header += [LABELS[name] for name in COUNTED] + ["the paper's axis ends near"]
@@ -195,11 +195,11 @@ def column_steps() -> tuple[float, float]:
 
 def _ratios(report: Report, made: Sequence[Case]) -> None:
     report.text(
-        """How many operations PV-OSIMr takes more or less than PV-OSIM, beside what the paper's text says: that PV-OSIM
-        takes 19.9 % more with four points on each foot, PV-OSIMr up to about 34 % less with hands (24 % in the paper's
-        conclusions), and PV-OSIM 1.5 % less with feet and hands welded. To find out where ours differ, both algorithms
-        are counted once more as the paper writes them, with 6 × 6 matrices and the inverse of the floating base's inertia
-        (columns "by matrices"), and all for the same topologies with general geometry."""
+        """The next table has the difference between the operations of PV-OSIMr and PV-OSIM. According to the text of the paper,
+        PV-OSIM needs 19.9 % more with four points on each foot, PV-OSIMr up to about 34 % less with hands (24 % in the paper's
+        conclusions), and PV-OSIM 1.5 % less with feet and hands welded. To explain the differences, the table also has counts
+        of both algorithms as the paper writes them, with 6 × 6 matrices and the inverse of the floating base's inertia (columns
+        "by matrices"), and all counts for the same topologies with general geometry."""
     )
     header = ["figure", "robot and constraints", "the paper", "by matrices", "ours", "general geometry: by matrices", "ours"]
     rows: list[list[object]] = []
@@ -214,34 +214,34 @@ def _ratios(report: Report, made: Sequence[Case]) -> None:
 def _explanations(report: Report, made: Sequence[Case]) -> None:
     feet, corners, hand, one = made[0].counts(), made[1], made[2], made[4]
     step, step_by_matrices = column_steps()
-    report.text("What makes the differences:")
+    report.text("Reasons for the differences:")
     report.text(
-        f"""- 6-D feet: by matrices both take the same, as in the paper. Our PV-OSIM takes
+        f"""- 6-D feet: by matrices, both algorithms need the same operations, as in the paper. Our PV-OSIM needs
         {feet["pv-osimr"] - feet["pv-osim"]} less than our PV-OSIMr. It passes the six axes of the base one by one, while
-        PV-OSIMr forms the base's inverse inertia, as algorithm 3 does for branching links, and multiplies every
-        constraint row by it."""
+        PV-OSIMr forms the inverse inertia of the base, as algorithm 3 does for branching links, and multiplies every constraint
+        row by it."""
     )
     report.text(
-        f"""- Steps over joints: in general geometry a constraint row takes {step:.0f} operations over a joint by our
-        functions and {step_by_matrices:.0f} by matrices. PV-OSIMr saves such steps and pays with products at branching
-        links, which take the same in both: what it saves is worth less in ours. That and the base is what sets ours apart
-        with feet and hands welded, where by matrices the paper's ratio is found."""
+        f"""- Steps over joints: in general geometry, a constraint row needs {step:.0f} operations to pass a joint in our
+        functions and {step_by_matrices:.0f} by matrices. PV-OSIMr saves such steps, but adds products at branching links, which
+        cost the same in both. In our functions it therefore saves less. This and the base explain our difference for welded
+        feet and hands, for which the counts by matrices agree with the paper's ratio."""
     )
     saved = [100 * (1 - x) for x in (ratio(one.robot, one.contacts), ratio_by_matrices(one.robot, one.contacts))]
     report.text(
-        f"""- Hands on Atlas: where one hand's columns go all the way up the arm, ours saves most, {saved[0]:.0f} %, and
+        f"""- Hands on Atlas: for one hand, whose columns pass the whole arm, our PV-OSIMr saves most, {saved[0]:.0f} %, and
         {saved[1]:.0f} % by matrices. The paper says 34 % in section IV-D and 24 % in its conclusions."""
     )
     first = [100 / ratio_by_matrices(*x, "links first") - 100 for x in ((corners.robot, corners.contacts), general(corners))]
     report.text(
-        f"""- Four points on each foot: what is counted moves all 24 rows to the pelvis. If the matrix for six constraints
-        on each foot is computed first, and multiplied by the points' rows in the end, PV-OSIM takes, by matrices,
-        {first[0]:.1f} % more than that, and {first[1]:.1f} % in general geometry; the paper's 19.9 % lies between. What
-        it had for frames and points is not in the paper."""
+        f"""- Four points on each foot: our functions propagate all 24 rows to the pelvis. Alternatively, the matrix for six
+        constraints on each foot could be computed first and then be multiplied by the rows of the points. PV-OSIM needs
+        {first[0]:.1f} % more than this by matrices, and {first[1]:.1f} % more in general geometry. The paper's 19.9 % is
+        between these numbers. The paper does not describe its frames and points."""
     )
     report.text(
-        f"""- The hand alone: on a fixed forearm two joints only carry all {sum(c.size for c in hand.contacts)} rows
-        together, and the paper's own caveat holds (section IV-E: three joints or fewer): PV-OSIM takes less, by matrices,
-        too. With a floating forearm PV-OSIMr takes less, as in the paper; the functions of the repository that it points
-        to have a floating base always."""
+        f"""- The hand alone: on a fixed forearm, only two joints carry all {sum(c.size for c in hand.contacts)} rows together,
+        and the paper's own caveat holds (section IV-E: three joints or fewer): PV-OSIM needs less, also by matrices. With a
+        floating forearm, PV-OSIMr needs less, as in the paper. The functions in the paper's repository always have a floating
+        base."""
     )

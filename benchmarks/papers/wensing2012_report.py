@@ -19,7 +19,7 @@ from featherweight import BilateralContact
 
 
 def sections(report: Report) -> None:
-    report.heading("What makes the differences")
+    report.heading("Reasons for the differences")
     _prices(report)
     _ratios(report)
     _variants(report)
@@ -33,18 +33,18 @@ def _prices(report: Report) -> None:
     counted = {step: total({step: c}) for step, c in ours.items() if not step.endswith("base")}
     counted["base"] = sum(total({s: c}) for s, c in ours.items() if s.endswith("base"))
     report.text(
-        """Our EFPA beside the paper's table I with all matrices full, at the prices of its appendix, and of Featherstone (2005)
-        for vectors that pass a joint; hands and feet. The paper does not give its price of articulated inertias, so they are
-        left out:"""
+        """The table compares our EFPA with the paper's table I with full matrices, at the prices of its appendix and, for
+        vectors that pass a joint, of Featherstone (2005), for hands and feet. The paper does not give a price of articulated
+        inertias, so the table omits them:"""
     )
     rows: list[list[object]] = [[s, p, counted[s], difference(counted[s], p)] for s, p in priced.items()]
     all_priced, all_ours = sum(priced.values()), sum(counted[s] for s in priced)
     rows.append(["all of these", all_priced, all_ours, difference(all_ours, all_priced)])
     report.table(["step", "table I at the paper's prices", "ours", "difference"], rows)
     report.text(
-        """Of a diagonal block only one triangle is computed, and half of its rows are couples, without a force. In blocks of a
-        hand and a foot the foot's side has a row of zeros. Inward, wrenches have no moment about the axis that they have
-        passed. The base is eliminated row by row."""
+        """We compute only one triangle of a diagonal block, and half of its rows are couples, without a force. In blocks of a
+        hand and a foot, the side of the foot has a row of zeros. In the inward pass, wrenches have no moment about the axis
+        that they have passed. We eliminate the base row by row."""
     )
     terms = axis_terms(m, ends, "efpa")
     if terms:
@@ -79,16 +79,16 @@ def ratios() -> dict[str, tuple[float, float, float]]:
 
 def _ratios(report: Report) -> None:
     report.text(
-        f"""The paper's ratio of SFA to EFPA is {SFA_TO_EFPA}. Here it is computed with the Jacobian's flops and without, from
-        our counts and from the papers' prices: table I as above with our articulated inertias, and SFA by the formulae of
-        Featherstone (2005) for H and its factors, with one multiplication and one addition for each term of Y and Y Yᵀ, and a
-        division for each entry of Y."""
+        f"""The paper's ratio of SFA to EFPA is {SFA_TO_EFPA}. This table has the ratio with and without the flops of the
+        Jacobian, from our counts and from the papers' prices: table I as above with our articulated inertias, and SFA by the
+        formulae of Featherstone (2005) for H and its factors, with one multiplication and one addition for each term of Y and Y
+        Yᵀ, and a division for each entry of Y."""
     )
     rows = [[name, *(f"{x:.2f}" for x in values)] for name, values in ratios().items()]
     report.table(["", "HF", "two arms and two legs more", "growth"], rows)
     report.text(
-        """The ratio without the Jacobian is the one near the paper's, whose text does not say if SFA's flops include it. Our
-        Jacobian carries each row of each end-effector from link to link."""
+        """The ratio without the Jacobian is close to the paper's. The text of the paper does not say whether the flops of SFA
+        include the Jacobian. Our Jacobian propagates each row of each end-effector from link to link."""
     )
 
 
@@ -96,8 +96,8 @@ def _variants(report: Report) -> None:
     m = humanoid(ASIMO)
     ends = m.hands + m.feet
     report.text(
-        """What the tracer saves, for hands and feet: the flops that the functions would take more if equal expressions were
-        computed each time, and if x + (y − x) were not made y:"""
+        """Savings of the tracer, for hands and feet: the additional flops if equal expressions were computed each time, and if
+        x + (y − x) were not simplified to y:"""
     )
     rows: list[list[object]] = []
     for algorithm in HOOKS:
@@ -111,12 +111,12 @@ def _variants(report: Report) -> None:
     most = max(plain, key=lambda s: total({s: unshared[s]}) - total({s: plain[s]}))
     gain = total({most: unshared[most]}) - total({most: plain[most]})
     report.text(
-        f"""So equal expressions lower SFA, and EFPA hardly; without sharing our ratio of SFA to EFPA is
-        {_unshared_ratio():.2f}. Of what SFA gains, {gain:,} flops are in the step "{most}". Forces of a contact along its axes
-        turn from link to link as its couples about them do: the Jacobian takes {rows_apart():,} flops more for forces and
-        couples one by one. Force propagators mix the two."""
+        f"""Sharing of equal expressions reduces the flops of SFA, but hardly those of EFPA. Without it, our ratio of SFA to
+        EFPA is {_unshared_ratio():.2f}. SFA saves {gain:,} flops in the step "{most}": the forces of a contact along its axes
+        rotate from link to link like its couples about these axes, and the Jacobian would need {rows_apart():,} additional
+        flops for separate forces and couples. Force propagators mix the two."""
     )
-    report.text("Where the base's frame lies, for hands and feet:")
+    report.text("Effect of the frame of the base, for hands and feet:")
     rows = [[where, efpa, ltl, f"{ltl / efpa:.2f}"] for where, (efpa, ltl) in base_frames().items()]
     report.table(["", "EFPA", "SFA", "SFA to EFPA"], rows)
 
