@@ -48,7 +48,9 @@ def test_a_robot_of_urdf_that_starts_in_the_ground_is_told_of() -> None:
     """Its own pairs of shapes, of which those that overlap at first are left out, are looked at before the first step."""
     inertia = '<inertial><mass value="1"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>'
     robot = fw.load(ARM.replace('<link name="base">', f'<link name="base">{inertia}'), base="floating")
-    sim = fw.Simulation(robot, H, ground=fw.Plane(), q=[*robot.start(), 0, 0, -0.05, 0, 0, 0, 0, 0, 0])
+    q = robot.start()
+    q[2] -= 0.05
+    sim = fw.Simulation(robot, H, ground=fw.Plane(), q=q)
     with pytest.warns(fw.ModelWarning, match="overlap at the start"):
         sim.step()
 
