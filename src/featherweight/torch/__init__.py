@@ -149,10 +149,12 @@ def _operator(function: CompiledFunction[Any]) -> _Operator:
 
     Equal functions share an operator, whose name is the same in all processes.
     """
-    recipes, algorithm = function.__reduce__()[1]  # everything that defines a function
-    told = [(p.identity(), [_identity(x) for x in p.inputs], [_identity(y) for y in p.outputs], how) for p, *how in recipes]
+    told = [
+        (name, way.asked, way.program.identity(), *(list(map(_identity, x)) for x in (way.program.inputs, way.program.outputs)))
+        for name, way in function.ways.every.items()
+    ]
     readable = re.sub(r"\W", "_", function.name)
-    name = f"{readable}_{hashlib.sha256(repr((told, algorithm)).encode()).hexdigest()[:16]}"
+    name = f"{readable}_{hashlib.sha256(repr((told, function.ways.algorithm)).encode()).hexdigest()[:16]}"
     if name not in _operators:
         _operators[name] = _Operator(function, name)
     return _operators[name]
