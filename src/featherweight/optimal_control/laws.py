@@ -45,6 +45,13 @@ def costs_of_rows(laws: Laws, which: slice, rows: Array, penalty: float) -> Arra
     return total
 
 
+def slopes_of_rows(laws: Laws, rows: Array) -> tuple[Array, Array]:
+    """Return the derivatives of the costs by all rows (..., rows), and their Gauss-Newton curvature; zero for constraints."""
+    weight, size = np.where(laws.constraint, 0.0, laws.weight), np.abs(rows)
+    weight = weight * np.divide(laws.high, size, out=np.ones(size.shape), where=~laws.constraint & (size > laws.high))
+    return weight * rows, weight
+
+
 def outside(x: float, low: float, high: float) -> float:
     """Return the signed distance of x from an interval."""
     return x - high if x > high else x - low if x < low else 0.0

@@ -67,6 +67,8 @@ class Layout:
         self.size = max(1, int(begins[-1]))  # parameters of one knot
         self.system = System(with_drives(robot, drives), tuple(drives), self.size, integrator)
         self.begin = [int(x) for x in np.cumsum([0, *(span.knots for span in spans), 1])]
+        self.h = np.append(self.steps, 1.0)  # (knots + 1,) [s]; that of the end does not matter
+        self.stage_of_knot = np.repeat(np.arange(len(spans) + 1), np.diff(self.begin))  # (knots + 1,)
         self.stages: list[StageFunctions] = []
         self.terms_of_stage: list[list[Placed]] = []
         for i, span in enumerate([*spans, None]):
@@ -182,7 +184,7 @@ class Layout:
         knots = self.knots_of_stage(i)
         moving = {name: x[..., knots, :] for name, x in zip("qvu", motion, strict=True)}
         own = flat if flat.shape[-2] == 1 else flat[..., knots, :]
-        return {**moving, "h": np.append(self.steps, 1.0)[knots], PARAMETERS: own}
+        return {**moving, "h": self.h[knots], PARAMETERS: own}
 
     def rows_of(self, motion: Motion, flat: Array) -> Iterator[Array]:
         """Yield the rows (..., knots, rows) of each stage along motions."""
@@ -217,6 +219,12 @@ class Layout:
 def called(function: CompiledFunction[Any], known: Mapping[str, Array]) -> Any:
     """Return the result of a function for arguments given by name."""
     return function(*(known[x.name] for x in function.program.inputs))
+
+
+def called_by_name(function: CompiledFunction[Any], known: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the results of a function by their names, for arguments by theirs."""
+    results, names = called(function, known), [y.name for y in function.program.outputs]
+    return dict(zip(names, results if len(names) > 1 else (results,), strict=True))
 
 
 def for_rows(name: str, what: str, x: Any, rows: int) -> Array:

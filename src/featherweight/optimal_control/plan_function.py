@@ -14,14 +14,14 @@ with this force, whose rates are corrected as multipliers are (Hestenes 1969); o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..robot.inverse_kinematics.tasks import PostureTask
-from .layout import Layout
-from .stage_functions import StageFunctions
+from .laws import slopes_of_rows
+from .layout import Layout, called_by_name
+from .terms import PARAMETERS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -39,6 +39,15 @@ class SolvedArrays(NamedTuple):
     u: Array  # (n, knots, nu)
     cost: Array  # (n,)
     multipliers: Array  # (n, rows)
+
+
+class FollowedMotion(NamedTuple):
+    """Motions of n problems, by knots."""
+
+    u: Array  # (n, knots, nu)
+    q: list[Array]  # (n, nq) each
+    v: list[Array]  # (n, nv) each
+    rows: Array  # (n, rows)
 
 
 class Slopes(NamedTuple):
@@ -73,10 +82,6 @@ class PlanFunction:
     def knots(self) -> int:
         """Knots of the horizon, without its end."""
         return self.layout.knots
-
-    @cached_property
-    def _functions(self) -> list[KnotFunctions]:
-        return [KnotFunctions(stage) for stage in self.layout.stages]
 
     def arranged(self, q: Any, v: Any, targets: Mapping[str, Any], parameters: Mapping[str, Any], repeated: Any) -> list[Any]:
         """Return the arguments of the function for those of `OptimalControl.solve`, which are arrays of any library.
@@ -131,12 +136,12 @@ class PlanFunction:
         layout, given, solved = self.layout, self.given(values), SolvedArrays(*solution)
         flat = layout.parameters(solved.q[:, 0], given["targets"], given["parameters"])
         flat = np.broadcast_to(flat, (len(solved.q), layout.knots + 1, layout.size))
-        found = SolutionSlopes(layout, self._functions, solved, flat).pullback(*bars)
-        arrays = [found.q, found.v]
+        start_q, start_v, p_bar = SolutionSlopes(layout, solved, flat).pullback(*bars)
+        arrays = [start_q, start_v]
         for name, x in zip(self.names[2:], values, strict=True):
-            whole = np.zeros((*found.parameters.shape[:2], int(np.prod(self.shapes[name]))))
+            whole = np.zeros((*p_bar.shape[:2], int(np.prod(self.shapes[name]))))
             order, columns = layout.columns(name)
-            whole[..., order] = found.parameters[..., columns]
+            whole[..., order] = p_bar[..., columns]
             arrays.append(summed(whole.reshape(*whole.shape[:2], *self.shapes[name]), x.shape))
         return arrays
 
@@ -154,75 +159,65 @@ def summed(x: Array, shape: tuple[int, ...]) -> Array:
 class SolutionSlopes:
     """Derivatives at the solutions of n problems, whose parameters are `flat` (n, knots + 1, numbers)."""
 
-    def __init__(self, layout: Layout, functions: list[KnotFunctions], solved: SolvedArrays, flat: Array) -> None:
-        self.layout, self.flat, self.start = layout, flat, (solved.q[:, 0], solved.v[:, 0])
-        self.knots = [functions[i] for i in np.repeat(np.arange(len(functions)), np.diff(layout.begin))]
-        self.h = np.append(layout.steps, 1.0)
-        self.u = solved.u
-        laws, force = layout.laws, solved.multipliers
-        self.active = laws.constraint & (force != 0.0)
-        self.constraint, self.weight = laws.constraint, laws.weight
-        self.width = np.where(laws.constraint, np.inf, laws.high)
-        self.force = force
-        *motion, self.rows = self.motion(self.u)
-        self.riccati = NewtonSteps(self, *motion)
+    def __init__(self, layout: Layout, solved: SolvedArrays, flat: Array) -> None:
+        self.layout, self.flat, self.start, self.u = layout, flat, (solved.q[:, 0], solved.v[:, 0]), solved.u
+        self.stages = [layout.stages[i] for i in layout.stage_of_knot]
+        self.multipliers = solved.multipliers
+        self.active = layout.laws.constraint & (solved.multipliers != 0.0)
+        self.at = self.motion(self.u)
+        self.newton = NewtonSteps(self)
 
     # one pass forwards and one backwards
 
-    def motion(self, u: Array) -> tuple[list[Array], list[Array], Array]:
-        """Return configurations and velocities of all knots, and the rows (n, rows)."""
+    def motion(self, u: Array) -> FollowedMotion:
+        """Return the motion with controls u (n, knots, nu)."""
         (q, v), rows = ([x] for x in self.start), []
-        for k, own in enumerate(self.knots[:-1]):
-            found = own.step(self._known(k, q[k], v[k], u))
-            q.append(found["ahead"])
-            v.append(found["velocity"])
+        for k, stage in enumerate(self.stages):
+            if stage.end and not stage.rows:
+                continue
+            found = called_by_name(stage.step, self.arguments(k, q[k], v[k], u))
             rows.append(found["rows"])
-        if self.knots[-1].rows:
-            rows.append(self.knots[-1].step(self._known(len(q) - 1, q[-1], v[-1], u))["rows"])
-        return q, v, np.concatenate(rows, axis=-1)
+            if not stage.end:
+                q.append(found["ahead"])
+                v.append(found["velocity"])
+        return FollowedMotion(u, q, v, np.concatenate(rows, axis=-1))
 
-    def _known(self, k: int, q: Array, v: Array, u: Array) -> dict[str, Array]:
-        known = {"q": q, "v": v, "h": self.h[k], "parameters": self.flat[:, k]}
+    def arguments(self, k: int, q: Array, v: Array, u: Array) -> dict[str, Array]:
+        """Return the arguments of the functions of a knot."""
+        known = {"q": q, "v": v, "h": self.layout.h[k], PARAMETERS: self.flat[:, k]}
         return known | ({"u": u[:, k]} if k < u.shape[1] else {})
 
-    def forces(self, rows: Array) -> Array:
-        """Return the derivative of the cost by each row (n, rows)."""
-        small = np.clip(rows, -self.width, self.width)
-        springs = self.force + STIFFNESS * self.weight * (rows - self.rows)
-        return np.where(self.constraint, np.where(self.active, springs, 0.0), self.weight * small)
+    def slopes(self, rows: Array) -> tuple[Array, Array]:
+        """Return the derivative of the cost by each row (n, rows), and its curvature, which is not negative."""
+        force, curvature = slopes_of_rows(self.layout.laws, rows)
+        spring = STIFFNESS * self.layout.laws.weight
+        held = self.multipliers + spring * (rows - self.at.rows)
+        return np.where(self.active, held, force), np.where(self.active, spring, curvature)
 
-    def stiffness(self, rows: Array) -> Array:
-        """Return the curvature of the cost by each row (n, rows), positive also where the cost is linear."""
-        finite = np.where(np.isinf(self.width), np.abs(rows) + 1.0, self.width)
-        curved = self.weight * finite / np.maximum(np.abs(rows), finite)
-        return np.where(self.constraint, np.where(self.active, STIFFNESS * self.weight, 0.0), curved)
-
-    def backwards(self, u: Array, motion: Any, rows_bar: Array | None, bars: Any = None) -> Slopes:
-        """Return cotangents of the controls, the start and the parameters for those of all rows, or of q, v and u."""
-        (q, v), layout = motion[:2], self.layout
-        n, knots = u.shape[:2]
+    def backwards(self, motion: FollowedMotion, rows_bar: Array, bars: Sequence[Array] = ()) -> Slopes:
+        """Return cotangents of the controls, the start and the parameters for those of all rows, and of q, v and u if given."""
+        (u, q, v, _), rows = motion, self.layout.rows
         u_bar, p_bar = np.zeros(u.shape), np.zeros(self.flat.shape)
         q_bar, v_bar = np.zeros(q[0].shape), np.zeros(v[0].shape)
-        for k in range(knots, -1, -1):
-            own = self.knots[k]
-            if not own.end or (own.rows and rows_bar is not None):
-                rows = np.zeros((n, own.rows)) if rows_bar is None else rows_bar[:, layout.rows[k] : layout.rows[k + 1]]
-                known = self._known(k, q[k], v[k], u) | {"rows_bar": rows, "ahead_bar": q_bar, "velocity_bar": v_bar}
-                found = own.pullback(known)
+        for k in range(u.shape[1], -1, -1):
+            stage = self.stages[k]
+            if stage.rows or not stage.end:
+                own = {"rows_bar": rows_bar[:, rows[k] : rows[k + 1]], "ahead_bar": q_bar, "velocity_bar": v_bar}
+                found = called_by_name(stage.step.ambient.pullback, self.arguments(k, q[k], v[k], u) | own)
                 q_bar, v_bar = (found.get(f"{x}_bar", np.zeros(y.shape)) for x, y in (("q", q[k]), ("v", v[k])))
-                p_bar[:, k] = found.get("parameters_bar", 0.0)
-                if not own.end:
+                p_bar[:, k] = found.get(f"{PARAMETERS}_bar", 0.0)
+                if not stage.end:
                     u_bar[:, k] = found["u_bar"]
-            if bars is not None:
+            if bars:
                 q_bar, v_bar = q_bar + bars[0][:, k], v_bar + bars[1][:, k]
-                if k < knots:
+                if not stage.end:
                     u_bar[:, k] += bars[2][:, k]
         return Slopes(u_bar, q_bar, v_bar, p_bar)
 
     def gradient(self, u: Array) -> tuple[Array, ...]:
         """Return the gradient of the cost with controls u (n, knots, nu), and the rows."""
         motion = self.motion(u)
-        return *self.backwards(u, motion, self.forces(motion[2])), motion[2]
+        return *self.backwards(motion, self.slopes(motion.rows)[0]), motion.rows
 
     def rates(self, w: Array) -> tuple[Slopes, Array]:
         """Return the rates of the gradient and of the rows along a change w (n, knots, nu) of the controls."""
@@ -234,26 +229,24 @@ class SolutionSlopes:
 
     # the implicit function theorem
 
-    def pullback(self, q_bar: Array, v_bar: Array, u_bar: Array, cost_bar: Array) -> Slopes:
-        """Return cotangents of the start and of the parameters for those of q, v, u and the cost; that of u is used up."""
-        motion = self.motion(self.u)
-        direct = self.backwards(self.u, motion, None, (q_bar, v_bar, u_bar))
-        own = self.backwards(self.u, motion, self.forces(motion[2]))
-        rates = self.rates_of_solution(motion, direct.u)
-        each = cost_bar[:, None]
-        return Slopes(
-            np.zeros(u_bar.shape), direct.q - rates.q + each * own.q, direct.v - rates.v + each * own.v,
+    def pullback(self, q_bar: Array, v_bar: Array, u_bar: Array, cost_bar: Array) -> tuple[Array, Array, Array]:
+        """Return cotangents of q and v at the start and of the parameters for those of q, v, u and the cost."""
+        direct = self.backwards(self.at, np.zeros(self.at.rows.shape), (q_bar, v_bar, u_bar))
+        own = self.backwards(self.at, self.slopes(self.at.rows)[0])
+        rates, each = self.rates_of_solution(direct.u), cost_bar[:, None]
+        return (
+            direct.q - rates.q + each * own.q, direct.v - rates.v + each * own.v,
             each[..., None] * own.parameters - rates.parameters,
         )  # fmt: skip
 
-    def rates_of_solution(self, motion: Any, b: Array) -> Slopes:
+    def rates_of_solution(self, b: Array) -> Slopes:
         """Return the rates of the gradient along the change w of controls that keeps active constraints, with H w = b."""
-        force, w = np.zeros(self.rows.shape), np.zeros(b.shape)
+        force, w = np.zeros(self.at.rows.shape), np.zeros(b.shape)
         for _ in range(CORRECTIONS if self.active.any() else 1):
-            held = self.backwards(self.u, motion, force)
+            held = self.backwards(self.at, force)
             before, w = w, self.solved_for(b - held.u)
             along, rows = self.rates(w)
-            force += np.where(self.active, STIFFNESS * self.weight * rows, 0.0)
+            force += np.where(self.active, STIFFNESS * self.layout.laws.weight * rows, 0.0)
             if (inner(w - before, w - before) <= CORRECTED**2 * inner(w, w)).all():
                 break
         return Slopes(*(x + y for x, y in zip(along, held, strict=True)))
@@ -261,7 +254,7 @@ class SolutionSlopes:
     def solved_for(self, b: Array) -> Array:
         """Return w (n, knots, nu) with H w = b, by preconditioned conjugate gradients (Hestenes and Stiefel 1952)."""
         w, r = np.zeros(b.shape), b.copy()
-        z = self.riccati.step(r)
+        z = self.newton.step(r)
         p, before = z, inner(r, z)
         first = np.sqrt(np.abs(before))
         for _ in range(ITERATIONS):
@@ -271,7 +264,7 @@ class SolutionSlopes:
             length = inner(p, along)
             alpha = np.where(length > 0.0, before / np.where(length > 0.0, length, 1.0), 0.0)
             w, r = w + alpha * p, r - alpha * along
-            z = self.riccati.step(r)
+            z = self.newton.step(r)
             after = inner(r, z)
             p, before = z + after / np.where(before != 0.0, before, 1.0) * p, after
         return w
@@ -283,58 +276,41 @@ def inner(a: Array, b: Array) -> Array:
     return total
 
 
-class NamedFunction:
-    """A compiled function of arguments by their names; `inputs` and `outputs` are names."""
+class Feedback(NamedTuple):
+    """A knot of a linear-quadratic problem: changes x' = A x + B u ahead, and u = -K x - inverse slope, the least cost."""
 
-    def __init__(self, function: Any) -> None:
-        self.function = function
-        self.inputs, self.outputs = ([x.name for x in part] for part in (function.program.inputs, function.program.outputs))
-
-    def __call__(self, known: dict[str, Array]) -> dict[str, Array]:
-        results = self.function(*(known[name] for name in self.inputs))
-        return dict(zip(self.outputs, results if len(self.outputs) > 1 else (results,), strict=True))
-
-
-class KnotFunctions:
-    """The functions of the knots of a stage."""
-
-    def __init__(self, stage: StageFunctions) -> None:
-        step = stage.only_rows if stage.end else stage.step
-        self.rows, self.end, self.places = stage.rows, stage.end, stage.places
-        if self.rows or not self.end:
-            self.step, self.pullback = NamedFunction(step), NamedFunction(step.ambient.pullback)
-            self.slopes = NamedFunction(stage.slopes)
+    A: Array  # (n, 2 nv, 2 nv)
+    B: Array  # (n, 2 nv, nu)
+    K: Array  # (n, nu, 2 nv)
+    inverse: Array  # (n, nu, nu)
 
 
 class NewtonSteps:
     """Solutions of linear-quadratic problems along motions, with Gauss-Newton curvature: H⁻¹ approximately."""
 
-    def __init__(self, at: SolutionSlopes, q: list[Array], v: list[Array]) -> None:
-        layout, n = at.layout, at.layout.robot.nv
-        force, stiffness = at.forces(at.rows), at.stiffness(at.rows)
-        V = np.zeros((len(at.u), 2 * n, 2 * n))
-        self.A: list[Array] = []
-        self.B: list[Array] = []
-        self.K: list[Array] = []
-        self.inverse: list[Array] = []
-        for k in range(at.u.shape[1], -1, -1):
-            own, rows = at.knots[k], slice(layout.rows[k], layout.rows[k + 1])
-            if own.end and not own.rows:
+    def __init__(self, at: SolutionSlopes) -> None:
+        layout, n, motion = at.layout, at.layout.robot.nv, at.at
+        force, stiffness = at.slopes(motion.rows)
+        V = np.zeros((len(motion.u), 2 * n, 2 * n))
+        self.knots: list[Feedback] = []
+        for k in range(motion.u.shape[1], -1, -1):
+            stage, rows = at.stages[k], slice(layout.rows[k], layout.rows[k + 1])
+            if stage.end and not stage.rows:
                 continue
-            known = at._known(k, q[k], v[k], at.u) | {"slope": force[:, rows], "stiffness": stiffness[:, rows]}
-            found = own.slopes(known)
-            Q = symmetric(found["hessian"], own.places, 2 * n + at.u.shape[2])
-            if own.end:
+            own = {"slope": force[:, rows], "stiffness": stiffness[:, rows]}
+            found = called_by_name(stage.slopes, at.arguments(k, motion.q[k], motion.v[k], motion.u) | own)
+            Q = symmetric(found["hessian"], stage.places, 2 * n + motion.u.shape[2])
+            if stage.end:
                 V = Q[:, : 2 * n, : 2 * n]
                 continue
-            F = self._ahead(found, layout.system.curved, at.h[k], n, Q.shape[1])
+            F = self._ahead(found, layout.system.curved, layout.h[k], n, Q.shape[1])
             Q += F.swapaxes(1, 2) @ V @ F
             inverse, across = np.linalg.inv(Q[:, 2 * n :, 2 * n :]), Q[:, 2 * n :, : 2 * n]
             K = inverse @ across
             V = Q[:, : 2 * n, : 2 * n] - across.swapaxes(1, 2) @ K
             V = 0.5 * (V + V.swapaxes(1, 2))
-            for known_list, x in ((self.A, F[:, :, : 2 * n]), (self.B, F[:, :, 2 * n :]), (self.K, K), (self.inverse, inverse)):
-                known_list.insert(0, x)
+            self.knots.append(Feedback(F[:, :, : 2 * n], F[:, :, 2 * n :], K, inverse))
+        self.knots.reverse()
 
     @staticmethod
     def _ahead(found: dict[str, Array], curved: Any, h: float, n: int, width: int) -> Array:
@@ -352,17 +328,16 @@ class NewtonSteps:
 
     def step(self, b: Array) -> Array:
         """Return the change of controls of a problem with the linear cost -b (n, knots, nu)."""
-        knots, p = b.shape[1], np.zeros((len(b), self.A[0].shape[2], 1))
-        k = [p] * knots
-        for i in range(knots - 1, -1, -1):
-            slope = self.B[i].swapaxes(1, 2) @ p - b[:, i, :, None]
-            k[i] = -self.inverse[i] @ slope
-            p = self.A[i].swapaxes(1, 2) @ p - self.K[i].swapaxes(1, 2) @ slope
+        p, own = np.zeros((len(b), self.knots[0].A.shape[2], 1)), list[Array]()
+        for i, f in reversed([*enumerate(self.knots)]):
+            slope = f.B.swapaxes(1, 2) @ p - b[:, i, :, None]
+            own.append(-f.inverse @ slope)
+            p = f.A.swapaxes(1, 2) @ p - f.K.swapaxes(1, 2) @ slope
         w, x = np.empty(b.shape), np.zeros(p.shape)
-        for i in range(knots):
-            u = k[i] - self.K[i] @ x
+        for i, f in enumerate(self.knots):
+            u = own.pop() - f.K @ x
             w[:, i] = u[..., 0]
-            x = self.A[i] @ x + self.B[i] @ u
+            x = f.A @ x + f.B @ u
         return w
 
 

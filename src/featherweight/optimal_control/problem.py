@@ -25,6 +25,7 @@ from .drives import actuator_list, control_bounds, drives_of, force_bounds, join
 from .laws import costs_of_rows
 from .layout import Layout, Motion, Results
 from .plan_function import PlanFunction
+from .sampled_motions import SampledMotions
 from .solver import ITERATIONS, NOT_FINITE, STALLED
 from .stage_functions import RK4, SEMI_IMPLICIT, Span
 from .terms import Added, Picked, Term, name_of, quantities
@@ -87,6 +88,7 @@ class Window(NamedTuple):
 
     layout: Layout
     pool: Pool[Workspace]
+    samples: Pool[SampledMotions]
 
 
 class OptimalControl:
@@ -322,8 +324,8 @@ class OptimalControl:
         made = Given(term, name, np.where(mask, given, 0.0), constraint, low, high, contacts)
         if not any((mask & self._existing(made, self._spans(k))).any() for k in range(self.period if self.repeats else 1)):
             raise ValueError(f"OptimalControl: {name!r} applies to none of the knots {at!r}: its quantities do not exist there")
-        self._terms.append(made)
-        self._stages, self._windows = {}, {}  # copies may share the old ones
+        self._terms = [*self._terms, made]  # copies may share the old terms, stages and windows
+        self._stages, self._windows = {}, {}
 
     def _knots_of(self, name: str, at: Any) -> Array:
         """Return the knots that `at` selects."""
@@ -367,7 +369,7 @@ class OptimalControl:
             spans = self._spans(k)
             terms = [self._weighted(x, spans) for x in self._terms]
             layout = Layout(self.robot, self.drives, spans, terms, self._stages, self.integrator)
-            self._windows[k] = Window(layout, Pool(lambda: Workspace(layout)))
+            self._windows[k] = Window(layout, Pool(lambda: Workspace(layout)), Pool(lambda: SampledMotions(layout)))
         return self._windows[k]
 
     @property
@@ -399,7 +401,7 @@ class OptimalControl:
         """
         start_q = self._state("q", q, self.robot.nq)
         start_v = np.zeros((*start_q.shape[:-1], self.robot.nv)) if v is None else self._state("v", v, self.robot.nv)
-        layout, pool = self._window()
+        layout, pool, _ = self._window()
         flat = layout.parameters(start_q, targets, parameters)
         shapes = {"q": start_q.shape[:-1], "v": start_v.shape[:-1], "targets and parameters": flat.shape[:-2]}
         try:
@@ -449,9 +451,13 @@ class OptimalControl:
         `options` are keywords of `solve`. `featherweight.jax.plan` and `featherweight.torch.plan` make functions of their
         libraries' arrays from it.
         """
-        kept = copy.copy(self)
-        kept._terms = list(self._terms)  # others may be added to this problem later
-        return PlanFunction(kept._layout, kept.solve, options)
+        return PlanFunction(self._layout, self._copied().solve, options)
+
+    def _copied(self) -> OptimalControl:
+        """Return the problem as it is now, with the same compiled functions. It does not get terms that are added later."""
+        other = copy.copy(self)
+        other._stages, other._windows = self._stages, self._windows
+        return other
 
     def _wrong_from_the_start(self, layout: Layout, motion: Motion, flat: Array, tolerance: float) -> str:
         """Describe the constraints that the initial state violates, which no solution can change."""
@@ -473,9 +479,9 @@ class OptimalControl:
             raise ValueError(f"OptimalControl: the scale of time must be a positive number; got {scale!r}")
         if any(d.armature for d in self.drives):
             raise ValueError("OptimalControl: stiffness and damping of actuators depend on the step; create another problem")
-        other = copy.copy(self)
+        other = self._copied()
         other._cycle = [span._replace(step=scale * span.step) for span in self._cycle]
-        other._terms, other._stages, other._windows = list(self._terms), self._stages, {}
+        other._windows = {}
         return other
 
     def fastest(

@@ -79,13 +79,13 @@ def add_costs(s: Sampled, count: int, i: int, at: int, width: int) -> None:
 FOLLOW = CompiledLoop(follow, 1, what="sampling in optimal control")
 
 
-def arrays_of_stage(layout: Layout, i: int, motions: Motions, h: Array, parameters: Array) -> dict[str, Array]:
-    """Return arguments and results of a stage's step for motions side by side, which share h (knots + 1,) and parameters."""
+def arrays_of_stage(layout: Layout, i: int, motions: Motions, parameters: Array) -> dict[str, Array]:
+    """Return arguments and results of a stage's step for motions side by side, which share parameters."""
     stage, count = layout.stages[i], motions.q.shape[1]
     knots, rows = layout.knots_of_stage(i), layout.rows_of_stage(i)
     own: dict[str, Array] = {"q": motions.q, "v": motions.v, PARAMETERS: side_by_side(parameters, count)}
     if not stage.end:
-        own |= {"u": motions.u, "h": side_by_side(h, count), "ahead": motions.q[1:], "velocity": motions.v[1:]}
+        own |= {"u": motions.u, "h": side_by_side(layout.h, count), "ahead": motions.q[1:], "velocity": motions.v[1:]}
     found = {name: x[knots] for name, x in own.items()}
     found["rows"] = motions.row[rows.start * count : rows.stop * count].reshape(-1, count, stage.rows)
     return found
@@ -110,12 +110,10 @@ class SampledMotions:
         shapes = (knots + 1, AT_ONCE, robot.nq), (knots + 1, AT_ONCE, robot.nv), (knots, AT_ONCE, nu)
         q, v, u = (np.zeros(shape) for shape in shapes)
         motions = self.motions = Motions(q, v, u, np.zeros(AT_ONCE * int(layout.rows[-1])))
-        h = np.append(layout.steps, 1.0)
-        stages = [(stage.step, arrays_of_stage(layout, i, motions, h, self.parameters))
+        stages = [(stage.step, arrays_of_stage(layout, i, motions, self.parameters))
                   for i, stage in enumerate(layout.stages) if stage.rows]  # fmt: skip
         calls, self._kept = batch_calls([f for f, _ in stages], [in_order(f, arrays) for f, arrays in stages])
-        stage_of_knot = np.repeat(np.arange(len(layout.stages)), np.diff(layout.begin))
-        tables = stage_of_knot, np.array(layout.begin, np.int64), layout.rows.astype(np.int64)
+        tables = layout.stage_of_knot, np.array(layout.begin, np.int64), layout.rows.astype(np.int64)
         self.sampled = Sampled(motions, *tables, layout.laws, np.zeros(AT_ONCE), np.zeros(1), calls)
         self._table = Table(self.sampled)
         self._run = FOLLOW.for_tables(self._table)

@@ -19,8 +19,8 @@ from ..engine.threads import processors, share_out
 from ..simulation import Simulation
 from .drives import control_bounds
 from .problem import OptimalControl
-from .sampled_motions import AT_ONCE, SampledMotions
-from .workspace import Pool, holding_controls
+from .sampled_motions import AT_ONCE
+from .workspace import holding_controls
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -44,9 +44,8 @@ def draws(knots: int, nodes: int, samples: int, bounds: Array) -> Draws:
     at, nu = np.linspace(0.0, nodes - 1.0, knots), bounds.shape[1]
     before = np.minimum(at.astype(np.int64), nodes - 2)
     low, high = np.ascontiguousarray(bounds, dtype=float)
-    zeros = (np.zeros(shape) for shape in ((nodes, samples, nu), (knots, nu), (knots, samples, nu)))
-    noise, plan, u = zeros
-    return Draws(noise, before, at - before, plan, low, high, u)
+    noise, u = np.zeros((nodes, samples, nu)), np.zeros((knots, samples, nu))
+    return Draws(noise, before, at - before, np.zeros((knots, nu)), low, high, u)
 
 
 def write_controls(d: Draws, first: int, stop: int) -> int:
@@ -109,7 +108,6 @@ class SamplingController:
         bounds = control_bounds(ocp.actuators) if ocp.actuators else np.array(ocp.robot.effort_bounds)[:, list(ocp.driven)]
         self._draws = draws(ocp.knots, max(2, min(nodes, ocp.knots)), samples, np.array(bounds))
         self._table = Table(self._draws)
-        self._motions = Pool(lambda: SampledMotions(ocp._window().layout))
         self.plan: Array | None = None  # (knots, nu)
         self.cost, self._time = math.inf, -math.inf
 
@@ -164,11 +162,12 @@ class SamplingController:
             write(0, u.shape[1])
             return self._costs_of_simulations(q, v, np.swapaxes(u, 0, 1))
         costs: Array = np.empty(u.shape[1])
-        flat = self.ocp._window().layout.parameters(q, self.targets, self.parameters)
+        window = self.ocp._window()
+        flat = window.layout.parameters(q, self.targets, self.parameters)
 
         def piece(first: int, stop: int) -> None:
             write(first, stop)
-            with self._motions.borrowed() as one:
+            with window.samples.borrowed() as one:
                 one.parameters[:] = flat
                 one.costs(q, v, u[:, first:stop], self.penalty, costs[first:stop])
 

@@ -64,10 +64,9 @@ class Workspace:
         total, width, curved = int(layout.rows[-1]), 2 * n + m, layout.system.curved
         places = [np.array(stage.places, np.int64).reshape(-1, 2) for stage in layout.stages]
         sizes = 2 * sum(size * size for _, size in curved), KNOTS_AT_ONCE * max(map(len, places))
-        stage_of_knot = np.repeat(np.arange(len(layout.stages)), np.diff(layout.begin))
         self.horizon = Horizon(
-            np.zeros((knots + 1, nq)), np.zeros((knots + 1, n)), np.zeros((knots, m)), np.append(layout.steps, 1.0),
-            stage_of_knot, np.array(layout.begin, np.int64), layout.rows.astype(np.int64), np.zeros(total),
+            np.zeros((knots + 1, nq)), np.zeros((knots + 1, n)), np.zeros((knots, m)), layout.h,
+            layout.stage_of_knot, np.array(layout.begin, np.int64), layout.rows.astype(np.int64), np.zeros(total),
         )  # fmt: skip
         feedback = np.zeros((knots * 2 * n + TRIALS) * padded(m) + TRIALS * 2 * n)
         linear = Linear(
@@ -101,7 +100,7 @@ class Workspace:
         for i, stage in enumerate(layout.stages):
             if not stage.rows:
                 continue  # the end
-            arrays, several = self._arrays_of_stage(i, ahead), arrays_of_stage(layout, i, side, z.h, self.parameters)
+            arrays, several = self._arrays_of_stage(i, ahead), arrays_of_stage(layout, i, side, self.parameters)
             hessian = l.hessian[: KNOTS_AT_ONCE * len(stage.places)].reshape(KNOTS_AT_ONCE, -1)
             laws = (x[self.layout.rows_of_stage(i)].reshape(-1, stage.rows) for x in (l.force, l.stiffness))
             gradient = l.last[None] if stage.end else l.gradient
