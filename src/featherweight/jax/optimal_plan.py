@@ -1,7 +1,4 @@
-"""Solutions of optimal control as functions of JAX's arrays, with gradients by the implicit function theorem.
-
-XLA calls Python by `jax.pure_callback`.
-"""
+"""Solutions of optimal control as functions of JAX's arrays, with gradients by the implicit function theorem."""
 
 from __future__ import annotations
 
@@ -10,7 +7,8 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+
+from .python_calls import call_python
 
 
 class ArrayPlan(NamedTuple):
@@ -25,20 +23,10 @@ class ArrayPlan(NamedTuple):
 def planning(function: Any) -> Callable[..., ArrayPlan]:
     """Return the solutions of an `OptimalControl.plan_function` as a function of JAX's arrays."""
 
-    def called(on_numbers: Any, shapes: Any, *args: jax.Array) -> tuple[jax.Array, ...]:
-        dtype = args[0].dtype
-
-        def in_python(*arrays: Any) -> tuple[Any, ...]:
-            return tuple(np.asarray(x, dtype) for x in on_numbers(*(np.asarray(x, np.float64) for x in arrays)))
-
-        described = tuple(jax.ShapeDtypeStruct(shape, dtype) for shape in shapes)
-        results: tuple[jax.Array, ...] = jax.pure_callback(in_python, described, *args, vmap_method="sequential")
-        return results
-
     def primal(*args: jax.Array) -> tuple[jax.Array, ...]:
         n, sizes, knots = args[0].shape[0], function.sizes, function.knots
         shapes = (n, knots + 1, sizes["q"]), (n, knots + 1, sizes["v"]), (n, knots, sizes["u"]), (n,)
-        return called(lambda *x: function(*x)[:4], shapes, *args)
+        return call_python(lambda *x: function(*x)[:4], shapes, args, "sequential")
 
     def forward(*args: jax.Array) -> Any:
         return primal(*args), args
@@ -48,7 +36,7 @@ def planning(function: Any) -> Callable[..., ArrayPlan]:
             given, own_bars = arrays[: len(args)], arrays[len(args) :]
             return function.pullback(function(*given), given[2:], own_bars)
 
-        return called(on_numbers, [x.shape for x in args], *args, *bars)
+        return call_python(on_numbers, [x.shape for x in args], (*args, *bars), "sequential")
 
     solve: Any = jax.custom_vjp(primal)
     solve.defvjp(forward, backward)

@@ -1,7 +1,4 @@
-"""A step of a simulation as a function of JAX's arrays, with gradients through contact.
-
-XLA calls Python by `jax.pure_callback`.
-"""
+"""A step of a simulation as a function of JAX's arrays, with gradients through contact."""
 
 from __future__ import annotations
 
@@ -10,7 +7,8 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+
+from .python_calls import call_python
 
 
 class ArrayState(NamedTuple):
@@ -25,15 +23,8 @@ def stepping(function: Any) -> Callable[..., ArrayState]:
     sizes = function.sizes
 
     def called(on_numbers: Any, names: tuple[str, ...], args: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        batch, dtype = args[0].shape[:-1], args[0].dtype
-        shapes = [jax.ShapeDtypeStruct((*batch, sizes[name]), dtype) for name in names]
-
-        def in_python(*arrays: Any) -> tuple[Any, ...]:
-            values = on_numbers(*(np.asarray(x, np.float64) for x in arrays))
-            return tuple(np.asarray(x, dtype) for x in values)
-
-        results: tuple[jax.Array, ...] = jax.pure_callback(in_python, tuple(shapes), *args, vmap_method="broadcast_all")
-        return results
+        batch = args[0].shape[:-1]
+        return call_python(on_numbers, [(*batch, sizes[name]) for name in names], args, "broadcast_all")
 
     def primal(q: jax.Array, v: jax.Array, tau: jax.Array, control: jax.Array) -> tuple[jax.Array, ...]:
         return called(function, ("q", "v"), (q, v, tau, control))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
+
+from .host_tensors import numbers, require_on_processor, tensors
 
 
 class TensorPlan(NamedTuple):
@@ -34,8 +35,7 @@ class OptimalPlan:
         """
         v = q.new_zeros(self.function.sizes["v"]) if v is None and isinstance(q, torch.Tensor) else v
         for name, x in {"q": q, "v": v, **(targets or {}), **(parameters or {})}.items():
-            if not isinstance(x, torch.Tensor) or not x.is_cpu or not x.is_floating_point():
-                raise TypeError(f"{self.function.name}: {name} must be a tensor of real numbers on the processor; got {x!r}")
+            require_on_processor(self.function.name, name, x)
         given = self.function.arranged(q, v, targets or {}, parameters or {}, torch.broadcast_to)
         *found, _ = _Plan.apply(self.function, *(x.double() for x in given))
         return TensorPlan(*((x if q.ndim == 2 else x[0]).to(q.dtype) for x in found))
@@ -49,7 +49,7 @@ class _Plan(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def forward(function: Any, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return tuple(map(torch.as_tensor, function(*map(_numbers, args))))
+        return tensors(function(*map(numbers, args)), torch.float64)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -59,10 +59,6 @@ class _Plan(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, *bars: torch.Tensor) -> Any:
-        numbers = [*map(_numbers, ctx.saved_tensors)]
-        found = ctx.function.pullback(numbers[ctx.arguments :], numbers[2 : ctx.arguments], [*map(_numbers, bars[:-1])])
-        return None, *(torch.as_tensor(np.ascontiguousarray(x)) for x in found)
-
-
-def _numbers(x: torch.Tensor) -> Any:
-    return np.asarray(x.detach().resolve_neg().numpy(), np.float64)
+        saved = [*map(numbers, ctx.saved_tensors)]
+        found = ctx.function.pullback(saved[ctx.arguments :], saved[2 : ctx.arguments], [*map(numbers, bars[:-1])])
+        return None, *tensors(found, torch.float64)

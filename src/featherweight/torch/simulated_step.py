@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
+
+from .host_tensors import numbers, require_on_processor, tensors
 
 
 class TensorState(NamedTuple):
@@ -34,8 +35,7 @@ class SimulatedStep:
         for name, x in given.items():
             if x is None and name in ("tau", "control") and like is not None:
                 x = like.new_zeros(sizes[name])
-            if not isinstance(x, torch.Tensor) or not x.is_cpu or not x.is_floating_point():
-                raise TypeError(f"{self.function.name}: {name} must be a tensor of real numbers on the processor; got {x!r}")
+            require_on_processor(self.function.name, name, x)
             if x.ndim == 0 or x.shape[-1] != sizes[name]:
                 raise ValueError(f"{self.function.name}: {name} must have shape (..., {sizes[name]}); got {tuple(x.shape)}")
             tensors.append(x)
@@ -51,7 +51,7 @@ class _Step(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def forward(function: Any, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return _tensors(function(*map(_numbers, args)), args[0])
+        return tensors(function(*map(numbers, args)), args[0].dtype)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -72,7 +72,7 @@ class _Pullback(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def forward(function: Any, *args: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return _tensors(function.pullback(*map(_numbers, args)), args[0])
+        return tensors(function.pullback(*map(numbers, args)), args[0].dtype)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -91,11 +91,3 @@ def _in_front(info: Any, axes: Any, args: Any) -> list[torch.Tensor]:
     """Return arguments with the batch axis in front."""
     pairs = zip(args, axes, strict=True)
     return [x.expand(info.batch_size, *x.shape) if axis is None else x.movedim(axis, 0) for x, axis in pairs]
-
-
-def _numbers(x: torch.Tensor) -> Any:
-    return np.asarray(x.detach().resolve_neg().numpy(), np.float64)
-
-
-def _tensors(values: Any, like: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    return tuple(torch.as_tensor(np.ascontiguousarray(x), dtype=like.dtype) for x in values)
