@@ -115,7 +115,7 @@ class CompiledFunction(Generic[R]):
 
     @property
     def execution(self) -> str:
-        """How the function runs: "traced", "rolled" or "interpreted"."""
+        """The way in which the function runs: "traced", "rolled" or "interpreted"."""
         return self.ways.own.execution
 
     @property

@@ -15,7 +15,7 @@ DIVISION = 8  # cost of a division or a root in multiplications
 
 
 class Way(NamedTuple):
-    """One algorithm of a function: its program, the execution that was requested for it, and its trace."""
+    """An algorithm of a function: its program, the execution that was requested for it, and its trace."""
 
     algorithm: str
     program: Program
@@ -39,7 +39,7 @@ class Way(NamedTuple):
 
     @property
     def execution(self) -> str:
-        """How the program runs: "traced", "rolled" or "interpreted"."""
+        """The way in which the program runs: "traced", "rolled" or "interpreted"."""
         if self.asked != "auto":
             return self.asked
         return "rolled" if self.program.rollable and self.too_large else "traced"

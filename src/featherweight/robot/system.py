@@ -118,7 +118,7 @@ class System(ModelView):
 
     @property
     def _traced_execution(self) -> str:
-        """How to run a program that cannot be rolled."""
+        """The execution of programs that cannot be rolled."""
         return "interpreted" if self.execution == "interpreted" else "traced"
 
     @property

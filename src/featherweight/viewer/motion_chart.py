@@ -13,6 +13,7 @@ from ..model.types import JointType
 from ..names import choose_from
 from ..robot.system import System
 from ..robot.trajectory import Trajectory
+from ..spatial.lie import log_so3, quaternion_at
 from .chart_style import style
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -26,7 +27,7 @@ FEW = 10  # lines that the colours of Matplotlib tell apart
 
 
 class Line(NamedTuple):
-    """One degree of freedom: positions, velocities and forces (T,), along an axis or about it."""
+    """The curves of a degree of freedom: positions, velocities and forces (T,), along an axis or about it."""
 
     name: str
     turns: bool
@@ -106,11 +107,7 @@ def _positions(kind: JointType, q: Array) -> Array:
         return np.column_stack([q[:, :2], np.unwrap(np.arctan2(q[:, 3], q[:, 2]))])
     if kind.rotation != 4:
         return q
-    x, w = q[:, -4:-1], q[:, -1:]
-    x, w = np.where(w < 0.0, -x, x), np.abs(w)
-    length = np.linalg.norm(x, axis=1, keepdims=True)
-    turned = x * np.where(length > 0.0, 2.0 * np.arctan2(length, w) / np.where(length > 0.0, length, 1.0), 2.0)
-    return np.column_stack([q[:, :-4], turned])
+    return np.column_stack([q[:, :-4], *log_so3(quaternion_at(q[:, -4:].T, 0))])
 
 
 def _draw_contacts(ax: Any, motion: Trajectory) -> None:
