@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,6 +24,7 @@ import operational_space
 import whole_body_control
 
 import featherweight as fw
+from docs.page_blocks import in_the_folder_of_a_reader
 
 GUIDES = sorted((Path(__file__).parent.parent / "docs" / "guides").glob("*.md"))
 
@@ -38,14 +38,13 @@ def drawn(module: ModuleType, found: Any, monkeypatch: pytest.MonkeyPatch, folde
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
-def test_the_code_of_a_page_runs_in_order(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    shutil.copytree(page.parents[1] / "files", tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
+def test_the_code_of_a_page_runs_in_order(page: Path, tmp_path: Path) -> None:
     names: dict[str, Any] = {}
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     assert blocks
-    for block in blocks:
-        exec(compile(block, page.name, "exec"), names)
+    with in_the_folder_of_a_reader(tmp_path):
+        for block in blocks:
+            exec(compile(block, page.name, "exec"), names)
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)

@@ -9,13 +9,19 @@ q = robot.neutral()
 from __future__ import annotations
 
 import ast
+import contextlib
+import os
 import re
+import shutil
 import textwrap
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
+FILES = Path(__file__).parents[2] / "docs" / "files"
 _PARTS = re.compile(
     r"^<!--\s*not run:(?P<why>.*?)-->"
     r"|^<!--\s*run first:(?P<first>.*?)-->"
@@ -49,6 +55,18 @@ def blocks(text: str) -> Iterator[Block]:
         line = text.count("\n", 0, part.start(group)) + 1
         yield Block(textwrap.dedent(part[group]), line, why)
         why = why if group == "first" else ""
+
+
+@contextlib.contextmanager
+def in_the_folder_of_a_reader(folder: Path) -> Iterator[None]:
+    """Run pages in a folder with the files that they name. Variables and environments that they set do not stay."""
+    shutil.copytree(FILES, folder, dirs_exist_ok=True)
+    registry: dict[str, Any] = {}
+    if find_spec("gymnasium"):
+        import_module("featherweight.gym")  # registers its own environments, which stay
+        registry = import_module("gymnasium").registry
+    with contextlib.chdir(folder), mock.patch.dict(os.environ), mock.patch.dict(registry):
+        yield
 
 
 def run(path: Path, text: str) -> list[str]:

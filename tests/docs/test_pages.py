@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
-from docs.page_blocks import blocks, run
+from docs.page_blocks import blocks, in_the_folder_of_a_reader, run
 
 ROOT = Path(__file__).parents[2]
-FILES = ROOT / "docs" / "files"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_CODE = [page for page in PAGES if any(blocks(page.read_text()))]
 
@@ -23,11 +21,9 @@ def name(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name)
-def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     """With PICTURES=1 the pictures that it makes, and shows, are kept beside it."""
-    shutil.copytree(FILES, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    with mock.patch.dict(os.environ):  # which pages may set
+    with in_the_folder_of_a_reader(tmp_path):
         for left_out in run(page, page.read_text()):
             print(left_out)
     for picture in tmp_path.glob("*.png") if os.environ.get("PICTURES") else ():
