@@ -42,7 +42,7 @@ from featherweight.contact.row_factor import (
     row_factor_work,
     sizes_of,
     sizes_of_one_branch,
-    write_row,
+    write_column,
 )
 from featherweight.engine.loops.kernels import compiled
 
@@ -74,18 +74,18 @@ class Recorded(NamedTuple):
 
 def dense_factor(problem: Problem) -> Array:
     """Return B (m, columns) of a problem without columns of zeros; of one that has no factor, no columns."""
-    matrix = np.zeros((len(problem.b), problem.B.size))
+    transposed = np.zeros((problem.B.size, len(problem.b)))
     if problem.factored:
-        write_rows_of_factor(problem.B, len(problem.mu), matrix)
-    return matrix[:, matrix.any(axis=0)]
+        write_columns_of_factor(problem.B, len(problem.mu), len(problem.b), transposed.ravel())
+    return np.ascontiguousarray(transposed[transposed.any(axis=1)].T)
 
 
 @compiled
-def write_rows_of_factor(B: RowFactor, k: int, matrix: Array) -> None:
-    """Write the rows of k contacts and further rows to a matrix of zeros."""
-    for i in range(len(matrix)):
+def write_columns_of_factor(B: RowFactor, k: int, m: int, transposed: Array) -> None:
+    """Write Bᵀ, of k contacts and further rows, to m columns of zeros."""
+    for i in range(m):
         c, l = place_of(i, k)
-        write_row(B, c, l, matrix[i])
+        write_column(B, c, l, transposed, i, m)
 
 
 def in_one_branch(matrix: Array, k: int) -> RowFactor:

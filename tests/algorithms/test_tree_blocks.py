@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -38,20 +39,12 @@ def of_own_tree(matrix: Array, begins: tuple[int, ...], tree: Array) -> Array:
     return np.array([[*x, *np.zeros(widest - len(x))] for x in own])
 
 
-def test_inverses_and_jacobians_of_trees_are_blocks_of_the_whole(tmp_path: Path) -> None:
+def test_jacobians_of_trees_are_blocks_of_the_whole(tmp_path: Path) -> None:
     robot = forest_robot(tmp_path)
     forest = robot.step_functions.forest
     assert forest.begins == (0, 7, 11, 17) and forest.widest == 7
     assert forest.of_row == (0,) * 7 + (1,) * 4 + (2,) * 6
-    tree = np.array(forest.of_row)
     q = robot.random_configuration(np.random.default_rng(0))
-    M = robot.inverse_mass_matrix(q)
-    function = robot.step_functions.inverses_of_trees
-    assert set(function.candidates) == {"global", "local", "crba-ltdl"}
-    for algorithm in function.candidates:
-        np.testing.assert_allclose(
-            function(q, algorithm=algorithm), of_own_tree(M, forest.begins, tree), rtol=1e-9, atol=1e-9 * np.abs(M).max()
-        )
     contacts = [fw.BilateralContact("hand"), fw.BilateralContact("box", "point"), fw.BilateralContact("leg")]
     space = robot.operational_space(contacts)
     rows = np.repeat([1, 2, 0], [6, 3, 6])
@@ -59,14 +52,40 @@ def test_inverses_and_jacobians_of_trees_are_blocks_of_the_whole(tmp_path: Path)
     np.testing.assert_allclose(space.jacobians_of_trees(forest)(q), expected, rtol=0.0, atol=1e-13)
 
 
-def test_inverses_of_trees_take_inertias_as_arguments(tmp_path: Path) -> None:
-    robot = forest_robot(tmp_path)
-    armature = robot.armature + 0.1
-    joints = [j.name for j in robot.model.joints if j.type is not fw.JointType.FLOATING]
-    other = robot.with_armature(dict(zip(joints, armature, strict=True)))
+def columns_of_forest(robot: Any) -> tuple[tuple[int, ...], int]:
+    """The columns of each velocity and its ancestors in rows of its own tree, and the width of these rows."""
+    forest, columns = robot.step_functions.forest, []
+    for i in range(robot.nv):
+        begin = max(b for b in forest.begins if b <= i)
+        j = i
+        while j >= 0:
+            columns.append(j - begin)
+            j = forest.parent[j]
+    return tuple(columns), forest.widest
+
+
+@pytest.mark.parametrize("execution", ["traced", "rolled"])
+def test_factors_of_the_inverse_mass_matrix(tmp_path: Path, execution: str) -> None:
+    """C Cᵀ = M⁻¹ for each tree, with armature as an argument, too."""
+    robot = forest_robot(tmp_path, execution)
+    begins = robot.step_functions.forest.begins
     q = robot.random_configuration(np.random.default_rng(1))
-    found = robot.parametric(robot.step_functions.inverses_of_trees, bodies=False)(q, armature)
-    np.testing.assert_allclose(found, other.step_functions.inverses_of_trees(q), rtol=1e-9, atol=1e-12)
+
+    def check(C: Array, of: Any) -> None:
+        M = of.mass_matrix(q)
+        for first, stop in pairwise(begins):
+            own = C[first:stop, : stop - first]
+            np.testing.assert_allclose(own @ own.T @ M[first:stop, first:stop], np.eye(stop - first), rtol=0.0, atol=1e-11)
+            np.testing.assert_array_equal(own, np.tril(own))
+            assert not C[first:stop, stop - first :].any()
+
+    function = robot.step_functions.inverse_factor(*columns_of_forest(robot))
+    check(function(q), robot)
+    if execution == "traced":
+        armature = robot.armature + 0.1
+        joints = [j.name for j in robot.model.joints if j.type is not fw.JointType.FLOATING]
+        other = robot.with_armature(dict(zip(joints, armature, strict=True)))
+        check(robot.parametric(function, bodies=False)(q, armature), other)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 from featherweight.contact.branch_elimination import EliminationPlan
 from featherweight.contact.branches import BranchPaths, branches_of, padded
 from featherweight.contact.contact_problem import BodyDelassus
-from featherweight.contact.inverse_factor import InverseFactors, inverse_work
+from featherweight.contact.inverse_factor import InverseFactors, InverseWork, inverse_factors, inverse_work
 from featherweight.contact.laws import Problem
 from featherweight.contact.row_factor import (
     MOST_ROWS,
@@ -44,6 +44,24 @@ def branches_from(parent: Any) -> BranchPaths:
 def one_branch(nv: int) -> BranchPaths:
     """A chain of so many velocities."""
     return branches_from(range(-1, nv - 1))
+
+
+def factor_on_paths(C: Array, branches: BranchPaths) -> Array:
+    """The entries of a lower triangular C (nv, nv) in the layout of the branches."""
+    placed = np.zeros((len(C), int(branches.width.max(initial=0))))
+    for b in range(len(branches.width)):
+        own = slice(branches.first[b], branches.first[b + 1])
+        for x in range(branches.begin[b], branches.begin[b + 1]):
+            first, stop = branches.first[branches.path[x] : branches.path[x] + 2]
+            placed[own, branches.spot[x] : branches.spot[x] + stop - first] = C[own, first:stop]
+    return placed
+
+
+def factors_in(work: InverseWork, J: Array, Minv: Array, E: Array, branches: BranchPaths) -> InverseFactors:
+    """J, and C by LAPACK in the workspace."""
+    factors = inverse_factors(J, E, branches, work)
+    factors.C[:] = factor_on_paths(np.linalg.cholesky(Minv), branches)
+    return factors
 
 
 # ---- factors

@@ -10,9 +10,17 @@ import pytest
 from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
 
-from contact.given_matrices import branches_from, dense_factor, given_delassus, matrix_of, one_branch, random_factor
+from contact.given_matrices import (
+    branches_from,
+    dense_factor,
+    factors_in,
+    given_delassus,
+    matrix_of,
+    one_branch,
+    random_factor,
+)
 from featherweight.collision.detection import ContactPoints, body_of
-from featherweight.contact.branches import longest_path, widest_row
+from featherweight.contact.branches import longest_path, padded, widest_row
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import (
     AssembledProblem,
@@ -27,7 +35,7 @@ from featherweight.contact.contact_problem import (
     write_square,
 )
 from featherweight.contact.contact_settings import ContactSettings
-from featherweight.contact.inverse_factor import InverseFactors, inverse_work
+from featherweight.contact.inverse_factor import inverse_work
 from featherweight.contact.row_factor import FactorSizes, sizes_of_branches, sizes_of_one_branch
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -224,8 +232,8 @@ def test_the_inverse_mass_matrix_gives_the_matrix_of_bodies(contacts: int, facto
     touching.branches = branches_from([-1, 0, 1, 2, 3, 4, -1, 6, 7, -1, 9, 10])
     J, C = rng.standard_normal((2, 12, 12)) * alike
     Minv, width = C @ C.T + np.eye(12), touching.width
-    factors = InverseFactors(J[:9], Minv, J[9:], touching.branches)
     work = inverse_work(width, touching.branches, contacts + len(ROWS.joint))
+    factors = factors_in(work, J[:9], Minv, J[9:], touching.branches)
     found = []
     for delassus in (
         touching.delassus._replace(G=J @ Minv @ J.T),
@@ -242,7 +250,7 @@ def test_the_matrix_of_a_factor_is_its_square(k: int, n: int) -> None:
     """Rows of one group leave nothing to those of others, which have other branches."""
     B = random_factor(np.random.default_rng(k), [6, 3, 4], [[0], [1], [2, 0]], k, n)
     J, A = dense_factor(B, k), np.full((3 * k + n, 3 * k + n), np.nan)
-    write_square(B, k, np.full(J.size, np.nan), A)
+    write_square(B, k, np.full((3 * k + n + B.size) * padded(3 * k + n), np.nan), A)
     np.testing.assert_allclose(A, J @ J.T, rtol=0.0, atol=1e-12)
     np.testing.assert_array_equal(A, A.T)
 

@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import nnls
 from scipy.spatial.transform import Rotation
 
-from contact.given_matrices import branches_from, given_delassus, one_branch
+from contact.given_matrices import branches_from, factors_in, given_delassus, one_branch
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics, write_axes
@@ -29,7 +29,7 @@ from featherweight.contact.contact_solver import (
     resolve,
     solver_workspace,
 )
-from featherweight.contact.inverse_factor import InverseFactors, inverse_work
+from featherweight.contact.inverse_factor import inverse_work
 from featherweight.contact.joint_rows import JointRows
 from featherweight.contact.laws import PARTING_SPEED, RETURN_SPEED, Problem
 
@@ -64,8 +64,8 @@ def test_impulses_that_stop_a_box_and_a_joint() -> None:
         J, Minv = np.eye(7)[:6], np.diag(1.0 / np.array([2.0, 2.0, 2.0, 0.01, 0.02, 0.02, 0.5]))
         impulses = ContactImpulses.of_sizes(POINTS, 1, 1, POINTS, ROWS)
         given, branches = model(restitution), branches_from([-1, 0, 1, 2, 3, 4, -1])
-        factors = InverseFactors(J, Minv, np.eye(7)[6:], branches)
         work = inverse_work(given.width, branches, POINTS + ROWS)
+        factors = factors_in(work, J, Minv, np.eye(7)[6:], branches)
         delassus = BodyDelassus(np.zeros((0, 0)), np.array([0, 6]), True, factors, work)
         workspace = solver_workspace(6, 4, 7, branches)  # more than are there
         report = resolve(given, points, kinematics, delassus, impulses, workspace)

@@ -10,18 +10,18 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
-from contact.given_matrices import branches_from, dense_factor
+from contact.given_matrices import branches_from, dense_factor, factor_on_paths
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact.block_equations import place_of
-from featherweight.contact.branches import branch_of_velocity, branches_of, longest_path, widest_row
+from featherweight.contact.branches import branch_of_velocity, branches_of, columns_of_ancestors, longest_path, widest_row
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import write_axes, write_rows
 from featherweight.contact.contact_settings import ContactSettings
 from featherweight.contact.inverse_factor import (
     ContactGeometry,
     InverseFactors,
-    InverseWork,
     factor_by_inverse,
+    inverse_factors,
     inverse_work,
 )
 from featherweight.contact.relative_rows import group_contacts
@@ -69,7 +69,8 @@ def random_robot(rng: np.random.Generator, parent: Sequence[int], moved_by: Any,
     L[np.diag_indices(nv)] = np.geomspace(1.0, ratio, nv)
     J = rng.standard_normal((sum(width), nv)) * np.repeat(on_path[list(moved_by)], width, axis=0)
     C = np.linalg.inv(L)
-    factors = InverseFactors(J, C @ C.T, np.eye(nv)[list(joints)], branches_from(parent))
+    branches = branches_from(parent)
+    factors = InverseFactors(J, factor_on_paths(C, branches), np.eye(nv)[list(joints)], branches)
     return Robot(model_of(parent, width, moved_by, joints), factors, J, C @ C.T)
 
 
@@ -107,17 +108,19 @@ def touching(rng: np.random.Generator, robot: Robot, pairs: Pairs) -> Touching:
     )
 
 
-def factor(robot: Robot, t: Touching) -> tuple[RowFactor, InverseWork]:
+def factor(robot: Robot, t: Touching) -> RowFactor:
     """B for contacts and all joint rows, in room that held something else."""
     model, branches = robot.model, robot.factors.branches
     n = len(model.rows.joint)
     work = inverse_work(model.width, branches, t.k + n)
     sizes = sizes_of_branches(np.diff(branches.first), widest_row(branches), 2 * longest_path(branches))
     room = row_factor_work(t.k + n, sizes)
-    for x in (work.reciprocal, work.numbers[work.C.size :], room.values, room.ends):
+    for x in (work.numbers, room.values, room.ends):
         x.fill(np.nan)
+    factors = inverse_factors(robot.factors.J, robot.factors.E, branches, work)
+    factors.C[:] = robot.factors.C
     groups = group_contacts(model, t.points, room)
-    return factor_by_inverse(model, t.points, t.geometry, np.arange(n), groups, robot.factors, work, room), work
+    return factor_by_inverse(model, t.points, t.geometry, np.arange(n), groups, factors, work, room)
 
 
 def seen(robot: Robot, t: Touching) -> Array:
@@ -154,7 +157,7 @@ def test_rows_are_those_by_the_inverse_mass_matrix(parent: Any, moved_by: Any, j
     rng = np.random.default_rng(len(pairs))
     robot = random_robot(rng, parent, moved_by, joints, ratio)
     t = touching(rng, robot, pairs)
-    found, _ = factor(robot, t)
+    found = factor(robot, t)
     B, J = dense_factor(found, t.k), seen(robot, t)
     unit = np.sqrt(np.diag(J @ robot.Minv @ J.T))
     np.testing.assert_allclose(B / unit[:, None], J @ np.linalg.cholesky(robot.Minv) / unit[:, None], rtol=0.0, atol=1e-10)
@@ -175,7 +178,7 @@ def test_contacts_of_the_same_bodies_are_a_group() -> None:
     """Six rows serve three contacts; one and two have rows of their own."""
     rng, pairs = np.random.default_rng(0), [(0, 2), (2, 1), (0, 2), (2, -1), (0, 2), (2, 1)]
     robot = random_robot(rng, FORK, [3, 5, 7], [3])
-    found, _ = factor(robot, touching(rng, robot, pairs))
+    found = factor(robot, touching(rng, robot, pairs))
     assert found.group.tolist() == [0, 1, 0, 2, 0, 1, 3]
     assert found.members.tolist() == [0, 2, 4, 1, 5, 3, 6] and found.member_begin.tolist() == [0, 3, 5, 6, 7]
     assert found.rows.tolist() == [6, 6, 3, 1]
@@ -187,7 +190,7 @@ def test_joint_rows_of_one_branch_share_groups_of_the_most_rows() -> None:
     robot = random_robot(rng, FORK, [3], joints)
     t = touching(rng, robot, [(0, -1)])
     robot = robot._replace(factors=robot.factors._replace(E=rng.standard_normal((22, 1)) * robot.factors.E))
-    found, _ = factor(robot, t)
+    found = factor(robot, t)
     assert found.rows.tolist() == [3, 8, 8, 3, 3] and found.group[1:].tolist() == [1, 2] * 8 + [3, 4] * 3
     np.testing.assert_allclose(dense_factor(found, 1), seen(robot, t) @ np.linalg.cholesky(robot.Minv), rtol=0.0, atol=1e-12)
 
@@ -196,11 +199,8 @@ def test_branches_that_nothing_moves_are_left_out() -> None:
     """Of the first tree nothing is there; of the second, the branch that the body is not on."""
     rng = np.random.default_rng(0)
     robot = random_robot(rng, FOREST, [6])
-    found, work = factor(robot, touching(rng, robot, [(0, -1)]))
-    moved = np.isin(np.arange(13), [3, 4, 5, 6])
+    found = factor(robot, touching(rng, robot, [(0, -1)]))
     assert sorted(found.plan.first[: found.plan.branches]) == [3, 5]
-    np.testing.assert_array_equal(np.isfinite(work.reciprocal), moved)
-    np.testing.assert_array_equal(work.C.any(axis=1), moved)
 
 
 def test_joint_rows_of_closed_loops_are_any_rows() -> None:
@@ -209,36 +209,25 @@ def test_joint_rows_of_closed_loops_are_any_rows() -> None:
     robot, E = random_robot(rng, CHAIN, [], [7, 7, 7]), rng.standard_normal((3, 8))
     robot.model.rows.sign[1] = -1.0
     robot = robot._replace(factors=robot.factors._replace(E=E))
-    B = dense_factor(factor(robot, touching(rng, robot, []))[0], 0)
+    B = dense_factor(factor(robot, touching(rng, robot, [])), 0)
     np.testing.assert_allclose(B, [[1.0], [-1.0], [1.0]] * (E @ np.linalg.cholesky(robot.Minv)), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("pairs", [[(0, -1), (1, 2)], [(3, 2), (4, -1)], [(i, -1) for i in range(5)]])
-def test_matrices_may_have_the_columns_of_each_tree_alone(pairs: Pairs) -> None:
+def test_jacobians_may_have_the_columns_of_each_tree_alone(pairs: Pairs) -> None:
     """B is the same to the bit, and numbers beyond those of a tree are not read."""
     rng = np.random.default_rng(len(pairs))
     robot = random_robot(rng, FOREST, [2, 6, 8, 11, 12], [0, 6])
     t = touching(rng, robot, pairs)
-    expected = dense_factor(factor(robot, t)[0], t.k)
+    expected = dense_factor(factor(robot, t), t.k)
     first = np.array([0, 3, 9, 13])
     shift = np.repeat(first[:3], np.diff(first))
     trees = np.repeat(shift[[2, 6, 8, 11, 12]], robot.model.width)
-    J, Minv = (
-        np.array(
-            [[*x[s : first[np.searchsorted(first, s) + 1]], *[np.nan] * 6][:6] for s, x in zip(begins, matrix, strict=True)]
-        )
-        for begins, matrix in ((trees, robot.J), (shift, robot.Minv))
+    J = np.array(
+        [[*x[s : first[np.searchsorted(first, s) + 1]], *[np.nan] * 6][:6] for s, x in zip(trees, robot.J, strict=True)]
     )
-    cut = robot._replace(factors=InverseFactors(J, Minv, robot.factors.E, branches_of(FOREST, shift.tolist())))
-    np.testing.assert_array_equal(dense_factor(factor(cut, t)[0], t.k), expected)
-
-
-def test_a_matrix_that_is_not_positive_definite_gives_no_numbers() -> None:
-    rng = np.random.default_rng(0)
-    robot = random_robot(rng, CHAIN, [7])
-    robot.factors.Minv[1, 1] = -1.0
-    found, _ = factor(robot, touching(rng, robot, [(0, -1)]))
-    assert np.isnan(dense_factor(found, 1)).any(axis=1).all()
+    cut = robot._replace(factors=robot.factors._replace(J=J, branches=branches_of(FOREST, shift.tolist())))
+    np.testing.assert_array_equal(dense_factor(factor(cut, t), t.k), expected)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -252,10 +241,13 @@ def test_factors_of_robots(seed: int) -> None:
     moved_by = [forest.velocity[body.row] for body in robot.model.placed_bodies]
     J, Minv = robot.contact_jacobian(contacts)(q), robot.inverse_mass_matrix(q)
     model = model_of(forest.parent, [6] * n, moved_by, range(robot.nv))
-    factors = InverseFactors(J, Minv, np.eye(robot.nv), branches_from(forest.parent))
+    branches = branches_from(forest.parent)
+    columns = columns_of_ancestors(branches, forest.parent)
+    C = robot.step_functions.inverse_factor(columns, int(branches.width.max()))(q)
+    factors = InverseFactors(J, C, np.eye(robot.nv), branches)
     assert len(factors.branches.width) >= 6
     whole = Robot(model, factors, J, Minv)
     t = touching(rng, whole, [*((b, (b + 1 + seed) % n) for b in range(n)), *((b, -1) for b in range(n))] * 2)
-    B, seen_by_all = dense_factor(factor(whole, t)[0], t.k), seen(whole, t)
+    B, seen_by_all = dense_factor(factor(whole, t), t.k), seen(whole, t)
     A = seen_by_all @ Minv @ seen_by_all.T
     np.testing.assert_allclose(B @ B.T, A, rtol=1e-9, atol=1e-11 * np.abs(A).max())

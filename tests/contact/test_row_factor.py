@@ -22,8 +22,8 @@ from featherweight.contact.row_factor import (
     sizes_of_branches,
     sizes_of_one_branch,
     sum_of_squares,
+    write_column,
     write_product_of_factor,
-    write_row,
     write_transposed_product,
 )
 
@@ -69,9 +69,10 @@ def test_rows_and_their_squares(name: str, k: int, n: int) -> None:
     """Neither Y nor E changes."""
     B, dense = drawn(name, k, n)
     for i, row in enumerate(dense):
-        w = np.zeros(B.size)
-        write_row(B, *place_of(i, k), w)
-        np.testing.assert_allclose(w, row, rtol=0.0, atol=1e-13)
+        w = np.zeros((B.size, 3))
+        write_column(B, *place_of(i, k), w.ravel(), 1, 3)
+        np.testing.assert_allclose(w[:, 1], row, rtol=0.0, atol=1e-13)
+        assert not w[:, [0, 2]].any()
         np.testing.assert_allclose(sum_of_squares(B, *place_of(i, k)), row @ row, rtol=1e-12)
     np.testing.assert_array_equal(dense_factor(B, k), dense)
 

@@ -6,6 +6,7 @@ H = L^T D L,     H q'' = tau - c     for the bias force c
 from __future__ import annotations
 
 from ..model.tree import Placements
+from ..spatial import sqrt
 from .joint_space import write_joint_forces, write_mass_matrix
 from .ltdl import invert_unit, ltdl_in_situ, pack, product_with_transpose, solve_in_situ
 from .mechanisms.counterparts import takes_mechanism
@@ -47,6 +48,26 @@ def inverse_by_factors(system, q, inverse) -> None:
     L, r = factorized_mass_matrix(system, q)
     invert_unit(system.parent, L, N)
     product_with_transpose(system.parent, N, r, inverse)
+
+
+@takes_mechanism
+def inverse_factor(system, columns: tuple[int, ...], q, C) -> None:
+    """Write C = N D^-1/2, whose product C C^T is the inverse of the inertia matrix.
+
+    `columns` are those of the nonzero entries in the rows of C, in the order of a packed factor.
+    """
+    n = len(system.parent)
+    N = [[0.0] * n for _ in range(n)]
+    L, r = factorized_mass_matrix(system, q)
+    invert_unit(system.parent, L, N)
+    k = 0
+    for i in range(n):
+        r[i] = sqrt(r[i])
+        j = i
+        while j >= 0:
+            C[i][columns[k]] = N[i][j] * r[j]
+            k += 1
+            j = system.parent[j]
 
 
 def solve_by_factors(system, q, B, result) -> None:

@@ -81,24 +81,6 @@ def copy_numbers(source: Vector, target: Vector) -> None:
         target[i] = source[i]
 
 
-def write_matrix_product(A: Matrix, f: Vector, product: Vector) -> None:
-    """Write A f, four rows at a time."""
-    m, n = len(product), len(f)
-    for i in range(0, m - 3, 4):
-        t = u = v = w = 0.0
-        for j in range(n):
-            t += A[i, j] * f[j]
-            u += A[i + 1, j] * f[j]
-            v += A[i + 2, j] * f[j]
-            w += A[i + 3, j] * f[j]
-        product[i], product[i + 1], product[i + 2], product[i + 3] = t, u, v, w
-    for i in range(m // 4 * 4, m):
-        t = 0.0
-        for j in range(n):
-            t += A[i, j] * f[j]
-        product[i] = t
-
-
 def write_symmetric_product(A: Matrix, f: Vector, product: Vector) -> None:
     """Write A f for a symmetric matrix by adding multiples of its rows, four at a time."""
     m = len(product)

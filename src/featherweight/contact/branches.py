@@ -25,7 +25,7 @@ class BranchPaths(NamedTuple):
     path: Integers  # branches
     spot: Integers  # start column of each branch in rows of this path, the last branch first: multiples of `LANES`
     width: Integers  # (branches,) number of columns of such rows
-    shift: Integers  # (branches,) number of columns omitted before those of its tree in J and M⁻¹
+    shift: Integers  # (branches,) number of columns omitted before those of its tree in J
 
 
 def padded(size: int) -> int:
@@ -51,6 +51,30 @@ def branches_of(parent: Sequence[int], shift: Sequence[int]) -> BranchPaths:
         _joined([s[1:] for s in spots]), np.array([s[0] for s in spots], np.int64),
         np.array([shift[i] for i in first], np.int64),
     )  # fmt: skip
+
+
+def columns_of_ancestors(branches: BranchPaths, parent: Sequence[int]) -> tuple[int, ...]:
+    """Return the columns of C for each velocity and its ancestors by `parent`, which are all on its path.
+
+    The order is that of a packed factor (`algorithms.ltdl`): a velocity, its parent, and so on to the ground.
+    """
+    columns: list[int] = []
+    for b in range(len(branches.width)):
+        path = branches.path[branches.begin[b] : branches.begin[b + 1]]
+        spot = branches.spot[branches.begin[b] : branches.begin[b + 1]]
+        place = {
+            int(v): int(s + v - branches.first[x]) for x, s in zip(path, spot, strict=True) for v in _velocities(branches, x)
+        }
+        for i in _velocities(branches, b):
+            j = i
+            while j >= 0:
+                columns.append(place[j])
+                j = parent[j]
+    return tuple(columns)
+
+
+def _velocities(branches: BranchPaths, b: int) -> range:
+    return range(int(branches.first[b]), int(branches.first[b + 1]))
 
 
 def longest_path(branches: BranchPaths) -> int:

@@ -16,9 +16,9 @@ import numpy as np
 
 from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Tensor4, Vector
-from ..engine.loops.kernels import as_matrix
-from .block_equations import place_of, write_matrix_product
-from .branch_elimination import multiplications
+from ..engine.loops.kernels import LANES, as_matrix
+from .block_equations import place_of
+from .branch_elimination import multiplications, subtract_rows
 from .branches import padded
 from .contact_model import ContactModel, pull_of
 from .delassus_factor import FactorWork, factor_work, write_factor
@@ -44,7 +44,7 @@ from .row_factor import (
     no_factor,
     planned_factor,
     row_factor_work,
-    write_row,
+    write_column,
 )
 from .soft_pyramids import is_soft
 
@@ -232,7 +232,7 @@ class AssemblyWork(NamedTuple):
     factor_rows: RowFactorWork
     pair: Integers  # (k,) numbers of the pairs of touching bodies
     key: Integers  # (k + n,)
-    rows_of_A: Vector  # (m nv,)
+    rows_of_A: Vector  # ((m + columns) padded(m),)
     split: RowFactorWork
     turning: Integers  # (k,) as in `Problem`
     turning_friction: Matrix  # (k, 3)
@@ -249,7 +249,7 @@ def assembly_work(contacts: int, rows: int, columns: int, sizes: FactorSizes) ->
         approach, before, start, room_for_law(contacts, m), np.empty(m * m), np.empty(3 * columns),
         factor_work(columns), np.empty(columns, np.int64), np.full(1, -1),
         row_factor_work(contacts + rows, sizes),
-        np.empty(contacts, np.int64), np.empty(contacts + rows, np.int64), np.empty(m * sizes.columns),
+        np.empty(contacts, np.int64), np.empty(contacts + rows, np.int64), np.empty((m + sizes.columns) * padded(m)),
         row_factor_work(m, NO_BRANCHES), np.empty(contacts, np.int64), np.empty((contacts, 3)),
         np.empty(contacts), np.zeros(m),
     )  # fmt: skip
@@ -312,9 +312,12 @@ def assembled(
                 else:
                     write_turning_rows(axes[c], kinematics.placement[body], 1.0 - 2.0 * s, rows[c, s])
                 for i in range(3):
+                    now = then = 0.0
                     for j in range(6):
-                        approach[3 * c + i] += rows[c, s, i, j] * kinematics.velocity[body, j]
-                        before[3 * c + i] += rows[c, s, i, j] * kinematics.velocity_before[body, j]
+                        now += rows[c, s, i, j] * kinematics.velocity[body, j]
+                        then += rows[c, s, i, j] * kinematics.velocity_before[body, j]
+                    approach[3 * c + i] += now
+                    before[3 * c + i] += then
         if len(model.surfaces) > 0:
             add_surface_velocities(model, contacts, c, p)
         if c < k:
@@ -425,16 +428,20 @@ def is_cheaper(B: RowFactor, m: int) -> bool:
 
 
 def write_square(B: RowFactor, k: int, room: Vector, A: Matrix) -> None:
-    """Write A = B Bᵀ for k contacts and further rows; `room` is workspace for all numbers of B."""
+    """Write A = B Bᵀ for k contacts and further rows; `room` is workspace for Bᵀ and -A with padded rows."""
     m = len(A)
-    rows = as_matrix(room, m, B.size)
+    stride = padded(m)
+    square = B.size * stride
+    for i in range(square + m * stride):
+        room[i] = 0.0
     for i in range(m):
         c, l = place_of(i, k)
-        write_row(B, c, l, rows[i])
+        write_column(B, c, l, room, i, stride)
     for i in range(m):
-        write_matrix_product(rows[i:], rows[i], A[i, i:])
-        for j in range(i):
-            A[i, j] = A[j, i]
+        begin, row = i // LANES * LANES, square + i * stride
+        subtract_rows(room, row + begin, begin, stride, stride - begin, (i, stride, B.size))
+        for j in range(i, m):
+            A[i, j] = A[j, i] = -room[row + j]
 
 
 def pick_rows(

@@ -2,12 +2,11 @@
 
 With M⁻¹ = C Cᵀ, C lower triangular, and the rows J of contacts, B = J C. The mass matrix is Lᵀ L, where row i of L has entries
 only for velocities on the path from the ground to i (Featherstone 2005). The same holds for C = L⁻¹, so B has entries where J
-has. Each row of C follows from earlier rows on its path, so that only branches moved by contacts are factored.
+has. The robot computes C (`StepFunctions.inverse_factor`) in the layout of `BranchPaths`.
 """
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -39,26 +38,24 @@ class ContactGeometry(NamedTuple):
 
 
 class InverseFactors(NamedTuple):
-    """J and M⁻¹.
+    """J and C.
 
-    Trees that share only the ground have separate degrees of freedom. Rows of J and M⁻¹ have entries only for those of their
-    own tree; `BranchPaths.shift` columns before them are not read and need not exist.
+    Trees that share only the ground have separate degrees of freedom. Rows of J have entries only for those of their own tree;
+    `BranchPaths.shift` columns before them are not read and need not exist.
     """
 
     J: Matrix  # (m, columns), rows of all bodies that may touch, body after body
-    Minv: Matrix  # (nv, columns)
+    C: Matrix  # (nv, widest path), padded with zeros: the first `InverseWork.numbers`
     E: Matrix  # (rows, nv), rows of joints, or empty
     branches: BranchPaths
 
 
 class InverseWork(NamedTuple):
-    """Workspace for C, and for rows of bodies."""
+    """Workspace for rows of bodies."""
 
-    C: Matrix  # (nv, widest path), padded with zeros: the first `numbers`
-    reciprocal: Vector  # (nv,) reciprocals of its diagonal
     number: Integers  # (branches,) numbers of branches moved by contacts, -1 for others
     source: Integers  # (bodies + 1,) first row of J C of each body in `numbers`; the last is for rows of joints
-    numbers: Vector  # rows of the widest path's width, and workspace for a branch's part of a row of J
+    numbers: Vector  # C, rows of the widest path's width, and workspace for a branch's part of a row of J
     there: Booleans  # (bodies,) whether its rows are written
     first: Integers  # (groups,) first contact of each group
     key: Integers  # (joint rows,) branches
@@ -71,26 +68,28 @@ def inverse_work(widths: Integers, branches: BranchPaths, blocks: int) -> Invers
     widest = int(branches.width.max(initial=0))
     numbers = np.zeros(int(source[-1] + 1) * widest + nv)
     return InverseWork(
-        numbers[: nv * widest].reshape(nv, widest), np.empty(nv), np.empty(len(branches.width), np.int64), source,
-        numbers, np.empty(len(widths), bool),
-        np.empty(blocks, np.int64), np.empty(blocks, np.int64),
+        np.empty(len(branches.width), np.int64), source, numbers, np.empty(len(widths), bool), np.empty(blocks, np.int64),
+        np.empty(blocks, np.int64),
     )  # fmt: skip
+
+
+def inverse_factors(J: Matrix, E: Matrix, branches: BranchPaths, work: InverseWork) -> InverseFactors:
+    """Return the factors whose C is in the workspace, where it is zero until the robot writes it."""
+    nv, widest = int(branches.first[-1]), int(branches.width.max(initial=0))
+    return InverseFactors(J, work.numbers[: nv * widest].reshape(nv, widest), E, branches)
 
 
 def factor_by_inverse(
     model: ContactModel, contacts: ContactPoints, geometry: ContactGeometry, active: Integers, groups: int,
     factors: InverseFactors, work: InverseWork, room: RowFactorWork,
 ) -> RowFactor:  # fmt: skip
-    """Return B = J C for contacts in `groups` groups, and for joint rows; C stays in `work`."""
+    """Return B = J C for contacts in `groups` groups, and for joint rows."""
     k, n, branches = len(contacts.gap), len(active), factors.branches
     for i in range(n):
         work.key[i] = model.joint_branch[model.rows.joint[active[i]]]
     groups = joint_groups(k, work.key, n, groups, room)
     count = write_branches_of_groups(groups, model, branches, work, room)
     numbers = place_groups(k, n, groups, room)
-    for b in range(len(work.number)):
-        if work.number[b] >= 0:
-            write_factor_of_branch(b, factors, work)
     for b in range(len(model.width)):
         work.there[b] = False
     for g in range(groups):
@@ -102,7 +101,7 @@ def factor_by_inverse(
         at = room.begin[g] - (1 + room.at[k + i]) * room.width[g]
         row = room.values[at : at + room.width[g]]
         write_row_of_joint(model.rows.joint[r], model.rows.sign[r], model, factors, work, row)
-    return planned_factor(room, k + n, groups, len(factors.Minv), count, numbers)
+    return planned_factor(room, k + n, groups, len(factors.C), count, numbers)
 
 
 def write_branches_of_groups(
@@ -165,35 +164,12 @@ def shared_width(branches: BranchPaths, a: int, b: int) -> int:
     return width
 
 
-def write_factor_of_branch(b: int, factors: InverseFactors, work: InverseWork) -> None:
-    """Write the rows of C of one branch, after those of its path; NaN if M⁻¹ is not positive definite."""
-    branches, C = factors.branches, work.C
-    shift = branches.shift[b]
-    for i in range(branches.first[b], branches.first[b + 1]):
-        row, square = C[i], factors.Minv[i, i - shift]
-        for x in range(branches.begin[b], branches.begin[b + 1]):
-            branch, spot = branches.path[x], branches.spot[x]
-            first, width = branches.first[branch], branches.width[branch]
-            size = branches.first[branch + 1] - first
-            for v in range(first, min(first + size, i)):
-                total = factors.Minv[i, v - shift]
-                for j in range(v - first):
-                    total -= row[spot + j] * C[v, j]
-                for j in range(padded(size), width):
-                    total -= row[spot + j] * C[v, j]
-                total *= work.reciprocal[v]
-                row[spot + v - first] = total
-                square -= total * total
-        root = sqrt(square) if square > 0.0 else np.nan
-        row[i - branches.first[b]], work.reciprocal[i] = root, 1.0 / root
-
-
 def write_rows_of_body(body: int, model: ContactModel, factors: InverseFactors, work: InverseWork) -> None:
     """Write J C for all rows of a body."""
     b, begin = model.branch[body], work.source[body]
     first = work.source[0]
     for row in range(begin, work.source[body + 1]):
-        write_row_times_factor(factors.J[row - first], factors.branches.shift[b], 1.0, b, factors.branches, work, row)
+        write_row_times_factor(factors.J[row - first], factors.branches.shift[b], 1.0, b, factors, work, row)
     work.there[body] = True
 
 
@@ -202,17 +178,17 @@ def write_row_of_joint(
 ) -> None:
     """Write a row of B for a joint with a limit or dry friction."""
     last = work.source[len(model.width)]
-    write_row_times_factor(factors.E[joint], 0, sign, model.joint_branch[joint], factors.branches, work, last)
-    begin = last * work.C.shape[1]
+    write_row_times_factor(factors.E[joint], 0, sign, model.joint_branch[joint], factors, work, last)
+    begin = last * factors.C.shape[1]
     for j in range(len(row)):
         row[j] = work.numbers[begin + j]
 
 
 def write_row_times_factor(
-    source: Vector, shift: int, sign: float, b: int, branches: BranchPaths, work: InverseWork, row: int
+    source: Vector, shift: int, sign: float, b: int, factors: InverseFactors, work: InverseWork, row: int
 ) -> None:
     """Write a row with entries on the path of branch b, times C; `shift` columns before those of `source` are omitted."""
-    numbers, widest = work.numbers, work.C.shape[1]
+    numbers, branches, widest = work.numbers, factors.branches, factors.C.shape[1]
     at, room = row * widest, (work.source[len(work.there)] + 1) * widest
     for j in range(branches.width[b]):
         numbers[at + j] = 0.0
@@ -231,7 +207,7 @@ def write_rows_of_contact(
     room: RowFactorWork,
 ) -> None:  # fmt: skip
     """Write the rows of a contact to Y or to E; the first contact of a group also writes the group's Y."""
-    g, widest, branches = room.group[c], work.C.shape[1], factors.branches
+    g, widest, branches = room.group[c], factors.C.shape[1], factors.branches
     own, first, wide = has_own_rows(g, room), work.first[g] < 0, room.width[g]
     begin, count = room.begin[g], room.rows[g]
     if own:

@@ -300,17 +300,15 @@ def write_velocities(B: RowFactor, g: int, w: Vector) -> None:
         values[room + r] = product_of_row(values, B.begin[g] + r * width, values, local, width)
 
 
-def write_row(B: RowFactor, c: int, l: int, row: Vector) -> None:
-    """Write one row of a block, with all columns."""
+def write_column(B: RowFactor, c: int, l: int, room: Vector, at: int, stride: int) -> None:
+    """Write the nonzero entries of one row of a block to a column of Bᵀ that starts at `at`."""
     g, values = B.group[c], B.values
     local = write_kept_columns(B, c, l)
-    for j in range(B.size):
-        row[j] = 0.0
     for x in range(B.run_begin[g], B.run_begin[g + 1]):
         a, column = B.branch[x], local + B.column[x]
-        first = B.plan.first[a]
+        first = at + B.plan.first[a] * stride
         for j in range(B.plan.size[a]):
-            row[first + j] = values[column + j]
+            room[first + j * stride] = values[column + j]
 
 
 def write_kept_columns(B: RowFactor, c: int, l: int) -> int:

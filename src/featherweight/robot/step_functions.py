@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ..algorithms import integration, tree_blocks
+from ..algorithms import crba_ltdl, integration
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
 from ..model.expansion import CURVED
@@ -102,20 +102,13 @@ class StepFunctions:
         """The trees of the robot that share only the ground."""
         return forest_of(self.robot.parent, range(self.robot.nv))
 
-    @compiled
-    def inverses_of_trees(self) -> CompiledFunction:
-        """Function of q: the blocks of M(q)⁻¹ of each tree (nv, `forest.widest`), see `algorithms.tree_blocks`.
+    def inverse_factor(self, columns: tuple[int, ...], width: int) -> CompiledFunction:
+        """Return the function of q: C (nv, width) with M(q)⁻¹ = C Cᵀ, row i of which has entries for i and its ancestors.
 
-        The function uses the algorithm with the fewest operations. Robots with loops are not supported.
+        `columns` are their columns, in the order of a packed factor: each velocity, its parent, and so on to the ground.
         """
-        robot, begins = self.robot, self.forest.begins
-        output = Output("Minv", (robot.nv, self.forest.widest))
-        kernels = {
-            "global": tree_blocks.inverses_global,
-            "local": tree_blocks.inverses_local,
-            "crba-ltdl": tree_blocks.inverses_by_factors,
-        }
-        return StepFunctions.inverses_of_trees.cheapest(robot, kernels, (Q,), output, (begins,))
+        output = Output("C", (self.robot.nv, width))
+        return self.robot.bind("inverse_factor", crba_ltdl.inverse_factor, (Q,), [output], (columns,))
 
     def _of_velocities(self, kernel: Any, velocities: Sequence[str]) -> CompiledFunction:
         robot = self.robot

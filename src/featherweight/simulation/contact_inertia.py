@@ -6,9 +6,9 @@ chosen by size:
 - If the bodies that may touch (feet and hands) have up to `MOST_ROWS` rows, one function computes the Delassus matrix of all of
   them. It is compiled once, and a contact uses the rows of its bodies (`contact_problem`). For Talos on one of two feet, the
   other foot costs 0.4 µs.
-- If more bodies may touch, the touching bodies use their rows of J M⁻¹ Jᵀ, by the robot's inverse mass matrix; a matrix of all
-  33 bodies of Talos would cost 30 µs. Joints near their limits do the same. Joints with dry friction, which are always active,
-  belong to a separate function if there are few of them. Many trees (bodies in a pile) have separate blocks of J and M⁻¹.
+- If more bodies may touch, the touching bodies use their rows of J M⁻¹ Jᵀ, by a factor of the robot's inverse mass matrix; a
+  matrix of all 33 bodies of Talos would cost 30 µs. Joints near their limits do the same. Joints with dry friction, which are
+  always active, belong to a separate function if there are few of them. Trees (bodies in a pile) have separate blocks of J.
 - A robot too large to unroll keeps its loops, and the set of contacts is data. Its Delassus function is made, without
   compiling, for the bodies that touch, and the most recent sets are cached.
 """
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..contact.branches import BranchPaths, branch_of_velocity, branches_of
+from ..contact.branches import BranchPaths, branch_of_velocity, branches_of, columns_of_ancestors
 from ..engine.function import CompiledFunction
 from ..robot.constraints.constraint import JacobianRows
 from ..robot.constraints.contact import BilateralContact
@@ -134,13 +134,13 @@ class ContactInertia:
 
     @cached_property
     def in_blocks(self) -> bool:
-        """Whether J and M⁻¹ contain only the columns of each row's own tree."""
+        """Whether J contains only the columns of each row's own tree."""
         own = len(self.forest.begins) > 2 and not self.robot.closed and self.paths is not None
         return own and self.robot.forward_dynamics.execution != "rolled"
 
     @property
     def columns(self) -> int:
-        """Number of columns of J and M⁻¹."""
+        """Number of columns of J."""
         return self.forest.widest if self.in_blocks else self.robot.nv
 
     @cached_property
@@ -181,9 +181,11 @@ class ContactInertia:
             return self.robot.operational_space(self.contacts).jacobians_of_trees(self.forest)
         return self.robot.contact_jacobian(self.contacts)
 
-    def inverse_function(self, robot: Robot) -> CompiledFunction:
-        """Return the function of M⁻¹(q), for this robot with different armature."""
-        return robot.step_functions.inverses_of_trees if self.in_blocks else robot.inverse_mass_matrix
+    def inverse_factor(self, robot: Robot) -> CompiledFunction:
+        """Return the function of C(q), where M⁻¹ = C Cᵀ, for this robot with different armature."""
+        branches = self.branches
+        columns = columns_of_ancestors(branches, self.forest.parent)
+        return robot.step_functions.inverse_factor(columns, int(branches.width.max(initial=0)))
 
     def of_joints(self, S: Array | None) -> Array:
         """Return the joint rows (robots or 1, rows, nv); S(q) is as in `ForcesAtJoints`."""

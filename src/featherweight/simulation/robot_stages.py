@@ -186,7 +186,7 @@ def find_impulses(s: RobotStages) -> int:
         write_row_speeds(s.touching.model.rows, s.point.row_velocity, s.touching.kinematics.speed_before)
     if lanes() > 1:
         if way_to_impulses(s) == BY_INVERSE:
-            call_machine(s.calls.inverse_matrix)
+            call_machine(s.calls.inverse_factor)
         call_machine(s.calls.impulses_alone)
         return s.touching.counts[3]  # type: ignore[no-any-return]
     return solve_for_impulses(s)
@@ -301,7 +301,7 @@ def first_contacts(contacts: ContactPoints, k: int) -> ContactPoints:
 
 
 def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -> SolverReport:
-    """Find impulses by G of the bodies that may touch, with active joint rows; or by M⁻¹ and J, if that is cheaper."""
+    """Find impulses by G of the bodies that may touch, with active joint rows; or by J and a factor of M⁻¹."""
     way, calls, inertia, dofs = way_to_impulses(s), s.calls, s.touching.inertia, s.touching.dofs
     delassus = inertia.with_rows
     if way == WITH_ROWS:
@@ -314,7 +314,7 @@ def resolve_by_delassus(s: RobotStages, contacts: ContactPoints, turning: int) -
         delassus = inertia.of_sets
     else:
         call_machine(calls.jacobian)
-        call_machine(calls.inverse_matrix)
+        call_machine(calls.inverse_factor)
         delassus = inertia.by_inverse
         if s.touching.counts[1] > 0 and s.numbers.joined:
             for k in range(len(dofs)):

@@ -12,7 +12,7 @@ from ..collision.collision_scene import collision_work
 from ..collision.detection import ContactPoints
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import solver_workspace
-from ..contact.inverse_factor import InverseFactors, inverse_work
+from ..contact.inverse_factor import inverse_factors, inverse_work
 from ..contact.patches import patch_work
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import MachineCall, Table, machine_call
@@ -54,7 +54,7 @@ NO_SPRINGS = Springs(
 OF_ENERGY = ("kinetic", "potential")  # calls with the joints' own armature, without that of springs
 OF_MASS = (
     "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows",
-    "inverse_matrix",
+    "inverse_factor",
 )  # fmt: skip
 OF_STAGES = "dynamics", "dynamics_external", "inverse_dynamics"  # "rk4" calls these with the joints' own armature
 
@@ -243,16 +243,14 @@ def _loops(model: StepModel) -> LoopArrays:
 
 
 def _touching(step: StepModel, stage: ContactStage, room: int) -> TouchingRecord:
-    model, inertia, nv = stage.model, stage.inertia, step.robot.nv
+    model, inertia = stage.model, stage.inertia
     candidates, rows = len(stage.names), len(model.rows.joint)
     bodies, joints, size = len(stage.bodies), len(stage.joint_dofs), int(inertia.begin[-1])
 
     S = _joint_map(step.forces)[None] if step.forces.mapped else None  # each step overwrites it
-    factors = InverseFactors(
-        np.zeros((size, inertia.columns)), np.zeros((nv, inertia.columns)), np.array(inertia.of_joints(S)[0], order="C"),
-        inertia.branches,
-    )  # fmt: skip
     work = inverse_work(model.width, inertia.branches, room + rows)
+    J, E = np.zeros((size, inertia.columns)), np.array(inertia.of_joints(S)[0], order="C")
+    factors = inverse_factors(J, E, inertia.branches, work)
 
     def matrix(m: int, by_inverse: bool = False) -> BodyDelassus:
         return BodyDelassus(np.zeros((m, m)), inertia.begin.copy(), by_inverse, factors, work)
@@ -335,7 +333,7 @@ def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) ->
     q, v, inertia, t = s.state.q, s.state.v, stage.inertia, s.touching
     k, factors = t.kinematics, t.inertia.by_inverse.factors
     by_inverse, bodies = inertia.takes_inverse, bool(stage.bodies)
-    inverse: CompiledFunction | None = inertia.inverse_function(model.moving) if by_inverse else None
+    inverse: CompiledFunction | None = inertia.inverse_factor(model.moving) if by_inverse else None
     return {
         "placement": (stage.body_placements, q, k.placement),
         "velocity": (stage.body_velocities, q, s.step.free, k.velocity),
@@ -343,5 +341,5 @@ def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) ->
         "body_delassus": (None if inertia.by_sets else inertia.function_of_bodies, q, t.inertia.of_bodies.G),
         "delassus_with_rows": (inertia.function_of_all, q, t.inertia.with_rows.G),
         "jacobian": (inertia.jacobian_function if bodies and by_inverse else None, q, factors.J),
-        "inverse_matrix": (inverse, q, factors.Minv),
+        "inverse_factor": (inverse, q, factors.C),
     }

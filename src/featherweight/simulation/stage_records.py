@@ -256,7 +256,7 @@ class CallsOfRobot(NamedTuple):
     delassus_with_rows: MachineCall  # the same with joint rows
     delassus_of_touching: MachineCall  # Delassus matrix of the touching bodies
     jacobian: MachineCall  # Jacobians of bodies that may touch
-    inverse_matrix: MachineCall  # inverse of the mass matrix
+    inverse_factor: MachineCall  # a factor of the inverse mass matrix
     impulses_alone: MachineCall  # for robots in vectors: `solve_for_impulses` of one robot after the other
 
 

@@ -58,8 +58,8 @@ OF_DRIVES = "state", "point", "step", "joints", "inertias", "touching.kinematics
 OF_VARIED = "touching.model.friction", "touching.model.rows.lower", "touching.model.rows.upper"
 OF_MANY_RESULTS = "body_delassus", "delassus_with_rows", "jacobian"
 """Calls that each robot makes separately: with so many results, vectors gain nothing."""
-INVERSE = "touching.inertia.by_inverse.factors.Minv"
-"""M⁻¹, which all lanes compute before the impulses of each robot."""
+INVERSE = "touching.inertia.by_inverse.factors.C"
+"""The factor of M⁻¹, which all lanes compute before the impulses of each robot."""
 
 
 class _Weaver:
@@ -114,9 +114,9 @@ def woven_table(
     further = OF_DRIVES if model.driven or model.forces.mapped else ()
     reads, writes = (list(_moves(stages, contents, "", names + further)) for names in (READ + OF_VARIED * varied, WRITTEN))
     calls |= {name: (getattr(contents[0].calls, name), []) for name in OF_MANY_RESULTS}
-    if functions["inverse_matrix"][0] is not None:
+    if functions["inverse_factor"][0] is not None:
         (made,) = _moves(stages, contents, "", (INVERSE,))
-        calls["inverse_matrix"] = then_unwoven(*calls["inverse_matrix"], made)
+        calls["inverse_factor"] = then_unwoven(*calls["inverse_factor"], made)
     tables = [x.address for x in alone]
     calls["impulses_alone"] = call_apart(run, (0, 0, 1, IMPULSES), tables, reads, writes)
     woven = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
@@ -133,9 +133,9 @@ def _moves(woven: Any, apart: list[Any], path: str, names: tuple[str, ...]) -> I
 
 
 def lone_stages(model: StepModel, contacts: ContactStage, stages: RobotStages, external: bool) -> StagesTable:
-    """Return the stages of one lane, in which M⁻¹ is available when impulses are computed."""
+    """Return the stages of one lane, in which the factor of M⁻¹ is available when impulses are computed."""
     table = stages_table(model, contacts, stages, external)
-    calls = table.content.calls._replace(inverse_matrix=machine_call(None))
+    calls = table.content.calls._replace(inverse_factor=machine_call(None))
     return StagesTable(table.content._replace(calls=calls), table.kept, table.errors)
 
 
