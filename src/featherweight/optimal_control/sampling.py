@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, Table
@@ -30,7 +31,8 @@ NEGLIGIBLE = 1e-12  # weights of samples that do not count
 class Draws(NamedTuple):
     """Sequences of controls: a plan, and noise that is linear between nodes."""
 
-    nodes: Tensor  # (nodes, samples, nu)
+    nodes: npt.NDArray[np.float32]  # (samples, nodes, nu), of unit standard deviation
+    noise: Vector  # (nu,) standard deviations
     before: Integers  # (knots,) the node at or before each knot
     part: Vector  # (knots,) of the way to the next node
     plan: Matrix  # (knots, nu)
@@ -39,13 +41,13 @@ class Draws(NamedTuple):
     u: Tensor  # (knots, samples, nu) the sequences
 
 
-def draws(knots: int, nodes: int, samples: int, bounds: Array) -> Draws:
-    """Return room for sequences within bounds (2, nu)."""
-    at, nu = np.linspace(0.0, nodes - 1.0, knots), bounds.shape[1]
+def draws(knots: int, nodes: int, samples: int, noise: Array, bounds: Array) -> Draws:
+    """Return room for sequences with noise of standard deviations (nu,), within bounds (2, nu)."""
+    at, nu = np.linspace(0.0, nodes - 1.0, knots), len(noise)
     before = np.minimum(at.astype(np.int64), nodes - 2)
     low, high = np.ascontiguousarray(bounds, dtype=float)
-    noise, u = np.zeros((nodes, samples, nu)), np.zeros((knots, samples, nu))
-    return Draws(noise, before, at - before, np.zeros((knots, nu)), low, high, u)
+    drawn, u = np.zeros((samples, nodes, nu), np.float32), np.zeros((knots, samples, nu))
+    return Draws(drawn, noise, before, at - before, np.zeros((knots, nu)), low, high, u)
 
 
 def write_controls(d: Draws, first: int, stop: int) -> int:
@@ -54,8 +56,8 @@ def write_controls(d: Draws, first: int, stop: int) -> int:
         i, part = d.before[k], d.part[k]
         for a in range(first, stop):
             for j in range(len(d.low)):
-                x = d.nodes[i, a, j]
-                x = d.plan[k, j] + (x + part * (d.nodes[i + 1, a, j] - x))
+                x = d.nodes[a, i, j]
+                x = d.plan[k, j] + d.noise[j] * (x + part * (d.nodes[a, i + 1, j] - x))
                 d.u[k, a, j] = min(max(x, d.low[j]), d.high[j])
     return 0
 
@@ -103,11 +105,13 @@ class SamplingController:
             raise ValueError(f"SamplingController: temperature must not be negative; got {temperature!r}")
         self.ocp, self.simulation, self.samples, self.temperature, self.penalty = ocp, simulation, samples, temperature, penalty
         self.targets, self.parameters = targets, parameters
-        self.noise = np.broadcast_to(np.asarray(noise, dtype=float), (ocp.nu,))
-        self._rng = np.random.default_rng(seed)
+        self.noise = np.array(np.broadcast_to(np.asarray(noise, dtype=float), (ocp.nu,)))
+        seeds = np.random.SeedSequence(seed).spawn(-(-samples // AT_ONCE))
+        self._generators = [np.random.Generator(np.random.SFC64(x)) for x in seeds]  # of samples that follow each other
         bounds = control_bounds(ocp.actuators) if ocp.actuators else np.array(ocp.robot.effort_bounds)[:, list(ocp.driven)]
-        self._draws = draws(ocp.knots, max(2, min(nodes, ocp.knots)), samples, np.array(bounds))
+        self._draws = draws(ocp.knots, max(2, min(nodes, ocp.knots)), samples, self.noise, np.array(bounds))
         self._table = Table(self._draws)
+        self._write = WRITE_CONTROLS.for_tables(self._table)
         self.plan: Array | None = None  # (knots, nu)
         self.cost, self._time = math.inf, -math.inf
 
@@ -138,10 +142,7 @@ class SamplingController:
             passed = min(round((time - self._time) / self._step), ocp.knots)
             self.plan = np.concatenate([self.plan[passed:], np.repeat(self.plan[-1:], passed, axis=0)])
         d.plan[:] = self.plan
-        np.multiply(self._rng.standard_normal(d.nodes.shape, np.float32), self.noise, out=d.nodes)
-        d.nodes[:, 0] = 0.0  # the first sample is the plan
-        write = WRITE_CONTROLS.for_tables(self._table)
-        costs = self._costs(q, v, d.u, lambda first, stop: write(self._table.address, first, stop))
+        costs = self._costs(q, v, d.u, self._draw)
         least = costs.min()
         if not math.isfinite(least):
             raise ValueError("SamplingController: the motions of all samples fail; reduce the noise or the time step")
@@ -152,6 +153,15 @@ class SamplingController:
         self.plan = np.einsum("n,knu->ku", weights[chosen], d.u[:, chosen])
         self.cost, self._time = float(least), time
 
+    def _draw(self, first: int, stop: int) -> None:
+        """Draw samples from `first` on, a multiple of `AT_ONCE`, and write their controls."""
+        for begin in range(first, stop, AT_ONCE):
+            nodes = self._draws.nodes[begin : min(begin + AT_ONCE, stop)]
+            self._generators[begin // AT_ONCE].standard_normal(dtype=np.float32, out=nodes)
+        if first == 0:
+            self._draws.nodes[0] = 0.0  # the first sample is the plan
+        self._write(self._table.address, first, stop)
+
     def costs(self, q: Array, v: Array, u: Array) -> Array:
         """Return the costs (samples,) of controls u (samples, knots, nu) from q and v; infinity where the motion fails."""
         return self._costs(q, v, np.swapaxes(u, 0, 1))
@@ -161,17 +171,19 @@ class SamplingController:
         if self.simulation is not None:
             write(0, u.shape[1])
             return self._costs_of_simulations(q, v, np.swapaxes(u, 0, 1))
-        costs: Array = np.empty(u.shape[1])
+        count = u.shape[1]
+        costs: Array = np.empty(count)
         window = self.ocp._window()
         flat = window.layout.parameters(q, self.targets, self.parameters)
 
-        def piece(first: int, stop: int) -> None:
+        def piece(begin: int, end: int) -> None:
+            first, stop = begin * AT_ONCE, min(end * AT_ONCE, count)
             write(first, stop)
             with window.samples.borrowed() as one:
                 one.parameters[:] = flat
                 one.costs(q, v, u[:, first:stop], self.penalty, costs[first:stop])
 
-        share_out(piece, len(costs), self.ocp.threads or processors(), AT_ONCE)
+        share_out(piece, -(-count // AT_ONCE), self.ocp.threads or processors())
         return np.where(np.isfinite(costs), costs, np.inf)
 
     def _costs_of_simulations(self, q: Array, v: Array, u: Array) -> Array:
