@@ -59,7 +59,7 @@ def check(ocp: Any, stage: StageFunctions, q: Array, parameters: Array, rng: np.
     moved = differences(robot, lambda x: robot.difference(ahead, called(stage.step, x).ahead), known)
     lasts = 0.0 if stage.impact else known["h"]
     A, S, at = np.eye(n), lasts * np.eye(n), 0
-    for first, size in stage.system.curved:
+    for first, size in stage.system.blocks:
         own = slice(first, first + size)
         A[own, own], S[own, own] = found.curved[at : at + 2 * size * size].reshape(2, size, size)
         at += 2 * size * size

@@ -71,51 +71,72 @@ def next_velocity(impact: bool, v, a, h, results) -> None:
         displacement[i] = 0.0 if impact else h * velocity[i]
 
 
-def stage_state(part: float, v, h, *rates_and_results: Any) -> None:
-    """The velocity at a stage of the Runge-Kutta method, and the displacement to it, from the rates of the stage before.
+def stage_state(part: float, v, h, rate, a, results) -> None:
+    """Write the velocity at a stage of the Runge-Kutta method, and the displacement to it, from rates of the stage before."""
+    velocity, displacement = results
+    for i, x in enumerate(a):
+        velocity[i] = v[i] + part * h * x
+        displacement[i] = part * h * rate[i]
 
-    Without a velocity among the rates, the stage before is the beginning of the step.
+
+def runge_kutta(h, v, *rates_and_results: Any) -> None:
+    """Write the velocity after a step, and the displacement along it, by the classical method of order 4 (Kutta 1901).
+
+    Displacements are coordinates u of the motion q exp(u) (Munthe-Kaas 1999); the first stage has the rate v.
     """
-    *rates, (stage, displacement) = rates_and_results
-    *before, a = rates
-    for i, rate in enumerate(before[0] if before else v):
-        stage[i] = v[i] + part * h * a[i]
-        displacement[i] = part * h * rate
-
-
-def runge_kutta(h, v, v2, v3, v4, *accelerations_and_results: Any) -> None:
-    """The velocity after a step, and the displacement along it, by the classical method of order 4 (Kutta 1901)."""
-    a, a2, a3, a4, (velocity, displacement) = accelerations_and_results
+    k2, k3, k4, a, a2, a3, a4, (velocity, displacement) = rates_and_results
     sixth = h * (1.0 / 6.0)
     for i, x in enumerate(v):
         velocity[i] = x + sixth * (a[i] + 2.0 * (a2[i] + a3[i]) + a4[i])
-        displacement[i] = sixth * (x + 2.0 * (v2[i] + v3[i]) + v4[i])
+        displacement[i] = sixth * (x + 2.0 * (k2[i] + k3[i]) + k4[i])
 
 
 def runge_kutta_slopes(drives: tuple[Drive, ...], h, *given: Any) -> None:
-    """Derivatives of displacement and velocity of a step by (dq, dv, du), from those of the four accelerations."""
-    *by, motion = given
-    n = len(by[0])
+    """Write derivatives of a step by (dq, dv, du): those of q' without the identity, and those of v'.
+
+    `given` has derivatives of the four accelerations by q, v and tau; of the rates of stages 2 to 4 by displacement and
+    velocity; of the configurations of stages 2 to 4 and of q' by q and displacement; and, if contacts have a target, those of
+    the accelerations of stages 2 to 4 by the target, and of the target by q and v.
+    """
+    *arrays, motion = given
+    left = iter(arrays)
+    accelerations, rates, places = ([[next(left) for _ in range(k)] for _ in range(c)] for k, c in ((3, 4), (2, 3), (2, 4)))
+    *by_target, target_q, target_v = [*left] or ((), ())
+    n = len(motion) // 2
     width = 2 * n + len(drives)
     dq = [[1.0 if j == i else 0.0 for j in range(width)] for i in range(n)]
     dv = [[1.0 if j == n + i else 0.0 for j in range(width)] for i in range(n)]
-    at, speeds, accelerations = dq, [dv], []
-    for k, part in enumerate((0.5, 0.5, 1.0, 0.0)):
-        accelerations.append(along(drives, by[3 * k : 3 * k + 3], at, speeds[-1]))
-        if part:
-            at = [added(part * h, x, y) for x, y in zip(dq, speeds[-1], strict=True)]
-            speeds.append([added(part * h, x, y) for x, y in zip(dv, accelerations[-1], strict=True)])
-    sixth = h * (1.0 / 6.0)
-    for i in range(n):
-        for j in range(width):
-            d, a = (x[0][i][j] + 2.0 * (x[1][i][j] + x[2][i][j]) + x[3][i][j] for x in (speeds, accelerations))
-            motion[i][j] = sixth * d
-            motion[n + i][j] = dv[i][j] + sixth * a
+    target = sums(product(target_q, dq), product(target_v, dv))
+    k, a = [dv], [along(drives, accelerations[0], dq, dv)]
+    for i, part in enumerate((0.5, 0.5, 1.0)):
+        u, x = scaled(part * h, k[i]), sums(dv, scaled(part * h, a[i]))
+        at = sums(product(places[i][0], dq), product(places[i][1], u))
+        k.append(sums(product(rates[i][0], u), product(rates[i][1], x)))
+        a.append(along(drives, accelerations[i + 1], at, x))
+        if by_target:
+            a[-1] = sums(a[-1], product(by_target[i], target))
+    u, x = (scaled(h * (1.0 / 6.0), sums(y[0], scaled(2.0, sums(y[1], y[2])), y[3])) for y in (k, a))
+    ahead = sums(product(places[3][0], dq), scaled(-1.0, dq), product(places[3][1], u))
+    for i, row in enumerate([*ahead, *sums(dv, x)]):
+        for j, y in enumerate(row):
+            motion[i][j] = y
 
 
-def added(by: Any, x: list[Any], y: list[Any]) -> list[Any]:
-    """Return x + by y."""
-    return [a + by * b for a, b in zip(x, y, strict=True)]
+def scaled(by: Any, x: Any) -> list[list[Any]]:
+    """Return a matrix times a number."""
+    return [[by * a for a in row] for row in x]
+
+
+def sums(*matrices: Any) -> list[list[Any]]:
+    """Return the sum of matrices."""
+    return [[sum(entries[1:], entries[0]) for entries in zip(*rows, strict=True)] for rows in zip(*matrices, strict=True)]
+
+
+def product(x: Any, y: Any) -> list[list[Any]]:
+    """Return the product of two matrices; zeros of the first take no operations."""
+    columns = range(len(y[0]))
+    nonzero = [[(k, a) for k, a in enumerate(row) if not is_zero(a)] for row in x]
+    return [[sum((a * y[k][j] for k, a in row), 0.0) for j in columns] for row in nonzero]
 
 
 def along(drives: tuple[Drive, ...], by: Sequence[Any], dq: list[list[Any]], dv: list[list[Any]]) -> list[list[Any]]:
@@ -128,13 +149,7 @@ def along(drives: tuple[Drive, ...], by: Sequence[Any], dq: list[list[Any]], dv:
         for j in range(width):
             own = d.gain if j == 2 * n + k else 0.0
             row[j] = row[j] + own + d.stiffness * dq[d.velocity][j] + d.damping * dv[d.velocity][j]
-    return [
-        [
-            sum((by_q[i][k] * dq[k][j] + by_v[i][k] * dv[k][j] + by_tau[i][k] * force[k][j] for k in range(n)), 0.0)
-            for j in range(width)
-        ]
-        for i in range(n)
-    ]
+    return sums(product(by_q, dq), product(by_v, dv), product(by_tau, force))
 
 
 def no_rebound(h, restitution) -> None:
@@ -268,18 +283,18 @@ def gauss_newton(places: tuple[tuple[int, int], ...], rows, force, stiffness, re
 
 
 def motion_slopes(curved: tuple[tuple[int, int], ...], drives: tuple[Drive, ...], impact: bool, h, *given: Any) -> None:
-    """Write D = dv' by (dq, dv, du), and for each curved block the derivatives of q' by q and by v'."""
+    """Write D = dv' by (dq, dv, du) into the last rows, and for each curved block the derivatives of q' by q and by v'."""
     lasts = 0.0 if impact else h
     h = 1.0 if impact else h
     *by, results = given
     motion, blocks = results if isinstance(results, tuple) else (results, None)
     by_q, by_v, by_tau = by[:3]
     n = len(by_q)
-    for i in range(n):
+    for i, row in enumerate(motion[len(motion) - n :]):
         for j in range(n):
-            motion[i][j] = h * by_q[i][j]
-            motion[i][n + j] = (1.0 if i == j else 0.0) + h * by_v[i][j]
-        add_through_drives(drives, n, [h * x for x in by_tau[i]], motion[i])
+            row[j] = h * by_q[i][j]
+            row[n + j] = (1.0 if i == j else 0.0) + h * by_v[i][j]
+        add_through_drives(drives, n, [h * x for x in by_tau[i]], row)
     at = 0
     for first, size in curved:
         for scale, slope in ((1.0, by[3]), (lasts, by[4])):

@@ -303,7 +303,7 @@ class NewtonSteps:
             if stage.end:
                 V = Q[:, : 2 * n, : 2 * n]
                 continue
-            F = self._ahead(found, layout.system.curved, layout.h[k], n, Q.shape[1])
+            F = self._ahead(found, layout.system.blocks, layout.h[k], n, Q.shape[1])
             Q += F.swapaxes(1, 2) @ V @ F
             inverse, across = np.linalg.inv(Q[:, 2 * n :, 2 * n :]), Q[:, 2 * n :, : 2 * n]
             K = inverse @ across

@@ -154,7 +154,8 @@ class OptimalControl:
             raise ValueError("OptimalControl: give either driven joints or actuators, not both")
         self.actuators = () if actuators is False else actuator_list(robot, actuators)
         """The actuators whose controls these are; none where controls are joint forces."""
-        self.drives = drives_of(robot, self.actuators, set(steps)) if self.actuators else joint_drives(robot, driven)
+        ends = set(steps) if integrator == SEMI_IMPLICIT else {0.0}  # the steps at whose end drives are evaluated
+        self.drives = drives_of(robot, self.actuators, ends) if self.actuators else joint_drives(robot, driven)
         self.driven = tuple(d.velocity for d in self.drives)
         self.nu = len(self.drives)
         self.integrator = integrator
@@ -167,15 +168,6 @@ class OptimalControl:
         """Raise ValueError for an integrator that is unknown, or that the problem does not allow."""
         if self.integrator not in (SEMI_IMPLICIT, RK4):
             raise ValueError(f"OptimalControl: integrator must be {SEMI_IMPLICIT!r} or {RK4!r}; got {self.integrator!r}")
-        obstacles = {
-            "contacts": any(phase.contacts for phase in self.phases),
-            "free, planar and ball joints": any(j.type in CURVED for j in self.robot.joints),
-            "closed loops": self.robot.step_functions.closing_step is not None,
-            "stiffness or damping of actuators": any(d.armature for d in self.drives),
-        }
-        if self.integrator == RK4 and (found := [name for name, there in obstacles.items() if there]):
-            raise ValueError(f"OptimalControl: {RK4!r} does not support {', '.join(found)}; use {SEMI_IMPLICIT!r}")
-
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the problem without its compiled functions."""
         return vars(self) | {"_stages": {}, "_windows": {}}

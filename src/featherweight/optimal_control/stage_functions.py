@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..algorithms import knots as kernels
@@ -16,12 +17,14 @@ from ..engine.function import CompiledFunction
 from ..engine.graph import Expression, Graph
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, RenamedProgram
 from ..model.expansion import CURVED
+from ..model.model import MovingJoint
 from ..robot.arguments import Q
 from ..robot.constraints.contact import BilateralContact
 from ..robot.constraints.operational_space import OperationalSpace
 from ..robot.dynamics_derivatives import analytic
 from ..robot.inverse_kinematics.tasks import TargetSlot, task_list
 from ..robot.robot import Robot
+from ..simulation.smooth_motion import write_curved_rates
 from .terms import PARAMETERS, PLACEMENTS, Picked, Residual, WholeQuantity, quantities
 
 SEMI_IMPLICIT, RK4 = "semi-implicit", "rk4"
@@ -38,14 +41,21 @@ class System(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """The rows of the derivative of a step: those of the velocity, after those of the displacement with "rk4"."""
+        """The rows of the derivative of a step: those of the velocity, after those of the configuration with "rk4"."""
         return self.robot.nv * (2 if self.integrator == RK4 else 1)
 
     @property
-    def curved(self) -> tuple[tuple[int, int], ...]:
-        """The velocities of joints on curved manifolds: the first of each, and their number."""
-        joints = [j for j in self.robot.joints if j.type in CURVED and j.v_slice.stop > j.v_slice.start]
-        return tuple((j.v_slice.start, j.type.nv) for j in joints)
+    def curved(self) -> tuple[MovingJoint, ...]:
+        """The joints on curved manifolds."""
+        return tuple(j for j in self.robot.joints if j.type in CURVED and j.v_slice.stop > j.v_slice.start)
+
+    @property
+    def blocks(self) -> tuple[tuple[int, int], ...]:
+        """The first velocity and the number of velocities of joints whose configurations have derivatives in separate blocks.
+
+        With "rk4" the derivative of a step has rows for all configurations, and there are no separate blocks.
+        """
+        return () if self.integrator == RK4 else tuple((j.v_slice.start, j.type.nv) for j in self.curved)
 
     @property
     def q(self) -> Input:
@@ -151,14 +161,19 @@ class StageFunctions:
             "drive", kernels.joint_forces, (drives,), (Input("u", (len(drives),)), *state), (Output("tau", (robot.nv,)),),
         )  # fmt: skip
         if self.space is None:
-            program = robot.forward_dynamics.program
-            return (drive, program, *self._felt), ((program.outputs[0].name, "a"),)
+            return (drive, self._accelerating, *self._felt), ((self._accelerating.outputs[0].name, "a"),)
         if self.impact:
             inputs, n = (Input("after", (robot.nv,)), Input("v", (robot.nv,))), robot.nv
             jump = KernelProgram("jump", kernels.jump, (), inputs, (Output("a", (n,)),))
             return (drive, *self._hit, jump), ()
-        program = self.space.constrained_dynamics.program.given("target")
-        return (drive, *self._held, program, *self._felt), (("acceleration", "a"),)
+        return (drive, *self._held, self._accelerating, *self._felt), (("acceleration", "a"),)
+
+    @property
+    def _accelerating(self) -> Program:
+        """The program for the acceleration, from q, v and tau, and from the target of contacts."""
+        if self.space is None:
+            return self.system.robot.forward_dynamics.program
+        return self.space.constrained_dynamics.program.given("target")
 
     @property
     def _felt(self) -> tuple[Program, ...]:
@@ -209,28 +224,41 @@ class StageFunctions:
         program = analytic(self.space.stabilized_derivatives).program
         return (program,), tuple(zip((y.name for y in program.outputs), (*A_SLOPES, *FORCE_SLOPES), strict=True))
 
-    @cached_property
+    @property
+    def _runge_kutta(self) -> bool:
+        """Whether the knots are steps of the Runge-Kutta method; impacts are not."""
+        return self.system.integrator == RK4 and not self.impact
+
+    @property
     def _later_stages(self) -> tuple[Program, ...]:
-        """States q_i, v_i of stages 2 to 4 of the Runge-Kutta method, with tau_i and a_i."""
-        n, integrate = self.system.robot.nv, self.system.robot.step_functions.integrate.program
-        drive, dynamics = self._dynamics[0]
-        v, rates, parts = Input("v", (n,)), [Input("a", (n,))], list[Program]()
+        """States q_i and v_i of stages 2 to 4 of the Runge-Kutta method, with rates of displacements, and accelerations.
+
+        Contacts keep the target of the first stage, which brings them to rest over the whole step.
+        """
+        n, drive, dynamics = self.system.robot.nv, self._dynamics[0][0], self._accelerating
+        v, a, parts = Input("v", (n,)), dynamics.outputs[0].name, list[Program]()
+        rates = v, Input(a, (n,))
         for i, part in ((2, 0.5), (3, 0.5), (4, 1.0)):
             results = Output(f"v_{i}", (n,)), Output(f"displacement_{i}", (n,))
             parts.append(KernelProgram(f"stage_{i}", kernels.stage_state, (part,), (v, Input("h", ()), *rates), results))
-            parts.append(RenamedProgram(integrate, (("v", f"displacement_{i}"), (integrate.outputs[0].name, f"q_{i}"))))
-            names = (*at_stage(i), ("tau", f"tau_{i}"), (dynamics.outputs[0].name, f"a_{i}"))
-            parts += [RenamedProgram(drive, names), RenamedProgram(dynamics, names)]
-            rates = [Input(f"v_{i}", (n,)), Input(f"a_{i}", (n,))]
+            parts += [self._rate(i), *self._moved_and_closed(f"_{i}"), at_stage(i, drive), at_stage(i, dynamics)]
+            rates = Input(f"rate_{i}", (n,)), Input(f"{a}_{i}", (n,))
         return tuple(parts)
+
+    def _rate(self, i: int) -> Program:
+        """Return the program for the rate of the displacement at a stage."""
+        n, turning = self.system.robot.nv, tuple((CURVED[j.type], j.v_slice.start) for j in self.system.curved)
+        state = Input(f"displacement_{i}", (n,)), Input(f"v_{i}", (n,))
+        return KernelProgram(f"rate_{i}", write_curved_rates, (turning,), state, (Output(f"rate_{i}", (n,)),))
 
     @property
     def _change(self) -> tuple[Program, ...]:
         """The velocity after a step, and the displacement along it, from the acceleration at its beginning."""
-        n = self.system.robot.nv
-        if self.system.integrator != RK4:
+        n, a = self.system.robot.nv, self._accelerating.outputs[0].name
+        if not self._runge_kutta:
             return (self._next_velocity,)
-        inputs = [Input(name, (n,)) for name in ("v", "v_2", "v_3", "v_4", "a", "a_2", "a_3", "a_4")]
+        names = "v", "rate_2", "rate_3", "rate_4", a, f"{a}_2", f"{a}_3", f"{a}_4"
+        inputs = [Input(name, (n,)) for name in names]
         results = Output("velocity", (n,)), Output("displacement", (n,))
         return *self._later_stages, KernelProgram("change", kernels.runge_kutta, (), (Input("h", ()), *inputs), results)
 
@@ -242,20 +270,24 @@ class StageFunctions:
         outputs = Output("velocity", (n,)), Output("displacement", (n,))
         return KernelProgram("next_velocity", kernels.next_velocity, (self.impact,), inputs, outputs)
 
-    @cached_property
-    def _moved(self) -> RenamedProgram:
-        """The configuration after a step."""
+    def _moved(self, stage: str = "") -> RenamedProgram:
+        """Return the program for the configuration after a step, or at a stage of it."""
         integrate = self.system.robot.step_functions.integrate.program
-        return RenamedProgram(integrate, (("v", "displacement"), (integrate.outputs[0].name, "ahead")))
+        names = ("v", f"displacement{stage}"), (integrate.outputs[0].name, f"q{stage}" if stage else "ahead")
+        return RenamedProgram(integrate, names)
 
-    @property
-    def _moved_and_closed(self) -> tuple[Program, ...]:
-        """The configuration after a step, with loops closed by one Newton step, which moves no independent joint."""
-        closing = self.system.robot.step_functions.closing_step
+    def _moved_and_closed(self, stage: str = "") -> tuple[Program, ...]:
+        """Return the programs for the same configuration, with loops closed by Newton steps, which move no independent joint.
+
+        One Newton step leaves loops open in the fourth order of the step, as the error of "rk4" is. There, two are taken.
+        """
+        moved, closing = self._moved(stage), self.system.robot.step_functions.closing_step
         if closing is None:
-            return (self._moved,)
-        opened = RenamedProgram(self._moved, (("ahead", "opened"),))
-        return opened, RenamedProgram(closing.program, (("q", "opened"),))
+            return (moved,)
+        place, count = moved.outputs[0].name, 2 if self.system.integrator == RK4 else 1
+        names = [f"opened{stage}_{k}" for k in range(count)] + [place]
+        opened = RenamedProgram(moved, ((place, names[0]),))
+        return opened, *(RenamedProgram(closing.program, (("q", x), ("ahead", y))) for x, y in pairwise(names))
 
     # compiled functions
 
@@ -265,7 +297,7 @@ class StageFunctions:
         if self.end:
             return self.only_rows
         dynamics, also = self._dynamics
-        parts = (*dynamics, *self._change, *self._moved_and_closed, *self._row_values)
+        parts = (*dynamics, *self._change, *self._moved_and_closed(), *self._row_values)
         return self._compiled(ComposedProgram("step", parts, ("ahead", "velocity", "rows"), "", also, FIRST))
 
     @cached_property
@@ -306,19 +338,19 @@ class StageFunctions:
             return self._compiled(ComposedProgram("end_slopes", parts, results, first=FIRST))
         dynamics, also = self._dynamics
         slopes, named = self._dynamics_slopes
-        if self.system.integrator == RK4:
-            whole = (*dynamics, *slopes, *self._later_stages, *self._later_slopes, self._step_slopes, *parts)
+        if self._runge_kutta:
+            whole = (*dynamics, *slopes, *self._change, *self._runge_kutta_slopes, *parts)
             return self._compiled(ComposedProgram("slopes", whole, ("motion", *results), "", (*also, *named), FIRST))
-        curved = self.system.curved
+        blocks = self.system.blocks
         inputs = [Input("h", ()), *(Input(name, (n, n)) for name in A_SLOPES)]
-        outputs = [Output("motion", (n, padded(width)))]
+        outputs = [Output("motion", (self.system.rows, padded(width)))]
         before: tuple[Program, ...] = ()
-        if curved:
-            before = (self._next_velocity, JacobianProgram(self._moved, "", ("q", "displacement")))
+        if blocks:
+            before = (self._next_velocity, JacobianProgram(self._moved(), "", ("q", "displacement")))
             inputs += [Input("dahead_dq", (n, n)), Input("dahead_ddisplacement", (n, n))]
-            outputs.append(Output("curved", (2 * sum(size * size for _, size in curved),)))
+            outputs.append(Output("curved", (2 * sum(size * size for _, size in blocks),)))
         motion = KernelProgram(
-            "motion_slopes", kernels.motion_slopes, (curved, self.system.drives, self.impact), tuple(inputs), tuple(outputs)
+            "motion_slopes", kernels.motion_slopes, (blocks, self.system.drives, self.impact), tuple(inputs), tuple(outputs)
         )
         names = (*(y.name for y in outputs), *results)
         return self._compiled(
@@ -326,22 +358,26 @@ class StageFunctions:
         )
 
     @property
-    def _later_slopes(self) -> list[Program]:
-        """Derivatives of the accelerations of stages 2 to 4."""
-        (program,), named = self._dynamics_slopes
-        return [
-            RenamedProgram(program, (*at_stage(i), ("tau", f"tau_{i}"), *((old, f"{new}_{i}") for old, new in named)))
-            for i in (2, 3, 4)
-        ]
-
-    @property
-    def _step_slopes(self) -> Program:
-        """Derivatives of a Runge-Kutta step."""
-        n, width = self.system.robot.nv, 2 * self.system.robot.nv + len(self.system.drives)
-        names = (*A_SLOPES, *(f"{name}_{i}" for i in (2, 3, 4) for name in A_SLOPES))
-        inputs = Input("h", ()), *(Input(name, (n, n)) for name in names)
-        output = Output("motion", (2 * n, padded(width)))
-        return KernelProgram("step_slopes", kernels.runge_kutta_slopes, (self.system.drives,), inputs, (output,))
+    def _runge_kutta_slopes(self) -> tuple[Program, ...]:
+        """Derivatives of a Runge-Kutta step, after those of its parts."""
+        later, m = (2, 3, 4), len(self.system.drives)
+        parts = [(self._dynamics_slopes[0][0], 3)]  # programs, and how many of their results are needed
+        if self.space is None:
+            parts += [(at_stage(i, parts[0][0]), 3) for i in later]
+        else:
+            held = analytic(self.space.forward_dynamics_derivatives).program.given("target")
+            parts += [(at_stage(i, held), 3) for i in later]
+        parts += [(JacobianProgram(x, "", tuple(y.name for y in x.inputs)), 2) for x in map(self._rate, later)]
+        ends = (*(f"_{i}" for i in later), "")
+        parts += [(JacobianProgram(self._moved(x), "", ("q", f"displacement{x}")), 2) for x in ends]
+        if self.space is not None:
+            dynamics = self.space.constrained_dynamics.alternatives["ltl"].program.given("target")
+            parts += [(at_stage(i, JacobianProgram(dynamics, "", ("target",))), 1) for i in later]
+            parts.append((JacobianProgram(self.space.stabilization.program, "", ("q", "v")), 2))
+        inputs = Input("h", ()), *(Input(y.name, y.shape) for program, count in parts for y in program.outputs[:count])
+        output = Output("motion", (self.system.rows, padded(self.system.rows + m)))
+        step = KernelProgram("step_slopes", kernels.runge_kutta_slopes, (self.system.drives,), inputs, (output,))
+        return *(program for program, _ in parts[1:]), step
 
     def _compiled(self, program: Program) -> CompiledFunction[Any]:
         return CompiledFunction(program, "traced")
@@ -383,9 +419,9 @@ class StageFunctions:
         return tuple(sorted(found))
 
 
-def at_stage(i: int) -> tuple[tuple[str, str], ...]:
-    """Return the names of the state at a stage of the Runge-Kutta method."""
-    return ("q", f"q_{i}"), ("v", f"v_{i}")
+def at_stage(i: int, program: Program) -> Program:
+    """Return a function of the state at a stage of the Runge-Kutta method, whose results have its number as well."""
+    return RenamedProgram(program, tuple((x, f"{x}_{i}") for x in ("q", "v", "tau", *(y.name for y in program.outputs))))
 
 
 A_SLOPES = ("da_dq", "da_dv", "da_dtau")

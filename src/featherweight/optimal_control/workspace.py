@@ -61,9 +61,9 @@ class Workspace:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         knots, m, nq, n = layout.knots, len(layout.system.drives), layout.robot.nq, layout.robot.nv
-        total, width, curved = int(layout.rows[-1]), 2 * n + m, layout.system.curved
+        total, width, blocks = int(layout.rows[-1]), 2 * n + m, layout.system.blocks
         places = [np.array(stage.places, np.int64).reshape(-1, 2) for stage in layout.stages]
-        sizes = 2 * sum(size * size for _, size in curved), KNOTS_AT_ONCE * max(map(len, places))
+        sizes = 2 * sum(size * size for _, size in blocks), KNOTS_AT_ONCE * max(map(len, places))
         self.horizon = Horizon(
             np.zeros((knots + 1, nq)), np.zeros((knots + 1, n)), np.zeros((knots, m)), layout.h,
             layout.stage_of_knot, np.array(layout.begin, np.int64), layout.rows.astype(np.int64), np.zeros(total),
@@ -81,11 +81,11 @@ class Workspace:
         self.parameters = np.zeros((knots + 1, layout.size))
         self.laws = layout.laws._replace(multiplier=np.zeros(total))
         ahead = np.zeros((knots, nq)), np.zeros((knots, n)), np.zeros((knots, n))
-        room = riccati(n, m, layout.system.rows, list(curved))
+        room = riccati(n, m, layout.system.rows, list(blocks))
         motion = room.numbers[: KNOTS_AT_ONCE * room.rows * room.long].reshape(KNOTS_AT_ONCE, room.rows, room.long)
         calls, self._kept = self._calls(linear, trials, ahead, motion)
         self.solver = Solver(
-            not curved, self.horizon, *ahead, linear, trials, self.laws, room, calls, np.zeros(6), np.zeros(2, np.int64)
+            not layout.system.curved, self.horizon, *ahead, linear, trials, self.laws, room, calls, np.zeros(6), np.zeros(2, np.int64)
         )
         self.table = Table(self.solver)
         self.run = SOLVE.for_tables(self.table)
