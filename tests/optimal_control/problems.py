@@ -75,7 +75,23 @@ def hyq(friction: float, stance: int = 12, flight: int = 8) -> tuple[fw.OptimalC
     return ocp, start, {"targets": {"trunk": goal, "joints": goal}}
 
 
-def leg(stance: int = 20, flight: int = 20) -> tuple[fw.OptimalControl, Array]:
+def hopper() -> tuple[fw.Robot, Array]:
+    """A floating trunk on a leg with a hip and a knee, and its posture on the ground."""
+    trunk, rod = (fw.Inertia(m, (0.0, 0.0, z), (0.03, 0.0, 0.0, 0.03, 0.0, 0.01)) for m, z in ((4.0, 0.1), (1.0, -0.2)))
+    end, across = fw.Pose(p=(0.0, 0.0, -0.4)), (0.0, 1.0, 0.0)
+    joints = [
+        fw.Joint("root", fw.JointType.FLOATING, None, "trunk"),
+        fw.Joint("hip", fw.JointType.REVOLUTE, "trunk", "thigh", axis=across),
+        fw.Joint("knee", fw.JointType.REVOLUTE, "thigh", "shank", end, across),
+    ]
+    bodies = [fw.Body("trunk", trunk), fw.Body("thigh", rod), fw.Body("shank", rod)]
+    robot = fw.build(fw.describe(bodies, joints, frames=[fw.Frame("foot", "shank", end)], name="hopper"))
+    q = robot.neutral()
+    q[2], q[7:] = 0.8 * np.cos(0.5), [-0.5, 1.0]
+    return robot, q
+
+
+def leg(stance: int = 20, flight: int = 20, **options: Any) -> tuple[fw.OptimalControl, Array]:
     """A leg with a loop under a trunk on a slider, on its toe and then in flight."""
     d = fw.robots.planar_leg_linkage()
     slider = fw.Joint("slider", fw.JointType.PRISMATIC, None, "trunk", axis=(1.0, 0.0, 0.0))
@@ -88,8 +104,9 @@ def leg(stance: int = 20, flight: int = 20) -> tuple[fw.OptimalControl, Array]:
     robot = fw.build(d)
     toe = [fw.BilateralContact("toe", rows=np.eye(6)[:2])]
     ocp = fw.OptimalControl(
-        robot, step=0.005, phases=[fw.Phase(stance, toe), fw.Phase(flight)], driven=["base_to_thigh", "thigh_to_driver"]
-    )
+        robot, step=0.005, phases=[fw.Phase(stance, toe), fw.Phase(flight)],
+        driven=["base_to_thigh", "thigh_to_driver"], **options,
+    )  # fmt: skip
     ocp.add(fw.PostureTask(["slider"], name="height"), weight=1e4, at="end")
     ocp.add(fw.JointVelocities(), weight=0.1)
     ocp.add(fw.Effort(), weight=1.0)

@@ -30,10 +30,11 @@ def arm() -> fw.OptimalControl:
     return ocp
 
 
-def test_derivatives_go_through_the_drives() -> None:
+@pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])
+def test_derivatives_go_through_the_drives(integrator: str) -> None:
     """By differences: of steps, and of rows of u, tau and a."""
     rng = np.random.default_rng(0)
-    ocp = fw.OptimalControl(pendulum(), step=0.02, knots=4, actuators=[MOTOR, SERVO])
+    ocp = fw.OptimalControl(pendulum(), step=0.02, knots=4, actuators=[MOTOR, SERVO], integrator=integrator)
     ocp.add(fw.Effort(), weight=1.0)
     ocp.add(fw.JointForces(), weight=1.0)
     ocp.add(fw.PostureTask(), weight=1.0)

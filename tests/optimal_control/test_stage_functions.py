@@ -9,8 +9,9 @@ import pytest
 
 import featherweight as fw
 from featherweight.algorithms import knots as kernels
+from featherweight.model.generators import from_parents
 from featherweight.optimal_control.stage_functions import StageFunctions
-from optimal_control.problems import FEET, PANDA_START, hyq, leg, panda, panda_arguments, standing
+from optimal_control.problems import FEET, PANDA_START, hopper, hyq, leg, panda, panda_arguments, standing
 
 Array = np.ndarray[Any, np.dtype[Any]]
 EPS = 1e-6
@@ -84,6 +85,20 @@ def test_a_runge_kutta_step() -> None:
     check(ocp, ocp._layout.stages[0], ocp.robot.random_configuration(rng), flat, rng)
 
 
+def test_runge_kutta_steps_on_manifolds_with_impacts_and_contacts() -> None:
+    """Whatever velocity the contact has before a step: its target changes with the state."""
+    rng = np.random.default_rng(0)
+    foot = [fw.BilateralContact("foot", "point")]
+    wheel = fw.build(from_parents([-1, 0], seed=1, joint_types=["planar", "spherical"]))
+    for robot, phases in ((hopper()[0], [fw.Phase(2, foot, impact=True)]), (wheel, [fw.Phase(2)])):
+        ocp = fw.OptimalControl(robot, step=0.02, phases=phases, integrator="rk4")
+        ocp.add(fw.Effort())
+        ocp.add(fw.PostureTask())
+        q = robot.integrate(robot.neutral(), rng.normal(size=robot.nv))
+        for stage in ocp._layout.stages[:-1]:
+            check(ocp, stage, q, ocp._layout.parameters(q, None, None)[0], rng)
+
+
 def test_contacts_friction_and_a_floating_base() -> None:
     rng = np.random.default_rng(0)
     ocp, start, arguments = hyq(0.7)
@@ -124,9 +139,10 @@ def test_soles_keep_the_centre_of_pressure_inside() -> None:
     assert np.all([0.1 < share < 0.9 for share in np.mean(found, axis=0)])
 
 
-def test_a_loop() -> None:
+@pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])
+def test_a_loop(integrator: str) -> None:
     rng = np.random.default_rng(0)
-    ocp, start = leg()
+    ocp, start = leg(integrator=integrator)
     flat = ocp._layout.parameters(start, {"toe": [0.0, 0.0, 0.0]}, None)[0]
     for stage in ocp._layout.stages:
         check(ocp, stage, start, flat, rng)

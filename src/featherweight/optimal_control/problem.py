@@ -12,7 +12,6 @@ import numpy as np
 
 from ..algorithms import knots as kernels
 from ..engine.threads import processors, share_out
-from ..model.expansion import CURVED
 from ..model.position_drives import PD
 from ..model.types import Actuator
 from ..robot.constraints.contact import BilateralContact
@@ -42,8 +41,9 @@ REASONS = {
 class Phase:
     """A part of the horizon: a number of knots with the same contacts.
 
-    `step` [s] overrides the step of the problem. Contacts are at rest at the end of each step (to second order in it). With
-    `impact`, the phase begins with an additional knot of zero duration, in which an impact brings the contacts to rest.
+    `step` [s] overrides the step of the problem. Contacts are at rest at the end of each step: to second order in it, or with
+    "rk4" to fifth order if they are at rest at its beginning. With `impact`, the phase begins with an additional knot of zero
+    duration, in which an impact brings the contacts to rest.
     """
 
     knots: int
@@ -100,19 +100,22 @@ class OptimalControl:
         plan = ocp.solve(q, targets={"tool": T})
 
     The motion consists of semi-implicit Euler steps, v' = v + h a and q' = q ⊕ h v', or, with `integrator="rk4"`, of steps of
-    the classical Runge-Kutta method, which may be several times as long: for fixed bases without contacts and loops. The cost
-    is the integral of weighted squares over the horizon plus weighted squares at its end.
+    the classical Runge-Kutta method on the configuration manifold (order 4), which may be several times as long; an iteration
+    takes about three times as long. The cost is the integral of weighted squares over the horizon plus weighted squares at its
+    end.
 
     Controls are the forces of the `driven` joints (names; the default is all joints except floating and planar ones). With
     `actuators` (True for those of the file, a list, or a `PD`), controls are those of actuators whose joint force is linear:
-    motors, position and velocity servos. `phases` gives the contacts over time; `knots` alone is one phase without contacts.
-    With both, the phases repeat, as in a gait, and the horizon has `knots` knots of this cycle; a `Controller` moves the
-    horizon along. The step of phases is `step` [s] unless they have their own. `threads` threads solve many problems; the
-    default is one for each processor.
+    motors, position and velocity servos. Semi-implicit steps evaluate stiffness and damping of servos at their end, as
+    simulations do; "rk4" evaluates them at each stage, which needs short steps if they are stiff. `phases` gives the contacts
+    over time; `knots` alone is one phase without contacts. With both, the phases repeat, as in a gait, and the horizon has
+    `knots` knots of this cycle; a `Controller` moves the horizon along. The step of phases is `step` [s] unless they have
+    their own. `threads` threads solve many problems; the default is one for each processor.
 
     The method is multiple-shooting DDP with Gauss-Newton curvature (Mastalli et al. 2020) and augmented Lagrangians for
     constraints (Howell, Jackson and Manchester 2019). The first solution compiles the functions of the problem; other targets,
-    parameters and initial states do not compile again. Raises ValueError for an unknown joint or frame.
+    parameters and initial states do not compile again. Raises ValueError for an unknown joint or frame, and
+    NotImplementedError for loops that determine a part of the velocities of a joint.
     """
 
     def __init__(
@@ -150,24 +153,23 @@ class OptimalControl:
         if self.repeats and (len(set(steps)) > 1 or any(span.impact for span in self._cycle)):
             raise ValueError("OptimalControl: phases that repeat need one step, and no impacts")
         self.knots = int(knots) if knots is not None else self.period
+        if integrator not in (SEMI_IMPLICIT, RK4):
+            raise ValueError(f"OptimalControl: integrator must be {SEMI_IMPLICIT!r} or {RK4!r}; got {integrator!r}")
+        if robot.closed:
+            robot.require_whole_joints()  # type: ignore[attr-defined]
         if driven is not None and actuators is not False:
             raise ValueError("OptimalControl: give either driven joints or actuators, not both")
         self.actuators = () if actuators is False else actuator_list(robot, actuators)
         """The actuators whose controls these are; none where controls are joint forces."""
-        ends = set(steps) if integrator == SEMI_IMPLICIT else {0.0}  # the steps at whose end drives are evaluated
+        ends = set(steps) if integrator == SEMI_IMPLICIT else {0.0}  # Runge-Kutta stages are explicit
         self.drives = drives_of(robot, self.actuators, ends) if self.actuators else joint_drives(robot, driven)
         self.driven = tuple(d.velocity for d in self.drives)
         self.nu = len(self.drives)
         self.integrator = integrator
-        self._check_integrator()
         self._terms: list[Given] = []
         self._stages: dict[Any, Any] = {}
         self._windows: dict[int, Window] = {}
 
-    def _check_integrator(self) -> None:
-        """Raise ValueError for an integrator that is unknown, or that the problem does not allow."""
-        if self.integrator not in (SEMI_IMPLICIT, RK4):
-            raise ValueError(f"OptimalControl: integrator must be {SEMI_IMPLICIT!r} or {RK4!r}; got {self.integrator!r}")
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the problem without its compiled functions."""
         return vars(self) | {"_stages": {}, "_windows": {}}
@@ -465,7 +467,8 @@ class OptimalControl:
     def scaled(self, scale: float) -> OptimalControl:
         """Return the problem with all steps multiplied by `scale`; it shares the compiled functions.
 
-        Raises ValueError for a scale that is not positive, and for actuators whose stiffness or damping depends on the step.
+        Raises ValueError for a scale that is not positive, and for servos with semi-implicit steps, whose stiffness and damping
+        depend on the step.
         """
         if not 0.0 < scale < math.inf:
             raise ValueError(f"OptimalControl: the scale of time must be a positive number; got {scale!r}")
@@ -541,7 +544,8 @@ class OptimalControl:
     def contact_forces(self, plan: Plan) -> list[Array]:
         """Return the contact forces (knots, rows) [N, N m] of each phase, in the axes of the contact frames.
 
-        An impact is a separate item before its phase: its impulses (1, rows) [N s, N m s].
+        They are the forces at the beginning of each step. An impact is a separate item before its phase: its impulses (1, rows)
+        [N s, N m s].
         """
         return SeveralListed(self._layout.forces_of(Motion(plan.q, plan.v, plan.u)))
 

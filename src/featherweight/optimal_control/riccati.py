@@ -13,8 +13,8 @@ the value of this knot is a quadratic function of z, from which du is eliminated
 
     Q = H + Dᵀ W_vv D + E W_qv D + (E W_qv D)ᵀ + E W_qq Eᵀ,    E z = dq
 
-With the Runge-Kutta method, the displacement is a function of z, too. D then has rows for the displacement before those of dv',
-and S is the identity in their place.
+With the Runge-Kutta method, all of dq' is a function of z. D then has rows for dq' - dq before those of dv', A is the identity,
+and S is the identity for those rows.
 
 Only the lower triangle of Q is computed, and products with identities are skipped. (Mayne 1966; Tassa, Erez and Todorov 2012.)
 """
@@ -38,7 +38,7 @@ class Riccati(NamedTuple):
 
     n: int  # velocities
     m: int  # controls
-    rows: int  # of D: n, or 2 n if the displacement is a function of its own
+    rows: int  # of D: n, or 2 n if the next configuration is a function of its own
     short: int  # padded n: row stride of matrices with n columns
     wide: int  # padded 2 n
     long: int  # padded 2 n + m
@@ -153,7 +153,7 @@ def write_value_of_motion(r: Riccati, knot: KnotSlopes) -> None:
 
 
 def copy_value(r: Riccati) -> None:
-    """Write W and the slope of the value as functions of dq, the displacement and dv', if dq' is dq plus the displacement."""
+    """Write W and the slope of the value as functions of dq, dq' - dq and dv', if D has rows for both of these."""
     x, n = r.numbers, r.n
     for i in range(2 * n):
         row = r.value + i * r.wide

@@ -254,9 +254,9 @@ class StageFunctions:
     @property
     def _change(self) -> tuple[Program, ...]:
         """The velocity after a step, and the displacement along it, from the acceleration at its beginning."""
-        n, a = self.system.robot.nv, self._accelerating.outputs[0].name
         if not self._runge_kutta:
             return (self._next_velocity,)
+        n, a = self.system.robot.nv, self._accelerating.outputs[0].name
         names = "v", "rate_2", "rate_3", "rate_4", a, f"{a}_2", f"{a}_3", f"{a}_4"
         inputs = [Input(name, (n,)) for name in names]
         results = Output("velocity", (n,)), Output("displacement", (n,))
@@ -279,7 +279,7 @@ class StageFunctions:
     def _moved_and_closed(self, stage: str = "") -> tuple[Program, ...]:
         """Return the programs for the same configuration, with loops closed by Newton steps, which move no independent joint.
 
-        One Newton step leaves loops open in the fourth order of the step, as the error of "rk4" is. There, two are taken.
+        A Newton step leaves an error of fourth order in the step; "rk4" takes two, which leave one of eighth order.
         """
         moved, closing = self._moved(stage), self.system.robot.step_functions.closing_step
         if closing is None:
@@ -324,7 +324,7 @@ class StageFunctions:
 
     @cached_property
     def slopes(self) -> CompiledFunction[Any]:
-        """Function of the arguments of `step`, and of slopes and curvatures of rows: D, curved blocks, gradient and Hessian."""
+        """Function of the arguments of `step`, and of slopes and curvatures of rows: D, blocks, gradient and Hessian."""
         n, m = self.system.robot.nv, len(self.system.drives)
         laws = Input("slope", (self.rows,)), Input("stiffness", (self.rows,))
         width = 2 * n + m

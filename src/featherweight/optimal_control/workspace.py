@@ -84,8 +84,9 @@ class Workspace:
         room = riccati(n, m, layout.system.rows, list(blocks))
         motion = room.numbers[: KNOTS_AT_ONCE * room.rows * room.long].reshape(KNOTS_AT_ONCE, room.rows, room.long)
         calls, self._kept = self._calls(linear, trials, ahead, motion)
+        flat = not layout.system.curved
         self.solver = Solver(
-            not layout.system.curved, self.horizon, *ahead, linear, trials, self.laws, room, calls, np.zeros(6), np.zeros(2, np.int64)
+            flat, self.horizon, *ahead, linear, trials, self.laws, room, calls, np.zeros(6), np.zeros(2, np.int64)
         )
         self.table = Table(self.solver)
         self.run = SOLVE.for_tables(self.table)
