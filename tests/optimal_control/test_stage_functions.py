@@ -10,6 +10,7 @@ import pytest
 import featherweight as fw
 from featherweight.algorithms import knots as kernels
 from featherweight.model.generators import from_parents
+from featherweight.optimal_control.runge_kutta import StepMemory, motions
 from featherweight.optimal_control.stage_functions import StageFunctions
 from optimal_control.problems import FEET, PANDA_START, hopper, hyq, leg, panda, panda_arguments, standing
 
@@ -54,17 +55,21 @@ def check(ocp: Any, stage: StageFunctions, q: Array, parameters: Array, rng: np.
     if stage.end:
         return
     D = differences(robot, lambda x: called(stage.step, x).velocity, known)
-    np.testing.assert_allclose(found.motion[-n:, : 2 * n + m], D, rtol=0, atol=1e-6 * max(1.0, abs(D).max()))
-    assert not found.motion[:, 2 * n + m :].any()
+    if stage.steps:
+        motion = motions(StepMemory(stage.system, [stage]), 0, stage, {**known, "q": q[None]})[0]
+    else:
+        motion = found.motion
+        assert not motion[:, 2 * n + m :].any()
+    np.testing.assert_allclose(motion[-n:, : 2 * n + m], D, rtol=0, atol=1e-6 * max(1.0, abs(D).max()))
     ahead = called(stage.step, known).ahead
     moved = differences(robot, lambda x: robot.difference(ahead, called(stage.step, x).ahead), known)
     lasts = 0.0 if stage.impact else known["h"]
     A, S, at = np.eye(n), lasts * np.eye(n), 0
-    for first, size in stage.system.blocks:
+    for first, size in stage.system.apart:
         own = slice(first, first + size)
         A[own, own], S[own, own] = found.curved[at : at + 2 * size * size].reshape(2, size, size)
         at += 2 * size * size
-    displacement = found.motion[:n, : 2 * n + m] if len(found.motion) > n else S @ D
+    displacement = motion[:n, : 2 * n + m] if len(motion) > n else S @ D
     np.testing.assert_allclose(
         np.hstack([A, np.zeros((n, n + m))]) + displacement, moved, rtol=0, atol=1e-6 * max(1.0, abs(moved).max())
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..spatial import sqrt
@@ -91,65 +90,35 @@ def runge_kutta(h, v, *rates_and_results: Any) -> None:
         displacement[i] = sixth * (x + 2.0 * (k2[i] + k3[i]) + k4[i])
 
 
-def runge_kutta_slopes(drives: tuple[Drive, ...], h, *given: Any) -> None:
-    """Write derivatives of a step by (dq, dv, du): those of q' without the identity, and those of v'.
-
-    `given` has derivatives of the four accelerations by q, v and tau; of the rates of stages 2 to 4 by displacement and
-    velocity; of the configurations of stages 2 to 4 and of q' by q and displacement; and, if contacts have a target, those of
-    the accelerations of stages 2 to 4 by the target, and of the target by q and v.
-    """
-    *arrays, motion = given
-    left = iter(arrays)
-    accelerations, rates, places = ([[next(left) for _ in range(k)] for _ in range(c)] for k, c in ((3, 4), (2, 3), (2, 4)))
-    *by_target, target_q, target_v = [*left] or ((), ())
-    n = len(motion) // 2
-    width = 2 * n + len(drives)
-    dq = [[1.0 if j == i else 0.0 for j in range(width)] for i in range(n)]
-    dv = [[1.0 if j == n + i else 0.0 for j in range(width)] for i in range(n)]
-    target = sums(product(target_q, dq), product(target_v, dv))
-    k, a = [dv], [along(drives, accelerations[0], dq, dv)]
-    for i, part in enumerate((0.5, 0.5, 1.0)):
-        u, x = scaled(part * h, k[i]), sums(dv, scaled(part * h, a[i]))
-        at = sums(product(places[i][0], dq), product(places[i][1], u))
-        k.append(sums(product(rates[i][0], u), product(rates[i][1], x)))
-        a.append(along(drives, accelerations[i + 1], at, x))
-        if by_target:
-            a[-1] = sums(a[-1], product(by_target[i], target))
-    u, x = (scaled(h * (1.0 / 6.0), sums(y[0], scaled(2.0, sums(y[1], y[2])), y[3])) for y in (k, a))
-    ahead = sums(product(places[3][0], dq), scaled(-1.0, dq), product(places[3][1], u))
-    for i, row in enumerate([*ahead, *sums(dv, x)]):
-        for j, y in enumerate(row):
-            motion[i][j] = y
+def stacked(*rows_and_result: Any) -> None:
+    """Write arrays as rows."""
+    *rows, result = rows_and_result
+    for row, x in zip(result, rows, strict=True):
+        row[:] = x
 
 
-def scaled(by: Any, x: Any) -> list[list[Any]]:
-    """Return a matrix times a number."""
-    return [[by * a for a in row] for row in x]
+def side_by_side(a, b, result) -> None:
+    """Write the columns of two matrices, and then zeros."""
+    for row, x, y in zip(result, a, b, strict=True):
+        row[: len(x) + len(y)] = [*x, *y]
 
 
-def sums(*matrices: Any) -> list[list[Any]]:
-    """Return the sum of matrices."""
-    return [[sum(entries[1:], entries[0]) for entries in zip(*rows, strict=True)] for rows in zip(*matrices, strict=True)]
+def links(blocks: tuple[tuple[int, int], ...], *matrices_and_result: Any) -> None:
+    """Write the blocks of the first joint of all matrices, then those of the second, ..."""
+    *matrices, result = matrices_and_result
+    spans = [range(first, first + size) for first, size in blocks]
+    result[:] = [x[i][j] for span in spans for x in matrices for i in span for j in span]
 
 
-def product(x: Any, y: Any) -> list[list[Any]]:
-    """Return the product of two matrices; zeros of the first take no operations."""
-    columns = range(len(y[0]))
-    nonzero = [[(k, a) for k, a in enumerate(row) if not is_zero(a)] for row in x]
-    return [[sum((a * y[k][j] for k, a in row), 0.0) for j in columns] for row in nonzero]
-
-
-def along(drives: tuple[Drive, ...], by: Sequence[Any], dq: list[list[Any]], dv: list[list[Any]]) -> list[list[Any]]:
-    """Return the derivatives of an acceleration by (dq, dv, du) at the beginning, from those by its own q, v and tau."""
-    by_q, by_v, by_tau = by
-    n, width = len(dq), len(dq[0])
-    force: list[list[Any]] = [[0.0] * width for _ in range(n)]
-    for k, d in enumerate(drives):
-        row = force[d.velocity]
-        for j in range(width):
-            own = d.gain if j == 2 * n + k else 0.0
-            row[j] = row[j] + own + d.stiffness * dq[d.velocity][j] + d.damping * dv[d.velocity][j]
-    return sums(product(by_q, dq), product(by_v, dv), product(by_tau, force))
+def acceleration_slopes(drives: tuple[Drive, ...], first: int, by_q, by_v, by_tau, *more: Any) -> None:
+    """Write derivatives of an acceleration by (dq, dv, du), and from the column `first` on those by the target of contacts."""
+    *by_target, result = more
+    n = len(by_q)
+    for i, row in enumerate(result):
+        row[: 2 * n] = [*by_q[i], *by_v[i]]
+        add_through_drives(drives, n, by_tau[i], row)
+        for part in by_target:
+            row[first : first + len(part[i])] = part[i]
 
 
 def no_rebound(h, restitution) -> None:

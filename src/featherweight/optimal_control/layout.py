@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms.knots import Drive
-from ..engine.function import CompiledFunction
 from ..robot.inverse_kinematics.targets import packed
 from ..robot.inverse_kinematics.tasks import IkTask, PostureTask, TargetSlot, slots_of
 from ..robot.robot import Robot
 from .drives import with_drives
 from .laws import Laws, new_laws
-from .stage_functions import SEMI_IMPLICIT, Span, StageFunctions, System
+from .stage_functions import SEMI_IMPLICIT, Span, StageFunctions, System, called
 from .terms import PARAMETERS, Added, Residual, quantities
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -214,17 +213,6 @@ class Layout:
             (int(self.rows[-1]),),
         )
         return Results(*(np.empty((count, *shape)) for shape in (*shapes, (), ())), *np.zeros((2, count), np.int64))
-
-
-def called(function: CompiledFunction[Any], known: Mapping[str, Array]) -> Any:
-    """Return the result of a function for arguments given by name."""
-    return function(*(known[x.name] for x in function.program.inputs))
-
-
-def called_by_name(function: CompiledFunction[Any], known: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the results of a function by their names, for arguments by theirs."""
-    results, names = called(function, known), [y.name for y in function.program.outputs]
-    return dict(zip(names, results if len(names) > 1 else (results,), strict=True))
 
 
 def for_rows(name: str, what: str, x: Any, rows: int) -> Array:

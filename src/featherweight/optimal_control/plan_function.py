@@ -20,7 +20,9 @@ import numpy as np
 
 from ..robot.inverse_kinematics.tasks import PostureTask
 from .laws import slopes_of_rows
-from .layout import Layout, called_by_name
+from .layout import Layout
+from .runge_kutta import StepMemory, motions
+from .stage_functions import called_by_name
 from .terms import PARAMETERS
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -291,19 +293,22 @@ class NewtonSteps:
     def __init__(self, at: SolutionSlopes) -> None:
         layout, n, motion = at.layout, at.layout.robot.nv, at.at
         force, stiffness = at.slopes(motion.rows)
-        V = np.zeros((len(motion.u), 2 * n, 2 * n))
+        memory, V = StepMemory(layout.system, layout.stages), np.zeros((len(motion.u), 2 * n, 2 * n))
         self.knots: list[Feedback] = []
         for k in range(motion.u.shape[1], -1, -1):
             stage, rows = at.stages[k], slice(layout.rows[k], layout.rows[k + 1])
             if stage.end and not stage.rows:
                 continue
             own = {"slope": force[:, rows], "stiffness": stiffness[:, rows]}
-            found = called_by_name(stage.slopes, at.arguments(k, motion.q[k], motion.v[k], motion.u) | own)
+            arguments = at.arguments(k, motion.q[k], motion.v[k], motion.u)
+            found = called_by_name(stage.slopes, arguments | own)
+            if stage.steps:
+                found["motion"] = motions(memory, layout.stage_of_knot[k], stage, arguments)
             Q = symmetric(found["hessian"], stage.places, 2 * n + motion.u.shape[2])
             if stage.end:
                 V = Q[:, : 2 * n, : 2 * n]
                 continue
-            F = self._ahead(found, layout.system.blocks, layout.h[k], n, Q.shape[1])
+            F = self._ahead(found, layout.system.apart, layout.h[k], n, Q.shape[1])
             Q += F.swapaxes(1, 2) @ V @ F
             inverse, across = np.linalg.inv(Q[:, 2 * n :, 2 * n :]), Q[:, 2 * n :, : 2 * n]
             K = inverse @ across

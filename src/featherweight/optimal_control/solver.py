@@ -18,6 +18,7 @@ from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Tensor, 
 from ..engine.loops.batch_calls import BatchCalls, call_batch
 from .laws import Laws, cost_of_row, slope_of_row, update_multiplier, violation_of_row
 from .riccati import KNOTS_AT_ONCE, KnotSlopes, Riccati, add_gap, begin_value, step_back
+from .runge_kutta import STAGES, StepSlopes, write_step
 
 TRIALS = 8  # step lengths that are tried side by side
 ENOUGH = 0.1  # accepted fraction of the promised decrease
@@ -75,6 +76,7 @@ class Calls(NamedTuple):
 
     look: BatchCalls  # by stages: next states and rows of knots
     slopes: BatchCalls  # by stages
+    steps: BatchCalls  # `stages` and `accelerations` of each stage of Runge-Kutta steps
     tried: BatchCalls  # by stages, of TRIALS states of one knot
     away: BatchCalls  # `difference`, of TRIALS states; then of all knots, for gaps
     closing: BatchCalls  # `integrate`, of TRIALS states
@@ -92,6 +94,7 @@ class Solver(NamedTuple):
     trials: Trials
     laws: Laws
     riccati: Riccati
+    steps: StepSlopes
     calls: Calls
     numbers: Vector  # settings: tolerance, constraint tolerance, penalty; then results: cost, violation, largest gap
     counts: Integers  # iterations, outer iterations
@@ -233,6 +236,8 @@ def passed_back(s: Solver, damping: float) -> bool:
         while stop > z.begin[i]:
             first = max(z.begin[i], stop - KNOTS_AT_ONCE)
             call_batch(s.calls.slopes, i, first - z.begin[i], stop - first)
+            if s.steps.call[i] >= 0:
+                write_steps(s, i, first, stop)
             entries = l.first_place[i + 1] - l.first_place[i]
             for k in range(stop - 1, first - 1, -1):
                 if s.numbers[GAP] > 0.0:
@@ -246,6 +251,15 @@ def passed_back(s: Solver, damping: float) -> bool:
                     return False
             stop = first
     return True
+
+
+def write_steps(s: Solver, i: int, first: int, stop: int) -> None:
+    """Write D of Runge-Kutta steps from a knot of a stage to another."""
+    z, r, call = s.horizon, s.riccati, s.steps.call[i]
+    call_batch(s.calls.steps, call, first - z.begin[i], stop - first)
+    call_batch(s.calls.steps, call + 1, 0, STAGES * (stop - first))
+    for k in range(stop - first):
+        write_step(s.steps, i, k, z.h[first + k], r.numbers, k * r.rows * r.long)
 
 
 def try_steps(s: Solver, gaps: float) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..algorithms import knots as kernels
 from ..algorithms.inverse_kinematics.task_rows import TaskList
@@ -26,6 +28,8 @@ from ..robot.inverse_kinematics.tasks import TargetSlot, task_list
 from ..robot.robot import Robot
 from ..simulation.smooth_motion import write_curved_rates
 from .terms import PARAMETERS, PLACEMENTS, Picked, Residual, WholeQuantity, quantities
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 SEMI_IMPLICIT, RK4 = "semi-implicit", "rk4"
 FIRST = ("q", "v", "u", "h", PARAMETERS)  # the order of arguments
@@ -51,11 +55,13 @@ class System(NamedTuple):
 
     @property
     def blocks(self) -> tuple[tuple[int, int], ...]:
-        """The first velocity and the number of velocities of joints whose configurations have derivatives in separate blocks.
+        """The first velocity and the number of velocities of joints on curved manifolds."""
+        return tuple((j.v_slice.start, j.type.nv) for j in self.curved)
 
-        With "rk4" the derivative of a step has rows for all configurations, and there are no separate blocks.
-        """
-        return () if self.integrator == RK4 else tuple((j.v_slice.start, j.type.nv) for j in self.curved)
+    @property
+    def apart(self) -> tuple[tuple[int, int], ...]:
+        """The blocks with derivatives of their own in the recursion; none with "rk4", where D has rows for configurations."""
+        return () if self.integrator == RK4 else self.blocks
 
     @property
     def q(self) -> Input:
@@ -225,9 +231,9 @@ class StageFunctions:
         return (program,), tuple(zip((y.name for y in program.outputs), (*A_SLOPES, *FORCE_SLOPES), strict=True))
 
     @property
-    def _runge_kutta(self) -> bool:
-        """Whether the knots are steps of the Runge-Kutta method; impacts are not."""
-        return self.system.integrator == RK4 and not self.impact
+    def steps(self) -> bool:
+        """Whether the knots are steps of the Runge-Kutta method; impacts and the end are not."""
+        return self.system.integrator == RK4 and not self.impact and not self.end
 
     @property
     def _later_stages(self) -> tuple[Program, ...]:
@@ -254,7 +260,7 @@ class StageFunctions:
     @property
     def _change(self) -> tuple[Program, ...]:
         """The velocity after a step, and the displacement along it, from the acceleration at its beginning."""
-        if not self._runge_kutta:
+        if not self.steps:
             return (self._next_velocity,)
         n, a = self.system.robot.nv, self._accelerating.outputs[0].name
         names = "v", "rate_2", "rate_3", "rate_4", a, f"{a}_2", f"{a}_3", f"{a}_4"
@@ -324,7 +330,10 @@ class StageFunctions:
 
     @cached_property
     def slopes(self) -> CompiledFunction[Any]:
-        """Function of the arguments of `step`, and of slopes and curvatures of rows: D, blocks, gradient and Hessian."""
+        """Function of the arguments of `step`, and of slopes and curvatures of rows: D, blocks, gradient and Hessian.
+
+        For steps of the Runge-Kutta method, it does not return D.
+        """
         n, m = self.system.robot.nv, len(self.system.drives)
         laws = Input("slope", (self.rows,)), Input("stiffness", (self.rows,))
         width = 2 * n + m
@@ -338,10 +347,9 @@ class StageFunctions:
             return self._compiled(ComposedProgram("end_slopes", parts, results, first=FIRST))
         dynamics, also = self._dynamics
         slopes, named = self._dynamics_slopes
-        if self._runge_kutta:
-            whole = (*dynamics, *slopes, *self._change, *self._runge_kutta_slopes, *parts)
-            return self._compiled(ComposedProgram("slopes", whole, ("motion", *results), "", (*also, *named), FIRST))
-        blocks = self.system.blocks
+        if self.steps:
+            return self._compiled(ComposedProgram("slopes", (*dynamics, *slopes, *parts), results, "", (*also, *named), FIRST))
+        blocks = self.system.apart
         inputs = [Input("h", ()), *(Input(name, (n, n)) for name in A_SLOPES)]
         outputs = [Output("motion", (self.system.rows, padded(width)))]
         before: tuple[Program, ...] = ()
@@ -357,27 +365,56 @@ class StageFunctions:
             ComposedProgram("slopes", (*dynamics, *slopes, *before, motion, *parts), names, "", (*also, *named), FIRST)
         )
 
+    # derivatives of a Runge-Kutta step (`runge_kutta`)
+
     @property
-    def _runge_kutta_slopes(self) -> tuple[Program, ...]:
-        """Derivatives of a Runge-Kutta step, after those of its parts."""
-        later, m = (2, 3, 4), len(self.system.drives)
-        parts = [(self._dynamics_slopes[0][0], 3)]  # programs, and how many of their results are needed
-        if self.space is None:
-            parts += [(at_stage(i, parts[0][0]), 3) for i in later]
-        else:
-            held = analytic(self.space.forward_dynamics_derivatives).program.given("target")
-            parts += [(at_stage(i, held), 3) for i in later]
-        parts += [(JacobianProgram(x, "", tuple(y.name for y in x.inputs)), 2) for x in map(self._rate, later)]
-        ends = (*(f"_{i}" for i in later), "")
-        parts += [(JacobianProgram(self._moved(x), "", ("q", f"displacement{x}")), 2) for x in ends]
+    def held(self) -> int:
+        """The number of rows of contacts with a target."""
+        return self.space.size if self.steps and self.space else 0
+
+    @cached_property
+    def stages(self) -> CompiledFunction[Any]:
+        """Function of q, v, u and h: states at all stages, derivatives of curved blocks, and the target and its derivatives."""
+        robot, n, later = self.system.robot, self.system.robot.nv, (2, 3, 4)
+        sizes = {"q": robot.nq, "v": n, "tau": n}
+        names = [[x, *(f"{x}_{i}" for i in later)] for x in sizes]
+        results = [Output(f"stage_{x}", (4, size)) for x, size in sizes.items()]
+        parts: list[Program] = []
+        if self.system.blocks:
+            parts = [JacobianProgram(x, "", tuple(y.name for y in x.inputs)) for x in map(self._rate, later)]
+            ends = (*(f"_{i}" for i in later), "")
+            parts += [JacobianProgram(self._moved(x), "", ("q", f"displacement{x}")) for x in ends]
+            given = [Input(y.name, y.shape) for x in parts for y in x.outputs]
+            numbers = Output("links", (14 * sum(size * size for _, size in self.system.blocks),))
+            parts.append(KernelProgram("links", kernels.links, (self.system.blocks,), tuple(given), (numbers,)))
+        whole = [y.name for y in results] + ["links"] * bool(parts)
+        if self.space is not None:
+            parts.append(JacobianProgram(self.space.stabilization.program, "", ("q", "v")))
+            given = [Input(y.name, y.shape) for y in parts[-1].outputs]
+            rows = Output("target_slopes", (self.held, padded(2 * n + len(self.system.drives))))
+            parts.append(KernelProgram("target_slopes", kernels.side_by_side, (), tuple(given), (rows,)))
+            names.append(4 * ["target"])
+            sizes["target"], whole = self.held, [*whole, "stage_target", "target_slopes"]
+            results.append(Output("stage_target", (4, self.held)))
+        for own, y, size in zip(names, results, sizes.values(), strict=True):
+            parts.append(KernelProgram(y.name, kernels.stacked, (), tuple(Input(x, (size,)) for x in own), (y,)))
+        dynamics, also = self._dynamics
+        return self._compiled(ComposedProgram("stages", (*dynamics, *self._change, *parts), tuple(whole), "", also, FIRST))
+
+    @cached_property
+    def accelerations(self) -> CompiledFunction[Any]:
+        """Function of q, v, tau, and the target of contacts: derivatives of the acceleration by q, v, u, and the target."""
+        n, drives = self.system.robot.nv, self.system.drives
+        parts = [*self._dynamics_slopes[0]]
         if self.space is not None:
             dynamics = self.space.constrained_dynamics.alternatives["ltl"].program.given("target")
-            parts += [(at_stage(i, JacobianProgram(dynamics, "", ("target",))), 1) for i in later]
-            parts.append((JacobianProgram(self.space.stabilization.program, "", ("q", "v")), 2))
-        inputs = Input("h", ()), *(Input(y.name, y.shape) for program, count in parts for y in program.outputs[:count])
-        output = Output("motion", (self.system.rows, padded(self.system.rows + m)))
-        step = KernelProgram("step_slopes", kernels.runge_kutta_slopes, (self.system.drives,), inputs, (output,))
-        return *(program for program, _ in parts[1:]), step
+            slopes = analytic(self.space.forward_dynamics_derivatives).program.given("target")
+            parts = [slopes, JacobianProgram(dynamics, "", ("target",))]
+        given = [Input(y.name, y.shape) for x, count in zip(parts, (3, 1), strict=False) for y in x.outputs[:count]]
+        long = padded(2 * n + len(drives))
+        y = Output("acceleration_slopes", (n, long + padded(self.held)))
+        parts.append(KernelProgram(y.name, kernels.acceleration_slopes, (drives, long), tuple(given), (y,)))
+        return self._compiled(ComposedProgram("accelerations", tuple(parts), (y.name,)))
 
     def _compiled(self, program: Program) -> CompiledFunction[Any]:
         return CompiledFunction(program, "traced")
@@ -417,6 +454,17 @@ class StageFunctions:
             used = [j for j, x in enumerate(row) if isinstance(x, Expression) or not is_zero(x)]
             found |= {(a, b) for a in used for b in used if b <= a}
         return tuple(sorted(found))
+
+
+def called(function: CompiledFunction[Any], known: Mapping[str, Array]) -> Any:
+    """Return the result of a function for arguments given by name."""
+    return function(*(known[x.name] for x in function.program.inputs))
+
+
+def called_by_name(function: CompiledFunction[Any], known: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the results of a function by their names, for arguments by theirs."""
+    results, names = called(function, known), [y.name for y in function.program.outputs]
+    return dict(zip(names, results if len(names) > 1 else (results,), strict=True))
 
 
 def at_stage(i: int, program: Program) -> Program:

@@ -16,6 +16,7 @@ from ..engine.loops.kernels import CompiledLoop, Table
 from ..robot.robot import Robot
 from .layout import Layout, Motion, Results
 from .riccati import KNOTS_AT_ONCE, riccati
+from .runge_kutta import StepMemory
 from .sampled_motions import Motions, arrays_of_stage, in_order, side_by_side
 from .solver import COST, PENALTY, TOLERANCE, TRIALS, VIOLATED, VIOLATION, Calls, Horizon, Linear, Solver, Trials, solve
 from .terms import PARAMETERS
@@ -61,7 +62,7 @@ class Workspace:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         knots, m, nq, n = layout.knots, len(layout.system.drives), layout.robot.nq, layout.robot.nv
-        total, width, blocks = int(layout.rows[-1]), 2 * n + m, layout.system.blocks
+        total, width, blocks = int(layout.rows[-1]), 2 * n + m, layout.system.apart
         places = [np.array(stage.places, np.int64).reshape(-1, 2) for stage in layout.stages]
         sizes = 2 * sum(size * size for _, size in blocks), KNOTS_AT_ONCE * max(map(len, places))
         self.horizon = Horizon(
@@ -83,11 +84,13 @@ class Workspace:
         ahead = np.zeros((knots, nq)), np.zeros((knots, n)), np.zeros((knots, n))
         room = riccati(n, m, layout.system.rows, list(blocks))
         motion = room.numbers[: KNOTS_AT_ONCE * room.rows * room.long].reshape(KNOTS_AT_ONCE, room.rows, room.long)
+        self.memory = StepMemory(layout.system, layout.stages)
         calls, self._kept = self._calls(linear, trials, ahead, motion)
         flat = not layout.system.curved
         self.solver = Solver(
-            flat, self.horizon, *ahead, linear, trials, self.laws, room, calls, np.zeros(6), np.zeros(2, np.int64)
-        )
+            flat, self.horizon, *ahead, linear, trials, self.laws, room, self.memory.slopes, calls, np.zeros(6),
+            np.zeros(2, np.int64),
+        )  # fmt: skip
         self.table = Table(self.solver)
         self.run = SOLVE.for_tables(self.table)
 
@@ -97,7 +100,7 @@ class Workspace:
         ahead_q, _, apart = ahead
         side = Motions(t.q, t.v, t.u, t.row)
         fixed = [motion, l.curved, l.gradient, t.away, t.reached, t.gap]
-        look, slopes, tried = [], [], []
+        look, slopes, tried, steps = [], [], [], []
         for i, stage in enumerate(layout.stages):
             if not stage.rows:
                 continue  # the end
@@ -110,6 +113,10 @@ class Workspace:
             look.append((stage.step, arrays))
             tried.append((stage.step, several))
             slopes.append((stage.slopes, arrays | own | dict(zip(("slope", "stiffness"), laws, strict=True))))
+            if stage.steps:
+                found, each = self.memory.arrays(i)
+                fixed += [*found.values(), *each.values()]
+                steps += [(stage.stages, arrays | found), (stage.accelerations, each)]
         away = [
             (robot.difference, {"q0": side_by_side(z.q, TRIALS), "q1": t.q, "velocity": t.away}),
             (robot.difference, {"q0": z.q[1:], "q1": ahead_q, "velocity": apart}),
@@ -117,7 +124,7 @@ class Workspace:
         integrate = robot.step_functions.integrate
         closing = [(integrate, {"q": t.reached, "v": t.gap, "result": t.q})]
         made, kept = [], []
-        for group in (look, slopes, tried, away, closing):
+        for group in (look, slopes, steps, tried, away, closing):
             lists = [in_order(function, arrays) for function, arrays in group]
             calls, more = batch_calls([function for function, _ in group], lists, fixed)
             made.append(calls)

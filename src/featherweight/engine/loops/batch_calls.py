@@ -38,7 +38,7 @@ def batch_calls(
     axis, and a call starts at one of them; or along its second axis, and a call processes all states at one index of the first.
     Calls always start at the first state of arrays in `fixed`.
     """
-    most = max(map(len, arrays))
+    most = max(map(len, arrays), default=0)
     words, first, advance = (np.zeros((len(functions), n), np.int64) for n in (5, most, most))
     begins, count, failed = np.zeros(most, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64)
     kept: list[Any] = [words, first, advance, begins, count, failed, *arrays]
