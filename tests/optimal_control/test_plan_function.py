@@ -14,8 +14,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 EXACT = {"iterations": 500, "tolerance": 1e-17, "constraint_tolerance": 1e-9}
 
 
-def reach(limited: bool) -> fw.OptimalControl:
-    ocp = fw.OptimalControl(pendulum(), step=0.04, knots=10)
+def reach(limited: bool, integrator: str = "semi-implicit") -> fw.OptimalControl:
+    ocp = fw.OptimalControl(pendulum(), step=0.04, knots=10, integrator=integrator)
     ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0)
     ocp.add(fw.JointVelocities(), weight=0.05)
     ocp.add(fw.Residual(lambda u, parameters: [parameters[0] * x for x in u], size=2, parameters=1, name="scaled"), weight=1e-2)
@@ -46,10 +46,10 @@ def compare(ocp: fw.OptimalControl, given: list[Array], eps: float) -> Any:
     return f, solved
 
 
-@pytest.mark.parametrize("limited", [False, True])
-def test_derivatives_are_those_of_solutions(limited: bool) -> None:
+@pytest.mark.parametrize(("limited", "integrator"), [(False, "semi-implicit"), (True, "semi-implicit"), (False, "rk4")])
+def test_derivatives_are_those_of_solutions(limited: bool, integrator: str) -> None:
     """Also with joint forces at their limits."""
-    ocp, n = reach(limited), 2
+    ocp, n = reach(limited, integrator), 2
     tips = np.array([[[0.7, 0.0, -0.4]], [[0.6, 0.0, -0.5]]])
     given = [np.array([[0.1, 0.2], [0.3, -0.2]]), np.zeros((n, 2)), tips, np.ones((n, 11, 1))]
     _, solved = compare(ocp, given, 3e-4)

@@ -101,7 +101,7 @@ class OptimalControl:
 
     The motion consists of semi-implicit Euler steps, v' = v + h a and q' = q ⊕ h v', or, with `integrator="rk4"`, of steps of
     the classical Runge-Kutta method on the configuration manifold (order 4), which may be several times as long; an iteration
-    takes about three times as long. The cost is the integral of weighted squares over the horizon plus weighted squares at its
+    takes two to five times as long. The cost is the integral of weighted squares over the horizon plus weighted squares at its
     end.
 
     Controls are the forces of the `driven` joints (names; the default is all joints except floating and planar ones). With

@@ -8,7 +8,7 @@ w_k is the rate of u_k: v_k, except for joints on curved manifolds, whose deriva
 contacts, a function of q and v, which is the same at all stages: it brings contacts to rest over the step. A target that
 follows the velocities of the stages would spoil the order.
 
-Compiled functions write the derivatives of a, r and the blocks for many knots. The kernel combines them to those of a knot, D.
+Compiled functions write the derivatives of a and r and the blocks for many knots; `write_step` combines them for one knot.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class StepSlopes(NamedTuple):
     m: int  # controls
     long: int  # padded 2 n + m: row stride of matrices of derivatives by (dq, dv, du)
     blocks: IntegerMatrix  # (k, 2) first velocity and size of each joint on a curved manifold
-    links: Matrix  # (KNOTS_AT_ONCE, numbers) of each block: of w_2 to w_4 by u and v, and of x_2 to x_4 and q' by q and u
+    links: Matrix  # (KNOTS_AT_ONCE, numbers) for each block: of w_2 to w_4 by u and v, then of x_2 to x_4 and q' by q and u
     held: Integers  # (spans,) size of r
     call: Integers  # (spans,) number of the first of two calls that write derivatives; -1 for knots that are not steps
     numbers: Vector  # first X, U, V, W, -A, and the sums of W and -A, (n, 2 n + m) each
@@ -54,11 +54,11 @@ class StepMemory:
         begins = [int(x) for x in np.cumsum([7 * n * long * any(steps), knots * most * long])]
         numbers = np.zeros(begins[-1] + knots * STAGES * n * (long + padded(most)))
         blocks = np.array(system.blocks, np.int64).reshape(-1, 2)
-        links = np.zeros((KNOTS_AT_ONCE, 14 * int((blocks[:, 1] ** 2).sum())))
+        links = np.zeros((knots, 14 * int((blocks[:, 1] ** 2).sum())))
         tables = np.array(held, np.int64), np.array(call, np.int64)
         self.slopes = StepSlopes(n, m, long, blocks, links, *tables, numbers, *begins)
-        self.states = {x: np.zeros((KNOTS_AT_ONCE, STAGES, k)) for x, k in (("q", system.robot.nq), ("v", n), ("tau", n))}
-        self.target = np.zeros(KNOTS_AT_ONCE * STAGES * most)
+        self.states = {x: np.zeros((knots, STAGES, k)) for x, k in (("q", system.robot.nq), ("v", n), ("tau", n))}
+        self.target = np.zeros(knots * STAGES * most)
 
     def arrays(self, i: int) -> tuple[dict[str, Array], dict[str, Array]]:
         """Return the results of a span's `stages`, and the arguments and results of its `accelerations`."""
