@@ -58,7 +58,6 @@ class Controller:
         """Discard the plan."""
         self.time = -math.inf  # start of the plan [s]
         self._knot = 0  # knot of the cycle at which the plan begins
-        self._gains: Array = np.zeros(0)
 
     @property
     def _work(self) -> Workspace:
@@ -90,7 +89,7 @@ class Controller:
         z, robot = self._work.horizon, self.ocp.robot
         k = min(int((time - self.time) / self._step * (1.0 + 1e-12)), len(z.u) - 1)
         away = np.concatenate([robot.difference(z.q[k], q), v - z.v[k]])
-        tau, u = np.zeros(robot.nv), z.u[k] + self._gains[k] @ away
+        tau, u = np.zeros(robot.nv), z.u[k] - away @ self._work.feedback[k]
         if self.ocp.actuators:
             return tau, u
         tau[self._driven] = u
@@ -115,4 +114,3 @@ class Controller:
             work.move_on(before, min(passed, len(work.horizon.u)), q, v)
         self.time = time
         work.run_on(Settings(iterations, 0.0, 0.0))
-        self._gains = work.gains()

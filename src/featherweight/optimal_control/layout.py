@@ -72,8 +72,8 @@ class Layout:
         self.terms_of_stage: list[list[Placed]] = []
         for i, span in enumerate([*spans, None]):
             self._add_stage(i, span)
-        counts = np.repeat([stage.rows for stage in self.stages], np.diff(self.begin))
-        self.rows = np.concatenate([[0], np.cumsum(counts)])  # (knots + 2,) the first row of each knot
+        self.widths = np.repeat([stage.rows for stage in self.stages], np.diff(self.begin))  # (knots + 1,) rows of each knot
+        self.rows = np.concatenate([[0], np.cumsum(self.widths)])  # (knots + 2,) the first row of each knot
 
     def _add_stage(self, i: int, span: Span | None) -> None:
         knots = self.knots_of_stage(i)

@@ -70,6 +70,7 @@ class Workspace:
             layout.stage_of_knot, np.array(layout.begin, np.int64), layout.rows.astype(np.int64), np.zeros(total),
         )  # fmt: skip
         feedback = np.zeros((knots * 2 * n + TRIALS) * padded(m) + TRIALS * 2 * n)
+        self.feedback = feedback[: knots * 2 * n * padded(m)].reshape(knots, 2 * n, padded(m))[:, :, :m]  # -gains, transposed
         linear = Linear(
             feedback, np.zeros((knots, m)), np.zeros((knots + 1, 2 * n)), np.zeros(total), np.zeros(total),
             np.zeros((KNOTS_AT_ONCE, sizes[0])), np.zeros((KNOTS_AT_ONCE, width)), np.zeros(sizes[1]), np.zeros(width),
@@ -162,14 +163,14 @@ class Workspace:
         z, last = self.horizon, before.horizon
         left = len(z.u) - knots
         for x, y in zip((z.q, z.v, z.u), (last.q, last.v, last.u), strict=True):
-            x[: len(x) - knots] = y[knots:].copy()
-            x[len(x) - knots :] = y[-1]
+            if knots or before is not self:
+                x[: len(x) - knots], x[len(x) - knots :] = y[knots:], y[-1].copy()
         own, other = self.laws.multiplier, before.laws.multiplier
         rows, theirs = self.layout.rows, before.layout.rows
         kept, end = other[theirs[knots] : theirs[-2]].copy(), other[theirs[-2] :].copy()
         if before is not self:
             own[:] = 0.0
-        if np.array_equal(np.diff(rows)[:left], np.diff(theirs)[knots:-1]):  # knots have the same terms in both
+        if (self.layout.widths[:left] == before.layout.widths[knots:-1]).all():  # knots have the same terms in both
             own[: rows[left]] = kept
         if len(end) == rows[-1] - rows[-2]:
             own[rows[-2] :] = end
@@ -196,9 +197,7 @@ class Workspace:
 
     def gains(self) -> Array:
         """Return the feedback gains (knots, nu, 2 nv)."""
-        n, m, knots = self.layout.robot.nv, len(self.layout.system.drives), self.layout.knots
-        whole = self.solver.linear.feedback[: knots * 2 * n * padded(m)]
-        return -whole.reshape(knots, 2 * n, padded(m))[:, :, :m].swapaxes(1, 2)
+        return -self.feedback.swapaxes(1, 2)
 
 
 def holding_controls(robot: Robot, drives: Sequence[Drive], q: Array) -> Array:
