@@ -21,13 +21,12 @@ SOURCES = {path: path.read_text() for path in Path(featherweight.__file__).paren
 
 
 def named_extras() -> set[str]:
-    """Those that calls of `install_command` name; where a variable does, its file has them as words of a table."""
+    """Those that calls name; where a variable does, its file has them as words of a table."""
     calls = [
         node.args[0]
         for source in SOURCES.values()
-        if "install_command(" in source
         for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "install_command"
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("install_command", "imports_from_extra")
     ]
     return {str(x.value) for x in calls if isinstance(x, ast.Constant)}
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Vector
-from ..extras import install_command
+from ..extras import imports_from_extra
 from .collision_scene import Hulls
 from .triples import TripleLike, inner
 
@@ -48,10 +48,8 @@ NO_HULL = Hull(
 
 def hull_of(points: Matrix) -> Hull:
     """Return the convex hull of points (n, 3), which must have a volume. Raises ImportError without SciPy."""
-    try:
+    with imports_from_extra("shapes", "convex hulls of meshes need scipy"):
         from scipy.spatial import ConvexHull  # slow to import
-    except ImportError as error:
-        raise ImportError(f"convex hulls of meshes need scipy: {install_command('shapes')}") from error
 
     qhull = ConvexHull(points)
     number = np.full(len(points), -1)

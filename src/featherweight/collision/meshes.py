@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..engine.loops.array_types import Matrix
-from ..extras import install_command
+from ..extras import imports_from_extra
 from ..model.types import WORLD, Shape
 
 FLAT = 1e-9  # least extent relative to the greatest extent of a mesh
@@ -19,10 +19,8 @@ def mesh_vertices(shape: Shape) -> Matrix:
     if shape.vertices is not None:
         scaled = np.asarray(shape.vertices, dtype=float) * np.array(shape.size)
         return np.asarray(scaled @ np.array(shape.placement.R).T + np.array(shape.placement.p))
-    try:
+    with imports_from_extra("shapes", f"reading the mesh {_described(shape)} needs trimesh"):
         from ..model.triangles import shape_meshes
-    except ImportError as error:
-        raise ImportError(f"reading the mesh {_described(shape)} needs trimesh: {install_command('shapes')}") from error
     return np.concatenate([np.asarray(mesh.vertices) for mesh, _ in shape_meshes(shape)])
 
 

@@ -10,14 +10,10 @@ are a quadruped and a humanoid that follow a joystick, with the rewards of MuJoC
 
 from __future__ import annotations
 
-from ..extras import install_command
+from ..extras import imports_from_extra
 
-try:
+with imports_from_extra("learning", "environments need Gymnasium", "gymnasium"):
     import gymnasium
-except ModuleNotFoundError as error:
-    if error.name != "gymnasium":
-        raise
-    raise ImportError(f"environments need Gymnasium: {install_command('learning')}") from error
 
 from .compiled_task import CompiledTask
 from .floating_tasks import Ant, Humanoid

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine.trace import evaluate
-from ..extras import install_command
+from ..extras import imports_from_extra
 from ..robot.linear_parameters import Chosen, Regressor
 from ..robot.robot import Robot
 from ..summaries import Several, summarized
@@ -149,10 +149,8 @@ def _random_regressor(robot: Robot, regressor: Regressor, rows: int, rng: np.ran
 
 def _independent(A: Array) -> Array:
     """Return the first columns of unit length that span all columns of A; column pivoting gives their number."""
-    try:
+    with imports_from_extra("identification", "base parameters need scipy"):
         from scipy.linalg import qr
-    except ImportError as error:
-        raise ImportError(f"base parameters need scipy: {install_command('identification')}") from error
     pivoted, order = qr(A, mode="r", pivoting=True)
     rank = int(np.sum(np.abs(np.diagonal(pivoted)) > DEPENDENT))
     first = np.flatnonzero(np.abs(np.diagonal(np.linalg.qr(A, mode="r"))) > DEPENDENT)

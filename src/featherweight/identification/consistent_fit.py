@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..extras import install_command
+from ..extras import imports_from_extra
 from ..robot.linear_parameters import Regressor
 from ..summaries import summarized
 from .consistency import parameters_of, pseudo_inertia
@@ -117,12 +117,9 @@ def _positive(x: Array) -> Array:
 
 def _solved(A: Array, b: Array, x0: Array, spread: float) -> Array:
     """Return the matrices X and the parameters of joints by least squares of A x - b, near x0 (nbodies, 10), in their cones."""
-    try:
+    with imports_from_extra("identification", "fitting physically consistent inertias needs clarabel and scipy"):
         import clarabel
         from scipy.sparse import csc_matrix, identity
-    except ImportError as error:
-        what = "fitting physically consistent inertias needs clarabel and scipy"
-        raise ImportError(f"{what}: {install_command('identification')}") from error
     bodies, free = len(x0), A.shape[1] - x0.size
     unit = np.append(np.ones(x0.size), 1.0 / np.maximum(np.linalg.norm(A[:, x0.size :], axis=0), 1e-300))
     pull = np.append(np.full(x0.size, 1.0 / spread), np.full(free, NEARLY_FREE))

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..extras import install_command
+from ..extras import imports_from_extra
 
 if TYPE_CHECKING:
     from .film import save_film, save_picture
@@ -44,7 +44,5 @@ def __getattr__(name: str) -> Any:
 def _need(who: str, extra: str, packages: Sequence[str]) -> None:
     """Raise ImportError for a package that is not installed."""
     for package in packages:
-        try:
+        with imports_from_extra(extra, f"{who} {package}"):
             importlib.import_module(package)
-        except ImportError as missing:
-            raise ImportError(f"{who} {missing.name}: {install_command(extra)}") from missing

@@ -13,7 +13,7 @@ from ...collision.hulls import NO_HULL, Hull
 from ...collision.rays import RayShapes, cast
 from ...collision.shape_parts import KINDS, GridOfHeights, joined_fields, shape_part
 from ...engine.program import Output
-from ...extras import install_command
+from ...extras import imports_from_extra
 from ...model.model import Placed
 from ...model.types import WORLD, Pose, Shape, ShapeType
 from ..arguments import Q
@@ -55,11 +55,8 @@ def _triangles(shape: Shape) -> Array:
         points = np.asarray(shape.vertices, float) * np.array(shape.size)
         points = points @ np.array(shape.placement.R).T + np.array(shape.placement.p)
         return np.asarray(points[np.asarray(shape.faces)]).reshape(-1, 9)
-    try:
+    with imports_from_extra("shapes", f"reading the mesh {shape.name!r} on {shape.body or WORLD!r} needs trimesh"):
         from ...model.triangles import shape_meshes  # needs trimesh
-    except ImportError as error:
-        where = f"{shape.name!r} on {shape.body or WORLD!r}"
-        raise ImportError(f"reading the mesh {where} needs trimesh: {install_command('shapes')}") from error
     meshes = [mesh for mesh, _ in shape_meshes(shape)]
     return np.concatenate([np.asarray(mesh.vertices)[np.asarray(mesh.faces)].reshape(-1, 9) for mesh in meshes])
 

@@ -21,7 +21,7 @@ from ...algorithms.inverse_kinematics.task_rows import TaskList
 from ...algorithms.mechanisms.cluster_tree import constraint_count, moving
 from ...engine.function import CompiledFunction
 from ...engine.program import Output
-from ...extras import install_command
+from ...extras import imports_from_extra
 from ..closed import ClosedRobot
 from ..robot import Robot
 
@@ -51,10 +51,8 @@ class Differential:
         bound: Callable[..., CompiledFunction[Any]],
         spare: CompiledFunction[Any] | None = None,
     ) -> None:
-        try:
+        with imports_from_extra("ik", "InverseKinematics.velocity needs the package daqp"):
             self._solve = import_module("daqp").solve
-        except ImportError:
-            raise ImportError(f"InverseKinematics.velocity needs the package daqp: {install_command('ik')}") from None
         n = robot.model.nv
         clusters = robot._mechanism.clusters if isinstance(robot, ClosedRobot) else ()
         self._columns = sorted(r for c in clusters for r in moving(c)) if clusters else list(range(n))

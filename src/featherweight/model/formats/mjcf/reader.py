@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ....extras import install_command
+from ....extras import imports_from_extra
 from ...description import Description
 from ...editing.kept_sensors import without_sensors_across_loops
 from ...types import (
@@ -87,10 +87,8 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     opened, and `ImportError` without the package `mujoco`.
     """
     source, unsupported = file.name, Unsupported(options.get("unsupported", REFUSE))
-    try:
+    with imports_from_extra("mjcf", "reading MJCF needs the package mujoco"):
         import mujoco  # type: ignore[import-untyped, unused-ignore]
-    except ImportError as error:
-        raise ImportError(f"reading MJCF needs the package mujoco: {install_command('mjcf')}") from error
     check_text(file)
     try:
         spec = _spec(mujoco, file)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....extras import install_command
+from ....extras import imports_from_extra
 from ....spatial.ordered import total
 from ...types import Body, ModelError, Pose, Shape, ShapeType, add, as_matrix, as_vector, rotate, scale
 from ..robot_numbers import inertia_at, rotation_by_quaternion
@@ -198,10 +198,8 @@ def _mesh_solid(stage: UsdStage, collider: Collider) -> Solid:
 
 def _hull_faces(points: Any) -> Any:
     """Return the triangles of a convex hull, counter-clockwise from outside."""
-    try:
+    with imports_from_extra("shapes", "masses of convex hulls of meshes need scipy"):
         from scipy.spatial import ConvexHull
-    except ImportError as error:
-        raise ImportError(f"masses of convex hulls of meshes need scipy: {install_command('shapes')}") from error
     hull = ConvexHull(points)
     faces = hull.simplices.copy()
     a, b, c = (points[faces[:, k]] for k in range(3))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from ....extras import install_command
+from ....extras import imports_from_extra
 
-try:
+with imports_from_extra("usd", "reading USD needs the package usd-core"):
     from pxr import Gf, Tf, Usd, UsdGeom, UsdPhysics, UsdShade
-except ImportError as error:
-    raise ImportError(f"reading USD needs the package usd-core: {install_command('usd')}") from error
 
 __all__ = ["Gf", "Tf", "Usd", "UsdGeom", "UsdPhysics", "UsdShade"]
