@@ -56,10 +56,9 @@ class Listing(SphinxDirective):  # type: ignore[misc]  # Sphinx is where the sit
     def run(self) -> list[nodes.Node]:
         """What the names come to, which is Markdown."""
         made = nodes.Element()
-        module = self.arguments[0]
-        names = [line for line in self.content if line] or [
-            n.removeprefix(f"{module}.") for n in public_names.exported() if n.rpartition(".")[0] == module
-        ]
+        module = self.env.ref_context["py:module"] = self.arguments[0]  # of the entries, and of names in their annotations
+        own = {n.removeprefix(f"{module}."): x for n, x in public_names.exported().items() if n.rpartition(".")[0] == module}
+        names = [line for line in self.content if line] or sorted(own, key=lambda n: public_names.is_class(own[n]))
         for gone in [n for n in names if f"{module}.{n}" not in public_names.all_names()]:
             _log.warning("%s.%s is not public: it was renamed, or removed", module, gone, location=self.get_location())
             names.remove(gone)
@@ -116,7 +115,6 @@ class Entry:
         kind, argument, options, text = self._parts()
         fence = _FENCES[depth]
         yield f"{fence}{{py:{kind}}} {argument}"
-        yield f":module: {self.module}"
         yield from (f":{key}: {json.dumps(value)}" for key, value in options.items())
         yield ""
         yield from text

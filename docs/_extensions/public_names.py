@@ -14,7 +14,7 @@ from source_facts import is_member, own_fields, plain
 import featherweight
 
 PACKAGE = "featherweight"
-MODULES = ["", "identification", "se3", "paths", "robots", "generators", "viewer", "exporting"]
+MODULES = ["", "identification", "se3", "paths", "robots", "generators", "viewer"]
 MODULES += ["environments", "gym", "jax", "torch", "casadi", "unisim"]
 
 
