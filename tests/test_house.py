@@ -34,17 +34,13 @@ BELOW = {  # what each package may import
     "robot": {"collision", "providers", *BELOW_ROBOT},
     "identification": {"robot", *BELOW_ROBOT},
     "exporting": {"robot", "version", *BELOW_ROBOT},
-    "casadi": {"exporting", "engine", "extras"},
     "viewer": {"simulation", "contact", "collision", "robot", *BELOW_ROBOT},
     "simulation": {"contact", "collision", "providers", "robot", *BELOW_ROBOT},
     "environments": {"simulation", "contact", "collision", "robot", "robots", *BELOW_ROBOT},
     "optimal_control": {"simulation", "contact", "collision", "robot", *BELOW_ROBOT},
     "cli": {"exporting", "simulation", "viewer", "robot", "robots", "version", *BELOW_ROBOT},
-    "xla": {"engine"},
-    "jax": {"engine", "extras", "xla"},
-    "gym": {"environments", "simulation", "robot", *BELOW_ROBOT},
-    "torch": {"engine", "extras"},
-    "unisim": {"simulation", "robot", *BELOW_ROBOT},
+    "bridges": {"environments", "exporting", "optimal_control", "simulation", "robot", *BELOW_ROBOT},
+    **{name: {"bridges", "extras"} for name in ("casadi", "gym", "jax", "torch", "unisim")},
     "version": set[str](),
     "__main__": {"cli"},
 }
@@ -129,7 +125,13 @@ def test_no_underscore_crosses_the_wall_of_a_package(nodes: list[Node]) -> None:
     ] == []
 
 
-@pytest.mark.parametrize("name", ["engine", "robot"])
+def test_a_bridge_imports_no_other(imported: set[tuple[str, str]]) -> None:
+    """Bridges share `arguments`; the handlers for XLA belong to the bridge to JAX."""
+    within = {tuple(x.split(".")[2] for x in pair) for pair in imported if {*map(package, pair)} == {"bridges"}}
+    assert {(a, b) for a, b in within if a != b != "arguments"} == {("jax_arrays", "xla")}
+
+
+@pytest.mark.parametrize("name", ["bridges", "engine", "robot"])
 def test_a_room_says_which_modules_others_use(name: str, imported: set[tuple[str, str]]) -> None:
     """In the docstring of the room itself: others enter by these doors only."""
     room = f"{ROOT.name}.{name}"

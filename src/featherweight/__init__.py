@@ -217,7 +217,8 @@ _LATER = {
 """Names that only some programs need, and the modules that define them. A module is imported when its name is first used."""
 
 _MODULES = {
-    name: f".{name}" for name in ("casadi", "environments", "gym", "identification", "jax", "paths", "robots", "se3", "torch")
+    name: f".{name}"
+    for name in ("casadi", "environments", "gym", "identification", "jax", "paths", "robots", "se3", "torch", "unisim")
 }
 _MODULES["generators"] = ".model.generators"
 """Parts to import by their names, and where they are."""

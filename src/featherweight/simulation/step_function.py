@@ -6,6 +6,7 @@ Contacts keep no memory between calls: each step starts as if the robots had bee
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,13 +55,11 @@ class StepFunction:
         )
         self._lock = threading.Lock()
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return everything but the lock."""
-        return {name: x for name, x in vars(self).items() if name != "_lock"}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StepFunction, (self._simulation,)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._lock = threading.Lock()
+    def __repr__(self) -> str:
+        return f"<{self.name}: function of {', '.join(self.sizes)}>"
 
     def __call__(self, q: Array, v: Array, tau: Array, control: Array) -> SteppedState:
         """Return the state after a step. Raises as `Simulation.step` does."""
@@ -95,6 +94,17 @@ class StepFunction:
             np.einsum("nij,ni->nj", D.B_control, above) if given is not None else control,
         )  # fmt: skip
         return StepGradients(*(x.reshape(*batch, x.shape[1]) for x in found))
+
+    def arranged(self, arrays: Sequence[Any], library: Any) -> list[Any]:
+        """Return q, v, tau and control, arrays of any library, with the same leading axes.
+
+        `library` is the module with `broadcast_shapes` and `broadcast_to`. Raises ValueError for wrong shapes.
+        """
+        for (name, size), x in zip(self.sizes.items(), arrays, strict=True):
+            if x.ndim == 0 or x.shape[-1] != size:
+                raise ValueError(f"{self.name}: {name} must have shape (..., {size}); got {tuple(x.shape)}")
+        batch = library.broadcast_shapes(*(x.shape[:-1] for x in arrays))
+        return [library.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays]
 
     def _rows(self, *arrays: Array) -> tuple[tuple[int, ...], list[Array]]:
         """Return the leading axes, and the arrays with one axis in place of them. Raises ValueError for wrong shapes."""

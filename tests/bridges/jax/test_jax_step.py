@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,7 +34,7 @@ def test_values_and_gradients_are_those_of_the_step_function() -> None:
         after = ours(*args)
         return (after.q * bars[0]).sum() + (after.v * bars[1]).sum()
 
-    for apply in (ours, jax.jit(ours), jax.vmap(ours)):
+    for apply in (ours, jax.jit(ours), jax.vmap(ours), pickle.loads(pickle.dumps(ours))):
         for x, y in zip(apply(*given), expected, strict=True):
             np.testing.assert_array_equal(x, y)
     for gradient in (jax.grad(total, (0, 1, 2, 3)), jax.jit(jax.grad(total, (0, 1, 2, 3)))):
@@ -47,7 +48,7 @@ def test_gradients_go_through_a_landing() -> None:
     ours = step(sim)
 
     def landed(u: Any) -> Any:
-        def once(state: Any, _: Any) -> Any:
+        def once(state: tuple[Any, Any], _: Any) -> Any:
             return tuple(ours(*state, control=u)), None
 
         (_, after), _ = jax.lax.scan(once, (jnp.asarray(q[2]), jnp.asarray(v[2])), None, length=20)
@@ -67,4 +68,4 @@ def test_inputs_may_be_left_out_and_wrong_ones_are_refused() -> None:
     with pytest.raises(ValueError, match=r"tau must have shape \(\.\.\., 7\)"):
         ours(q, v, q)
     with pytest.raises(TypeError, match=r"featherweight\.Simulation"):
-        step(sim.robot)
+        step(sim.robot)  # type: ignore[arg-type]

@@ -25,7 +25,8 @@ jax.config.update("jax_num_cpu_devices", 2)
 import jax.numpy as jnp  # noqa: E402
 from jax.sharding import Mesh, PartitionSpec  # noqa: E402
 
-from featherweight.jax import wrap, xla_target  # noqa: E402
+from featherweight.bridges.jax_arrays import xla_target  # noqa: E402
+from featherweight.jax import wrap  # noqa: E402
 
 RNG = np.random.default_rng(5)
 SINGLE = 1e-5  # the same in single precision
@@ -223,6 +224,7 @@ def test_donated_arrays_are_written_after_they_are_read() -> None:
 def test_equal_functions_are_one_program() -> None:
     x = state(ARM, 4)
     other = pickle.loads(pickle.dumps(ARM.forward_dynamics))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(wrap(other)))(*x), ARM.forward_dynamics(*x))
     texts = [jax.jit(wrap(f)).lower(*x).as_text() for f in (ARM.forward_dynamics, other)]
     targets = len(xla_target._targets)
     assert texts[0] == texts[1] and "custom_call @featherweight." in texts[0] and "callback" not in texts[0]
@@ -259,7 +261,7 @@ def test_errors_name_the_argument() -> None:
         f(np.zeros((2, 2)), np.zeros((3, 2)), tau)
     with pytest.raises(ValueError, match=r"only traced functions are machine code.*interpreted"):
         wrap(fw.build(chain(2), execution="interpreted").forward_dynamics)
-    with pytest.raises(TypeError, match="takes a compiled function of a robot"):
+    with pytest.raises(TypeError, match="function must be a compiled function of a robot"):
         wrap(np.sin)  # type: ignore[arg-type]
 
 

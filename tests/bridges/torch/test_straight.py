@@ -13,10 +13,10 @@ from featherweight import CompiledFunction
 torch = pytest.importorskip("torch")
 
 import featherweight  # noqa: E402
-import featherweight.torch.straight as straight  # noqa: E402
+import featherweight.bridges.torch_tensors.straight as straight  # noqa: E402
+from featherweight.bridges.torch_tensors.straight import straight_entry  # noqa: E402
 from featherweight.model import generators  # noqa: E402
 from featherweight.torch import wrap  # noqa: E402
-from featherweight.torch.straight import straight_entry  # noqa: E402
 
 needs_a_table = pytest.mark.skipif(straight._exchange() is None, reason="needs PyTorch's table of DLPack's functions")
 

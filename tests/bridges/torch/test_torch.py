@@ -205,7 +205,7 @@ def test_no_more_threads_than_torch_has(arm: Any, monkeypatch: pytest.MonkeyPatc
         return arm.mass_matrix(q)
 
     monkeypatch.setattr(operator, "function", noted)
-    monkeypatch.setattr("featherweight.torch.processors", lambda: 2)
+    monkeypatch.setattr("featherweight.bridges.torch_tensors.operators.processors", lambda: 2)
     for n in (1, 2, 3):
         monkeypatch.setattr(torch, "get_num_threads", lambda n=n: n)
         f(q)
@@ -225,7 +225,7 @@ def test_what_is_wrong_is_told_by_argument(arm: Any) -> None:
         f(q, v.numpy(), tau)
     with pytest.raises(TypeError, match=r"q must hold float32 or float64; got torch\.float16"):
         f(q.half(), v, tau)
-    with pytest.raises(TypeError, match="wrap takes a compiled function"):
+    with pytest.raises(TypeError, match="function must be a compiled function of a robot"):
         wrap(arm.random_configuration)
 
 

@@ -16,8 +16,9 @@ from torch.overrides import TorchFunctionMode  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 import featherweight  # noqa: E402
+from featherweight.bridges.torch_tensors.operators import _watchers_of  # noqa: E402
 from featherweight.model import generators  # noqa: E402
-from featherweight.torch import _Watchers, wrap  # noqa: E402
+from featherweight.torch import wrap  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +212,7 @@ WATCHERS: dict[str, Callable[[Any, list[Any]], bool]] = {
 @pytest.mark.parametrize("asked", [True, False], ids=["asked", "PyTorch without these questions"])
 def test_who_looks_on_sees_the_operator(arm: Any, watcher: Any, asked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not asked:
-        monkeypatch.setattr("featherweight.torch._watchers", _Watchers.of(object()))
+        monkeypatch.setattr("featherweight.bridges.torch_tensors.operators._watchers", _watchers_of(object()))
     assert watcher(wrap(arm.forward_dynamics), tensors(arm))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ def test_values_and_gradients_are_those_of_the_step_function() -> None:
     expected, gradients = function(*given), function.pullback(*given, bars[0], bars[1])
     tensors = [torch.tensor(x, requires_grad=True) for x in given]
     q_bar, v_bar = map(torch.tensor, bars)
-    for apply in (ours, torch.func.vmap(ours)):
+    for apply in (ours, torch.func.vmap(ours), pickle.loads(pickle.dumps(ours))):
         for x, y in zip(apply(*tensors), expected, strict=True):
             np.testing.assert_array_equal(x.detach(), y)
     after = ours(*tensors)
@@ -60,7 +61,7 @@ def test_inputs_may_be_left_out_and_wrong_ones_are_refused() -> None:
     with pytest.raises(TypeError, match="v must be a tensor"):
         ours(x, v)
     with pytest.raises(TypeError, match=r"featherweight\.Simulation"):
-        step(sim.robot)
+        step(sim.robot)  # type: ignore[arg-type]
     y = torch.tensor(v, requires_grad=True)
     (slope,) = torch.autograd.grad(ours(x, y).v.square().sum(), y, create_graph=True)
     total = slope.sum()

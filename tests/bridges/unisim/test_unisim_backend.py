@@ -228,7 +228,7 @@ def test_wrong_scenes_and_arguments_are_refused(tmp_path: Path) -> None:
 def test_actuators_with_several_controls_are_refused_and_servos_have_their_gains() -> None:
     text = """<mujoco><worldbody><body><joint name="j" axis="0 1 0"/><geom size=".1" pos=".1 0 0"/></body></worldbody>
       <actuator><pid name="servo" joint="j" kp="7" kv="2" input="{}" posrange="-1 2"/></actuator></mujoco>"""
-    with pytest.raises(NotImplementedError, match="'servo' has not one control"):
+    with pytest.raises(NotImplementedError, match="'servo' must have one control"):
         FeatherweightBackend(fw.load(text.format("pos vel")))
     backend = FeatherweightBackend(fw.load(text.format("pos")))
     np.testing.assert_array_equal(backend.get_actuator_gains(), [[7.0], [2.0]])

@@ -11,9 +11,9 @@ import pytest
 from bridges.xla.call_frames import REFUSED, Module, Xla
 from engine.backends.cuda.host_device import HostDevice, needs_fma
 from engine.kernels import SEVERAL, swinging
+from featherweight.bridges.xla.device_handler import emit_device_handler
 from featherweight.engine.backends.cuda.code import KernelRow, Loaded
 from featherweight.engine.function import CompiledFunction
-from featherweight.xla.device_handler import emit_device_handler
 
 RNG = np.random.default_rng(8)
 SWING, SEVERAL_RESULTS = swinging(5), CompiledFunction(SEVERAL, "traced")

@@ -13,9 +13,9 @@ import pytest
 
 from bridges.xla.call_frames import REFUSED, Module, Xla
 from engine.kernels import SEVERAL, swinging
+from featherweight.bridges.xla.host_handler import emit_handler
 from featherweight.engine.backends.llvm.jit import host
 from featherweight.engine.function import CompiledFunction
-from featherweight.xla.host_handler import emit_handler
 
 RNG = np.random.default_rng(7)
 SWING = swinging(5)

@@ -9,11 +9,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..engine import cache
-from ..engine.backends.cuda import driver
-from ..engine.backends.cuda.code import KernelRow
-from ..engine.backends.llvm.jit import Code, compile_optimized, host
-from ..engine.function import CompiledFunction
+from ...engine import cache
+from ...engine.backends.cuda import driver
+from ...engine.backends.cuda.code import KernelRow
+from ...engine.backends.llvm.jit import Code, compile_optimized, host
+from ...engine.function import CompiledFunction
 from ..xla.device_handler import DRIVER, emit_device_handler
 from ..xla.host_handler import emit_handler
 
@@ -24,7 +24,7 @@ _targets: dict[str, tuple[Code, Any]] = {}  # by name; XLA never removes a targe
 def target(function: CompiledFunction[Any], precision: str, many: bool) -> str:
     """Return the name of the target that computes one state, or many. Equal functions share a name in all processes."""
     machine = function.machine_code
-    name = _name(machine.identity, precision, many)
+    name = f"featherweight.{cache.key('xla', machine.identity, precision, many)}"
     with _lock:
         if name not in _targets:
             handler = _handler(emit_handler(function.program, precision, many, host().triple))
@@ -41,7 +41,7 @@ def device_target(function: CompiledFunction[Any], precision: str) -> str:
     """
     ordinals = sorted(device.local_hardware_id for device in jax.local_devices(backend="cuda"))
     code = function.device_code
-    name = _name(code.identity, precision, "cuda")
+    name = f"featherweight.{cache.key('xla', code.identity, precision, 'cuda')}"
     with _lock:
         if name not in _targets:
             table = np.zeros((ordinals[-1] + 1, len(KernelRow._fields)), np.uint64)
@@ -55,10 +55,6 @@ def device_target(function: CompiledFunction[Any], precision: str) -> str:
             _set_words(handler, *map(driver.address, DRIVER), table.ctypes.data, len(table))
             _register(name, "CUDA", handler, (table, kernels))
     return name
-
-
-def _name(*what: Any) -> str:
-    return f"featherweight.{cache.key('xla', *what)}"
 
 
 def _handler(ir: str) -> Code:

@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from mmap import PAGESIZE
 
-from ..engine.backends.llvm.ir import Function, Type
-from ..engine.program import CoreShape, Program
+from ...engine.backends.llvm.ir import Function, Type
+from ...engine.program import CoreShape, Program
 from .call_frame import COUNT_THREADS, RESOURCE_EXHAUSTED, SCHEDULE, Handler
 
 WORK = ("users", "next", "done", "pieces", "states", "of_piece", "without_memory")  # words, before rows and steps
@@ -28,15 +28,8 @@ def emit_handler(program: Program, precision: str, many: bool, triple: str) -> s
     first = handler.of_many() if many else handler.of_one()
     functions = [first, handler.pieces(), _task(), _leave()] if many else [first]
     declarations = dict.fromkeys(d for f in functions for d in f.declarations)
-    return "\n".join(
-        [
-            "@words = global [2 x i64] zeroinitializer",
-            *first.constants,
-            *declarations,
-            *map(str, functions),
-            "attributes #0 = { nounwind }",
-        ]
-    )
+    head = ["@words = global [2 x i64] zeroinitializer", *first.constants, *declarations]
+    return "\n".join([*head, *map(str, functions), "attributes #0 = { nounwind }"])
 
 
 class _HostHandler:
@@ -112,9 +105,8 @@ class _HostHandler:
                     begin = f.cast("ptrtoint", "ptr", f.load("ptr", work, len(WORK) + k), "i64")
                     page = f.binary("and", "i64", f.add(begin, PAGESIZE - 1), -PAGESIZE)
                     rest = f.sub(bytes, f.sub(page, begin))
-                    f.call(
-                        "i32", "@madvise", f"ptr {f.cast('inttoptr', 'i64', page, 'ptr')}", f"i64 {rest}", f"i32 {HUGE_PAGES}"
-                    )
+                    address = f.cast("inttoptr", "i64", page, "ptr")
+                    f.call("i32", "@madvise", f"ptr {address}", f"i64 {rest}", f"i32 {HUGE_PAGES}")
 
     def _run(self, f: Function, work: str, rows: str, count: str) -> None:
         """Run the loop over `count` states from some rows on."""

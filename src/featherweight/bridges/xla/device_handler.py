@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..engine.backends.cuda.code import KernelRow
-from ..engine.program import CoreShape
+from ...engine.backends.cuda.code import KernelRow
+from ...engine.program import CoreShape
 from .call_frame import FAILED_PRECONDITION, INTERNAL, ORDINAL, STREAM, Handler
 
 DRIVER = ("cuLaunchKernel", "cuCtxPushCurrent", "cuCtxPopCurrent")

@@ -15,12 +15,12 @@ from typing import Any
 
 import torch
 
-from ..engine import cache
-from ..engine.backends.llvm.ir import Function, Type
-from ..engine.backends.llvm.jit import Code, compile_optimized, host
-from ..engine.backends.llvm.python_objects import ITEMS_OF_TUPLE, layout, layouts_known
-from ..engine.function import CompiledFunction
-from ..engine.program import CoreShape, Program
+from ...engine import cache
+from ...engine.backends.llvm.ir import Function, Type
+from ...engine.backends.llvm.jit import Code, compile_optimized, host
+from ...engine.backends.llvm.python_objects import ITEMS_OF_TUPLE, layout, layouts_known
+from ...engine.function import CompiledFunction
+from ...engine.program import CoreShape, Program
 
 WORDS = (
     *("allocate", "to_object", "from_object", "kernel", "none"),
@@ -63,7 +63,9 @@ def straight_entry(function: CompiledFunction[Any], dtype: Any) -> Callable[...,
     words = [table[ALLOCATE], table[TO_OBJECT], table[FROM_OBJECT], kernel.address("single"), id(None)]
     words += [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in WORDS[len(words) :]]
     ctypes.memmove(entry.address("words"), (ctypes.c_void_p * len(words))(*words), 8 * len(words))
-    return _built_in(_Straight(function.name, entry, kernel))
+    own = _Straight(function.name, entry, kernel)
+    built_in: Callable[..., Any] = _new_function(ctypes.addressof(own.definition), own, None)
+    return built_in
 
 
 class _Straight:
@@ -72,11 +74,6 @@ class _Straight:
     def __init__(self, name: str, entry: Code, kernel: Code) -> None:
         self._keeps = entry, kernel
         self.definition = _Definition(name.encode(), entry.address("straight"), FASTCALL, None)
-
-
-def _built_in(own: _Straight) -> Callable[..., Any]:
-    function: Callable[..., Any] = _new_function(ctypes.addressof(own.definition), own, None)
-    return function
 
 
 def _exchange() -> Any:

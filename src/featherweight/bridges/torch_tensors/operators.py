@@ -1,12 +1,4 @@
-"""Functions of robots in PyTorch: operators with derivatives of any order, for `torch.compile` and `torch.func`.
-
-    dynamics = featherweight.torch.wrap(robot.forward_dynamics)
-    a = dynamics(q, v, tau)          # tensors whose leading axes broadcast; a.sum().backward() differentiates it
-
-A point of a manifold (a configuration with a quaternion) is a plain array here. Gradients with respect to it are tangent to
-the manifold: q_bar = R (Rᵀ R)⁻¹ v_bar, for the cotangent v_bar of velocities and the rates R v of q
-(`CompiledFunction.ambient`).
-"""
+"""Compiled functions as operators of PyTorch, with derivatives of any order."""
 
 from __future__ import annotations
 
@@ -15,136 +7,25 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import chain, combinations
-from typing import Any, NamedTuple
-
-from ..extras import install_command
-
-try:
-    import torch
-except ModuleNotFoundError as error:
-    if error.name != "torch":
-        raise
-    raise ImportError(f"featherweight.torch needs PyTorch: {install_command('torch')}") from error
+from typing import Any
 
 import numpy as np
+import torch
 from torch.autograd import forward_ad
 
-from ..engine.arguments import bound
-from ..engine.function import CompiledFunction
-from ..engine.program import Input, Output
-from ..engine.result_class import result_class
-from ..engine.threads import processors
-from .optimal_plan import OptimalPlan
-from .simulated_step import SimulatedStep
+from ...engine.function import CompiledFunction
+from ...engine.program import Input, Output
+from ...engine.threads import processors
 from .straight import straight_entry
 
 NAMESPACE = "featherweight"
 _library = torch.library.Library(NAMESPACE, "FRAGMENT")  # keeps the operators alive until the process ends
-_operators: dict[str, _Operator] = {}
+_operators: dict[str, Operator] = {}
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))  # no subclasses, which may override operators
 _REAL = frozenset((torch.float64, torch.float32))
 
 
-def wrap(function: CompiledFunction[Any]) -> Wrapped:
-    """Return the function for PyTorch's tensors, float32 or float64.
-
-    Optional arguments are keywords; several results are a named tuple. Tensors on the processor are read without copies, on at
-    most `torch.get_num_threads` threads. Tensors on CUDA devices are computed on their device. Gradients of any order, by
-    `Tensor.backward` and `torch.func` (grad, vjp, jvp, jacrev, jacfwd, hessian, vmap), are exact. `torch.compile` compiles
-    calls without a graph break, with values, `backward` and vmap, but without derivatives by `torch.func` inside the compiled
-    code.
-
-    Raises TypeError for an argument that is not a compiled function. Calls raise TypeError and ValueError as the function does,
-    and name the argument. The derivative of a function that is too large to be traced raises ValueError.
-    """
-    if not isinstance(function, CompiledFunction):
-        raise TypeError(f"wrap takes a compiled function, such as robot.forward_dynamics; got {function!r}")
-    return Wrapped(function)
-
-
-def step(simulation: Any) -> SimulatedStep:
-    """Return the step of a `Simulation` as a function of tensors, with gradients through contact.
-
-        step = featherweight.torch.step(simulation)
-        q, v = step(q, v, tau=tau, control=control)
-
-    q (..., nq), v (..., nv), tau (..., nv) and control (..., nu) broadcast; tau and control default to zero. The function uses
-    the robot, step size, ground and contact model of the simulation, not its state, and does not change it. `backward` and
-    `torch.func` (grad, vjp, jacrev, vmap) work; forward differentiation and second derivatives do not. The derivative is that
-    of `Simulation.derivatives`, which processes one robot after the other.
-
-    Gradients with respect to configurations are tangent to their manifold, as with `wrap`. Raises TypeError for an argument
-    that is not a simulation. Calls raise as `Simulation.step` and `Simulation.derivatives` do.
-    """
-    if not hasattr(simulation, "step_function"):
-        raise TypeError(f"step takes a featherweight.Simulation; got {simulation!r}")
-    return SimulatedStep(simulation.step_function())
-
-
-def plan(ocp: Any, **options: Any) -> OptimalPlan:
-    """Return the solutions of an `OptimalControl` problem as a function of tensors, with gradients.
-
-        plan = featherweight.torch.plan(ocp, iterations=200)
-        q, v, u, cost = plan(q, v, targets={"hand": target}, parameters={...})
-
-    Arguments are those of `OptimalControl.solve`, and `options` its keywords: q (nq,) with targets and parameters, or q (n, nq)
-    for n problems. Gradients with respect to q, v, targets and parameters follow from the implicit function theorem at the
-    solution, with exact curvature, through contacts, loops and active constraints. They are as accurate as the solution, which
-    `tolerance=1e-10` or less makes precise. `backward` works; forward differentiation, vmap and second derivatives do not.
-    Gradients with respect to configurations are tangent to their manifold, as with `wrap`. Raises TypeError for an argument
-    that is not a problem; calls raise ValueError where the solver does not converge.
-    """
-    if not hasattr(ocp, "plan_function"):
-        raise TypeError(f"plan takes a featherweight.OptimalControl; got {ocp!r}")
-    return OptimalPlan(ocp.plan_function(**options))
-
-
-class Wrapped:
-    """A compiled function of tensors, made by `wrap`."""
-
-    def __init__(self, function: CompiledFunction[Any]) -> None:
-        self.function, self.name = function, function.name
-        self._options = options = tuple(function.program.options)
-        choices = chain.from_iterable(combinations(options, k) for k in range(len(options) + 1))
-        self._operators = {
-            chosen: _operator(_variant(function, chosen)) for chosen in choices
-        }  # made here, before a compiler traces calls
-        self._alone = self._operators[()]
-        fields = tuple(y.name for y in function.program.outputs)
-        self._results = result_class(function.name, fields) if len(fields) > 1 else None
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        operator = self._alone
-        if named or len(args) != len(operator.names):
-            operator, args = self._bound(args, named)
-        values = operator(*args)
-        return values if self._results is None else self._results(*values)
-
-    def _bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[_Operator, tuple[Any, ...]]:
-        """Return the operator for the given options, and its arguments in order."""
-        chosen = tuple(option for option in self._options if named.get(option) is not None)
-        operator = self._operators[chosen]
-        named = {name: x for name, x in named.items() if name in chosen or name not in self._options}
-        rest = operator.names[len(args) :]
-        if len(args) > len(operator.names) or {*rest} != named.keys():
-            bound(operator.function.program, args, named)  # raises
-        return operator, (*args, *(named[name] for name in rest))
-
-    def __repr__(self) -> str:
-        return f"featherweight.torch.wrap({self.function!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return wrap, (self.function,)
-
-
-def _variant(function: CompiledFunction[Any], options: Sequence[str]) -> CompiledFunction[Any]:
-    for option in options:
-        function = function.variant(option)
-    return function
-
-
-def _operator(function: CompiledFunction[Any]) -> _Operator:
+def operator_of(function: CompiledFunction[Any]) -> Operator:
     """Return the operator of a function, which is registered once.
 
     Equal functions share an operator, whose name is the same in all processes.
@@ -156,7 +37,7 @@ def _operator(function: CompiledFunction[Any]) -> _Operator:
     readable = re.sub(r"\W", "_", function.name)
     name = f"{readable}_{hashlib.sha256(repr((told, function.ways.algorithm)).encode()).hexdigest()[:16]}"
     if name not in _operators:
-        _operators[name] = _Operator(function, name)
+        _operators[name] = Operator(function, name)
     return _operators[name]
 
 
@@ -165,33 +46,25 @@ def _identity(x: Input | Output) -> tuple[Any, ...]:
     return x.name, x.shape, manifold and manifold.identity()
 
 
-class _Watchers(NamedTuple):
-    """PyTorch's private checks for modes that observe calls of operators. They may disappear."""
+def _watchers_of(torch_c: Any) -> list[Callable[[], Any]]:
+    """Return PyTorch's private checks for transformations, modes and tracers that observe calls of operators.
 
-    transforms: Callable[[], Any]  # of torch.func
-    dispatch_modes: Callable[[], Any]
-    function_modes: Callable[[], Any]
-    tracing: Callable[[], Any]  # by torch.jit
-
-    @classmethod
-    def of(cls, torch_c: Any) -> _Watchers:
-        """Return PyTorch's checks. A missing check answers yes, so that all calls take the path that modes can observe."""
-        names = ("_are_functorch_transforms_active", "_len_torch_dispatch_stack", "_len_torch_function_stack", "_is_tracing")
-        return cls(*(getattr(torch_c, name, lambda: True) for name in names))
+    A check that a version does not have answers yes, so that all calls take the path that modes can observe.
+    """
+    names = ("_are_functorch_transforms_active", "_len_torch_dispatch_stack", "_len_torch_function_stack", "_is_tracing")
+    return [getattr(torch_c, name, lambda: True) for name in names]
 
 
-_watchers = _Watchers.of(torch._C)
+_watchers = _watchers_of(torch._C)
 
 
 def _unwatched() -> bool:
     """Return whether a call needs only its value and `backward`: no transformation, tracer or mode observes it."""
     transforms, dispatch_modes, function_modes, tracing = _watchers
-    return not (
-        forward_ad._current_level >= 0 or transforms() or dispatch_modes() or function_modes() or tracing()
-    )  # fmt: skip
+    return not (forward_ad._current_level >= 0 or transforms() or dispatch_modes() or function_modes() or tracing())
 
 
-class _Operator:
+class Operator:
     """A function as operators of PyTorch, with the rules that its compiler and its transformations need.
 
     Compilers see `call`, which has one name, one schema and a derivative by `backward`. Compiled code, and in the end every
@@ -272,7 +145,8 @@ class _Operator:
         """Compute the results when PyTorch's dispatcher calls."""
         if all(x.is_cpu for x in args):
             return self._straight(*args)
-        return self._one_or_tuple(self.function(*(x.detach() for x in args)))
+        values = self.function(*(x.detach() for x in args))
+        return values if len(self.outputs) == 1 else tuple(values)
 
     def _straight(self, *args: Any) -> Any:
         """Compute on the processor, bypassing PyTorch's dispatcher. Raises TypeError or RuntimeError for calls that need it."""
@@ -314,13 +188,8 @@ class _Operator:
                 raise ValueError(f"{self.function.name}: {own.name} must have shape ({core}); got {tuple(x.shape)}")
         batch = torch.broadcast_shapes(*(x.shape[: x.ndim - len(own.shape)] for x, own in zip(args, self.inputs, strict=True)))
         dtype = torch.float32 if all(x.dtype == torch.float32 for x in args) else torch.float64
-        return self._one_or_tuple([torch.empty((*batch, *y.shape), dtype=dtype, device=args[0].device) for y in self.outputs])
-
-    def _one_or_tuple(self, values: Any) -> Any:
-        """Return results in the form that a schema requires."""
-        if len(self.outputs) > 1:
-            return tuple(values)
-        return values[0] if isinstance(values, list) else values
+        values = tuple(torch.empty((*batch, *y.shape), dtype=dtype, device=args[0].device) for y in self.outputs)
+        return values[0] if len(values) == 1 else values
 
     # batches
 
@@ -380,7 +249,7 @@ class _Derivative:
     """
 
     def __init__(self, function: CompiledFunction[Any], known: Sequence[str]) -> None:
-        self._operator = _operator(function)
+        self._operator = operator_of(function)
         order = [*known, *(name for name in self._operator.names if name not in known)]
         self._places = [order.index(name) for name in self._operator.names]
 

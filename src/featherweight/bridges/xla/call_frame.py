@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..engine.backends.llvm.ir import Function
-from ..engine.program import CoreShape
+from ...engine.backends.llvm.ir import Function
+from ...engine.program import CoreShape
 
 # offsets in bytes in XLA's structures, each of which starts with its size and its extensions
 EXTENSION = 8

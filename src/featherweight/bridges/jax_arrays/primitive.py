@@ -21,7 +21,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
 from jax.sharding import PartitionSpec
 
-from ..engine.function import CompiledFunction
+from ...engine.function import CompiledFunction
 from .xla_target import device_target, target
 
 ON_PROCESSORS = "Processors take arguments that are put there: jax.device_put(x, jax.devices('cpu')[0])"

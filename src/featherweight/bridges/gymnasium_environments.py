@@ -1,0 +1,56 @@
+"""Environments of Gymnasium for robots of users. The environments of the library register themselves when they are imported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import gymnasium
+
+from ..environments import RobotEnv, RobotTask, RobotVectorEnv, Snapshot, Task
+from ..environments.own_robots import furnished
+from ..model.description import Description
+from ..model.position_drives import PD
+from ..robot.build import read
+
+__all__ = ["RobotEnv", "RobotTask", "RobotVectorEnv", "Snapshot", "Task", "register"]
+
+
+def register(
+    id: str,
+    robot: str | os.PathLike[str] | Description,
+    task: Task,
+    *,
+    floating: bool = False,
+    floor: bool = False,
+    home: Mapping[str, float | Sequence[float]] | None = None,
+    drives: PD | None = None,
+    max_episode_steps: int | None = 1000,
+) -> None:
+    """Register an environment, for `gymnasium.make` (one robot) and `gymnasium.make_vec` (many robots in one batch).
+
+    `robot` is a file, or a description (`featherweight.read`). `floating` lets its root move freely, and `floor` adds a floor
+    at z = 0 that its collision shapes touch.
+
+    Episodes start near `home`, coordinates by joint ("root_joint" is the free root: x, y, z and a quaternion xyzw), or near the
+    configuration of the file. A free root without coordinates in `home` starts where no shape is in the floor.
+
+    Actions are the controls of the actuators of the file. If the file has none, actions from -1 to 1 are fractions of the
+    joints' efforts. With `drives`, a `featherweight.PD`, actions are target positions of the joints. Other arguments of `make`
+    are those of `RobotVectorEnv` and fields of the task.
+
+    Raises TypeError if `robot` is neither a file nor a description; ValueError if the robot already has a floor or moves
+    freely, or if a joint has neither an actuator nor an effort; and the errors of `featherweight.read`.
+    """
+    if not isinstance(robot, str | os.PathLike | Description):
+        raise TypeError(f"robot must be a file or a description (featherweight.read); got {type(robot).__name__}")
+    description = robot if isinstance(robot, Description) else read(robot)
+    description = furnished(description, floating, floor, home, drives)
+    gymnasium.register(
+        id=id,
+        entry_point=RobotEnv,
+        vector_entry_point=RobotVectorEnv,
+        max_episode_steps=max_episode_steps,
+        kwargs={"task": replace(task, xml_file=description)},
+    )

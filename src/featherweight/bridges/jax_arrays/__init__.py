@@ -1,0 +1,1 @@
+"""The bridge to JAX: functions of JAX's arrays."""

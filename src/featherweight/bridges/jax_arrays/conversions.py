@@ -1,0 +1,41 @@
+"""JAX's arrays from arguments, and calls of functions of NumPy's arrays from XLA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def arrays_of(owner: str, named: Mapping[str, Any]) -> dict[str, jax.Array]:
+    """Return arguments as arrays. Raises TypeError, which names the argument of the owner, unless all are arrays of numbers."""
+    arrays = {}
+    for name, x in named.items():
+        try:
+            arrays[name] = jnp.asarray(x)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{owner}: {name} must be an array of numbers: {error}") from None
+    return arrays
+
+
+def promoted(arrays: Sequence[jax.Array], to: Sequence[jax.Array]) -> list[jax.Array]:
+    """Return arrays in the type to which the arrays `to` promote: float32, or float64 if one of them has it."""
+    dtype = jnp.promote_types(jnp.result_type(*to, float), jnp.float32)
+    return [x.astype(dtype) for x in arrays]
+
+
+def call_python(
+    on_numbers: Callable[..., Any], shapes: Iterable[tuple[int, ...]], args: Sequence[jax.Array], vmap_method: str
+) -> tuple[jax.Array, ...]:
+    """Return the results of a function of NumPy's arrays, which have these shapes, in the precision of the first argument."""
+    dtype = args[0].dtype
+
+    def in_python(*arrays: Any) -> tuple[Any, ...]:
+        return tuple(np.asarray(x, dtype) for x in on_numbers(*(np.asarray(x, np.float64) for x in arrays)))
+
+    described = tuple(jax.ShapeDtypeStruct(shape, dtype) for shape in shapes)
+    results: tuple[jax.Array, ...] = jax.pure_callback(in_python, described, *args, vmap_method=vmap_method)
+    return results

@@ -1,0 +1,1 @@
+"""The bridge to PyTorch: functions of tensors."""
