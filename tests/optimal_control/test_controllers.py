@@ -61,7 +61,7 @@ def test_between_ticks_controls_follow_the_plan_with_its_feedback() -> None:
 
 
 def test_problems_of_several_phases_are_refused() -> None:
-    with pytest.raises(ValueError, match="the problem has 2 phases"):
+    with pytest.raises(ValueError, match="the 2 phases of the problem do not repeat; give it phases= and knots="):
         fw.Controller(hyq(1.0)[0], rate=100)
     with pytest.raises(ValueError, match="rate must be a positive number"):
         fw.Controller(reach(), rate=0.0)

@@ -9,7 +9,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.robots.example_files import example
-from optimal_control.problems import FEET, standing
+from optimal_control.problems import FEET, leg, standing
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LEFT, RIGHT = [FEET[0], FEET[3]], [FEET[1], FEET[2]]  # diagonal pairs
@@ -95,13 +95,133 @@ def test_several_knots_may_pass_between_ticks() -> None:
     np.testing.assert_allclose(mpc.cost, alone.cost, rtol=1e-3)
 
 
-def test_what_repeats_has_one_step_and_no_impacts() -> None:
+def test_phases_that_repeat_have_one_step() -> None:
     robot, _ = hyq()
     contacts = phases()[0].contacts
-    for wrong in ([fw.Phase(3, contacts), fw.Phase(3, step=0.01)], [fw.Phase(3), fw.Phase(3, contacts, impact=True)]):
-        with pytest.raises(ValueError, match="phases that repeat need one step, and no impacts"):
-            fw.OptimalControl(robot, step=0.02, knots=6, phases=wrong)
-    with pytest.raises(ValueError, match="phases that repeat"):
-        fw.Controller(completed(fw.OptimalControl(robot, phases=phases())), rate=50)
+    with pytest.raises(ValueError, match=r"phases that repeat \(knots=\) need the same step; got \[0.01, 0.02\] s"):
+        fw.OptimalControl(robot, step=0.02, knots=6, phases=[fw.Phase(3, contacts), fw.Phase(3, step=0.01)])
+    for once in (phases(), [fw.Phase(3, contacts, impact=True)]):
+        with pytest.raises(ValueError, match="phases of the problem do not repeat; give it phases= and knots="):
+            fw.Controller(completed(fw.OptimalControl(robot, phases=once)), rate=50)
     with pytest.raises(ValueError, match="need at least one knot"):
         fw.OptimalControl(robot, knots=0, phases=phases())
+
+
+# impacts: a leg that hops
+
+STEP, HALF, AHEAD = 0.01, 8, 20  # [s]; knots of flight and of stance, and of the horizon
+
+
+def hopper(parts: list[fw.Phase] | None = None) -> tuple[fw.OptimalControl, Array]:
+    """A leg that hops, in phases that repeat or in parts, and its first configuration."""
+    robot = leg()[0].robot
+    start = robot.close(np.array([0.22, 3.7269, -1.5, 1.5, -1.5]))  # type: ignore[attr-defined]
+    toe = [fw.BilateralContact("toe", rows=np.eye(6)[:2])]
+    cycle = [fw.Phase(HALF), fw.Phase(HALF, toe, impact=True)]
+    driven, knots = ["base_to_thigh", "thigh_to_driver"], AHEAD if parts is None else None
+    return fw.OptimalControl(robot, step=STEP, driven=driven, phases=parts or cycle, knots=knots), start
+
+
+def with_costs(ocp: fw.OptimalControl, numbers: Array) -> fw.OptimalControl:
+    """The same costs for any phases, by the numbers of knots; that of the height of the toe grows along the horizon."""
+    ocp.add(fw.Effort(), weight=0.02)
+    ocp.add(fw.JointVelocities(), weight=0.01)
+    ocp.add(fw.PostureTask(), weight=3.0)
+    ocp.add(fw.FrameTask("toe", kind="position", weight=[1, 0, 0]), weight=1e3 + 50.0 * numbers)
+    return ocp
+
+
+def heights(ocp: fw.OptimalControl, start: Array, numbers: Array) -> dict[str, Array]:
+    """Targets: the toe's height over time, and the posture."""
+    ground = ocp.robot.frame_placement("toe")(start)[0, 3] - 0.005
+    part = numbers % (2 * HALF) / HALF
+    x = ground + np.where(part < 1.0, 0.08 * part * (1.0 - part), 0.0)
+    return {"toe": np.stack([x, 0.0 * x, 0.0 * x], axis=1), "posture": start}
+
+
+def test_impacts_are_knots_of_windows_that_take_no_time() -> None:
+    """A window that begins with a phase has its impact; a window that ends before the phase has not."""
+    ocp, _ = hopper()
+    assert (ocp.knots, ocp.period) == (AHEAD, 2 * HALF)
+    steps = np.tile([False] * HALF + [True] * HALF, 4)  # in contact
+    for begin in range(2 * ocp.period):
+        first = begin % ocp.period
+        expected = []
+        for k in range(first, first + AHEAD):
+            expected += [(True, True)] * (k % ocp.period == HALF) + [(bool(steps[k]), False)]
+        spans = ocp._spans(begin)
+        assert [(bool(s.contacts), s.impact) for s in spans for _ in range(s.knots)] == expected
+        assert all(s.knots == 1 for s in spans if s.impact)
+    np.testing.assert_array_equal(ocp.steps, np.insert(np.full(AHEAD, STEP), HALF, 0.0))
+
+
+def test_a_hopping_controller_solves_the_same_phases_written_out() -> None:
+    """Over more than a cycle, the plan is that of explicit phases, whose impacts count as knots, from the same state."""
+    ocp, start = hopper()
+    every = np.arange(AHEAD + 1)
+    with_costs(ocp, every)
+    mpc, single = fw.Controller(ocp, rate=1 / STEP, iterations=40), fw.Controller(ocp, rate=1 / STEP)
+    q, v, impulses = start, np.zeros(ocp.robot.nv), 0
+    for tick in range(3 * HALF + 2):
+        mpc.targets = single.targets = heights(ocp, start, tick + every)
+        mpc(STEP * tick, q, v)
+        single(STEP * tick, q, v)
+        assert mpc.knot == tick % ocp.period
+        spans, z = ocp._spans(tick), mpc._work.horizon
+        landing = [False, *(s.impact for s in spans)]
+        parts = [fw.Phase(s.knots, s.contacts, impact=x) for s, x in zip(spans, landing, strict=False) if not s.impact]
+        numbers = mpc._work.layout.numbers
+        listed = with_costs(hopper(parts)[0], numbers)
+        listed._stages = ocp._stages  # compiled once
+        targets = heights(ocp, start, tick + numbers)
+        plan = listed.solve(q, v, targets=targets, iterations=100, tolerance=1e-13)
+        assert plan.converged and len(plan.u) == AHEAD + sum(s.impact for s in spans)
+        np.testing.assert_allclose(z.q, plan.q, rtol=0, atol=2e-5)  # near a minimum, costs differ by the square of this
+        np.testing.assert_allclose(mpc.cost, plan.cost, rtol=1e-7)
+        np.testing.assert_allclose(single.cost, plan.cost, rtol=0.03)  # of one iteration a tick
+        for span, force in zip(spans, listed.contact_forces(plan), strict=True):
+            assert force.shape == (span.knots, 2 if span.contacts else 0)
+            if span.impact:
+                impulses += 1
+                assert abs(force[0, 0]) > 1e-3
+        ahead = np.searchsorted(numbers, 1)
+        q, v = z.q[ahead].copy(), z.v[ahead].copy()
+    assert impulses >= 3 * HALF
+
+
+def test_feedback_between_ticks_counts_time() -> None:
+    """At states of the plan the controls are those of the plan, also just before and after the impact."""
+    ocp, start = hopper()
+    with_costs(ocp, np.arange(AHEAD + 1))
+    mpc = fw.Controller(ocp, rate=5.0, targets=heights(ocp, start, np.arange(AHEAD + 1)))
+    mpc(0.0, start, np.zeros(ocp.robot.nv))
+    z, steps = mpc._work.horizon, ocp.steps
+    assert abs(z.v[HALF] - z.v[HALF + 1]).max() > 0.05
+    for k, time in enumerate(np.cumsum(steps) - steps):
+        u = z.u[k + (k == HALF)]  # the state before the impact has the controls of the step after it
+        np.testing.assert_allclose(mpc(float(time), z.q[k], z.v[k])[mpc._driven], u, rtol=0, atol=1e-12)
+
+
+def test_plans_with_impacts_have_gradients_by_targets_and_are_trajectories() -> None:
+    """A target at the number of an impact holds at the impact and at the step after it."""
+    ocp, start = hopper()
+    with_costs(ocp, np.arange(AHEAD + 1))
+    given = heights(ocp, start, np.arange(AHEAD + 1))
+    function = ocp.plan_function(tolerance=1e-12, iterations=100)
+    values = [given[name][None] if given[name].ndim == 2 else given[name][None, None] for name in function.targets]
+    found = function(start[None], np.zeros((1, ocp.robot.nv)), *values)
+    bars = [np.zeros(x.shape) for x in found[:3]]
+    by_toe = function.pullback(found, values, [*bars, np.ones(1)])[2 + function.targets.index("toe")]
+    assert by_toe.shape == (1, AHEAD + 1, 3)
+    for k in (HALF - 1, HALF, AHEAD):
+        costs = []
+        for change in (1e-4, -1e-4):
+            moved = given["toe"].copy()
+            moved[k, 0] += change
+            costs.append(ocp.solve(start, targets=given | {"toe": moved}, tolerance=1e-12).cost)
+        np.testing.assert_allclose(by_toe[0, k, 0], (costs[0] - costs[1]) / 2e-4, rtol=1e-4, atol=1e-5)
+    plan = ocp.solve(start, targets=given)
+    motion = ocp.trajectory(plan)
+    assert motion.times[-1] == pytest.approx(AHEAD * STEP) and len(motion.times) == AHEAD + 2
+    again = ocp.solve(start, targets=given, guess=plan)
+    assert again.iterations <= 1

@@ -26,7 +26,9 @@ class Controller:
     A tick runs `iterations` iterations of the solver, one by default (real-time iteration; Diehl et al. 2005), with the
     multipliers of the last tick. Between ticks, the controls follow the plan with its feedback. You may replace `targets` and
     `parameters` at any time. If the phases of a problem repeat, the horizon moves along their cycle, which starts at the first
-    tick. Raises ValueError for other problems with several phases, and for a rate that is not positive.
+    tick. Each place in the cycle has memory of its own, with as many knots as the horizon there has steps and impacts; an
+    impact enters with its phase, and leaves with its first step. Raises ValueError for other problems with several phases, and
+    for a rate that is not positive.
     """
 
     def __init__(
@@ -40,8 +42,8 @@ class Controller:
     ) -> None:
         if len(ocp._spans()) > 1 and not ocp.repeats:
             raise ValueError(
-                f"Controller: the problem has {len(ocp.phases)} phases; a controller takes a problem with one phase, or with "
-                "phases that repeat (phases= and knots=)"
+                f"Controller: the {len(ocp.phases)} phases of the problem do not repeat; give it phases= and knots=, or one "
+                "phase without an impact"
             )
         if not 0.0 < rate < math.inf:
             raise ValueError(f"Controller: rate must be a positive number of ticks per second; got {rate!r}")
@@ -49,7 +51,7 @@ class Controller:
         self.targets, self.parameters = targets, parameters
         self._given: tuple[Any, Any] | None = None
         self._parameters: Array = np.zeros(0)
-        self._step, self._driven = ocp._spans()[0].step, list(ocp.driven)
+        self._step, self._driven = float(ocp.steps.max()), list(ocp.driven)
         windows = range(ocp.period if ocp.repeats else 1)
         self._works = [Workspace(ocp._window(k).layout) for k in windows]
         self.reset()
@@ -66,7 +68,7 @@ class Controller:
 
     @property
     def knot(self) -> int:
-        """The knot of the cycle at which the plan begins; 0 if phases do not repeat."""
+        """The knot of the cycle, without impacts, at which the plan begins; 0 if phases do not repeat."""
         return self._knot
 
     @property
@@ -87,8 +89,10 @@ class Controller:
         if time >= self.time + self.period * (1.0 - 1e-9) or time < self.time:
             self.update(time, q, v)
         z, robot = self._work.horizon, self.ocp.robot
-        k = min(int((time - self.time) / self._step * (1.0 + 1e-12)), len(z.u) - 1)
-        away = np.concatenate([robot.difference(z.q[k], q), v - z.v[k]])
+        number = min(int((time - self.time) / self._step * (1.0 + 1e-12)), self.ocp.knots - 1)
+        first, k = self._work.layout.first_knots[number], self._work.layout.first_knots[number + 1] - 1
+        near = min((first, k), key=lambda i: float(np.abs(v - z.v[i]).sum())) if first < k else k  # before or after an impact
+        away = np.concatenate([robot.difference(z.q[near], q), v - z.v[near]])
         tau, u = np.zeros(robot.nv), z.u[k] - away @ self._work.feedback[k]
         if self.ocp.actuators:
             return tau, u
@@ -104,13 +108,13 @@ class Controller:
         self._knot = 0 if fresh else (self._knot + passed) % len(self._works)
         work = self._work
         if self._given is None or any(a is not b for a, b in zip(given, self._given, strict=True)):
-            self._parameters = self.ocp._window(self._knot).layout.parameters(q, *given)
+            self._parameters = work.layout.numbered_parameters(q, *given)
             self._given = given
-        work.parameters[:] = self._parameters
+        work.parameters[:] = work.layout.at_knots(self._parameters)
         if fresh:
             work.begin(q, v, work.parameters, None)
             iterations = max(FIRST, iterations)
         else:
-            work.move_on(before, min(passed, len(work.horizon.u)), q, v)
+            work.move_on(before, min(passed, self.ocp.knots), q, v)
         self.time = time
         work.run_on(Settings(iterations, 0.0, 0.0))

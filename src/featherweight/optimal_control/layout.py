@@ -66,6 +66,8 @@ class Layout:
         self.size = max(1, int(begins[-1]))  # parameters of one knot
         self.system = System(with_drives(robot, drives), tuple(drives), self.size, integrator)
         self.begin = [int(x) for x in np.cumsum([0, *(span.knots for span in spans), 1])]
+        self.numbers = numbers_of(spans)
+        self.first_knots = np.flatnonzero(np.diff(self.numbers, prepend=-1)).tolist()  # with each number
         self.h = np.append(self.steps, 1.0)  # (knots + 1,) [s]; that of the end does not matter
         self.stage_of_knot = np.repeat(np.arange(len(spans) + 1), np.diff(self.begin))  # (knots + 1,)
         self.stages: list[StageFunctions] = []
@@ -129,6 +131,17 @@ class Layout:
     def parameters(self, q: Array, targets: Any, parameters: Mapping[str, Any] | None) -> Array:
         """Return targets and parameters of functions as one array (..., knots + 1 or 1, numbers); q is the posture by default.
 
+        Raises ValueError as `numbered_parameters` does.
+        """
+        return self.at_knots(self.numbered_parameters(q, targets, parameters))
+
+    def at_knots(self, flat: Array) -> Array:
+        """Return parameters of all knots, or of one (1, ...), for parameters by the numbers of knots."""
+        return flat if flat.shape[-2] in (1, self.knots + 1) else flat[..., self.numbers, :]
+
+    def numbered_parameters(self, q: Array, targets: Any, parameters: Mapping[str, Any] | None) -> Array:
+        """Return targets and parameters of functions by the numbers of knots.
+
         Raises ValueError, which gives the name, for targets or parameters that are missing, unknown or of a wrong shape.
         """
         for name, x in (("targets", targets), ("parameters", parameters)):
@@ -138,10 +151,10 @@ class Layout:
         if not parts:
             return np.zeros((1, self.size))
         leading = np.broadcast_shapes(*(x.shape[:-1] for x in parts))
-        if leading[-1] not in (1, self.knots + 1):
+        if leading[-1] not in (1, count := len(self.first_knots)):
             raise ValueError(
-                f"OptimalControl: targets that change along the horizon need {self.knots + 1} values, one for each knot and "
-                f"the end; got {leading[-1]}"
+                f"OptimalControl: targets that change along the horizon need {count} values, one for each knot and the end; "
+                f"got {leading[-1]}"
             )
         return np.concatenate([np.broadcast_to(x, (*leading, x.shape[-1])) for x in parts], axis=-1)
 
@@ -213,6 +226,12 @@ class Layout:
             (int(self.rows[-1]),),
         )
         return Results(*(np.empty((count, *shape)) for shape in (*shapes, (), ())), *np.zeros((2, count), np.int64))
+
+
+def numbers_of(spans: Sequence[Span]) -> Array:
+    """Return the numbers of all knots and of the end (knots + 1,), by which weights and targets are given."""
+    numbered = np.repeat([span.numbered for span in spans], [span.knots for span in spans])
+    return np.concatenate([[0], np.cumsum(numbered)])
 
 
 def for_rows(name: str, what: str, x: Any, rows: int) -> Array:

@@ -82,8 +82,13 @@ class PlanFunction:
 
     @property
     def knots(self) -> int:
-        """Knots of the horizon, without its end."""
+        """Knots of plans, without the end."""
         return self.layout.knots
+
+    @property
+    def count(self) -> int:
+        """Values of targets and parameters that change along the horizon."""
+        return len(self.layout.first_knots)
 
     def arranged(self, q: Any, v: Any, targets: Mapping[str, Any], parameters: Mapping[str, Any], repeated: Any) -> list[Any]:
         """Return the arguments of the function for those of `OptimalControl.solve`, which are arrays of any library.
@@ -106,9 +111,9 @@ class PlanFunction:
             x, core = given[name], self.shapes[name]
             more = x.ndim - len(core)
             before = tuple(x.shape[:more])
-            if more not in (0, 1, 2) or tuple(x.shape[more:]) != core or before[-1:] not in ((), (1,), (self.knots + 1,)):
+            if more not in (0, 1, 2) or tuple(x.shape[more:]) != core or before[-1:] not in ((), (1,), (self.count,)):
                 raise ValueError(
-                    f"{self.name}: {name} must have shape {core}, ({self.knots + 1} or 1, ...) to change along the "
+                    f"{self.name}: {name} must have shape {core}, ({self.count} or 1, ...) to change along the "
                     f"horizon, or an axis of problems more; got {tuple(x.shape)}"
                 )
             arrays.append(repeated(x[(None,) * (2 - more)], (n, *(before[-1:] or (1,)), *core)))
@@ -139,6 +144,7 @@ class PlanFunction:
         flat = layout.parameters(solved.q[:, 0], given["targets"], given["parameters"])
         flat = np.broadcast_to(flat, (len(solved.q), layout.knots + 1, layout.size))
         start_q, start_v, p_bar = SolutionSlopes(layout, solved, flat).pullback(*bars)
+        p_bar = np.add.reduceat(p_bar, layout.first_knots, axis=1)
         arrays = [start_q, start_v]
         for name, x in zip(self.names[2:], values, strict=True):
             whole = np.zeros((*p_bar.shape[:2], int(np.prod(self.shapes[name]))))

@@ -22,7 +22,7 @@ from ..summaries import SeveralListed, summarized
 from .contact_points import contacts_in_world
 from .drives import actuator_list, control_bounds, drives_of, force_bounds, joint_drives
 from .laws import costs_of_rows
-from .layout import Layout, Motion, Results
+from .layout import Layout, Motion, Results, numbers_of
 from .plan_function import PlanFunction
 from .sampled_motions import SampledMotions
 from .solver import ITERATIONS, NOT_FINITE, STALLED
@@ -43,7 +43,8 @@ class Phase:
 
     `step` [s] overrides the step of the problem. Contacts are at rest at the end of each step: to second order in it, or with
     "rk4" to fifth order if they are at rest at its beginning. With `impact`, the phase begins with an additional knot of zero
-    duration, in which an impact brings the contacts to rest.
+    duration, in which an impact brings the contacts to rest. If phases repeat, this knot has the number of the step after it in
+    weights and targets, so that numbers count time.
     """
 
     knots: int
@@ -59,7 +60,7 @@ class Plan(NamedTuple):
     Between knots, a controller may use u + gains [q_now - q; v_now - v]; the difference of configurations is a velocity.
     """
 
-    q: Array  # (..., knots + 1, nq)
+    q: Array  # (..., knots + 1, nq); knots include impacts
     v: Array  # (..., knots + 1, nv)
     u: Array  # (..., knots, nu) [N m, N]
     gains: Array  # (..., knots, nu, 2 nv)
@@ -109,8 +110,8 @@ class OptimalControl:
     motors, position and velocity servos. Semi-implicit steps evaluate stiffness and damping of servos at their end, as
     simulations do; "rk4" evaluates them at each stage, which needs short steps if they are stiff. `phases` gives the contacts
     over time; `knots` alone is one phase without contacts. With both, the phases repeat, as in a gait, and the horizon has
-    `knots` knots of this cycle; a `Controller` moves the horizon along. The step of phases is `step` [s] unless they have
-    their own. `threads` threads solve many problems; the default is one for each processor.
+    `knots` steps of this cycle and the impacts between them; a `Controller` moves the horizon along. The step of phases is
+    `step` [s] unless they have their own. `threads` threads solve many problems; the default is one for each processor.
 
     The method is multiple-shooting DDP with Gauss-Newton curvature (Mastalli et al. 2020) and augmented Lagrangians for
     constraints (Howell, Jackson and Manchester 2019). The first solution compiles the functions of the problem; other targets,
@@ -143,16 +144,18 @@ class OptimalControl:
             raise ValueError(f"OptimalControl: step must be a positive number of seconds; got {bad[0]!r}")
         if bare := [phase for phase in self.phases if phase.impact and not phase.contacts]:
             raise ValueError(f"OptimalControl: an impact needs contacts; got {bare[0]}")
+        self.repeats = knots is not None and phases is not None
         self._cycle: list[Span] = []
         for phase, h in zip(self.phases, steps, strict=True):
             contacts = tuple(phase.contacts)
-            self._cycle += [Span(1, contacts, 0.0, True)] * phase.impact + [Span(phase.knots, contacts, float(h))]
-        self.period = sum(span.knots for span in self._cycle)
-        """Knots after which the phases repeat."""
-        self.repeats = knots is not None and phases is not None
-        if self.repeats and (len(set(steps)) > 1 or any(span.impact for span in self._cycle)):
-            raise ValueError("OptimalControl: phases that repeat need one step, and no impacts")
+            self._cycle += [Span(1, contacts, 0.0, True, not self.repeats)] * phase.impact
+            self._cycle += [Span(phase.knots, contacts, float(h))]
+        self.period = int(numbers_of(self._cycle)[-1])
+        """Knots after which the phases repeat, without their impacts."""
+        if self.repeats and len(set(steps)) > 1:
+            raise ValueError(f"OptimalControl: phases that repeat (knots=) need the same step; got {sorted(set(steps))} s")
         self.knots = int(knots) if knots is not None else self.period
+        """Knots of the horizon, without impacts if phases repeat."""
         if integrator not in (SEMI_IMPLICIT, RK4):
             raise ValueError(f"OptimalControl: integrator must be {SEMI_IMPLICIT!r} or {RK4!r}; got {integrator!r}")
         if robot.closed:
@@ -179,7 +182,7 @@ class OptimalControl:
 
     @property
     def steps(self) -> Array:
-        """The time step of each knot (knots,) [s], 0 for an impact."""
+        """The time step of each knot and impact of a plan [s], 0 for an impact."""
         spans = self._spans()
         return np.repeat([span.step for span in spans], [span.knots for span in spans])
 
@@ -191,9 +194,12 @@ class OptimalControl:
         passed, left = begin % self.period, self.knots
         while left > 0:
             for span in self._cycle:
+                if span.impact:
+                    found += [span] * (passed == 0 and left > 0)
+                    continue
                 count = min(max(span.knots - passed, 0), left)
                 passed, left = max(passed - span.knots, 0), left - count
-                if count and found and found[-1].contacts == span.contacts:
+                if count and found and found[-1].contacts == span.contacts and not found[-1].impact:
                     found[-1] = found[-1]._replace(knots=found[-1].knots + count)
                 elif count:
                     found.append(span._replace(knots=count))
@@ -316,7 +322,8 @@ class OptimalControl:
             )
         mask = self._knots_of(name, at)
         made = Given(term, name, np.where(mask, given, 0.0), constraint, low, high, contacts)
-        if not any((mask & self._existing(made, self._spans(k))).any() for k in range(self.period if self.repeats else 1)):
+        windows = [self._spans(k) for k in range(self.period if self.repeats else 1)]
+        if not any((mask[numbers_of(spans)] & self._existing(made, spans)).any() for spans in windows):
             raise ValueError(f"OptimalControl: {name!r} applies to none of the knots {at!r}: its quantities do not exist there")
         self._terms = [*self._terms, made]  # copies may share the old terms, stages and windows
         self._stages, self._windows = {}, {}
@@ -338,7 +345,7 @@ class OptimalControl:
     def _existing(self, x: Given, spans: Sequence[Span]) -> Array:
         """Return a mask of the knots at which the quantities of a term exist."""
         counts, needed = [span.knots for span in spans], quantities(x.term)
-        mask = np.ones(self.knots + 1, bool)
+        mask = np.ones(sum(counts) + 1, bool)
         if not {"q", "v"}.issuperset(needed):
             mask[-1] = False  # the end has no controls
         if "force" in needed:
@@ -351,7 +358,7 @@ class OptimalControl:
 
     def _weighted(self, x: Given, spans: Sequence[Span]) -> Added:
         """Return a term with weights of zero at knots where its quantities do not exist."""
-        weight = np.where(self._existing(x, spans), x.weight, 0.0)
+        weight = np.where(self._existing(x, spans), x.weight[numbers_of(spans)], 0.0)
         return Added(x.term, x.name, weight, x.constraint, x.low, x.high)
 
     # solutions
@@ -560,7 +567,7 @@ class OptimalControl:
         times = np.concatenate([[0.0], np.cumsum(self.steps)])
         tau = np.zeros((0, 0))
         if not self.actuators:
-            tau = np.zeros((self.knots + 1, self.robot.nv))
+            tau = np.zeros((len(plan.q), self.robot.nv))
             tau[1:, list(self.driven)] = plan.u
             tau[0] = tau[1]
         counts, k, contacts = [0, 0], 0, [Contacts(np.zeros((0, 3)), np.zeros((0, 3)))]
@@ -589,7 +596,8 @@ class OptimalControl:
 
     def _check_guess(self, guess: Plan) -> None:
         """Raise ValueError for a guess with a different number of knots or of another robot."""
-        shapes = (self.knots + 1, self.robot.nq), (self.knots + 1, self.robot.nv), (self.knots, self.nu)
+        knots = len(self.steps)
+        shapes = (knots + 1, self.robot.nq), (knots + 1, self.robot.nv), (knots, self.nu)
         for name, x, shape in zip("qvu", guess, shapes, strict=False):
             if x.shape[-2:] != shape or not np.isfinite(x).all():
                 raise ValueError(f"OptimalControl: {name} of the guess must be finite, of shape {shape}; got {x.shape}")

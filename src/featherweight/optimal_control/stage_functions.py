@@ -76,6 +76,7 @@ class Span(NamedTuple):
     contacts: tuple[BilateralContact, ...]
     step: float  # [s], 0 for an impact
     impact: bool = False
+    numbered: bool = True  # False for an impact of phases that repeat, whose knot has the number of the step after it
 
 
 class RowPart(NamedTuple):

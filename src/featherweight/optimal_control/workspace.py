@@ -158,19 +158,19 @@ class Workspace:
         self.laws.multiplier[:] = 0.0
         self.solver.numbers[PENALTY] = FIRST_PENALTY
 
-    def move_on(self, before: Workspace, knots: int, q: Array, v: Array) -> None:
-        """Start from another solution, shifted by a number of knots; new knots at the end are copies of the last one."""
-        z, last = self.horizon, before.horizon
-        left = len(z.u) - knots
+    def move_on(self, before: Workspace, number: int, q: Array, v: Array) -> None:
+        """Start from another solution, from its knot of a number on; new knots at the end are copies of the last one."""
+        z, last, first = self.horizon, before.horizon, before.layout.first_knots[number]
+        left = len(last.u) - first
         for x, y in zip((z.q, z.v, z.u), (last.q, last.v, last.u), strict=True):
-            if knots or before is not self:
-                x[: len(x) - knots], x[len(x) - knots :] = y[knots:], y[-1].copy()
+            if first or before is not self:
+                x[: len(y) - first], x[len(y) - first :] = y[first:], y[-1].copy()
         own, other = self.laws.multiplier, before.laws.multiplier
         rows, theirs = self.layout.rows, before.layout.rows
-        kept, end = other[theirs[knots] : theirs[-2]].copy(), other[theirs[-2] :].copy()
+        kept, end = other[theirs[first] : theirs[-2]].copy(), other[theirs[-2] :].copy()
         if before is not self:
             own[:] = 0.0
-        if (self.layout.widths[:left] == before.layout.widths[knots:-1]).all():  # knots have the same terms in both
+        if (self.layout.widths[:left] == before.layout.widths[first:-1]).all():  # knots have the same terms in both
             own[: rows[left]] = kept
         if len(end) == rows[-1] - rows[-2]:
             own[rows[-2] :] = end
