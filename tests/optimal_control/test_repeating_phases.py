@@ -109,7 +109,7 @@ def test_phases_that_repeat_have_one_step() -> None:
 
 # impacts: a leg that hops
 
-STEP, HALF, AHEAD = 0.01, 8, 20  # [s]; knots of flight and of stance, and of the horizon
+STEP, HALF, AHEAD = 0.01, 6, 15  # [s]; knots of flight and of stance, and of the horizon
 
 
 def hopper(parts: list[fw.Phase] | None = None) -> tuple[fw.OptimalControl, Array]:
@@ -203,9 +203,13 @@ def test_feedback_between_ticks_counts_time() -> None:
 
 
 def test_plans_with_impacts_have_gradients_by_targets_and_are_trajectories() -> None:
-    """A target at the number of an impact holds at the impact and at the step after it."""
+    """A target at the number of an impact holds at the impact and at the step after it, with equal weights."""
     ocp, start = hopper()
     with_costs(ocp, np.arange(AHEAD + 1))
+    layout = ocp._layout
+    weights = np.split(layout.laws.weight, layout.rows[1:-1])
+    assert ocp.steps[HALF] == 0.0 and weights[HALF].any()
+    np.testing.assert_array_equal(weights[HALF], weights[HALF + 1])
     given = heights(ocp, start, np.arange(AHEAD + 1))
     function = ocp.plan_function(tolerance=1e-12, iterations=100)
     values = [given[name][None] if given[name].ndim == 2 else given[name][None, None] for name in function.targets]

@@ -112,7 +112,8 @@ class Layout:
     @cached_property
     def laws(self) -> Laws:
         """The penalties of all rows, with multipliers of zero."""
-        laws, steps = new_laws(int(self.rows[-1])), np.append(np.where(self.steps > 0.0, self.steps, 1.0), 1.0)
+        laws = new_laws(int(self.rows[-1]))
+        steps = np.append(np.where(self.steps > 0.0, self.steps, np.roll(self.steps, -1)), 1.0)  # an impact counts as a step
         for i, placed in enumerate(self.terms_of_stage):
             for k in range(self.begin[i], self.begin[i + 1]):
                 for x, first, stop in placed:

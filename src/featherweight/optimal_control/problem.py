@@ -216,8 +216,8 @@ class OptimalControl:
         """Add a cost: weight / 2 times the squared rows of the term; beyond `width` it grows linearly (Huber 1964).
 
         `at` selects the knots: "all", "running" (all but the last), "end" or a sequence of knot numbers. The weight of a
-        running knot is per second. The weight may be an array (knots + 1,) over the horizon. Terms of contact forces apply
-        only to phases with contacts. Terms of controls do not apply to the end.
+        running knot is per second; an impact counts as the step after it. The weight may be an array (knots + 1,) over the
+        horizon. Terms of contact forces apply only to phases with contacts. Terms of controls do not apply to the end.
         """
         self._add(term, weight, at, False, 0.0, width)
 
