@@ -236,10 +236,41 @@ def add_slopes(name: str, slope, through, drives: tuple[Drive, ...], n: int, row
             add_through_drives(drives, n, [x * y for y in by_tau], row)
 
 
-def gauss_newton(places: tuple[tuple[int, int], ...], rows, force, stiffness, results) -> None:
-    """Write the gradient Jᵀ f and the entries of the Hessian Jᵀ diag(c) J of the cost, at `places`."""
-    gradient, hessian = results
+def second_derivatives(
+    quantities: tuple[tuple[str, ...], ...], blocks: tuple[tuple[int, int], ...], drives: tuple[Drive, ...], n: int, *given: Any
+) -> None:
+    """Write the lower triangle of the second derivatives by (dq, dv, du) of a weighted sum of rows.
+
+    The second derivatives by the quantities of each part are given. Derivatives along the velocities of a curved joint do not
+    commute; the second derivative along a displacement has their mean.
+    """
+    *arrays, whole = given
+    left = iter(arrays)
+    for by in quantities:
+        second = {(x, y): next(left) for x in by for y in by}
+        for x in by:
+            rows = [[0.0] * len(whole) for _ in second[x, x]]
+            for i, row in enumerate(rows):
+                for y in by:
+                    add_slopes(y, second[x, y][i], None, drives, n, row)
+            for j in range(len(whole)):
+                add_slopes(x, [row[j] for row in rows], None, drives, n, whole[j])
+    for first, size in blocks:
+        for i in range(first, first + size):
+            for j in range(first, i):
+                whole[i][j] = 0.5 * (whole[i][j] + whole[j][i])
+
+
+def gauss_newton(places: tuple[tuple[int, int], ...], rows, force, stiffness, *second_and_results: Any) -> None:
+    """Write the gradient Jᵀ f and the entries of the Hessian Jᵀ diag(c) J of the cost, at `places`.
+
+    Second derivatives of rows, if they are given, are added to the Hessian.
+    """
+    *second, (gradient, hessian) = second_and_results
     own = {place: k for k, place in enumerate(places)}
+    for whole in second:
+        for (i, j), k in own.items():
+            hessian[k] = whole[i][j]
     for i, row in enumerate(rows):
         nonzero = [j for j, x in enumerate(row) if not is_zero(x)]
         for j in nonzero:

@@ -25,11 +25,14 @@ class Laws(NamedTuple):
     low: Vector
     high: Vector  # upper bound of a constraint; width of a cost
     multiplier: Vector
+    exact: Booleans  # whether second derivatives of the row are added to the Hessian
 
 
 def new_laws(rows: int) -> Laws:
     """Return costs with weight zero."""
-    return Laws(np.zeros(rows, bool), np.zeros(rows), np.zeros(rows), np.full(rows, np.inf), np.zeros(rows))
+    constraint, exact = np.zeros((2, rows), bool)
+    weight, low, multiplier = np.zeros((3, rows))
+    return Laws(constraint, weight, low, np.full(rows, np.inf), multiplier, exact)
 
 
 def costs_of_rows(laws: Laws, which: slice, rows: Array, penalty: float) -> Array:

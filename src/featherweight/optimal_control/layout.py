@@ -89,11 +89,11 @@ class Layout:
         tasks = [x for x in here if isinstance(x.term, IkTask)]
         others = [x for x in here if not isinstance(x.term, IkTask)]
         slots: list[TargetSlot] = [by_name[x.name] for x in tasks]
-        key = (span and (span.contacts, span.impact), *(x.name for x in (*tasks, *others)))
+        key = (span and (span.contacts, span.impact), *((x.name, x.exact) for x in (*tasks, *others)))
         if key not in self.known:
             functions = [(x.term, self.first.get(x.name, 0)) for x in others]
             system = self.system._replace(robot=self.robot) if span and span.impact else self.system
-            self.known[key] = StageFunctions(system, slots, functions, span)
+            self.known[key] = StageFunctions(system, slots, functions, span, {x.name for x in here if x.exact})
         stage = self.known[key]
         sizes = [*(stage.task_rows() if slots else ()), *(part.size for part in stage.parts[len(slots) > 0 :])]
         ends = np.cumsum([0, *sizes])
@@ -119,7 +119,7 @@ class Layout:
                 for x, first, stop in placed:
                     at = slice(int(self.rows[k]) + first, int(self.rows[k]) + stop)
                     own = 1.0 if isinstance(x.term, IkTask) else x.term.weight
-                    laws.constraint[at] = x.constraint
+                    laws.constraint[at], laws.exact[at] = x.constraint, x.exact
                     laws.weight[at] = x.weight[k] * for_rows(x.name, "weight", own, stop - first)
                     laws.low[at] = for_rows(x.name, "low", x.low, stop - first)
                     laws.high[at] = for_rows(x.name, "high" if x.constraint else "width", x.high, stop - first)

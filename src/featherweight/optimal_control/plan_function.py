@@ -305,7 +305,7 @@ class NewtonSteps:
             stage, rows = at.stages[k], slice(layout.rows[k], layout.rows[k + 1])
             if stage.end and not stage.rows:
                 continue
-            own = {"slope": force[:, rows], "stiffness": stiffness[:, rows]}
+            own = {"slope": force[:, rows], "stiffness": stiffness[:, rows], "bend": np.zeros_like(force[:, rows])}
             arguments = at.arguments(k, motion.q[k], motion.v[k], motion.u)
             found = called_by_name(stage.slopes, arguments | own)
             if stage.steps:

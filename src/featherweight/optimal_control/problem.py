@@ -81,6 +81,7 @@ class Given(NamedTuple):
     constraint: bool
     low: Any
     high: Any
+    exact: bool
     contacts: tuple[BilateralContact, ...] | None  # if only phases with these contacts have the term
 
 
@@ -113,10 +114,10 @@ class OptimalControl:
     `knots` steps of this cycle and the impacts between them; a `Controller` moves the horizon along. The step of phases is
     `step` [s] unless they have their own. `threads` threads solve many problems; the default is one for each processor.
 
-    The method is multiple-shooting DDP with Gauss-Newton curvature (Mastalli et al. 2020) and augmented Lagrangians for
-    constraints (Howell, Jackson and Manchester 2019). The first solution compiles the functions of the problem; other targets,
-    parameters and initial states do not compile again. Raises ValueError for an unknown joint or frame, and
-    NotImplementedError for loops that determine a part of the velocities of a joint.
+    The method is multiple-shooting DDP with Gauss-Newton curvature (Mastalli et al. 2020), and second derivatives of terms that
+    are added with `exact`. Constraints have augmented Lagrangians (Howell, Jackson and Manchester 2019). The first solution
+    compiles the functions of the problem; other targets, parameters and initial states do not compile again. Raises ValueError
+    for an unknown joint or frame, and NotImplementedError for loops that determine a part of the velocities of a joint.
     """
 
     def __init__(
@@ -212,21 +213,28 @@ class OptimalControl:
 
     # costs and constraints
 
-    def add(self, term: Term, weight: Any = 1.0, *, at: Any = "all", width: float = math.inf) -> None:
+    def add(self, term: Term, weight: Any = 1.0, *, at: Any = "all", width: float = math.inf, exact: bool = False) -> None:
         """Add a cost: weight / 2 times the squared rows of the term; beyond `width` it grows linearly (Huber 1964).
 
         `at` selects the knots: "all", "running" (all but the last), "end" or a sequence of knot numbers. The weight of a
         running knot is per second; an impact counts as the step after it. The weight may be an array (knots + 1,) over the
         horizon. Terms of contact forces apply only to phases with contacts. Terms of controls do not apply to the end.
-        """
-        self._add(term, weight, at, False, 0.0, width)
 
-    def require(self, term: Term, low: Any = 0.0, high: Any = 0.0, *, at: Any = "all", weight: float = 1.0) -> None:
-        """Add a constraint: low <= rows of the term <= high, an equality by default. `at` is as in `add`.
+        With `exact`, the second derivatives of the rows are added to the Gauss-Newton Hessian: all, half or none of them, as
+        much as keeps the cost convex in the controls. Iterations take longer, but far fewer are needed if rows are not zero at
+        the solution, such as distances from a target out of reach. Raises ValueError for a term that depends on accelerations
+        or contact forces.
+        """
+        self._add(term, weight, at, False, 0.0, width, exact)
+
+    def require(
+        self, term: Term, low: Any = 0.0, high: Any = 0.0, *, at: Any = "all", weight: float = 1.0, exact: bool = False
+    ) -> None:
+        """Add a constraint: low <= rows of the term <= high, an equality by default. `at` and `exact` are as in `add`.
 
         `weight` multiplies the penalty of the augmented Lagrangian. It affects the convergence, not the solution.
         """
-        self._add(term, weight, at, True, low, high)
+        self._add(term, weight, at, True, low, high, exact)
 
     def limit(
         self,
@@ -292,7 +300,7 @@ class OptimalControl:
             turns = tuple((s, tuple(map(tuple, c.pose.R))) for s, c in zip(surfaces, contacts, strict=True))
             given = (mu, weight, tuple(map(float, sole or (0.0, 0.0))), turns)
             picked = Picked(name, ("q", "force"), kernels.friction, given, len(frames) + 6 * sum(surfaces), frames)
-            self._add(picked, 1.0, "running", True, 0.0, np.inf, contacts)
+            self._add(picked, 1.0, "running", True, 0.0, np.inf, contacts=contacts)
 
     def _add(
         self,
@@ -302,6 +310,7 @@ class OptimalControl:
         constraint: bool,
         low: Any,
         high: Any,
+        exact: bool = False,
         contacts: tuple[BilateralContact, ...] | None = None,
     ) -> None:
         if isinstance(term, ClearanceTask):
@@ -320,8 +329,11 @@ class OptimalControl:
                 f"OptimalControl: the weight of {name!r} must be a number or {self.knots + 1} of them, none negative; "
                 f"got {weight!r}"
             )
+        dynamic = {"a", "force", *["tau"] * any(d.armature for d in self.drives)}  # which need derivatives of the dynamics
+        if exact and (found := sorted(dynamic.intersection(quantities(term)))):
+            raise ValueError(f"OptimalControl: exact=True does not support {', '.join(found)}, on which {name!r} depends")
         mask = self._knots_of(name, at)
-        made = Given(term, name, np.where(mask, given, 0.0), constraint, low, high, contacts)
+        made = Given(term, name, np.where(mask, given, 0.0), constraint, low, high, exact, contacts)
         windows = [self._spans(k) for k in range(self.period if self.repeats else 1)]
         if not any((mask[numbers_of(spans)] & self._existing(made, spans)).any() for spans in windows):
             raise ValueError(f"OptimalControl: {name!r} applies to none of the knots {at!r}: its quantities do not exist there")
@@ -359,7 +371,7 @@ class OptimalControl:
     def _weighted(self, x: Given, spans: Sequence[Span]) -> Added:
         """Return a term with weights of zero at knots where its quantities do not exist."""
         weight = np.where(self._existing(x, spans), x.weight[numbers_of(spans)], 0.0)
-        return Added(x.term, x.name, weight, x.constraint, x.low, x.high)
+        return Added(x.term, x.name, weight, x.constraint, x.low, x.high, x.exact)
 
     # solutions
 

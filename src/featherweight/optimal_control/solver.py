@@ -23,6 +23,7 @@ from .runge_kutta import STAGES, StepSlopes, write_step
 TRIALS = 8  # step lengths that are tried side by side
 ENOUGH = 0.1  # accepted fraction of the promised decrease
 STEEPER = 0.3  # promised decrease of a full step, at least, relative to that of closing gaps
+LEAST_PART = 0.5  # of the second derivatives of rows, before they are left out
 LEAST_DAMPING, MOST_DAMPING, MORE, LESS = 1e-9, 1e9, 10.0, 0.2
 LARGER_PENALTY, MUCH_SMALLER = 10.0, 0.25
 MOST_PENALTY = 1e10
@@ -50,6 +51,7 @@ class Linear(NamedTuple):
     gap: Matrix  # (knots + 1, 2 nv) before each knot
     force: Vector  # (rows,) derivative of the cost by each row
     stiffness: Vector  # (rows,)
+    bend: Vector  # (rows,) factors of the second derivatives of rows
     curved: Matrix  # (KNOTS_AT_ONCE, numbers)
     gradient: Matrix  # (KNOTS_AT_ONCE, 2 nv + nu)
     hessian: Vector  # KNOTS_AT_ONCE times the most entries
@@ -83,9 +85,10 @@ class Calls(NamedTuple):
 
 
 class Solver(NamedTuple):
-    """All data of the solver. `flat` says whether differences of configurations are differences of coordinates."""
+    """All data of the solver."""
 
-    flat: bool
+    flat: bool  # whether differences of configurations are differences of coordinates
+    exact: bool  # whether there are rows with second derivatives
     horizon: Horizon
     ahead_q: Matrix  # (knots, nq) next configurations
     ahead_v: Matrix
@@ -209,15 +212,28 @@ def update_multipliers(s: Solver) -> None:
 def backward(s: Solver, damping: float) -> float:
     """Compute derivatives and feedback of all knots, the last first.
 
-    Returns the damping that makes the cost convex in all controls.
+    Returns the damping that makes the cost convex in all controls, so that the step descends. If second derivatives of rows
+    make it concave, a smaller part of them, and finally none, is used before the damping grows.
     """
+    part = 1.0 if s.exact else 0.0
     for i in range(len(s.horizon.row)):
         s.linear.force[i], s.linear.stiffness[i] = slope_of_row(s.laws, i, s.horizon.row[i], s.numbers[PENALTY])
     while damping <= MOST_DAMPING:
+        if s.exact:
+            bend_rows(s, part)
         if passed_back(s, damping):
             return damping
-        damping = max(LEAST_DAMPING, MORE * damping)
+        if part > 0.0:
+            part = 0.5 * part if part > LEAST_PART else 0.0
+        else:
+            damping = max(LEAST_DAMPING, MORE * damping)
     return damping
+
+
+def bend_rows(s: Solver, part: float) -> None:
+    """Write the factors of the second derivatives of rows: a part of the derivatives of the cost by these rows."""
+    for i in range(len(s.horizon.row)):
+        s.linear.bend[i] = part * s.linear.force[i] if s.laws.exact[i] else 0.0
 
 
 def passed_back(s: Solver, damping: float) -> bool:

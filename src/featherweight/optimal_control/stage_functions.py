@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -13,11 +13,11 @@ from ..algorithms import knots as kernels
 from ..algorithms.inverse_kinematics.task_rows import TaskList
 from ..algorithms.inverse_kinematics.weighted_errors import weighted_errors
 from ..contact.branches import padded
-from ..engine.derivative_program import JacobianProgram
+from ..engine.derivative_program import JacobianProgram, PullbackProgram
 from ..engine.differentiation import is_zero
 from ..engine.function import CompiledFunction
 from ..engine.graph import Expression, Graph
-from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, RenamedProgram
+from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, RenamedProgram, nested
 from ..model.expansion import CURVED
 from ..model.model import MovingJoint
 from ..robot.arguments import Q
@@ -27,7 +27,7 @@ from ..robot.dynamics_derivatives import analytic
 from ..robot.inverse_kinematics.tasks import TargetSlot, task_list
 from ..robot.robot import Robot
 from ..simulation.smooth_motion import write_curved_rates
-from .terms import PARAMETERS, PLACEMENTS, Picked, Residual, WholeQuantity, quantities
+from .terms import PARAMETERS, PLACEMENTS, Picked, Residual, WholeQuantity, name_of, quantities
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -88,15 +88,24 @@ class RowPart(NamedTuple):
     slopes: tuple[Program, ...]
     results: tuple[Output, ...]  # the derivatives
     name: str  # name of the rows
+    exact: bool  # whether second derivatives are needed
 
 
 class StageFunctions:
-    """The functions of the knots of a span, or of the end (None), which has neither controls nor a next knot."""
+    """The functions of the knots of a span, or of the end (None), which has neither controls nor a next knot.
+
+    `exact` has the names of terms whose second derivatives are added to the Hessian.
+    """
 
     def __init__(
-        self, system: System, slots: Sequence[TargetSlot], others: Sequence[tuple[Any, int]], span: Span | None
+        self,
+        system: System,
+        slots: Sequence[TargetSlot],
+        others: Sequence[tuple[Any, int]],
+        span: Span | None,
+        exact: Collection[str] = (),
     ) -> None:
-        self.system, self.slots, self.others, self.end = system, slots, others, span is None
+        self.system, self.slots, self.others, self.exact, self.end = system, slots, others, exact, span is None
         self.impact, contacts = (span.impact, span.contacts) if span else (False, ())
         self.space: OperationalSpace | None = system.robot.operational_space(contacts) if contacts else None
         parts = [self._tasks()] if slots else []
@@ -119,12 +128,13 @@ class StageFunctions:
         inputs = (self.system.q, Input(PARAMETERS, (self.system.parameters,)))
         rows = robot.bind("tasks", weighted_errors, inputs, (Output("tasks", (size,)),), (self._task_list,)).program
         slopes = JacobianProgram(rows, "", ("q",))
-        return RowPart(size, ("q",), (rows,), (slopes,), slopes.outputs, "tasks")
+        exact = any(slot.task.called in self.exact for slot in self.slots)
+        return RowPart(size, ("q",), (rows,), (slopes,), slopes.outputs, "tasks", exact)
 
     def _part(self, k: int, term: Any, first: int) -> RowPart:
         """Return the rows of a term whose parameters begin at `begin`."""
         n, m = self.system.robot.nv, len(self.system.drives)
-        name = f"rows_{k}"
+        name, exact = f"rows_{k}", name_of(term) in self.exact
         sizes = {"v": n, "u": m, "tau": n, "a": n, "force": self.space.size if self.space else 0}
         inputs = {"q": self.system.q, **{x: Input(x, (size,)) for x, size in sizes.items()}}
         if isinstance(term, WholeQuantity):
@@ -155,7 +165,7 @@ class StageFunctions:
             program = ComposedProgram(name, (*before, program), (name,))
         by = tuple(x.name for x in program.inputs if x.name in {inputs[y].name for y in by})
         slopes = JacobianProgram(program, "", by)
-        return RowPart(size, by, (program,), (slopes,), slopes.outputs, name)
+        return RowPart(size, by, (program,), (slopes,), slopes.outputs, name, exact)
 
     # dynamics
 
@@ -336,14 +346,16 @@ class StageFunctions:
         For steps of the Runge-Kutta method, it does not return D.
         """
         n, m = self.system.robot.nv, len(self.system.drives)
-        laws = Input("slope", (self.rows,)), Input("stiffness", (self.rows,))
+        laws: tuple[Input, ...] = Input("slope", (self.rows,)), Input("stiffness", (self.rows,))
+        if self._second:
+            laws = (*laws, Input(*self._second[-1].outputs[0][:2]))
         width = 2 * n + m
         entries = len(self.places)
         newton = KernelProgram(
             "gauss_newton", kernels.gauss_newton, (self.places,), (Input("row_slopes", (self.rows, width)), *laws),
             (Output("gradient", (width,)), Output("hessian", (entries,))),
         )  # fmt: skip
-        parts, results = (*self._row_parts, self._row_slopes, newton), ("gradient", "hessian")
+        parts, results = (*self._row_parts, self._row_slopes, *self._second, newton), ("gradient", "hessian")
         if self.end:
             return self._compiled(ComposedProgram("end_slopes", parts, results, first=FIRST))
         dynamics, also = self._dynamics
@@ -438,6 +450,28 @@ class StageFunctions:
         return KernelProgram("row_slopes", kernels.row_slopes, constants, tuple(given), (output,))
 
     @cached_property
+    def _second(self) -> tuple[Program, ...]:
+        """Second derivatives by (dq, dv, du) of the sum of exact rows, each times its "bend"; nothing without such rows."""
+        n, width = self.system.robot.nv, 2 * self.system.robot.nv + len(self.system.drives)
+        programs, given, first = list[Program](), list[Input](), 0
+        for part in self.parts:
+            if part.exact:
+                bar, own = Output(f"{part.name}_bar", (part.size,)), tuple(range(first, first + part.size))
+                programs.append(KernelProgram(bar.name, kernels.picked, (own,), (Input("bend", (self.rows,)),), (bar,)))
+                bars = tuple(f"{x}_bar" for x in part.by)
+                gradient = ComposedProgram("gradient", (PullbackProgram(part.value[0]),), bars)
+                second = JacobianProgram(gradient, "", part.by)
+                names = [f"{part.name}_{y.name}" for y in second.outputs]
+                programs.append(RenamedProgram(second, tuple(zip((y.name for y in second.outputs), names, strict=True))))
+                given += [Input(name, y.shape) for name, y in zip(names, second.outputs, strict=True)]
+            first += part.size
+        if not given:
+            return ()
+        constants = tuple(part.by for part in self.parts if part.exact), self.system.blocks, self.system.drives, n
+        whole = Output("second_derivatives", (width, width))
+        return (*programs, KernelProgram(whole.name, kernels.second_derivatives, constants, tuple(given), (whole,)))
+
+    @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
         """Rows and columns of the entries in the lower triangle of the cost's Hessian that may be nonzero.
 
@@ -445,16 +479,23 @@ class StageFunctions:
         """
         if not self.parts:
             return ()
-        program = ComposedProgram("pattern", (*self._row_parts, self._row_slopes), ("row_slopes",))
-        g = Graph(None)
-        entries = program.flat(*([g.input(k, i) for i in range(x.size)] for k, x in enumerate(program.inputs)))
-        width = len(entries) // self.rows
         found = set()
-        for i in range(self.rows):
-            row = entries[i * width : (i + 1) * width]
-            used = [j for j, x in enumerate(row) if isinstance(x, Expression) or not is_zero(x)]
+        for used in nonzero_columns((*self._row_parts, self._row_slopes)):
             found |= {(a, b) for a in used for b in used if b <= a}
+        if self._second:
+            found |= {(i, j) for i, used in enumerate(nonzero_columns(self._second)) for j in used if j <= i}
         return tuple(sorted(found))
+
+
+def nonzero_columns(programs: tuple[Program, ...]) -> list[list[int]]:
+    """Return the columns that may be nonzero in each row of the matrix that the last of several programs computes."""
+    [matrix] = programs[-1].outputs
+    program = ComposedProgram("pattern", programs, (matrix.name,))
+    g = Graph(None)
+    entries = program.flat(*([g.input(k, i) for i in range(x.size)] for k, x in enumerate(program.inputs)))
+    return [
+        [j for j, x in enumerate(row) if isinstance(x, Expression) or not is_zero(x)] for row in nested(entries, matrix.shape)
+    ]
 
 
 def called(function: CompiledFunction[Any], known: Mapping[str, Array]) -> Any:

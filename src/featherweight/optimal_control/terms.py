@@ -139,3 +139,4 @@ class Added(NamedTuple):
     constraint: bool
     low: Any
     high: Any  # upper bound of a constraint; width of a cost's Huber function
+    exact: bool  # whether second derivatives of its rows are added to the Hessian

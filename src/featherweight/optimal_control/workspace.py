@@ -72,7 +72,7 @@ class Workspace:
         feedback = np.zeros((knots * 2 * n + TRIALS) * padded(m) + TRIALS * 2 * n)
         self.feedback = feedback[: knots * 2 * n * padded(m)].reshape(knots, 2 * n, padded(m))[:, :, :m]  # -gains, transposed
         linear = Linear(
-            feedback, np.zeros((knots, m)), np.zeros((knots + 1, 2 * n)), np.zeros(total), np.zeros(total),
+            feedback, np.zeros((knots, m)), np.zeros((knots + 1, 2 * n)), np.zeros(total), np.zeros(total), np.zeros(total),
             np.zeros((KNOTS_AT_ONCE, sizes[0])), np.zeros((KNOTS_AT_ONCE, width)), np.zeros(sizes[1]), np.zeros(width),
             np.concatenate(places), np.cumsum([0, *map(len, places)]).astype(np.int64),
         )  # fmt: skip
@@ -89,8 +89,8 @@ class Workspace:
         calls, self._kept = self._calls(linear, trials, ahead, motion)
         flat = not layout.system.curved
         self.solver = Solver(
-            flat, self.horizon, *ahead, linear, trials, self.laws, room, self.memory.slopes, calls, np.zeros(6),
-            np.zeros(2, np.int64),
+            flat, bool(self.laws.exact.any()), self.horizon, *ahead, linear, trials, self.laws, room, self.memory.slopes, calls,
+            np.zeros(6), np.zeros(2, np.int64),
         )  # fmt: skip
         self.table = Table(self.solver)
         self.run = SOLVE.for_tables(self.table)
@@ -107,13 +107,13 @@ class Workspace:
                 continue  # the end
             arrays, several = self._arrays_of_stage(i, ahead), arrays_of_stage(layout, i, side, self.parameters)
             hessian = l.hessian[: KNOTS_AT_ONCE * len(stage.places)].reshape(KNOTS_AT_ONCE, -1)
-            laws = (x[self.layout.rows_of_stage(i)].reshape(-1, stage.rows) for x in (l.force, l.stiffness))
+            laws = (x[self.layout.rows_of_stage(i)].reshape(-1, stage.rows) for x in (l.force, l.stiffness, l.bend))
             gradient = l.last[None] if stage.end else l.gradient
             own = {"motion": motion, "curved": l.curved, "hessian": hessian, "gradient": gradient}
             fixed.append(hessian)
             look.append((stage.step, arrays))
             tried.append((stage.step, several))
-            slopes.append((stage.slopes, arrays | own | dict(zip(("slope", "stiffness"), laws, strict=True))))
+            slopes.append((stage.slopes, arrays | own | dict(zip(("slope", "stiffness", "bend"), laws, strict=True))))
             if stage.steps:
                 found, each = self.memory.arrays(i)
                 fixed += [*found.values(), *each.values()]
