@@ -82,17 +82,25 @@ def copy_numbers(source: Vector, target: Vector) -> None:
 
 
 def write_symmetric_product(A: Matrix, f: Vector, product: Vector) -> None:
-    """Write A f for a symmetric matrix by adding multiples of its rows, four at a time."""
+    """Write A f for a symmetric matrix by adding multiples of its rows, four at a time after the first ones."""
     m = len(product)
-    for j in range(m):
-        product[j] = 0.0
-    for i in range(0, m - 3, 4):
+    first = m % 4
+    if first == 1:
+        for j in range(m):
+            product[j] = f[0] * A[0, j]
+    elif first == 2:
+        for j in range(m):
+            product[j] = f[0] * A[0, j] + f[1] * A[1, j]
+    elif first == 3:
+        for j in range(m):
+            product[j] = f[0] * A[0, j] + f[1] * A[1, j] + f[2] * A[2, j]
+    else:
+        for j in range(m):
+            product[j] = 0.0
+    for i in range(first, m, 4):
         t, u, v, w = f[i], f[i + 1], f[i + 2], f[i + 3]
         for j in range(m):
             product[j] += t * A[i, j] + u * A[i + 1, j] + v * A[i + 2, j] + w * A[i + 3, j]
-    for i in range(m // 4 * 4, m):
-        for j in range(m):
-            product[j] += f[i] * A[i, j]
 
 
 def write_step(problem: Problem, equations: BlockEquations) -> None:
@@ -158,7 +166,7 @@ def place_of(i: int, k: int) -> tuple[int, int]:
     return (i // 3, i % 3) if i < 3 * k else (i - 2 * k, 0)
 
 
-def write_rows_of_unknowns(A: Matrix, k: int, size: int, symmetric: int, equations: BlockEquations) -> None:
+def write_rows_of_unknowns(A: Matrix, contacts: int, size: int, symmetric: int, equations: BlockEquations) -> None:
     """Write (M + P A) x = r for the unknown steps; for the first `symmetric` rows, only the upper half."""
     matrix, unknowns, M, P, step = equations.matrix, equations.unknowns, equations.M, equations.P, equations.step
     m, stride, known = len(A), (size // LANES + 1) * LANES, equations.solution  # `known` is A times the known steps
@@ -170,8 +178,8 @@ def write_rows_of_unknowns(A: Matrix, k: int, size: int, symmetric: int, equatio
         write_symmetric_product(A, step[:m], known[:m])
     for x in range(size):
         row, at = unknowns[x], x * stride
-        c, i = place_of(row, k)
-        first, width = (row - i, 3) if row < 3 * k else (row, 1)
+        c, i = place_of(row, contacts)
+        first, width = (row - i, 3) if row < 3 * contacts else (row, 1)
         right = equations.right[row]
         if x < symmetric:
             for y in range(x // LANES * LANES, x):
@@ -180,19 +188,19 @@ def write_rows_of_unknowns(A: Matrix, k: int, size: int, symmetric: int, equatio
                 matrix[at + y] = A[row, unknowns[y]]
             matrix[at + x] += M[c, i, i]
             right -= known[row]
+        elif width == 3:
+            k, l, n = P[c, i, 0], P[c, i, 1], P[c, i, 2]
+            for y in range(size):
+                u = unknowns[y]
+                matrix[at + y] = k * A[first, u] + l * A[first + 1, u] + n * A[first + 2, u]
+                if first <= u < first + 3:
+                    matrix[at + y] += M[c, i, u - first]
+            right -= k * known[first] + l * known[first + 1] + n * known[first + 2]
         else:
+            part = P[c, 0, 0]
             for y in range(size):
-                matrix[at + y] = 0.0
-            for l in range(width):
-                part = P[c, i, l]
-                if part != 0.0:
-                    for y in range(size):
-                        matrix[at + y] += part * A[first + l, unknowns[y]]
-                    right -= part * known[first + l]
-            for y in range(size):
-                l = unknowns[y] - first
-                if 0 <= l < width:
-                    matrix[at + y] += M[c, i, l]
+                matrix[at + y] = part * A[row, unknowns[y]] + (M[c, 0, 0] if unknowns[y] == row else 0.0)
+            right -= part * known[row]
         matrix[at + size] = right
         for y in range(size + 1, stride):
             matrix[at + y] = 0.0

@@ -37,7 +37,7 @@ def solve_partly_symmetric(matrix: Vector, size: int, symmetric: int, reciprocal
     for i in range(size - 1, -1, -1):
         row = i * stride
         total = matrix[row + size]
-        for j in range(i + 1, size):
+        for j in range(size - 1, i, -1):  # the last result comes last, so that the processor need not wait for it
             total -= matrix[row + j] * x[j]
         x[i] = total * reciprocal[i]
     return True
