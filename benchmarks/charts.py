@@ -1,6 +1,6 @@
-"""Draws the charts of docs/how_fast.md from the tables of the page: `python benchmarks/charts.py`.
+"""Draw the charts of docs/how_fast.md from the tables of the page: `python benchmarks/charts.py`.
 
-Nothing is measured. A chart's file holds the numbers that it shows (Description), which a test compares with the page.
+The script measures nothing. The file of a chart contains its numbers (Description), which a test compares with the page.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GREY = "#aab2bb"
 
 
 class Bar(NamedTuple):
-    """Two times [µs], ours and the other library's, and their ratio as the table has it."""
+    """Two times [µs], ours and the other library's, and their ratio as in the table."""
 
     name: str
     ours: float

@@ -1,11 +1,11 @@
-"""Measures what the pages show, all in one run, and writes it there: `make figures`, on a machine that does nothing else.
+"""Measure the figures of the pages in one run and write them there: `make figures`, on an idle machine.
 
     PYTHONPATH=benchmarks/peers python benchmarks/figures.py
 
-Then it draws the charts of docs/how_fast.md from its tables (charts.py).
+The script then draws the charts of docs/how_fast.md from its tables (charts.py).
 
-Tables stand between <!-- figures: COMMAND --> and <!-- end -->, where COMMAND is one of benchmarks/peers with its options, as
-"loops.py --batch 4096". Under them are the command and what it says of the machine.
+Tables stand between <!-- figures: COMMAND --> and <!-- end -->. COMMAND is a script of benchmarks/peers with its options, such
+as "loops.py --batch 4096". The command and its line about the machine stand below the tables.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ KIND = "figures"
 
 
 def places(page: str) -> dict[str, str]:
-    """What stands on a page, by command."""
+    """Return the text between the marks of a page, by command."""
     return marked_tables.shown(page, KIND)
 
 
 def shown(command: str, output: str) -> str:
-    """What a page shows of a command's output: its tables, and its first line, which is about the machine."""
+    """Return the part of a command's output for a page: its tables and its first line, which describes the machine."""
     lines = output.splitlines()
     tables, table = [], list[str]()
     for line in [*lines, ""]:

@@ -1,4 +1,4 @@
-"""How the site is built: `make docs`. Nothing is downloaded, then or when it is read."""
+"""Configuration of the site (`make docs`). Neither the build nor the pages download anything."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ copyright = "the authors of Featherweight, Apache-2.0"
 
 extensions = ["stand_ins", "myst_parser", "api", "command_line", "mathml", "offline", "root_pages"]
 myst_enable_extensions = ["dollarmath"]
-myst_heading_anchors = 4  # as GitHub makes them, for links such as simulation.md#a-step
-smartquotes = False  # "local" is what one types
+myst_heading_anchors = 4  # the anchors of GitHub, for links such as simulation.md#a-step
+smartquotes = False  # code such as "local" keeps its quotes
 exclude_patterns = ["_extensions"]
 
 html_theme = "furo"
@@ -27,5 +27,5 @@ html_css_files = ["formulas.css", "code.css"]
 html_copy_source = False
 html_show_sphinx = False
 
-# Names in signatures that are not of this package: NumPy's and Python's, whose inventories are elsewhere.
+# names in signatures from NumPy and Python, whose inventories are not here
 nitpick_ignore_regex = [("py:.*", r"(?!featherweight\.).*")]

@@ -1,6 +1,6 @@
-"""Draws the pictures of the pages anew: `make pictures`, or `python docs/pictures.py [PICTURE ...]` for some.
+"""Draw the pictures of the pages again: `make pictures`, or `python docs/pictures.py [PICTURE ...]` for some.
 
-Pictures of examples have their names. Those that take many minutes are drawn only if they are named.
+Pictures of examples have the examples' names. Pictures that take many minutes are drawn only if the command names them.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ LONG = {"gpu_batches.png", "learn_to_hop.png", "train_go1.gif", "train_go1.png"}
 
 
 def pictures() -> list[str]:
-    """All that there are, by their paths in the folder of the pages."""
+    """Return all pictures by their paths in the folder of the pages."""
     return sorted(p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*") if p.suffix in (".png", ".gif"))
 
 
 def command(picture: str) -> tuple[str, str]:
-    """What draws a picture, by an interpreter of Python, and the environment that has it: "" is that of the tests."""
+    """Return the Python arguments that draw a picture, and the environment to use; "" is that of the tests."""
     path = Path(picture)
     if picture in MADE_BY:
         return MADE_BY[picture], ""
@@ -52,7 +52,7 @@ def command(picture: str) -> tuple[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pictures", nargs="*", help=f"by their paths in docs (default: all but {', '.join(LONG)})")
+    parser.add_argument("pictures", nargs="*", help=f"paths of pictures in docs (default: all except {', '.join(LONG)})")
     chosen = parser.parse_args().pictures or [p for p in pictures() if p not in LONG]
     path = os.pathsep.join(str(ROOT / "benchmarks" / folder) for folder in ("peers", "papers"))
     for line, environment in dict.fromkeys(map(command, chosen)):
@@ -60,7 +60,7 @@ def main() -> None:
         print(f"{python} {line}", flush=True)
         subprocess.run([python, *line.split()], cwd=ROOT, env={**os.environ, "PYTHONPATH": path, "PICTURES": "1"}, check=True)
     for picture in chosen:
-        if command(picture)[0].startswith("examples/"):  # which write more than pictures
+        if command(picture)[0].startswith("examples/"):  # examples write more files than pictures
             shutil.copy(ROOT / "output" / picture, DOCS / picture)
 
 

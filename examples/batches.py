@@ -68,7 +68,7 @@ def through_files(robot, folder, count, rng):
 
 
 def solve(count=STATES):
-    """Return µs per state by way of calling, errors of float32, and size of files and growth of memory [bytes]."""
+    """Return µs per state by kind of call, errors of float32, the size of files and the growth of memory [bytes]."""
     rng = np.random.default_rng(0)
     robot = fw.build(fw.read(fw.example(PANDA)).locked(FINGERS))
     f, x = robot.forward_dynamics, states(robot, count, rng)
@@ -78,7 +78,7 @@ def solve(count=STATES):
     x32, n = [y.astype(np.float32) for y in x], len(x[0])
     out, out32 = np.empty((n, robot.nv)), np.empty((n, robot.nv), np.float32)
     ways = {
-        "one by one": seconds(lambda: one_by_one(f, *first)) / len(first[0]),
+        "single calls": seconds(lambda: one_by_one(f, *first)) / len(first[0]),
         "batch, one thread": seconds(lambda: f(*x, threads=1)) / n,
         "and out=": seconds(lambda: f(*x, out=out, threads=1)) / n,
         "and float32": seconds(lambda: f(*x32, out=out32, threads=1)) / n,
@@ -96,18 +96,18 @@ def main():
     output = output_folder(__doc__)
     found = solve()
     for name, t in found.microseconds.items():
-        print(f"{name:20s}{t:9.4f} us a state")
+        print(f"{name:20s}{t:9.4f} us per state")
     middle, most = np.median(found.error), found.error.max()
-    print(f"float32 is off by {middle:.1e} of the greatest acceleration (median), {most:.1e} at most")
+    print(f"error of float32 relative to the largest acceleration: {middle:.1e} (median), {most:.1e} (maximum)")
     print(f"{found.size / 1e6:.0f} MB of files, while memory grew by {found.grown / 1e6:.0f} MB; same bits: {found.same}")
     figure, (bars, errors) = panels(2, width_ratios=(1.3, 1.0))
     names = list(found.microseconds)
     drawn = bars.barh(names[::-1], list(found.microseconds.values())[::-1], color=(BLUE, COLORS[3], COLORS[2], RED, GROUND))
     bars.bar_label(drawn, fmt=" %.3g", fontsize=8.5, color=FAINT)
     bars.margins(x=0.15)
-    bars.set(title="Forward dynamics of Panda, each way added to the last", xlabel="microseconds a state")
+    bars.set(title="Forward dynamics of Panda, cumulative changes", xlabel="microseconds per state")
     errors.hist(np.log10(found.error), bins=60, color=BLUE)
-    errors.set(title="What float32 is off by", xlabel="log₁₀ of the error / the greatest acceleration", ylabel="states")
+    errors.set(title="Error of float32", xlabel="log₁₀ of error / largest acceleration", ylabel="states")
     save(figure, output / "batches.png")
 
 

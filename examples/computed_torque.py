@@ -84,14 +84,14 @@ def main():
     times, off = solve()
     rms = {case: 1e3 * np.sqrt(np.mean(e**2)) for case, e in off.items()}
     for (load, name), e in rms.items():
-        print(f"{load:8s}{name:20s} hand off by {e:9.4f} mm rms")
+        print(f"{load:8s}{name:20s} error of the hand {e:9.4f} mm rms")
     figure, (curves, bars) = panels(2, width_ratios=(1.6, 1.0))
     mm = {f"{name}, {load}": 1e3 * np.maximum(e, 1e-9) for (load, name), e in off.items() if name.startswith("computed")}
     mm |= {
         "springs, gravity, empty": 1e3 * off["empty", "springs, gravity"],
         "load known": 1e3 * off["1.5 kg", "the load known"],
     }
-    draw_curves(curves, times, mm, "How far the hand is off", "distance [mm]", (BLUE, RED, GROUND, COLORS[2]))
+    draw_curves(curves, times, mm, "Error of the hand", "distance [mm]", (BLUE, RED, GROUND, COLORS[2]))
     curves.set_yscale("log")
     curves.set_ylim(1e-3, None)
     names = ["springs", "springs, gravity", "computed torque"]

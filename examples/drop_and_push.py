@@ -88,20 +88,20 @@ def main():
     landed = motion.times[np.argmax(forces[:, 2] > 0.0)]
     print(f"touches the ground after {landed:.3f} s; greatest force {forces[:, 2].max() / weight:.1f} times the weight")
     print(f"at the end the ground bears {forces[-1, 2]:.3f} N; the robot weighs {weight:.3f} N")
-    print(f"pushed aside by {1e3 * np.ptp(motion.q[:, 1]):.0f} mm")
-    print(f"slides {slid[0]:.3f} m to {slid[-1]:.3f} m; Coulomb says {coulomb[0]:.3f} m to {coulomb[-1]:.3f} m")
+    print(f"the push moves it aside by {1e3 * np.ptp(motion.q[:, 1]):.0f} mm")
+    print(f"slides {slid[0]:.3f} m to {slid[-1]:.3f} m; by Coulomb's law {coulomb[0]:.3f} m to {coulomb[-1]:.3f} m")
     figure, ((place, force), (energy, sliding)) = panels(2, 2, height=7.0)
     draw_curves(place, motion.times, {"height": motion.q[:, 2], "sideways": motion.q[:, 1]}, "Trunk", "position [m]")
     draw_curves(force, motion.times, {"upward": forces[:, 2], "sideways": forces[:, 1]}, "Ground's force", "force [N]")
     force.axhline(weight, color=GROUND, ls="--", lw=1.0)
     above = {"kinetic and potential": found.energy - found.energy[-1]}
-    draw_curves(energy, motion.times, above, "Energy, above that at the end", "energy [J]")
+    draw_curves(energy, motion.times, above, "Energy above the final value", "energy [J]")
     for ax in (place, force, energy):
         ax.axvspan(AT, AT + FOR, facecolor="#e4e9ee", lw=0.0, zorder=0)
         ax.annotate("push", (AT, ax.get_ylim()[1]), (2, -10), textcoords="offset points", fontsize=8.5)
     sliding.plot(friction, coulomb, color=GROUND, lw=4.0, alpha=0.6, label="v² / (2 μ g)")
     sliding.plot(friction, slid, ".", color=RED, label=f"{len(slid)} robots")
-    sliding.set(title=f"How far feet slide from {SPEED:g} m/s", xlabel="friction μ", ylabel="distance [m]")
+    sliding.set(title=f"Sliding distance from {SPEED:g} m/s", xlabel="friction μ", ylabel="distance [m]")
     sliding.legend(frameon=False, fontsize=8.5)
     save(figure, output / "drop_and_push.png")
 

@@ -75,7 +75,7 @@ def main():
     output = output_folder(__doc__)
     found = solve()
     for name, (mass, torque) in found.numbers.items():
-        print(f"{name:16s}{mass:8.3f} kg   shoulder holds {torque:8.3f} N m")
+        print(f"{name:16s}{mass:8.3f} kg   torque at the shoulder {torque:8.3f} N m")
     print(f"both arms: {found.both.nv} joints, {found.both.mass:.3f} kg")
     figure, (front, bars) = panels(2, height=4.2)
     for side, color in (("right", BLUE), ("left", RED)):
@@ -85,10 +85,10 @@ def main():
     front.axvline(0.0, color=GROUND, lw=1.0, ls="--", label="mirror")
     front.set_aspect("equal")
     front.invert_xaxis()
-    front.set(title="Two arms with hands, from one of each", xlabel="y [m]", ylabel="z [m]")
+    front.set(title="Two arms with hands", xlabel="y [m]", ylabel="z [m]")
     front.legend(frameon=False, fontsize=8.5)
     groups = {name: [abs(torque)] for name, (_, torque) in found.numbers.items()}
-    draw_bars(bars, groups, ["torque of shoulder_lift_joint"], "What the shoulder holds", "torque [N m]", (BLUE, COLORS[2]))
+    draw_bars(bars, groups, ["torque of shoulder_lift_joint"], "Torque at the shoulder", "torque [N m]", (BLUE, COLORS[2]))
     save(figure, output / "editing_models.png")
 
 

@@ -38,7 +38,7 @@ def picture_of_balance(path, found, seen, corners):
     draw_talos(body, found, [0, *(len(seen.times) * k // 6 for k in (2, 3, 4))], seen.times)
     moved, asked = (1e3 * (x - seen.center[0]) for x in (seen.center, seen.asked))
     names = {"x": 0, "y": 1, "z": 2}
-    title, label = "Centre of mass, from where it began; dotted: wanted", "displacement [mm]"
+    title, label = "Displacement of the centre of mass; dotted: desired", "displacement [mm]"
     draw_curves(center, seen.times, {axis: moved[:, i] for axis, i in names.items()}, title, label)
     center.plot(seen.times, asked, color="black", lw=1.0, ls=":")
     for foot in corners[:, [0, 1, 3, 2, 0]]:

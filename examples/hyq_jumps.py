@@ -62,8 +62,8 @@ def main():
     print(f"{plan.iterations} iterations in {passed:.1f} ms; converged: {plan.converged}")
     force = push(ocp, plan)
     slope = (np.linalg.norm(force[..., :2], axis=2) / force[..., 2]).max()
-    print(f"The trunk's apex is at {plan.q[-1, 2]:.3f} m of {goal[2]:.3f} m, and it rises by {plan.v[-1, 2]:.3f} m/s there.")
-    print(f"The ground pushes on each foot with {force[..., 2].min():.0f} N or more; friction is {slope:.2f} of {FRICTION}.")
+    print(f"The trunk's apex is at {plan.q[-1, 2]:.3f} m (goal {goal[2]:.3f} m), its speed there {plan.v[-1, 2]:.3f} m/s.")
+    print(f"The ground force on each foot is at least {force[..., 2].min():.0f} N; friction uses {slope:.2f} of {FRICTION}.")
     picture_of_hyq(output / "hyq_jumps.png", ocp, plan, goal, force)
 
 

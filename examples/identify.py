@@ -79,7 +79,7 @@ def exciting_motion(arm, base, rng, t):
         return np.sqrt(np.linalg.cond(Y.T @ Y))
 
     conditions = [condition(motion) for motion in motions]
-    print(f"Of {TRIED} motions, columns of the regressor have the condition {min(conditions):.0f} to {max(conditions):.0f}")
+    print(f"Condition of the regressor for {TRIED} motions: {min(conditions):.0f} to {max(conditions):.0f}")
     return motions[int(np.argmin(conditions))]
 
 
@@ -129,12 +129,12 @@ def main():
     print(f"{len(base)} base parameters of {len(base.regressor.names)}: file, true, found (standard deviation)")
     for row in zip(base.names, base.values, found.truth, fit.values, fit.deviations, strict=True):
         print("  {:28s}{:10.4f}{:10.4f}{:10.4f}   ({:.4f})".format(*row))
-    print("Mass [kg] of links: file, found by the consistent fit; what motions do not tell is as it was, or nearly")
+    print("Mass [kg] of links: file, consistent fit (what the motion does not determine stays near the file)")
     for body, m in zip(found.arm.bodies, inertial[:, 0], strict=True):
         print(f"  {body.name:28s}{body.mass:10.3f}{m:10.3f}")
-    print(f"Bodies that could not be: {identification.inconsistent_bodies(found.arm, inertial) or 'none'}")
+    print(f"Inconsistent bodies: {identification.inconsistent_bodies(found.arm, inertial) or 'none'}")
     for name, tau in found.predicted.items():
-        print(f"Forces of another motion, by {name}: rms of the error {np.sqrt(np.mean((tau - found.asked) ** 2)):.3f}")
+        print(f"Forces of another motion, {name}: rms error {np.sqrt(np.mean((tau - found.asked) ** 2)):.3f}")
     seen = found.times, found.asked, found.predicted
     picture_of_identification(output / "identify.png", base, fit, found.truth, seen, FORCE_NOISE)
 

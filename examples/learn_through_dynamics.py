@@ -90,7 +90,8 @@ def main():
         q, v, target = reaching.random(200)
         tip, _, _ = reaching.rollout(q, v, target)
     off = (tip - target).norm(dim=-1)
-    print(f"{len(q)} new targets, {off[0].mean():.2f} m off at first: {100 * off[-1].mean():.1f} cm after {H * STEPS:.1f} s.")
+    begin, end = 100 * off[0].mean(), 100 * off[-1].mean()
+    print(f"{len(q)} new targets: mean distance {begin:.0f} cm, {end:.1f} cm after {H * STEPS:.1f} s.")
     picture_of_reaching(output / "learn_through_dynamics.png", costs, H * torch.arange(1, STEPS + 1), off[:, :40], tip, target)
 
 

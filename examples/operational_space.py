@@ -82,14 +82,14 @@ def main():
     found = solve()
     at = {name: np.searchsorted(found.times, t) - 1 for name, t in (("push", BACK), ("back", SWING), ("end", END + STEP))}
     asked = FORCE[1] / STIFFNESS[1, 1]
-    print(f"pushed by {FORCE[1]:.0f} N: {1e3 * found.hand[at['push'], 1]:.3f} mm (stiffness says {1e3 * asked:.3f} mm)")
-    print(f"let go: {1e3 * np.linalg.norm(found.hand[at['back']]):.3f} mm from where it was")
+    print(f"pushed by {FORCE[1]:.0f} N: {1e3 * found.hand[at['push'], 1]:.3f} mm (by the stiffness: {1e3 * asked:.3f} mm)")
+    print(f"released: {1e3 * np.linalg.norm(found.hand[at['back']]):.3f} mm from the start")
     moved, still = (np.linalg.norm(x[at["back"] :], axis=1).max() for x in (found.elbow, found.hand))
     print(f"elbow moves by {1e3 * moved:.1f} mm, hand by {1e3 * still:.3f} mm")
     figure, axes = panels(2)
     for ax, x, name in zip(axes, (found.hand, found.elbow), ("Hand", "Elbow"), strict=True):
         ax.axvspan(PUSH, BACK, facecolor="#e4e9ee", lw=0.0, zorder=0, label=f"a push of {FORCE[1]:.0f} N along y")
-        ax.axvline(SWING, color="black", lw=0.8, ls=":", label="the elbow is told to move")
+        ax.axvline(SWING, color="black", lw=0.8, ls=":", label="the elbow moves")
         draw_curves(ax, found.times, dict(zip("xyz", 1e3 * x.T, strict=True)), name, "displacement [mm]")
     axes[0].axhline(1e3 * asked, color="black", lw=0.8, ls="--", label="force over stiffness")
     axes[0].legend(frameon=False, fontsize=8.5)

@@ -237,7 +237,7 @@ def draw_base_parameters(ax, base, fit, truth):
     ax.plot(k, (fit.values - truth) / fit.deviations, "o", color=BLUE, ms=4, label="found")
     ax.set_yscale("symlog", linthresh=3.0)
     ax.set_xticks(k, [name.removeprefix("panda_") for name in base.names], rotation=90, fontsize=6.5)
-    ax.set(title="Base parameters (firsts of groups), off the true ones", ylabel="standard deviations", xlim=(-1, len(truth)))
+    ax.set(title="Errors of base parameters (first of each group)", ylabel="standard deviations", xlim=(-1, len(truth)))
     ax.legend(frameon=False, ncols=3, loc="upper right", fontsize=8.5)
 
 
@@ -257,7 +257,7 @@ def draw_errors(ax, asked, predicted, noise):
     ax.step(np.append(j, len(j)) - 0.5, np.append(noise, noise[-1]), where="post", color="black", lw=1.0, label="noise")
     ax.set_yscale("log")
     ax.set_xticks(j, [*(f"{k + 1}" for k in j[:-1]), "finger"])
-    ax.set(title="Errors of prediction", xlabel="joint", ylabel="rms [N m, N]")
+    ax.set(title="Prediction errors", xlabel="joint", ylabel="rms [N m, N]")
     ax.legend(frameon=False, fontsize=8.0)
 
 
@@ -266,14 +266,14 @@ def picture_of_workspace(path, robot, x, z, share, arms):
     figure = Figure(figsize=(7.2, 6.2), layout="constrained")
     ax = figure.subplots()
     shown = ax.pcolormesh(x, z, np.where(share > 0.0, share, np.nan), cmap="YlGnBu", vmin=0.0, vmax=1.0, shading="nearest")
-    bar = figure.colorbar(shown, ax=ax, shrink=0.85, label="share of directions that the hand can take")
+    bar = figure.colorbar(shown, ax=ax, shrink=0.85, label="share of reachable directions")
     bar.outline.set_visible(False)
     for arm in arms:
         base = np.array([[0.0, 0.0, 0.0]])
         ax.plot(*np.concatenate([base, arm])[:, [0, 2]].T, "-o", color=RED, lw=1.6, ms=2.5, alpha=0.75)
     ax.axhline(0.0, color=GROUND, lw=0.8)
     ax.set_aspect("equal")
-    ax.set(title=f"Where {robot.name}'s hand can work, in the plane y = 0", xlabel="x [m]", ylabel="z [m]")
+    ax.set(title=f"Workspace of {robot.name}'s hand in the plane y = 0", xlabel="x [m]", ylabel="z [m]")
     save(figure, path)
 
 
@@ -343,7 +343,7 @@ def picture_of_cells(path, counts, volumes, low, cell, arm):
         n, w = (np.take(x, k, axis=normal).T for x in (counts, volumes))
         where = f"{'xyz'[normal]} = {low[normal] + (k + 0.5) * cell:.2f} m"
         shown = (
-            ("States that bring the hand there", np.log10(np.maximum(n, 1)), "log10 of states in a cell", "YlGnBu"),
+            ("States by hand position", np.log10(np.maximum(n, 1)), "log10 of states in a cell", "YlGnBu"),
             ("Greatest manipulability", w, "√det J Jᵀ [m³/rad³]", "magma_r"),
         )
         for ax, (title, values, label, colors) in zip(row, shown, strict=True):
@@ -379,7 +379,7 @@ def picture_of_avoiding(path, times, away, kept, gap):
     upper.set(title="Hand to target", ylabel="distance [mm]", ylim=(0.0, None))
     for distance, name, color in zip(kept.T, ("wall", "ball"), COLORS, strict=False):
         lower.plot(times, 1e3 * distance, color=color, label=name)
-    lower.axhline(1e3 * gap, color=GROUND, lw=0.8, ls="--", label="to be kept")
+    lower.axhline(1e3 * gap, color=GROUND, lw=0.8, ls="--", label="required")
     lower.set(title="Arm to obstacles", ylabel="distance [mm]", xlabel="time [s]", xlim=(times[0], times[-1]))
     lower.legend(frameon=False)
     save(figure, path)
@@ -395,7 +395,7 @@ def picture_of_trot(path, times, q, feet, forward, names):
     way.legend(frameon=False)
     sideways.plot(times, 1e3 * (q[:, 1] - q[0, 1]), color=BLUE, label="sideways")
     sideways.plot(times, 1e3 * (q[:, 2] - q[0, 2]), color=RED, label="upward")
-    sideways.set(title="Trunk from where it began", ylabel="[mm]")
+    sideways.set(title="Displacement of the trunk", ylabel="[mm]")
     sideways.legend(frameon=False, ncols=2)
     for z, name, color in zip(feet[..., 2].T, names, COLORS, strict=True):
         heights.plot(times, 1e3 * z, color=color, lw=1.0, label=name.removesuffix("_foot"))

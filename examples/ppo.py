@@ -1,10 +1,10 @@
 """Proximal policy optimization (Schulman et al. 2017), with NumPy alone, for Gymnasium's vector environments.
 
-    policy      a ~ N(mu(o), diag(sigma²)),  mu a small network of tanh's, sigma of its own
+    policy      a ~ N(mu(o), diag(sigma²)),  mu a small tanh network, sigma independent of o
     advantage   A_t = sum_k (gamma lambda)^k delta_{t+k},  delta_t = r_t + gamma V(o_{t+1}) - V(o_t)
-    gradient    of  mean min(rho A, clip(rho, 1 - c, 1 + c) A),  rho = pi(a|o) / pi(a|o) when it was taken
+    gradient    of  mean min(rho A, clip(rho, 1 - c, 1 + c) A),  rho = pi(a|o) / (pi(a|o) of the policy that acted)
 
-Frameworks would not make networks of this size faster: a pass over a thousand rows takes half a millisecond.
+Frameworks would not speed up networks of this size: a pass over a thousand rows takes half a millisecond.
 """
 
 import time

@@ -41,8 +41,8 @@ def solve(restarts=8):
     begun = time.perf_counter()
     found = ik.solve(targets, restarts=restarts)
     passed, count = time.perf_counter() - begun, found.converged.size
-    print(f"{count} poses in {passed:.2f} s; {np.count_nonzero(found.converged)} can be taken, the others were given up")
-    print(f"after {restarts + 1} attempts each; {found.iterations.sum() / passed / 1e6:.1f} million iterations a second.")
+    print(f"{count} poses in {passed:.2f} s; the hand reaches {np.count_nonzero(found.converged)}, the others fail")
+    print(f"after {restarts + 1} attempts each; {found.iterations.sum() / passed / 1e6:.1f} million iterations per second.")
     return robot, targets, found
 
 

@@ -105,7 +105,7 @@ def main():
     robot, q, v, u, costs = solve()
     hand = robot.frame_placement(HAND)(q)[:, :3, 3]
     miss, speed = np.linalg.norm(hand[-1] - TARGET), abs(v[-1]).max()
-    print(f"At the end the hand is {1e3 * miss:.1f} mm from its target, and joints move with {speed:.1g} rad/s or less.")
+    print(f"At the end the hand is {1e3 * miss:.1f} mm from its target, and joint speeds are at most {speed:.1g} rad/s.")
     picture_of_reach(output / "reach_with_crocoddyl.png", robot, q, u, costs, STEP, TARGET)
 
 

@@ -105,11 +105,11 @@ def main():
         progress(found)
         wait(found)
         passed = time.perf_counter() - begun
-        print(f"\n{states} states in {passed:.1f} s: {states / passed / 1e6:.2f} million a second")
+        print(f"\n{states} states in {passed:.1f} s: {states / passed / 1e6:.2f} million per second")
         da.to_zarr(found[0], str(given.output / "workspace.zarr"), component="count", overwrite=True)
         da.to_zarr(found[1], str(given.output / "workspace.zarr"), component="manipulability", overwrite=True)
         counts, volumes = client.gather(client.compute(found))
-    print(f"{np.count_nonzero(counts)} of {counts.size} cells are reached, {np.count_nonzero(counts) * CELL**3:.2f} m³")
+    print(f"{np.count_nonzero(counts)} of {counts.size} cells are reachable, {np.count_nonzero(counts) * CELL**3:.2f} m³")
     picture_of_cells(given.output / "reachable_workspace.png", counts, volumes, LOW, CELL, skeleton(robot))
 
 

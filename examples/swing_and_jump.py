@@ -110,8 +110,10 @@ def main():
     swing, jump = pendulum(), leg()
     swung, jumped = solve(*swing), solve(*jump)
     force = push(jump[0], jumped)
-    print(f"The pendulum is upright to {abs(swung.q[-1] - swing[2]).max():.1g} rad.")
-    print(f"The leg's apex is at {jumped.q[-1, 0]:.4f} m of {jump[2][0]} m; at least {force[:, 0].min():.1f} N push its toe.")
+    print(f"The final error of the pendulum is {abs(swung.q[-1] - swing[2]).max():.1g} rad.")
+    print(
+        f"The leg's apex is at {jumped.q[-1, 0]:.4f} m (goal {jump[2][0]} m), with {force[:, 0].min():.1f} N or more at the toe."
+    )
     picture_of_jump(output / "swing_and_jump.png", (swing[0], swung), (jump[0], jumped, jump[2]), force)
     film_of_jump(output / "swing_and_jump.gif", jump[0], jumped)
 

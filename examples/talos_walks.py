@@ -1,4 +1,4 @@
-"""Talos squats, is pushed, and walks: model predictive control of the whole body, in a simulation with contact.
+"""Talos squats, resists a push, and walks: model predictive control of the whole body, in a simulation with contact.
 
     python examples/talos_walks.py [--output output]        pip install 'featherweight[demo]'
 
@@ -114,7 +114,7 @@ def run(robot, seconds=12.0):
 
 
 def beside(q):
-    """Return a camera that goes along."""
+    """Return a camera that follows the robot."""
     return (q[0] + 1.6, -2.6, 1.3), (q[0], 0.0, 0.75)
 
 
@@ -125,7 +125,8 @@ def main():
     times = STEP * np.arange(len(q))
     targets = reference.targets(times)
     center, soles = robot.center_of_mass(q), robot.frame_placement(SOLES)(q)[:, :, :3, 3]
-    print(f"A tick takes {1e3 * np.median(ticks[1:]):.1f} ms, {1e3 * np.quantile(ticks[1:], 0.99):.1f} ms in 99 of 100 cases.")
+    middle, slow = 1e3 * np.quantile(ticks[1:], (0.5, 0.99))
+    print(f"A tick takes {middle:.1f} ms (median), {slow:.1f} ms (99 % quantile).")
     print(f"The robot squats by {1e3 * np.ptp(center[times < SQUAT, 2]):.0f} mm.")
     print(f"It walks {center[-1, 0] - center[0, 0]:.2f} m; the soles rise by {1e3 * soles[..., 2].max():.0f} mm.")
     picture_of_walk(output / "talos_walks.png", times, center, targets["center of mass"], soles)

@@ -64,7 +64,7 @@ def walk(ppo, robots=32, way=WAY):
 
 
 def beside(q):
-    """Return a camera that goes along."""
+    """Return a camera that follows the robot."""
     return (q[0] + 0.9, q[1] - 1.3, 0.8), (q[0], q[1], 0.2)
 
 
@@ -74,8 +74,8 @@ def main():
     commands, velocities, motion, fallen, envs = walk(ppo)
     settled = np.arange(len(commands)) % 50 >= min(25, len(commands) // 2)  # the second half of each second
     off = np.abs(velocities - commands[:, None])[settled].mean(axis=(0, 1))
-    print(f"Along the way {fallen.sum()} of {len(fallen)} fall; ", end="")
-    print(f"velocities are off by {off[0]:.2f} m/s forward, {off[1]:.2f} m/s sideways and {off[2]:.2f} rad/s on average.")
+    print(f"{fallen.sum()} of {len(fallen)} robots fall; ", end="")
+    print(f"mean velocity errors are {off[0]:.2f} m/s forward, {off[1]:.2f} m/s sideways and {off[2]:.2f} rad/s.")
     picture_of_walking(output / "train_go1.png", progress, commands, velocities, envs.dt)
     shown = motion[:: max(1, round(1.0 / (10.0 * envs.dt)))]
     film(output / "train_go1.gif", envs.simulation.robot, shown, beside, 10.0, (288, 192))

@@ -131,9 +131,9 @@ def main():
     seen, ticks = balance(found), 1e3 * np.array(found.control.ticks)
     off = abs(seen.center - seen.asked).max()
     soles = found.robot.frame_placement(FEET)(found.motion.q)[..., :3, 3]
-    print(f"Centre of mass off by {1e3 * off:.2f} mm at most, feet by {1e3 * abs(soles - soles[0]).max():.2f} mm")
+    print(f"Largest errors: centre of mass {1e3 * off:.2f} mm, feet {1e3 * abs(soles - soles[0]).max():.2f} mm")
     for name, ms in zip(("terms", "program"), ticks.T, strict=True):
-        print(f"{name:8s}{np.median(ms):8.3f} ms of a tick (median; one in a hundred takes {np.percentile(ms, 99):.3f})")
+        print(f"{name:8s}{np.median(ms):8.3f} ms per tick (median; 99 % quantile {np.percentile(ms, 99):.3f})")
     edge = np.min(soles[0, :, 1]) - 0.06, np.max(soles[0, :, 1]) + 0.06  # outer edges of the feet [m]
     print(
         f"Zero-moment point at least {1e3 * min(seen.zmp[:, 1].min() - edge[0], edge[1] - seen.zmp[:, 1].max()):.0f} mm inside"

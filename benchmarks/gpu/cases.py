@@ -1,4 +1,4 @@
-"""What is measured on a device: functions of robots, with what they are to reach."""
+"""The functions that the GPU benchmarks measure, and the speeds that they must reach."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 BATCH = 2**20
 BATCHES = tuple(2**k for k in range(10, 23))  # of the chart
-DISTINCT = 4096  # states, which batches repeat
-TIMES_GRID = 20.0  # as fast as GRiD's table says of another device
+DISTINCT = 4096  # distinct states; batches repeat them
+TIMES_GRID = 20.0  # the speed of GRiD's table, which is of another device
 FEET = ("leg_left_6_link", "leg_right_6_link")
 TALOS, PANDA, G1, CHEETAH = "talos_reduced", "panda", "g1_29dof", "mini_cheetah"
 
 
 class Case(NamedTuple):
-    """A function, and the states a second that it is to compute in each precision."""
+    """A function, and its goals in states per second by precision."""
 
     robot: str
     name: str
     function: CompiledFunction[Any]
     states: tuple[Array, ...]  # DISTINCT of each argument, in double precision
-    goals: Mapping[str, float] = {}  # of a named tuple: never changed
+    goals: Mapping[str, float] = {}  # default of a named tuple; never changed
     batch: int = BATCH
 
 
@@ -42,13 +42,13 @@ class Cases(NamedTuple):
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """What every script here takes."""
-    text = "folder with the robot files of the package example-robot-data, where the package is not installed"
+    """Add the options that all scripts of this folder have."""
+    text = "folder with the robot files of example-robot-data, if that package is not installed"
     parser.add_argument("--robots", type=Path, default=ROBOTS, metavar="FOLDER", help=text)
 
 
 def load(name: str, folder: Path) -> fw.Robot:
-    """A robot of a file, or one that comes with the library."""
+    """Return a robot from a file, or one that the library defines."""
     if name == CHEETAH:
         return fw.build(fw.robots.mini_cheetah())
     file, base = FILES[name]
@@ -56,7 +56,7 @@ def load(name: str, folder: Path) -> fw.Robot:
 
 
 def states(robot: fw.Robot, function: CompiledFunction[Any], n: int = DISTINCT) -> tuple[Array, ...]:
-    """Random states for a function: configurations where it takes some, numbers otherwise."""
+    """Return random arguments of a function: configurations for q, normal numbers for the others."""
     rng = np.random.default_rng(0)
     made = []
     for x in function.program.inputs:
@@ -65,11 +65,11 @@ def states(robot: fw.Robot, function: CompiledFunction[Any], n: int = DISTINCT) 
 
 
 def cases(given: argparse.Namespace) -> Cases:
-    """Those that the robot files are there for."""
+    """Return the cases whose robot files exist."""
     found, skipped = [], []
     for name, measured in {TALOS: _talos, PANDA: _panda, CHEETAH: _cheetah, G1: _g1}.items():
         if name in FILES and not (given.robots / FILES[name][0]).is_file():
-            skipped.append(f"{name} is left out: there is no {FILES[name][0]} in {given.robots} (--robots FOLDER).")
+            skipped.append(f"{name} is left out: no file {FILES[name][0]} in {given.robots} (--robots FOLDER).")
             continue
         found += measured(name, load(name, given.robots))
     return Cases(found, skipped)
@@ -105,7 +105,7 @@ def _cheetah(name: str, robot: fw.Robot) -> list[Case]:
 
 
 def _g1(name: str, robot: fw.Robot) -> list[Case]:
-    """At the batch of GRiD's table."""
+    """Return the cases of G1, with the batch of GRiD's table."""
 
     def goal(what: str) -> dict[str, float]:
         return {"float32": TIMES_GRID / seconds("GRiD 0.6", name, what)}

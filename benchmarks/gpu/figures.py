@@ -1,4 +1,4 @@
-"""What is measured of our own functions on a device, and beside it on the processors of the same machine."""
+"""Measurements of our functions on a device, and on the processors of the same machine."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from featherweight.engine.function import CompiledFunction
 Array = np.ndarray[Any, np.dtype[Any]]
 
 OURS = "Featherweight"
-CHECKED = 64  # states that are compared with the processor's, in double precision
-AGREE = {"float32": 1e-3, "float64": 1e-9}  # of the greatest entry
-RESULTS = 2**34  # bytes, at most, of one batch
-ON_PROCESSORS = 2**18  # states of a batch there
+CHECKED = 64  # states whose results are compared with the processor's, in double precision
+AGREE = {"float32": 1e-3, "float64": 1e-9}  # relative to the largest entry
+RESULTS = 2**34  # bytes of one batch at most
+ON_PROCESSORS = 2**18  # states of a batch on the processors
 COPIED = 2**20  # states that begin and end as NumPy arrays
 
 
 class Figure(NamedTuple):
-    """The time of a batch by the device's own events, and by the clock on the wall [s]."""
+    """The time of a batch [s], by device events and by wall clock."""
 
     part: str
     library: str
@@ -40,7 +40,7 @@ class Figure(NamedTuple):
     seconds: float
     wall: float | None = None
     goal: float | None = None  # [states/s]
-    difference: float | None = None  # from double precision on the processor, relative to the greatest entry
+    difference: float | None = None  # from double precision on the processor, relative to the largest entry
     first: float | None = None  # the first call, which compiles [s]
 
     @property
@@ -59,7 +59,7 @@ class Figure(NamedTuple):
 
 
 def fitting(function: CompiledFunction[Any], precision: str, batch: int) -> int:
-    """A batch whose arrays are not too large, by halves."""
+    """Return the batch size, halved until the arrays fit RESULTS bytes."""
     while batch > 1 and batch * moved(function, precision) > RESULTS:
         batch //= 2
     return batch
@@ -70,7 +70,7 @@ def as_tuple(results: Any) -> tuple[Any, ...]:
 
 
 class Prepared:
-    """A function's states on a device, and arrays there for its results."""
+    """A function with its arguments and result arrays on a device."""
 
     def __init__(self, case: Case, precision: str, batch: int, lib: Library) -> None:
         self.case, self.precision, self.batch = case, precision, batch
@@ -81,13 +81,13 @@ class Prepared:
             results = case.function(*self.arrays)
             lib.synchronize()
             self.first = time.perf_counter() - begun
-        self.code = codes[0] if codes else None  # kernels that copy are smaller
+        self.code = codes[0] if codes else None  # the others are smaller kernels, for copies
         self.lib = lib
         out = tuple(lib.empty(x) for x in as_tuple(results))
         self.out = out if isinstance(results, tuple) else out[0]
 
     def tune(self) -> None:
-        """Take what computes these states in the shortest time."""
+        """Select the fastest kernel for these states."""
         with compiled() as codes:
             begun = time.perf_counter()
             self.case.function.tune(*self.arrays)
@@ -100,7 +100,7 @@ class Prepared:
 
     @property
     def difference(self) -> float:
-        """Of the first states from those on the processor in double precision, relative to the greatest entry."""
+        """The largest difference from double precision on the processor, relative to the largest entry."""
         self.call()
         shown = [self.lib.numpy(x[:CHECKED]) for x in as_tuple(self.out)]
         n = min(CHECKED, self.batch)
@@ -110,7 +110,7 @@ class Prepared:
 
 
 def measured(part: str, case: Case, precision: str, batch: int, lib: Library, seconds: float = 1.0) -> Figure:
-    """A function on a device, its data there."""
+    """Measure a function on a device, with the data on the device."""
     return timed(part, Prepared(case, precision, fitting(case.function, precision, batch), lib), lib, seconds)
 
 
@@ -130,7 +130,7 @@ def sweep(case: Case, lib: Library, batches: tuple[int, ...] = BATCHES) -> Itera
 
 
 def copied(case: Case, precision: str, batch: int = COPIED) -> Figure:
-    """NumPy's arrays in and out, computed on the device."""
+    """Measure a function on the device with NumPy arrays as arguments and result."""
     arrays = [np.resize(x.astype(precision), (batch, *x.shape[1:])) for x in case.states]
     out = np.empty_like(case.function(*arrays, device="cuda"))
     spent = median_of(lambda: case.function(*arrays, out=out, device="cuda"), lambda: None)
@@ -138,7 +138,7 @@ def copied(case: Case, precision: str, batch: int = COPIED) -> Figure:
 
 
 def on_processors(case: Case, batches: tuple[int, ...]) -> Iterator[Figure]:
-    """The same functions by all processors of this machine."""
+    """Measure a function on all processors of this machine."""
     for precision in BYTES:
         for batch in batches:
             figure = measured("processors", case, precision, min(batch, ON_PROCESSORS), Processor(), 0.4)
@@ -146,11 +146,11 @@ def on_processors(case: Case, batches: tuple[int, ...]) -> Iterator[Figure]:
 
 
 class Start(NamedTuple):
-    """Seconds to a first result."""
+    """Times from a call to the first result [s]."""
 
     precision: str
-    cold: float  # of a function never compiled, on a machine that has nothing kept
-    kept: float  # of one whose code an earlier process kept, in this process
+    cold: float  # with an empty cache
+    kept: float  # with the code in the cache
     goal: float | None
 
 
@@ -158,7 +158,7 @@ COMPILES = {"float32": 2.0, "float64": 3.0}  # [s], cold
 
 
 def starts(case: Case, lib: Library, times: int = 3) -> Iterator[Start]:
-    """Medians. The driver's own cache must be off (CUDA_CACHE_DISABLE=1), or it answers for ours."""
+    """Yield the medians by precision. CUDA_CACHE_DISABLE=1 must be set: the driver's cache would hide the compilation."""
     for precision, goal in COMPILES.items():
         arrays = [lib.array(x.astype(precision)) for x in case.states]
         cold, kept = [], []
@@ -177,12 +177,12 @@ def _first_call(function: CompiledFunction[Any], arrays: list[Any], lib: Library
 
 
 def by_peer(command: list[str], limit: float) -> tuple[list[str], str]:
-    """Lines that begin with a brace, which a peer's script prints, and a sentence on why there are no more."""
+    """Return the JSON lines that a peer's script prints, and why it failed ("" if it did not)."""
     try:
         done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=limit)
         text, failed = done.stdout, f"ended with {done.returncode}" if done.returncode else ""
         last = done.stderr.strip().splitlines()[-1:]
-        reason = f"{failed}: {last[0] if last else 'it says no more'}" if failed else ""
+        reason = f"{failed}: {last[0] if last else 'no error message'}" if failed else ""
     except subprocess.TimeoutExpired as late:
         output = late.stdout or b""
         text = output.decode() if isinstance(output, bytes) else output

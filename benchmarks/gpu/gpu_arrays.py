@@ -1,4 +1,4 @@
-"""Arrays on a device, by the library that is installed, and what the driver says of the device."""
+"""Arrays on a device, by the installed array library, and the device's attributes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from roofline import Device
 Array = Any  # of a library
 Call = Callable[[], Any]
 
-BLOCK = 3e-3  # seconds that calls between two readings of a clock are to take at least
+BLOCK = 3e-3  # least time between two readings of a clock [s]
 READINGS = (5, 25)
 
 
@@ -25,7 +25,7 @@ class Library(Protocol):
     name: str
 
     def array(self, x: Any) -> Array:
-        """A NumPy array's copy on the device."""
+        """Return a copy of a NumPy array on the device."""
 
     def empty(self, like: Array) -> Array: ...
 
@@ -36,7 +36,7 @@ class Library(Protocol):
     def synchronize(self) -> None: ...
 
     def elapsed(self, call: Call, times: int) -> float:
-        """Seconds on the device from the first to the last of some calls, by its own events."""
+        """Return the time of some calls by device events [s]."""
 
 
 class Torch:
@@ -45,7 +45,7 @@ class Torch:
     def __init__(self) -> None:
         self.torch: Any = importlib.import_module("torch")
         if not self.torch.cuda.is_available():
-            raise ImportError("PyTorch sees no device")
+            raise ImportError("PyTorch finds no device")
 
     def array(self, x: Any) -> Array:
         return self.torch.from_numpy(np.ascontiguousarray(x)).cuda()
@@ -78,7 +78,7 @@ class Cupy:
     def __init__(self) -> None:
         self.cupy: Any = importlib.import_module("cupy")
         if not self.cupy.cuda.is_available():
-            raise ImportError("CuPy sees no device")
+            raise ImportError("CuPy finds no device")
 
     def array(self, x: Any) -> Array:
         return self.cupy.asarray(x)
@@ -136,7 +136,7 @@ LIBRARIES: dict[str, Callable[[], Library]] = {"torch": Torch, "cupy": Cupy, "pr
 
 
 def library(name: str = "auto") -> Library:
-    """The one asked for, or the first that sees a device. Raises ImportError where there is none."""
+    """Return the library of this name, or the first that finds a device; raise ImportError if there is none."""
     if name != "auto":
         return LIBRARIES[name]()
     reasons = []
@@ -149,7 +149,7 @@ def library(name: str = "auto") -> Library:
 
 
 def _calls(call: Call, wait: Call, most: float) -> tuple[int, int]:
-    """Calls between two readings of a clock, and readings, so that all take about `most` seconds."""
+    """Return the calls per reading of the clock, and the readings, for a total of about `most` seconds."""
     call()
     wait()
     begun = time.perf_counter()
@@ -162,7 +162,7 @@ def _calls(call: Call, wait: Call, most: float) -> tuple[int, int]:
 
 
 def median_of(call: Call, wait: Call, most: float = 1.0) -> float:
-    """Median time of a call [s] by the clock on the wall, in about `most` seconds. `wait` returns when all is computed."""
+    """Return the median wall-clock time of a call [s], in about `most` seconds. `wait` returns when all calls are done."""
     inner, readings = _calls(call, wait, most)
     times = []
     for _ in range(readings):
@@ -175,13 +175,13 @@ def median_of(call: Call, wait: Call, most: float = 1.0) -> float:
 
 
 def median_by_events(lib: Library, call: Call, most: float = 1.0) -> float:
-    """The same by the device's own events."""
+    """Return the median time of a call by device events [s]."""
     inner, readings = _calls(call, lib.synchronize, most)
     return statistics.median(lib.elapsed(call, inner) / inner for _ in range(readings))
 
 
 def copy_bandwidth(lib: Library, size: int) -> float:
-    """Bytes read and written in a second by a copy of so many [bytes] on the device."""
+    """Return the bandwidth [bytes/s], read and written, of a copy of `size` bytes on the device."""
     source = lib.array(np.arange(size // 4, dtype=np.float32))
     goal = lib.empty(source)
     return 2.0 * size / median_by_events(lib, lambda: lib.copy(source, goal), 0.3)
@@ -192,7 +192,7 @@ MULTIPROCESSORS, CLOCK, MEMORY_CLOCK, BUS, RATIO = 16, 13, 36, 37, 87
 
 
 def driver_device(index: int = 0) -> Device:
-    """What the driver says of a device. Raises OSError where there is no driver, RuntimeError where it refuses."""
+    """Return a device by its driver; raise OSError without a driver, RuntimeError if the driver reports an error."""
     cuda = ctypes.CDLL("libcuda.so.1")
 
     def checked(what: str, status: int) -> None:
@@ -213,6 +213,6 @@ def driver_device(index: int = 0) -> Device:
 
 
 def described(name: str, of: dict[int, int]) -> Device:
-    """A device by the driver's attributes: clocks in kHz, two words of the bus a cycle of the memory."""
+    """Return a device by the driver's attributes: clocks in kHz, two bus words per memory cycle."""
     bandwidth = 2.0 * 1e3 * of[MEMORY_CLOCK] * of[BUS] / 8.0
     return Device(name, of[MULTIPROCESSORS], 1e3 * of[CLOCK], bandwidth, double=1.0 / of[RATIO])

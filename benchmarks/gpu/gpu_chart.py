@@ -1,4 +1,4 @@
-"""The chart of a run: states a second over batches."""
+"""The chart of a run: states per second against the batch size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DASHES = {"float32": "-", "float64": "--"}
 
 
 def draw(figures: Sequence[Figure], path: Path, what: str) -> None:
-    """Forward dynamics of Talos by all libraries; nothing where matplotlib is missing, or nothing was measured."""
+    """Draw forward dynamics of Talos by all libraries; draw nothing without matplotlib or without figures."""
     try:
         from matplotlib import figure
 
@@ -41,7 +41,7 @@ def draw(figures: Sequence[Figure], path: Path, what: str) -> None:
 
 
 def curves(figures: Sequence[Figure]) -> dict[tuple[str, str], list[tuple[int, float]]]:
-    """Points of batch and states a second, by library and precision."""
+    """Return points (batch, states per second) by library and precision."""
     found: dict[tuple[str, str], list[tuple[int, float]]] = defaultdict(list)
     for f in figures:
         if (f.robot, f.function) == (TALOS, "forward dynamics") and f.part in ("sweep", "processors", "peers"):

@@ -12,15 +12,15 @@ from measure import markdown
 from results import Results
 from roofline import RESOURCES, assembled, binding, bounds, counted, in_words
 
-APART = 0.1  # by which the two clocks may differ before both are shown
+APART = 0.1  # relative difference of the two clocks from which both are shown
 
-FUNCTIONS = ["robot", "function", "precision", "batch", "states/s", "ns a state", "goal", "met", "differs by", "first call, s"]
-BESIDE = ["library", "robot", "function", "precision", "batch", "states/s", "ns a state", "ours is faster by"]
-BOUND = ["robot", "function", "precision", "tuned", *(f"{x}, ns" for x in RESOURCES), "measured, ns", "which is"]
+FUNCTIONS = ["robot", "function", "precision", "batch", "states/s", "ns per state", "goal", "met", "error", "first call, s"]
+BESIDE = ["library", "robot", "function", "precision", "batch", "states/s", "ns per state", "time / ours"]
+BOUND = ["robot", "function", "precision", "tuned", *(f"{x}, ns" for x in RESOURCES), "measured, ns", "measured / bound"]
 
 
 def document(results: Results, cases: Sequence[Case]) -> str:
-    """All tables of a run over these cases."""
+    """Return all tables of a run over these cases."""
     of: dict[str, list[Figure]] = defaultdict(list)
     for f in results.figures:
         of[f.part].append(f)
@@ -33,13 +33,13 @@ def document(results: Results, cases: Sequence[Case]) -> str:
         "# Featherweight on a device",
         "\n".join([*facts, *([f"- device: {results.device}"] if results.device else [])]),
         section("Functions, data on the device", FUNCTIONS, rows_of("functions")),
-        section("The same, tuned (the first call is the trial of all candidates)", FUNCTIONS, rows_of("tuned")),
+        section("Tuned (the first call tries all candidates)", FUNCTIONS, rows_of("tuned")),
         section("Compiling forward dynamics of Talos", START, [start_row(s) for s in results.starts]),
-        section("Bounds, and what was measured", BOUND, bound_rows([*of["functions"], *of["tuned"]], results, cases)),
+        section("Bounds and measured times", BOUND, bound_rows([*of["functions"], *of["tuned"]], results, cases)),
         section("Batches of forward dynamics of Talos", FUNCTIONS[:6], [function_row(f)[:6] for f in of["sweep"]]),
         section("NumPy arrays in and out", FUNCTIONS[:6], [function_row(f)[:6] for f in of["copied"]]),
         section("Whole steps with contact", STEPS, [step_row(f) for f in of["rollouts"]]),
-        section("Beside, on the same machine", BESIDE, beside([*of["processors"], *of["peers"]], of)),
+        section("Other libraries and processors, same machine", BESIDE, beside([*of["processors"], *of["peers"]], of)),
         section("Machine code", ["function", "instructions"], [[k, v.described] for k, v in results.code.items()]),
         section("Published by others, on other machines", published.HEADER, published.rows()),
         "\n".join(f"- {x}" for x in results.skipped),
@@ -54,14 +54,14 @@ def section(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) ->
 def function_row(f: Figure) -> list[str]:
     each = f"{1e9 * f.seconds / f.batch:.3g}"
     if f.wall is not None and abs(f.wall / f.seconds - 1.0) > APART:
-        each += f" ({1e9 * f.wall / f.batch:.3g} on the wall)"
+        each += f" ({1e9 * f.wall / f.batch:.3g} wall clock)"
     goal = "" if f.goal is None else f"{f.goal:.2e}"
     differs = "" if f.difference is None else f"{f.difference:.0e}{' (wrong)' if f.wrong else ''}"
     first = "" if f.first is None else f"{f.first:.2f}"
     return [f.robot, f.function, f.precision, str(f.batch), f"{f.rate:.3g}", each, goal, f.met, differs, first]
 
 
-STEPS = ["library", "robot", "precision", "robots x steps", "us a step", "steps/s", "differs by"]
+STEPS = ["library", "robot", "precision", "robots x steps", "us per step", "steps/s", "error"]
 
 
 def step_row(f: Figure) -> list[str]:
@@ -69,7 +69,7 @@ def step_row(f: Figure) -> list[str]:
     return [f.library, f.robot, f.precision, str(f.batch), f"{1e6 * f.seconds / f.batch:.3g}", f"{f.rate:.3g}", differs]
 
 
-START = ["precision", "cold, s", "goal", "met", "code kept, s"]
+START = ["precision", "cold, s", "goal", "met", "code in cache, s"]
 
 
 def start_row(s: Start) -> list[str]:
@@ -78,7 +78,7 @@ def start_row(s: Start) -> list[str]:
 
 
 def bound_rows(figures: list[Figure], results: Results, cases: Sequence[Case]) -> list[list[str]]:
-    """With the counts of machine code where it was read; none in a trial without a device."""
+    """Return bounds by machine code, or by operations if it was not read; no rows in a trial without a device."""
     device = results.device
     if device is None:
         return []
@@ -96,7 +96,7 @@ def bound_rows(figures: list[Figure], results: Results, cases: Sequence[Case]) -
 
 
 def beside(figures: list[Figure], of: Mapping[str, list[Figure]]) -> list[list[str]]:
-    """Others, and how many times as long they take for a state as ours on the device at its best."""
+    """Return the rows of other libraries, with their time divided by our best time on the device."""
     rows = []
     for f in figures:
         ours = [x for x in (*of["functions"], *of["tuned"], *of["sweep"]) if x[2:5] == f[2:5]]

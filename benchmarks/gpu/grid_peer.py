@@ -1,9 +1,9 @@
-"""G1 by GRiD (grid-rbd), batches of 1024 in PyTorch's arrays: forward and inverse dynamics, derivatives of forward dynamics.
+"""Dynamics of G1 by GRiD (grid-rbd): batches of 1024 in PyTorch tensors, also derivatives of forward dynamics.
 
     python benchmarks/gpu/grid_peer.py [--build] [--robots FOLDER]
 
-GRiD writes CUDA for a robot and compiles it with nvcc, which takes minutes; `--build` does that alone, and what it makes is
-kept in GRID_RBD_CACHE_DIR. Lines that begin with a brace are figures in JSON; in float32, the precision that GRiD supports.
+GRiD writes CUDA code for a robot and compiles it with nvcc, which takes minutes. `--build` only does this; GRID_RBD_CACHE_DIR
+keeps the result. Lines that begin with a brace are figures in JSON. The precision is float32, the only one of GRiD.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FUNCTIONS = {
 
 
 def built(given: argparse.Namespace) -> Any:
-    """GRiD's robot; from its cache where it was built before."""
+    """Return GRiD's robot, from its cache if it was built before."""
     grid = import_module("grid_rbd")
     path = str(given.robots / FILES[G1][0])
     more = dict(algorithm_list=list(FUNCTIONS.values()), enable_mujoco_kernels=False, max_batch_size=BATCH)
@@ -42,7 +42,7 @@ def built(given: argparse.Namespace) -> Any:
 
 
 def order(robot: fw.Robot, names: list[str]) -> tuple[list[int], list[int]]:
-    """Where GRiD's coordinates and velocities are in ours: the floating base, which has no name in the file, comes first."""
+    """Return the places of GRiD's q and v in ours; the floating base, which has no name in the file, comes first."""
     joints = {j.name: j for j in robot.joints}
     base = next(j for j in robot.joints if j.type is fw.JointType.FLOATING)
     known = [base, *(joints[n] for n in names if n in joints and n != base.name)]

@@ -1,9 +1,9 @@
-"""What a thread executes: instructions of kernels by kind, with registers left to NVIDIA's assembler and with our own rule.
+"""Instructions of kernels by kind, with registers allocated by NVIDIA's assembler and by our own rule.
 
     PYTHONPATH=benchmarks/peers python benchmarks/gpu/instructions.py [docs/gpu_instructions.png]
 
-It needs ptxas and nvdisasm (pip install nvidia-cuda-nvcc nvidia-cuda-nvdisasm), and no device. Instructions are counted in the
-code: those of loops once, and those of ways that are not taken, too.
+It needs ptxas and nvdisasm (pip install nvidia-cuda-nvcc nvidia-cuda-nvdisasm), but no device. Counts are those of the code:
+instructions of loops count once, and instructions of branches that are not taken count too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHOWN = (
 PRECISIONS = {"float": "float32", "double": "float64"}
 KINDS = {
     "arithmetic": (*SINGLE, *DOUBLE, "MUFU"),
-    "own memory": LOCAL,
+    "local memory": LOCAL,
     "shared memory": SHARED,
     "device's memory": ("LDG", "STG"),
 }
@@ -46,7 +46,7 @@ class Way(NamedTuple):
 
 
 def ways(name: str, function: str, precision: str) -> list[Way]:
-    """The two that a first call compares."""
+    """Return the two ways that a first call compares."""
     f, model = getattr(robot(name), function), Model()
     place: Any = model
     kernels = DeviceCode(f.program, f.ways.own.traced).kernels(place, precision)
@@ -55,25 +55,25 @@ def ways(name: str, function: str, precision: str) -> list[Way]:
         cubin, use = assembled(assembly(candidate.ir(), CAPABILITY))
         counted = disassembled(cubin)
         if counted is None:
-            raise SystemExit("nvdisasm is not there: pip install nvidia-cuda-nvdisasm")
+            raise SystemExit("nvdisasm is missing: pip install nvidia-cuda-nvdisasm")
         found.append(Way(title, use, counted))
     return found
 
 
 def table(found: dict[str, list[Way]]) -> str:
-    """Markdown: what each way takes."""
-    head = ["function", "registers are", "registers", "bytes of own memory", "moves to and from it", "instructions"]
+    """Return a Markdown table of the instructions and memory of each way."""
+    head = ["function", "registers are", "registers", "bytes of local memory", "moves to and from it", "instructions"]
     rows = [head, ["---"] * len(head)]
     for title, both in found.items():
         shorter = min(both, key=lambda w: w.instructions.total)
         for w in both:
             total = f"**{w.instructions.total}**" if w is shorter else str(w.instructions.total)
-            rows.append([title, w.title, str(w.use.registers), str(w.use.stack), str(w.of_kind("own memory")), total])
+            rows.append([title, w.title, str(w.use.registers), str(w.use.stack), str(w.of_kind("local memory")), total])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def draw(found: dict[str, list[Way]], path: Path) -> None:
-    """Bars of instructions by kind, two for each function."""
+    """Draw bars of instructions by kind, two for each function."""
     from matplotlib.figure import Figure
 
     from featherweight.viewer.chart_style import style

@@ -1,4 +1,4 @@
-"""The machine code that a call makes for a device: it is in the cache afterwards."""
+"""Access to the machine code that a call compiles for a device, through the cache."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from featherweight.engine.cache_folder import SUFFIX, directory
 
 VARIABLE = "FEATHERWEIGHT_CACHE"
 ELF = b"\x7fELF"
-MACHINE = slice(18, 20)  # of an ELF file's head: what it is for
+MACHINE = slice(18, 20)  # the machine in the header of an ELF file
 CUDA = (190).to_bytes(2, "little")
 
 
 @contextmanager
 def empty_cache() -> Iterator[None]:
-    """Nothing is kept before, and nothing after."""
+    """Use an empty cache within, and remove it afterwards."""
     before = os.environ.get(VARIABLE)
     with TemporaryDirectory(prefix="featherweight-") as folder:
         os.environ[VARIABLE] = folder
@@ -33,7 +33,7 @@ def empty_cache() -> Iterator[None]:
 
 @contextmanager
 def compiled() -> Iterator[list[bytes]]:
-    """Codes for CUDA devices which are kept within, greatest first; the list is filled at the end."""
+    """Yield a list that contains, at the end, the CUDA codes that were cached within, the largest first."""
     found: list[bytes] = []
     before = _entries()
     yield found
@@ -46,6 +46,6 @@ def for_cuda(code: bytes) -> bool:
 
 
 def _entries() -> set[tuple[str, int]]:
-    """Names, and what changes when an entry is written again."""
+    """Return names of entries and their modification times."""
     folder: Path | None = directory()
     return set() if folder is None else {(p.stem, p.stat().st_mtime_ns) for p in folder.glob(f"*{SUFFIX}")}

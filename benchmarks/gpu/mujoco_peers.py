@@ -2,9 +2,9 @@
 
     python benchmarks/gpu/mujoco_peers.py warp|mjx [--worlds 8192 32768 131072] [--precision float32|float64] [--robots FOLDER]
 
-Every line that begins with a brace is a figure in JSON. Both are called at their best: model and data lie on the device; MuJoCo
-Warp's kernels are recorded as one graph, MJX's function is compiled as a whole. They compute `mj_forward`: kinematics, mass
-matrix, its factors, bias forces and accelerations. Without a device both run on the processor.
+Lines that begin with a brace are figures in JSON. Both libraries are called in their fastest way: model and data are on the
+device, MuJoCo Warp's kernels are recorded as one graph, and MJX's function is compiled as a whole. They compute `mj_forward`:
+kinematics, mass matrix, its factors, bias forces and accelerations. Without a device, both run on the processor.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Call = Callable[[], Any]
 
 CHECKED = 64  # states
-AGREE = {"float32": 1e-3, "float64": 1e-8}  # of the greatest acceleration
+AGREE = {"float32": 1e-3, "float64": 1e-8}  # relative to the largest acceleration
 WORLDS = (2**13, 2**15, 2**17)
 OFF = ("CONTACT", "LIMIT", "EQUALITY", "FRICTIONLOSS", "SPRING", "DAMPER")
 
 
 class Worlds(NamedTuple):
-    """Talos in MuJoCo, states of worlds, forces on them, and the accelerations that our library gives the first of them."""
+    """Talos in MuJoCo with states and forces of many worlds, and our accelerations of the first worlds."""
 
     model: Any
     q: Array
@@ -61,7 +61,7 @@ def worlds(robot: fw.Robot, path: Any, n: int) -> Worlds:
 
 
 def in_warp(w: Worlds, precision: str) -> tuple[Call, Call, Call]:
-    """What computes, what waits, and what reads the accelerations."""
+    """Return functions that compute, wait for the device, and read the accelerations."""
     mujoco_warp, warp = import_module("mujoco_warp"), import_module("warp")
 
     if precision != "float32":
@@ -110,7 +110,7 @@ ENGINES = {"warp": ("MuJoCo Warp", in_warp), "mjx": ("MJX", in_mjx)}
 
 
 def figure(engine: str, w: Worlds, precision: str, seconds: float) -> dict[str, Any]:
-    """What is measured of one number of worlds. Raises ArithmeticError where the accelerations are others."""
+    """Return the figure of one number of worlds; raise ArithmeticError if accelerations differ from ours."""
     name, make = ENGINES[engine]
     begun = time.perf_counter()
     compute, wait, read = make(w, precision)
@@ -119,7 +119,7 @@ def figure(engine: str, w: Worlds, precision: str, seconds: float) -> dict[str, 
     first = time.perf_counter() - begun
     difference = float(np.abs(read() - w.expected).max() / np.abs(w.expected).max())
     if not difference < AGREE[precision]:
-        raise ArithmeticError(f"{name}, {precision}: accelerations differ from ours by {difference:.1e} of the greatest")
+        raise ArithmeticError(f"{name}, {precision}: accelerations differ from ours by {difference:.1e} of the largest")
     spent = median_of(compute, wait, seconds)
     return {
         "library": name,

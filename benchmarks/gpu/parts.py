@@ -1,4 +1,4 @@
-"""The parts of a run, in their order: what has goals comes first, other libraries last."""
+"""The parts of a run, in order: functions with goals first, other libraries last."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Part = Callable[[Run], Iterator[Figure]]
 
 MUJOCO = "mujoco_peers.py"
 HERE = Path(__file__).parent
-PEER = 150.0  # seconds that a peer may take, compiling included
+PEER = 150.0  # time limit of a peer with its compilation [s]
 LARGE = 30_000  # multiplications and additions
 LARGE_TAKES = 150.0  # seconds
 OTHERS = (  # measured on the processors too
@@ -33,7 +33,7 @@ OTHERS = (  # measured on the processors too
 
 
 def functions(run: Run) -> Iterator[Figure]:
-    """Those that an assembler compiles in seconds, with goals first."""
+    """Measure the functions that the assembler compiles within seconds, those with goals first."""
     for case in sorted(run.cases, key=lambda c: not c.goals):
         if not large(case):
             for precision in BYTES:
@@ -43,11 +43,11 @@ def functions(run: Run) -> Iterator[Figure]:
                     ready.tune()
                     yield figure(run, "tuned", ready)
     if not run.results.code:
-        run.skip("Machine code is not counted, for want of it or of nvdisasm: bounds are those of the operations.")
+        run.skip("Machine code was not counted (no code, or no nvdisasm): bounds are those of the operations.")
 
 
 def derivatives(run: Run) -> Iterator[Figure]:
-    """The others, which it takes a minute for, if there is as much time."""
+    """Measure the large functions, which the assembler compiles in a minute each, while time is left."""
     for precision in BYTES:
         for case in sorted(filter(large, run.cases), key=lambda c: not c.goals):
             if run.left > LARGE_TAKES:
@@ -62,7 +62,7 @@ def large(case: Case) -> bool:
 
 
 def figure(run: Run, part: str, ready: Prepared) -> Figure:
-    """A function on the device, and its machine code counted."""
+    """Measure a function on the device, and count its machine code."""
     code = None if ready.code is None else disassembled(ready.code)
     if code is not None:
         run.results.code[f"{ready.case.robot}, {ready.case.name}, {ready.precision}, {part}"] = code
@@ -105,7 +105,7 @@ def processors(run: Run) -> Iterator[Figure]:
 
 
 def peer(name: str, *options: str) -> Part:
-    """A part that another process measures."""
+    """Return a part that another process measures."""
 
     def figures(run: Run) -> Iterator[Figure]:
         worlds = ["--worlds", str(TRIAL)] if run.trial and name == MUJOCO else []
@@ -121,7 +121,7 @@ def peer(name: str, *options: str) -> Part:
 
 
 def building(run: Run) -> Iterator[Figure]:
-    """Starts what GRiD compiles beside all other parts, at the lowest priority: it takes minutes."""
+    """Start GRiD's compilation, which takes minutes, in the background at the lowest priority."""
     if find_spec("grid_rbd") is not None:
         command = [sys.executable, str(HERE / "grid_peer.py"), "--build", "--robots", str(run.given.robots)]
         quiet: dict[str, Any] = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -1,10 +1,10 @@
-"""What a machine without a network needs, in one folder: robot files, and wheels of what is not there.
+"""Collect robot files and wheels in one folder, for a machine without a network.
 
     python benchmarks/gpu/prepare.py FOLDER [--python 3.12] [--peers mjx warp grid] [--robots FOLDER]
 
-Expected there: NumPy, llvmlite, cuda-core, cuda-bindings, PyTorch or CuPy; JAX for MJX, nvcc for GRiD; matplotlib for a chart.
-Files greater than `--most` MiB are cut into pieces, for machines that take only so much at a time:
-`cat NAME.0 NAME.1 ... > NAME` joins them.
+That machine must have NumPy, llvmlite, cuda-core, cuda-bindings, and PyTorch or CuPy; also JAX for MJX, nvcc for GRiD, and
+matplotlib for the chart. Files larger than `--most` MiB are split, for machines that limit the size of an upload:
+`cat NAME.0 NAME.1 ... > NAME` joins the pieces.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MEBI = 2**20
 
 
 def copied_robots(source: Path, folder: Path) -> list[Path]:
-    """The robot files, where the package has them; dynamics needs no meshes."""
+    """Copy the robot files that the package has, without meshes; return their paths."""
     made = []
     for name in (TALOS, PANDA, G1):
         path = folder / FILES[name][0]
@@ -41,14 +41,14 @@ def copied_robots(source: Path, folder: Path) -> list[Path]:
 
 
 def download(python: str, packages: list[str], folder: Path) -> list[str]:
-    """The command that fetches wheels."""
+    """Return the command that downloads wheels."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--implementation", "cp"]
     command += ["--python-version", python, "--dest", str(folder)]
     return [*command, *(word for p in PLATFORMS for word in ("--platform", p)), *packages]
 
 
 def cut(path: Path, most: int) -> list[Path]:
-    """A file in pieces of so many bytes at most; itself, if it is not greater."""
+    """Split a file into pieces of at most `most` bytes; return their paths, or that of the file if it is smaller."""
     if path.stat().st_size <= most:
         return [path]
     pieces: list[Path] = []
@@ -64,9 +64,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options(parser)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--python", default="3.12", help="of the machine")
+    parser.add_argument("--python", default="3.12", help="Python version of the machine")
     parser.add_argument("--peers", nargs="*", choices=list(PEERS), default=["mjx", "grid"])
-    parser.add_argument("--most", type=int, default=40, metavar="MIB", help="of a file")
+    parser.add_argument("--most", type=int, default=40, metavar="MIB", help="largest size of a file [MiB]")
     given = parser.parse_args()
     wheels = given.folder / "wheels"
     wheels.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Figures that others have published, with what they were measured on: none of them was measured here."""
+"""Figures that others have published, with their devices. None of them was measured here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RTX = "RTX 5090"
 
 
 class Published(NamedTuple):
-    """Time of a state [s] by a library, on a device."""
+    """Published time per state [s] of a library on a device."""
 
     library: str
     robot: str
@@ -23,7 +23,7 @@ class Published(NamedTuple):
 
 
 def _grid(library: str, function: str, microseconds: float) -> Published:
-    """A row of GRiD's table: the time of 1024 states of G1 with a floating base."""
+    """Return a row of GRiD's table, from its time of 1024 states of G1 with a floating base [us]."""
     return Published(library, "g1_29dof", function, "1024", "float32", RTX, 1e-6 * microseconds / 1024, GRID)
 
 
@@ -39,11 +39,11 @@ FIGURES = (
 
 
 def seconds(library: str, robot: str, function: str) -> float:
-    """What a library is said to take for a state."""
+    """Return the published time per state of a library [s]."""
     return next(f.seconds for f in FIGURES if (f.library, f.robot, f.function) == (library, robot, function))
 
 
-HEADER = ["library", "robot", "function", "batch", "precision", "device", "ns a state", "states/s", "source"]
+HEADER = ["library", "robot", "function", "batch", "precision", "device", "ns per state", "states/s", "source"]
 
 
 def rows() -> Sequence[Sequence[str]]:

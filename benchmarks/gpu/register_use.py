@@ -1,12 +1,12 @@
-"""What kernels take of a device: registers and memory of a thread, by NVIDIA's assembler, which needs no device.
+"""Registers and memory per thread of kernels, by NVIDIA's assembler, which needs no device.
 
-    python benchmarks/gpu/register_use.py            # what they take, beside the table that tests compare with
-    python benchmarks/gpu/register_use.py --write    # writes the table anew
-    python benchmarks/gpu/register_use.py --robots talos_reduced --derivatives    # more than tests have time for
+    python benchmarks/gpu/register_use.py            # the current use, beside the table that tests compare with
+    python benchmarks/gpu/register_use.py --write    # writes the table
+    python benchmarks/gpu/register_use.py --robots talos_reduced --derivatives    # functions that take too long for tests
 
-The assembler is `ptxas` of the wheel nvidia-cuda-nvcc, or of a toolkit; with `nvdisasm` instructions are counted, too. Code is
-for devices of compute capability 9.0; of the ways to write a kernel it is that which a first call would take. The driver of a
-device may have another version of the assembler.
+The assembler is `ptxas` of the wheel nvidia-cuda-nvcc, or of a toolkit. With `nvdisasm`, instructions are counted too. The code
+is for devices of compute capability 9.0, in the version that a first call would choose. The driver of a device may have another
+version of the assembler.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "inverse_mas
 MINI_CHEETAH, SLIDES = "mini_cheetah", "slides"
 NAMES = ("panda", "hyq", "g1_29dof", "talos_reduced", MINI_CHEETAH, SLIDES)
 SAID = r"Used (\d+) registers", r"(\d+) bytes stack frame", r"(\d+) bytes spill stores", r"(\d+) bytes spill loads"
-GROWTH, SLACK = 1.1, 32  # of stack and spills, that is no worse: a factor, and bytes
+GROWTH, SLACK = 1.1, 32  # accepted growth of stack and spills: a factor, and bytes
 
 
 class Use(NamedTuple):
-    """Of one thread; all but registers in bytes."""
+    """Registers, and bytes of memory, of one thread."""
 
     registers: int
     stack: int
@@ -54,7 +54,7 @@ class Use(NamedTuple):
 
 
 class Model(NamedTuple):
-    """What code is made for where there is no device."""
+    """The device that code is compiled for when there is none."""
 
     name: str = "no device"
     capability: tuple[int, int] = CAPABILITY
@@ -64,7 +64,7 @@ class Model(NamedTuple):
 
 @cache
 def version() -> str:
-    """The assembler's release, "13.0"; "" where there is none."""
+    """Return the assembler's release, such as "13.0", or "" without an assembler."""
     program = tool("ptxas")
     if program is None:
         return ""
@@ -73,7 +73,7 @@ def version() -> str:
 
 
 def assembled(ptx: bytes, capability: tuple[int, int] = CAPABILITY) -> tuple[bytes, Use]:
-    """Machine code, and what its kernel takes. Raises RuntimeError with what the assembler says."""
+    """Return machine code and the use of its kernel; raise RuntimeError with the assembler's message."""
     with tempfile.TemporaryDirectory() as folder:
         source, goal = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
         source.write_bytes(ptx)
@@ -88,7 +88,7 @@ def assembled(ptx: bytes, capability: tuple[int, int] = CAPABILITY) -> tuple[byt
 
 
 def kernel(function: CompiledFunction[Any], precision: str) -> tuple[bytes, Use]:
-    """Of a function, as a first call would choose it: the shortest code."""
+    """Return the kernel of a function that a first call would choose, the one with the shortest code."""
     model: Any = Model()
     kernels = DeviceCode(function.program, function.ways.own.traced).kernels(model, precision)
     candidates = [assembled(assembly(c.ir(), CAPABILITY)) for c in kernels.candidates[: kernels.compared]]
@@ -97,7 +97,7 @@ def kernel(function: CompiledFunction[Any], precision: str) -> tuple[bytes, Use]
 
 @cache
 def robot(name: str, folder: Path = ROBOTS) -> fw.Robot | fw.ClosedRobot:
-    """A robot of a file, one with loops that comes with the library, or one of joints of all types."""
+    """Return a robot of a file, a robot with loops from the library, or a robot with joints of all types."""
     if name == MINI_CHEETAH:
         return fw.build(fw.robots.mini_cheetah())
     if name == SLIDES:
@@ -109,7 +109,7 @@ def robot(name: str, folder: Path = ROBOTS) -> fw.Robot | fw.ClosedRobot:
 
 
 def functions(name: str, derivatives: bool, folder: Path = ROBOTS) -> Iterator[tuple[str, CompiledFunction[Any]]]:
-    """The functions of a robot by name."""
+    """Yield the functions of a robot by name."""
     for wanted in FUNCTIONS:
         function = getattr(robot(name, folder), wanted)
         yield wanted, function
@@ -122,12 +122,12 @@ def key(robot: str, function: str, precision: str) -> str:
 
 
 def makers() -> str:
-    """What numbers depend on, beside our code."""
+    """Return the versions of the compilers, which the numbers depend on."""
     return f"ptxas {version()}, LLVM {llvm.llvm_version_info[0]}"
 
 
 def read_table() -> tuple[str, dict[str, Use]]:
-    """What it was made with, and what kernels took."""
+    """Return the compilers of the table, and the use of each kernel."""
     content = json.loads(TABLE.read_text())
     return content["makers"], {name: Use(*numbers) for name, numbers in content["kernels"].items()}
 
@@ -140,12 +140,12 @@ def write_table(uses: dict[str, Use]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--robots", nargs="+", default=NAMES, choices=NAMES)
-    parser.add_argument("--derivatives", action="store_true", help="of forward and inverse dynamics, too: minutes each")
+    parser.add_argument("--derivatives", action="store_true", help="include derivatives of dynamics: minutes each")
     parser.add_argument("--write", action="store_true", help="write the table")
-    parser.add_argument("--folder", type=Path, default=ROBOTS, help="with the robots' files")
+    parser.add_argument("--folder", type=Path, default=ROBOTS, help="folder of the robot files")
     given = parser.parse_args()
     if not version():
-        parser.error("there is no ptxas: pip install nvidia-cuda-nvcc")
+        parser.error("ptxas is missing: pip install nvidia-cuda-nvcc")
     before = read_table()[1] if TABLE.exists() else {}
     uses: dict[str, Use] = {}
     print(f"ptxas {version()}, sm_{CAPABILITY[0]}{CAPABILITY[1]}: registers, bytes of stack, of spill stores, of spill loads")

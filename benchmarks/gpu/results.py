@@ -1,4 +1,4 @@
-"""All that a run has found, and where it was found."""
+"""Results of a run, and facts about the machine."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from featherweight.version import __version__
 
 
 class Results(NamedTuple):
-    """Figures and what belongs to them."""
+    """Figures of a run, with its device, counts of machine code, and skipped parts."""
 
     facts: dict[str, str]
-    device: Device | None  # none in a trial without one
+    device: Device | None  # None in a trial without a device
     figures: list[Figure]
     starts: list[Start]
-    code: dict[str, Instructions]  # by robot, function, precision and part, with commas between them
+    code: dict[str, Instructions]  # by "robot, function, precision, part"
     skipped: list[str]  # sentences
 
     def as_json(self) -> str:
@@ -36,9 +36,9 @@ class Results(NamedTuple):
 
 
 def facts(lib: Library, device: Device | None) -> dict[str, str]:
-    """Where and by what this is measured."""
+    """Return facts about the machine and the versions of the libraries."""
     return {
-        "what": "a trial on the processor: no figures of a device" if device is None else f"measured on {device.name}",
+        "what": "a trial on the processor, not on a device" if device is None else f"measured on {device.name}",
         "featherweight": __version__,
         "arrays": lib.name,
         "processors": f"{os.cpu_count()} of {platform.processor() or platform.machine()}",

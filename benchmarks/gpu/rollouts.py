@@ -1,4 +1,4 @@
-"""Whole steps with contact: rollouts of Gymnasium's robots on a device, and by all processors of the same machine."""
+"""Whole steps with contact: rollouts of Gymnasium's robots on a device, and on all processors of the same machine."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gpu_arrays import median_of
 import featherweight as fw
 
 NAMES = ("hopper", "ant", "humanoid")
-ROBOTS, STEPS, HELD = 2**14, 50, 5  # random controls change every so many steps
-COMPARED = 64  # robots, whose states are to have the same bits on both
-SPREAD = 0.1  # of velocities at the beginning
+ROBOTS, STEPS, HELD = 2**14, 50, 5  # steps between changes of the random controls
+COMPARED = 64  # robots whose states must be bitwise equal on both
+SPREAD = 0.1  # scale of the initial velocities
 
 
 def rollouts(robots: int = ROBOTS, device: str | None = "cuda", names: Sequence[str] = NAMES) -> Iterator[Figure]:
-    """From the pose of each file, under random controls; nothing where Gymnasium is not installed."""
+    """Measure rollouts from the pose of each file under random controls; yield nothing without Gymnasium."""
     for name in names if find_spec("gymnasium") else ():
         yield from rolled_out(name, robots, device)
 

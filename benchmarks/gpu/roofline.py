@@ -1,17 +1,17 @@
-"""What a device can do at best: bounds on the time of a state, from what a function computes and moves.
+"""Lower bounds on the time per state on a device, from the operations and the memory traffic of a function.
 
     python benchmarks/gpu/roofline.py [--robots FOLDER] [--device nvidia-h200]
 
-These are bounds, not measurements: no device is needed. A kernel takes at least as long as the scarcest of what it uses.
+These are bounds, not measurements: no device is needed. A kernel takes at least as long as the resource that it exhausts first.
 
-- issue: each scheduler starts one instruction a cycle, for 32 threads.
-- arithmetic: in double precision half of these, or less, can be multiplications and additions.
-- special: reciprocals, roots' and sines' starting values come from a unit of 16 results a cycle.
-- memory: arguments in and results out cross the device's memory once.
-- local, shared: values that registers do not hold, and rows that threads bring in together, cross the first cache.
+- issue: each scheduler starts one instruction per cycle, for 32 threads.
+- arithmetic: in double precision, at most half of these can be multiplications and additions.
+- special: a unit with 16 results per cycle gives the starting values of reciprocals, roots and sines.
+- memory: arguments and results cross the device's memory once.
+- local, shared: values that do not fit the registers, and rows that threads load together, cross the first cache.
 
-Without machine code instructions are the fewest that the operations can be: a multiplication and an addition may be one. With
-the counts of `sass.py` they are those that the assembler wrote; loops, which only copy rows, are counted once.
+Without machine code, the number of instructions is the least that the operations allow: a multiplication and an addition may be
+one instruction. With the counts of `sass.py`, it is that of the assembler's code; loops, which only copy rows, count once.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ BYTES = {"float32": 4, "float64": 8}
 
 
 class Device(NamedTuple):
-    """What bounds follow from."""
+    """The rates of a device that bounds follow from."""
 
     name: str
     multiprocessors: int
     clock: float  # [Hz]
     bandwidth: float  # of the device's memory [bytes/s]
-    schedulers: int = 4  # of a multiprocessor, each of which starts an instruction of 32 threads a cycle
-    double: float = 0.5  # results in double precision for each in single precision
-    special: int = 16  # reciprocals and the like of a multiprocessor a cycle
-    cache: int = 128  # bytes between registers and the first cache of a multiprocessor a cycle
+    schedulers: int = 4  # per multiprocessor; each starts an instruction of 32 threads per cycle
+    double: float = 0.5  # results in double precision per result in single precision
+    special: int = 16  # special results per multiprocessor and cycle
+    cache: int = 128  # bytes between registers and first cache, per multiprocessor and cycle
 
     def __str__(self) -> str:
         speed = f"{self.clock / 1e9:.2f} GHz, {self.bandwidth / 1e12:.1f} TB/s"
@@ -47,38 +47,38 @@ class Device(NamedTuple):
 
     @property
     def cycles(self) -> float:
-        """Of all multiprocessors together, in a second."""
+        """The cycles of all multiprocessors per second."""
         return self.multiprocessors * self.clock
 
     @property
     def issued(self) -> float:
-        """Instructions of one thread that can be started [1/s]."""
+        """The issue rate of instructions of one thread [1/s]."""
         return self.cycles * self.schedulers * 32
 
 
 DEVICES = {"nvidia-h200": Device("H200", 132, 1.98e9, 4.8e12)}
-"""By their makers' data sheets; the clock is the highest."""
+"""Devices by their data sheets, with the highest clock."""
 
 
 class Work(NamedTuple):
-    """What one state takes."""
+    """Instructions and memory traffic of one state."""
 
     instructions: float
-    double: float  # multiplications and additions in double precision, of these
+    double: float  # multiplications and additions in double precision among them
     special: float
-    moved: float  # bytes in and out
-    local: float  # bytes to and from the thread's own memory
-    shared: float  # bytes to and from the block's
+    moved: float  # bytes of arguments and results
+    local: float  # bytes to and from local memory
+    shared: float  # bytes to and from shared memory
 
 
 def moved(function: CompiledFunction[Any], precision: str) -> int:
-    """Bytes of the arguments and results of one state."""
+    """Return the bytes of the arguments and results of one state."""
     program = function.program
     return BYTES[precision] * (sum(x.size for x in program.inputs) + sum(y.size for y in program.outputs))
 
 
 def counted(function: CompiledFunction[Any], precision: str) -> Work:
-    """From exact operation counts: at least so much."""
+    """Return the least work that the exact operation counts allow."""
     o = function.operations
     least = max(o.mul, o.add)
     special = o.div + o.sqrt
@@ -87,7 +87,7 @@ def counted(function: CompiledFunction[Any], precision: str) -> Work:
 
 
 def assembled(function: CompiledFunction[Any], precision: str, code: Instructions) -> Work:
-    """From machine code for one state."""
+    """Return the work of the machine code for one state."""
     return Work(code.total, code.double, code.special, moved(function, precision), code.local_bytes, code.shared_bytes)
 
 
@@ -95,7 +95,7 @@ RESOURCES = ("issue", "arithmetic", "special", "memory", "local", "shared")
 
 
 def bounds(work: Work, device: Device) -> dict[str, float]:
-    """Least time of a state [s], when many are computed, by each of what may be scarce."""
+    """Return the least time per state [s] in a large batch, by resource."""
     times = (
         work.instructions / device.issued,
         work.double / (device.issued * device.double),
@@ -108,18 +108,18 @@ def bounds(work: Work, device: Device) -> dict[str, float]:
 
 
 def binding(found: Mapping[str, float]) -> str:
-    """The greatest of the bounds: what a measured time is to be compared with."""
+    """Return the resource with the largest bound."""
     return max(found, key=found.__getitem__)
 
 
 def in_words(found: Mapping[str, float], seconds: float) -> str:
-    """Which bound is next to the time measured, and how far that is."""
+    """Return the ratio of the measured time to the largest bound, in words."""
     name = binding(found)
     return f"{seconds / found[name]:.1f} times the bound by {name} ({1e9 * found[name]:.3f} ns)"
 
 
 def row(case: Case, precision: str, device: Device, work: Work) -> list[str]:
-    """A line of the table of bounds."""
+    """Return a row of the table of bounds."""
     found = bounds(work, device)
     most = 1.0 / max(found.values())
     goal = case.goals.get(precision)
@@ -128,8 +128,8 @@ def row(case: Case, precision: str, device: Device, work: Work) -> list[str]:
     return [case.robot, case.name, precision, *times, binding(found), f"{most:.2e}", share]
 
 
-COUNTED = RESOURCES[:4]  # that operations alone tell something of
-HEADER = ["robot", "function", "precision", *(f"{x}, ns" for x in COUNTED), "bound by", "states/s at most", "goal, of that"]
+COUNTED = RESOURCES[:4]  # the resources whose use follows from operations alone
+HEADER = ["robot", "function", "precision", *(f"{x}, ns" for x in COUNTED), "bound by", "states/s at most", "goal (of that)"]
 
 
 def main() -> None:
@@ -139,7 +139,7 @@ def main() -> None:
     given = parser.parse_args()
     device = DEVICES[given.device]
     found = cases(given)
-    print(f"Bounds, not measurements: {device}, large batches, times of a state in ns.\n")
+    print(f"Bounds, not measurements: {device}, large batches, times per state in ns.\n")
     rows = [row(c, p, device, counted(c.function, p)) for c in found.cases for p in BYTES]
     print(markdown(HEADER, rows))
     for line in found.skipped:

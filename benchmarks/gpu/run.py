@@ -1,10 +1,10 @@
-"""Our functions on an NVIDIA device, in one command: figures, bounds, peers, tables and a chart, in less than ten minutes.
+"""Measure our functions on an NVIDIA device: figures, bounds, other libraries, tables and a chart, in less than ten minutes.
 
     PYTHONPATH=benchmarks/peers python benchmarks/gpu/run.py [--output output/gpu] [--minutes 9] [--only PART ...]
 
-Data lie on the device, by PyTorch or CuPy, whichever is there; times are medians by the device's events and by the clock on the
-wall. Results are compared with the processor's. What is missing (a peer's package, a robot's file, time) is left out, and said.
-`--library processor` tries everything without a device, on small batches of the processor: these are no figures of a device.
+Data are on the device, in arrays of PyTorch or CuPy. Times are medians by device events and by wall clock. Results are compared
+with the processor's. The run leaves out parts for which a package, a robot file or time is missing, and reports them.
+`--library processor` tries all parts without a device, on small batches on the processor; these are not figures of a device.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options(parser)
     parser.add_argument("--output", type=Path, default=Path("output/gpu"), help="folder of results.json, tables.md, chart.png")
     parser.add_argument("--library", choices=["auto", *LIBRARIES], default="auto", help="whose arrays")
-    parser.add_argument("--minutes", type=float, default=9.0, help="after which no part begins")
+    parser.add_argument("--minutes", type=float, default=9.0, help="time after which no further part starts")
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), metavar="PART", help=", ".join(PARTS))
     given = parser.parse_args(arguments)
-    os.environ["CUDA_CACHE_DISABLE"] = "1"  # before the driver starts: ours is the only cache that is measured
+    os.environ["CUDA_CACHE_DISABLE"] = "1"  # before the driver starts, so that only our own cache is measured
     try:
         run = Run(given)
     except (ImportError, OSError, RuntimeError) as error:

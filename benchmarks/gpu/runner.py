@@ -1,4 +1,4 @@
-"""A run: parts one after the other, within a time, whose results are written after each."""
+"""A run: parts one after the other, within a time limit; results are written after each part."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from gpu_tables import document
 from results import Results, facts
 
 COPIED = 2**31  # bytes
-TRIAL = 64  # states of batches where there is no device
+TRIAL = 64  # states of batches without a device
 
 
 class Run:
-    """What is measured with, what is measured, and what was found. A run that is cut short leaves what it had."""
+    """The array library, the cases and the results of a run. An interrupted run keeps the results so far."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.given, self.begun = given, time.monotonic()
@@ -31,14 +31,14 @@ class Run:
         device = None if self.trial else driver_device()
         found = cases(given)
         self.cases = [c._replace(batch=min(c.batch, TRIAL), goals={}) for c in found.cases] if self.trial else found.cases
-        self.beside: subprocess.Popen[bytes] | None = None  # another process, while parts are measured
+        self.beside: subprocess.Popen[bytes] | None = None  # a background process
         where = facts(self.lib, device)
         where["copies on the device"] = f"{copy_bandwidth(self.lib, TRIAL if self.trial else COPIED) / 1e12:.2f} TB/s, measured"
         self.results = Results(where, device, [], [], {}, list(found.skipped))
 
     @property
     def left(self) -> float:
-        """Seconds."""
+        """The remaining time [s]."""
         return 60.0 * float(self.given.minutes) - (time.monotonic() - self.begun)
 
     def case(self, robot: str, name: str = "forward dynamics") -> Case | None:
@@ -48,9 +48,9 @@ class Run:
         return (TRIAL // 2, TRIAL) if self.trial else tuple(b for b in BATCHES if b <= upto)
 
     def part(self, name: str, figures: Callable[[Run], Iterator[Figure]]) -> None:
-        """One part. What fails in it is said, and the next begins."""
+        """Measure one part; report a failure and return, so that the next part starts."""
         if self.left < 0:
-            self.skip(f"The part {name!r} is left out: {self.given.minutes:g} minutes were over.")
+            self.skip(f"The part {name!r} is left out: {self.given.minutes:g} minutes are over.")
             return
         begun = time.monotonic()
         try:
@@ -58,7 +58,7 @@ class Run:
                 self.results.figures.append(figure)
                 say(f"{name}: {', '.join(map(str, figure[2:6]))}: {figure.rate:.3g} states/s")
                 if self.left < 0:
-                    self.skip(f"The part {name!r} was cut short: {self.given.minutes:g} minutes were over.")
+                    self.skip(f"The part {name!r} was cut short: {self.given.minutes:g} minutes are over.")
                     break
         except Exception as error:
             self.skip(f"The part {name!r} ended with {type(error).__name__}: {error}")
@@ -66,7 +66,7 @@ class Run:
         self.write()
 
     def wait(self) -> int | None:
-        """How the process beside ended, when it did so in time: one that did not is ended."""
+        """Return the exit status of the background process; kill it and return None if the time is over."""
         if self.beside is None:
             return None
         try:
@@ -76,7 +76,7 @@ class Run:
             return None
 
     def end(self) -> None:
-        """End the process beside, and those that it has started: compilers."""
+        """Kill the background process and the compilers that it has started."""
         if self.beside is not None and self.beside.poll() is None:
             os.killpg(self.beside.pid, signal.SIGKILL)
             self.beside.wait()

@@ -1,8 +1,8 @@
-"""Machine code of a kernel, counted: what NVIDIA's disassembler says of it.
+"""Counts of a kernel's machine code, by NVIDIA's disassembler.
 
     python benchmarks/gpu/sass.py FILE.cubin
 
-The disassembler is found on the path, in the folder of a toolkit, or in the wheel nvidia-cuda-nvdisasm.
+The disassembler is searched on the path, in the folder of a toolkit, and in the wheel nvidia-cuda-nvdisasm.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from typing import NamedTuple
 
 LINE = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P(?:\d+|T)\s+)?([A-Z][A-Z0-9_.]*)", re.MULTILINE)
 WIDTH = re.compile(r"\.(?:[US])?(8|16|32|64|128)(?:\.|$)")
-WORD = 32  # bits that an instruction moves whose name says nothing else
+WORD = 32  # bits that an instruction moves unless its name has another number
 
 SINGLE = ("FFMA", "FADD", "FMUL")
 DOUBLE = ("DFMA", "DADD", "DMUL")
-LOCAL, SHARED = ("LDL", "STL", "LD", "ST"), ("LDS", "STS")  # LD and ST: by addresses that do not say which memory it is
+LOCAL, SHARED = ("LDL", "STL", "LD", "ST"), ("LDS", "STS")  # LD and ST: generic addresses, of any memory
 MOVES = (*LOCAL, *SHARED, "LDG", "STG")
 FOLDERS = ("/usr/local/cuda/bin",)
 
 
 class Instructions(NamedTuple):
-    """Of a kernel, each place in the code counted once."""
+    """Instructions of a kernel; each instruction of the code counts once."""
 
     total: int
-    by_name: dict[str, int]  # without what follows the first point
-    local_bytes: int  # of a thread, to and from its own memory
+    by_name: dict[str, int]  # name up to the first point
+    local_bytes: int  # bytes to and from local memory, per thread
     shared_bytes: int
 
     @property
     def double(self) -> int:
-        """Arithmetic in double precision."""
+        """The arithmetic instructions in double precision."""
         return sum(self.by_name.get(x, 0) for x in DOUBLE)
 
     @property
@@ -53,20 +53,20 @@ class Instructions(NamedTuple):
 
 
 def count(text: str) -> Instructions:
-    """The instructions of disassembled code; NOPs, which only fill its end, are none."""
+    """Return the counts of disassembled code without NOPs, which fill its end."""
     names = [n for n in LINE.findall(text) if not n.startswith("NOP")]
     by_name = Counter(n.split(".")[0] for n in names)
     return Instructions(len(names), dict(by_name), _bytes(names, LOCAL), _bytes(names, SHARED))
 
 
 def _bytes(names: list[str], which: tuple[str, ...]) -> int:
-    """What instructions of these names move, for a thread."""
+    """Return the bytes that the instructions of these names move, per thread."""
     widths = [WIDTH.findall(n) for n in names if n.split(".")[0] in which]
     return sum(int(w[-1]) if w else WORD for w in widths) // 8
 
 
 def tool(name: str) -> Path | None:
-    """A program of NVIDIA's toolkit, if there is one: that of this environment first."""
+    """Return the path of a program of NVIDIA's toolkit, first of this environment, or None."""
     found = shutil.which(name)
     wheels = [p for folder in sys.path for p in Path(folder or ".").glob(f"nvidia/*/bin/{name}")]
     candidates = [*wheels, *([Path(found)] if found else []), *(Path(folder) / name for folder in FOLDERS)]
@@ -74,7 +74,7 @@ def tool(name: str) -> Path | None:
 
 
 def disassembled(cubin: bytes) -> Instructions | None:
-    """The instructions of a device's code; None where there is no disassembler."""
+    """Return the instructions of device code, or None without a disassembler."""
     program = tool("nvdisasm")
     if program is None:
         return None
@@ -91,7 +91,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     found = disassembled(parser.parse_args().file.read_bytes())
-    print("nvdisasm is not on this machine" if found is None else found.described)
+    print("nvdisasm is missing on this machine" if found is None else found.described)
 
 
 if __name__ == "__main__":

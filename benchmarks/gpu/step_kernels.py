@@ -1,10 +1,10 @@
-"""What a whole step with contact takes of a device, one thread a robot: registers, stack and memory, by NVIDIA's tools.
+"""Registers, stack and memory of a whole step with contact on a device, one thread per robot, by NVIDIA's tools.
 
     python benchmarks/gpu/step_kernels.py [ant humanoid ...]
 
-It needs ptxas and nvlink (pip install nvidia-cuda-nvcc) and Gymnasium's robots, and no device. Each robot takes minutes. The
-table is Markdown: registers and stack of a thread as nvlink counts them along the calls, the thread's own memory (arrays of the
-stages, of the largest size that they may have), and seconds of processor time of LLVM and of ptxas.
+It needs ptxas and nvlink (pip install nvidia-cuda-nvcc) and Gymnasium's robots, but no device. Each robot takes minutes. The
+table is Markdown: registers and stack per thread as nvlink counts them along the calls, local memory (arrays of the stages,
+with their largest sizes), and processor time of LLVM and of ptxas [s].
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from featherweight.simulation.device_rollout import loop_of
 
 NAMES = ("hopper", "half_cheetah", "ant", "humanoid")
 SAID = re.compile(r"used (\d+) registers, .*?(\d+) stack")
-HEAD = ("robot", "registers", "bytes of stack", "KB of own memory", "KB of PTX", "KB of machine code", "LLVM, s", "ptxas, s")
+HEAD = ("robot", "registers", "bytes of stack", "KB of local memory", "KB of PTX", "KB of machine code", "LLVM, s", "ptxas, s")
 
 
 class LinkedUse(NamedTuple):
-    """Of a thread."""
+    """Registers and stack of a thread, and the size of the machine code."""
 
     registers: int
     stack: int  # bytes
@@ -40,7 +40,7 @@ class LinkedUse(NamedTuple):
 
 
 def linked(ptx: bytes, capability: tuple[int, int] = CAPABILITY) -> LinkedUse:
-    """What a kernel with all functions that it calls takes. Raises RuntimeError with what the tools say."""
+    """Return the use of a kernel with all functions that it calls; raise RuntimeError with the tools' message."""
     architecture = f"-arch=sm_{capability[0]}{capability[1]}"
     with tempfile.TemporaryDirectory() as folder:
         source, part, whole = (str(Path(folder) / name) for name in ("kernel.ptx", "part.cubin", "whole.cubin"))
@@ -52,7 +52,7 @@ def linked(ptx: bytes, capability: tuple[int, int] = CAPABILITY) -> LinkedUse:
 
 
 def _run(name: str, *arguments: str) -> str:
-    """What a program says. Raises RuntimeError where it fails."""
+    """Return the output of a program; raise RuntimeError if it fails."""
     done = subprocess.run([str(tool(name)), *arguments], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{name} failed: {done.stderr.strip() or done.stdout.strip()}")
@@ -60,7 +60,7 @@ def _run(name: str, *arguments: str) -> str:
 
 
 def row(name: str) -> list[str]:
-    """A row of the table, for a robot of Gymnasium's."""
+    """Return the row of the table for a robot of Gymnasium."""
     loop = loop_of(fw.Simulation(fw.load(asset(name))))
     ir, begun = loop.module(), time.process_time()
     ptx = assembly(ir, CAPABILITY, loops=True)

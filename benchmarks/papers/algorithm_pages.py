@@ -1,9 +1,9 @@
-"""Writes the tables of docs/algorithms between their marks in the pages, and draws the pictures that no paper has.
+"""Write the tables of docs/algorithms between their marks in the pages, and draw the pictures that no paper has.
 
     PYTHONPATH=benchmarks/peers python benchmarks/papers/algorithm_pages.py [--output docs/algorithms]
 
 A table stands between <!-- table: NAME --> and <!-- end -->; its name is one of `algorithm_tables.TABLES`. The tests compare
-the pages with what is counted now.
+the pages with new counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KIND = "table"
 
 
 def tables_of(page: str) -> dict[str, dict[str, dict[str, str]]]:
-    """The tables of a page by name: cells by column and row."""
+    """Return the tables of a page by name, as cells by column and row."""
     found = {}
     for name, text in shown(page, KIND).items():
         header, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.strip().splitlines()]
@@ -29,15 +29,15 @@ def tables_of(page: str) -> dict[str, dict[str, dict[str, str]]]:
 
 
 def differences(page: str, column: str, name: str) -> list[str]:
-    """What a column of a table on the page says and what is counted now, of cells that differ."""
+    """Return a line for each cell of a column that differs from a new count."""
     there, counted = tables_of(page)[name].get(column, {}), TABLES[name].column(column)
     rows = dict.fromkeys((*there, *counted))
     pairs = [(row, there.get(row, NONE), counted.get(row, NONE)) for row in rows]
-    return [f"{name}, {column}, {row}: the page has {old}, counted {new}" for row, old, new in pairs if old != new]
+    return [f"{name}, {column}, {row}: the page has {old}, the count is {new}" for row, old, new in pairs if old != new]
 
 
 def with_tables(page: str) -> str:
-    """The page with its tables made anew."""
+    """Return the page with new tables."""
     return written(page, KIND, lambda name: f"\n{TABLES[name].markdown()}\n\n")
 
 

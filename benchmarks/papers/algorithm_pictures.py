@@ -1,4 +1,4 @@
-"""The pictures of docs/algorithms that are in none of the five papers."""
+"""The pictures of docs/algorithms that none of the five papers has."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def draw(folder: Path) -> None:
 
 
 def draw_against_length(ax: Axes, lengths: tuple[int, ...], lines: dict[str, tuple[Count, str, str]]) -> None:
-    """Operations of chains with general geometry."""
+    """Plot operations of chains with general geometry."""
     for label, (count, color, line) in lines.items():
         ax.plot(lengths, [count(robot(f"{CHAIN}{n}")).flops for n in lengths], line, color=color, markersize=3.5, label=label)
     ax.set(xscale="log", yscale="log", xlabel="joints of a chain with general geometry and inertias")
@@ -82,7 +82,7 @@ def draw_derivatives(ax: Axes) -> None:
 
 
 def draw_patterns(axes: list[Axes]) -> None:
-    """Where the inertia matrix of a humanoid, its factor, and the inverse of that have entries."""
+    """Draw the nonzero entries of a humanoid's inertia matrix, of its factor, and of the inverse of the factor."""
     r = robot("talos")
     factors = r.factorize(r.random_configuration(rng=0))
     L = factors.L
@@ -112,7 +112,7 @@ def draw_regressor(ax: Axes) -> None:
 
 
 def draw_constant_twist(ax: Axes) -> None:
-    """A body that goes on with one twist for a unit of time, in steps on the manifold and in coordinates."""
+    """Plot the error of a body with a constant twist for a unit of time, in steps on the manifold and in coordinates."""
     r = build(generators.chain(1, joint="floating"))
     q0 = np.asarray(r.neutral())
     v = np.array([1.0, 0.5, -0.3, 0.7, -1.1, 0.4])
@@ -138,7 +138,7 @@ def draw_constant_twist(ax: Axes) -> None:
 def rate(
     q: np.ndarray[tuple[int, ...], np.dtype[np.float64]], v: np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """q' of a free-flyer: the linear velocity on the world's axes, and half the quaternion times (w, 0)."""
+    """Return q' of a free-flyer: the linear velocity in the world frame, and half the quaternion times (w, 0)."""
     u, s, w = q[3:6], q[6], v[3:]
     across = np.cross(u, v[:3])
     linear = v[:3] + 2.0 * (s * across + np.cross(u, across))

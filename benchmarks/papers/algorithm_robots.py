@@ -24,7 +24,7 @@ LOOPS = {
 
 @cache
 def robot(name: str) -> Robot:
-    """One of TREES or LOOPS. Mimic joints move by themselves; chains have general geometry and inertias."""
+    """Return one of TREES or LOOPS. Mimic joints are independent; chains have general geometry and inertias."""
     if name.startswith(CHAIN):
         return build(generators.chain(int(name.removeprefix(CHAIN))))
     if name in LOOPS:
@@ -49,7 +49,7 @@ FRAMES = {
     "talos, soles": ("talos", "surface", SOLES),
     "talos, soles and hands": ("talos", "surface", SOLES + HANDS),
 }
-FRAME = {"panda": "panda_hand_tcp", "hyq": "lf_foot", "talos": "left_sole_link"}  # one of each
+FRAME = {"panda": "panda_hand_tcp", "hyq": "lf_foot", "talos": "left_sole_link"}  # one of each type
 MECHANISMS = {
     "16 bodies in a row, every 4th": lambda: chain_of_squares(4),
     "25 in a row, 4 branches at each end": lambda: stem_with_branches(25, 4),
@@ -59,7 +59,7 @@ CONTACTS = (*FRAMES, *MECHANISMS)
 
 @cache
 def case(name: str) -> Case:
-    """One of CONTACTS; a surface has six rows, a point three."""
+    """Return one of CONTACTS; a surface has six rows, a point three."""
     if name in FRAMES:
         of, kind, frames = FRAMES[name]
         return Case(robot(of), tuple(BilateralContact(frame, kind) for frame in frames))

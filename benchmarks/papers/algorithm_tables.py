@@ -1,4 +1,4 @@
-"""Operations of the algorithms for some robots: the tables that the pages of docs/algorithms show."""
+"""Tables of docs/algorithms: operations of the algorithms for some robots."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ SEVERAL_WAYS = (
 
 @dataclass(frozen=True)
 class Table:
-    """A table, made column by column."""
+    """A table whose columns are computed one by one."""
 
     corner: str
     columns: tuple[str, ...]
     column: Callable[[str], Cells]
-    dear: tuple[str, ...] = ()  # columns that take seconds to count
+    dear: tuple[str, ...] = ()  # columns whose counts take seconds
 
     def markdown(self) -> str:
         return laid_out(self.corner, {name: self.column(name) for name in self.columns})
 
 
 def laid_out(corner: str, columns: dict[str, Cells]) -> str:
-    """Rows are in the order in which columns bring them up."""
+    """Return a table in Markdown, its rows in the order of their first appearance."""
     rows = list(dict.fromkeys(row for cells in columns.values() for row in cells))
     lines = [[row, *(cells.get(row, NONE) for cells in columns.values())] for row in rows]
     return markdown([corner, *columns], lines)
@@ -59,7 +59,7 @@ def laid_out(corner: str, columns: dict[str, Cells]) -> str:
 
 
 def ways(get: Callable[[Robot], CompiledFunction[Any]]) -> Callable[[str], Cells]:
-    """A row for each algorithm of a function; the one that the library takes is in bold."""
+    """Return a column with a row for each algorithm of a function; the library's choice is in bold."""
     return lambda name: counted_ways(get(robot(name)))
 
 
@@ -71,12 +71,12 @@ def counted_ways(function: CompiledFunction[Any], label: str = "") -> Cells:
 
 
 def members(*names: str) -> Callable[[str], Cells]:
-    """A row for each function, as the library computes it."""
+    """Return a column with a row for each function, by the algorithm that the library chooses."""
     return lambda name: {f"`{member}`": str(cost(getattr(robot(name), member).operations)) for member in names}
 
 
 def all_ways(*names: str, of: Callable[[str], Any] = robot) -> Callable[[str], Cells]:
-    """A row for each algorithm of several functions, and for each function that has one way only."""
+    """Return a column with a row for each algorithm of several functions, or for the function if it has only one."""
 
     def column(name: str) -> Cells:
         cells: Cells = {}
@@ -90,7 +90,7 @@ def all_ways(*names: str, of: Callable[[str], Any] = robot) -> Callable[[str], C
 
 
 def taken(name: str) -> Cells:
-    """The algorithm that the library takes for each function that has several."""
+    """Return the library's choice for each function that has several algorithms."""
     r = robot(name)
     return {f"`{member}`": f"`{getattr(r, member).algorithm}`" for member in SEVERAL_WAYS}
 
@@ -119,7 +119,7 @@ def of_frame(name: str) -> Cells:
 
 
 def solving(name: str) -> Cells:
-    """An iteration of inverse kinematics: a pose, but for a point foot its position."""
+    """Return the operations of an iteration of inverse kinematics for a pose, or for the position of a point foot."""
     task = FrameTask(FRAME[name], "position" if name == "hyq" else "pose")
     o = InverseKinematics(robot(name), task).iteration.operations
     return {"an iteration": str(cost(o)), "roots": f"{o.sqrt}", "sines, cosines": f"{o.trig}"}
@@ -128,23 +128,23 @@ def solving(name: str) -> Cells:
 # chains of n revolute joints on the ground, by formulas
 
 
-LENGTHS = (4, 6, 8, 10, 12)  # the papers' halves make whole counts of even n; shorter chains take less than the polynomials
+LENGTHS = (4, 6, 8, 10, 12)  # even n, for which the papers' halves are whole; shorter chains need less than the polynomials
 
 
 def formula(costs: Callable[[int], Cost]) -> str:
-    """Multiplications and additions for n joints: the polynomials through costs, which have to lie on them exactly."""
+    """Return the polynomials in n of multiplications and additions, on which all costs must lie exactly."""
     found = {n: costs(n) for n in LENGTHS}
     m, a = (Polynomial({n: getattr(c, k) for n, c in found.items()}).text("n") for k in ("m", "a"))
     return f"({m})m + ({a})a"
 
 
 def crba_of_chain(n: int) -> Cost:
-    """Featherstone (2005), equation (20)."""
+    """Return the cost by Featherstone (2005), equation (20)."""
     return (n - 1) * (humanoid.RA + humanoid.RX_A) + D1_of_chain(n) * humanoid.VX_A
 
 
 def inverse_of_chain(n: int) -> Cost:
-    """Drumwright (2012), table 1."""
+    """Return the cost by Drumwright (2012), table 1."""
     return drumwright2012.total(drumwright2012.TABLE1, n)
 
 
@@ -153,7 +153,7 @@ def counted(get: Callable[[Robot], Operations]) -> str:
 
 
 def chain_formulas(name: str) -> Cells:
-    """What the papers print, and what is counted."""
+    """Return the papers' formulas and our polynomials."""
     if name == "the papers":
         return {
             "RNEA": formula(lambda n: Cost(93 * n - 69, 81 * n - 66)),  # Featherstone (2005), section 6
@@ -169,7 +169,7 @@ def chain_formulas(name: str) -> Cells:
 
 
 def humanoid_and_chain(name: str) -> Cells:
-    """Featherstone (2005), section 6."""
+    """Return the costs of Featherstone (2005), section 6, and ours."""
     mechanism, _, whose = name.partition(", ")
     k = list(humanoid.MECHANISMS).index(mechanism)
     found = {what: costs[k] for what, costs in humanoid.PAPER.items()} if whose == "the paper" else humanoid.ours(mechanism)
@@ -180,7 +180,7 @@ def humanoid_and_chain(name: str) -> Cells:
 
 
 def sparse(name: str) -> Cells:
-    """Sizes of a tree, and what factors of its inertia matrix take, without the matrix and with it."""
+    """Return sizes of a tree, and operations of the factors of its inertia matrix, without and with the matrix."""
     parent = robot(name).model.tree.parent
     depth = Topology(parent).depth
     n = len(depth)
@@ -221,7 +221,7 @@ def regressors(name: str) -> Cells:
 
 
 def of_joint(kind: str) -> Cells:
-    """One body on a joint of one kind."""
+    """Return operations for one body on a joint of one type."""
     r = build(generators.chain(1, joint=kind))
     difference = r.difference.operations
     return {"`integrate`": with_functions(r.integrate.operations), "`difference`": with_functions(difference)}

@@ -163,7 +163,7 @@ def _picture(report: Report) -> None:
 
 
 def draw(ax: Axes, what: str) -> None:
-    """Bars of the paper, and of counts beside them."""
+    """Draw bars of the paper's percentages beside bars of our counts."""
     algorithms = PAPER[what]
     width = 0.84 / (3 * len(algorithms))
     found = [{name: costs(what, name + more) for name in ROBOTS} for more in ("", GENERAL)]

@@ -23,7 +23,7 @@ from featherweight.robot.dynamics import cheapest_accelerations
 from featherweight.robot.robot import Robot
 from featherweight.viewer.chart_style import BLUE, GREEN, ORANGE, PURPLE, RED
 
-LENGTHS = (2, 4, 8, 12, 16, 24, 32, 48)  # links; those of the paper end at 24
+LENGTHS = (2, 4, 8, 12, 16, 24, 32, 48)  # links; the paper's chains end at 24
 TIMED = (2, 4, 8, 12, 16, 24)
 BATCH = 4096
 GOAL = 1.05  # ours, for the exponent of C-ABA
@@ -36,7 +36,7 @@ COLORS = {"aba": BLUE, "projection": ORANGE, "multipliers": RED, "efpa": BLUE, "
 
 
 class Chain(NamedTuple):
-    """A family of chains: geared or belt, of general geometry with a seed and in a plane without."""
+    """A family of chains, geared or belt: general geometry with a seed, planar without."""
 
     name: str
     made: Callable[[int, int | None], Description]
@@ -48,7 +48,7 @@ class Chain(NamedTuple):
 
 @cache
 def _robot(chain: Chain, n: int) -> Robot:
-    """Its functions are traced however long that takes."""
+    """Return a chain whose functions are always traced."""
     return build(chain.made(n, chain.seed), execution="traced")
 
 
@@ -57,7 +57,7 @@ CHAINS = (GEARED, BELT, Chain("GT in a plane", robots.geared_chain, None), Chain
 
 
 def functions(chain: Chain, n: int) -> dict[str, CompiledFunction[Any]]:
-    """Forward dynamics, and the inverse operational-space inertia of the tip, by algorithm."""
+    """Return forward dynamics, and the inverse operational-space inertia of the tip, by algorithm."""
     r = chain.robot(n)
     tip = BilateralContact(f"link-{n - 1}")
     return {a: candidate(r.forward_dynamics, a) for a in FORWARD} | {a: r.delassus(tip, a) for a in OSIM}
@@ -69,7 +69,7 @@ def counted(chain: Chain, n: int) -> dict[str, int]:
 
 
 def exponent(values: Mapping[int, float], first: int, last: int) -> float:
-    """Of log value against log length from one length to another, by least squares."""
+    """Return the least-squares slope of log value against log length between two lengths."""
     sizes = [n for n in values if first <= n <= last]
     return float(np.polyfit(np.log(sizes), np.log([values[n] for n in sizes]), 1)[0])
 
@@ -79,7 +79,7 @@ def counts(chain: Chain, algorithm: str) -> dict[int, float]:
 
 
 def times(chain: Chain, algorithms: Sequence[str]) -> dict[str, dict[int, float]]:
-    """Median times of one state of a batch on one thread [s]; algorithms and lengths take turns."""
+    """Return median times per state of a batch on one thread [s], with interleaved algorithms and lengths."""
     rng = np.random.default_rng(0)
     calls: dict[tuple[str, int], Callable[[], Any]] = {}
     for n in TIMED:
@@ -126,7 +126,7 @@ def sections(report: Report) -> None:
 
 
 def long_counts(chain: Chain) -> dict[int, float]:
-    """Of C-ABA alone, for chains that are too long for the others."""
+    """Return the counts of C-ABA, also for chains that are too long for the other algorithms."""
     return {n: _long(chain, n) for n in LONG}
 
 
@@ -164,7 +164,7 @@ def _goal(report: Report, ranges: Sequence[tuple[int, int]]) -> None:
 
 
 def first_cheaper(chain: Chain, recursion: str, others: Sequence[str]) -> int | None:
-    """From which length on a recursion takes fewer operations than others, of those that are counted."""
+    """Return the first counted length from which on a recursion needs fewer operations than the others."""
     good = [n for n in LENGTHS if all(counted(chain, n)[recursion] < counted(chain, n)[o] for o in others)]
     return next((n for n in LENGTHS if all(m in good for m in LENGTHS if m >= n)), None)
 

@@ -1,4 +1,4 @@
-"""Chignoli et al. (2023): robot files of the paper's repository, whose benchmarks grow in branches and in depth."""
+"""Chignoli et al. (2023): robot files of the paper's repository, with growing numbers of branches and depths."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALGORITHMS = ("aba", "projection", "multipliers")
 
 
 class Checked(NamedTuple):
-    """A loaded robot: its sizes, its counts where the trace is not too large, and how C-ABA and projection differ."""
+    """Sizes of a robot, counts unless the trace is too large, and the difference between C-ABA and projection."""
 
     nv: int
     spanning: int
@@ -33,7 +33,7 @@ class Checked(NamedTuple):
 
 
 def checked(path: Path) -> Checked:
-    """The greatest difference of accelerations at one random state, relative to the greatest acceleration."""
+    """Return sizes, counts, and the difference at a random state, relative to the largest acceleration."""
     robot = load(path)
     assert isinstance(robot, ClosedRobot)
     rng = np.random.default_rng(0)

@@ -17,7 +17,7 @@ from featherweight.viewer.chart_style import BLUE, INK, ORANGE
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-AMPLITUDE, OMEGA = 0.5, 1.5  # [rad], and in the paper rad/s, which 2 pi omega t makes 1/s
+AMPLITUDE, OMEGA = 0.5, 1.5  # [rad]; [1/s] in 2 pi omega t, although the paper says rad/s
 DURATION, STEP = 5.0, 5e-4  # [s]
 SIDE, JOINTS = "left_", ("hip z", "hip x", "hip y", "knee", "ankle")
 KNEE, ANKLE = 3, 4
@@ -27,7 +27,7 @@ MODELS = ("exact", *PAPER)
 
 @cache
 def leg(massless_rotors: bool = False) -> Description:
-    """The left leg with its rotors and belts, the torso held."""
+    """Return the left leg with its rotors and belts on a fixed torso."""
     whole = robots.mit_humanoid()
     root = whole.joints[0].child
     parts = ("hip", "knee", "ankle")
@@ -48,7 +48,7 @@ def leg(massless_rotors: bool = False) -> Description:
 
 
 class Motion(NamedTuple):
-    """A reading of the experiment: the angular frequency [rad/s], the joints that move, and whether rotors have mass."""
+    """An interpretation of the experiment: angular frequency [rad/s], moving joints, and whether rotors have mass."""
 
     frequency: float = 2 * math.pi * OMEGA
     moving: tuple[int, ...] = (0, 1, 2, 3, 4)
@@ -57,7 +57,7 @@ class Motion(NamedTuple):
 
 @cache
 def torques(motion: Motion) -> tuple[Array, dict[str, Array]]:
-    """Times [s], and the torques of the joints (times, 5) [N m] by each model."""
+    """Return times [s], and the joint torques (times, 5) [N m] by model."""
     d = leg(motion.massless_rotors)
     models = (build(d), build(robots.unconstrained(d)), build(robots.approximate(d)))
     t = np.arange(0.0, DURATION, STEP)
@@ -68,7 +68,7 @@ def torques(motion: Motion) -> tuple[Array, dict[str, Array]]:
 
 
 def deviation(motion: Motion, model: str, joint: int) -> tuple[float, float]:
-    """Root mean square [N m] of a model's torque less the exact one, and in per cent of the largest exact torque."""
+    """Return the rms error of a model's torque [N m], and in per cent of the largest exact torque."""
     found = torques(motion)[1]
     true = found["exact"][:, joint]
     rms = float(np.sqrt(np.mean((found[model][:, joint] - true) ** 2)))

@@ -1,6 +1,6 @@
-"""Chignoli, Adrian, Kim and Wensing (2023): the six robots, the functions that are compared, and what they cost.
+"""Chignoli, Adrian, Kim and Wensing (2023): the six robots, the compared functions, and their costs.
 
-Times of the C++ library generalized_rbda 1.1.0 that are no numbers of the paper were measured for this comparison.
+Times of the C++ library generalized_rbda 1.1.0 that are not in the paper were measured for this comparison.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from featherweight.spatial import ZERO_FORCE
 
 SEED = 0  # of chains with general geometry
 
-# The columns of tables II to IV, and rows of the repository's data.
+# The columns of tables II to IV, and the rows of the repository's data.
 ROBOTS = ("12 link GT chain", "12 link PBT chain", "Mini Cheetah", "MIT Humanoid", "Tello Humanoid", "JVRC-1")
 UNIFORM = ("GT chain in a plane", "PBT chain in a plane")
 GENERAL = ", general geometry"
@@ -76,7 +76,7 @@ FEET: dict[str, tuple[tuple[str, tuple[float, float, float]], ...]] = {
 
 @cache
 def description(name: str) -> Description:
-    """One of ROBOTS or UNIFORM; with GENERAL after its name, the same joints and bodies with other numbers."""
+    """Return one of ROBOTS or UNIFORM; the suffix GENERAL selects general geometry and inertias."""
     if name.endswith(GENERAL):
         return general(description(name.removesuffix(GENERAL)))
     seed = None if name in UNIFORM else SEED
@@ -94,7 +94,7 @@ def description(name: str) -> Description:
 
 
 def general(made: Description) -> Description:
-    """The same joints and bodies, with inertias and placements that have no zeros."""
+    """Return the same joints and bodies with inertias and placements without zeros."""
     rng = np.random.default_rng(SEED)
 
     def placement() -> Pose:
@@ -123,17 +123,17 @@ def exact(name: str) -> ClosedRobot:
 
 @cache
 def approximate(name: str) -> Robot:
-    """The independent tree with the rotors' reflected inertia."""
+    """Return the independent tree with the rotors' reflected inertia."""
     return build(robots.approximate(description(name)))
 
 
 def without_rotors(name: str) -> int:
-    """Operations of EFPA on the independent tree without reflected inertia."""
+    """Return operations of EFPA on the independent tree without reflected inertia."""
     return cost(build(robots.unconstrained(description(name))).delassus(contacts(name), "efpa"))
 
 
 def contacts(name: str, feet: int | None = 1) -> tuple[BilateralContact, ...]:
-    """Six rows on the tip of a chain, or on the first of the robot's feet, or on all of them."""
+    """Return six rows on the tip of a chain, on the first foot, or on all feet (`feet=None`)."""
     points = FEET.get(name.removesuffix(GENERAL))
     if points is None:
         return (BilateralContact("link-11"),)
@@ -141,21 +141,21 @@ def contacts(name: str, feet: int | None = 1) -> tuple[BilateralContact, ...]:
 
 
 def moved(p: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """A frame that is moved, not turned."""
+    """Return the placement of a translated frame."""
     T = np.eye(4)
     T[:3, 3] = p
     return T
 
 
 class Compared(NamedTuple):
-    """A function, and the robot whose states it takes."""
+    """A function, and the robot of its states."""
 
     robot: Robot
     function: CompiledFunction[Any]
 
 
 def compared(what: str, name: str, feet: int | None = 1) -> dict[str, Compared]:
-    """The functions of one table for one robot: the cluster algorithm first."""
+    """Return the functions of one table for one robot, the cluster algorithm first."""
     r, a = exact(name), approximate(name)
     if what == INVERSE:
         return {
@@ -178,7 +178,7 @@ def compared(what: str, name: str, feet: int | None = 1) -> dict[str, Compared]:
 
 
 def cost(function: CompiledFunction[Any]) -> int:
-    """Operations as the library weighs them to choose an algorithm: a division or a root counts as eight."""
+    """Return operations with the weights by which the library chooses algorithms: a division or a root counts as eight."""
     return weighed(function.operations)
 
 
@@ -188,13 +188,13 @@ def weighed(o: Operations) -> int:
 
 @cache
 def costs_with_divisions(what: str, name: str, feet: int | None = 1) -> dict[str, int]:
-    """As `costs`, but with a division for each entry of sparse factors, as they are in the literature."""
+    """Return `costs` with a division for each entry of sparse factors, as in the literature."""
     return {key: weighed(operations_with_divisions(c.function)) for key, c in compared(what, name, feet).items()}
 
 
 @cache
 def costs(what: str, name: str, feet: int | None = 1) -> dict[str, int]:
-    """Of all algorithms of a table."""
+    """Return the costs of all algorithms of a table."""
     found = {key: cost(c.function) for key, c in compared(what, name, feet).items()}
     if what == INVERSE:
         found["projected RNEA"] = projected_rnea(exact(name))
@@ -206,7 +206,7 @@ def percent(ours: float, cluster: float) -> float:
 
 
 def spanning_rnea(mech: ClusterTree, q, v, a, forces) -> None:  # type: ignore[no-untyped-def]  # a kernel, of any scalars
-    """Joint forces of the spanning tree: C-RNEA without its last step."""
+    """Write the joint forces of the spanning tree: C-RNEA without its last step."""
     qs = spanning_configuration(mech, q)
     M = maps(mech, joint_transforms(mech.tree, qs), qs, v)
     weights = [ZERO_FORCE] * len(mech.tree.parent)
@@ -214,13 +214,13 @@ def spanning_rnea(mech: ClusterTree, q, v, a, forces) -> None:  # type: ignore[n
 
 
 def cost_of(kernel: Callable[..., None], robot: ClosedRobot, inputs: Sequence[str], output: int) -> int:
-    """Of a kernel by itself; only q is as long as a configuration."""
+    """Return the cost of a kernel alone; only q is as long as a configuration."""
     arguments = tuple(Input(x, (robot.nq if x == "q" else robot.nv,)) for x in inputs)
     program = KernelProgram(kernel.__name__, kernel, (robot._mechanism,), arguments, (Output("result", (output,)),))
     return cost(CompiledFunction(program))
 
 
 def projected_rnea(robot: ClosedRobot) -> int:
-    """RNEA of the spanning tree, and G^T times its n forces with all m n entries of G, as the paper counts it."""
+    """Return the cost of RNEA of the spanning tree and of G^T times its forces, with all m n entries of G as in the paper."""
     n, m = len(robot._mechanism.tree.parent), robot.nv
     return cost_of(spanning_rnea, robot, ("q", "v", "a"), n) + m * (2 * n - 1)

@@ -52,7 +52,7 @@ M1: dict[str, tuple[float, ...]] = {
 
 
 def states(c: Compared, batch: int | None) -> list[Any]:
-    """Random arguments of a function; of one state for no batch."""
+    """Return random arguments of a function, for one state without a batch."""
     rng = np.random.default_rng(0)
     found = [c.robot.random_configuration(rng, batch)]
     shape = (c.robot.nv,) if batch is None else (batch, c.robot.nv)
@@ -60,7 +60,7 @@ def states(c: Compared, batch: int | None) -> list[Any]:
 
 
 def call(c: Compared, batch: int | None) -> Callable[[], Any]:
-    """One call: of one state from Python, or of a batch on one thread into an array made before."""
+    """Return a call for one state, or for a batch on one thread with a preallocated result."""
     if batch is None:
         return partial(c.function, *states(c, None))
     out = np.empty((batch, *c.function.program.outputs[0].shape))
@@ -69,7 +69,7 @@ def call(c: Compared, batch: int | None) -> Callable[[], Any]:
 
 @cache
 def per_state(what: str, name: str) -> dict[str, float]:
-    """Median time of one state of a batch [s], by algorithm; the algorithms take turns."""
+    """Return the median time per state of a batch [s] by algorithm, with interleaved algorithms."""
     found = compared(what, name)
     times = median_times([call(c, BATCH) for c in found.values()], 1.5, 31)
     return {key: t / BATCH for key, t in zip(found, times, strict=True)}
@@ -77,7 +77,7 @@ def per_state(what: str, name: str) -> dict[str, float]:
 
 @cache
 def one_call(what: str) -> dict[str, tuple[float, ...]]:
-    """Median time of one call from Python for one state [s], for each of ROBOTS; all take turns."""
+    """Return the median time of a call from Python for one state [s] by robot, with interleaved calls."""
     keys = list(NATIVE[what])
     calls = [call(compared(what, name)[key], None) for key in keys for name in ROBOTS]
     times = median_times(calls, 2.0, 31)
@@ -86,14 +86,14 @@ def one_call(what: str) -> dict[str, tuple[float, ...]]:
 
 @cache
 def pinocchio() -> float:
-    """pin.aba of talos_reduced from Python [s]."""
+    """Return the time of pin.aba of talos_reduced from Python [s]."""
     from pinocchio_peer import Pair
 
     return median_times([Pair("talos_reduced", 1).one()["forward dynamics"][1]], 1.0, 25)[0]
 
 
 def relative() -> dict[str, dict[str, dict[str, float]]]:
-    """Per cent more or less than the cluster algorithm, by table, robot and algorithm."""
+    """Return the difference from the cluster algorithm in per cent, by table, robot and algorithm."""
     found: dict[str, dict[str, dict[str, float]]] = {}
     for what in (INVERSE, FORWARD, OSIM):
         found[what] = {}
@@ -106,7 +106,7 @@ def relative() -> dict[str, dict[str, dict[str, float]]]:
 def sections(report: Report) -> None:
     report.heading("Figures 9, 10 and 12: times")
     if not report.times:
-        report.text("Left out: times were not asked for.")
+        report.text("Times were not measured (--no-times).")
         return
     factor = 1e6 * pinocchio() / TALOS
     report.text(

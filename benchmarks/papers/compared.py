@@ -1,4 +1,4 @@
-"""Algorithms that papers compare with their own and that are the cheapest for no robot; the library does not offer them."""
+"""Algorithms that papers compare with their own. They are the cheapest for no robot, and the library does not offer them."""
 
 # mypy: allow-untyped-calls
 
@@ -28,27 +28,27 @@ DENSE, MULTIPLIERS = "dense", "multipliers"
 
 
 def candidate(function: CompiledFunction[Any], algorithm: str) -> CompiledFunction[Any]:
-    """One of the algorithms that a function was chosen from, or `multipliers` for one of a robot with loops."""
+    """Return a function by another algorithm, also by `multipliers` for a robot with loops."""
     if algorithm == MULTIPLIERS:
         return with_kernel(function.alternatives["projection"], multipliers, MULTIPLIERS)
     return function.alternatives[algorithm]
 
 
 def delassus(robot: Robot, contacts: Sequence[BilateralContact], algorithm: str) -> CompiledFunction[Any]:
-    """`Robot.delassus`, also by `dense`."""
+    """Return `Robot.delassus` by an algorithm, also by `dense`."""
     if algorithm == DENSE:
         return with_kernel(robot.delassus(contacts, "ltl"), dense, DENSE)
     return robot.delassus(contacts, algorithm)
 
 
 def with_kernel(function: CompiledFunction[Any], kernel: Callable[..., None], algorithm: str) -> CompiledFunction[Any]:
-    """A function with the arguments and results of another."""
+    """Return a kernel as a function with the arguments and results of another."""
     assert isinstance(function.program, KernelProgram)
     return CompiledFunction(replace(function.program, kernel=kernel), function.execution, algorithm)
 
 
 def dense(tree: Tree, contacts: ContactRows, q: Any, D: Any) -> None:
-    """Write the Delassus matrix by Cholesky's factors of the full inertia matrix, no zero used.
+    """Write the Delassus matrix by Cholesky factors of the full inertia matrix, without use of zeros.
 
     M = L L^T,   Y = L^-1 J^T,   J M^-1 J^T = Y^T Y
     """

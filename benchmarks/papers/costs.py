@@ -1,4 +1,4 @@
-"""Costs as the papers write them, and the counts of traced functions as such costs."""
+"""Costs in the notation of the papers, from counts of traced functions."""
 
 from __future__ import annotations
 
@@ -44,15 +44,16 @@ class Cost:
 
 
 def cost(operations: Operations) -> Cost:
-    """Divisions count as multiplications; sines and cosines are not counted."""
+    """Return a cost in which divisions count as multiplications, and sines and cosines do not count."""
     return Cost(operations.mul + operations.div, operations.add)
 
 
 def rotation_cost(function: CompiledFunction[Any]) -> Cost:
-    """What a function of a floating-base robot spends on the entries of the base's rotation matrix.
+    """Return the cost of the base's rotation matrix in a function of a floating-base robot.
 
-    The papers take rotation matrices as given; ours begins with a quaternion. The entries are computed once more from the
-    quaternion in the function's own graph, where equal expressions are one node: the live nodes among them are the cost.
+    The papers assume that rotation matrices are given; our functions start from a quaternion. The entries are computed again
+    from the quaternion in the function's own graph, where equal expressions are one node: the live nodes among them are the
+    cost.
     """
     program = function.program
     t = trace(program.flat, [a.size for a in program.inputs])
@@ -62,7 +63,7 @@ def rotation_cost(function: CompiledFunction[Any]) -> Cost:
 
 
 def needed(graph: Graph, nodes: Iterable[int]) -> set[int]:
-    """The nodes that some nodes are computed from, themselves included."""
+    """Return the given nodes and all nodes that they depend on."""
     waiting, found = list(nodes), set()
     while waiting:
         i = waiting.pop()
@@ -79,14 +80,14 @@ def cost_of_nodes(graph: Graph, nodes: Iterable[int]) -> Cost:
 
 
 def factorization_operations(parent: Sequence[int], unit: bool) -> Operations:
-    """Of a function that factorizes a given matrix as Featherstone (2005) does: LTDL where L has a unit diagonal, else LTL."""
+    """Return operations of the factorization of a given matrix (Featherstone 2005): LTDL for a unit diagonal, else LTL."""
     tree = tuple(parent)
     kernel = ltdl_with_divisions if unit else kernels.ltl
     return factorization._matrix_function(kernel, tree, (factorization.packed_size(tree),)).operations
 
 
 def ltdl_with_divisions(parent: Sequence[int], H: Any, F: Any) -> None:
-    """The packed LTDL factors with D1 divisions, as the paper counts them; the library takes one reciprocal a row."""
+    """Write the packed LTDL factors with D1 divisions as in the paper; the library needs one reciprocal per row."""
     A = kernels.on_pattern(parent, H)  # type: ignore[no-untyped-call]
     ltdl_with_divisions_in_situ(parent, A)
     kernels.pack(parent, A, F)
@@ -106,7 +107,7 @@ def ltdl_with_divisions_in_situ(parent: Sequence[int], H: Any) -> None:
 
 
 def operations_with_divisions(function: CompiledFunction[Any]) -> Operations:
-    """What a function would take if sparse factors had a division for each entry, as in the papers."""
+    """Return operations of a function if sparse factors had a division for each entry, as in the papers."""
 
     def factorize(parent: Sequence[int], H: Any) -> list[Any]:
         ltdl_with_divisions_in_situ(parent, H)
@@ -120,12 +121,12 @@ def operations_with_divisions(function: CompiledFunction[Any]) -> Operations:
 
 
 def product_operations(kernel: Callable[..., None], parent: Sequence[int], unit: bool) -> Operations:
-    """Of the function that multiplies or divides a vector by sparse factors."""
+    """Return operations of the product or solution of a vector with sparse factors."""
     return factorization._product(kernel, tuple(parent), int(unit)).operations
 
 
 def dynamics(robot: Robot) -> dict[str, CompiledFunction[Any]]:
-    """The functions that the papers count, by the names of their algorithms."""
+    """Return the functions that the papers count, by algorithm."""
     forward = robot.forward_dynamics
     return {
         "CRBA": robot.mass_matrix,

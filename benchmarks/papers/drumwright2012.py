@@ -60,7 +60,7 @@ PRINTED_TOTALS: dict[str, tuple[Polynomial, Polynomial]] = {
 }
 
 COUNTED = (10, 20, 30, 40, 60, 80, 100)
-ALL_COUNTED = (10, 20, 30, 40, 60)  # for all algorithms: those with n³ operations are long to trace
+ALL_COUNTED = (10, 20, 30, 40, 60)  # lengths for all algorithms: tracing n³ operations takes long
 EXTRAPOLATED = (200, 500, 1000)
 PROCESSORS = (10, 20, 40, 80)
 ALGORITHMS = ("global", "local", "crba-ltdl")
@@ -71,25 +71,25 @@ def value(polynomial: Polynomial, n: int) -> float:
 
 
 def total(table: Mapping[str, tuple[Polynomial, Polynomial]], n: int) -> Cost:
-    """The sum of a table's rows."""
+    """Return the sum of a table's rows."""
     m, a = (sum(value(row[k], n) for row in table.values()) for k in (0, 1))
     return Cost(round(m), round(a))
 
 
 @cache
 def chain(n: int) -> Robot:
-    """A chain whose functions keep their loops, so that none is traced only to find the cheapest algorithm."""
+    """Return a chain whose functions keep their loops, so that no tracing is needed to find the cheapest algorithm."""
     return build(generators.chain(n), execution="rolled")
 
 
 def taken(n: int) -> str:
-    """The algorithm of the inverse that the library takes for a chain."""
+    """Return the library's algorithm for the inverse of a chain."""
     return build(generators.chain(n)).inverse_mass_matrix.algorithm
 
 
 @cache
 def inverse_cost(n: int, algorithm: str) -> Cost:
-    """The exact count of `inverse_mass_matrix` for a chain."""
+    """Return the exact count of `inverse_mass_matrix` for a chain."""
     return cost(candidate(chain(n).inverse_mass_matrix, algorithm).operations)
 
 
@@ -103,7 +103,7 @@ def formation_and_factors_cost(n: int) -> Cost:
 
 @cache
 def column_costs(n: int) -> list[Cost]:
-    """What each column of the inverse takes alone, down to the diagonal: the shares of n processors.
+    """Return the cost of each column of the inverse down to the diagonal: the shares of n processors.
 
     ProgramTrace in `solve_mass_matrix` for the unit matrix; articulated inertias are in every column's cost.
     """
@@ -121,7 +121,7 @@ def column_costs(n: int) -> list[Cost]:
 
 
 class Quadratic:
-    """The quadratic polynomial through counts; all must lie on it exactly."""
+    """The quadratic polynomial through counts, which must all lie on it exactly."""
 
     def __init__(self, counts: Mapping[int, int]) -> None:
         (x, a), (y, b), (z, c) = sorted(counts.items())[:3]
@@ -129,7 +129,7 @@ class Quadratic:
         square = (bc - ab) / (z - x)
         linear = ab - square * (x + y)
         self.coefficients = (a - linear * x - square * x * x, linear, square)
-        assert all(self(n) == found for n, found in counts.items()), "counts are no quadratic polynomial of n"
+        assert all(self(n) == found for n, found in counts.items()), "counts are not a quadratic polynomial of n"
 
     def __call__(self, n: int) -> int:
         found = sum(c * n**k for k, c in enumerate(self.coefficients))
@@ -143,7 +143,7 @@ class Quadratic:
 
 @cache
 def quadratics() -> tuple[Quadratic, Quadratic]:
-    """Multiplications and additions of the Θ(n²) inverse for any n."""
+    """Return the polynomials of multiplications and additions of the Θ(n²) inverse."""
     costs = {n: inverse_cost(n, "global") for n in COUNTED}
     return Quadratic({n: c.m for n, c in costs.items()}), Quadratic({n: c.a for n, c in costs.items()})
 
@@ -164,7 +164,7 @@ def sections(report: Report) -> None:
     if report.times:
         drumwright2012_report.centipedes(report)
     else:
-        report.text("Times, which were not asked for.")
+        report.text("Times were not measured (--no-times).")
 
 
 def _table1(report: Report) -> None:
@@ -224,7 +224,7 @@ def _table3(report: Report) -> None:
 
 def _figure1(report: Report) -> None:
     report.heading("Figure 1: multiplications against n")
-    with report.picture("drumwright2012_figure1", "Multiplications of ways to the inverse inertia matrix", (6.4, 4.0)) as ax:
+    with report.picture("drumwright2012_figure1", "Multiplications for the inverse inertia matrix", (6.4, 4.0)) as ax:
         draw_figure1(ax)
     crossing = next(n for n in range(2, 1000) if total(TABLE1, n).m < total(TABLE2, n).m)
     ours = next(n for n in range(10, 1000) if quadratics()[0](n) < total(TABLE2, n).m)

@@ -1,10 +1,10 @@
-"""Drumwright (2012), figure 4: centipedes that walk on a plane, by four ways to the inertia that contacts feel, as JSON.
+"""Drumwright (2012), figure 4: centipedes that walk on a plane, with four algorithms for the contact inertia, as JSON.
 
     OPENBLAS_NUM_THREADS=1 PYTHONPATH=benchmarks/peers python benchmarks/papers/drumwright2012_centipede.py
 
-A process of its own, because OpenBLAS reads its number of threads, and the kernels that it is to use, when it is loaded.
-Times are of the processor (as the paper's), of all that a step does: the gait's control, dynamics, collision detection,
-contact inertia, impulses, and what is to be done anew where feet come down or are lifted. The four take turns.
+The script needs its own process, because OpenBLAS reads its number of threads and selects its kernels when it is loaded. Times
+are processor times, as in the paper, of everything in a step: control of the gait, dynamics, collision detection, contact
+inertia, impulses, and updates when feet land or lift. The four algorithms run in turns.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from featherweight.engine.loops.kernels import compiled
 from featherweight.simulation.robot_stages import first_contacts
 
 SIZES = (10, 50, 100, 150, 200, 250)
-STEPS, STEP = 1000, 1e-5  # and seconds, the paper's
-SECONDS = 4.0  # of the processor, after which a slow way is not followed any further
+STEPS, STEP = 1000, 1e-5  # and [s], as in the paper
+SECONDS = 4.0  # [s] of processor time after which a slow algorithm stops
 TURN = 0.1  # seconds
 THROUGHOUT = "pv-osimr"  # which is
 SIDES = {"left": 1.0, "right": -1.0}
 
 PERIOD, WAVE = 0.5, 12.7  # [s] of a leg, and segments of a wave along the body
-SWING, LIFT = 0.15, 0.15  # of the hips, to both sides and upwards [rad]
+SWING, LIFT = 0.15, 0.15  # amplitudes of the hips, to both sides and upwards [rad]
 STIFFNESS, DAMPING = 0.8, 0.02  # of all joints [N m/rad, N m s/rad]
 HEIGHT = robots.centipede_walker.LOWER
 
@@ -42,9 +42,9 @@ RESOLVE = compiled(resolve)
 
 
 class Gait:
-    """Two legs of a segment take turns, and those of the next one follow a little later: a wave from head to tail.
+    """The gait: the two legs of a segment alternate, with a phase shift from segment to segment: a wave from head to tail.
 
-    Joints are drawn to the wave by springs and dampers; legs that are to stand carry their share of the weight, too.
+    Springs and dampers pull the joints to the wave; standing legs also carry their share of the weight.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -62,12 +62,12 @@ class Gait:
         frames = robot.frame_jacobian([f"foot-{i}-{side}" for i, side in self.legs[:2]])
         up = frames(robot.neutral())[:, 2]
         columns = [[*self.hip[k], self.knee[k]] for k in range(2)]
-        self._lift = np.array([up[k, columns[k]] for k in range(2)])  # of a foot, for each joint of its leg
+        self._lift = np.array([up[k, columns[k]] for k in range(2)])  # velocities of a foot by each joint of its leg
         weight = robot.gravity_force(robot.neutral())
         self._weight = np.array([weight[columns[k]] for k in range(2)])
 
     def wave(self, t: float) -> tuple[Array, Array, Array]:
-        """Hips at a time: angles about z and x of the segment, and which legs are to stand."""
+        """Return the hip angles about z and x of the segment at a time, and which legs stand."""
         phase = (t / PERIOD + self.ahead) % 1.0
         stands = phase < 0.5
         yaw = SWING * np.where(stands, 4.0 * phase - 1.0, 3.0 - 4.0 * phase)
@@ -75,7 +75,7 @@ class Gait:
         return self.sign * yaw, self.sign * roll, stands
 
     def rates(self, t: float) -> Array:
-        """Angular velocities of the hips, nearly: of the two angles about their axes [rad/s]."""
+        """Return approximate angular velocities of the hips: the rates of the two angles about their axes [rad/s]."""
         phase = (t / PERIOD + self.ahead) % 1.0
         stands = phase < 0.5
         yaw = SWING / PERIOD * np.where(stands, 4.0, -4.0)
@@ -88,7 +88,7 @@ class Gait:
         return np.stack([c * x, s * x, s * w, c * w], axis=1)
 
     def start(self, t: float = 0.0) -> tuple[Array, Array]:
-        """On its feet, at the speed of its gait."""
+        """Return a state on the feet, with the speed of the gait."""
         q, v = self.robot.neutral(), np.zeros(self.robot.nv)
         q[2] = HEIGHT
         q[self.turn] = self.quaternions(t)
@@ -97,7 +97,7 @@ class Gait:
         return q, v
 
     def forces(self, t: float, q: Array, v: Array) -> Array:
-        """Of the joints (nv)."""
+        """Return the joint forces (nv)."""
         aim, at = self.quaternions(t).T, q[self.turn].T
         e = at[3] * aim[:3] - aim[3] * at[:3] - np.cross(at[:3], aim[:3], axis=0)
         tau = -DAMPING * v
@@ -115,7 +115,7 @@ class Gait:
 
 
 class Inertia:
-    """J M⁻¹ Jᵀ for contacts that change now and then, from J and a matrix of the robot."""
+    """J M⁻¹ Jᵀ of changing contacts, from J and a matrix of the robot."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
@@ -132,14 +132,14 @@ class Inertia:
         return self.of(q[0])[None]
 
     def change(self, contacts: list[BilateralContact]) -> None:
-        """Get ready for other contacts."""
+        """Prepare for a new set of contacts."""
 
     def of(self, q: Array) -> Array:
         raise NotImplementedError
 
 
 class ByInverse(Inertia):
-    """The inverse matrix in Θ(n²), and products with what of J has entries: most columns are those of one contact's leg."""
+    """The inverse matrix in Θ(n²), and its products with the nonzero entries of J, most of them in one leg's columns."""
 
     def change(self, contacts: list[BilateralContact]) -> None:
         rows = [self.robot._topology.support(self.robot._placed(c.frame).row) for c in contacts]
@@ -162,20 +162,20 @@ class ByInverse(Inertia):
 
 
 class ByLapack(Inertia):
-    """Cholesky's factors by LAPACK and half a back-substitution, Y = L⁻¹ Jᵀ and Yᵀ Y by BLAS; nothing is copied."""
+    """Cholesky factors by LAPACK, Y = L⁻¹ Jᵀ by a triangular solution, and Yᵀ Y by BLAS, without copies."""
 
     def of(self, q: Array) -> Array:
         self.robot.mass_matrix(q, out=self.M, threads=1)
         lapack.dpotrf(self.M.T, lower=1, clean=0, overwrite_a=1)
         lapack.dtrtrs(self.M.T, self.J.T, lower=1, overwrite_b=1)
-        return np.asarray(self.J @ self.J.T)  # NumPy has the half of it computed by dsyrk
+        return np.asarray(self.J @ self.J.T)  # NumPy calls dsyrk, which computes one half
 
 
 WAYS: dict[str, Any] = {"global": ByInverse, "lapack": ByLapack, "ltl": "ltl", "pv-osimr": "pv-osimr"}
 
 
 def clocked(owner: Any, name: str) -> list[float]:
-    """The times of a method's calls from now on [s]."""
+    """Record the times of a method's calls from this point on [s]."""
     call = getattr(owner, name)
     times: list[float] = []
 
@@ -190,12 +190,12 @@ def clocked(owner: Any, name: str) -> list[float]:
 
 
 def whole(times: list[float]) -> float:
-    """All STEPS, if these are the first; the very first step has more to get ready than the others."""
+    """Return the time of all STEPS, scaled from these; the first step is set apart, because it prepares the others."""
     return times[0] + (STEPS - 1) * mean(times[1:])
 
 
 class Walk:
-    """A centipede on its way, and the times of its steps [s]."""
+    """A walk of a centipede, and the times of its steps [s]."""
 
     def __init__(self, segments: int, way: str) -> None:
         robot = build(robots.centipede(segments), execution="rolled")
@@ -212,9 +212,9 @@ class Walk:
         self.solver: list[float] = []
         self.sets: list[bytes] = []
         self.newton = 0
-        self.depth = self.residual = 0.0  # the worst yet [m, m/s]
+        self.depth = self.residual = 0.0  # the largest so far [m, m/s]
         self.count = 0  # contacts of the last step
-        self.impulse = np.zeros(3)  # of all contacts in all steps [N s]
+        self.impulse = np.zeros(3)  # sum over all contacts and steps [N s]
 
     def step(self) -> None:
         s, before = self.simulation, self._impulses()
@@ -234,16 +234,16 @@ class Walk:
 
     @property
     def _touching(self) -> Any:
-        """The contacts of the last step, with what it computed."""
+        """Return the contacts of the last step with its results."""
         return self.simulation._fleet._tables[-1].content.touching
 
     def _impulses(self) -> tuple[Array, Array]:
-        """The contacts from whose impulses the next step starts."""
+        """Return the contacts whose impulses start the next step."""
         candidates, _, impulses = self.simulation._fleet.contact_arrays().of_robot(0)
         return candidates.copy(), impulses.copy()
 
     def _clock_solver(self, before: tuple[Array, Array]) -> None:
-        """Solve the contact problem of the last step once more, from the impulses that it started from, for its time."""
+        """Solve the contact problem of the last step again, from the same start, to measure the time."""
         t = self._touching
         kept = t.impulses.last_force.copy()
         t.impulses.last_force[:] = 0.0
@@ -266,7 +266,7 @@ class Walk:
         return sum(a != b for a, b in zip(self.sets, self.sets[1:], strict=False))
 
     def found(self) -> dict[str, Any]:
-        """Seconds for STEPS steps, of which contact inertia and solver, and what came of the walk."""
+        """Return the times of STEPS steps, of contact inertia and of the solver [s], and results of the walk."""
         weight = 9.81 * self.simulation.robot.mass
         return {
             "steps": len(self.steps), "step": median(self.steps), "nv": self.simulation.robot.nv,
@@ -277,7 +277,7 @@ class Walk:
 
 
 def walks(segments: int, ways: Iterable[str] = WAYS) -> dict[str, Walk]:
-    """All ways to the same walk, in turns, each until it is there or has taken too long."""
+    """Simulate the same walk by all algorithms in turns, each until the end or the time limit."""
     made = {way: Walk(segments, way) for way in ways}
     going = dict(made)
     while going:

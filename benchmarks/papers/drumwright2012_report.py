@@ -1,4 +1,4 @@
-"""Drumwright (2012), figures 2 to 4: times of the inverse inertia matrix, and of simulations that need it, beside LAPACK's."""
+"""Drumwright (2012), figures 2 to 4: times of the inverse inertia matrix and of simulations with it, beside LAPACK."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from report import MINUS, Report
 from featherweight.cli.tables import format_duration
 from featherweight.viewer.chart_style import BLUE, GREEN, INK, ORANGE, PALE, RED
 
-CROSSOVER, TWO_THREADS = 130, 34  # the paper: n at which LAPACK is overtaken, and per cent that two threads gain
+CROSSOVER, TWO_THREADS = 130, 34  # the paper: n from which LAPACK is slower, and gain of two threads in per cent
 EXPONENT_GOAL, RATIO_GOAL = 2.15, 3.0  # ours
 EXPONENT_RANGE = (128, 1024)
 FIGURE3_FROM = 128
-WALK_GOALS, WALK_RANGE = (10.0, 2.1), (50, 250)  # ours for figure 4: ratio and exponent; segments that the latter is from
+WALK_GOALS, WALK_RANGE = (10.0, 2.1), (50, 250)  # ours for figure 4: ratio and exponent; first segments for the exponent
 
 Series = dict[int, float]
 
 
 def measure(script: str, threads: int) -> Any:
-    """What a script of this folder prints as JSON.
+    """Return the JSON output of a script of this folder.
 
-    OpenBLAS chooses its kernels for the processor by itself, whatever the environment prefers.
+    Variables that select kernels of OpenBLAS are removed, so that it selects those of this processor.
     """
     environment = dict(os.environ, OPENBLAS_NUM_THREADS=str(threads))
     environment.pop("OPENBLAS_CORETYPE", None)
@@ -39,7 +39,7 @@ def measure(script: str, threads: int) -> Any:
 
 
 def inverse_times(threads: int) -> dict[str, Any]:
-    """What drumwright2012_times.py finds, with sizes as numbers."""
+    """Return the output of drumwright2012_times.py, with sizes as numbers."""
     found = measure("drumwright2012_times.py", threads)
     return {name: {int(n): x for n, x in rows.items()} for name, rows in found.items()}
 
@@ -49,13 +49,13 @@ def series(rows: dict[int, dict[str, float]], name: str) -> Series:
 
 
 def exponent(times: Series, within: tuple[int, int] = EXPONENT_RANGE) -> float:
-    """The slope of log time against log n."""
+    """Return the slope of log time against log n."""
     n = [k for k in times if within[0] <= k <= within[1]]
     return float(np.polyfit(np.log(n), np.log([times[k] for k in n]), 1)[0])
 
 
 def crossover(ours: Series, theirs: Series) -> str:
-    """The n from which ours takes less time, between two sizes by the logarithms of times."""
+    """Return the n from which on ours is faster, interpolated between two sizes by the logarithms of times."""
     sizes = sorted(ours)
     gain = [float(np.log(theirs[n] / ours[n])) for n in sizes]
     slower = [k for k, g in enumerate(gain) if g < 0]
@@ -196,7 +196,7 @@ def _residuals(report: Report, found: dict[int, dict[str, float]]) -> None:
     report.table(["n", "condition of M", "LAPACK", "ours"], rows)
 
 
-Walks = dict[int, dict[str, dict[str, Any]]]  # segments, way to the contact inertia: what drumwright2012_centipede.py finds
+Walks = dict[int, dict[str, dict[str, Any]]]  # results of drumwright2012_centipede.py by segments and algorithm
 
 LINES = {
     "lapack": ("Cholesky and back-substitution, LAPACK", BLUE, "o-"),
@@ -208,7 +208,7 @@ OURS = ("global", "pv-osimr")
 
 
 def centipedes(report: Report) -> None:
-    """Figure 4."""
+    """Report figure 4."""
     walks: Walks = {int(n): ways for n, ways in measure("drumwright2012_centipede.py", 1).items()}
     best = {n: min(OURS, key=lambda way: ways[way]["seconds"]) for n, ways in walks.items()}
     report.text(

@@ -1,12 +1,13 @@
-"""Times of the inverse inertia matrix, ours and LAPACK's, as JSON: what drumwright2012.py starts in a process of its own.
+"""Times of the inverse inertia matrix, ours and LAPACK's, as JSON. The script drumwright2012.py starts it in its own process.
 
     OPENBLAS_NUM_THREADS=1 PYTHONPATH=benchmarks/peers python benchmarks/papers/drumwright2012_times.py
 
-A process of its own, because OpenBLAS reads its number of threads, and the kernels that it is to use, when it is loaded.
-With one thread everything is measured, with more LAPACK only.
+It needs its own process, because OpenBLAS reads its number of threads and selects its kernels when it is loaded. With one
+thread, the script measures all algorithms; with more threads, only LAPACK.
 
-LAPACK is at its best: the inertia matrix, which our composite-rigid-body algorithm writes in full, is Fortran's as it lies,
-dpotrf and dpotri work in place, and nothing is copied; of the inverse they leave one triangle, ours is full.
+LAPACK is called in its fastest way: our composite-rigid-body algorithm writes the full inertia matrix, which is symmetric and
+so already in Fortran order; dpotrf and dpotri work in place, without copies. They compute one triangle of the inverse; our
+inverse is full.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from scipy.linalg import lapack
 from featherweight import Robot, build, generators
 
 SIZES = (8, 16, 24, 32, 48, 64, 96, 128, 181, 256, 362, 512, 724, 1000, 1024, 1448)
-SMALL = (4, 8, 16, 24, 32, 48)  # compiled for the robot, as robots of this size are unless loops are asked for
-CHAIN_LIMIT = 1024  # of sparse factors: beyond, those of a chain take seconds
-SHARED_FROM = 128  # for smaller ones more threads only wait for each other
+SMALL = (4, 8, 16, 24, 32, 48)  # unrolled for the robot, the default for robots of this size
+CHAIN_LIMIT = 1024  # largest size for sparse factors: longer chains take seconds
+SHARED_FROM = 128  # for smaller matrices, threads only wait for each other
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-LOWER = 1  # of the Fortran matrix; as fast as upper or faster
+LOWER = 1  # triangle of the Fortran matrix; at least as fast as upper
 
 
 class Case:
@@ -54,7 +55,7 @@ class Case:
         lapack.dpotri(self.M.T, lower=LOWER, overwrite_c=1)
 
     def lapack_inverse(self) -> Array:
-        """LAPACK's, with both triangles; what it takes for granted is checked: all is in place in M."""
+        """Return LAPACK's inverse with both triangles, after a check that LAPACK worked in place in M."""
         self.form()
         M = self.M.copy()
         self.lapack()
@@ -79,7 +80,7 @@ def timed(calls: dict[str, Callable[[], None]]) -> dict[str, float]:
 
 
 def times(n: int) -> dict[str, float]:
-    """One chain: all ways to its inverse [s]."""
+    """Return the times of all algorithms for the inverse of a chain [s]."""
     case = rolled(n)
     case.lapack_inverse()
     calls: dict[str, Callable[[], None]] = {"form": case.form, "factor": case.factor, "lapack": case.lapack}
@@ -87,7 +88,7 @@ def times(n: int) -> dict[str, float]:
 
 
 def sparse_times(n: int) -> dict[str, float]:
-    """By sparse factors, for a chain and for a branched tree, and ours for that tree [s]."""
+    """Return times by sparse factors, for a chain and for a branched tree, and ours for that tree [s]."""
     tree = Case(build(branched(n), execution="rolled"))
     calls = {"branched": tree.sparse, "ours branched": tree.ours}
     if n <= CHAIN_LIMIT:
@@ -102,7 +103,7 @@ def small_times(n: int) -> dict[str, Any]:
 
 
 def residuals(n: int) -> dict[str, float]:
-    """||M Minv - 1||, Frobenius, of both inverses, and the condition of M."""
+    """Return the Frobenius norm of M Minv - 1 of both inverses, and the condition of M."""
     case = rolled(n)
     case.form()
     M, theirs = case.M.copy(), case.lapack_inverse()

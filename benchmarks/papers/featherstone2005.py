@@ -2,7 +2,7 @@
 
     PYTHONPATH=benchmarks/peers python benchmarks/papers/featherstone2005.py [--output output/papers]
 
-Sections 4 here, sections 5 and 6 in featherstone2005_humanoid.py. International Journal of Robotics Research 24(6).
+Section 4 is here, sections 5 and 6 are in featherstone2005_humanoid.py. International Journal of Robotics Research 24(6).
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ FAMILIES = (
 )
 UNBRANCHED, SIDE_BRANCHES, BALANCED, GRID = FAMILIES
 
-# Section 4.2: how much cheaper than a dense matrix, D1 + 2 D2 counted, by the m of the tree.
+# Section 4.2: savings relative to a dense matrix in D1 + 2 D2, by m of the tree.
 RATIOS = ((BALANCED, 4, 7.8), (BALANCED, 8, 430.0), (GRID, 4, 5.3), (GRID, 16, 74.0))
 
 
 def distances(parent: Parent) -> tuple[int, int]:
-    """D1 and D2 as sums over the depths of all nodes, equations (8) and (9)."""
+    """Return D1 and D2 as sums over the depths of all nodes, equations (8) and (9)."""
     depth = Topology(parent).depth
     return sum(d - 1 for d in depth), sum(d * (d - 1) // 2 for d in depth)
 
@@ -139,7 +139,7 @@ TABLE1 = (
 
 
 def table1_differences(operation: Operation, parent: Parent, unit: bool) -> int:
-    """By how many operations our functions miss the formula, summed over all kinds of operations."""
+    """Return the difference between our counts and the formula, summed over all kinds of operations."""
     formula = (operation.ltdl if unit else operation.ltl)(len(parent), *distances(parent))
     counts = [product_operations(k, parent, unit) for k in operation.kernels] or [factorization_operations(parent, unit)]
     return sum(abs(x - y) for c in counts for x, y in zip(c, formula, strict=True))
@@ -150,19 +150,19 @@ def dense_cost(n: int) -> int:
 
 
 def traced_cost(parent: Parent) -> int:
-    """D1 + 2 D2 as section 4.2 counts: all operations of the LTDL factorization."""
+    """Return D1 + 2 D2 by section 4.2: all operations of the LTDL factorization."""
     o = factorization_operations(parent, True)
     return o.div + o.flops
 
 
 def with_long_branches(m: int, branch: int) -> list[int]:
-    """A chain of m bodies, each of which carries a side branch of `branch` bodies in series."""
+    """Return a chain of m bodies, each with a side branch of `branch` bodies in series."""
     step = branch + 1
     return [(i - 1 if i % step else i - step) if i else -1 for i in range(m * step)]
 
 
 def with_two_branches(m: int) -> list[int]:
-    """A chain of m bodies, each of which carries two side branches of one body."""
+    """Return a chain of m bodies, each with two side branches of one body."""
     return [(i - i % 3 if i % 3 else i - 3) if i else -1 for i in range(3 * m)]
 
 

@@ -1,5 +1,5 @@
-"""Featherstone (2005), sections 5 and 6: what the composite-rigid-body algorithm and forward dynamics cost for a humanoid
-and for the chain of as many bodies; 25 bodies and 30 degrees of freedom both."""
+"""Featherstone (2005), sections 5 and 6: costs of the composite-rigid-body algorithm and of forward dynamics for a humanoid
+and for a chain, both with 25 bodies and 30 degrees of freedom."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MECHANISMS = {"humanoid": HUMANOID, "chain": CHAIN}
 GREY, DARK = "#b9c0c8", "#7c8794"
 
 # The paper's costs of one operation (section 5): rigid-body add; rigid-body and vector transforms at nodes with
-# Denavit-Hartenberg parameters and at others; and what a floating parent saves of both.
+# Denavit-Hartenberg parameters and at others; and the savings of both at a floating parent.
 RA = Cost(0, 10)
 RX_A, RX_B, RX_C = Cost(32, 33), Cost(47, 48), Cost(18, 21)
 VX_A, VX_B, VX_C = Cost(20, 12), Cost(24, 18), Cost(12, 8)
@@ -44,7 +44,7 @@ PAPER = {
     "by CRBA": (Cost(6476, 5597), Cost(14555, 11756)),
 }
 EXPANDED = {"D1": 219, "D2": 1039, "zeros": 48.0}  # of the humanoid's expanded tree; zeros in per cent
-RATIOS = {  # (additions as dear as multiplications, additions free)
+RATIOS = {  # (additions cost as much as multiplications, additions cost nothing)
     "CRBA, chain to humanoid": (2.37, 2.61),
     "forward dynamics by CRBA, chain to humanoid": (2.18, 2.25),
     "humanoid, by CRBA to ABA": (1.14, 1.17),
@@ -53,7 +53,7 @@ ROUND_RATIOS = {"chain, by CRBA to ABA": 2.6, "humanoid, by CRBA to ABA": 1.15, 
 
 
 def crba_quantities(parent: Sequence[int]) -> dict[str, int]:
-    """D0a to D1c, equation (19): of the children of a body, the one with the most descendants is the DH node.
+    """Return D0a to D1c, equation (19). The child of a body with the most descendants is the DH node.
 
     Body 0 is a floating base.
     """
@@ -67,14 +67,14 @@ def crba_quantities(parent: Sequence[int]) -> dict[str, int]:
 
 
 def crba_formula(D: dict[str, int]) -> Cost:
-    """Equation (21)."""
+    """Return the cost by equation (21)."""
     at_dh = D["D0a"] * (RA + RX_A) + D["D1a"] * VX_A
     at_others = D["D0b"] * (RA + RX_B) + D["D1b"] * VX_B
     return at_dh + at_others - D["D0c"] * RX_C - D["D1c"] * VX_C
 
 
 def formulae(parent: Sequence[int]) -> dict[str, Cost]:
-    """The costs of section 6 from the formulae that it names, so that what is printed can be checked."""
+    """Return the costs of section 6 by the formulas that it names, to check the printed numbers."""
     D = crba_quantities(parent)
     bodies, branches = len(parent), D["D0b"]
     depth = [d + 5 for d in Topology(parent).depth]  # in the expanded tree, where the base is six rows
@@ -99,7 +99,7 @@ def robot(name: str) -> Robot:
 
 @cache
 def ours(name: str) -> dict[str, Cost]:
-    """Counts of our functions, without the base's rotation matrix where it comes in."""
+    """Return counts of our functions, without the base's rotation matrix."""
     tree = tuple(robot(name).model.tree.parent)
     found = {
         "factorize": cost(factorization_operations(tree, True)),
@@ -111,7 +111,7 @@ def ours(name: str) -> dict[str, Cost]:
 
 
 def ratios(costs: dict[str, dict[str, Cost]]) -> dict[str, tuple[float, float]]:
-    """As in RATIOS, from the costs of both mechanisms."""
+    """Return the ratios of RATIOS from the costs of both mechanisms."""
     humanoid, chain = costs["humanoid"], costs["chain"]
     pairs = {
         "CRBA, chain to humanoid": (chain["CRBA"], humanoid["CRBA"]),
@@ -123,7 +123,7 @@ def ratios(costs: dict[str, dict[str, Cost]]) -> dict[str, tuple[float, float]]:
 
 
 def zeros(name: str) -> tuple[float, float]:
-    """Zeros in the inertia matrix at a random configuration, in per cent: those that branches make, and all."""
+    """Return the zeros of the inertia matrix at a random configuration in per cent: those due to branches, and all."""
     M = robot(name).mass_matrix(robot(name).random_configuration(0))
     tree = Topology(robot(name).model.tree.parent)
     apart = np.ones(M.shape, dtype=bool)
@@ -213,7 +213,7 @@ def _ratios(report: Report) -> None:
 
 
 def draw_figure7(ax: Axes) -> None:
-    """A pair of bars for each mechanism and algorithm."""
+    """Draw a pair of bars for each mechanism and algorithm."""
     bars = [(name, what) for name in MECHANISMS for what in ("by CRBA", "ABA")]
     labels = []
     for row, (name, what) in enumerate(bars):

@@ -1,4 +1,4 @@
-"""The tables and figures of the papers that the library builds on, computed anew: one Markdown report with pictures.
+"""Recompute the tables and figures of the papers behind the library, in one Markdown report with pictures.
 
 PYTHONPATH=benchmarks/peers python benchmarks/papers/make_report.py [--output docs/papers] [--no-times] [--robots FOLDER]
 """
@@ -26,7 +26,7 @@ PAPERS: tuple[Callable[[Report], None], ...] = (
 
 
 def write_report(folder: Path, times: bool, robots: Path | None = None) -> Path:
-    """Write README.md and the pictures to a folder; `robots` is one of robot files that no package has."""
+    """Write README.md and the pictures to a folder; `robots` is a folder of robot files that no package has."""
     report = Report(folder, times, robots)
     report.heading("The papers' tables and figures", 1)
     report.text(

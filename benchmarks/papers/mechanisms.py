@@ -1,4 +1,4 @@
-"""The mechanisms that the papers count and time, with general geometry and general inertias."""
+"""Mechanisms of the papers, with general geometry and general inertias."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHAIN = list(range(-1, 24))
 
 
 def floating(parents: Sequence[int], seed: int = 0) -> Description:
-    """A floating base with revolute joints, whose base frame lies where the joint of its first child does.
+    """Return a floating base with revolute joints, with the base frame at the joint of the first child.
 
     The frame of a floating base is the modeller's choice, and Featherstone (2005, section 5) makes the same one: three of
     the four parameters between the base and one of its children are zero. The base's inertia is as general in one frame as
@@ -31,10 +31,10 @@ def floating(parents: Sequence[int], seed: int = 0) -> Description:
 
 
 def branched(n: int, seed: int = 0) -> Description:
-    """The branched tree of Drumwright (2012, section 6.1), of expected depth n/2.
+    """Return the branched tree of Drumwright (2012, section 6.1), with the expected depth n/2.
 
-    Each link becomes, with probability 0.5, a sibling of an earlier one, and else the end of the chain; none has more than
-    two children.
+    Each link becomes, with probability 0.5, a sibling of an earlier link, otherwise the end of the chain. No link has more
+    than two children.
     """
     rng = np.random.default_rng(seed)
     parents, end = [-1], 0

@@ -1,4 +1,4 @@
-"""What the papers' scripts share: a report of Markdown sections, tables and pictures.
+"""A report of Markdown sections, tables and pictures, for the papers' scripts.
 
 A paper's script has a function `sections(report)` that adds its tables and figures; `make_report.py` runs them all.
 """
@@ -21,12 +21,12 @@ MINUS = "−"
 
 
 class Report:
-    """Markdown in the order in which it is added, and pictures, which are saved to `folder` at once."""
+    """Markdown text in the order of its additions, and pictures, which are saved to `folder` immediately."""
 
     def __init__(self, folder: Path, times: bool = True, robots: Path | None = None) -> None:
         self.folder = folder
-        self.times = times  # whether to measure times, too
-        self.robots = robots  # the folder of robot files that no package has
+        self.times = times  # whether to measure times
+        self.robots = robots  # folder of robot files that no package has
         self._parts: list[str] = []
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -37,18 +37,18 @@ class Report:
         self._parts.append(" ".join(paragraph.split()))
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Whole numbers get separators; all else is written as it is."""
+        """Add a table, in which integers get thousands separators."""
         self._parts.append(markdown(header, [[cell(x) for x in row] for row in rows]))
 
     @contextmanager
     def picture(self, name: str, caption: str, size: tuple[float, float] = (6.4, 3.8)) -> Iterator[Axes]:
-        """Axes to draw on; saved as name.png."""
+        """Yield axes, and save the picture as name.png."""
         with self.panels(name, caption, (1, 1), size) as [ax]:
             yield ax
 
     @contextmanager
     def panels(self, name: str, caption: str, shape: tuple[int, int], size: tuple[float, float]) -> Iterator[list[Axes]]:
-        """Rows and columns of axes, row by row, in one picture."""
+        """Yield the axes of a grid, row by row, and save the picture as name.png."""
         with style():
             figure = Figure(figsize=size, dpi=DPI)
             figure.set_layout_engine("constrained", h_pad=0.08, w_pad=0.08)
@@ -66,7 +66,7 @@ def cell(x: object) -> str:
 
 
 def difference(ours: float, paper: float) -> str:
-    """Ours less the paper's, and as a part of the paper's."""
+    """Return our number minus the paper's, also in per cent of the paper's."""
     if ours == paper:
         return "0"
     return f"{ours - paper:+,.0f} ({100 * (ours / paper - 1):+.1f} %)".replace("-", MINUS)
@@ -74,14 +74,14 @@ def difference(ours: float, paper: float) -> str:
 
 def arguments(doc: str, output: Path) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=output, help=f"folder for what is written (default: {output})")
-    parser.add_argument("--no-times", action="store_true", help="leave out what takes time to measure")
-    parser.add_argument("--robots", type=Path, help="folder of robot files that no package has; without, no such robot")
+    parser.add_argument("--output", type=Path, default=output, help=f"folder for the report (default: {output})")
+    parser.add_argument("--no-times", action="store_true", help="do not measure times")
+    parser.add_argument("--robots", type=Path, help="folder of robot files that no package has (default: skip them)")
     return parser.parse_args()
 
 
 def run(sections: Callable[[Report], None], doc: str) -> None:
-    """One paper alone: prints its sections, saves its pictures."""
+    """Print the sections of one paper, and save its pictures."""
     given = arguments(doc, Path("output/papers"))
     report = Report(given.output, not given.no_times, given.robots)
     sections(report)

@@ -3,7 +3,7 @@ operations of the Delassus matrix.
 
     PYTHONPATH=benchmarks/peers python benchmarks/papers/sathya2023.py [--output output/papers] [--no-times] [--robots FOLDER]
 
-Figures 3 and 4 here, table I in sathya2023_complexity.py, figures 5 and 6, which are robots, in sathya2023_robots.py.
+Figures 3 and 4 are here, table I is in sathya2023_complexity.py, and figures 5 and 6 (robots) are in sathya2023_robots.py.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ALGORITHMS = ("pv-osimr", "pv-osim", "efpa")
 COLORS = {"pv-osimr": BLUE, "pv-osim": ORANGE, "efpa": GREEN, "ltl": FAINT}
 BRANCHES = (1, 2, 4, 7, 10)  # on either side
 LABELLED = {1: 100_000, 2: 150_000, 4: 300_000, 7: 500_000, 10: 800_000}  # the last label of the paper's axis of operations
-STEMS = (4, 6, 8, 10, 12, 25)  # counted; those of one and two links do not lie on the lines of the others
+STEMS = (4, 6, 8, 10, 12, 25)  # counted; counts of one and two links are not on the lines of the others
 SHORT_STEMS = (1, 2)
 LONGEST = 100
 SQUARES = (3, 4, 5, 6, 7, 8, 9)  # k of figure 4a, counted
@@ -54,12 +54,12 @@ def _stem_with(branches: int, stem: int) -> Mechanism:
 
 
 def stem_counts(branches: int, algorithm: str) -> Polynomial:
-    """In the length of the stem."""
+    """Return the polynomial of counts in the length of the stem."""
     return polynomial(stem_mechanism(branches), algorithm, STEMS)
 
 
 def slope(counts: Callable[[int], int], first: int, last: int) -> float:
-    """Of log counts against log sizes."""
+    """Return the slope of log counts against log sizes."""
     return math.log(counts(last) / counts(first)) / math.log(last / first)
 
 
@@ -119,7 +119,7 @@ def _figure3(report: Report) -> None:
 
 
 def _crossings() -> str:
-    """Where EFPA takes fewer operations than PV-OSIM."""
+    """Return the stem lengths from which EFPA needs fewer operations than PV-OSIM, in words."""
     found = []
     for b in BRANCHES:
         efpa, straight = stem_counts(b, "efpa"), stem_counts(b, "pv-osim")
@@ -208,7 +208,7 @@ def draw_stems(ax: Axes, branches: int) -> None:
 
 
 def draw_mechanism(ax: Axes) -> None:
-    """A stem with two branches on either side."""
+    """Draw a stem with two branches on either side."""
     stem, rise = 6, 0.55
     ax.plot(range(stem), [0.0] * stem, "o-", color=INK, markersize=4.0, linewidth=1.4)
     for end, way in ((0, -1), (stem - 1, 1)):

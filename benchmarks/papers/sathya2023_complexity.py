@@ -1,4 +1,4 @@
-"""Sathya, Decré and Swevers (2023), table I: how operations grow with joints, constraints and depth."""
+"""Sathya, Decré and Swevers (2023), table I: growth of operations with joints, constraints and depth."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sections(report: Report) -> None:
 
 
 def inserted(terms: Sequence[tuple[int, int, int]], family: str) -> list[tuple[int, int]]:
-    """What powers of (s, c) a complexity in (n, m, d) has at most, where m goes with c and d with s."""
+    """Return the largest powers of (s, c) of a complexity in (n, m, d), with m proportional to c and d to s."""
     found = []
     for n, m, d in terms:
         if family == "stem":  # n = s + c

@@ -1,4 +1,4 @@
-"""The mechanisms of Sathya, Decré and Swevers (2023), exact counts of our functions for them, and polynomials through these."""
+"""The mechanisms of Sathya, Decré and Swevers (2023), exact counts of our functions, and polynomials through the counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LABELS = {
     "ltl": "LTL",
     "dense": "naive",
 }
-SEED = 2  # of the random parts; with most others single links take some tens of operations more or less by KJR
+SEED = 2  # of the random geometry; with most other seeds, KJR needs some tens of operations more or less for single links
 BRANCH = 7  # links of a branch
 TIP = (0.1, 0.05, 0.2)  # [m] where a link is constrained: not on the axis of its own joint
 
@@ -38,10 +38,10 @@ class Mechanism(NamedTuple):
     floating: bool = False
 
     def robot(self, execution: str = "traced") -> Robot:
-        """With general geometry and inertias; revolute joints, but for a floating base.
+        """Return the robot with general geometry and inertias, and revolute joints except for a floating base.
 
-        They are random, but the same for all links that are the b-th child of their parents, so that a longer mechanism is
-        more of the same and counts are polynomials of its sizes.
+        Geometry and inertias are random, but the same for all links that are the b-th child of their parents, so that longer
+        mechanisms repeat the same links and counts are polynomials of the sizes.
         """
         seen: Counter[int] = Counter()
         bodies, joints = [], []
@@ -60,14 +60,14 @@ class Mechanism(NamedTuple):
 
 
 def moved(x: float, y: float, z: float) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """The placement of a frame with the same axes."""
+    """Return the placement of a translated frame."""
     placement = np.eye(4)
     placement[:3, 3] = x, y, z
     return placement
 
 
 def stem_with_branches(stem: int, branches: int) -> Mechanism:
-    """Figure 3a: a stem, whose first link floats, with branches of seven links at both ends, constrained at their tips."""
+    """Return figure 3a: a stem with a floating first link and branches of seven links at both ends, constrained at the tips."""
     parents = list(range(-1, stem - 1))
     ends = []
     for at in (stem - 1, 0):
@@ -78,30 +78,30 @@ def stem_with_branches(stem: int, branches: int) -> Mechanism:
 
 
 def chain_of_squares(k: int) -> Mechanism:
-    """Figure 4a: a chain of k² links, every k-th constrained."""
+    """Return figure 4a: a chain of k² links, every k-th constrained."""
     return Mechanism(range(-1, k * k - 1), range(k - 1, k * k, k))
 
 
 def constrained_chain(n: int) -> Mechanism:
-    """Figure 4b: a chain, every link constrained."""
+    """Return figure 4b: a chain with every link constrained."""
     return Mechanism(range(-1, n - 1), range(n))
 
 
 def stem_with_tips(s: int, c: int, others: int = 0) -> Mechanism:
-    """A stem of s links with c constrained links on its end, and a chain of other links on its first one."""
+    """Return a stem of s links with c constrained links at its end, and a chain of `others` links on its first link."""
     chain = [0, *range(s + c, s + c + others - 1)] if others else []
     parents = [*range(-1, s - 1), *[s - 1] * c, *chain]
     return Mechanism(parents, range(s, s + c))
 
 
 def long_branches(s: int, c: int) -> Mechanism:
-    """A link with c branches of s links, constrained at the tips."""
+    """Return a link with c branches of s links, constrained at the tips."""
     parents = [-1, *(1 + s * b + i - 1 if i else 0 for b in range(c) for i in range(s))]
     return Mechanism(parents, range(s, s * c + 1, s))
 
 
 def total(operations: Operations) -> int:
-    """All that is computed: multiplications, additions, divisions, sines and cosines."""
+    """Return the sum of multiplications, additions, divisions, sines and cosines."""
     return sum(operations)
 
 
@@ -112,7 +112,7 @@ def count(mechanism: Callable[..., Mechanism], *sizes: int, algorithm: str) -> i
 
 
 class Polynomial:
-    """Through counts by Newton's divided differences, exactly; there must be more counts than it takes."""
+    """The exact polynomial through counts by Newton's divided differences; additional counts must confirm it."""
 
     def __init__(self, counts: Mapping[int, int | Fraction]) -> None:
         self.counted = tuple(sorted(counts))
@@ -124,7 +124,7 @@ class Polynomial:
             self._differences.append(row[0])
         while len(self._differences) > 1 and not self._differences[-1]:
             self._differences.pop()
-        assert len(self._differences) < len(counts), "counts are no polynomial of a degree that they could confirm"
+        assert len(self._differences) < len(counts), "counts are not a polynomial of a degree that they could confirm"
 
     @property
     def degree(self) -> int:
@@ -132,7 +132,7 @@ class Polynomial:
 
     @property
     def coefficients(self) -> list[Fraction]:
-        """Of 1, x, x², ..."""
+        """Return the coefficients of 1, x, x², ..."""
         found: list[Fraction] = []
         for x, difference in reversed(list(zip(self.counted, self._differences, strict=False))):
             shifted = [Fraction(0), *found]
@@ -146,7 +146,7 @@ class Polynomial:
         return int(value)
 
     def text(self, x: str) -> str:
-        """As one writes it, the highest power first."""
+        """Return the polynomial in x as text, the highest power first."""
         powers = ["", x, *(x + "²³⁴⁵⁶"[k] for k in range(5))]
         terms = []
         for power, c in zip(powers, self.coefficients, strict=False):
@@ -161,8 +161,8 @@ def polynomial(mechanism: Callable[[int], Mechanism], algorithm: str, sizes: tup
 
 
 def leading_terms(counts: Mapping[tuple[int, int], int]) -> list[tuple[int, int]]:
-    """Exponents (i, j) of the terms s^i c^j of the polynomial through counts at all pairs (s, c), but for those that are part
-    of another term of it."""
+    """Return the exponents (i, j) of the terms s^i c^j of the polynomial through counts at all pairs (s, c), without terms that
+    divide another term."""
     lengths, numbers = (sorted({pair[axis] for pair in counts}) for axis in (0, 1))
     in_c = {s: Polynomial({c: counts[s, c] for c in numbers}).coefficients for s in lengths}
     highest = max(map(len, in_c.values()))

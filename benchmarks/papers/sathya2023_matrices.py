@@ -1,7 +1,7 @@
-"""PV-OSIM and PV-OSIMr as the paper writes them, with 6 by 6 matrices: what differs where our counts do.
+"""PV-OSIM and PV-OSIMr in the form of the paper, with 6 by 6 matrices, to explain differences between the counts.
 
-Link frames, one matrix product after the other, zeros left out, and one 6 by 6 inverse for a floating base: the way in which
-the paper's own counts were made (section IV-A). Frames and branching links are those of the library's functions.
+The paper made its counts in this way (section IV-A): link frames, one matrix product after the other, zeros left out, and one
+6 by 6 inverse for a floating base. Frames and branching links are those of the library's functions.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from featherweight.engine.trace import count, trace
 from featherweight.model.tree import FLOATING, INNER, Tree
 from featherweight.spatial import sincos
 
-Matrix = np.ndarray[Any, np.dtype[Any]]  # of numbers or traced expressions
+Matrix = np.ndarray[Any, np.dtype[Any]]  # entries are numbers or traced expressions
 
 
 def operations(robot: Robot, contacts: Sequence[BilateralContact], algorithm: str) -> Operations:
-    """Counted as those of the library's functions are."""
+    """Return the operations, counted in the trace as those of the library's functions."""
     return count(trace(lambda q: [x for row in delassus(robot, contacts, algorithm, q) for x in row], [robot.nq]))
 
 
 def delassus(robot: Robot, contacts: Sequence[BilateralContact], algorithm: str, q: Any) -> Matrix:
-    """The Delassus matrix by "pv-osim" or "pv-osimr"; with "links first" by the latter for six constraints on each link, of
-    which those of the contacts are made in the end."""
+    """Return the Delassus matrix by "pv-osim" or "pv-osimr". "links first" is the latter for six constraints on each link,
+    multiplied by the rows of the contacts at the end."""
     if algorithm == "links first":
         return links_first(robot, contacts, q)
     tree, made, branches = robot.delassus(contacts, "pv-osimr").program.kernels[0].constants
@@ -37,7 +37,7 @@ def delassus(robot: Robot, contacts: Sequence[BilateralContact], algorithm: str,
 
 
 def by_matrices(tree: Tree, contacts: ContactRows, branches: Branches | None, q: Any) -> Matrix:
-    """Algorithm 1, or with branching links algorithm 3."""
+    """Return the matrix by algorithm 1, or with branching links by algorithm 3."""
     m = len(contacts.owner)
     at = [] if branches is None else list(branches.row[:-1])
     first, passing = (contacts.first, contacts.carried) if branches is None else (branches.first, branches.passing)
@@ -79,7 +79,7 @@ def by_matrices(tree: Tree, contacts: ContactRows, branches: Branches | None, q:
 
 
 def blocks(contacts: ContactRows, branches: Branches, K: Matrix, L: Matrix, omega: dict[int, Matrix]) -> Matrix:
-    """Lines 18 to 28."""
+    """Return the matrix by lines 18 to 28 of algorithm 3."""
     m = len(contacts.owner)
     D = L[:m, :m].copy()
     at: dict[tuple[int, int], Matrix] = {}  # the rows of end-effector e at branching link k
@@ -110,7 +110,7 @@ def links_first(robot: Robot, contacts: Sequence[BilateralContact], q: Any) -> M
 
 
 def rows_on_link(contact: BilateralContact, frames: Sequence[Frame | str]) -> Matrix:
-    """The contact's rows on the velocities (linear, angular) of all frames."""
+    """Return the contact's rows on the velocities (linear, angular) of all frames."""
     R, (x, y, z) = np.array(contact.pose.R).T, contact.pose.p
     there = np.block([[R, -R @ [[0, -z, y], [z, 0, -x], [-y, x, 0]]], [np.zeros((3, 3)), R]])
     rows: Matrix = np.zeros((contact.size, 6 * len(frames)))
@@ -124,7 +124,7 @@ def array(rows: Any) -> Matrix:
 
 
 def add_symmetric(L: Matrix, columns: list[int], left: Matrix, right: Matrix) -> None:
-    """Add the product of left and the transpose of right, which is symmetric, below the diagonal."""
+    """Add the symmetric product of left and the transpose of right, below the diagonal."""
     for a, r in enumerate(columns):
         for b, s in enumerate(columns[: a + 1]):
             L[r, s] = L[r, s] + left[a] @ right[b]
@@ -137,7 +137,7 @@ def symmetric_product(A: Matrix, B: Matrix) -> Matrix:
 
 
 def lower_outer(a: Matrix, b: Matrix) -> Matrix:
-    """The outer product, which is symmetric."""
+    """Return the lower triangle of a symmetric outer product."""
     return symmetric_product(a[:, None], b[None, :])
 
 
@@ -146,7 +146,7 @@ def mirrored(A: Matrix) -> Matrix:
 
 
 def inverse(A: Matrix) -> Matrix:
-    """Of a symmetric positive definite matrix, by L D L^T."""
+    """Return the inverse of a symmetric positive definite matrix by L D L^T."""
     n = len(A)
     L, d = array(np.eye(n).tolist()), [0.0] * n
     for i in range(n):
@@ -163,7 +163,7 @@ def inverse(A: Matrix) -> Matrix:
 
 
 def link_inertia(tree: Tree, i: int) -> Matrix:
-    """6 by 6, angular before linear."""
+    """Return the inertia of a link (6, 6), angular before linear."""
     m, (hx, hy, hz), (xx, xy, xz, yy, yz, zz) = tree.mass[i], tree.moment[i], tree.inertia[i]
     rows = [[xx, xy, xz, 0.0, -hz, hy], [xy, yy, yz, hz, 0.0, -hx], [xz, yz, zz, -hy, hx, 0.0]]
     rows += [[0.0, hz, -hy, m, 0.0, 0.0], [-hz, 0.0, hx, 0.0, m, 0.0], [hy, -hx, 0.0, 0.0, 0.0, m]]
@@ -171,7 +171,7 @@ def link_inertia(tree: Tree, i: int) -> Matrix:
 
 
 def link_transform(tree: Tree, i: int, q: Any) -> Matrix:
-    """Motion vectors from the parent's frame to that of a revolute joint: the joint's turn times a constant."""
+    """Return the transform of motion vectors from the parent's frame to that of a revolute joint."""
     E, (x, y, z) = np.array(tree.rotation[i]).T, tree.translation[i]
     fixed = array(np.block([[E, np.zeros((3, 3))], [-E @ [[0, -z, y], [z, 0, -x], [-y, x, 0]], E]]).tolist())
     s, c = sincos(q[tree.q_index[i]])

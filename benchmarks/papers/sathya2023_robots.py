@@ -1,4 +1,4 @@
-"""Sathya, Decré and Swevers (2023), figures 5 and 6 and section IV-E: Atlas, with Shadow hands and without."""
+"""Sathya, Decré and Swevers (2023), figures 5 and 6 and section IV-E: Atlas, with and without Shadow hands."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from featherweight.viewer.chart_style import BLUE, FAINT, GREEN, ORANGE, PALE
 
 FILES = ("atlas.urdf", "shadow_hand_right.xml")
 FINGERS = ("ff", "mf", "rf", "lf", "th")
-FINGERTIP = (0.0, 0.0, 0.026)  # [m] in the frame of the last link
+FINGERTIP = (0.0, 0.0, 0.026)  # [m], in the frame of the last link
 SOLE = tuple((x, y, -0.08) for x in (0.17, -0.09) for y in (0.06, -0.06))  # [m] corners, in the frame of the foot
 BARS = {"pv-osimr": BLUE, "pv-osimr-some": PALE, "pv-osim": ORANGE, "efpa": GREEN, "ltl": FAINT}
 COUNTED = ("pv-osimr", "pv-osimr-some", "pv-osim", "efpa", "kjr", "ltl")
 
 
 class Case(NamedTuple):
-    """A robot with constraints, and what the paper says: PV-OSIMr's operations to PV-OSIM's, and the axis of its bars."""
+    """A robot with constraints, and the paper's numbers: the ratio of PV-OSIMr to PV-OSIM, and the axis of the bars."""
 
     figure: str
     what: str
@@ -35,20 +35,20 @@ class Case(NamedTuple):
     contacts: tuple[BilateralContact, ...]
     paper: str  # PV-OSIMr to PV-OSIM
     axis: int | None  # the last label
-    title: str = ""  # of its picture
+    title: str = ""  # title of its picture
 
     def counts(self) -> dict[str, int]:
         return {name: total(self.robot.delassus(self.contacts, name).operations) for name in COUNTED}
 
 
 def hand_description(path: Path) -> Description:
-    """The hand without the rotor inertias of its file, which the paper's equations do not have."""
+    """Return the hand without the rotor inertias of its file, which the paper's equations do not have."""
     made = load_description(path)
     return replace(made, joints=tuple(replace(j, armature=0.0) for j in made.joints))
 
 
 def with_hand(robot: Description, hand: Description, link: str, prefix: str) -> Description:
-    """The robot with a hand fixed to a link, in whose frame the forearm's lies as it does in the world."""
+    """Return the robot with a hand fixed to a link; the forearm's pose in the link is that in the world."""
     bodies = (replace(b, name=prefix + b.name) for b in hand.bodies)
     joints = (
         replace(
@@ -88,10 +88,10 @@ def cases(folder: Path) -> tuple[Case, ...]:
 
 
 def general(case: Case) -> tuple[Robot, tuple[BilateralContact, ...]]:
-    """The same topology and constraints on the same links, with general geometry and inertias."""
+    """Return the same topology and constraints on the same links, with general geometry and inertias."""
     tree = case.robot.model.tree
     floats = case.robot.nq > case.robot.nv
-    rows = 5 if floats else 0  # that the floating base has more than one
+    rows = 5 if floats else 0  # rows of the floating base beyond one
     parents = [max(p - rows, 0) if p >= 0 else -1 for p in tree.parent[rows:]]
     parents[0] = -1
     made = Mechanism(parents, (), floats).robot()
@@ -172,7 +172,7 @@ def draw_bars(ax: Axes, case: Case) -> None:
 
 
 def column_steps() -> tuple[float, float]:
-    """What one constraint row takes over one joint of general geometry: by our PV-OSIM, and by matrices.
+    """Return the operations to move a constraint row over a joint of general geometry: by our PV-OSIM, and by matrices.
 
     c links with 6-D constraints on a stem: one more link of it has 6c columns, and 6c (6c + 1) / 2 pairs of them, of two
     operations each.

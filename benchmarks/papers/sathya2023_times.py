@@ -1,4 +1,4 @@
-"""Sathya, Decré and Swevers (2023), table I in times: functions whose loops stay loops, on mechanisms that grow."""
+"""Sathya, Decré and Swevers (2023), table I as times: functions that keep their loops, on growing mechanisms."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from featherweight.cli.tables import format_duration
 from featherweight.viewer.chart_style import BLUE, FAINT, GREEN, ORANGE, PURPLE
 
 ALGORITHMS = {"pv-osimr": BLUE, "efpa": GREEN, "pv-osim": ORANGE, "kjr": PURPLE, "ltl": FAINT}
-SLOPE_GOAL = 2.2  # ours, of PV-OSIMr in k
+SLOPE_GOAL = 2.2  # our goal for the slope of PV-OSIMr in k
 
 Times = dict[int, float]
 
 
 def chain(n: int) -> Mechanism:
-    """A chain with a constraint on its tip."""
+    """Return a chain with a constraint on its tip."""
     return Mechanism(range(-1, n - 1), (n - 1,))
 
 
 def tips(c: int) -> Mechanism:
-    """More constraints, and their links, on a short stem."""
+    """Return c constrained links on a short stem."""
     return stem_with_tips(8, c)
 
 
 def deep(d: int) -> Mechanism:
-    """Sixteen constraints on a stem of d links, 256 links always."""
+    """Return sixteen constraints on a stem of d links, with 256 links in total."""
     return stem_with_tips(d, 16, 240 - d)
 
 
 class Family(NamedTuple):
-    """Mechanisms of one size: what is timed, what is counted, and the slopes that follow from table I."""
+    """Mechanisms of one parameter: timed and counted sizes, and the slopes of table I."""
 
     what: str
     mechanism: Callable[[int], Mechanism]
@@ -80,7 +80,7 @@ FAMILIES = {
 
 
 def measure(family: Family, algorithm: str) -> Times:
-    """Median times of one state [s], one thread; the sizes take turns."""
+    """Return the median times of one state on one thread [s], with interleaved sizes."""
     return dict(
         zip(family.timed, median_times([_call(family.mechanism(x), algorithm) for x in family.timed], 2.0, 15), strict=True)
     )
@@ -94,12 +94,12 @@ def _call(mechanism: Mechanism, algorithm: str) -> Callable[[], object]:
 
 
 def fitted_slope(times: Times) -> float:
-    """Of log time against log size, by least squares."""
+    """Return the least-squares slope of log time against log size."""
     return float(np.polyfit(np.log(list(times)), np.log(list(times.values())), 1)[0])
 
 
 def counted_slope(family: Family, algorithm: str) -> float:
-    """Between the sizes at the ends, by the polynomial through counts of smaller ones."""
+    """Return the slope of counts between the first and the last size, by the polynomial through counts of smaller sizes."""
     counts = polynomial(family.mechanism, algorithm, family.counted)
     first, last = family.timed[0], family.timed[-1]
     return math.log(counts(last) / counts(first)) / math.log(last / first)

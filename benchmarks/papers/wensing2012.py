@@ -43,9 +43,9 @@ from featherweight.viewer.chart_style import BLUE, FAINT, GREEN, INK, ORANGE, PA
 
 COLORS = {"efpa": BLUE, "kjr": RED, "ltl": GREEN, "pv-osim": ORANGE, "pv-osimr": INK}
 STEP_COLORS = dict(zip(STEPS, ("#b9c0c8", "#7c8794", PALE, BLUE, GREEN, RED), strict=True))
-MORE = range(9)  # joints more in each limb
+MORE = range(9)  # additional joints in each limb
 
-# The appendix: an operation, its price, and whether the extended-force-propagator algorithm has it.
+# The appendix: an operation, its price, and whether the extended-force-propagator algorithm uses it.
 APPENDIX = {
     "inertia to the base": ("Xᵀ Iᴬ L X", Cost(22, 25), True),
     "inertia added there": ("Iᴬ + …", Cost(0, 15), True),
@@ -68,7 +68,7 @@ def hands_and_feet(limbs: Limbs) -> dict[str, int]:
 
 @cache
 def measured_zeros() -> tuple[float, float]:
-    """All zeros of J and of H at a random configuration, in per cent."""
+    """Return all zeros of J and of H at a random configuration in per cent."""
     m = humanoid(ASIMO)
     r = robot(m)
     q = r.random_configuration(0)
@@ -190,7 +190,7 @@ def _appendix(report: Report) -> None:
         rows.append([f"{name}: {formula}", marks[in_efpa], paper, ours, difference(ours.m + ours.a, paper.m + paper.a)])
     ours_base = sum(total({s: c}) for s, c in steps(m, ends, "efpa").items() if s.endswith("base"))
     price = by_table1(m, ends)["base"]
-    rows.append(["the base in all", "EFPA", price, ours_base, difference(ours_base, price)])
+    rows.append(["the base in total", "EFPA", price, ours_base, difference(ours_base, price)])
     report.table(["", "of", "the paper", "ours", "difference, flops"], rows)
     report.text(
         f"""The paper's price of the base is {BASE_PRICE} for the inverse and four products, two of them with a row of zeros.
@@ -235,23 +235,23 @@ def draw_figure6(ax: Axes) -> None:
 
 
 def claims() -> list[tuple[str, str, str]]:
-    """What the text says of figure 6: in words, the paper's number and ours."""
+    """Return the statements of the text about figure 6: words, the paper's number and ours."""
     cases = variants()
     found = {name: counts(*case) for name, case in cases.items()}
-    base, more = found["HF"], found["HF, 2 arms, 2 legs more"]
+    base, more = found["HF"], found["HF, 2 more arms and legs"]
     *others, one_foot = found.values()
     longer = ", ".join(f"{ratio(c, 'ltl', 'efpa'):.2f}" for name, c in found.items() if "joints" in name)
     low, high = (f(ratio(c, "kjr", "efpa") for c in others) for f in (min, max))
     growth = ratio(more, "kjr", "ltl") / ratio(base, "kjr", "ltl")
-    alone = [pairs_alone(*cases[name]) / found[name]["ltl"] for name in ("HF", "HF, 2 arms, 2 legs more")]
+    alone = [pairs_alone(*cases[name]) / found[name]["ltl"] for name in ("HF", "HF, 2 more arms and legs")]
     return [
         ("SFA to EFPA, HF", f"{SFA_TO_EFPA}", f"{ratio(base, 'ltl', 'efpa'):.2f}"),
-        ("— with two arms and two legs more", "nearly the same", f"{ratio(more, 'ltl', 'efpa'):.2f}"),
+        ("— with two additional arms and legs", "nearly the same", f"{ratio(more, 'ltl', 'efpa'):.2f}"),
         ("— with longer limbs", "higher", longer),
         ("— with four-fingered hands", "higher", f"{ratio(found['HF, four-fingered hands'], 'ltl', 'efpa'):.2f}"),
         ("RJK to EFPA, all but on one foot", "> 1", f"{low:.2f} to {high:.2f}"),
         ("— standing on one foot", "RJK has the advantage", f"{ratio(one_foot, 'kjr', 'efpa'):.2f}"),
-        ("RJK to SFA, growth with two arms and two legs", "> 1.5", f"{growth:.2f}"),
+        ("RJK to SFA, growth with two additional arms and legs", "> 1.5", f"{growth:.2f}"),
         ("— if each pair of end-effectors pays for its paths", "", f"{alone[1] / alone[0]:.2f}"),
     ]
 
@@ -274,7 +274,7 @@ def _claims(report: Report) -> None:
 
 
 def limb_counts() -> dict[int, dict[str, int]]:
-    """For hands and feet, by the joints that each arm and leg has more."""
+    """Return flops for hands and feet by the number of additional joints per limb."""
     names = ("efpa", "kjr", "ltl", "pv-osim", "pv-osimr")
     found = {}
     for k in MORE:
@@ -286,14 +286,14 @@ def limb_counts() -> dict[int, dict[str, int]]:
 def _limbs(report: Report) -> None:
     found = limb_counts()
     report.heading("Figure 6, longer limbs")
-    with report.picture("wensing2012_limbs", "Flops against joints more in each limb", (6.4, 3.6)) as ax:
+    with report.picture("wensing2012_limbs", "Flops against additional joints in each limb", (6.4, 3.6)) as ax:
         for algorithm, color in COLORS.items():
             line = [c[algorithm] / 1000 for c in found.values()]
             ax.plot(list(found), line, "o-", color=color, markersize=3.5, linewidth=1.4)
             up = {"pv-osimr": 4, "pv-osim": -4}.get(algorithm, 0)
             place = (list(found)[-1], line[-1])
             ax.annotate(TITLES[algorithm], place, (7, up), "data", "offset points", va="center", color=color)
-        ax.set(xlabel="joints more in each arm and each leg", ylabel="flops, thousands", ylim=(0, None), xlim=(-0.2, 9.4))
+        ax.set(xlabel="additional joints in each arm and each leg", ylabel="flops, thousands", ylim=(0, None), xlim=(-0.2, 9.4))
         ax.grid()
         ax.set_title("Flops of Λ⁻¹ for hands and feet")
     first = next((k for k, c in found.items() if c["ltl"] > c["efpa"]), None)

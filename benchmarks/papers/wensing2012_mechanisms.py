@@ -1,4 +1,4 @@
-"""Wensing, Featherstone and Orin (2012): the humanoid whose zeros are those of the paper, and its variants."""
+"""Wensing, Featherstone and Orin (2012): the humanoid with the zeros of the paper, and its variants."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ BODIES = 35
 ALGORITHMS = ("efpa", "kjr", "ltl", "pv-osim", "pv-osimr", "dense")
 TITLES = {"efpa": "EFPA", "kjr": "RJK", "ltl": "SFA", "pv-osim": "PV-OSIM", "pv-osimr": "PV-OSIMr", "dense": "dense"}
 SFA_TO_EFPA = 0.78  # the paper, hands and feet
-ZEROS = (67, 56, 73)  # the paper, per cent: of J with hands and feet, of H, of H with two arms and two legs more
+ZEROS = (67, 56, 73)  # the paper, per cent: J with hands and feet, H, H with two additional arms and legs
 
 
 @dataclass(frozen=True)
 class Limbs:
-    """How a humanoid's joints are shared out: from the one of torso and pelvis that is the base, to the other, to the tips."""
+    """A distribution of a humanoid's joints. The base is the torso or the pelvis; the waist leads to the other one."""
 
     base: str = "torso"
     waist: int = 1
@@ -34,7 +34,7 @@ class Limbs:
     arm: int = 7
     leg: int = 6
     fingers: int = 2
-    finger: int = 1  # joints of each
+    finger: int = 1  # joints of each finger
     arms: int = 2
     legs: int = 2
     hands: int = 2  # arms with fingers
@@ -45,7 +45,7 @@ class Limbs:
 
 
 class Mechanism(NamedTuple):
-    """A tree, and the bodies of its parts."""
+    """A tree, and the bodies at its ends."""
 
     parents: tuple[int, ...]
     hands: tuple[int, ...]
@@ -56,13 +56,13 @@ class Mechanism(NamedTuple):
 
 
 class _Tree:
-    """A parent array to which chains are added."""
+    """A parent array that grows by chains."""
 
     def __init__(self) -> None:
         self.parents = [-1]
 
     def chain(self, body: int, length: int) -> int:
-        """The last of `length` bodies in series on a body."""
+        """Add `length` bodies in series to a body; return the last one."""
         for _ in range(length):
             self.parents.append(body)
             body = len(self.parents) - 1
@@ -74,7 +74,7 @@ class _Tree:
 
 @cache
 def humanoid(limbs: Limbs, arms_first: bool = False) -> Mechanism:
-    """On a floating base, whose first child, the privileged one, is on the way to the feet (or to the hands)."""
+    """Return a humanoid on a floating base. The first child, the privileged one, leads to the feet (or to the hands)."""
     tree = _Tree()
     torso = pelvis = 0
     hands: list[int] = []
@@ -94,7 +94,7 @@ def humanoid(limbs: Limbs, arms_first: bool = False) -> Mechanism:
 
 @cache
 def on_one_foot(limbs: Limbs) -> Mechanism:
-    """The same robot standing on one foot, which is the ground: all joints of that leg and of the waist the other way round."""
+    """Return the robot with one foot as the ground, which reverses all joints of that leg and of the waist."""
     tree = _Tree()
     pelvis = tree.chain(0, limbs.leg - 1)
     foot = tree.chain(pelvis, limbs.leg)
@@ -110,23 +110,23 @@ MORE_LIMBS = replace(ASIMO, arms=4, legs=4, hands=4)
 
 
 def zeros(mechanism: Mechanism, ends: Sequence[int]) -> tuple[float, float]:
-    """Zeros that branches make in J, six rows for each end-effector, and in H, in per cent."""
+    """Return the zeros due to branches in per cent: of J with six rows per end-effector, and of H."""
     base = 6 if mechanism.floating else 1
     depth = [d + base - 1 for d in Topology(mechanism.parents).depth]
     n = len(depth) + base - 1
-    entries = 2 * (sum(depth) + base * (base - 1) // 2) - n  # of H: as many as the row is deep, on both sides
+    entries = 2 * (sum(depth) + base * (base - 1) // 2) - n  # nonzero entries of H: the depth of each row, on both sides
     return 100 * (1 - sum(depth[e] for e in ends) / (n * len(ends))), 100 * (1 - entries / n**2)
 
 
 def three_zeros(limbs: Limbs) -> tuple[float, float, float]:
-    """What `ZEROS` has for the paper's mechanism; `limbs.hands` counts the hands of the one with four arms."""
+    """Return the three percentages of `ZEROS`; `limbs.hands` counts the hands of the robot with four arms."""
     two = humanoid(replace(limbs, arms=2, legs=2, hands=2))
     four = humanoid(replace(limbs, arms=4, legs=4))
     return (*zeros(two, two.hands + two.feet), zeros(four, four.feet)[1])
 
 
 def distributions() -> Iterator[Limbs]:
-    """All ways to share out the joints of 35 bodies; the two arms more have hands or have none."""
+    """Yield all distributions of the joints of 35 bodies; the additional arms have hands or not."""
     joints = product(range(4), range(4), range(4, 9), range(5, 9), range(6), range(1, 5))
     for waist, neck, arm, leg, fingers, finger in joints:
         if 1 + waist + neck + 2 * (arm + leg + fingers * finger) != BODIES or (fingers == 0 and finger > 1):
@@ -138,7 +138,7 @@ def distributions() -> Iterator[Limbs]:
 
 @cache
 def matching() -> tuple[tuple[Limbs, tuple[float, float, float]], ...]:
-    """The distributions that come within half a per cent of all three of the paper's numbers."""
+    """Return the distributions within half a per cent of all three numbers of the paper."""
     found = ((limbs, three_zeros(limbs)) for limbs in distributions())
     return tuple((limbs, z) for limbs, z in found if all(abs(x - y) <= 0.5 for x, y in zip(z, ZEROS, strict=True)))
 
@@ -156,7 +156,7 @@ def robot(mechanism: Mechanism) -> Robot:
 
 
 def contacts(ends: Sequence[int]) -> list[BilateralContact]:
-    """All six directions of bodies, in general frames of end-effectors."""
+    """Return contacts with six rows, in end-effector frames with general placements."""
     rng = np.random.default_rng(0)
     found = []
     for e in ends:
@@ -175,17 +175,17 @@ def function(mechanism: Mechanism, ends: tuple[int, ...], algorithm: str) -> Com
 
 
 def flops(operations: Operations) -> int:
-    """Divisions and roots count as multiplications; sines and cosines are not counted."""
+    """Return flops, in which divisions and roots count as multiplications, and sines and cosines do not count."""
     return operations.flops + operations.div + operations.sqrt
 
 
 def counts(mechanism: Mechanism, ends: tuple[int, ...], algorithms: Sequence[str] = ALGORITHMS[:-1]) -> dict[str, int]:
-    """Flops of algorithms, all but "dense" unless others are named."""
+    """Return flops by algorithm, by default of all except "dense"."""
     return {name: flops(function(mechanism, ends, name).operations) for name in algorithms}
 
 
 def variants() -> dict[str, Case]:
-    """Figure 6, as far as the text describes it: mechanisms and end-effectors; a free foot alone comes first."""
+    """Return mechanisms and end-effectors of figure 6, as far as the text describes them; a free foot comes first."""
     asimo, more, one = humanoid(ASIMO), humanoid(MORE_LIMBS), on_one_foot(ASIMO)
     arms, legs = humanoid(replace(ASIMO, arm=11)), humanoid(replace(ASIMO, leg=10))
     both, fingers = humanoid(replace(ASIMO, arm=11, leg=10)), humanoid(replace(ASIMO, fingers=4, finger=3))
@@ -194,10 +194,10 @@ def variants() -> dict[str, Case]:
         "HF": (asimo, asimo.hands + asimo.feet),
         "HFH": (asimo, (*asimo.hands, *asimo.feet, asimo.head)),
         "FTF": (asimo, tips + asimo.feet),
-        "HF, 4 joints more an arm": (arms, arms.hands + arms.feet),
-        "HF, 4 joints more a leg": (legs, legs.hands + legs.feet),
-        "HF, 4 joints more both": (both, both.hands + both.feet),
+        "HF, 4 more joints per arm": (arms, arms.hands + arms.feet),
+        "HF, 4 more joints per leg": (legs, legs.hands + legs.feet),
+        "HF, 4 more joints per limb": (both, both.hands + both.feet),
         "HF, four-fingered hands": (fingers, fingers.hands + fingers.feet),
-        "HF, 2 arms, 2 legs more": (more, more.hands + more.feet),
+        "HF, 2 more arms and legs": (more, more.hands + more.feet),
         "HF, standing on one foot": (one, one.feet + one.hands),
     }

@@ -1,4 +1,4 @@
-"""Wensing, Featherstone and Orin (2012): what single operations and whole algorithms cost at the paper's prices."""
+"""Wensing, Featherstone and Orin (2012): costs of single operations and of whole algorithms at the paper's prices."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from featherweight.spatial.inertia import Mobility
 
 
 def appendix(mechanism: Mechanism) -> dict[str, Cost]:
-    """What our functions pay for the operations that the appendix prices, on unknown numbers."""
+    """Return the costs in our functions of the operations in the appendix, for arguments without zeros."""
     tree = robot(mechanism).model.tree
     j = tree.last[0] + 1
 
     def of(size: int, function: Callable[..., Iterable[Any]], row: int = j) -> Cost:
-        """The cost of what a function of the joint's transform and of `size` unknowns computes, without the transform's."""
+        """Return the cost of a function of the joint's transform and of `size` unknowns, without the transform itself."""
 
         def run(q: list[Expression], x: list[Expression]) -> list[Any]:
             return list(function(joint_transform(tree, row, q), x))
@@ -67,7 +67,7 @@ def _added(X: Any, x: Sequence[Any], k: int) -> list[Any]:
 
 
 def _ends(O: Mobility, forces: Sequence[Force]) -> list[Any]:
-    """The lower triangle of an end-effector's own block."""
+    """Return the lower triangle of an end-effector's diagonal block."""
     return [f.power(O.motion(forces[r])) for r in range(6) for f in forces[: r + 1]]
 
 
@@ -84,27 +84,27 @@ def _forces(x: Sequence[Any]) -> list[Force]:
 
 
 def _cut(x: Sequence[Any]) -> list[Force]:
-    """Forces without a moment about the privileged child's axis."""
+    """Return forces without a moment about the axis of the privileged child."""
     return [f.replaced(2, 0.0) for f in _forces(x)]
 
 
 def _scalars(x: Any) -> list[Any]:
-    """The numbers of nested tuples."""
+    """Return the numbers of nested tuples."""
     return [y for item in x for y in _scalars(item)] if isinstance(x, tuple) else [x]
 
 
-# ---- the algorithm as the paper's table I has it
+# ---- the algorithm of the paper's table I
 
 DH, OTHER, PRIVILEGED = 32, 42, 12  # flops to move a vector over a joint: Featherstone (2005), section 5
-JOINT_INWARD, JOINT_OUTWARD = 10, 11  # of a row of X L and of a column of L X + K X^T, for a revolute joint, besides
-INVERSE, PRODUCT, ROW = 231, 396, 72  # the appendix: K of the base, a 6 by 6 product, and what a row of zeros saves of it
+JOINT_INWARD, JOINT_OUTWARD = 10, 11  # additional flops of a row of X L and of a column of L X + K X^T, for a revolute joint
+INVERSE, PRODUCT, ROW = 231, 396, 72  # the appendix: K of the base, a 6 by 6 product, and its savings by a row of zeros
 
 
 def by_table1(mechanism: Mechanism, ends: Sequence[int]) -> dict[str, int]:
-    """Flops of the steps of table I, all matrices full and at the paper's prices.
+    """Return flops of the steps of table I with full matrices, at the paper's prices.
 
-    Of the bodies on one parent, the one with most bodies on it has a joint with Denavit-Hartenberg parameters, and on the base
-    the first.
+    Among the children of a body, the child with the most descendants has a joint with Denavit-Hartenberg parameters; on the
+    base, it is the first child.
     """
     p = mechanism.parents
     size = [sum(_carries(p, i, j) for j in range(len(p))) for i in range(len(p))]
@@ -128,17 +128,17 @@ def by_table1(mechanism: Mechanism, ends: Sequence[int]) -> dict[str, int]:
 
 
 def _carries(parents: Sequence[int], i: int, j: int) -> bool:
-    """Whether body i is body j or below it on the way to the ground."""
+    """Return whether body i supports body j (or is body j)."""
     while j > i:
         j = parents[j]
     return j == i
 
 
 def sfa_by_formulae(mechanism: Mechanism, ends: Sequence[int]) -> dict[str, int]:
-    """Flops of the sparse factorization algorithm by the formulae of Featherstone (2005), without the Jacobian's.
+    """Return flops of the sparse factorization algorithm by the formulas of Featherstone (2005), without the Jacobian.
 
-    A row of Y takes a division and a row of L for each joint on its path, an entry of Y Y^T a product for each joint that
-    carries both end-effectors.
+    A row of Y needs a division and a row of L for each joint on its path; an entry of Y Y^T needs a product for each joint
+    that supports both end-effectors.
     """
     depth = [d + 5 for d in Topology(mechanism.parents).depth]
     every = [1, 2, 3, 4, 5, *depth]

@@ -1,4 +1,4 @@
-"""Wensing, Featherstone and Orin (2012): what makes the differences between the paper's numbers and ours."""
+"""Wensing, Featherstone and Orin (2012): reasons for the differences between the paper's numbers and ours."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _prices(report: Report) -> None:
     )
     rows: list[list[object]] = [[s, p, counted[s], difference(counted[s], p)] for s, p in priced.items()]
     all_priced, all_ours = sum(priced.values()), sum(counted[s] for s in priced)
-    rows.append(["all of these", all_priced, all_ours, difference(all_ours, all_priced)])
+    rows.append(["sum", all_priced, all_ours, difference(all_ours, all_priced)])
     report.table(["step", "table I at the paper's prices", "ours", "difference"], rows)
     report.text(
         """We compute only one triangle of a diagonal block, and half of its rows are couples, without a force. In blocks of a
@@ -49,14 +49,14 @@ def _prices(report: Report) -> None:
     terms = axis_terms(m, ends, "efpa")
     if terms:
         report.text(
-            f"""In "outward" an acceleration passes a joint as b − S Wᵀ b. As the component of W along the joint is one, b's own
-            goes out there, which the tracer does not see: with that component left out from the start EFPA would take {terms:,}
-            flops less, the base's included."""
+            f"""In "outward", an acceleration passes a joint as b − S Wᵀ b. The component of W along the joint is one, so that
+            of b cancels, which the tracer does not detect. Without this component, EFPA would need {terms:,} fewer flops,
+            including the base."""
         )
 
 
 def ratios() -> dict[str, tuple[float, float, float]]:
-    """SFA to EFPA: for hands and feet, and for two arms and two legs more, and of these to those."""
+    """Return the ratios of SFA to EFPA for hands and feet and for two additional arms and legs, and their quotient."""
     found: dict[str, list[float]] = {}
     for limbs in (ASIMO, MORE_LIMBS):
         m = humanoid(limbs)
@@ -85,7 +85,7 @@ def _ratios(report: Report) -> None:
         Yᵀ, and a division for each entry of Y."""
     )
     rows = [[name, *(f"{x:.2f}" for x in values)] for name, values in ratios().items()]
-    report.table(["", "HF", "two arms and two legs more", "growth"], rows)
+    report.table(["", "HF", "two additional arms and legs", "growth"], rows)
     report.text(
         """The ratio without the Jacobian is close to the paper's. The text of the paper does not say whether the flops of SFA
         include the Jacobian. Our Jacobian propagates each row of each end-effector from link to link."""
@@ -127,7 +127,7 @@ def _unshared_ratio() -> float:
 
 
 def rows_apart() -> int:
-    """Flops that the Jacobian takes more for hands and feet if forces and couples have a function each."""
+    """Return the additional flops of the Jacobian for hands and feet if forces and couples have separate functions."""
     m = humanoid(ASIMO)
 
     def jacobian(rows: slice) -> int:

@@ -1,7 +1,7 @@
-"""Wensing, Featherstone and Orin (2012): what the steps of the algorithms cost, and what changes the counts.
+"""Wensing, Featherstone and Orin (2012): costs of the steps of the algorithms, and causes of differences.
 
-The functions of the library run once on symbolic scalars, and each operation belongs to the step in which it is first made;
-helpers that the algorithms call tell where steps begin.
+The functions of the library run once on symbolic scalars. Each operation belongs to the step that first creates it; calls of
+helper functions mark the start of a step.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ ON_BASE = ", base"
 STEPS = ("inertias", "factors", "inward", "outward", "diagonal blocks", "other blocks")
 articulated = sys.modules[articulated_inertias.__module__]
 
-Label = Callable[..., str]  # of a call, by its arguments
-Hook = tuple[ModuleType, str, Label | None, str]  # a helper, the step that a call begins, and the one that follows it
+Label = Callable[..., str]  # the step of a call, from its arguments
+Hook = tuple[ModuleType, str, Label | None, str]  # a helper, the step that starts with its call, and the step after it
 
 
 def _on_row(step: str, argument: int) -> Label:
-    """The step, apart for the rows of a floating base; `argument` is the place of the row among the call's arguments."""
+    """Return a label that separates the rows of a floating base; `argument` is the place of the row in the call."""
     return lambda *a: step + ON_BASE if _of_base(a[0], a[argument]) else step
 
 
@@ -80,7 +80,7 @@ HOOKS: dict[str, tuple[Hook, ...]] = {
 
 @cache
 def steps(mechanism: Mechanism, ends: tuple[int, ...], algorithm: str, left_out: str = "") -> dict[str, Cost]:
-    """Costs of the steps of an algorithm; those on the base apart. `left_out` is what the tracer is `without`."""
+    """Return costs of the steps of an algorithm, separately for the base; `left_out` is an argument of `without`."""
     made = function(mechanism, ends, algorithm)
     with without(left_out) if left_out else nullcontext():
         t, labels, J = _labelled(made, HOOKS[algorithm])
@@ -98,19 +98,19 @@ def steps(mechanism: Mechanism, ends: tuple[int, ...], algorithm: str, left_out:
 
 
 def merged(costs: dict[str, Cost]) -> dict[str, Cost]:
-    """With the base's part in the steps."""
+    """Return the costs with the base's part added to the steps."""
     return {step: costs.get(step, Cost(0, 0)) + costs.get(step + ON_BASE, Cost(0, 0)) for step in STEPS}
 
 
 def _diagonal(made: CompiledFunction[Any], t: Trace) -> list[int]:
-    """The nodes of entries in diagonal blocks."""
+    """Return the nodes of the entries of diagonal blocks."""
     owner = made.program.kernels[0].constants[1].owner
     pairs = ((r, s) for r in range(len(owner)) for s in range(len(owner)))
     return [x[0] for (r, s), x in zip(pairs, t.outputs, strict=True) if owner[r] == owner[s] and isinstance(x, tuple)]
 
 
 def _labelled(made: CompiledFunction[Any], hooks: Iterable[Hook]) -> tuple[Trace, list[str], Any]:
-    """A function's trace, each node's step, and the Jacobian's array as it is in the end, where there is one."""
+    """Return a function's trace, the step of each node, and the final array of the Jacobian, if there is one."""
     begins: list[tuple[int, str]] = [(0, "inertias")]
     seen: list[Any] = [None]
 
@@ -140,7 +140,7 @@ def _labelled(made: CompiledFunction[Any], hooks: Iterable[Hook]) -> tuple[Trace
     return t, labels, seen[0]
 
 
-# ---- what changes the counts
+# ---- causes of differences
 
 
 def total(costs: dict[str, Cost]) -> int:
@@ -148,13 +148,13 @@ def total(costs: dict[str, Cost]) -> int:
 
 
 def without_jacobian(mechanism: Mechanism, ends: tuple[int, ...]) -> int:
-    """Flops of "ltl" without those of the Jacobian."""
+    """Return flops of "ltl" without those of the Jacobian."""
     costs = steps(mechanism, ends, "ltl")
     return total(costs) - total({"": costs["inward"]})
 
 
 def axis_terms(mechanism: Mechanism, ends: tuple[int, ...], algorithm: str) -> int:
-    """Flops that are saved where `propagate_motion` leaves out what cancels in the component along the joint's axis."""
+    """Return the flops saved if `propagate_motion` leaves out the terms that cancel along the joint's axis."""
     program = function(mechanism, ends, algorithm).program
     module = {"efpa": efpa, "kjr": kjr}[algorithm]
 
@@ -177,7 +177,7 @@ def axis_terms(mechanism: Mechanism, ends: tuple[int, ...], algorithm: str) -> i
 
 @cache
 def pairs_alone(mechanism: Mechanism, ends: tuple[int, ...]) -> int:
-    """Flops of "kjr" if each pair of end-effectors paid for both paths from where they meet."""
+    """Return flops of "kjr" if each pair of end-effectors paid for both paths from their common ancestor."""
     costs = {step: c for step, c in steps(mechanism, ends, "kjr").items() if step != "other blocks"}
     pairs = (steps(mechanism, pair, "kjr")["other blocks"] for pair in combinations(ends, 2))
     return total(costs) + sum(c.m + c.a for c in pairs)
@@ -185,7 +185,7 @@ def pairs_alone(mechanism: Mechanism, ends: tuple[int, ...]) -> int:
 
 @contextmanager
 def without(what: str) -> Iterator[None]:
-    """Traces that do not have equal expressions as one node ("sharing"), or that leave x + (y - x) ("cancelling")."""
+    """Trace without merging equal expressions ("sharing"), or without simplifying x + (y - x) ("cancelling")."""
     kept = Graph.node
 
     def node(graph: Graph, op: int, a: float, b: int = 0) -> int:
@@ -201,7 +201,7 @@ def without(what: str) -> Iterator[None]:
 
 
 def base_frames() -> dict[str, tuple[int, int]]:
-    """Flops of "efpa" and "ltl" for hands and feet, by where the base's frame lies."""
+    """Return flops of "efpa" and "ltl" for hands and feet by the location of the base's frame."""
     waist, arm = humanoid(ASIMO), humanoid(ASIMO, arms_first=True)
     made = generators.from_parents(waist.parents)
     first, *others = made.joints

@@ -1,12 +1,13 @@
-"""Closing loops of mechanisms as drawing programs export them, beside SciPy, in one run.
+"""Closing the loops of mechanisms as exported by CAD programs, compared with SciPy, in one run.
 
     python benchmarks/peers/assembly.py [--each 5] [--starts 20] [--first]
 
-Mechanisms of `loop_generators`: welded loops of 4 to 60 joints that are far from closed at zero, numbers rounded to 1e-6.
-SciPy's `least_squares` works on log6 of the loops' frames, which Pinocchio computes, from starting points anywhere, to 1e-4 m
-and rad. `random_configuration` starts from nowhere, too; what it finds is checked by Pinocchio. Times are without building
-robots or models: of one closed configuration, beside SciPy's until its first; and of as many as SciPy has starting points,
-beside SciPy's from all of them. With --first it stops at its first, so that more mechanisms can be tried.
+Mechanisms of `loop_generators`: welded loops of 4 to 60 joints that are far from closed at zero, with numbers rounded to 1e-6.
+SciPy's `least_squares` minimizes log6 of the loops' frames, which Pinocchio computes, from random starting points, to 1e-4 m
+and rad. `random_configuration` also starts at random; Pinocchio checks its results. Times exclude the construction of robots
+and models. They are those of one closed configuration, compared with SciPy's time until its first, and of as many
+configurations as SciPy has starting points, compared with SciPy's time from all of them. With --first, SciPy stops at its first
+success, so that more mechanisms can be tried.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Peer:
         ]
 
     def order(self, robot: fw.Robot) -> list[int]:
-        """Where its coordinates are in ours."""
+        """Return the indices of Pinocchio's coordinates in ours."""
         places = {j.name: j.q_slice.start for j in robot.joints}
         return [places[name] for name in self.model.names[1:]]
 
@@ -72,7 +73,7 @@ def placed(pose: Pose) -> Any:
 
 
 class Outcome(NamedTuple):
-    """Whether a mechanism was closed, and times [s]: here of one and of many, SciPy's of its first and of all."""
+    """Whether a mechanism was closed, and times [s]: ours of one and of many, SciPy's of its first and of all."""
 
     here: bool
     scipy: bool
@@ -104,7 +105,7 @@ def compared(d: Description, starts: int, only_first: bool) -> Outcome:
 
 
 def timed(call: Callable[[int], Array]) -> tuple[float, Array]:
-    """The median time over three seeds, and the last result."""
+    """Return the median time over three seeds, and the last result."""
     spent = []
     for seed in range(3):
         begun = time.perf_counter()
@@ -117,7 +118,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--each", type=int, default=5, help="mechanisms of each kind and size")
     parser.add_argument("--starts", type=int, default=20, help="of SciPy")
-    parser.add_argument("--first", action="store_true", help="stop SciPy at the first start that closes")
+    parser.add_argument("--first", action="store_true", help="stop SciPy at the first start that closes the loops")
     options = parser.parse_args()
     print(machine())
     rows, outcomes = [], []
@@ -131,7 +132,7 @@ def main() -> None:
     rows.append(["all", *told(outcomes)])
     n = options.starts
     headings = ["mechanism", "closed by SciPy", "closed by both", "closed by Featherweight only"]
-    headings += ["one configuration [ms]", "SciPy, until its first [ms]", "ratio"]
+    headings += ["one configuration [ms]", "SciPy, first configuration [ms]", "ratio"]
     headings += [f"{n} configurations [ms]", f"SciPy, {n} starts [ms]", "ratio"]
     print(markdown(headings, rows))
 

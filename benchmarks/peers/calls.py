@@ -1,9 +1,9 @@
-"""What a call costs, by the way it is made: by place, by name, into an array, of lists, in small batches.
+"""Overhead of calls: positional or keyword arguments, result arrays, lists, small batches.
 
     python benchmarks/peers/calls.py [--seconds 2]
 
-Forward dynamics of a humanoid and of an arm, of random states, beside Pinocchio's. Each way is measured in turn with the plain
-call f(q, v, tau), and the ratio of their medians is what it costs. Batches are on one thread.
+The script calls forward dynamics of a humanoid and of an arm for random states, beside Pinocchio. Each kind of call alternates
+with the plain call f(q, v, tau); the table has the ratio of their medians. Batches run on one thread.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Compiled functions in CasADi beside expression graphs of CasADi's: ours, and those of adam-robotics.
+"""Compiled functions in CasADi, compared with CasADi's expression graphs of our functions and of adam-robotics.
 
     python benchmarks/peers/casadi_peer.py [--seconds 2] [ROBOT ...]
 
-Needs an environment with casadi, adam-robotics, liecasadi and example-robot-data; gcc, for the rows of compiled graphs. A
-graph is evaluated by CasADi's virtual machine, or written as C by CasADi, derivatives too, and compiled by gcc -O3
--march=native, unless it has more than LIMIT operations. "Own kernels" are the operations that our machine code was made of.
-Adam's graphs are by its CRBA, RNEA and CasADi's LDL' for a fixed base, and by its ABA for a floating one, common subexpressions
-eliminated. Calls that are compared take turns, and go from buffer to buffer, without conversions in Python; each is of some
-states, one after the other.
+Needs an environment with casadi, adam-robotics, liecasadi and example-robot-data, and gcc for the rows of compiled graphs.
+CasADi's virtual machine evaluates a graph, or CasADi writes it and its derivatives as C, which gcc -O3 -march=native compiles
+unless the graph has more than LIMIT operations. "Own kernels" are the operations of our machine code as a graph. Adam's graphs
+use its CRBA, RNEA and CasADi's LDL' for a fixed base, and its ABA for a floating base, with common subexpressions eliminated.
+Compared calls alternate. They run from buffer to buffer, without conversions in Python; each call evaluates several states, one
+after the other.
 
-The trajectory is that of examples/reach_with_casadi.py, by the trapezoidal rule, with the fingers of the hand fixed: adam's
-graphs have no prismatic joints. Its Jacobian of the constraints is evaluated as Ipopt does it.
+The trajectory is that of examples/reach_with_casadi.py, by the trapezoidal rule, with fixed fingers, because adam's graphs have
+no prismatic joints. The Jacobian of its constraints is evaluated as Ipopt does.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from measure import FILES, ROBOTS, machine, markdown, median_times
 import featherweight as fw
 from featherweight.casadi import wrap
 
-LIMIT = 60_000  # operations of graphs that gcc is given, which takes minutes for more
+LIMIT = 60_000  # largest graph for gcc [operations]; larger ones take minutes
 GCC = ["gcc", "-O3", "-march=native", "-shared", "-fPIC"]
-STATES = 16  # of a call, so that calls from Python count for little
-SOLUTIONS = 3  # of which the median counts
+STATES = 16  # per call, so that the overhead of Python is small
+SOLUTIONS = 3  # the median counts
 OURS, GRAPH, ADAM = "ours", "own kernels as a graph", "adam's graph"
-FUNCTIONS = ["robot", "function", "dynamics by", "operations", "µs", "µs by gcc", "times ours", "by gcc", "differs by"]
+FUNCTIONS = ["robot", "function", "dynamics by", "operations", "µs", "µs by gcc", "time / ours", "by gcc", "error"]
 TRAJECTORY = ["dynamics by", "Jacobian, ms", "times ours", "Hessians", "iterations", "s", "times ours", "cost"]
 
 
 class Arm(NamedTuple):
-    """A robot in both libraries, of the same file."""
+    """A robot in both libraries, from the same file."""
 
     robot: fw.Robot
     adam: Any
 
     @property
     def free(self) -> bool:
-        """Whether its base floats."""
+        """Whether the base floats."""
         return self.robot.nq != self.robot.nv
 
 
 class Way(NamedTuple):
-    """Forward dynamics as CasADi has it, and the same compiled by gcc if there is that; whether second derivatives are, too."""
+    """Forward dynamics in CasADi, and compiled by gcc if possible, with or without second derivatives."""
 
     by: str
     dynamics: Any
@@ -66,7 +66,7 @@ class Way(NamedTuple):
 
 
 def load(name: str, folder: Path) -> Arm:
-    """With fingers fixed, and with the origins that adam asks for where inertias leave them out."""
+    """Load a robot with fixed fingers, and with explicit origins of inertias, which adam needs."""
     file, base = FILES[name]
     root = ET.parse(ROBOTS / file).getroot()
     for inertial in root.iter("inertial"):
@@ -100,7 +100,7 @@ def adams_dynamics(arm: Arm) -> Any:
 
 
 def placement(q: Any) -> Any:
-    """Of a floating base (4, 4), by x, y, z and the quaternion x, y, z, w."""
+    """Return the placement (4, 4) of a floating base from x, y, z and the quaternion x, y, z, w."""
     x, y, z, w = (q[k] for k in range(3, 7))
     rows = [
         casadi.horzcat(1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y), q[0]),
@@ -112,7 +112,7 @@ def placement(q: Any) -> Any:
 
 
 def ways_of(arm: Arm, folder: Path) -> list[Way]:
-    """Ours, compiled, and the graphs."""
+    """Return our compiled function and the graphs."""
     f = arm.robot.forward_dynamics
     slopes = None if arm.free else arm.robot.forward_dynamics_derivatives
     ours = wrap(f, "dynamics", hessian=not arm.free, jacobian=slopes)
@@ -122,8 +122,8 @@ def ways_of(arm: Arm, folder: Path) -> list[Way]:
 
 
 def by_gcc(f: Any, folder: Path) -> tuple[Any, bool]:
-    """A graph and its derivatives as CasADi's C, compiled, and whether the second ones are there; no function where there is no
-    gcc or the first ones are too large for it."""
+    """Return a graph and its derivatives, compiled from CasADi's C, and whether second derivatives are included. Return no
+    function without gcc, or if the first derivatives are too large for it."""
     backward = f.reverse(1)
     parts = [f, f.jacobian(), backward]
     if not shutil.which("gcc") or max(p.n_instructions() for p in parts) > LIMIT:
@@ -142,7 +142,7 @@ def by_gcc(f: Any, folder: Path) -> tuple[Any, bool]:
 
 
 def call_of(f: Any, x: list[Any]) -> tuple[Callable[[], Any], list[Any]]:
-    """A call, and the arrays that its results go to: the numbers of their patterns, of one state after the other."""
+    """Return a call and its result arrays: the nonzero entries, one state after the other."""
     buffer, run = f.buffer()
     for k, value in enumerate(x):
         buffer.set_arg(k, memoryview(value))
@@ -150,21 +150,21 @@ def call_of(f: Any, x: list[Any]) -> tuple[Callable[[], Any], list[Any]]:
     for k, y in enumerate(results):
         buffer.set_res(k, memoryview(y))
 
-    def call(_: Any = (buffer, x, results)) -> None:  # which keeps them
+    def call(_: Any = (buffer, x, results)) -> None:  # keeps the arrays alive
         run()
 
     return call, results
 
 
 def full(f: Any, results: list[Any], matrices: bool) -> Any:
-    """All results of a function of STATES states beside one another, zeros included; of vectors their numbers."""
+    """Return the results of a function for STATES states: dense matrices side by side, or vectors."""
     arrays = [np.array(casadi.DM(f.sparsity_out(k), y)) for k, y in enumerate(results)]
     one = [np.reshape(y, (len(y), STATES, -1)) for y in arrays]
     return np.concatenate(one, axis=2) if matrices else np.concatenate(one)[..., 0].T
 
 
 def functions(name: str, arm: Arm, ways: list[Way], seconds: float) -> list[list[str]]:
-    """Rows of forward dynamics and of its Jacobian."""
+    """Return the rows of forward dynamics and of its Jacobian."""
     robot = arm.robot
     rng = np.random.default_rng(0)
     x = [robot.random_configuration(rng, STATES), *rng.standard_normal((2, STATES, robot.nv))]
@@ -192,8 +192,8 @@ def functions(name: str, arm: Arm, ways: list[Way], seconds: float) -> list[list
 
 
 def comparable(arm: Arm) -> Any:
-    """The columns that Jacobians have in common: off the sphere of unit quaternions, and by forces on the base, functions
-    differ."""
+    """Return the columns that are comparable: the functions differ off the sphere of unit quaternions, and by forces on the
+    base."""
     robot, base = arm.robot, 6 if arm.free else 0
     by_q = np.ones(robot.nq, bool)
     by_q[3 : 3 + robot.nq - robot.nv + base // 2] = not arm.free
@@ -201,7 +201,7 @@ def comparable(arm: Arm) -> Any:
 
 
 def reaching(arm: Arm, ways: list[Way], seconds: float) -> list[list[str]]:
-    """Rows of the trajectory of the example: its constraints' Jacobian, and solutions by Ipopt."""
+    """Return the rows of the example's trajectory: the Jacobian of its constraints, and solutions by Ipopt."""
     robot = arm.robot
     reach.START = reach.START[: robot.nq]
     place = robot.frame_placement(reach.HAND)
@@ -225,7 +225,7 @@ def reaching(arm: Arm, ways: list[Way], seconds: float) -> list[list[str]]:
 
 
 def constraints_jacobian(robot: fw.Robot, dynamics: Any, hand: Any) -> Callable[[], Any]:
-    """A call that evaluates it as Ipopt does."""
+    """Return a call that evaluates the Jacobian as Ipopt does."""
     problem, guess = reach.transcribed(robot, dynamics, hand)
     solver = casadi.nlpsol("solver", "ipopt", problem, {"ipopt.hessian_approximation": "limited-memory"})
     return call_of(solver.get_function("nlp_jac_g"), [np.ascontiguousarray(guess)])[0]
@@ -234,7 +234,7 @@ def constraints_jacobian(robot: fw.Robot, dynamics: Any, hand: Any) -> Callable[
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("robots", nargs="*", default=["panda", "talos_reduced"])
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
+    parser.add_argument("--seconds", type=float, default=2.0, help="time of each comparison [s]")
     given = parser.parse_args()
     print(f"{machine()}; CasADi {casadi.__version__}\n")
     with tempfile.TemporaryDirectory() as made:

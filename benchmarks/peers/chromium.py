@@ -1,4 +1,4 @@
-"""A headless Chromium, driven by Debian's chromedriver: pages to look at, and the rate at which one draws a robot anew."""
+"""A headless Chromium, driven by Debian's chromedriver: pictures of pages, and their frame rates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 SOFTWARE = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
-SOFTWARE_CANVAS = ("--enable-unsafe-swiftshader",)  # what Chromium does by itself where there is no graphics card
+SOFTWARE_CANVAS = ("--enable-unsafe-swiftshader",)  # the default of Chromium without a graphics card
 SIZE = (1280, 720)
 
 COUNTER = """
@@ -57,9 +57,9 @@ COUNTER = """
 
 @dataclass(frozen=True)
 class Counted:
-    """Frames of a page: all, those that show a new configuration, in how many seconds, with what processor time [s].
+    """Frames of a page: all, those with a new configuration, the duration [s] and the processor time [s].
 
-    `behind` is how long the last frames took to be finished after they were counted [s].
+    `behind` is the time from the count until the last frames were finished [s].
     """
 
     frames: int
@@ -72,7 +72,7 @@ class Counted:
 
     @property
     def rate(self) -> float:
-        """New configurations drawn in a second."""
+        """The number of new configurations drawn per second."""
         return self.drawn / (self.seconds + self.behind)
 
 
@@ -87,22 +87,22 @@ class Page:
         self.driver.get(url)
 
     def picture(self) -> Array:
-        """What the page looks like, (height, width, 3) in 0..255."""
+        """Return a picture of the page (height, width, 3) in 0..255."""
         return np.asarray(Image.open(io.BytesIO(self.driver.get_screenshot_as_png())).convert("RGB"))
 
     def count(self) -> None:
-        """Begin to count frames."""
+        """Start to count frames."""
         self._spent = self._processor_time()
         self.driver.execute_script("window.countFrames()")
 
     def counted(self) -> Counted:
-        """What was counted since."""
+        """Return the counts since `count`."""
         found = self.driver.execute_script("return window.countedFrames()")
         return Counted(**found, processor=self._processor_time() - self._spent)
 
     @contextmanager
     def offline(self) -> Iterator[None]:
-        """Without any network."""
+        """Run without a network."""
         self.driver.execute_cdp_cmd("Network.enable", {})
         for offline in (True, False):
             limits = {"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
@@ -111,13 +111,13 @@ class Page:
                 yield
 
     def _processor_time(self) -> float:
-        """Of all processes of the browser [s]."""
+        """Return the processor time of all processes of the browser [s]."""
         return sum(map(_spent, _family(self.driver.service.process.pid)))
 
 
 @contextmanager
 def chromium(size: tuple[int, int] = SIZE, *options: str) -> Iterator[Page]:
-    """A headless Chromium that draws in software, with a window of this many pixels."""
+    """Start a headless Chromium that draws in software, with a window of `size` pixels."""
     chosen = webdriver.ChromeOptions()
     chosen.binary_location = CHROMIUM or ""
     for option in (
@@ -141,7 +141,7 @@ def chromium(size: tuple[int, int] = SIZE, *options: str) -> Iterator[Page]:
 
 
 def _family(pid: int) -> Iterator[int]:
-    """A process and those that it started."""
+    """Yield a process and its descendants."""
     yield pid
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in children.read_text().split():
@@ -149,7 +149,7 @@ def _family(pid: int) -> Iterator[int]:
 
 
 def _spent(pid: int) -> float:
-    """Processor time of a process [s]; zero where it has ended."""
+    """Return the processor time of a process [s], or zero if it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:

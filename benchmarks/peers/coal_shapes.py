@@ -1,4 +1,4 @@
-"""Shapes as geometries of the library coal, meshes taken for their convex hulls: for comparisons."""
+"""Shapes as geometries of the library coal, with convex hulls of meshes, for comparisons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from featherweight.collision.meshes import hull_vertices
 
 
 def coal_geometry(shape: Shape) -> Any:
-    """The geometry, in the frame `coal_placement`; a plane is the half space below it."""
+    """Return the geometry in the frame `coal_placement`; a plane is the half space below it."""
     size = shape.size
     match shape.type:
         case ShapeType.SPHERE:
@@ -40,5 +40,5 @@ def coal_geometry(shape: Shape) -> Any:
 
 
 def coal_placement(shape: Shape) -> Pose:
-    """Where the frame of a shape's geometry lies on the shape's body; a mesh is in the body's frame already."""
+    """Return the placement of a shape's geometry on its body; a mesh is in the body's frame."""
     return Pose() if shape.type is ShapeType.MESH else shape.placement

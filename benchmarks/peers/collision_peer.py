@@ -1,4 +1,4 @@
-"""A robot's collision shapes in Pinocchio, its meshes taken for their convex hulls, with the pairs of this package."""
+"""A robot's collision shapes in Pinocchio, with convex hulls of meshes and the pairs of this package."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pinocchio as pin
 import featherweight as fw
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Numbered = tuple[str, int]  # a link, and which of its collision shapes
+Numbered = tuple[str, int]  # a link, and the number of its collision shape
 
 
 class CollisionPeer:
-    """The geometry model of a URDF file, and data for it; `own_pairs` are those that Pinocchio has by itself, with the SRDF."""
+    """The geometry model of a URDF file with its data; `own_pairs` are Pinocchio's pairs with the SRDF file."""
 
     def __init__(self, robot: fw.Robot, path: Path, srdf: Path, packages: Path) -> None:
         self.robot, floating = robot, robot.joints[0].type is fw.JointType.FLOATING
@@ -46,7 +46,7 @@ class CollisionPeer:
         return numbers
 
     def named_pairs(self) -> list[tuple[Numbered, Numbered]]:
-        """The robot's pairs."""
+        """Return the robot's pairs."""
         count: Counter[str | None] = Counter()
         named: dict[str, Numbered] = {}
         for shape, link in zip(self.robot.shapes, self.robot.model.shape_links, strict=True):
@@ -56,7 +56,7 @@ class CollisionPeer:
         return [(named[p.shapes[0]], named[p.shapes[1]]) for p in self.robot.collision_pairs()]
 
     def configuration(self, q: Array) -> Array:
-        """Pinocchio's for one of the robot's; continuous joints are (cos, sin)."""
+        """Return Pinocchio's configuration for ours; continuous joints are (cos, sin)."""
         result = np.zeros(self.model.nq)
         for joint in self.robot.joints:
             i = self.model.getJointId(joint.name)
@@ -67,11 +67,11 @@ class CollisionPeer:
         return result
 
     def collide(self, q: Array) -> bool:
-        """Whether any pair does, for Pinocchio's configuration."""
+        """Return whether any pair collides in Pinocchio's configuration."""
         return bool(pin.computeCollisions(self.model, self.data, self.shapes, self.found, q, True))
 
     def distances(self, q: Array) -> tuple[Array, Array]:
-        """Those of all pairs (npairs,) and their normals (npairs, 3), for Pinocchio's configuration."""
+        """Return the distances (npairs,) and normals (npairs, 3) of all pairs in Pinocchio's configuration."""
         pin.computeDistances(self.model, self.data, self.shapes, self.found, q)
         results = self.found.distanceResults
         return np.array([d.min_distance for d in results]), np.array([d.normal for d in results])

@@ -1,10 +1,10 @@
-"""Whether robots collide, and how far their shapes are apart, beside Pinocchio with coal, in one run.
+"""Collision queries and distances of robots' shapes, compared with Pinocchio and coal, in one run.
 
     python benchmarks/peers/collisions.py [--batch 4096] [--seconds 2] [ROBOT ...]
 
-Both take meshes for their convex hulls, look at the same pairs (those that the SRDF file leaves), and use one processor.
-Pinocchio's user loops over states; `computeCollisions` stops at a state's first collision. Distances are of 64 states. Ratios
-are of medians; the calls of both take turns.
+Both libraries replace meshes by convex hulls, test the same pairs (without those that the SRDF file disables), and use one
+processor. Users of Pinocchio loop over states; `computeCollisions` stops at the first collision of a state. Distances are those
+of 64 states. Ratios are of medians; the calls of both alternate.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ SRDF = {
     "talos_reduced": "talos_data/srdf/talos.srdf",
     "hyq": "hyq_description/srdf/hyq.srdf",
 }
-FEW = 64  # states of distances
+FEW = 64  # states for distances
 NEAR = 0.05  # [m]
 
 Call = Callable[[], Any]
 
 
 def calls(robot: fw.Robot, peer: CollisionPeer, q: Any) -> dict[str, tuple[Call, Call, int]]:
-    """What is compared: our call, the peer's, and how many states they do."""
+    """Return our call, the peer's call and the number of states, by function."""
     states = [peer.configuration(row) for row in q]
     few, model, data, shapes, found = q[:FEW], peer.model, peer.data, peer.shapes, peer.found
 

@@ -1,6 +1,6 @@
-"""What the stages of a compilation take, from the trace to code that is linked: processor time of all threads.
+"""Processor times of the stages of a compilation, from the trace to linked code, of all threads.
 
-Stages are functions of the engine. Each counts its own time, without that of stages within it.
+Stages are functions of the engine. The time of a stage excludes stages within it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import llvmlite.binding as llvm
 from featherweight.engine import derivative_program, lane_trace, program_trace
 from featherweight.engine.backends.llvm import backend, emit, jit, lanes
 
-STAGES: dict[str, list[tuple[Any, str]]] = {  # and where the engine looks for the functions
+STAGES: dict[str, list[tuple[Any, str]]] = {  # and the modules in which the engine looks them up
     "trace": [(program_trace, "trace"), (derivative_program, "trace"), (program_trace, "count")],
     "differentiate": [(derivative_program, "forward"), (derivative_program, "lane_trace"), (lane_trace, "forward")],
     "plan": [(emit, "plan_trace"), (lanes, "plan_lanes")],
@@ -37,7 +37,7 @@ class Stages:
 
     @contextlib.contextmanager
     def measured(self) -> Iterator[None]:
-        """Count the time of stages meanwhile."""
+        """Measure the stages within."""
         known = [(module, name, getattr(module, name), stage) for stage, places in STAGES.items() for module, name in places]
         for module, name, function, stage in known:
             setattr(module, name, self._timed(function, stage))
@@ -50,7 +50,7 @@ class Stages:
     def _timed(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
             outer = getattr(self._thread, "inside", 0.0)
-            self._thread.inside = 0.0  # of stages within this one
+            self._thread.inside = 0.0  # time of stages within this one
             begun = time.thread_time()
             try:
                 return function(*arguments, **named)

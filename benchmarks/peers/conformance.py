@@ -1,29 +1,31 @@
-"""How MJCF files move here beside MuJoCo: every model of installed packages, from its start, under the same controls.
+"""Conformance of MJCF files: compare motions with MuJoCo for every model of installed packages, under the same controls.
 
     pip install --no-deps playground mjlab dm_control robosuite gymnasium gymnasium-robotics metaworld myosuite myo-sim
     python benchmarks/peers/conformance.py [FILE.xml or FOLDER ...] [--only NAME] [--limit N] [--seconds 1] [--jobs 1]
 
-Both simulators take the file's step from qpos0 at rest. Controls are random, the same for both, constant for a tenth of a
-second and within a tenth of their ranges about zero; actuators that we lack keep the control zero. Contacts, limits and
-equalities yield as in the file. Motions are compared until the first of them acts in either simulator: they are chaotic from
-there. Where that is within a tenth of a second, motions without contacts and limits are compared instead ("free"). Files in
-contact at the start that are at rest at the end are to have their bodies in the same places, to 5 mm.
+Both simulators start at qpos0 at rest, with the file's step. Controls are random, the same for both, constant for a tenth of a
+second, and within a tenth of their ranges about zero; controls of actuators that we lack stay zero. Contacts, limits and
+equalities are compliant as in the file. Motions are compared until the first contact or limit acts in either simulator, because
+they are chaotic afterwards. If that happens within a tenth of a second, motions without contacts and limits are compared
+instead ("free"). For files that are in contact at the start and at rest at the end, bodies must end in the same places, to 5
+mm.
 
 | verdict | |
 |---|---|
 | not a model | MuJoCo does not load the file, or nothing in it moves; not counted |
-| refused | `load` or `Simulation` raises, or a step cannot be taken |
-| reported | a ModelWarning names what is not simulated and would change the compared motion, or the motion agrees besides |
-| agree | coordinates agree to 1 mm and 1e-3 rad, and what is at rest at the end has forces and energies within 2 % |
+| refused | `load` or `Simulation` raises, or a step fails |
+| reported | a ModelWarning names an ignored feature that would change the compared motion, or the motion agrees otherwise |
+| agree | coordinates agree to 1 mm and 1e-3 rad; forces and energies at rest agree within 2 % |
 | agree at short steps | the difference shrinks to a third, or below the tolerance, with an eighth of the step in both |
 | agree where rigid | likewise at a 64th of the step, with equality constraints and dry friction of MuJoCo nearly rigid |
-| differs | none of these: a difference that nothing tells |
+| differs | none of these: an unexplained difference |
 | crashed | the process ends by an unexpected exception or a signal, or takes longer than `--time-limit` |
 
-"Agree while something acts" counts files in which a contact or a limit acts within the second, and of these the ones whose
-coordinates agree to the same tolerance until its end, with contacts as MuJoCo has them. Most motions are chaotic by then.
+"Agree while something acts" counts files in which a contact or a limit acts within the second, and among these the files whose
+coordinates agree to the same tolerance until the end of the second, with contacts as in MuJoCo. Most motions are chaotic by
+then.
 
-Each file runs in a process of its own. `--json FILE` keeps all numbers.
+Each file runs in a process of its own. `--json FILE` writes all numbers.
 """
 
 from __future__ import annotations
@@ -57,43 +59,43 @@ from featherweight.robot.not_simulated import not_simulated
 Array = np.ndarray[Any, np.dtype[Any]]
 
 TOLD = fw.ModelWarning, RuntimeWarning
-PACKAGES = {  # what pip installs, and the modules that have its files
+PACKAGES = {  # names for pip, and the modules with the files
     "playground": ("mujoco_playground",), "mjlab": ("mjlab",), "dm_control": ("dm_control",), "robosuite": ("robosuite",),
     "gymnasium": ("gymnasium",), "gymnasium_robotics": ("gymnasium_robotics",), "metaworld": ("metaworld",),
     "myosuite": ("myosuite", "myo_sim"),
 }  # fmt: skip
 TOLERANCE = 1e-3  # [m, rad]
-EARLY = 0.1  # [s] until which something acts from the start
-HELD = 0.1  # [s] for which a control is constant
-AMPLITUDE = 0.1  # of half a range
-SHORTER, SHRUNK = 8, 1 / 3  # steps, and what is then left of an error of the first order, with room
-SHORTEST = 64  # steps, so that what is nearly rigid settles quickly
+EARLY = 0.1  # [s]; a contact or limit before this time acts from the start
+HELD = 0.1  # [s] between changes of controls
+AMPLITUDE = 0.1  # relative to half a range
+SHORTER, SHRUNK = 8, 1 / 3  # factor of the step, and the largest remainder of a first-order error
+SHORTEST = 64  # factor of the step, so that nearly rigid constraints settle quickly
 AT_REST = 1e-2  # [m/s, rad/s]
 LOOSE = 5e-3  # [m] between bodies at rest
 ROUNDED = 1e-5  # [J]
-SAME = 0.02  # of forces and energies at rest
-SHOWN = 160  # characters of a message
+SAME = 0.02  # relative difference of forces and energies at rest
+SHOWN = 160  # characters of a message that are shown
 
-IN_CONTACT = (  # kinds of a report that change nothing before something touches
+IN_CONTACT = (  # reports that matter only in contact
     contact_rules.TWO_FRICTIONS, contact_rules.TOUCHING_LEFT_OUT, contact_rules.TOUCHING_AS_MESHES,
 )  # fmt: skip
-RIGID = (contact_rules.SOFT, contact_rules.SOFT_HOLDS)  # in reports, and without a warning
+RIGID = (contact_rules.SOFT, contact_rules.SOFT_HOLDS)  # in reports, without a warning
 COUNTED = ("agree", "agree at short steps", "agree where rigid", "reported", "refused", "differs", "crashed")
 HEADER = ["package", "files", *COUNTED, "in contact at start", "agree while something acts", "not models"]
 LINE_HEADER = [
-    "file", "verdict", "nv", "step", "acts first", "compared", "error at 0.1 s", "at first contact", "at 1 s", "1e-3 passed",
-    "joint", "what is told",
+    "file", "verdict", "nv", "step", "first contact or limit", "compared", "error at 0.1 s", "at first contact", "at 1 s",
+    "1e-3 passed", "joint", "explanation",
 ]  # fmt: skip
-SOFTNESS: dict[str, Any] = (  # of contacts, once simulations have it
+SOFTNESS: dict[str, Any] = (  # options of contacts, if simulations have them
     {"contact": "as in the file"} if "as in the file" in (inspect.getdoc(fw.Simulation) or "") else {}
 )
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under which both simulators move: with or without contacts and limits, and with `shorter` steps.
+    """Conditions of both simulators: with or without contacts and limits, and steps that are `shorter` by a factor.
 
-    MuJoCo may hold constraints nearly `rigid`, and be `bare` of actuators that we lack.
+    MuJoCo's constraints may be nearly `rigid`, and its model `bare`: without the actuators that we lack.
     """
 
     touching: bool = True
@@ -106,34 +108,34 @@ class Conditions:
 
 @dataclass
 class Motion:
-    """What was seen: errors by step, and the first contact or limit that acts."""
+    """Observations of a motion: errors by step, and the first contact or limit that acts."""
 
     step: float
-    errors: list[float] = field(default_factory=list)  # after each step, the greatest of all joints
-    joints: list[int] = field(default_factory=list)  # that have it, by MuJoCo's numbers
+    errors: list[float] = field(default_factory=list)  # after each step, the largest of all joints
+    joints: list[int] = field(default_factory=list)  # joint with the largest error after each step, by MuJoCo's numbers
     acts: float | None = None  # [s]
     what_acts: str = ""
-    at_rest: str | None = None  # what differs of two that are at rest at the end, nothing if nothing does; None for others
-    stopped: str = ""  # why a step of ours was not taken
-    diverged: bool = False  # MuJoCo
+    at_rest: str | None = None  # differences of motions at rest, "" if there is none; None for other motions
+    stopped: str = ""  # error of our failed step
+    diverged: bool = False  # whether MuJoCo diverged
 
     def until(self) -> int:
-        """Number of steps before something acts."""
+        """The number of steps before a contact or limit acts."""
         return len(self.errors) if self.acts is None else min(len(self.errors), round(self.acts / self.step))
 
     def at(self, time: float) -> float | None:
-        """Return the error at a time [s]; None where the motion is shorter."""
+        """Return the error at a time [s], or None if the motion is shorter."""
         k = round(time / self.step) - 1
         return self.errors[max(k, 0)] if k < len(self.errors) else None
 
     def passed(self) -> int | None:
-        """Return the first step, before something acts, after which the error is above the tolerance."""
+        """Return the first step before a contact or limit acts after which the error exceeds the tolerance."""
         return next((k for k, error in enumerate(self.errors[: self.until()]) if not error <= TOLERANCE), None)
 
 
 @dataclass
 class Outcome:
-    """What is told of a file."""
+    """Result for a file."""
 
     package: str
     file: str
@@ -148,7 +150,7 @@ class Outcome:
     early_error: float | None = None
     contact_error: float | None = None
     last_error: float | None = None
-    greatest_error: float | None = None  # also after something acts
+    greatest_error: float | None = None  # also after a contact or limit acts
     passed: float | None = None
     joint: str = ""
     kinds: dict[str, str] = field(default_factory=dict)
@@ -169,7 +171,7 @@ class Outcome:
 
 
 def mjcf_files(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder, or the file, whose root element is MJCF's."""
+    """Yield the MJCF files of a folder, or the file itself."""
     for path in [folder] if folder.is_file() else sorted(folder.rglob("*.xml")):
         try:
             if ElementTree.parse(path).getroot().tag == "mujoco":
@@ -179,14 +181,14 @@ def mjcf_files(folder: Path) -> Iterator[Path]:
 
 
 def folders_of(package: str) -> Iterator[Path]:
-    """Yield folders of the installed modules of a package, which is not imported."""
+    """Yield folders of the installed modules of a package without an import."""
     for module in PACKAGES[package]:
         found = find_spec(module)
         yield from (Path(folder) for folder in (found.submodule_search_locations or () if found else ()))
 
 
 def files_by_package(given: Sequence[Path], only: str, limit: int | None) -> list[tuple[str, str, Path]]:
-    """Return package, short name and path of each file, at most `limit` of a package."""
+    """Return package, short name and path of each file, at most `limit` per package."""
     folders = [(path.name, path) for path in given] or [(p, folder) for p in PACKAGES for folder in folders_of(p)]
     found = [(p, str(f.relative_to(d)) if d.is_dir() else f.name, f) for p, d in folders for f in mjcf_files(d)]
     chosen, counts = [], Counter[str]()
@@ -201,7 +203,7 @@ def files_by_package(given: Sequence[Path], only: str, limit: int | None) -> lis
 
 
 class RefusedError(Exception):
-    """What `load` or `Simulation` says of a file."""
+    """Error of `load` or `Simulation` for a file."""
 
 
 @contextmanager
@@ -243,7 +245,7 @@ class Side:
         return float(copied.energy.sum())
 
     def drawn_controls(self) -> tuple[Array, Array]:
-        """Draw controls: of MuJoCo, and ours. Those that we lack are zero."""
+        """Draw random controls of MuJoCo and ours; controls of actuators that we lack are zero."""
         m = self.model
         limited, (low, high) = m.actuator_ctrllimited.astype(bool), m.actuator_ctrlrange.T
         low, high = (np.where(limited, x, y) for x, y in ((low, -1.0), (high, 1.0)))
@@ -252,7 +254,7 @@ class Side:
         return self.order.ctrl(control), control
 
     def move(self, motion: Motion) -> None:
-        """Take all steps, and note errors and what acts."""
+        """Take all steps, and record errors and the first contact or limit."""
         held = max(1, round(HELD / motion.step))
         for k in range(round(self.conditions.seconds / motion.step)):
             if k % held == 0:
@@ -275,7 +277,7 @@ class Side:
         motion.at_rest = self.difference_at_rest()
 
     def acting(self) -> str:
-        """Return "contact" or "limit" where either simulator has a force of one."""
+        """Return "contact" or "limit" if either simulator has such a force."""
         if not self.conditions.touching:
             return ""
         if (self.data.ncon and (self.data.contact.efc_address >= 0).any()) or self.our_forces().any():
@@ -288,7 +290,7 @@ class Side:
         return np.asarray(np.linalg.norm(self.sim.contacts()[1], axis=-1))
 
     def difference_at_rest(self) -> str | None:
-        """Return what differs of contact forces and energies where both are at rest; None where one is not."""
+        """Return differences of contact forces and energies at rest in words, or None if one simulator moves."""
         if max(np.abs(self.sim.v).max(initial=0.0), np.abs(self.data.qvel).max(initial=0.0)) > AT_REST:
             return None
         changes = self.sim.energy() - self.start[0], self.energy() - self.start[1]
@@ -311,7 +313,7 @@ class Side:
         return total
 
     def net_force(self) -> Array:
-        """Return the sum (3,) of MuJoCo's contact forces of what is fixed to the world on all else [N]."""
+        """Return the sum (3,) of MuJoCo's contact forces of static bodies on all others [N]."""
         m, d, force, total = self.model, self.data, np.zeros(6), np.zeros(3)
         for i, contact in enumerate(d.contact):
             fixed = [m.body_weldid[m.geom_bodyid[g]] == 0 for g in contact.geom]
@@ -321,14 +323,14 @@ class Side:
         return total
 
     def posed(self) -> Any:
-        """Return MuJoCo's bodies at our configuration."""
+        """Return MuJoCo's data at our configuration."""
         data = mujoco.MjData(self.model)
         data.qpos[:] = self.qpos()
         mujoco.mj_kinematics(self.model, data)
         return data
 
     def bodies_apart(self) -> float:
-        """Return how far bodies [m] are apart."""
+        """Return the largest distance between bodies of both simulators [m]."""
         data = copy.copy(self.data)
         mujoco.mj_kinematics(self.model, data)
         return float(np.linalg.norm(self.posed().xpos - data.xpos, axis=1).max())
@@ -353,7 +355,7 @@ def changed(model: Any, conditions: Conditions) -> Any:
 
 
 def strip(m: Any, lacking: Array) -> None:
-    """Take out of MuJoCo's model the actuators whose controls we lack."""
+    """Remove the actuators that we lack from MuJoCo's model."""
     gone = [a for a, u in enumerate(m.actuator_ctrladr) if m.actuator_ctrlnum[a] and lacking[u]]
     m.actuator_gainprm[gone], m.actuator_biasprm[gone] = 0.0, 0.0
     for kinds in (m.actuator_gaintype, m.actuator_biastype):
@@ -361,7 +363,7 @@ def strip(m: Any, lacking: Array) -> None:
 
 
 def joint_errors(m: Any, ours: Array, theirs: Array) -> Array:
-    """Return the differences of joints [m, rad], of free joints the greater of both."""
+    """Return the differences of joints [m, rad]; for free joints, the larger of translation and rotation."""
     errors = np.zeros(m.njnt)
     for j in range(m.njnt):
         k, kind = int(m.jnt_qposadr[j]), mujoco.mjtJoint(int(m.jnt_type[j]))
@@ -385,7 +387,7 @@ def at_limit(m: Any, qpos: Array) -> Array:
 
 
 def moved(robot: fw.Robot, model: Any, conditions: Conditions) -> tuple[Side, Motion]:
-    """Move a file under these conditions."""
+    """Simulate a file under these conditions."""
     side = Side(robot, model, conditions)
     motion = Motion(side.model.opt.timestep)
     side.move(motion)
@@ -396,7 +398,7 @@ def moved(robot: fw.Robot, model: Any, conditions: Conditions) -> tuple[Side, Mo
 
 
 def examined(outcome: Outcome, path: Path, conditions: Conditions) -> None:
-    """Fill in the outcome of a file."""
+    """Examine a file and fill in its outcome."""
     try:
         model = mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, RuntimeError) as error:
@@ -422,7 +424,7 @@ def examined(outcome: Outcome, path: Path, conditions: Conditions) -> None:
 
 
 def judge(outcome: Outcome, robot: fw.Robot, model: Any, conditions: Conditions) -> None:
-    """Fill in what motions say of a file that both load."""
+    """Fill in the verdict of a file that both load."""
     side, motion = moved(robot, model, conditions)
     outcome.acts, outcome.what_acts = motion.acts, motion.what_acts
     outcome.early_error, outcome.last_error = motion.at(EARLY), motion.at(conditions.seconds)
@@ -457,14 +459,14 @@ def judge(outcome: Outcome, robot: fw.Robot, model: Any, conditions: Conditions)
 
 
 def without_them(again: Any, conditions: Conditions) -> str:
-    """Return the verdict where MuJoCo is bare of what a report names, in words."""
+    """Return the verdict, in words, for MuJoCo's model without the reported features."""
     conditions, rest = replace(conditions, bare=True), Outcome("", "")
     compare(rest, again(conditions)[1], again, conditions)
     return f"{rest.verdict}: {rest.joint} {rest.told}" if rest.verdict == "differs" else rest.verdict
 
 
 def compare(outcome: Outcome, motion: Motion, again: Any, conditions: Conditions) -> None:
-    """Fill in whether motions agree; where they do not, under which other conditions."""
+    """Fill in whether motions agree, or else under which other conditions they do."""
     passed = motion.passed()
     if passed is None:
         outcome.verdict = "agree"
@@ -489,7 +491,7 @@ def integrator(m: Any) -> str:
 
 
 def held_softly(m: Any) -> str:
-    """Return what MuJoCo holds softly, and how far its solver goes, in words."""
+    """Return MuJoCo's compliant constraints and solver iterations in words."""
     names = Counter(mujoco.mjtEq(kind).name.removeprefix("mjEQ_").lower() for kind in m.eq_type[m.eq_active0.astype(bool)])
     rubbed = int(np.count_nonzero(m.dof_frictionloss))
     what = [
@@ -500,12 +502,12 @@ def held_softly(m: Any) -> str:
 
 
 def shrunk(motion: Motion, error: float) -> bool:
-    """Return whether an error of another motion, at the same time, has shrunk."""
+    """Return whether the error of another motion at the same time is smaller by the expected factor."""
     return bool(motion.errors) and not motion.stopped and motion.errors[-1] <= max(SHRUNK * error, 0.1 * TOLERANCE)
 
 
 def accelerations(again: Any, conditions: Conditions) -> str:
-    """Return the accelerations over a short first step that are farthest apart, in words."""
+    """Return the largest difference of accelerations in a short first step, in words."""
     side, motion = again(replace(conditions, shorter=1000, seconds=0.0))
     side.data.ctrl[:], control = side.drawn_controls()
     mujoco.mj_step(side.model, side.data)
@@ -517,7 +519,7 @@ def accelerations(again: Any, conditions: Conditions) -> str:
 
 
 def shortened(error: BaseException | str) -> str:
-    """Return a message on one line, without its path."""
+    """Return a message on one line without its path."""
     text = " ".join(str(error).split())
     return text if len(text) <= SHOWN else f"… {text[-SHOWN:]}" if "/" in text[:40] else f"{text[:SHOWN]} …"
 
@@ -542,7 +544,7 @@ def in_own_process(entry: tuple[str, str, Path], options: argparse.Namespace) ->
 
 
 def tables(outcomes: Sequence[Outcome]) -> str:
-    """Return the table by package, and the files that do not agree."""
+    """Return the table by package, and the table of files that do not agree."""
     rows = []
     for package in [*dict.fromkeys(o.package for o in outcomes), "all"]:
         own = [o for o in outcomes if package in (o.package, "all")]
@@ -562,13 +564,13 @@ def tables(outcomes: Sequence[Outcome]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--only", default="", metavar="NAME", help="files whose package and name contain it")
-    parser.add_argument("--limit", type=int, metavar="N", help="files of a package")
+    parser.add_argument("--only", default="", metavar="NAME", help="only files whose package or name contains this text")
+    parser.add_argument("--limit", type=int, metavar="N", help="largest number of files per package")
     parser.add_argument("--seconds", type=float, default=1.0, help="of motion")
     parser.add_argument("--seed", type=int, default=0, help="of controls")
-    parser.add_argument("--jobs", type=int, default=1, help="files at a time")
-    parser.add_argument("--time-limit", type=float, default=120.0, metavar="SECONDS", help="for a file")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where all outcomes are written")
+    parser.add_argument("--jobs", type=int, default=1, help="number of files in parallel")
+    parser.add_argument("--time-limit", type=float, default=120.0, metavar="SECONDS", help="time limit of a file [s]")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="file for all outcomes")
     parser.add_argument("--one", nargs=3, metavar=("PACKAGE", "NAME", "PATH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:

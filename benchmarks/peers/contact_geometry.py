@@ -1,8 +1,8 @@
-"""Contacts of random pairs of shapes of every kind: differences from MuJoCo and coal, and the processor time of a pair.
+"""Contacts of random pairs of shapes of every type: differences from MuJoCo and coal, and processor time per pair.
 
-`contact_geometry.py [pairs of each kind]`. Distances are compared where shapes are apart, depths where they overlap. What peers
-find of curved shapes is approximate, to 1e-6 of them; so the last column is an exact criterion: how much the gap
-differs from that between the two planes across the normal that touch the shapes.
+`contact_geometry.py [pairs of each kind]`. Distances are compared for separate shapes, depths for overlapping ones. The other
+libraries are approximate for curved shapes, to 1e-6 of their size. The last column is therefore an exact criterion: the
+difference between the gap and that of the two planes across the normal that touch the shapes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GEOMS = {
 
 
 def random_states(pair: TouchingPair, rng: np.random.Generator) -> Array:
-    """Placements (states, 2, 4, 4), about half of which overlap."""
+    """Return placements (states, 2, 4, 4), about half of which overlap."""
     T = np.tile(np.eye(4), (STATES, 2, 1, 1))
     for i in range(STATES):
         one, other = (PlacedShape(s, random_rotation(rng), np.zeros(3)) for s in pair.shapes)
@@ -72,7 +72,7 @@ def find_contacts_of_states(
     counts: Integers,
     work: CollisionWork,
 ) -> None:
-    """Find the contacts of states 0 to `stop`, of bodies that do not move, and how many each state has."""
+    """Find the contacts of states 0 to `stop` of static bodies, and the number of contacts of each state."""
     for i in range(stop):
         own = ContactPoints(
             contacts.candidate[i], contacts.a[i], contacts.b[i], contacts.point[i], contacts.normal[i], contacts.gap[i]
@@ -81,7 +81,7 @@ def find_contacts_of_states(
 
 
 def ours(pair: TouchingPair, T: Array) -> tuple[Array, Array, float]:
-    """Least gaps (states,), their normals (states, 3), and the time [us]."""
+    """Return the smallest gaps (states,), their normals (states, 3), and the time [us]."""
     n, still = len(T), np.zeros((2, 6))
     candidate, a, b = (np.zeros((n, ROOM), np.int64) for _ in range(3))
     contacts = ContactsOfStates(candidate, a, b, np.zeros((n, ROOM, 3)), np.zeros((n, ROOM, 3)), np.zeros((n, ROOM)))
@@ -97,7 +97,7 @@ def ours(pair: TouchingPair, T: Array) -> tuple[Array, Array, float]:
 
 
 def by_mujoco(pair: TouchingPair, T: Array) -> tuple[Array, float] | None:
-    """Distances (states,) by `mj_geomDistance`, and the time [us]; None for meshes and planes."""
+    """Return distances (states,) by `mj_geomDistance` and the time [us], or None for meshes and planes."""
     if any(s.type not in GEOMS for s in pair.shapes):
         return None
     sizes = [" ".join(str(x) for x in PlacedShape(s, np.eye(3), np.zeros(3)).size) for s in pair.shapes]
@@ -116,7 +116,7 @@ def by_mujoco(pair: TouchingPair, T: Array) -> tuple[Array, float] | None:
 
 
 def by_coal(pair: TouchingPair, T: Array) -> tuple[Array, float]:
-    """Distances (states,), and the time [us]."""
+    """Return distances (states,) and the time [us]."""
     one, other = (coal_geometry(s) for s in pair.shapes)
     query, request, result = coal.ComputeDistance(one, other), coal.DistanceRequest(), coal.DistanceResult()
     distance, wall = np.empty(len(T)), 0.0
@@ -130,7 +130,7 @@ def by_coal(pair: TouchingPair, T: Array) -> tuple[Array, float]:
 
 
 def support_error(pair: TouchingPair, T: Array, gap: Array, normal: Array) -> float:
-    """How much gaps differ from those of the planes across their normals, at most."""
+    """Return the largest difference between gaps and those of the planes across their normals."""
     worst = 0.0
     for placements, g, n in zip(T, gap, normal, strict=True):
         if np.isfinite(g):
@@ -140,7 +140,7 @@ def support_error(pair: TouchingPair, T: Array, gap: Array, normal: Array) -> fl
 
 
 def compare(a: fw.ShapeType, b: fw.ShapeType, count: int, rng: np.random.Generator) -> str:
-    """The row of a table."""
+    """Return a row of the table."""
     worst, times, rounds = np.zeros(3), np.zeros(3), max(1, count // STATES)
     for _ in range(rounds):
         pair = TouchingPair(random_shape(a, "a", rng), random_shape(b, "b", rng))

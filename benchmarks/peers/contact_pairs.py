@@ -1,4 +1,4 @@
-"""Random pairs of shapes, what an exact contact of theirs fulfils, and the same pairs in MuJoCo and coal."""
+"""Random pairs of shapes, conditions for their exact contacts, and the same pairs in MuJoCo and coal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PAIRS = [(a, b) for i, a in enumerate(KINDS) for b in list(KINDS)[i:] if a is no
 
 
 def random_shape(kind: fw.ShapeType, name: str, rng: np.random.Generator, scale: float = 1.0) -> fw.Shape:
-    """With lengths between a tenth and one, times the scale."""
+    """Return a shape with lengths between a tenth and one, times the scale."""
     size = tuple(float(x) for x in scale * rng.uniform(0.1, 1.0, 3))
     lengths = {Type.SPHERE: 1, Type.CAPSULE: 2, Type.CYLINDER: 2, Type.PLANE: 0}.get(kind, 3)
     vertices = None
@@ -48,7 +48,7 @@ def random_shape(kind: fw.ShapeType, name: str, rng: np.random.Generator, scale:
 
 
 def random_rotation(rng: np.random.Generator) -> Array:
-    """Some of them along axes."""
+    """Return a random rotation, sometimes along axes."""
     if rng.random() < 0.3:
         return np.array(Rotation.create_group("O").as_matrix()[int(rng.integers(24))], dtype=float)
     return np.asarray(Rotation.random(rng=rng).as_matrix())
@@ -63,7 +63,7 @@ class PlacedShape(NamedTuple):
 
     @property
     def size(self) -> Array:
-        """Radii, half lengths; vertices of hulls."""
+        """The radii and half lengths, or the vertices of a hull."""
         s = self.shape
         if s.type is Type.MESH:
             return np.asarray(s.vertices)
@@ -72,7 +72,7 @@ class PlacedShape(NamedTuple):
         return lengths
 
     def reach(self, d: Array) -> Array:
-        """How far it reaches along directions (k, 3)."""
+        """Return the support function along directions (k, 3)."""
         local, s, kind = d @ self.R, self.size, self.shape.type
         length = np.linalg.norm(d, axis=1)
         if kind is Type.SPHERE:
@@ -92,7 +92,7 @@ class PlacedShape(NamedTuple):
         return np.asarray(own + d @ self.p)
 
     def outside(self, x: Array) -> float:
-        """How far a point is outside, at most; below zero within it."""
+        """Return a signed measure of the distance of a point from the shape, negative inside."""
         y, s, kind = self.R.T @ (x - self.p), self.size, self.shape.type
         if kind is Type.SPHERE:
             return float(np.linalg.norm(y) - s[0])
@@ -111,7 +111,7 @@ class PlacedShape(NamedTuple):
 
 
 class PairContact(NamedTuple):
-    """What a pair touches at: points (k, 3), normals from the second to the first (k, 3), gaps (k,)."""
+    """Contacts of a pair: points (k, 3), normals from the second to the first (k, 3), gaps (k,)."""
 
     points: Array
     normals: Array
@@ -119,7 +119,7 @@ class PairContact(NamedTuple):
 
 
 class TouchingPair:
-    """Two shapes on a body each, and room for their contacts; the first has the lower kind."""
+    """Two shapes on one body each, and arrays for their contacts; the first has the lower type number."""
 
     def __init__(self, one: fw.Shape, other: fw.Shape) -> None:
         things = [part_of_shape(one, None), part_of_shape(other, None)]
@@ -134,7 +134,7 @@ class TouchingPair:
         return fw.Shape(body, body, kind, size, vertices=vertices)
 
     def contacts(self, one: tuple[Array, Array], other: tuple[Array, Array], reach: float) -> PairContact:
-        """By the functions as they stand, not compiled, with gaps below `reach` [m]; placements are (R, p)."""
+        """Return contacts with gaps below `reach` [m] by the functions in plain Python; placements are (R, p)."""
         placement = np.tile(np.eye(4), (2, 1, 1))
         for T, (R, p) in zip(placement, (one, other), strict=True):
             T[:3, :3], T[:3, 3] = R, p
@@ -145,13 +145,13 @@ class TouchingPair:
 
 
 def support_gap(one: PlacedShape, other: PlacedShape, n: Array) -> Array:
-    """The gaps between two shapes along directions (k, 3) from the second to the first: none is greater than their distance,
-    and the greatest is it, or less the depth of the overlap."""
+    """Return the gaps between two shapes along directions (k, 3) from the second to the first. The largest gap over all
+    directions is the distance, or the negative depth of the overlap."""
     return np.asarray(-one.reach(-n) - other.reach(n))
 
 
 def greatest_gap(one: PlacedShape, other: PlacedShape, rng: np.random.Generator, directions: int = 500) -> float:
-    """The greatest support gap that random directions, and what improves them, find."""
+    """Return the largest support gap that random directions and their local improvement find."""
     n = rng.normal(size=(directions, 3))
     if other.shape.type is Type.PLANE:
         return float(support_gap(one, other, other.R[None, :, 2])[0])

@@ -1,7 +1,7 @@
-"""Contacts of robots on flat ground and of boxes on one another, 3 to 3000 unknowns: what contact solvers are measured on.
+"""Contacts of robots on flat ground and of stacked boxes, with 3 to 3000 unknowns, for comparisons of contact solvers.
 
-A scene is a robot that drives hold at rest, but for small velocities, so that some of its contacts stick, some slide and some
-open in the step that follows.
+Drives hold the robot of a scene at rest, except for small velocities, so that in the next step some contacts stick, some slide
+and some open.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UPWARD = np.eye(6)[[2, 0, 1]]  # rows of a contact on flat ground: normal, tange
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A problem, and the same a step later."""
+    """A contact problem, and the same problem one step later."""
 
     name: str
     now: Problem
@@ -33,7 +33,7 @@ class Scene:
 def scene(
     name: str, robot: fw.Robot, q: Array, at: Sequence[fw.BilateralContact], v: Array, mu: float, W: Array | None = None
 ) -> Scene:
-    """Contacts of a robot that drives hold at rest, but for velocities v; rows of contacts are W of those in `at`, if given."""
+    """Return contacts of a robot that drives hold at rest, except for velocities v; contact rows are W times those of `at`."""
     J, A = robot.contact_jacobian(at)(q), robot.delassus(at, "pv-osim")(q)
     if W is not None:
         J, A = W @ J, W @ A @ W.T
@@ -49,7 +49,7 @@ def scene(
 
 
 def block(mass: float, x: float, y: float, z: float) -> fw.Inertia:
-    """A solid box with the lengths x, y, z."""
+    """Return the inertia of a solid box with the lengths x, y, z."""
     xx, yy, zz = (mass / 12 * square for square in (y * y + z * z, x * x + z * z, x * x + y * y))
     return fw.Inertia(mass, (0.0, 0.0, 0.0), (xx, 0.0, 0.0, yy, 0.0, zz))
 
@@ -89,7 +89,7 @@ def talos() -> Scene:
     for joint in robot.joints:
         for k, angle in ((3, -0.411354), (4, 0.859395), (5, -0.448041)):
             if joint.name in (f"leg_left_{k}_joint", f"leg_right_{k}_joint"):
-                q[joint.q_slice] = angle  # half-sitting, soles on the ground
+                q[joint.q_slice] = angle  # half-sitting, with the soles on the ground
     feet = [
         fw.BilateralContact(f"{s}_sole_link", rows=UPWARD, placement=T)
         for s in ("left", "right")
@@ -100,7 +100,7 @@ def talos() -> Scene:
 
 
 def stack(heavy: float) -> Scene:
-    """Ten boxes; the one at the top is `heavy` times as heavy as the others."""
+    """Return a stack of ten boxes; the top box is `heavy` times as heavy as the others."""
     half, n = np.array([0.2, 0.15, 0.1]), 10
     robot = free_bodies([block(1.0 if i < n - 1 else heavy, *2 * half) for i in range(n)])
     W = np.zeros((12 * n, 6 * n))
@@ -119,7 +119,7 @@ def stack(heavy: float) -> Scene:
 
 
 def centipede(feet: int) -> Scene:
-    """Segments on joints that turn about y, z and x in turn, two legs of two joints on each, a point for a foot."""
+    """Return segments on joints about y, z and x in turn, with two legs of two joints each and point feet."""
     rng = np.random.default_rng(feet)
     bodies, joints, contacts = [], [], []
     for i in range(feet // 2):
@@ -147,7 +147,7 @@ def centipede(feet: int) -> Scene:
     v[3:6] /= feet
     for joint in robot.joints:
         if joint.name.startswith("spine"):
-            v[joint.v_slice] /= feet  # far feet would be fast
+            v[joint.v_slice] /= feet  # distant feet would be fast
     return scene(f"centipede, {feet} feet", robot, robot.neutral(), contacts, v, 0.6)
 
 

@@ -1,21 +1,21 @@
-"""Contact impulses of robots: our solver beside convex ones, by time and residual, on 3 to 3000 unknowns.
+"""Contact impulses of robots: our solver compared with convex solvers by time and residual, with 3 to 3000 unknowns.
 
     pip install 'featherweight[solvers]'
     python benchmarks/peers/contact_solvers.py [--limit 20] [--only talos]
 
-All get the same A and b of the same robots, and go on until the natural residual of Coulomb's law is 1e-8 of the greatest
-velocity. Convex solvers do that by a sequence of problems, shifted by s_n = mu |u_t| of the one before (mu (|u_t1| + |u_t2|)
-where friction is a pyramid), relaxed where it goes to and fro; they are set up once, each problem of the sequence changes the
-vector only, and goes on from the one before if the solver can. Three cases:
+All solvers get the same A and b of the same robots, and iterate until the natural residual of Coulomb's law is 1e-8 of the
+largest velocity. Convex solvers solve a sequence of problems, shifted by s_n = mu |u_t| of the previous solution
+(mu (|u_t1| + |u_t2|) for friction pyramids), with relaxation if the shift oscillates. They are set up once. The problems of the
+sequence differ only in the vector, and start from the previous solution if the solver can. There are three cases:
 
-    convex   one problem, no shift: what Coulomb's law is made of (its own residual)
-    cold     Coulomb's law from nothing
-    warm     from impulses and shifts of the step before; velocities differ by 1 %
+    convex   one problem without a shift, the convex part of Coulomb's law (with its own residual)
+    cold     Coulomb's law from zero
+    warm     from impulses and shifts of the previous step; velocities differ by 1 %
 
-Setting up counts, as A changes in every step. Contacts are scaled to unit diagonals for the others. One thread, a process for
-each solver. Cells are milliseconds, residual over greatest velocity, and in brackets the number of convex problems, of ours
-that of Newton steps and of interior-point steps. A cell ends in ! where the residual is missed, and says "over 20 s" where
-the time is.
+The setup counts, because A changes in every step. Contacts are scaled to unit diagonals for the other solvers. Each solver runs
+on one thread in its own process. Cells contain milliseconds, the residual over the largest velocity, and in brackets the number
+of convex problems (for our solver, of Newton and interior-point steps). A cell ends in ! if the residual is missed, and
+contains "over 20 s" after the time limit.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from featherweight.contact import impulses
 from featherweight.contact.laws import Problem
 
 Array = np.ndarray[Any, np.dtype[Any]]
-TOLERANCE = 1e-8  # of the greatest velocity
-INNER = 1e-10  # what convex solvers are asked for, in scaled variables
-RELAXED = 0.7  # where the whole way to the next shift goes to and fro
-GAP = 1e-13  # of energy, in scaled variables
+TOLERANCE = 1e-8  # relative to the largest velocity
+INNER = 1e-10  # tolerance of convex solvers, in scaled variables
+RELAXED = 0.7  # relaxation if full steps to the next shift oscillate
+GAP = 1e-13  # tolerance of energy, in scaled variables
 CASES = ("convex", "cold", "warm")
 
 
@@ -48,7 +48,7 @@ CASES = ("convex", "cold", "warm")
 
 
 class Convex:
-    """min 1/2 xᵀ P x + qᵀ x over cones, set up for a problem once; `solve` for any q, from x with velocities u if it can."""
+    """Minimization of 1/2 xᵀ P x + qᵀ x over cones, set up once; `solve` takes any q and can start from x with velocities u."""
 
     module = ""
     pyramid = False
@@ -72,7 +72,7 @@ class Convex:
         raise NotImplementedError
 
     def multipliers(self, u: Array) -> Array:
-        """y in the dual cones with Gᵀ y = u."""
+        """Return y in the dual cones with Gᵀ y = u."""
         k = len(self.mu)
         un, ut = u.reshape(k, 3)[:, 0], u.reshape(k, 3)[:, 1:]
         if not self.pyramid:
@@ -91,7 +91,7 @@ class Clarabel(Convex):
     def setup(self) -> None:
         settings = self.api.DefaultSettings()
         settings.verbose = settings.presolve_enable = False
-        settings.tol_gap_abs = settings.tol_gap_rel = 1e-16  # complementarity is the square of what the residual sees
+        settings.tol_gap_abs = settings.tol_gap_rel = 1e-16  # complementarity is the square of the residual
         settings.tol_feas = INNER
         settings.time_limit, settings.max_threads = self.limit, 1
         k, m = len(self.mu), len(self.P)
@@ -125,7 +125,7 @@ class ProxQp(Convex):
         dense = self.api.proxqp.dense
         self.solver = dense.QP(len(self.P), 0, len(self.G))
         self.solver.settings.eps_abs, self.solver.settings.eps_rel = INNER, 0.0
-        self.solver.settings.check_duality_gap = True  # else a start that balances is taken for the solution
+        self.solver.settings.check_duality_gap = True  # otherwise the solver accepts a balanced start as the solution
         self.solver.settings.eps_duality_gap_abs = GAP
         self.solver.settings.initial_guess = self.api.proxqp.InitialGuess.WARM_START
         low = np.zeros(len(self.G))
@@ -185,7 +185,7 @@ SOLVERS: dict[str, type[Convex] | None] = {
 
 
 def shift(problem: Problem, f: Array) -> Array:
-    """s: mu |u_t| of contacts on their normals."""
+    """Return the shift s: mu |u_t| of contacts on their normals."""
     u = (problem.A @ f + problem.b).reshape(-1, 3)
     s = np.zeros_like(u)
     s[:, 0] = problem.mu * np.linalg.norm(u[:, 1:], ord=1 if problem.pyramid else 2, axis=1)
@@ -193,18 +193,19 @@ def shift(problem: Problem, f: Array) -> Array:
 
 
 def by_convex(kind: type[Convex], problem: Problem, case: str, start: Array, limit: float) -> tuple[float, str]:
-    """Residual over greatest velocity, and the number of convex problems."""
+    """Return the residual over the largest velocity, and the number of convex problems."""
     ends = time.perf_counter() + limit
     unit = float(np.abs(problem.b).max())
-    D = np.repeat(1.0 / np.sqrt(np.diag(problem.A).reshape(-1, 3).max(axis=1)), 3)  # the same for a contact: cones stay
+    # one factor for all rows of a contact, so that cones remain cones
+    D = np.repeat(1.0 / np.sqrt(np.diag(problem.A).reshape(-1, 3).max(axis=1)), 3)
     solver = kind(D[:, None] * problem.A * D, problem.mu, limit)
     f, s = start, shift(problem, start) if case == "warm" else np.zeros(len(D))
-    part, history = 1.0, [np.inf]  # of the way to the new shift
+    part, history = 1.0, [np.inf]  # share of the step to the new shift
     for count in range(1, 1000000):
         u = problem.A @ f + problem.b + s
         f = unit * D * solver.solve(D * (problem.b + s) / unit, f / (unit * D), D * u / unit)
         found = shift(problem, f)
-        if case == "convex":  # impulses of the convex problem obey Coulomb's law with its own shift taken from b
+        if case == "convex":  # impulses of the convex problem obey Coulomb's law if its own shift is subtracted from b
             return impulses.natural_residual(problem._replace(b=problem.b - found), f) / unit, f"{count}"
         history.append(impulses.natural_residual(problem, f) / unit)
         if history[-1] <= TOLERANCE or not history[-1] < 1e9 or time.perf_counter() > ends:
@@ -225,7 +226,7 @@ def by_ours(problem: Problem, start: Array) -> tuple[float, str]:
 
 
 def measure(given: Scene, name: str, starts: tuple[Array, Array], limit: float, send: Any) -> None:
-    """In a process of its own: sends a cell for each case, after a sign that all is loaded."""
+    """Send a cell for each case, after a signal that all is loaded. Runs in its own process."""
     kind, pyramid = SOLVERS[name], "pyramids" in name or bool(SOLVERS[name] and SOLVERS[name].pyramid)  # type: ignore[union-attr]
     tiny = Problem(np.eye(3), -np.ones(3), np.ones(1), np.zeros(0), np.zeros(0), pyramid)
 
@@ -233,7 +234,7 @@ def measure(given: Scene, name: str, starts: tuple[Array, Array], limit: float, 
         return by_convex(kind, problem, case, start, limit) if kind else by_ours(problem, start)
 
     run(tiny, "cold", np.zeros(3))
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # OSQP prints even if it is not to
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # OSQP prints even if verbose is off
     send.send("ready")
     for case in CASES:
         problem = (given.later if case == "warm" else given.now)._replace(pyramid=pyramid)
@@ -254,7 +255,7 @@ def measure(given: Scene, name: str, starts: tuple[Array, Array], limit: float, 
 
 
 def cells(given: Scene, name: str, starts: tuple[Array, Array], limit: float) -> list[str]:
-    """The cells of a solver for a scene."""
+    """Return the cells of a solver for a scene."""
     context = multiprocessing.get_context("spawn")
     receive, send = context.Pipe(False)
     process = context.Process(target=measure, args=(given, name, starts, limit, send))
@@ -276,10 +277,10 @@ def cells(given: Scene, name: str, starts: tuple[Array, Array], limit: float) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--limit", type=float, default=20.0, help="seconds for one solution")
+    parser.add_argument("--limit", type=float, default=20.0, help="time limit of a solution [s]")
     parser.add_argument("--only", nargs="*", default=list(SCENES), choices=SCENES)
     options = parser.parse_args()
-    for library in ("OPENBLAS", "OMP", "MKL", "RAYON"):  # one thread, in the processes to come
+    for library in ("OPENBLAS", "OMP", "MKL", "RAYON"):  # one thread in the processes that start now
         os.environ[f"{library}_NUM_THREADS"] = "1"
     names = [n for n, kind in SOLVERS.items() if kind is None or find_spec(kind.module)]
     print(f"{machine()}; {', '.join(f'{n} is not installed' for n in SOLVERS if n not in names) or 'all solvers'}", flush=True)

@@ -1,10 +1,10 @@
-"""Talos in contact, beside Pinocchio in one run: the Delassus matrix and constrained forward dynamics.
+"""Talos in contact: the Delassus matrix and constrained forward dynamics, compared with Pinocchio in one run.
 
     python benchmarks/peers/contacts.py [--batch 4096] [--seconds 2]
 
-Pinocchio is called at its best: model, data, constraint models and the result made before, one proximal iteration without
-regularization. It has no batch call for this, so a batch is a loop over states. Ratios are of medians; the calls of both take
-turns; one thread.
+Pinocchio is called in its fastest way: with preallocated model, data, constraint models and result, and one proximal iteration
+without regularization. It has no batch call for these functions, so a batch is a loop over states. Ratios are of medians; the
+calls of both alternate, on one thread.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Peer:
 
 
 def compared(pair: Pair, what: str, frames: tuple[str, ...], seconds: float) -> list[list[str]]:
-    """Rows of the table: both functions, for one state and for the batch."""
+    """Return the rows of both functions, for one state and for the batch."""
     space = pair.robot.operational_space([fw.BilateralContact(f) for f in frames])
     delassus, dynamics = space.delassus(), space.constrained_dynamics
     peer = Peer(pair, frames)

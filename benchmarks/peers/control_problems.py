@@ -1,6 +1,6 @@
-"""Problems of optimal control, in numbers that peers in other environments read: nothing here imports the library.
+"""Optimal control problems as numbers, for peers in other environments. This module does not import the library.
 
-All have semi-implicit Euler steps, squares of residuals weighted per second on the way, and at the end.
+All problems have semi-implicit Euler steps, and weighted squares of residuals: per second along the way, and at the end.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ TALOS_FEET = ("left_sole_link", "right_sole_link")
 class ControlProblem:
     """A robot of example-robot-data from `start`; residuals are (weight on the way, weight at the end)."""
 
-    robot: str  # file below example-robot-data/robots
+    robot: str  # file in example-robot-data/robots
     step: float  # [s]
     phases: tuple[tuple[int, tuple[str, ...]], ...]  # knots, and frames in contact
-    posture: tuple[float, float]  # joints from where they are to be
+    posture: tuple[float, float]  # joints, relative to their targets
     velocity: tuple[float, float]
     effort: float
     floating: bool = False
     size: int = 3  # rows of a contact
-    hand: tuple[str, tuple[float, float, float], float, float] | None = None  # frame, place [m], weights
+    hand: tuple[str, tuple[float, float, float], float, float] | None = None  # frame, position [m], weights
     base: tuple[float, float] = (0.0, 0.0)  # of position and velocity of a floating base
     rise: float = 0.0  # [m] of the base at the end
     center: tuple[float, float, float] | None = None  # descent [m] of the centre of mass, weights
-    arms: dict[str, float] = field(default_factory=dict)  # joints off zero at the start
+    arms: dict[str, float] = field(default_factory=dict)  # joints that do not start at zero
 
     @property
     def knots(self) -> int:
-        """Of all phases."""
+        """The number of knots of all phases."""
         return sum(knots for knots, _ in self.phases)
 
 
@@ -57,6 +57,6 @@ PROBLEMS = {
 
 
 def as_json(names: list[str], start: Any, goal: Any, controls: Any, path: str) -> dict[str, Any]:
-    """Return what the peer needs besides the problem; `names` are joints behind the base in our order."""
+    """Return the other data that the peer needs; `names` are the joints after the base in our order."""
     states = {"start": list(map(float, start)), "goal": list(map(float, goal))}
     return {"names": names, **states, "controls": controls, "path": path}

@@ -1,11 +1,11 @@
-"""What a controller needs in each tick, in one call: the terms of Pinocchio's computeAllTerms.
+"""Terms of a controller's tick in one call: those of Pinocchio's computeAllTerms.
 
     python benchmarks/peers/controller_tick.py [--seconds 2] [ROBOT ...]
 
-Mass matrix, bias force, placements and Jacobians of all joints, centre of mass and its Jacobian, kinetic and potential energy:
-compiled as one function, which computes what they share once, beside the same functions called one after the other, and beside
-Pinocchio, whose model and data are made once and which writes into the latter. All are called from Python on one state; ours
-writes into arrays made before (`out=`), as Pinocchio does, or makes new ones.
+The terms are mass matrix, bias force, placements and Jacobians of all joints, centre of mass and its Jacobian, kinetic and
+potential energy. The script compares one compiled function, which computes shared terms once, with separate calls of the same
+functions, and with Pinocchio with preallocated model and data. All are called from Python for one state. Our functions write to
+preallocated arrays (`out=`), as Pinocchio does, or make new ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from featherweight import CompiledFunction
 
 
 def all_terms(robot: fw.Robot) -> list[CompiledFunction[Any]]:
-    """The functions that give the terms."""
+    """Return the functions of the terms."""
     return [
         robot.mass_matrix,
         robot.bias_force,
@@ -64,7 +64,7 @@ def row(name: str, seconds: float) -> list[str]:
 def main() -> None:
     given = options(__doc__, robots=True)
     print(f"{machine()}; Pinocchio {pin.__version__}\n")
-    times = ["together, out= [µs]", "together [µs]", "one by one [µs]", "computeAllTerms [µs]"]
+    times = ["together, out= [µs]", "together [µs]", "separate calls [µs]", "computeAllTerms [µs]"]
     heads = ["robot", *times, "ratio, out=", "ratio", "flops", "flops saved by sharing"]
     print(markdown(heads, [row(name, given.seconds) for name in given.robots]))
 

@@ -1,9 +1,9 @@
-"""How far friction lets go what it should hold: a capsule pinched between a wall and a plate, for ten seconds, beside MuJoCo.
+"""Creep of static friction: a capsule pinched between a wall and a plate for ten seconds, compared with MuJoCo.
 
     python benchmarks/peers/creep.py [--seconds 10]
 
-The plate presses with a multiple of the force that Coulomb's law needs for the capsule's weight (MuJoCo's issue 3328). Steps
-are of 1 ms. MuJoCo runs with its defaults, and with elliptic cones and impratio = 100.
+The plate presses with a multiple of the least force that holds the capsule by Coulomb's law (MuJoCo's issue 3328). Steps are
+1 ms. MuJoCo runs with its defaults, and with elliptic cones and impratio = 100.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from measure import machine, markdown
 import featherweight as fw
 
 MASS, FRICTION, STEP = 0.2, 1.0, 1e-3
-MARGINS = 20, 45, 95  # times the least force that holds it
+MARGINS = 20, 45, 95  # multiples of the least force that holds the capsule
 SCENE = """
 <mujoco>
   <option timestep="{step}" {options}/>
@@ -42,12 +42,12 @@ SCENE = """
 
 
 def scene(options: str = "") -> str:
-    """Return the scene with options of MuJoCo."""
+    """Return the MJCF scene with options."""
     return SCENE.format(step=STEP, options=options, friction=FRICTION, mass=MASS)
 
 
 def ours(path: Path, force: float, seconds: float) -> float:
-    """How far the capsule sinks [m] after a tenth of a second."""
+    """Return the distance [m] that the capsule sinks after the first tenth of a second."""
     sim = fw.Simulation(fw.load(path))
     control = np.array([force])
     sim.run(0.1, control=control)
@@ -57,7 +57,7 @@ def ours(path: Path, force: float, seconds: float) -> float:
 
 
 def theirs(text: str, force: float, seconds: float) -> float:
-    """The same in MuJoCo."""
+    """Return the distance [m] in MuJoCo."""
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     data.ctrl[:] = force
@@ -87,7 +87,7 @@ def main() -> None:
                 theirs(stiff, force, options.seconds),
             )
             rows.append([f"{margin}", *(f"{1e6 * x / options.seconds:.3g}" for x in found)])
-    header = ["force by the least that holds", "ours, µm/s", "MuJoCo, µm/s", "MuJoCo with impratio 100, µm/s"]
+    header = ["force / least holding force", "ours, µm/s", "MuJoCo, µm/s", "MuJoCo with impratio 100, µm/s"]
     print(markdown(header, rows))
 
 

@@ -1,9 +1,9 @@
-"""Crocoddyl on a problem of `control_problems`, in an environment of its own: `PeerProcess` asks for times of solutions.
+"""Crocoddyl on a problem of `control_problems`, in its own environment: `PeerProcess` asks for times of solutions.
 
 python benchmarks/peers/crocoddyl_peer.py "Panda, reach" numbers.json [SQP]
 
-With SQP, the solver is that of mim-solvers, on Crocoddyl's model. It stops by the norm of the KKT conditions: the largest power
-of ten is taken whose solution costs as much as FDDP's, within STOP of 1 + the cost.
+With SQP, the solver is that of mim-solvers on Crocoddyl's model. It stops by the norm of the KKT conditions. Its tolerance is
+the largest power of ten whose solution has the cost of FDDP's solution, within STOP of 1 + the cost.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-os.environ["OMP_NUM_THREADS"] = "1"  # more threads wait for each other, even for a problem that is solved by one
+os.environ["OMP_NUM_THREADS"] = "1"  # more threads wait for each other, even if one thread solves the problem
 
 import crocoddyl
 import pinocchio as pin
@@ -25,7 +25,7 @@ from control_problems import PROBLEMS, ControlProblem
 from peer_process import least_time, serve
 
 Array = Any
-STOP = 1e-6  # of what an iteration promises, over 1 + the cost
+STOP = 1e-6  # expected decrease of an iteration over 1 + the cost
 
 
 def squares(state: Any, weights: Any, residual: Any) -> Any:
@@ -33,7 +33,7 @@ def squares(state: Any, weights: Any, residual: Any) -> Any:
 
 
 def costs(p: ControlProblem, state: Any, goal: Array, center: Array, nu: int, end: bool) -> Any:
-    """The sum of costs of a knot on the way, or of the end."""
+    """Return the sum of costs of a knot along the way, or of the end."""
     n, k, total = state.nv, int(end), crocoddyl.CostModelSum(state, nu)
     joints = n - 6 if p.floating else n
     base_place, base_speed = ([w if end else 0.0] * 6 for w in p.base)
@@ -58,7 +58,7 @@ def costs(p: ControlProblem, state: Any, goal: Array, center: Array, nu: int, en
 
 
 def solver_of(p: ControlProblem, numbers: dict[str, Any]) -> tuple[Any, list[Array], list[Array]]:
-    """The solver, and the guess."""
+    """Return the solver and the initial guess."""
     root = [pin.JointModelFreeFlyer()] if p.floating else []
     model = pin.buildModelFromUrdf(numbers["path"], *root)
     state = crocoddyl.StateMultibody(model)
@@ -99,7 +99,7 @@ def solver_of(p: ControlProblem, numbers: dict[str, Any]) -> tuple[Any, list[Arr
 
 
 def sqp_of(problem: Any, guess: tuple[list[Array], list[Array]], cost: float) -> Any:
-    """The solver of mim-solvers with the tolerance at which it reaches the cost."""
+    """Return the solver of mim-solvers with the tolerance at which it reaches the cost."""
     import mim_solvers
 
     solver, tolerance = mim_solvers.SolverSQP(problem), 1.0

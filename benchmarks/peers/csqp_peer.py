@@ -1,9 +1,9 @@
-"""CSQP of mim-solvers on the reaches of `limited_reaches`, in an environment of its own.
+"""CSQP of mim-solvers on the reaches of `limited_reaches`, in its own environment.
 
     python benchmarks/peers/csqp_peer.py numbers.json found.json
 
-Dynamics, costs, constraints and derivatives are Crocoddyl's and Pinocchio's compiled ones. Options are the library's own, but
-for the tolerance: tighter tolerances of its quadratic programs took longer and solved no more.
+Dynamics, costs, constraints and derivatives are the compiled ones of Crocoddyl and Pinocchio. Options except the tolerance are
+defaults: tighter tolerances of the quadratic programs took longer and did not solve more problems.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import crocoddyl  # before mim_solvers, which does not find its libraries otherwise
+import crocoddyl  # before mim_solvers, which otherwise does not find its libraries
 import mim_solvers
 import numpy as np
 import pinocchio as pin

@@ -1,12 +1,13 @@
-"""Derivatives beside Pinocchio's, and beside the functions that they are derivatives of, in one run.
+"""Derivatives, compared with Pinocchio's and with the underlying functions, in one run.
 
     python benchmarks/peers/derivatives.py [--quick] [--batch 1024] [--seconds 2] [--robots ROBOT ...]
 
-Pinocchio is called at its best: model, data and constraints made once, states contiguous; what it returns refers to its data,
-nothing is copied. It has no batch call for derivatives, so that its time for a state of a batch is estimated: a loop over
-states, less the same loop over calls with a model without joints, which is what the calls from Python take. Contacts are solved
-without regularization, in one iteration. Ours are written to arrays made before. One thread; all is compiled before it is
-measured, second derivatives for minutes; ratios are of medians, and the calls that are compared take turns.
+Pinocchio is called in its fastest way: model, data and constraints are preallocated, states are contiguous, and results refer
+to its data without copies. It has no batch call for derivatives. Its time per state of a batch is therefore estimated: a loop
+over states, minus the same loop over calls with a model without joints, which is the overhead of calls from Python. Contacts
+are solved without regularization, in one iteration. Our functions write to preallocated arrays. All run on one thread.
+Everything is compiled before it is measured; second derivatives compile for minutes. Ratios are of medians; compared calls
+alternate.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from featherweight.engine.function import CompiledFunction
 Array = np.ndarray[Any, np.dtype[Any]]
 Call = Callable[[], Any]
 
-LOOPED = 128  # states of a loop of Pinocchio's calls
+LOOPED = 128  # states in a loop over Pinocchio's calls
 HANDS = {"talos_reduced": "left_sole_link", "g1_29dof": "left_ankle_roll_link", "hyq": "lf_foot", "panda": "panda_hand_tcp"}
 FEET = {
     "talos_reduced": ("surface", ("left_sole_link", "right_sole_link")),
@@ -49,12 +50,12 @@ PEER_HEADER = ["robot", "derivatives of", *BESIDE, "mul + add", "div", "relative
 TIMES = ["one call [µs]", "batch [µs per state]"]
 RATIOS = ["one call / function", "batch / function", "operations / function"]
 DERIVED_HEADER = ["robot", "derivative", "algorithm", *TIMES, *RATIOS, "mul + add", "div"]
-LARGEST = 8_000_000  # numbers that a batch's results hold: 64 MB; batches are shorter where a state's are many
-AGREE = 1e-7  # relative to the greatest entry; random configurations may bring contacts near singular ones
+LARGEST = 8_000_000  # numbers in a batch's results: 64 MB; batches are shorter for large results
+AGREE = 1e-7  # relative to the largest entry; contacts may be nearly singular at random configurations
 
 
 class Peer:
-    """What Pinocchio's user calls for one state; of a model without joints, for what the calls themselves take."""
+    """Calls of Pinocchio for one state, also with a model without joints, which measures the overhead of calls."""
 
     def __init__(self, model: Any, kind: str = "surface", feet: Sequence[str] = (), hand: str = "universe") -> None:
         self.model, self.data = model, model.createData()
@@ -85,7 +86,7 @@ class Peer:
 
 
 class Comparison(NamedTuple):
-    """A function of ours and the method of `Peer` that does the same."""
+    """A function of ours and the corresponding method of `Peer`."""
 
     name: str
     function: CompiledFunction[Any]
@@ -107,14 +108,14 @@ def comparisons(pair: Pair) -> Iterable[Comparison]:
 
 
 def ways(function: CompiledFunction[Any], arguments: Sequence[Array]) -> tuple[Call, Call]:
-    """Calls of the first state, and of all, into arrays made before."""
+    """Return calls for the first state and for all states, into preallocated arrays."""
     first = [x[0].copy() for x in arguments]
     one, many = blank(function(*first)), blank(function(*arguments))
     return lambda: function(*first, out=one), lambda: function(*arguments, out=many, threads=1)
 
 
 def blank(results: Any) -> Any:
-    """Arrays like these for a function's results."""
+    """Return new arrays of the shapes of results."""
     return tuple(np.empty_like(x) for x in results) if isinstance(results, tuple) else np.empty_like(results)
 
 
@@ -127,10 +128,10 @@ def looped(call: Callable[..., Any], states: Sequence[tuple[Array, ...]]) -> Cal
 
 
 def difference(pair: Pair, c: Comparison, peer: Peer) -> float:
-    """Greatest difference of derivatives by q and v, relative to the greatest entry, over some states.
+    """Return the largest difference of derivatives by q and v over some states, relative to the largest entry.
 
-    Those of point contacts are compared at rest: Pinocchio holds their classical acceleration, whose derivatives at a velocity
-    that the contact does not allow are others.
+    Point contacts are compared at rest. Pinocchio constrains their classical acceleration, which has other derivatives at
+    velocities that the contact does not allow.
     """
     moving = 0.0 if c.method is Peer.constrained and peer.constraints[0].type == pin.ContactType.CONTACT_3D else 1.0
     order, worst = pair.order[1], 0.0
@@ -173,11 +174,11 @@ def compared(times: Sequence[float]) -> list[str]:
 
 
 class Derived(NamedTuple):
-    """A derivative and the function that it is the derivative of."""
+    """A derivative and its function."""
 
     name: str
     made: CompiledFunction[Any]
-    more: tuple[Array, ...]  # arguments, besides those of the other
+    more: tuple[Array, ...]  # additional arguments
     function: CompiledFunction[Any]
 
 
@@ -198,7 +199,7 @@ def derived_rows(name: str, robot: fw.Robot, given: argparse.Namespace) -> Itera
     v, tau, covector = rng.standard_normal((3, given.batch, robot.nv))
     for d in derived(robot, covector, given.quick):
         if d.made.too_large:
-            yield [name, d.name, "too large to be traced", *[""] * (len(DERIVED_HEADER) - 3)]
+            yield [name, d.name, "too large to trace", *[""] * (len(DERIVED_HEADER) - 3)]
             continue
         n = min(given.batch, max(1, LARGEST // sum(y.size for y in d.made.program.outputs)))
         states = [x[:n] for x in (q, v, tau)]
@@ -216,8 +217,8 @@ def arguments() -> argparse.Namespace:
     known = [*FILES, *MECHANISMS]
     parser.add_argument("--robots", nargs="+", metavar="ROBOT", default=known, choices=known, help=", ".join(known))
     parser.add_argument("--batch", type=int, default=1024)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
-    parser.add_argument("--quick", action="store_true", help="a tenth of that, without second derivatives")
+    parser.add_argument("--seconds", type=float, default=2.0, help="time of each comparison [s]")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the time, without second derivatives")
     given = parser.parse_args()
     given.rounds = 8 if given.quick else 40
     given.seconds *= 0.1 if given.quick else 1.0
@@ -226,7 +227,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     given = arguments()
-    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch} on one thread; times in µs for a state\n")
+    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch} on one thread; times in µs per state\n")
     beside: list[list[str]] = []
     made: list[list[str]] = []
     for name in given.robots:

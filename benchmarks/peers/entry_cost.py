@@ -1,4 +1,4 @@
-"""The engine's own figures: what moving rows costs beside the arithmetic, and the error of sine and cosine.
+"""Figures of the engine: the time to move rows relative to the arithmetic, and the errors of sine and cosine.
 
 python benchmarks/peers/entry_cost.py
 """
@@ -22,7 +22,7 @@ RANGES: dict[str, Callable[[np.random.Generator], Any]] = {
     "abs x ≤ π/4": lambda rng: rng.uniform(-np.pi / 4, np.pi / 4, POINTS),
     "abs x ≤ 10": lambda rng: rng.uniform(-10, 10, POINTS),
     "abs x ≤ 1e5": lambda rng: rng.uniform(-1e5, 1e5, POINTS),
-    "next to kπ/2 ≤ 1e5": lambda rng: np.nextafter(
+    "near kπ/2 ≤ 1e5": lambda rng: np.nextafter(
         rng.integers(-63_000, 63_000, POINTS) * (np.pi / 2), rng.choice([-np.inf, np.inf], POINTS)
     ),
     "1e5 to 1e15": lambda rng: 10 ** rng.uniform(5, 15, POINTS),
@@ -30,19 +30,19 @@ RANGES: dict[str, Callable[[np.random.Generator], Any]] = {
 
 
 def both(x: Any, out: Any) -> None:
-    """Sine and cosine of each element."""
+    """Write the sine and cosine of each element."""
     for i in range(len(x)):
         out[2 * i], out[2 * i + 1] = sincos(x[i])
 
 
 def copied(x: Any, y: Any, z: Any, out: Any) -> None:
-    """No arithmetic to speak of: the rows of forward dynamics, read and written."""
+    """Read and write the rows of forward dynamics with almost no arithmetic."""
     for i in range(len(out)):
         out[i] = x[i] + y[i] + z[i]
 
 
 def errors_in_ulp() -> list[list[str]]:
-    """Greatest error over each range, against mpmath with 200 bits."""
+    """Return rows of the largest errors in each range, compared with mpmath at 200 bits."""
     mpmath.mp.prec = 200
     n = 8
     f = CompiledFunction(KernelProgram("both", both, (), (Input("x", (n,)),), (Output("out", (2 * n,)),)), "traced")
@@ -64,7 +64,7 @@ def errors_in_ulp() -> list[list[str]]:
 
 
 def cost_of_rows(name: str, batch: int = 4096) -> list[str]:
-    """Time of reading and writing the rows of forward dynamics alone, and of forward dynamics [µs a state]."""
+    """Return the times of moving the rows alone, and of forward dynamics [µs per state]."""
     file, base = FILES[name]
     robot = featherweight.load(ROBOTS / file, base, mimic="independent")
     inputs = robot.forward_dynamics.program.inputs

@@ -1,17 +1,18 @@
-"""Environment steps a second of Gymnasium's walking robots: these beside Gymnasium's own on MuJoCo, and EnvPool's.
+"""Environment steps per second of Gymnasium's walking robots: ours, Gymnasium's with MuJoCo, and EnvPool's.
 
     python benchmarks/peers/environments.py [Hopper Ant] [--robots 1 64 1024] [--envpool PYTHON] [--seconds 1] [--alone]
 
-All take random actions, of the same task with the same steps of time, in double precision; episodes begin anew as each does
-it. A step of the environment is 4 or 5 of the simulation (`frame_skip`). Contacts are rigid here and soft in MuJoCo.
-Gymnasium's own run one after the other ("sync") or in a process each ("async", for 64 robots at most). EnvPool runs MuJoCo in
-threads of its own, by an interpreter that has it (`--envpool venv/bin/python`; it need have nothing else). Rates are medians of
-rounds in turns. With `--alone` they are environments by themselves (`gymnasium.make`), by processor time, for
-which other programs matter less.
+All take random actions of the same task with the same time steps, in double precision; each library restarts episodes in its
+own way. A step of the environment is 4 or 5 steps of the simulation (`frame_skip`). Contacts are rigid here and compliant in
+MuJoCo. Gymnasium's environments run one after the other ("sync") or in one process each ("async", for at most 64 robots).
+EnvPool runs MuJoCo in its own threads, by an interpreter that has it (`--envpool venv/bin/python`) and needs nothing else.
+Rates are medians of alternating rounds. `--alone` compares single environments (`gymnasium.make`) by processor time, which
+depends less on other programs.
 
-Published for EnvPool, MuJoCo's Ant-v3, in frames, of which a step is 5 (its README, https://pypi.org/project/envpool/):
-66,622 a second in step and 105,126 asynchronously on a laptop of 12 processors, 3,134,287 on 256 of a DGX-A100; "for-loop" and
-"subprocess" there are 12,861 and 36,586 on the laptop. So 13,324, 21,025, 626,857, 2,572 and 7,317 steps of the environment.
+Published frame rates of EnvPool for MuJoCo's Ant-v3, with 5 frames per step (its README, https://pypi.org/project/envpool/):
+66,622 frames per second (synchronous) and 105,126 (asynchronous) on a laptop with 12 processors, and 3,134,287 on 256
+processors of a DGX-A100. "For-loop" and "subprocess" have 12,861 and 36,586 on the laptop. These are 13,324, 21,025, 626,857,
+2,572 and 7,317 steps of the environment per second.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ import featherweight.environments  # noqa: F401  # registers featherweight/...
 
 MOST_PROCESSES = 64
 COLUMNS = ("featherweight", "Gymnasium, sync", "Gymnasium, async", "EnvPool")
-Run = Callable[[float], float]  # so many seconds, at least: steps a second
+Run = Callable[[float], float]  # least time [s] -> steps per second
 
 ENVPOOL = """
 import sys, time, envpool, numpy as np
@@ -53,7 +54,7 @@ for line in sys.stdin:
 
 
 def stepping(open_until: ExitStack, envs: Any) -> Run:
-    """Steps with random actions."""
+    """Return a function that takes steps with random actions."""
     open_until.callback(envs.close)
     rng, space = np.random.default_rng(0), envs.action_space
     actions = rng.uniform(space.low, space.high, (16, *space.shape)).astype(np.float32)
@@ -71,7 +72,7 @@ def stepping(open_until: ExitStack, envs: Any) -> Run:
 
 
 def stepping_alone(open_until: ExitStack, env: Any) -> Run:
-    """Steps of one environment with random actions, and what begins its episodes anew: steps a second of processor time."""
+    """Return steps per second of processor time of one environment with random actions and resets."""
     open_until.callback(env.close)
     rng, space = np.random.default_rng(0), env.action_space
     actions = rng.uniform(space.low, space.high, (64, *space.shape)).astype(np.float32)
@@ -91,7 +92,7 @@ def stepping_alone(open_until: ExitStack, env: Any) -> Run:
 
 
 def stepping_envpool(open_until: ExitStack, python: str, name: str, robots: int) -> Run:
-    """The same in a process of that interpreter, while it is asked to."""
+    """Return a function that takes steps of EnvPool in a process of that interpreter."""
     command = [python, "-c", ENVPOOL, f"{name}-v5", str(robots)]
     process = open_until.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
     assert process.stdin is not None and process.stdout is not None
@@ -118,7 +119,7 @@ def contenders(open_until: ExitStack, name: str, robots: int, python: str | None
 
 
 def rates(runs: dict[str, Run], seconds: float, rounds: int = 5) -> dict[str, float]:
-    """Medians, in turns."""
+    """Return the median rates of alternating runs."""
     samples: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
@@ -127,7 +128,7 @@ def rates(runs: dict[str, Run], seconds: float, rounds: int = 5) -> dict[str, fl
 
 
 def alone(tasks: list[str], seconds: float) -> str:
-    """A table of times of a step, and their ratio."""
+    """Return a table of step times and their ratio."""
     rows = []
     for name in tasks:
         with ExitStack() as open_until:
@@ -135,16 +136,16 @@ def alone(tasks: list[str], seconds: float) -> str:
             found = rates({who: stepping_alone(open_until, gymnasium.make(id)) for who, id in made.items()}, seconds, rounds=7)
         times = {who: 1e6 / rate for who, rate in found.items()}
         rows.append([name, *(f"{x:.0f}" for x in times.values()), f"{times['ours'] / times['theirs']:.2f}"])
-    return markdown(["one environment, µs a step", "featherweight", "Gymnasium", "ratio"], rows)
+    return markdown(["one environment, µs per step", "featherweight", "Gymnasium", "ratio"], rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tasks", nargs="*", default=["Hopper", "Ant"], help="of Ant, HalfCheetah, Hopper, Humanoid, Walker2d")
+    parser.add_argument("tasks", nargs="*", default=["Hopper", "Ant"], help="Ant, HalfCheetah, Hopper, Humanoid, Walker2d")
     parser.add_argument("--robots", type=int, nargs="+", default=[1, 64, 1024])
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each round of each")
-    parser.add_argument("--envpool", help="an interpreter that has EnvPool")
-    parser.add_argument("--alone", action="store_true", help="environments by themselves, beside Gymnasium's own")
+    parser.add_argument("--seconds", type=float, default=1.0, help="time of each round [s]")
+    parser.add_argument("--envpool", help="a Python interpreter with EnvPool")
+    parser.add_argument("--alone", action="store_true", help="compare single environments with Gymnasium's")
     options = parser.parse_args()
     print(machine(), "\n")
     if options.alone:

@@ -1,9 +1,9 @@
-"""Scenes in which robots fall from where their files start them, and lie: models of installed packages, and piles of boxes.
+"""Scenes in which robots fall from the starting pose of their files: models of installed packages, and piles of boxes.
 
     pip install --no-deps mjlab gymnasium-robotics
 
-A scene is the text of an MJCF file, which both simulators load: on a step of 5 ms, by semi-implicit Euler, and with a floor
-where the file has no plane.
+A scene is an MJCF file as text, which both simulators load: semi-implicit Euler, steps of 5 ms, and a floor if the file has no
+plane.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import featherweight as fw
 Array = np.ndarray[Any, np.dtype[Any]]
 
 STEP = 5e-3  # [s]
-FILES = {  # of packages, as patterns
+FILES = {  # patterns of files of packages
     "gymnasium": [f"envs/mujoco/assets/{name}.xml" for name in ("ant", "humanoid", "humanoidstandup", "half_cheetah")]
     + ["envs/mujoco/assets/hopper.xml", "envs/mujoco/assets/walker2d.xml"],
     "mjlab": [f"asset_zoo/robots/*/xmls/{name}.xml" for name in ("go1", "g1", "yam")],
@@ -35,14 +35,14 @@ SQUARE = 25  # boxes in a layer of a pile
 
 @dataclass(frozen=True)
 class FallingScene:
-    """A scene by name, as the text of an MJCF file in which names of meshes are absolute."""
+    """A named scene as the text of an MJCF file with absolute names of meshes."""
 
     name: str
     text: str
 
     @classmethod
     def of_spec(cls, name: str, spec: Any, integrator: Any = mujoco.mjtIntegrator.mjINT_EULER) -> FallingScene:
-        """Set the step and the integrator of a specification, and add a floor where it has no plane."""
+        """Set the step and the integrator of a specification, and add a floor if it has no plane."""
         plane = mujoco.mjtGeom.mjGEOM_PLANE
         if not any(g.type == plane for g in spec.geoms):
             spec.worldbody.add_geom(type=plane, size=[0.0, 0.0, 1.0], name="added_floor")
@@ -60,11 +60,11 @@ class FallingScene:
         return mujoco.MjModel.from_xml_string(self.text)
 
     def simulation(self) -> fw.Simulation:
-        """Return our simulation, at the configuration where the file starts the robot."""
+        """Return our simulation at the starting configuration of the file."""
         return fw.Simulation(fw.load(self.text, folder="/"), q="qpos0")
 
     def random_controls(self, rng: np.random.Generator, size: int) -> Array:
-        """Draw controls of actuators, within their ranges; as many as either simulator has of the file's."""
+        """Draw controls within their ranges, for the actuators that one simulator has of the file."""
         limited, (low, high) = self.mujoco_model.actuator_ctrllimited, self.mujoco_model.actuator_ctrlrange.T
         low, high = np.where(limited, low, -1.0), np.where(limited, high, 1.0)
         return np.asarray(rng.uniform(low, high)[:size])
@@ -79,13 +79,13 @@ def spec_of_file(path: Path) -> Any:
 
 
 def folder_of(package: str) -> Path | None:
-    """Return the folder of an installed package, which is not imported."""
+    """Return the folder of an installed package without an import."""
     found = find_spec(package)
     return Path(found.origin).parent if found and found.origin else None
 
 
 def boxes(name: str, places: Iterable[tuple[float, float, float]], turned: float) -> FallingScene:
-    """Cubes of 1 kg at these places [m], turned by random angles of this size [rad]."""
+    """Return cubes of 1 kg at these places [m], rotated by random angles of this size [rad]."""
     spec, rng = mujoco.MjSpec(), np.random.default_rng(0)
     for i, place in enumerate(places):
         body = spec.worldbody.add_body(name=f"box {i}", pos=place, quat=[1.0, *(0.5 * turned * rng.standard_normal(3))])
@@ -95,12 +95,12 @@ def boxes(name: str, places: Iterable[tuple[float, float, float]], turned: float
 
 
 def stack(count: int) -> FallingScene:
-    """Boxes on one another, a tenth of a millimetre apart at first."""
+    """Return a stack of boxes with initial gaps of a tenth of a millimetre."""
     return boxes(f"{count} boxes in a stack", [(0.0, 0.0, HALF + (2.0 * HALF + 1e-4) * i) for i in range(count)], 0.0)
 
 
 def pile(count: int) -> FallingScene:
-    """Boxes that fall onto one another in layers, askew."""
+    """Return boxes that fall onto each other in layers, slightly rotated."""
     rng, side = np.random.default_rng(0), round(SQUARE**0.5)
     places = []
     for i in range(count):
@@ -110,7 +110,7 @@ def pile(count: int) -> FallingScene:
 
 
 def kick(sim: fw.Simulation, change: Array, start: Array) -> None:
-    """Change the velocity, or begin anew at `start` where joints are too far beyond their limits for another state."""
+    """Change the velocity, or reset to `start` if joints are too far beyond their limits for a new state."""
     try:
         sim.v = sim.v + change
     except ValueError:

@@ -2,11 +2,11 @@
 
     python benchmarks/peers/fatrop_peer.py numbers.json found.json
 
-Needs this library, CasADi and gcc. The controls are accelerations, and inverse dynamics limits and weighs joint forces: the
-problem is the same, but its steps are linear, and derivatives take fewer operations than those of forward dynamics. Inverse
-dynamics and the place of the hand are graphs of CasADi's own SX type, made of our operations; each stage is one function,
-mapped over the knots. CasADi writes all functions of the problem, with exact Jacobians and Hessians, as C code, and gcc -O3
--march=native compiles it within some minutes. FATROP is told the structure of the stages.
+Needs this library, CasADi and gcc. The controls are accelerations, and inverse dynamics gives the joint forces in limits and
+costs: the problem is the same, but its steps are linear, and derivatives need fewer operations than those of forward dynamics.
+Inverse dynamics and the position of the hand are CasADi SX graphs of our operations; each stage is one function, mapped over
+the knots. CasADi writes all functions of the problem, with exact Jacobians and Hessians, as C code, which gcc -O3 -march=native
+compiles within some minutes. FATROP gets the structure of the stages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from peer_process import least_time
 import featherweight as fw
 
 GCC = ["gcc", "-O3", "-march=native", "-shared", "-fPIC"]
-TOLERANCE = 1e-4  # 1e-6 takes a tenth longer, for costs that differ by less than 1e-3
+TOLERANCE = 1e-4  # 1e-6 takes 10 % longer, and changes costs by less than 1e-3
 ITERATIONS = 300
 
 
@@ -39,7 +39,7 @@ def graph(f: Any, name: str) -> Any:
 
 
 class Reach:
-    """The problem of all reaches, whose target is a parameter."""
+    """The problem of all reaches, with the target as a parameter."""
 
     def __init__(self, given: dict[str, Any], robot: fw.Robot, folder: Path) -> None:
         self.knots, self.n = given["knots"], robot.nv

@@ -1,8 +1,8 @@
-"""What first calls take, which compile: processor time, for one state and for a batch, with an empty cache.
+"""Processor times of first calls, which compile, for one state and for a batch, with an empty cache.
 
     python benchmarks/peers/first_calls.py
 
-Processor time does not depend on what else the machine does; a call waits for less where several processors compile.
+Processor time does not depend on other programs. The waiting time of a call is shorter if several processors compile.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FUNCTIONS = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "forward_dyn
 
 
 def first_calls(robot: featherweight.Robot, name: str) -> tuple[float, float]:
-    """Seconds until one state has its result, from the function's name on, and until a batch has."""
+    """Return the times [s] of the first call for one state, including access to the function, and for a batch."""
     times = [time.process_time()]
     function = getattr(robot, name)
     state = [robot.neutral() if x.rate else np.zeros(x.shape) for x in function.program.inputs]
@@ -37,7 +37,7 @@ def main() -> None:
     rows = []
     for file, path in (ROBOTS | {"talos_reduced": featherweight.example("talos_reduced")}).items():
         robot = featherweight.load(path, base="floating")
-        robot.gravity_force(robot.neutral())  # what all functions share is ready
+        robot.gravity_force(robot.neutral())  # prepares data that all functions share
         for name in FUNCTIONS:
             one, batch = first_calls(robot, name)
             rows.append([f"{file}, {robot.nv} DoF", f"`{name}`", f"{one:.1f} s", f"{batch:.1f} s"])

@@ -1,10 +1,10 @@
-"""How long a user waits for the first step with contacts, in a clone and with a wheel, on a new machine and later.
+"""Time to the first step with contacts, in a clone and with a wheel, with an empty and with a full cache.
 
     python benchmarks/peers/first_step.py [--times 3] [--wheel WHEEL]
 
-Seconds from before `import featherweight` to after the first step in which something touches, of the processor and by the
-clock, in fresh processes. On a new machine the cache is empty. WHEEL, or the one in dist/ that `make wheel` made, is installed
-in an environment of its own; without one its rows are left out. Beside them MuJoCo with the ant, from before its import.
+The times, by processor and wall clock, are those from before `import featherweight` until the first step with a contact, in new
+processes. WHEEL, or the wheel of `make wheel` in dist/, is installed in its own environment; without a wheel, its rows are left
+out. The last row is MuJoCo with the ant, from before its import.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ CLONES_PYTHON = (sys.executable,)
 
 
 def seconds(python: Sequence[str], code: str, cache: str) -> tuple[float, float]:
-    """Seconds of the processor and by the clock of `code` in a fresh process, whose cache is in a folder."""
+    """Return the processor and wall times [s] of `code` in a new process with the given folder of the cache."""
     environment = {**fresh_process(), "FEATHERWEIGHT_CACHE": cache}
     command = [*python, "-c", BEGIN + code + END]
     made = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=cache)
@@ -105,14 +105,14 @@ def seconds(python: Sequence[str], code: str, cache: str) -> tuple[float, float]
 
 
 def with_wheel(wheel: Path, folder: Path) -> tuple[str, ...]:
-    """The command of Python in a new environment with a wheel, and with the other packages of this one."""
+    """Return the Python command of a new environment with a wheel and the other packages of this environment."""
     venv.create(folder, with_pip=False)
     python = str(folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
-    outside = {name: x for name, x in fresh_process().items() if name != "PYTHONPATH"}  # where pip would find the clone
+    outside = {name: x for name, x in fresh_process().items() if name != "PYTHONPATH"}  # not the clone
     subprocess.run(install, check=True, env=outside)
     others = next(folder.rglob("site-packages")) / "others.pth"
-    others.write_text(sysconfig.get_path("purelib"))  # after the wheel, and without its own .pth files: not the clone
+    others.write_text(sysconfig.get_path("purelib"))  # after the wheel, and without .pth files, which would add the clone
     code = "import featherweight; print(featherweight.__file__)"
     isolated = python, "-I"
     found = subprocess.run([*isolated, "-c", code], env=outside, capture_output=True, text=True, check=True)
@@ -126,7 +126,7 @@ def medians(samples: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def measured(code: str, times: int, wheel: Sequence[str] | None) -> dict[str, tuple[float, float]]:
-    """Seconds of the processor and by the clock, in each way to start."""
+    """Return processor and wall times [s] by installation."""
     samples: dict[str, list[tuple[float, float]]] = {CLONE: [], SECOND: [], WHEEL: []}
     for _ in range(times):
         with tempfile.TemporaryDirectory(prefix="featherweight-") as cache:

@@ -1,8 +1,8 @@
-"""Fleets that are measured beside MuJoCo: scenes of ours and of MuJoCo, and where their robots begin.
+"""Fleets for comparisons with MuJoCo: scenes in both libraries, and the initial states of robots.
 
-Robots of gymnasium move under random controls, each from a state within such a motion. Talos, Go1 and G1 stand on a floor,
-each a little different, and drives hold their posture: Talos with the file of example-robot-data, Go1 and G1 with the files,
-the motors and the standing poses of mjlab's `asset_zoo` (`pip install --no-deps mjlab`).
+Robots of gymnasium move under random controls, each from a state within such a motion. Talos, Go1 and G1 stand on a floor with
+slightly different poses, which drives hold: Talos with the file of example-robot-data, Go1 and G1 with the files, motors and
+standing poses of mjlab's `asset_zoo` (`pip install --no-deps mjlab`).
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
 SHORT, LONG = 20, 50  # steps of a rollout
 HOME = "home"  # keyframe
-SETTLE = 0.5  # [s] until robots that are put on their feet stand
+SETTLE = 0.5  # [s] until robots on the floor stand still
 JOINTS, RATES = 0.01, 0.1  # spread of standing robots [rad, rad/s]
 
 
 class Start(NamedTuple):
-    """Where robots begin, and their controls (robots, steps, nu), which change every `held` steps."""
+    """Initial states of robots, and controls (robots, steps, nu), which change every `held` steps."""
 
     q: Array
     v: Array
@@ -55,25 +55,25 @@ class Start(NamedTuple):
 
 
 class FleetScene(Protocol):
-    """One kind of robot, in ours and in MuJoCo."""
+    """A robot model in both libraries."""
 
     @property
     def steps(self) -> int:
-        """Steps of a rollout."""
+        """The number of steps of a rollout."""
 
     @property
     def text(self) -> str:
-        """The scene as MJCF, for other versions of MuJoCo."""
+        """Return the scene as MJCF, for other versions of MuJoCo."""
 
     @property
     def model(self) -> Any:
-        """The scene in MuJoCo."""
+        """Return the scene in MuJoCo."""
 
     def simulation(self, **options: Any) -> fw.Simulation:
-        """Return the scene in ours, with more options of `Simulation`."""
+        """Return our simulation of the scene, with additional options of `Simulation`."""
 
     def start(self, sim: fw.Simulation, robots: int) -> Start:
-        """Return where robots begin, by our simulation."""
+        """Return the initial states of robots, by our simulation."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Talos:
 
 
 class Motor(NamedTuple):
-    """What a joint feels of its motor; mjlab's drives have a natural frequency of 10 Hz and twice the critical damping."""
+    """A joint's motor; mjlab's drives have a natural frequency of 10 Hz and twice the critical damping."""
 
     armature: float  # [kg m²]
     effort: float  # [N m]
@@ -190,11 +190,11 @@ G1_POSE = {
 
 @dataclass(frozen=True)
 class Mjlab:
-    """A robot of mjlab on a floor, in steps of 5 ms; shapes touch as the file says, other shapes of the robot included."""
+    """A robot of mjlab on a floor, with steps of 5 ms and the contacts of the file, including self-contacts."""
 
     path: Path
-    height: float  # of the base [m]
-    pose: Mapping[str, float]  # joints by patterns of their names
+    height: float  # height of the base [m]
+    pose: Mapping[str, float]  # joint angles by patterns of names
     motors: Mapping[str, Motor]
     steps: int = SHORT
 
@@ -223,7 +223,7 @@ class Mjlab:
         return fw.Simulation(fw.load(self.text, folder="/"), q=HOME, **options)
 
     def start(self, sim: fw.Simulation, robots: int) -> Start:
-        """Let robots around the standing pose come to stand."""
+        """Return states of robots that have settled from poses near the standing pose."""
         rng, targets = np.random.default_rng(0), self.model.key_ctrl[0]
         q, v = np.tile(sim.q, (robots, 1)), np.zeros((robots, sim.robot.nv))
         q[:, 7:] += JOINTS * rng.standard_normal(q[:, 7:].shape)
@@ -235,7 +235,7 @@ class Mjlab:
 
 
 def matched(patterns: Mapping[str, T], name: str) -> T | None:
-    """Return what belongs to the pattern of a name."""
+    """Return the value of the pattern that matches a name."""
     return next((value for pattern, value in patterns.items() if re.fullmatch(pattern, name)), None)
 
 
@@ -250,13 +250,13 @@ def add_drive(spec: Any, joint: str, stiffness: float, damping: float, effort: f
 
 
 def mjlab_robot(path: str, height: float, pose: Mapping[str, float], motors: Mapping[str, Motor]) -> FleetScene | None:
-    """Return a robot of the installed package, or None without it."""
+    """Return a robot of the installed package, or None without the package."""
     folder = folder_of("mjlab")
     return Mjlab(folder / "asset_zoo/robots" / path, height, pose, motors) if folder else None
 
 
 class Fleet(NamedTuple):
-    """A line of the table: so many robots for each 1024 that are asked for, and how to make their scene."""
+    """A row of the table: the number of robots for each 1024 of the option, and a function that makes the scene."""
 
     what: str
     share: float

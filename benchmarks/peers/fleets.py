@@ -1,23 +1,23 @@
-"""Many robots at once beside MuJoCo: microseconds of a robot's step on all processors, and how many times ours goes into it.
+"""Fleets of robots compared with MuJoCo: microseconds per robot and step on all processors, and the ratio to ours.
 
     pip install --no-deps mjlab         # for Go1 and G1
     python benchmarks/peers/fleets.py [--only humanoid talos ...] [--robots 1024] [--rounds 9] [--mjbatch PYTHON ...]
 
-Both simulate the same file at the same step from the same states under the same controls, in double precision: robots of
-gymnasium that move under random controls, 50 steps a rollout, and Talos, Go1 and G1 that stand, 20 steps (`fleet_scenes`).
-MuJoCo is `mujoco.rollout` with a thread for each processor, which stay, and preallocated results. Ours has contacts that are
-rigid unless `--contact` says otherwise; MuJoCo's yield. Robots of ours that fail stay where they are, and are told of.
+Both simulate the same file with the same step from the same states under the same controls, in double precision. Robots of
+gymnasium move under random controls with 50 steps per rollout; Talos, Go1 and G1 stand, with 20 steps (`fleet_scenes`). MuJoCo
+is `mujoco.rollout` with preallocated results and one persistent thread per processor. Our contacts are rigid unless `--contact`
+selects another law; MuJoCo's are compliant. Robots of ours that fail keep their last state, and the table reports them.
 
-Ours is measured with the vectors of this processor, and, where these are longer than 256 bits, again with vectors of 256
-bits, which most processors have (`--no-short` leaves that out): in a process of its own, whose results must have the same
-bits. mjbatch and mjbatch-uni need MuJoCo in versions of their own: `--mjbatch` names the Python of environments that have one
-of them. They are measured as a process beside, too. Peers take turns; times are medians of rounds.
+Our fleet runs with the vectors of this processor. If these are longer than 256 bits, it also runs with vectors of 256 bits,
+which most processors have (`--no-short` omits this), in its own process; both results must have the same bits. mjbatch and
+mjbatch-uni need their own versions of MuJoCo: `--mjbatch` names the Python interpreters of environments that have one of them,
+which also run in their own processes. Libraries alternate; times are medians of rounds.
 
-To see that both simulate the same, the table has the mean height of the centre of mass and the mean number of contacts after
-the rollout, ours before MuJoCo's, and the median over robots of the greatest difference of a joint. Ours counts contacts up to
-a gap of a millimetre, MuJoCo from zero on. Motions differ where contacts yield in MuJoCo only, and where a file asks for RK4
-(ant, hopper, humanoid, walker2d): MuJoCo computes contacts and limits four times a step, ours once. Our step takes the springs
-of half_cheetah at its end, MuJoCo's at its beginning.
+To show that both libraries simulate the same motion, the table has the mean height of the centre of mass and the mean number of
+contacts after the rollout, ours before MuJoCo's, and the median over robots of the largest difference of a joint. Ours counts
+contacts up to a gap of a millimetre, MuJoCo from zero on. Motions differ because contacts yield only in MuJoCo, and for files
+with RK4 (ant, hopper, humanoid, walker2d): MuJoCo evaluates contacts and limits four times per step, ours once. Our step
+evaluates the springs of half_cheetah at its end, MuJoCo's at its beginning.
 """
 
 from __future__ import annotations
@@ -48,47 +48,47 @@ from featherweight.simulation.simulation_options import LAWS, RIGID
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-OF = 1024  # robots, of which `Fleet.share` is a share
+OF = 1024  # robots; `Fleet.share` multiplies them
 NOTHING = "-"
 
 
 class Mjbatch(NamedTuple):
     """An environment with mjbatch or mjbatch-uni."""
 
-    python: str  # its interpreter; empty where the package cannot be imported
-    name: str  # of the package, with versions
+    python: str  # its interpreter, or "" if the package cannot be imported
+    name: str  # name of the package with versions
 
 
 class Options(NamedTuple):
-    """What the command line asks for, and how."""
+    """Options of the command line."""
 
     robots: int
     rounds: int
     contact: str
-    short: bool  # whether ours is measured with vectors of 256 bits, too
+    short: bool  # whether to measure ours with vectors of 256 bits as well
     mjbatch: Sequence[Mjbatch]
 
 
 class Measured(NamedTuple):
-    """Times of a rollout [s], and what is told of it."""
+    """Times of a rollout [s], and further cells of the table."""
 
     theirs: float
     ours: float
     short: float | None
     mjbatch: Sequence[float | None]
-    told: Sequence[str]  # cells
+    told: Sequence[str]  # cells of the table
 
 
 def header(options: Options) -> list[str]:
     bits = 8 * host().vector_bytes
     short = [f"{AVX2} bits, µs", "ratio"] if options.short else []
     others = [cell for peer in options.mjbatch for cell in (f"{peer.name}, µs", "ratio")]
-    seen = ["centre of mass, m", "contacts", "joints apart, rad or m", "remark"]
+    seen = ["centre of mass, m", "contacts", "joint difference, rad or m", "remark"]
     return ["fleet", "steps", "MuJoCo, µs", f"ours, {bits} bits, µs", "ratio", *short, *others, *seen]
 
 
 def row(name: str, options: Options) -> list[str] | None:
-    """Return the line of a fleet, or None without its files."""
+    """Return the row of a fleet, or None without its files."""
     fleet = FLEETS[name]
     scene = fleet.scene()
     if scene is None:
@@ -96,7 +96,7 @@ def row(name: str, options: Options) -> list[str] | None:
     robots = max(1, round(options.robots * fleet.share))
     try:
         times = measured(name, scene, robots, options)
-    except (ValueError, NotImplementedError, RuntimeError) as error:  # our loader's, the simulation's, or a process's
+    except (ValueError, NotImplementedError, RuntimeError) as error:  # of our loader, of the simulation, or of a process
         return [f"{robots} × {fleet.what}", *[NOTHING] * (len(header(options)) - 2), f"not simulated: {error}"]
     each = 1e6 / (robots * scene.steps)
 
@@ -110,7 +110,7 @@ def row(name: str, options: Options) -> list[str] | None:
 
 
 def measured(name: str, scene: FleetScene, robots: int, options: Options) -> Measured:
-    """Measure a fleet of all peers in turn."""
+    """Measure a fleet in all libraries, alternating."""
     sim = simulation_of(scene, options.contact)
     start = scene.start(sim, robots)
     m, states = scene.model, mujoco_states(scene.model, sim.robot, start.q, start.v)
@@ -129,26 +129,26 @@ def measured(name: str, scene: FleetScene, robots: int, options: Options) -> Mea
         of_others = iter(times[2 + len(short) :])
         same = not short or np.array_equal(np.load(folder / "ends.npy"), ours.ends[0])
     told = seen(ours, theirs)
-    told[-1] = "; ".join(x for x in (told[-1], "" if same else f"other results with {AVX2} bits") if x)
+    told[-1] = "; ".join(x for x in (told[-1], "" if same else f"results differ with {AVX2} bits") if x)
     mjbatch = [next(of_others) if peer.python else None for peer in options.mjbatch]
     return Measured(times[0], times[1], times[2] if short else None, mjbatch, told)
 
 
 def write(folder: Path, scene: FleetScene, start: Start, states: Array) -> None:
-    """Leave what peers in other processes begin with."""
+    """Write the scene and the initial states for peers in other processes."""
     (folder / "scene.xml").write_text(scene.text)
     np.savez(folder / "start.npz", states=states, **start._asdict())
 
 
 def seen(ours: OurFleet, theirs: MujocoFleet) -> list[str]:
-    """Return cells: heights, contacts, how far joints are apart, and what went wrong."""
+    """Return the cells of heights, contacts, joint differences, and problems."""
     m, robot = theirs.model, ours.sim.robot
     our_heights, _ = looked_at(m, mujoco_states(m, robot, *ours.ends))
     their_heights, their_contacts = looked_at(m, theirs.ends)
     mine, other = angles(m, robot)
     apart = np.abs(ours.ends[0][:, mine] - theirs.end_positions[:, other]).max(axis=1)
-    failed = f"{ours.failed} of ours failed" if ours.failed else ""
-    alone = "" if ours.in_lanes else "ours without lanes"
+    failed = f"{ours.failed} of our robots failed" if ours.failed else ""
+    alone = "" if ours.in_lanes else "ours ran without lanes"
     return [
         f"{our_heights.mean():.4f} / {their_heights.mean():.4f}",
         f"{ours.contacts:.2f} / {their_contacts.mean():.2f}",
@@ -158,7 +158,7 @@ def seen(ours: OurFleet, theirs: MujocoFleet) -> list[str]:
 
 
 def mjbatch_of(python: str) -> Mjbatch:
-    """Ask an environment for the name and the version of its package; without it, say so."""
+    """Return the package of an environment with its version; report if there is none."""
     try:
         with PeerProcess("mjbatch_process.py", ["--name"], python) as peer:
             return Mjbatch(python, str(peer.ready))
@@ -170,10 +170,10 @@ def mjbatch_of(python: str) -> Mjbatch:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", choices=list(FLEETS), default=list(FLEETS), metavar="NAME", help=", ".join(FLEETS))
-    parser.add_argument("--robots", type=int, default=OF, help="of each fleet; of Talos half as many")
+    parser.add_argument("--robots", type=int, default=OF, help="robots per fleet (Talos: half)")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--contact", choices=LAWS, default=RIGID, help="law of our contacts")
-    parser.add_argument("--no-short", action="store_true", help=f"leave out vectors of {AVX2} bits")
+    parser.add_argument("--contact", choices=LAWS, default=RIGID, help="contact law of our simulation")
+    parser.add_argument("--no-short", action="store_true", help=f"do not measure vectors of {AVX2} bits")
     parser.add_argument("--mjbatch", nargs="*", default=[sys.executable], metavar="PYTHON", help="with mjbatch or mjbatch-uni")
     given = parser.parse_args()
     short = not given.no_short and 8 * host().vector_bytes > AVX2

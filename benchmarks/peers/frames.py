@@ -1,9 +1,9 @@
-"""Motion of frames beside Pinocchio's, and arrays of rigid motions beside Pinocchio's and SciPy's, in one run.
+"""Motion of frames compared with Pinocchio, and arrays of rigid motions compared with Pinocchio and SciPy, in one run.
 
     python benchmarks/peers/frames.py [--batch 4096] [--seconds 2] [ROBOT ...]
 
-The frame is the last of the file. Pinocchio's user runs its recursion and then asks for the frame; there are no batch calls, so
-a batch is a loop over states. Ratios are of medians; the calls of both take turns; one thread.
+The frame is the last one of the file. Users of Pinocchio run its recursion and then request the frame. It has no batch calls,
+so a batch is a loop over states. Ratios are of medians; the calls of both alternate, on one thread.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
 class Peers:
-    """What Pinocchio's user calls for one state."""
+    """Calls of Pinocchio for one state."""
 
     def __init__(self, pair: Pair, frame: str) -> None:
         self.model, self.data, self.frame = pair.model, pair.data, pair.model.getFrameId(frame)

@@ -1,10 +1,10 @@
-"""Functions of q and v beside Pinocchio's, in one run: the centroidal map and its rate, the Coriolis matrix, the CoM Jacobian.
+"""Functions of q and v compared with Pinocchio: the centroidal map and its rate, the Coriolis matrix, the CoM Jacobian.
 
     python benchmarks/peers/functions.py [--quick] [--batch 4096] [--seconds 2] [--robots ROBOT ...]
 
-As benchmarks/peers/derivatives.py measures: Pinocchio's data are made once and what it returns refers to them; its time for a
-state of a batch is a loop over states less what the calls from Python take. Ours write to arrays made before, on one thread;
-ratios are of medians, and the calls that are compared take turns.
+The method is that of benchmarks/peers/derivatives.py: Pinocchio's data are preallocated, and its results refer to them. Its
+time per state of a batch is a loop over states minus the overhead of calls from Python. Our functions write to preallocated
+arrays on one thread. Ratios are of medians; compared calls alternate.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from featherweight.engine.function import CompiledFunction
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-AGREE = 1e-9  # relative to the greatest entry
+AGREE = 1e-9  # relative to the largest entry
 HEADER = ["robot", "function", "algorithm", *BESIDE, "mul + add", "relative difference"]
 
 
 class Comparison(NamedTuple):
-    """A function of ours, what Pinocchio's user calls, and where the result then is, its columns in Pinocchio's order."""
+    """A function of ours, the call of Pinocchio, and the result in its data, with columns in Pinocchio's order."""
 
     function: CompiledFunction[Any]
-    call: Callable[[Any, Any, Array, Array], Any]  # of model, data, q, v
-    result: Callable[[Any], Array]  # of data
+    call: Callable[[Any, Any, Array, Array], Any]  # takes model, data, q, v
+    result: Callable[[Any], Array]  # takes data
 
 
 def comparisons(pair: Pair) -> Iterable[Comparison]:
@@ -80,12 +80,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--robots", nargs="+", metavar="ROBOT", default=["talos_reduced", "panda"], choices=list(FILES))
     parser.add_argument("--batch", type=int, default=4096)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
-    parser.add_argument("--quick", action="store_true", help="a tenth of that")
+    parser.add_argument("--seconds", type=float, default=2.0, help="time of each comparison [s]")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the time")
     given = parser.parse_args()
     given.rounds = 8 if given.quick else 40
     given.seconds *= 0.1 if given.quick else 1.0
-    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch} on one thread; times in µs for a state\n")
+    print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch} on one thread; times in µs per state\n")
     print(markdown(HEADER, [row for name in given.robots for row in rows(Pair(name, given.batch), given)]))
 
 

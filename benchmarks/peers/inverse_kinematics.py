@@ -1,13 +1,14 @@
-"""Featherweight's inverse kinematics beside pink, mink and the Robotics Toolbox, on the Panda's hand, in one run.
+"""Inverse kinematics of Panda's hand, compared with pink, mink and the Robotics Toolbox, in one run.
 
     pip install 'featherweight[ik]' pin-pink mink roboticstoolbox-python
     python benchmarks/peers/inverse_kinematics.py [--batch 10000] [--seconds 2]
 
-Targets are poses of random configurations within limits, to be reached within 1e-6 m and 1e-6 rad, from random configurations;
-where 30 steps do not lead there, an attempt begins anew from another one, 100 times at most. Batches are Featherweight's alone:
-the others solve one problem after the other. A controller's call is one target near the present configuration (0.02 rad), and a
-differential step is one velocity within joint limits. pink and mink take whole steps (dt = 1) with DAQP; the Robotics Toolbox
-is its C++ solver (Haviland and Corke 2022) at a tolerance of the same size. What is not installed is left out, which is said.
+Targets are poses of random configurations within limits, with tolerances of 1e-6 m and 1e-6 rad, and starts are random. If 30
+steps do not reach the target, an attempt starts again from another configuration, at most 100 times. Only Featherweight has
+batches: the other libraries solve one problem after the other. A controller's call has a target near the present configuration
+(0.02 rad); a differential step is one velocity within joint limits. pink and mink take full steps (dt = 1) with DAQP. The
+Robotics Toolbox is its C++ solver (Haviland and Corke 2022) with a tolerance of the same size. Libraries that are not installed
+are left out, and the output says so.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 URDF, HAND = ROBOTS / FILES["panda"][0], "panda_hand"
 WITHIN, STEPS, ATTEMPTS = 1e-6, 30, 101
 NEAR = 0.02  # [rad] of a controller's target
-FEW = 100  # problems for those that take long
-REPEATS = 5  # of batches
+FEW = 100  # problems for slow solvers
+REPEATS = 5  # rounds of batches
 
 
 class Problems:
-    """Targets, configurations that reach them, and configurations to begin with."""
+    """Targets, configurations that reach them, and starting configurations."""
 
     def __init__(self, count: int) -> None:
         self.robot = featherweight.load(URDF, mimic="independent")
@@ -47,7 +48,7 @@ class Problems:
 
 
 class WholeSteps:
-    """Differential steps as quadratic programs, each taken whole; pink and mink have one interface."""
+    """Full differential steps by quadratic programs, with one interface for pink and mink."""
 
     _solve: Callable[..., Any]
     _task: Any
@@ -65,7 +66,7 @@ class WholeSteps:
 
 
 class Pink(WholeSteps):
-    """On Pinocchio."""
+    """Steps of pink, with Pinocchio."""
 
     name = "pink"
 
@@ -87,7 +88,7 @@ class Pink(WholeSteps):
 
 
 class Mink(WholeSteps):
-    """On MuJoCo."""
+    """Steps of mink, with MuJoCo."""
 
     name = "mink"
 
@@ -109,7 +110,7 @@ class Mink(WholeSteps):
 
 
 class Toolbox:
-    """Levenberg and Marquardt's iterations with restarts, in C++, on the arm alone."""
+    """Levenberg-Marquardt iterations with restarts in C++, on the arm without the hand's fingers."""
 
     name = "Robotics Toolbox"
 
@@ -136,7 +137,7 @@ class Toolbox:
 
 
 def by_steps(peer: Any, problems: Problems) -> Callable[[Array, Array], bool]:
-    """Steps until the target is reached, from where one begins and then from random configurations."""
+    """Return a solver that takes steps from the start, and then from random configurations, until it reaches the target."""
     rng = np.random.default_rng(3)
 
     def solve(target: Array, q: Array) -> bool:
@@ -162,7 +163,7 @@ def peers(problems: Problems) -> Iterator[Any]:
 
 
 def one_by_one(solve: Callable[[Array, Array], Any], targets: Array, starts: Array) -> tuple[float, float, float]:
-    """Mean and median times [s], and the share that is solved."""
+    """Return mean and median times [s], and the share of solved problems."""
     times, solved = [], 0
     solve(targets[0], starts[0])
     for target, q in zip(targets, starts, strict=True):
@@ -173,7 +174,7 @@ def one_by_one(solve: Callable[[Array, Array], Any], targets: Array, starts: Arr
 
 
 def batches(ik: Any, problems: Problems) -> tuple[float, float]:
-    """Median time [s] of a batch, and the share that is solved."""
+    """Return the median time of a batch [s], and the share of solved problems."""
     times, shares = [], []
     for seed in range(REPEATS + 1):
         begun = time.perf_counter()
@@ -186,16 +187,14 @@ def batches(ik: Any, problems: Problems) -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batch", type=int, default=10_000)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for the differential step")
+    parser.add_argument("--seconds", type=float, default=2.0, help="time for the differential step [s]")
     arguments = parser.parse_args()
     problems = Problems(arguments.batch)
     ik = featherweight.InverseKinematics(problems.robot, featherweight.FrameTask(HAND))
     seconds, share = batches(ik, problems)
     count = len(problems.targets)
     print(machine())
-    print(
-        f"Featherweight, {count} targets: {1e3 * seconds:.1f} ms, {count / seconds:.0f} a second, {100 * share:.2f} % solved\n"
-    )
+    print(f"Featherweight, {count} targets: {1e3 * seconds:.1f} ms, {count / seconds:.0f}/s, {100 * share:.2f} % solved\n")
 
     def solve(target: Array, q: Array) -> bool:
         return bool(ik.solve(target, q).converged)
@@ -211,7 +210,7 @@ def main() -> None:
         rate = count / seconds * far[0]
         numbers = f"{1e6 * far[0]:.0f}", f"{1e6 * far[1]:.0f}", f"{100 * far[2]:.0f}", f"{1e6 * near[1]:.1f}"
         rows.append([name, *numbers, f"{rate:.0f}"])
-    header = ["solver, one target a call", "random start, mean [µs]", "random start, median [µs]", "solved [%]"]
+    header = ["solver, one target per call", "random start, mean [µs]", "random start, median [µs]", "solved [%]"]
     header += ["start 0.02 rad away, median [µs]", "mean / Featherweight's batch, per target"]
     print(markdown(header, rows), "\n")
 

@@ -1,13 +1,13 @@
-"""Functions in JAX beside the same called from NumPy, and a step of a robot beside MJX's on this machine's processors.
+"""Functions in JAX compared with calls from NumPy, and a robot's step compared with MJX on this machine's processors.
 
     python benchmarks/peers/jax_peer.py [--batch 4096] [--seconds 2] [ROBOT ...]
 
-Needs an environment with jax, mujoco-mjx, gymnasium and example-robot-data. What a call costs under `jit` is its time there
-less that from NumPy and that of a function of `jit` with the same arguments and results that adds one: JAX's own part. In a
-loop of XLA's, where each call waits for the one before, there is no such part. A batch is measured as it is called, and less
-JAX's own part of a call. MJX steps the same robot without contacts, limits, friction and damping (its Euler steps), in single
-precision, as ours does by forward dynamics and `integrate`: XLA's compiler takes a minute or more for it, unless
-JAX_COMPILATION_CACHE_DIR says where it was kept. Calls that are compared take turns.
+Needs an environment with jax, mujoco-mjx, gymnasium and example-robot-data. The overhead of `jit` is the time of a call minus
+its time from NumPy. JAX's own part is the time of a function under `jit` that adds one, with the same arguments and results. In
+a loop of XLA, in which each call waits for the previous one, there is no such part. Batches are measured with and without JAX's
+own part of a call. MJX steps the same robot without contacts, limits, friction and damping (its Euler steps), in single
+precision; ours does by forward dynamics and `integrate`. XLA compiles MJX for a minute or more, unless
+JAX_COMPILATION_CACHE_DIR contains the code. Compared calls alternate.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from featherweight.jax import wrap
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-CALLS = ["robot", "from NumPy", "jit", "tau + 1 in jit", "jit costs", "in a loop", "loop costs"]
-BATCHES = ["robot", "function", "threads", "from NumPy", "out=", "jit", "times as fast", "without JAX's part"]
-STEPS = ["robot", "ours", "MJX", "times as fast", "accelerations differ by, median", "at most", "MJX compiles [s]"]
-ROUNDS = 1000  # of a loop
+CALLS = ["robot", "from NumPy", "jit", "tau + 1 in jit", "jit overhead", "in a loop", "loop overhead"]
+BATCHES = ["robot", "function", "threads", "from NumPy", "out=", "jit", "NumPy / jit", "without JAX's part"]
+STEPS = ["robot", "ours", "MJX", "ratio", "acceleration difference, median", "largest", "MJX compiles [s]"]
+ROUNDS = 1000  # calls in a loop
 
 
 def waiting(f: Callable[..., Any], *args: Any) -> Callable[[], Any]:
@@ -42,7 +42,7 @@ def waiting(f: Callable[..., Any], *args: Any) -> Callable[[], Any]:
 
 
 def one_state(name: str, robot: fw.Robot, seconds: float) -> list[str]:
-    """What a call of forward dynamics takes [µs]."""
+    """Return the times of a call of forward dynamics [µs]."""
     f = wrap(robot.forward_dynamics)
     x = states(robot, ())
 
@@ -65,7 +65,7 @@ def one_state(name: str, robot: fw.Robot, seconds: float) -> list[str]:
 
 
 def batches(name: str, robot: fw.Robot, batch: int, seconds: float) -> list[list[str]]:
-    """What a state of a batch takes [µs]."""
+    """Return the times per state of a batch [µs]."""
     x, one = states(robot, (batch,)), [jnp.asarray(y) for y in states(robot, ())]
     on_jax = [jnp.asarray(y) for y in x]
     rows = []
@@ -92,11 +92,11 @@ def states(robot: fw.Robot, batch: tuple[int, ...]) -> list[Array]:
 
 
 def beside_mjx(name: str, robot: fw.Robot, batch: int, seconds: float) -> list[list[str]]:
-    """What a step of a robot of a batch takes [µs]. None of a robot that MuJoCo refuses."""
+    """Return the times per robot and step of a batch [µs], or no rows for a robot that MuJoCo refuses."""
     try:
         model = same_in_mujoco(name)
     except ValueError as error:
-        print(f"MuJoCo does not take {name}: {' '.join(str(error).split())}\n")
+        print(f"MuJoCo refuses {name}: {' '.join(str(error).split())}\n")
         return []
     q, v, tau = states(robot, (batch,))
     tau *= 0.0
@@ -128,7 +128,7 @@ def same_in_mujoco(name: str) -> Any:
     spec = urdf_in_mujoco(ROBOTS / file)
     if base == "floating":
         spec.worldbody.first_body().add_freejoint()
-    for equality in list(spec.equalities):  # of joints that mimic others
+    for equality in list(spec.equalities):  # joints that mimic others
         spec.delete(equality)
     model = spec.compile()
     model.dof_frictionloss[:] = 0.0
@@ -144,7 +144,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def main() -> None:
     given = options(__doc__, robots=True)
-    print(f"{machine()}; JAX {jax.__version__}, MuJoCo {mujoco.__version__}; times in µs, of a call or a state\n")
+    print(f"{machine()}; JAX {jax.__version__}, MuJoCo {mujoco.__version__}; times in µs per call or per state\n")
     files = {name: FILES[name] for name in given.robots}
     robots = {name: fw.load(ROBOTS / file, base=base, mimic="independent") for name, (file, base) in files.items()}
     with jax.enable_x64(True):

@@ -1,10 +1,10 @@
-"""The inverse and the sparse factors of the mass matrix, beside Pinocchio's and NumPy's, in one run.
+"""The inverse and the sparse factors of the mass matrix, compared with Pinocchio and NumPy, in one run.
 
     python benchmarks/peers/joint_space.py [--batch 4096] [--seconds 2] [ROBOT ...]
 
-Pinocchio's inverse has its upper triangle only, so its user copies it to the lower one, by a mask made before into an array
-made before. It has no batch calls for
-these, so a batch is a loop over states. Ratios are of medians; the calls of both take turns; one thread.
+Pinocchio computes only the upper triangle of the inverse. Its user copies it to the lower triangle, here by a preallocated mask
+into a preallocated array. It has no batch calls for these functions, so a batch is a loop over states. Ratios are of medians;
+the calls of both alternate, on one thread.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Call = Callable[[], Any]
 
 
 class Peers:
-    """What Pinocchio's user calls for one state, with everything made before."""
+    """Calls of Pinocchio for one state, with preallocated arrays."""
 
     def __init__(self, pair: Pair) -> None:
         self.model, self.data = pair.model, pair.data

@@ -1,15 +1,16 @@
-"""Random reaches of Panda within limits, beside CSQP of mim-solvers and FATROP of CasADi, each on one thread.
+"""Random reaches of Panda within limits, compared with CSQP of mim-solvers and FATROP of CasADi, each on one thread.
 
     python -m venv .venv-mim && .venv-mim/bin/pip install mim-solvers==0.3.0 crocoddyl==3.2.1 pin==4.0.0
     python benchmarks/peers/limited_reaches.py [--csqp .venv-mim/bin/python] [--fatrop PYTHON] [--count 100]
 
 FATROP's interpreter needs this library, CasADi and gcc; with pin 4.1.0, CSQP ends with a segmentation fault.
 
-Positions, velocities and efforts stay within limits; at the end, the hand is at a point, and the arm at rest. Starts are drawn
-from the inner 80 % of the ranges of the joints; the hand's target is where it is in another configuration, whose joints differ
-by up to SPREADS [rad]. All minimize the same cost over the same semi-implicit Euler steps, from a robot that is held still. A
-reach is solved if the solver says so and no constraint, nor a step, is violated by more than 1e-4, by our functions. Times are
-those of the processor, so that other work on the machine counts for little; each is the least of three, or of one above 0.2 s.
+Positions, velocities and efforts stay within limits. At the end, the hand is at a point and the arm is at rest. Starts are
+random in the inner 80 % of the joint ranges. The hand's target is its position in another configuration, whose joints differ by
+up to SPREADS [rad]. All solvers minimize the same cost over the same semi-implicit Euler steps, with a robot that is held still
+as the initial guess. A reach is solved if the solver reports success and, by our functions, no constraint or step is violated
+by more than 1e-4. Times are processor times, which depend little on other programs. Each time is the smallest of three, or that
+of one solution if it takes more than 0.2 s.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ HAND = "panda_hand_tcp"
 STEP, KNOTS = 0.02, 40
 VELOCITY, EFFORT = 0.1, 1e-3  # weights
 SPREADS = (1.0, 1.5)  # [rad]
-ALLOWED = 1e-4  # violation
+ALLOWED = 1e-4  # accepted violation
 
 
 class Found(NamedTuple):
@@ -110,7 +111,7 @@ def cost(found: Found) -> float:
 
 
 def rows(robot: fw.Robot, many: list[dict[str, Any]], spread: float, results: dict[str, list[Found]]) -> list[tuple[str, ...]]:
-    """Return a line of the table for each solver."""
+    """Return a row of the table for each solver."""
     lines: list[tuple[str, ...]] = []
     good, costs, first = {}, {}, np.zeros(0)
     for name, found in results.items():
@@ -138,8 +139,8 @@ HEAD = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--csqp", metavar="PYTHON", help="an interpreter that has mim-solvers")
-    parser.add_argument("--fatrop", metavar="PYTHON", nargs="?", const=sys.executable, help="an interpreter that has CasADi")
+    parser.add_argument("--csqp", metavar="PYTHON", help="a Python interpreter with mim-solvers")
+    parser.add_argument("--fatrop", metavar="PYTHON", nargs="?", const=sys.executable, help="a Python interpreter with CasADi")
     parser.add_argument("--count", type=int, default=100)
     options = parser.parse_args()
     robot = fw.load(fw.example("panda"), mimic="independent")

@@ -1,4 +1,4 @@
-"""Code for a processor with shorter vectors than this one has, in a process that has compiled nothing yet."""
+"""Code for a processor with shorter vectors than this one has, in a process that has not compiled anything yet."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import llvmlite.binding as llvm
 
 from featherweight.engine.backends.llvm.jit import host
 
-AVX2 = 256  # bits; AMD's processors before 2022 and Intel's for desktops have no longer vectors
-LONGER = ("avx512", "avx10", "evex512")  # how features that AVX2 lacks begin
+AVX2 = 256  # bits, the longest vectors of AMD's processors before 2022 and of Intel's for desktops
+LONGER = ("avx512", "avx10", "evex512")  # prefixes of features that AVX2 lacks
 
 
 def limit_vectors() -> None:
-    """Let LLVM find a processor whose vectors have 256 bits at most: functions, loops and lanes are compiled for it.
+    """Make LLVM detect a processor with vectors of at most 256 bits, and compile functions, loops and lanes for it.
 
-    Raises RuntimeError after the first compilation, which asks for the processor.
+    Raises RuntimeError after the first compilation, which detects the processor.
     """
     if host.cache_info().currsize:
         raise RuntimeError("limit_vectors must be called before anything is compiled: call it in a new process")

@@ -1,9 +1,9 @@
-"""Long runs: whether memory grows, energy stays sane, and loops stay closed.
+"""Long runs: growth of memory, drift of energy, and closure of loops.
 
     python benchmarks/peers/long_run.py [--steps 1000000]
 
-Gymnasium's ant with random controls, on the step and the integrator of its file, and a four-bar whose crank goes round. A
-tenth of the steps is taken before memory is first looked at: until then pools and caches grow.
+Gymnasium's ant moves under random controls with the step and the integrator of its file, and the crank of a four-bar rotates.
+Memory is first measured after a tenth of the steps, because pools and caches grow until then.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ HELD = 5  # steps under the same controls
 
 
 class Seen(NamedTuple):
-    """After a part of a run."""
+    """Measurements after a part of a run."""
 
     steps: int
-    memory: float  # [MB], the greatest so far
-    energy: float  # [J], the greatest of the part
-    opening: float  # of loops, the greatest of the part
+    memory: float  # [MB], the largest so far
+    energy: float  # [J], the largest of the part
+    opening: float  # misclosure of loops, the largest of the part
     seconds: float
 
 
 def memory() -> float:
-    """The most that this process has had in memory [MB]."""
+    """Return the peak memory of this process [MB]."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
 
 
 def seen(sim: fw.Simulation, steps: int, go_on: Callable[[], None]) -> Iterator[Seen]:
-    """What is seen after each part of a run of `steps`; `go_on` takes HELD of them."""
+    """Yield measurements after each part of a run of `steps`; `go_on` takes HELD steps."""
     taken = 0
     for _ in range(PARTS):
         begun, energy, opening = time.perf_counter(), -np.inf, 0.0
@@ -67,7 +67,7 @@ def ant(steps: int) -> Iterator[Seen]:
 
 
 def crank(steps: int) -> Iterator[Seen]:
-    """A four-bar without damping under gravity, driven by forces that take out what they bring in."""
+    """Run a four-bar under gravity without damping, with forces that remove the energy that they add."""
     robot = fw.build(four_bar())
     q = robot.close(np.array([0.3, 0.3, 0.3]))  # type: ignore[attr-defined]
     sim = fw.Simulation(robot, STEP, q=q, v=[4.0])
@@ -94,7 +94,7 @@ def main() -> None:
         grown, most, opening = parts[-1].memory - parts[0].memory, max(p.energy for p in parts), max(p.opening for p in parts)
         each = 1e6 * sum(p.seconds for p in parts) / parts[-1].steps
         rows.append([name, f"{parts[-1].steps:,}", f"{each:.1f}", f"{grown:.1f}", f"{most:.4g}", f"{opening:.1g}"])
-    header = ["long run", "steps", "µs a step", "memory grew by, MB", "greatest energy, J", "loops open by"]
+    header = ["long run", "steps", "µs per step", "memory growth, MB", "largest energy, J", "loop misclosure"]
     print(markdown(header, rows))
 
 

@@ -1,13 +1,13 @@
-"""Forward dynamics of mechanisms with loops beside Pinocchio's `constraintDynamics` and `lcaba`, in one run.
+"""Forward dynamics of mechanisms with loops, compared with Pinocchio's `constraintDynamics` and `lcaba`, in one run.
 
     python benchmarks/peers/loops.py [--batch 4096] [--seconds 2]
 
-Pinocchio solves the spanning tree with the loops as constraints of a point between two joints. Both algorithms regularize
-constraints and refine the result by proximal iterations: `constraintDynamics` factorizes the matrix of tree and constraints;
-`lcaba` is the recursion of articulated bodies, in an elimination order for loops. Each takes the regularization, of those in
-REGULARIZATIONS, and the fewest iterations with which its accelerations agree with ours to AGREEMENT of the greatest one. An
-algorithm that never does has no time in the table. The ratio is to the faster one. Model, data and constraints are made before;
-a batch is a loop over states. Ratios are of medians; the calls of all take turns; one thread.
+Pinocchio solves the spanning tree with loops as point constraints between two joints. Both algorithms regularize constraints
+and refine the result by proximal iterations: `constraintDynamics` factorizes the matrix of tree and constraints, and `lcaba` is
+the articulated-body recursion in an elimination order for loops. Each runs with the regularization in REGULARIZATIONS and the
+smallest number of iterations for which its accelerations agree with ours, to AGREEMENT of the largest one. An algorithm that
+never agrees has no time in the table. The ratio is that of the faster algorithm. Model, data and constraints are preallocated;
+a batch is a loop over states. Ratios are of medians; all calls alternate, on one thread.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from featherweight.model.description import Description
 from featherweight.model.types import WORLD, LoopType
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Dynamics = Callable[[Array, Array, Array], Any]  # of q, v, tau
+Dynamics = Callable[[Array, Array, Array], Any]  # takes q, v, tau
 
 AGREEMENT = 1e-8  # lcaba reaches 1e-9 to 1e-11, by mechanism
 REGULARIZATIONS = (1e-4, 1e-6, 1e-8, 1e-10)
@@ -34,7 +34,7 @@ ALGORITHMS = ("constraintDynamics", "lcaba")
 
 
 def parallel_leg(legs: int = 1) -> Description:
-    """A hopping robot whose legs are planar five-bars: two driven thighs, two shanks that a ball joins."""
+    """Return a hopping robot whose legs are planar five-bars: two driven thighs, and two shanks with a common ball joint."""
     link = fw.Inertia(0.4, (0.0, 0.0, -0.1), (2e-3, 0.0, 0.0, 2e-3, 0.0, 1e-4))
     bodies = [fw.Body("trunk", fw.Inertia(6.0, (0.0, 0.0, 0.0), (0.1, 0.0, 0.0, 0.2, 0.0, 0.2)))]
     joints = [fw.Joint("flight", fw.JointType.FLOATING, WORLD, "trunk")]
@@ -93,7 +93,7 @@ class Peer:
         return lambda q, v, tau: solve(self.model, self.data, q, v, tau, self.constraints, self.datas, settings)
 
     def agreeing(self, algorithm: str, error: Callable[[Dynamics], float]) -> tuple[Dynamics | None, str]:
-        """Return the algorithm with the fewest iterations that agree, and a line about how it does."""
+        """Return the algorithm with the fewest iterations that agrees, or None, and a line about its error."""
         tried = []
         for iterations in range(1, 11):
             for mu in REGULARIZATIONS:
@@ -102,7 +102,7 @@ class Peer:
                 if tried[-1][0] <= AGREEMENT:
                     return candidate, f"{algorithm} agrees to {tried[-1][0]:.1e} with mu {mu:g}, iterations {iterations}"
         least, iterations, mu = min(tried)
-        return None, f"{algorithm} is off by {least:.1e} at best, with mu {mu:g}, iterations {iterations}: it is not timed"
+        return None, f"{algorithm} is off by {least:.1e} at best, with mu {mu:g}, iterations {iterations}, so it is not timed"
 
 
 def se3(pose: fw.Pose) -> Any:
@@ -118,7 +118,7 @@ MECHANISMS: dict[str, Callable[[], Description]] = {
 
 
 def compared(name: str, d: Description, batch: int, seconds: float) -> list[list[str]]:
-    """Rows of the table, for one state and for the batch."""
+    """Return the rows for one state and for the batch."""
     robot, peer = fw.build(d), Peer(d)
     assert isinstance(robot, fw.ClosedRobot)
     rng = np.random.default_rng(0)

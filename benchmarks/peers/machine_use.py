@@ -1,11 +1,10 @@
-"""How much of the machine batches of forward dynamics use: share of the peak rate on one core, and a second core.
+"""Use of the machine by batches of forward dynamics: share of the peak rate on one core, and gain by a second core.
 
     python benchmarks/peers/machine_use.py [--batch 4096] [--processes 7]
 
-Operations are the multiplications and additions of one state, counted exactly; sines, cosines, divisions, and the moving
-of rows take time and count for nothing. The peak is that of independent vector multiply-adds, two operations each,
-measured on the same core. Where memory happens to lie changes a process's rate by a tenth: numbers are medians over
-processes.
+Operations are the multiplications and additions of one state, counted exactly. Sines, cosines, divisions and the movement of
+rows take time but do not count. The peak is the rate of independent vector multiply-adds, two operations each, on the same
+core. The addresses of memory change the rate of a process by 10 %, so numbers are medians over processes.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LARGE = 65_536
 
 
 def one_process(name: str, batch: int) -> list[float]:
-    """Rate and peak on one core [1/s], and what a second thread brings for `batch` states and for many."""
+    """Return rate and peak of one core [1/s], and the speedup by a second thread for `batch` and for many states."""
     file, base = FILES[name]
     robot = featherweight.load(ROBOTS / file, base, mimic="independent")
     fd = robot.forward_dynamics
@@ -63,7 +62,7 @@ def main() -> None:
         rows.append([name, f"{rate / 1e9:.0f}", f"{peak / 1e9:.0f}", share, f"{small:.2f}", f"{large:.2f}"])
     print(f"{machine()}; medians over {options.processes} processes\n")
     header = ["robot", "rate [Gflop/s]", "peak rate [Gflop/s]", "share of peak (lowest–highest)"]
-    header += [f"speed-up by a second thread, {n} states" for n in (options.batch, LARGE)]
+    header += [f"speedup by a second thread, {n} states" for n in (options.batch, LARGE)]
     print(markdown(header, rows))
 
 

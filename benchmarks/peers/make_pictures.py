@@ -1,8 +1,8 @@
-"""Moving pictures of robots, drawn by the window in a headless Chromium.
+"""Animated pictures of robots, drawn by the viewer in a headless Chromium.
 
     PYTHONPATH=benchmarks/papers python benchmarks/peers/make_pictures.py [--output docs]
 
-Each takes a minute or two: every picture is drawn in software.
+Each animation takes a minute or two, because Chromium draws in software.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from featherweight.viewer.clock import frames_to_draw
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FINER = 2  # times as many pixels are drawn as are kept, in each direction
+FINER = 2  # factor of oversampling in each direction
 DETAIL = 60_000  # triangles
 
 
@@ -46,7 +46,7 @@ def film(
 ) -> None:
     """Write a trajectory as a GIF of `size` (width, height) pixels that repeats, with `rate` pictures a second.
 
-    `camera` is where it is and what it looks at [m], in the world; it goes along, over the ground, with the frame `follow`.
+    `camera` is its position and its target [m] in the world; it follows the frame `follow` over the ground.
     """
     chosen, _ = frames_to_draw(trajectory, rate)
     with Window(robot, trajectory, port=0, ground=ground, faces=DETAIL) as window, chromium((1280, 960)) as page:
@@ -65,7 +65,7 @@ def film(
 
 
 def _wait_for_page(window: Window, seconds: float = 60.0) -> None:
-    """Until the page is open and two pictures in succession are the same: meshes arrive, shaders are compiled."""
+    """Wait until the page is open and two successive pictures are equal: meshes and shaders are then ready."""
     end, before = time.monotonic() + seconds, None
     while time.monotonic() < end:
         time.sleep(0.5)
@@ -76,18 +76,18 @@ def _wait_for_page(window: Window, seconds: float = 60.0) -> None:
         if before is not None and now.std() > 0 and np.array_equal(before, now):
             return
         before = now
-    raise TimeoutError(f"the page {window.url} does not settle")
+    raise TimeoutError(f"the page {window.url} did not finish drawing")
 
 
 def _drawn(window: Window, size: tuple[int, int]) -> Array:
-    """The window's picture of the state that was sent last."""
-    window.picture((16, 16))  # states and pictures are asked for on two ways: when this one is back, the state is there
+    """Return the window's picture of the last state."""
+    window.picture((16, 16))  # states and pictures use two connections; this round trip ensures that the state has arrived
     fine = Image.fromarray(window.picture((FINER * size[0], FINER * size[1])))
     return np.asarray(fine.resize(size, Image.Resampling.LANCZOS))
 
 
 def falling_humanoid() -> tuple[Robot, Trajectory]:
-    """Talos, held by springs at its joints, dropped and then toppling."""
+    """Simulate Talos with springs at its joints, which falls and then topples."""
     robot = featherweight.build(with_springs(load_description(ROBOTS / FILES["talos_reduced"][0]), 1000.0), "floating")
     spheres = spheres_of(robot)
     v = np.zeros(robot.nv)
@@ -98,7 +98,7 @@ def falling_humanoid() -> tuple[Robot, Trajectory]:
 
 
 def walking_centipede() -> tuple[Robot, Trajectory]:
-    """Twelve segments; legs that stand are at the ground by the contacts of their feet alone."""
+    """Simulate a centipede of twelve segments; only contact forces hold the standing feet."""
     segments = 12
     robot = featherweight.build(featherweight.robots.centipede(segments))
     gait = Gait(robot)

@@ -1,4 +1,4 @@
-"""Tables of pages that a program writes: each stands between <!-- KIND: NAME --> and <!-- end -->."""
+"""Tables that programs write into pages, between <!-- KIND: NAME --> and <!-- end -->."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ def _marked(kind: str) -> re.Pattern[str]:
 
 
 def shown(page: str, kind: str) -> dict[str, str]:
-    """What stands on a page, by name."""
+    """Return the text between the marks of a page, by name."""
     return {name: text for name, _, text in _marked(kind).findall(page)}
 
 
 def written(page: str, kind: str, made: Callable[[str], str]) -> str:
-    """The page with what is made of each name."""
+    """Return the page with the text that `made` returns for each name."""
     return _marked(kind).sub(lambda found: f"{found[1]}{found[2]}{made(found[1])}", page)

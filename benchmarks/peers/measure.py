@@ -1,4 +1,4 @@
-"""What the benchmarks share: robots, medians of interleaved runs, this machine's peak rate, tables."""
+"""Common functions of the benchmarks: robots, medians of alternating calls, the peak rate of this machine, tables."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ FILES = {
 
 
 def options(doc: str | None, robots: bool = False) -> argparse.Namespace:
-    """Of a comparison, from the command line: `batch`, `seconds`, and the `robots` by name if it is about some."""
+    """Return the options of a comparison: `batch`, `seconds`, and names of `robots` if it takes them."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     if robots:
         parser.add_argument("robots", nargs="*", default=list(FILES))
     parser.add_argument("--batch", type=int, default=4096)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
+    parser.add_argument("--seconds", type=float, default=2.0, help="time of each comparison [s]")
     return parser.parse_args()
 
 
 def median_times(calls: Sequence[Callable[[], Any]], seconds: float = 1.0, rounds: int = 40) -> list[float]:
-    """Median time of each call [s]. The calls take turns, so that what slows the machine slows them all."""
+    """Return the median time of each call [s]. The calls alternate, so that other programs slow all of them equally."""
     repeats = []
     for call in calls:
         call()
@@ -57,9 +57,9 @@ def median_times(calls: Sequence[Callable[[], Any]], seconds: float = 1.0, round
 
 
 def peak_flops() -> Callable[[], float]:
-    """A function that measures the rate of independent vector multiply-adds on one core [1/s], two operations each.
+    """Return a function that measures the rate of independent vector multiply-adds on one core [1/s], two operations each.
 
-    There are as many as registers hold: one more, and loads and stores are what is measured.
+    The registers hold all of them; one more would add loads and stores to the measurement.
     """
     lanes, chains, n = host().lanes("double"), registers(host().vector_bytes), 20_000
     V = f"<{lanes} x double>"
@@ -84,7 +84,7 @@ def peak_flops() -> Callable[[], float]:
     run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(code.address("peak"))
     x = np.full(lanes, 1e-3)
 
-    def measure(_: Code = code) -> float:  # which keeps it
+    def measure(_: Code = code) -> float:  # keeps the code alive
         begun = time.perf_counter()
         run(n, x.ctypes.data)
         return 2.0 * n * chains * lanes / (time.perf_counter() - begun)
@@ -93,22 +93,22 @@ def peak_flops() -> Callable[[], float]:
 
 
 def fresh_process() -> dict[str, str]:
-    """The environment of a process that is to start as users' do: Python keeps its bytecode."""
+    """Return the environment of a process as users start it, in which Python writes bytecode files."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def machine() -> str:
-    """One line about where this was measured."""
+    """Return one line about the machine."""
     h = host()
     return f"{h.cpu}, {8 * h.vector_bytes}-bit vectors, LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
 
 
 def beside(ours: float, theirs: float) -> str:
-    """A cell of a table: our time, a peer's, and how many times ours goes into it; numbers of three digits."""
+    """Return a cell with our time, a peer's time and their ratio, with three digits."""
     return f"{ours:#.3g} / {theirs:#.3g}, **{theirs / ours:.2g} ×**"
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table."""
+    """Return a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,4 +1,4 @@
-"""Distances of two shapes at many placements, by the kernels of `featherweight.collision` alone."""
+"""Distances of two shapes at many placements, by the kernels of `featherweight.collision`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _distances, _touching = CompiledLoop(all_distances, 0), CompiledLoop(each_touchi
 
 
 class PairDistances(NamedTuple):
-    """Of n placements: signed distances (n,), points on both shapes (n, 2, 3), normals from the first to the second (n, 3)."""
+    """Signed distances (n,), points on both shapes (n, 2, 3), and normals from the first to the second (n, 3)."""
 
     distance: Array
     points: Array
@@ -26,7 +26,7 @@ class PairDistances(NamedTuple):
 
 
 class MeasuredPair:
-    """Two shapes."""
+    """A pair of shapes."""
 
     def __init__(self, one: fw.Shape, other: fw.Shape) -> None:
         self.shapes = one, other
@@ -35,7 +35,7 @@ class MeasuredPair:
         self.work = query_work(self.table, 1, 0)
 
     def distances(self, T: Array, within: float = np.inf) -> PairDistances:
-        """Of placements (n, 2, 4, 4) of the bodies that carry the shapes."""
+        """Return distances for placements (n, 2, 4, 4) of the bodies of the shapes."""
         n = len(T)
         found = PairDistances(np.zeros((n, 1)), np.zeros((n, 1, 6)), np.zeros((n, 1, 3)))
         query = Table(DistanceQuery(*self._asked(T, within), *found, self.table, self.work))
@@ -43,7 +43,7 @@ class MeasuredPair:
         return PairDistances(found.distance[:, 0], found.points.reshape(n, 2, 3), found.normal[:, 0])
 
     def touching(self, T: Array, margin: float = 0.0) -> Array:
-        """Whether the shapes come within a margin (n,)."""
+        """Return whether the shapes are within a margin (n,)."""
         found = np.zeros((len(T), 1), bool)
         query = Table(EachTouchingQuery(*self._asked(T, margin), found, self.table, self.work))
         _touching.for_tables(query)(query.address)

@@ -1,4 +1,4 @@
-"""One line of the table of simulations, and medians of calls that take turns."""
+"""Rows of the table of simulations, and medians of alternating calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEADER = ["simulation", "call", "ours [µs per step]", "MuJoCo [µs per step]", 
 
 
 class Row(NamedTuple):
-    """Times are in microseconds a step of one robot."""
+    """A row of the table; times are microseconds per step of one robot."""
 
     what: str
     call: str
@@ -28,12 +28,12 @@ class Row(NamedTuple):
 
 
 def clock() -> float:
-    """Seconds, of the wall; of the processor if SIMULATION_CLOCK=cpu, for a machine that others use too."""
+    """Return the wall time [s], or the processor time if SIMULATION_CLOCK=cpu, for machines with other users."""
     return time.process_time() if os.environ.get("SIMULATION_CLOCK") == "cpu" else time.perf_counter()
 
 
 def alternating(calls: Sequence[Callable[[], Any]], rounds: int) -> list[float]:
-    """Median time of each call [s]; the calls take turns. A call that returns a number has measured its time itself."""
+    """Return the median time of each of alternating calls [s]. A call that returns a float has measured its own time."""
     samples: list[list[float]] = [[] for _ in calls]
     for call in calls:
         call()
@@ -47,7 +47,7 @@ def alternating(calls: Sequence[Callable[[], Any]], rounds: int) -> list[float]:
 
 
 def warned(*datas: Any) -> str:
-    """What MuJoCo has warned of in a simulation, as a remark."""
+    """Return MuJoCo's warnings in simulations as a remark."""
     kinds = [mujoco.mjtWarning(k) for k in range(int(mujoco.mjtWarning.mjNWARNING))]
     numbers = {kind.name: sum(d.warning[int(kind)].number for d in datas) for kind in kinds}
     return ", ".join(f"MuJoCo warned {n} times: {name}" for name, n in numbers.items() if n)

@@ -1,7 +1,7 @@
-"""The package mjbatch in a process of its own: each version needs one version of MuJoCo, which other environments have.
+"""The package mjbatch in its own process, because each of its versions needs one version of MuJoCo.
 
-It imports nothing of Featherweight. The folder that is its argument has `scene.xml`, and in `start.npz` MuJoCo's states, the
-controls (robots, steps, nu), and for how many steps they are held.
+This module does not import Featherweight. The folder in its argument contains `scene.xml`, and `start.npz` with MuJoCo's
+states, the controls (robots, steps, nu), and the number of steps between changes of controls.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import mujoco
 import numpy as np
 from peer_process import serve
 
-mjbatch = import_module("mjbatch")  # by name: type checkers do not have it
+mjbatch = import_module("mjbatch")  # by name, because type checkers do not have the package
 
 
 def name() -> str:
-    """Return which package this is, and its MuJoCo."""
+    """Return the package and its MuJoCo with their versions."""
     package = packages_distributions()["mjbatch"][0]
     return f"{package} {version(package)}, MuJoCo {mujoco.__version__}"
 

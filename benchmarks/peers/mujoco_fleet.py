@@ -1,4 +1,4 @@
-"""Many robots in MuJoCo at its best: `mujoco.rollout` on all processors, with results preallocated and threads that stay."""
+"""Fleets in MuJoCo in its fastest way: `mujoco.rollout` on all processors, with preallocated results and persistent threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class MujocoFleet:
-    """Rollouts of `steps` from full states (robots, ...), with controls (robots, steps, nu), or forces if `spec` says so."""
+    """Rollouts of `steps` from full states (robots, ...), with controls (robots, steps, nu), or forces as `spec` selects."""
 
     def __init__(
         self, m: Any, states: Array, steps: int, controls: Array | None = None, spec: Any = mujoco.mjtState.mjSTATE_CTRL
@@ -41,17 +41,17 @@ class MujocoFleet:
 
     @property
     def ends(self) -> Array:
-        """Full states (robots, ...) after the last rollout."""
+        """The full states (robots, ...) after the last rollout."""
         return np.asarray(self.made[:, -1])
 
     @property
     def end_positions(self) -> Array:
-        """Configurations (robots, nq of MuJoCo) after the last rollout."""
+        """The configurations (robots, nq of MuJoCo) after the last rollout."""
         return np.asarray(self.ends[:, 1 : 1 + self.model.nq])
 
 
 def looked_at(m: Any, states: Array) -> tuple[Array, Array]:
-    """Height of the centre of mass [m], and the number of contacts, that MuJoCo sees in each of these full states."""
+    """Return the heights of the centre of mass [m] and the numbers of MuJoCo's contacts in full states."""
     data = mujoco.MjData(m)
     heights, contacts = np.empty(len(states)), np.empty(len(states))
     for k, state in enumerate(states):

@@ -1,24 +1,25 @@
-"""Group A of the library of computational benchmark problems of multibody dynamics: accuracy that is demanded, and its price.
+"""Group A of the library of computational benchmark problems of multibody dynamics: required accuracy and its cost.
 
     PYTHONPATH=tests python benchmarks/peers/multibody_problems.py [--rounds 5]
 
-The mechanisms are built in tests/simulation/multibody_problems.py, which names the sources of their numbers. Demands:
+tests/simulation/multibody_problems.py builds the mechanisms and names the sources of their numbers. Requirements:
 
 - A01 and A02 of the University of A Coruña (http://lim.ii.udc.es/mbsbenchmark/dist/A01/A01_specification.xml, and A02): 2000 s
-  of the pendulum, 20 s of forty four-bars. The greatest errors allowed are 1e-1 (low precision) and 1e-3 (high precision), of
-  4000 and 400 outputs, with a threshold of 1e-3. The formula was not found: errors here are root mean squares over outputs and
-  coordinates of |y - reference| / max(|reference|, threshold).
-- The same two as IFToMM has them (https://www.iftomm-multibody.org/benchmark): 10 s, the pendulum from x = -1 m, two four-bars.
-  Exudyn's example `pendulumIftommBenchmark.py` says the demand of the first, a change of energy of less than 5e-5 J. That of
-  the second was not found; Exudyn's `fourBarMechanismIftomm.py` times a run whose energy changes by 0.11 J, so 0.1 J is taken.
-- A03, A04, A05: the demands were not found. A03 is measured against the angles after 0.03 s that the test set for initial value
-  problem solvers gives, and by the balance of energy over 0.05 s; A04 by the change of energy and against shorter steps; A05
-  against an integration of its equations. The 1e-3 of A01 and A02 is asked for.
+  of the pendulum, 20 s of forty four-bars. The largest allowed errors are 1e-1 (low precision) and 1e-3 (high precision), of
+  4000 and 400 outputs, with a threshold of 1e-3. We did not find the formula: errors here are root mean squares over outputs
+  and coordinates of |y - reference| / max(|reference|, threshold).
+- The same two problems in IFToMM's version (https://www.iftomm-multibody.org/benchmark): 10 s, the pendulum from x = -1 m, two
+  four-bars. Exudyn's example `pendulumIftommBenchmark.py` has the requirement of the first, a change of energy of less than
+  5e-5 J. We did not find that of the second; Exudyn's `fourBarMechanismIftomm.py` measures a run whose energy changes by
+  0.11 J, so we require 0.1 J.
+- A03, A04, A05: we did not find the requirements. A03 is compared with the angles after 0.03 s of the test set for initial
+  value problem solvers, and by the balance of energy over 0.05 s; A04 by the change of energy and with shorter steps; A05 with
+  an integration of its equations. The required error is the 1e-3 of A01 and A02.
 
-Of some integrators and steps the cheapest that meets the demand is reported. Its time is that of `Simulation.run` with states
-recorded at the outputs: nothing is compiled in it, and models are built before. Published times are those of OpenSim 3.2 on an
-Intel Core i5-4570 at 3.2 GHz (the pages "MBS benchmarks in OpenSim", help/benchmarks), and those in comments of Exudyn's
-examples. Their accuracy is their own, and their machines are older than this one.
+The script reports the cheapest of several integrators and steps that meets the requirement. Its time is that of
+`Simulation.run` with states recorded at the outputs, without compilation and construction of models. Published times are those
+of OpenSim 3.2 on an Intel Core i5-4570 at 3.2 GHz (the pages "MBS benchmarks in OpenSim", help/benchmarks), and those in
+comments of Exudyn's examples. They have their own accuracy, and their machines are older than this one.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ NO_DEMAND = "1e-3 (ours)"
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A motion, and how far it is from what it should be."""
+    """A motion with its error."""
 
     name: str
     robot: fw.Robot
@@ -70,7 +71,7 @@ class Problem:
     error: Callable[[fw.Trajectory], float]
     demand: float
     ways: Ways  # integrators and steps
-    told: str = ""  # the demand, where it is none of the problem's
+    told: str = ""  # our requirement, if the problem has none
     published: str = ""
     tau: Array | None = None
 
@@ -78,7 +79,7 @@ class Problem:
         return fw.Simulation(self.robot, step, integrator, q=self.q, v=self.v, joints=fw.JointOptions(limits=False))
 
     def row(self, rounds: int) -> list[str]:
-        """The cheapest way that meets the demand, or the most accurate one."""
+        """Return the row of the cheapest integrator and step that meet the requirement, or of the most accurate."""
         tried = []
         for integrator, step in self.ways:
             try:
@@ -99,7 +100,7 @@ class Problem:
         return sim.run(self.duration, every=round(self.output / sim.step_size), tau=self.tau)
 
     def seconds(self, sim: fw.Simulation, rounds: int) -> float:
-        """The median time of a run, after one that compiles."""
+        """Return the median time of a run, after one that compiles."""
         samples = []
         for _ in range(rounds):
             sim.reset(self.q, self.v)
@@ -113,12 +114,12 @@ HEADER = ["problem", "error", "demanded", "reached", "met", "integrator and step
 
 
 def relative(found: Array, reference: Array) -> float:
-    """Return the root mean square of errors, relative to the reference where that is above the threshold."""
+    """Return the root mean square of errors relative to the reference, or to the threshold if that is larger."""
     return float(np.sqrt((((found - reference) / np.maximum(np.abs(reference), THRESHOLD)) ** 2).mean()))
 
 
 def energies(robot: fw.Robot, trajectory: fw.Trajectory, spring: int | None = None) -> Array:
-    """Return the mechanical energy of all states, with that of the squeezer's spring if it is joint number `spring`."""
+    """Return the mechanical energy of all states, with the squeezer's spring at joint number `spring`."""
     energy = robot.kinetic_energy(trajectory.q, trajectory.v) + robot.potential_energy(trajectory.q)
     if spring is not None:
         joint = robot.joints[spring]
@@ -227,7 +228,7 @@ def bricards() -> Iterator[Problem]:
     shared: dict[str, Any] = {"told": NO_DEMAND}
 
     def corner(trajectory: fw.Trajectory) -> Array:
-        """P3, at the lower end of the second rod."""
+        """Return the motion of P3, the lower end of the second rod."""
         end = np.eye(4)
         end[:3, 3] = 0.0, -1.0, 0.0
         return np.asarray(robot.frame_placement("rod1")(trajectory.q) @ end)[:, :3, 3]

@@ -1,10 +1,10 @@
-"""Optimal control where solvers beside have no model: a pendulum with one drive, a leg with a loop, a robot with rotors.
+"""Optimal control of robots that the other solvers do not model: a pendulum with one drive, a leg with a loop, and rotors.
 
     PYTHONPATH=examples python benchmarks/peers/optimal_control_loops.py [--rounds 25]
 
 Pendulum and leg are those of examples/swing_and_jump.py, which needs the extra `demo`. The Mini Cheetah jumps from four feet
-within friction cones; its twelve rotors turn with the joints through gears, and their inertia is that of bodies, not an
-armature. Times are those of the processor, on one thread, the least of all rounds. Motions start from standing still.
+within friction cones. Gears couple its twelve rotors to the joints; the rotors are bodies with inertia, not an armature. Times
+are processor times on one thread, the smallest of all rounds. Initial guesses stand still.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHANK = 0.195  # [m]
 
 
 def of_example(ocp: fw.OptimalControl, start: Array, goal: Array) -> Problem:
-    """Return a problem of the example, whose postures all have one goal."""
+    """Return a problem of the example, in which all postures have the same goal."""
     return ocp, start, {name: goal for name, term in ocp.terms.items() if isinstance(term, fw.PostureTask)}
 
 
@@ -60,7 +60,7 @@ def cheetah_jumps(rise: float = 0.2) -> Problem:
 
 
 def row(name: str, problem: Problem, rounds: int) -> tuple[str, ...]:
-    """Return a line of the table."""
+    """Return a row of the table."""
     ocp, start, targets = problem
     ocp.solve(start, targets=targets)
     seconds, plan = least_time(lambda: ocp.solve(start, targets=targets), rounds)
@@ -72,7 +72,7 @@ def row(name: str, problem: Problem, rounds: int) -> tuple[str, ...]:
     return name, *map(str, counts), f"{plan.cost:.5g}", f"{took:.2f}", f"{each:.2f}"
 
 
-HEAD = ("problem", "bodies", "velocities", "knots", "iterations", "cost", "solution [ms]", "knot of an iteration [µs]")
+HEAD = ("problem", "bodies", "velocities", "knots", "iterations", "cost", "solution [ms]", "iteration per knot [µs]")
 
 
 def main() -> None:

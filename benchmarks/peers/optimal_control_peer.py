@@ -1,16 +1,16 @@
-"""Optimal control beside Crocoddyl and mim-solvers: the time of a solution and of an iteration, on one thread.
+"""Optimal control compared with Crocoddyl and mim-solvers: times of a solution and of an iteration, on one thread.
 
     python -m venv .venv-mim && .venv-mim/bin/pip install mim-solvers==0.3.0 crocoddyl==3.2.1 pin==4.0.0
     python benchmarks/peers/optimal_control_peer.py --peers .venv-mim/bin/python [--only "Panda, reach"] [--rounds 15]
 
-All minimize the same costs from the same guess: Crocoddyl by FDDP and mim-solvers by SQP, both with Crocoddyl's models, and the
-curvature of Gauss and Newton; a process beside has them, since they want a Pinocchio of their own. We and FDDP stop where an
-iteration promises less than 1e-6 of 1 + the cost, SQP at this cost. Peers take turns, three solutions in a row; times are those
-of the processor, the least of all, so that other work on the machine counts for little. Then model predictive control of Panda
-(30 knots, one iteration and shift a tick), a thousand problems of 30 knots on all processors, and ticks of MPPI: Panda reaches
-around a wall.
+All solvers minimize the same costs from the same guess, with Gauss-Newton curvature: Crocoddyl by FDDP and mim-solvers by SQP,
+both with Crocoddyl's models. They run in another process, because they need their own Pinocchio. Ours and FDDP stop if an
+iteration promises less than 1e-6 of 1 + the cost, SQP at this cost. Solvers alternate, with three solutions in a row; times are
+the smallest processor times, which depend little on other programs. Then the script measures model predictive control of Panda
+(30 knots, one iteration and shift per tick), a thousand problems of 30 knots on all processors, and ticks of MPPI, by which
+Panda reaches around a wall.
 
-`limited_reaches.py` compares with peers that take limits; `optimal_control_loops.py` has robots with loops.
+`limited_reaches.py` compares with solvers that support limits; `optimal_control_loops.py` has robots with loops.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def robot_of(p: ControlProblem) -> tuple[fw.Robot, str]:
-    """The robot without couplings, which Crocoddyl does not know, and its file."""
+    """Return the robot without couplings, which Crocoddyl does not support, and its file."""
     path = str(fw.example(Path(p.robot).stem))
     return fw.load(path, base="floating" if p.floating else "fixed", mimic="independent"), path
 
 
 def states_of(p: ControlProblem, robot: fw.Robot) -> tuple[Array, Array]:
-    """Start and goal (nq)."""
+    """Return start and goal (nq)."""
     start = robot.neutral()
     for name, x in p.arms.items():
         start[robot.joint(name).q_slice] = x
@@ -56,7 +56,7 @@ def states_of(p: ControlProblem, robot: fw.Robot) -> tuple[Array, Array]:
 
 
 def problem_of(p: ControlProblem, robot: fw.Robot) -> fw.OptimalControl:
-    """Our problem."""
+    """Return our optimal control problem."""
     kind = "point" if p.size == 3 else "surface"
     phases = [fw.Phase(knots, [fw.BilateralContact(frame, kind) for frame in frames]) for knots, frames in p.phases]
     ocp = fw.OptimalControl(robot, step=p.step, phases=phases, threads=1)
@@ -93,7 +93,7 @@ def targets_of(p: ControlProblem, robot: fw.Robot, start: Array, goal: Array) ->
 
 
 def still_controls(p: ControlProblem, robot: fw.Robot, ocp: fw.OptimalControl, start: Array) -> Array:
-    """Controls that hold the robot where it stands, of least squares; zero in flight."""
+    """Return least-squares controls that hold the robot still, zero in flight."""
     found = []
     for phase in ocp.phases:
         columns = [np.eye(robot.nv)[list(ocp.driven)].T]
@@ -108,7 +108,7 @@ PEERS: dict[str, list[str]] = {"Crocoddyl, FDDP": [], "mim-solvers, SQP": ["SQP"
 
 
 def rows(name: str, python: str, rounds: int) -> list[tuple[str, ...]]:
-    """Lines of the table: ours, and those of peers."""
+    """Return the rows of our solver and of the peers."""
     p = PROBLEMS[name]
     robot, path = robot_of(p)
     start, goal = states_of(p, robot)
@@ -149,12 +149,12 @@ def rows(name: str, python: str, rounds: int) -> list[tuple[str, ...]]:
 
 HEAD = (
     "problem", "velocities", "knots", "solver", "cost", "iterations", "solution [ms]", "times ours",
-    "knot of an iteration [µs]", "times ours",
+    "iteration per knot [µs]", "times ours",
 )  # fmt: skip
 
 
 def reach(knots: int, threads: int | None) -> tuple[fw.OptimalControl, Array, list[float]]:
-    """Panda's reach, for ticks and batches; its finger follows."""
+    """Return Panda's reach for ticks and batches, with coupled fingers."""
     robot = fw.load(fw.example("panda"))
     ocp = fw.OptimalControl(robot, step=0.01, knots=knots, threads=threads)
     ocp.add(fw.FrameTask("panda_hand_tcp", kind="position", name="hand"), weight=100.0)
@@ -166,7 +166,7 @@ def reach(knots: int, threads: int | None) -> tuple[fw.OptimalControl, Array, li
 
 
 def ticks(count: int) -> Array:
-    """Times [ms] of ticks of a controller in a loop with a simulation."""
+    """Return the times [ms] of ticks of a controller in a loop with a simulation."""
     ocp, q, target = reach(30, 1)
     mpc = fw.Controller(ocp, rate=100, targets={"hand": target, "posture": q})
     sim = fw.Simulation(ocp.robot, step=0.01, q=q)
@@ -180,7 +180,7 @@ def ticks(count: int) -> Array:
 
 
 def iterations_of_many(count: int) -> tuple[float, int]:
-    """Iterations per second of problems side by side, and how many converge."""
+    """Return iterations per second of parallel problems, and the number that converge."""
     ocp, q, _ = reach(30, None)
     targets = np.random.default_rng(0).uniform([0.2, -0.5, 0.2], [0.6, 0.5, 0.7], (count, 1, 3))
     many = np.tile(q, (count, 1))
@@ -194,7 +194,7 @@ def iterations_of_many(count: int) -> tuple[float, int]:
 
 
 def sampling_ticks(count: int) -> tuple[Array, Array]:
-    """Times [ms] of ticks of MPPI with 1000 samples of 30 knots, and distances [m] of the hand from its target."""
+    """Return times [ms] of ticks of MPPI with 1000 samples of 30 knots, and distances [m] of the hand from its target."""
     robot, drives = fw.load(fw.example("panda")), fw.PD(stiffness=300.0, damping=40.0)
     wall = fw.Shape("wall", None, fw.ShapeType.BOX, (0.5, 0.03, 0.45), fw.Pose(p=(0.65, 0.0, 0.225)))
     arm, target = ["panda_link4", "panda_link5", "panda_link6", "panda_link7"], [0.5, 0.35, 0.4]
@@ -218,7 +218,7 @@ def sampling_ticks(count: int) -> tuple[Array, Array]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peers", metavar="PYTHON", help="an interpreter that has mim-solvers; without, there is no table")
+    parser.add_argument("--peers", metavar="PYTHON", help="a Python interpreter with mim-solvers; without it, no table")
     parser.add_argument("--only", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
@@ -229,12 +229,12 @@ def main() -> None:
     p50, p99, worst = np.percentile(times, [50, 99, 100])
     print(f"Panda, tick of a controller, 30 knots, ms: p50 {p50:.3f}, p99 {p99:.3f}, worst {worst:.3f}")
     rate, converged = iterations_of_many(1024)
-    print(f"1024 Panda problems of 30 knots, {processors()} threads: {rate:,.0f} iterations a second, {converged} converge")
+    print(f"1024 Panda problems of 30 knots, {processors()} threads: {rate:,.0f} iterations/s, {converged} converge")
     times, away = sampling_ticks(200)
     p50, p99, worst = np.percentile(times, [50, 99, 100])
     print(
         f"Panda around a wall, tick of MPPI, 1000 samples of 30 knots, {processors()} threads, ms: p50 {p50:.2f}, "
-        f"p99 {p99:.2f}, worst {worst:.2f}; the hand is {1e3 * away[-50:].mean():.0f} mm from its target at last"
+        f"p99 {p99:.2f}, worst {worst:.2f}; the hand is {1e3 * away[-50:].mean():.0f} mm from its target at the end"
     )
 
 

@@ -1,8 +1,9 @@
-"""A fleet of ours that takes rollouts; as a script, in a process of its own with vectors of 256 bits at most.
+"""Rollouts of our fleets; as a script, in its own process with vectors of at most 256 bits.
 
     python our_fleet.py NAME CONTACT FOLDER
 
-The folder has the robots' states and controls in `start.npz`; after each rollout `ends.npy` has their configurations.
+The folder contains the robots' states and controls in `start.npz`. After each rollout, `ends.npy` contains the final
+configurations.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class OurFleet:
-    """Rollouts from states (robots, ...) with controls (robots, steps, nu); robots that fail stay where they are."""
+    """Rollouts from states (robots, ...) with controls (robots, steps, nu); robots that fail keep their last state."""
 
     def __init__(self, sim: fw.Simulation, q: Array, v: Array, control: Array) -> None:
         self.sim, self.q, self.v, self.control = sim, q, v, control
@@ -32,24 +33,24 @@ class OurFleet:
 
     @property
     def failed(self) -> int:
-        """How many robots did not take all steps of the last rollout."""
+        """The number of robots that did not take all steps of the last rollout."""
         return int(np.count_nonzero(self.sim.failed))
 
     @property
     def in_lanes(self) -> bool:
-        """Whether robots take their steps in the lanes of vectors."""
+        """Whether robots step in vector lanes."""
         return bool(self.sim._fleet.vectors.ready(len(self.q)))
 
     @property
     def contacts(self) -> float:
-        """Contacts of a robot in the last step, on average."""
+        """The mean number of contacts per robot in the last step."""
         return len(self.sim.contacts_of_many().robot) / len(self.q)
 
 
 def simulation_of(scene: Any, contact: str) -> fw.Simulation:
-    """Return the simulation of a scene, as fleets take it."""
+    """Return the simulation of a scene for fleets."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what files hold that is not simulated
+        warnings.simplefilter("ignore")  # warnings of features that are not simulated
         made: fw.Simulation = scene.simulation(contact=contact, on_failure="stop")
     return made
 

@@ -1,6 +1,6 @@
-"""Peers that need a process of their own: one line is asked of them at a time, and they answer with a line of JSON.
+"""Peers that need their own process: a process gets one line at a time, and answers with a line of JSON.
 
-Nothing here imports the library: peers in other environments import this module.
+This module does not import the library, so that peers in other environments can import it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ RUN = "run\n"
 
 
 class PeerProcess:
-    """A script of this folder that answers when it is ready, and whenever it has run.
+    """A script of this folder that sends an answer when it is ready, and after each run.
 
-    Raises RuntimeError with the last line of its errors where it ends instead.
+    Raises RuntimeError with the last line of its errors if the script ends.
     """
 
     def __init__(self, script: str, arguments: Sequence[str], interpreter: str = sys.executable) -> None:
@@ -64,14 +64,14 @@ class PeerProcess:
 
 
 def serve(ready: Any, run: Callable[[], float]) -> None:
-    """Be the other end of a `PeerProcess`."""
+    """Answer to a `PeerProcess`."""
     print(json.dumps(ready), flush=True)
     for _ in sys.stdin:
         print(json.dumps(run()), flush=True)
 
 
 def least_time(solve: Callable[[], Any], rounds: int = 3, long: float = 0.2) -> tuple[float, Any]:
-    """Return the least time of the processor [s] of some calls, or of one that takes long, and the result of the last."""
+    """Return the smallest processor time [s] of some calls, or of one long call, and the last result."""
     least = float("inf")
     for _ in range(rounds):
         begun = time.process_time()

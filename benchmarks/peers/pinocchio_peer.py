@@ -1,9 +1,9 @@
-"""Featherweight beside Pinocchio, in one run: one state from Python, and batches by each one's own batch call.
+"""Featherweight compared with Pinocchio in one run: one state from Python, and batches by each library's batch call.
 
     python benchmarks/peers/pinocchio_peer.py [--batch 4096] [--seconds 2] [ROBOT ...]
 
-Pinocchio is called at its best: model and data made once, double arrays in its own (column) order, results written to
-arrays made before. Ratios are of medians; the calls of both take turns.
+Pinocchio is called in its fastest way: preallocated model and data, double arrays in its own (column) order, results in
+preallocated arrays. Ratios are of medians; the calls of both alternate.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Pair:
         self.pout = np.asfortranarray(np.empty_like(self.v).T)
 
     def _order(self) -> tuple[Any, Any]:
-        """Where Pinocchio's coordinates are in ours: it sorts the children of a body by name."""
+        """Return the indices of Pinocchio's coordinates in ours: Pinocchio sorts the children of a body by name."""
         joints = {j.name: j for j in self.robot.joints}
         q: list[int] = []
         v: list[int] = []
@@ -61,7 +61,7 @@ class Pair:
         return np.array(q), np.array(v)
 
     def check(self) -> float:
-        """Greatest relative difference of forward dynamics over the batch."""
+        """Return the largest relative difference of forward dynamics over the batch."""
         ours = self.robot.forward_dynamics(self.q, self.v, self.u)[:, self.order[1]]
         pin.abaInParallel(1, self.pool, self.pq, self.pv, self.pu, self.pout)
         theirs = self.pout.T
@@ -91,7 +91,7 @@ class Pair:
 
 
 def row(pair: Pair, seconds: float) -> tuple[list[str], list[str]]:
-    """A robot's cells of the table, and which goals it misses."""
+    """Return the row of a robot, and the goals that it misses."""
     cells, missed = [f"{pair.name} ({pair.robot.nv} DoF)"], []
     for kind, calls, states in (("one", pair.one(), 1), ("batch", pair.many(), pair.batch)):
         for what, times in calls.items():
@@ -115,7 +115,7 @@ def main() -> None:
         missed += below
     functions = list(pair.one()) + [f"{what}, batch" for what in pair.many()]
     print()
-    print(markdown(["µs a state, ours / Pinocchio", *functions], rows))
+    print(markdown(["µs per state, ours / Pinocchio", *functions], rows))
     print("\n" + "\n".join(missed or ["all goals are met"]))
 
 

@@ -1,18 +1,18 @@
-"""Contact problems of simulations, recorded step by step and solved again: how many reach the tolerance, and how fast.
+"""Contact problems of simulations, recorded by step and solved again: success rates and times.
 
     python benchmarks/peers/recorded_problems.py record FOLDER [FILE.xml ...] [--problems 2000] [--only NAME]
     python benchmarks/peers/recorded_problems.py solve FOLDER|FILE.npz ... [--failed FOLDER]
     PYTHONPATH=tests python benchmarks/peers/recorded_problems.py families [--problems 100000] [--seed 0] [--failed FOLDER]
 
-`record` runs the scenes of `falling_scenes`, and the robots of example-robot-data, which it drops on a floor. All begin with
-small random velocities, again and again, and get random controls; each step gives a problem, also where it cannot be taken.
-Files are chunks of some 64 MB, which `solve` reads one after the other. A problem whose matrix is given by its factor B is kept
-with the columns of B that have numbers, and is solved with B in one branch. `families` draws problems from the families of
-`tests/contact/problem_families.py` and solves them, without files.
+`record` runs the scenes of `falling_scenes`, and the robots of example-robot-data, which fall onto a floor. Scenes start again
+and again with small random velocities, and get random controls. Each step gives a problem, also a step that fails. Files are
+chunks of about 64 MB, which `solve` reads one after the other. A problem with a factor B is stored with the nonzero columns of
+B, and solved with B in one branch. `families` draws problems from the families of `tests/contact/problem_families.py` and
+solves them without files.
 
-`solve` begins from the recorded start, where it is not zero, and from zero. Its table has for each scene the share that reaches
-the tolerance, iterations of the solver, and the greatest residual over the tolerance; the residual is that of the impulses, and
-a solver that reports another one is counted. Problems that miss the tolerance go to `--failed`.
+`solve` starts from the recorded impulses, unless they are zero, and from zero. For each scene, its table has the share that
+reaches the tolerance, the iterations of the solver, and the largest ratio of residual and tolerance. The residual is computed
+from the impulses; the table counts solvers that report another one. `--failed` stores problems that miss the tolerance.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ Array = np.ndarray[Any, np.dtype[Any]]
 residual_in_room = compiled(natural_residual_in)
 
 CHUNK = 8_000_000  # numbers in a file
-HELD, ANEW = 10, 200  # steps under the same controls, and until a robot begins anew
-RANDOM = 0.3  # [rad/s, m/s] of velocities at the beginning, and of what is added with new controls
-DROP = 2.0  # [m] height of robots of URDF files, which fall from there
-TOLERANCE = 1e-8  # of the greatest velocity, for generated problems
+HELD, ANEW = 10, 200  # steps between changes of controls, and between resets
+RANDOM = 0.3  # [rad/s, m/s] of initial velocities, and of changes with new controls
+DROP = 2.0  # [m], initial height of robots of URDF files
+TOLERANCE = 1e-8  # relative to the largest velocity, for generated problems
 RECORDED, ZERO = "recorded start", "zero"
-UNSOLVABLE = ", without a solution"  # ends names of families
-DIFFERS = 1e-3  # of the residual or of the tolerance, from which on the residual that a solver reports is wrong
-ROUNDING = 16 * np.finfo(float).eps  # of |A| |f|, which residuals may differ by in any case
+UNSOLVABLE = ", without a solution"  # suffix of names of families
+DIFFERS = 1e-3  # relative to residual or tolerance; a larger error of a reported residual is wrong
+ROUNDING = 16 * np.finfo(float).eps  # relative to |A| |f|, accepted difference of residuals
 
 
 class Recorded(NamedTuple):
-    """A problem, the impulses to start from, and the residual [m/s] that a solver is to reach."""
+    """A problem, the starting impulses, and the required residual [m/s]."""
 
     scene: str
     problem: Problem
@@ -73,7 +73,7 @@ class Recorded(NamedTuple):
 
 
 def dense_factor(problem: Problem) -> Array:
-    """Return B (m, columns) of a problem without columns of zeros; of one that has no factor, no columns."""
+    """Return the nonzero columns of B (m, columns) of a problem, or no columns without a factor."""
     transposed = np.zeros((problem.B.size, len(problem.b)))
     if problem.factored:
         write_columns_of_factor(problem.B, len(problem.mu), len(problem.b), transposed.ravel())
@@ -97,7 +97,7 @@ def in_one_branch(matrix: Array, k: int) -> RowFactor:
 
 
 def matrix_of(problem: Problem) -> Array:
-    """Return A, also of a problem that has its factor."""
+    """Return A of a problem, also from its factor."""
     if not problem.factored:
         return problem.A
     B = dense_factor(problem)
@@ -108,7 +108,7 @@ def matrix_of(problem: Problem) -> Array:
 
 
 class Writer:
-    """Problems in files FOLDER/0000.npz and so on, each of a few thousand."""
+    """Writer of problems to files FOLDER/0000.npz and so on, with a few thousand problems each."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.waiting, self.numbers, self.files, self.count = folder, list[Recorded](), 0, 0, 0
@@ -124,7 +124,7 @@ class Writer:
             self.write()
 
     def write(self) -> None:
-        """Write what waits to a file: arrays one after the other, and their sizes."""
+        """Write the collected problems to a file: arrays one after the other, and their sizes."""
         if not self.waiting:
             return
         problems = [r.problem for r in self.waiting]
@@ -174,9 +174,9 @@ def read(path: Path) -> Iterator[Recorded]:
 
 
 def problem_of_step(sim: fw.Simulation) -> tuple[Problem, Array, float] | None:
-    """Return the contact problem of the last step that was attempted, the start, and the tolerance; None where nothing touched.
+    """Return the contact problem of the last attempted step, its start and its tolerance, or None without contacts.
 
-    A simulation does not tell it: it is read from where the step has left it. A factor comes in one branch.
+    Simulations have no interface for it: the data are those that the step has left. A factor has one branch.
     """
     touching = sim._fleet._last_table().content.touching
     settings, contacts = touching.model.settings, int(touching.counts[2]) if touching.counts[0] > 0 else 0
@@ -210,13 +210,13 @@ def dropped(path: Path) -> fw.Simulation:
         q = sim.q.copy()
         sim.step()
     if not len(sim.contacts()[0]):
-        raise ValueError("nothing of it touches the floor")
+        raise ValueError("no part of it touches the floor")
     sim.reset(q)
     return sim
 
 
 def simulations(files: Iterable[Path], only: str) -> Iterator[tuple[str, Callable[[], fw.Simulation]]]:
-    """Yield names, and functions that make simulations."""
+    """Yield names and functions that make simulations."""
     for scene in falling_scenes(files, only):
         yield scene.name, scene.simulation
     for path in sorted(ROBOTS.glob("**/*.urdf")):
@@ -225,7 +225,7 @@ def simulations(files: Iterable[Path], only: str) -> Iterator[tuple[str, Callabl
 
 
 def steps_of(sim: fw.Simulation, rng: np.random.Generator) -> Iterator[None]:
-    """Take steps for ever, with random controls and velocities; begin anew in turn, and where a step cannot be taken."""
+    """Take steps forever with random controls and velocities; reset at intervals, and if a step fails."""
     q, v, k, control = sim.q.copy(), sim.v.copy(), 0, None
     low, high = np.array([a.control for a in sim.forces.actuators]).reshape(-1, 2).T
     low, high = np.where(np.isfinite(low), low, -1.0), np.where(np.isfinite(high), high, 1.0)
@@ -244,7 +244,7 @@ def steps_of(sim: fw.Simulation, rng: np.random.Generator) -> Iterator[None]:
 
 
 def record(make: Callable[[], fw.Simulation], name: str, count: int, seconds: float, writer: Writer) -> str:
-    """Record so many problems of a simulation; what there is to say."""
+    """Record problems of a simulation; return a report."""
     try:
         sim = make()
     except (ValueError, NotImplementedError, ImportError, fw.SimulationError) as error:
@@ -283,12 +283,12 @@ def drawn(count: int, seed: int) -> Iterator[Recorded]:
 
 
 class Outcome(NamedTuple):
-    """How a solver ended on a problem."""
+    """Result of a solver on a problem."""
 
     reached: bool
     iterations: int
-    ratio: float  # of the residual to the tolerance
-    honest: bool  # the solver reports this residual
+    ratio: float  # ratio of residual and tolerance
+    honest: bool  # whether the solver reports this residual
     seconds: float
 
 
@@ -319,12 +319,12 @@ def cells(scene: str, start: str, outcomes: list[Outcome]) -> list[str]:
 
 HEADER = [
     "scene", "from", "problems", "reach the tolerance, %", "miss it", "iterations: median", "p99", "most",
-    "greatest residual / tolerance", "reported wrong", "µs: median", "p99", "longest",
+    "largest residual / tolerance", "reported wrong", "µs: median", "p99", "longest",
 ]  # fmt: skip
 
 
 def solve_all(problems: Iterable[Recorded], failed: Writer | None) -> None:
-    """Solve problems, and print the table; those that miss the tolerance from any start go to `failed`."""
+    """Solve problems and print the table; `failed` gets those that miss the tolerance from any start."""
     outcomes: dict[tuple[str, str], list[Outcome]] = {}
     for recorded in problems:
         starts = {RECORDED: recorded.start} if recorded.start.any() else {}
@@ -350,16 +350,16 @@ def main() -> None:
     recording, solving, drawing = (modes.add_parser(name) for name in ("record", "solve", "families"))
     recording.add_argument("folder", type=Path)
     recording.add_argument("files", nargs="*", type=Path)
-    recording.add_argument("--problems", type=int, default=2000, help="of a scene")
-    recording.add_argument("--seconds", type=float, default=60.0, help="for a scene")
-    recording.add_argument("--only", default="", metavar="NAME", help="scenes whose names contain it")
+    recording.add_argument("--problems", type=int, default=2000, help="number of problems per scene")
+    recording.add_argument("--seconds", type=float, default=60.0, help="time limit per scene [s]")
+    recording.add_argument("--only", default="", metavar="NAME", help="only scenes whose names contain this text")
     solving.add_argument("paths", nargs="+", type=Path)
     drawing.add_argument("--problems", type=int, default=100_000)
     drawing.add_argument("--seed", type=int, default=0)
     for mode in (solving, drawing):
         mode.add_argument("--failed", type=Path, metavar="FOLDER")
     options = parser.parse_args()
-    warnings.simplefilter("ignore")  # what files hold that is not simulated
+    warnings.simplefilter("ignore")  # warnings of features that are not simulated
     if options.mode == "record":
         writer = Writer(options.folder)
         for name, make in simulations(options.files, options.only):

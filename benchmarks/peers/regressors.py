@@ -1,13 +1,13 @@
-"""The regressor of inverse dynamics beside Pinocchio's, in one run.
+"""The regressor of inverse dynamics compared with Pinocchio's, in one run.
 
     python benchmarks/peers/regressors.py [--seconds 2] [ROBOT ...]
 
-Pinocchio is called at its best: model and data made once, states contiguous; what it returns refers to its data, nothing is
-copied. It has no batch call for regressors, so that its time for a state of a batch is estimated: a loop over states, less the
-same loop over calls with a model without joints, which is what the calls from Python take. Ours are written to an array made
-before, on one thread. Batches are of a size that stays in the second-level cache, of one that does not, and of one that goes to
-memory: a state's matrix has many numbers, most of them zeros. What NumPy takes to fill the array with one number is beside: no
-batch can be quicker than that by much. Ratios are of medians, and the calls that are compared take turns.
+Pinocchio is called in its fastest way: model and data are preallocated, states are contiguous, and results refer to its data
+without copies. It has no batch call for regressors. Its time per state of a batch is therefore estimated: a loop over states,
+minus the same loop over calls with a model without joints, which is the overhead of calls from Python. Our functions write to a
+preallocated array, on one thread. The sizes of batches fit the second-level cache, exceed it, and need main memory: a matrix
+has many numbers, most of them zero. The column "filling" has the time in which NumPy fills the array with one number, which is
+nearly a lower bound for batches. Ratios are of medians; compared calls alternate.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from pinocchio_peer import Pair
 Array = np.ndarray[Any, np.dtype[Any]]
 Call = Callable[[], Any]
 
-SIZES = (1 << 20, 1 << 23, 1 << 27)  # bytes that a batch's results hold, at most
-LOOPED = 128  # states of a loop of Pinocchio's calls
-AGREE = 1e-9  # relative to the greatest entry
+SIZES = (1 << 20, 1 << 23, 1 << 27)  # largest size of a batch's results [bytes]
+LOOPED = 128  # states in a loop over Pinocchio's calls
+AGREE = 1e-9  # relative to the largest entry
 TIMES = ["ours [µs per state]", "Pinocchio [µs per state]", "ratio", "filling [µs per state]"]
 HEADER = ["robot", "matrix", "mul + add", "states", "result [MB]", *TIMES, "relative difference"]
 
 
 def difference(pair: Pair) -> float:
-    """Greatest difference over some states, relative to the greatest entry."""
+    """Return the largest difference over some states, relative to the largest entry."""
     robot, worst = pair.robot, 0.0
     ids = [pair.model.getJointId(j.name) for j in robot.joints]
     columns = np.concatenate([10 * (i - 1) + np.arange(10) for i in ids])
@@ -46,7 +46,7 @@ def difference(pair: Pair) -> float:
 
 
 class Peer:
-    """What Pinocchio's user calls; of a model without joints, for what the calls themselves take."""
+    """Calls of Pinocchio, also with a model without joints, which measures the overhead of calls."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.data = model, model.createData()
@@ -56,7 +56,7 @@ class Peer:
 
 
 def one_call(pair: Pair, seconds: float) -> tuple[float, float, float]:
-    """Times [s] of ours, of Pinocchio's, and of filling the matrix."""
+    """Return the times [s] of our function, of Pinocchio's, and of filling the matrix."""
     f, peer = pair.robot.inverse_dynamics_regressor, Peer(pair.model)
     q, v, a = (x[0].copy() for x in (pair.q, pair.v, pair.u))
     pq, pv, pa = (x[:, 0].copy() for x in (pair.pq, pair.pv, pair.pu))
@@ -67,7 +67,7 @@ def one_call(pair: Pair, seconds: float) -> tuple[float, float, float]:
 
 
 def batch(pair: Pair, seconds: float) -> tuple[float, float, float]:
-    """The same for a state of a batch."""
+    """Return the three times per state of a batch [s]."""
     f, peer, nobody = pair.robot.inverse_dynamics_regressor, Peer(pair.model), Peer(pin.Model())
     n, count = pair.batch, min(pair.batch, LOOPED)
     out = np.empty((n, *f.program.outputs[0].shape))
@@ -95,9 +95,9 @@ def rows_of(name: str, seconds: float) -> Iterable[list[str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("robots", nargs="*", default=["talos_reduced", "panda"], metavar="ROBOT", help=", ".join(FILES))
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each comparison")
+    parser.add_argument("--seconds", type=float, default=2.0, help="time of each comparison [s]")
     given = parser.parse_args()
-    print(f"{machine()}; Pinocchio {pin.__version__}; one thread; times in µs for a state\n")
+    print(f"{machine()}; Pinocchio {pin.__version__}; one thread; times in µs per state\n")
     print(markdown(HEADER, [row for name in given.robots for row in rows_of(name, given.seconds)]))
 
 

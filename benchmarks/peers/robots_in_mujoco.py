@@ -1,4 +1,4 @@
-"""Robots of files in MuJoCo, and states of ours as MuJoCo's."""
+"""Robots of files in MuJoCo, and conversions of our states to MuJoCo's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEP = 1e-3  # [s]
 
 
 def urdf_in_mujoco(path: Path) -> Any:
-    """An `MjSpec` of a URDF file without its meshes, on the same step."""
+    """Return the `MjSpec` of a URDF file without its meshes, with the step STEP."""
     text = re.sub(r"<(visual|collision)>.*?</\1>", "", path.read_text(), flags=re.S)
     compiler = "<mujoco><compiler fusestatic='true' discardvisual='true' strippath='false'/></mujoco>"
     spec = mujoco.MjSpec.from_string(re.sub(r"(<robot[^>]*>)", rf"\1{compiler}", text, count=1))
@@ -27,9 +27,9 @@ def urdf_in_mujoco(path: Path) -> Any:
 
 
 def mujoco_states(m: Any, robot: fw.Robot, q: Array, v: Array, couplings: Sequence[fw.Coupling] = ()) -> Array:
-    """MuJoCo's full states (robots, ...) for ours: quaternions with w first, linear velocity in the world, joints in its order.
+    """Return MuJoCo's full states (robots, ...): quaternions with w first, linear velocity in the world, joints in its order.
 
-    Rotors have no coordinates of ours; `couplings` say where they are.
+    Our coordinates do not contain rotors; `couplings` give their angles.
     """
     states = np.zeros((len(q), mujoco.mj_stateSize(m, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
     qm, vm = states[:, 1 : 1 + m.nq], states[:, 1 + m.nq : 1 + m.nq + m.nv]
@@ -55,25 +55,25 @@ def mujoco_states(m: Any, robot: fw.Robot, q: Array, v: Array, couplings: Sequen
 
 
 def angles(m: Any, robot: fw.Robot) -> tuple[list[int], list[int]]:
-    """Where joints of one degree of freedom are, in our configurations and in those of MuJoCo."""
+    """Return the indices of joints with one degree of freedom in our configurations and in MuJoCo's."""
     at = {j.name: j.q_slice for j in robot.joints if j.q_slice.stop - j.q_slice.start == 1}
     names = [(k, m.joint(k).name) for k in range(m.njnt) if m.joint(k).name in at]
     return [at[name].start for _, name in names], [int(m.jnt_qposadr[k]) for k, _ in names]
 
 
 def rotated(quaternion: Array, x: Array) -> Array:
-    """Vectors (robots, 3) turned by quaternions (robots, 4), w last."""
+    """Return vectors (robots, 3) rotated by quaternions (robots, 4), w last."""
     u, w = quaternion[:, :3], quaternion[:, 3:]
     return np.asarray(x + 2.0 * np.cross(u, np.cross(u, x) + w * x))
 
 
 def forces_in_mujoco(m: Any, robot: fw.Robot, q: Array, tau: Array) -> Array:
-    """Forces (robots, nv) of a tree as MuJoCo's: on a free joint the force in the world, the torque in the body."""
+    """Return MuJoCo's forces (robots, nv) of a tree: for a free joint, the force in the world and the torque in the body."""
     return mujoco_states(m, robot, q, tau)[:, 1 + m.nq : 1 + m.nq + m.nv]
 
 
 def rates_in_mujoco(m: Any, robot: fw.Robot, q: Array, v: Array, a: Array) -> Array:
-    """Accelerations (robots, nv) of a tree as MuJoCo's: of a free joint, those of its origin in the world."""
+    """Return MuJoCo's accelerations (robots, nv) of a tree: for a free joint, those of its origin in the world."""
     free = next((j for j in robot.joints if j.type is fw.JointType.FLOATING), None)
     moved = a
     if free is not None:

@@ -1,4 +1,4 @@
-"""The tests of SimBenchmark, made anew: friction, restitution, stacking, momentum and energy, beside MuJoCo.
+"""The tests of SimBenchmark: friction, restitution, stacking, momentum and energy, compared with MuJoCo.
 
     python benchmarks/peers/sim_benchmark.py [rolling bouncing balls elastic momentum energy] [--rounds 3]
 
@@ -6,19 +6,19 @@ D. Kang and J. Hwangbo, "SimBenchmark: physics engine benchmark for robotics app
 https://github.com/leggedrobotics/SimBenchmark: scenes and measures are those of its pages (docs/*/index.html) and of its
 parameters (benchmark/res/yaml/*.yaml).
 
-- rolling: a box of 10 kg on the ground carries 5 x 5 balls of 1 kg; friction is 0.4 below and 0.8 above, and 150 N push the box
+- rolling: a box of 10 kg on the ground carries 5 x 5 balls of 1 kg. Friction is 0.4 below and 0.8 above. 150 N push the box
   along y, or 60 degrees from x. Mean square of the errors of the velocities of the box and one ball, in 4 s [m²/s²].
 - bouncing: 7 x 7 balls of 10 kg fall from 5 m, without friction and loss. Mean square of the error of energy, in 20 s [J²].
 - balls: 6 x 6 x 6 balls of 10 kg fall apart, without friction and bounce. Mean of the sum of squared overlaps, in 10 s [m²].
 - elastic: the same from a metre higher, without loss. Mean square of the change of energy, in 10 s [J²].
 - momentum: a ball of 10 kg hits ANYmal at 5 m/s, without gravity and friction. Mean square of the change of momentum, in 10 s
   [N² s²].
-- energy: ANYmal is lifted for a second by twice its weight, and falls for two. Mean square of the change of energy [J²].
+- energy: a force of twice the weight lifts ANYmal for a second, and it falls for two. Mean square of the change of energy [J²].
 
-ANYmal is version B of the package example-robot-data; SimBenchmark has a file of its own. Here its shapes touch the ball only,
-and nothing in the test of energy. Balls begin at other random places. MuJoCo runs with its defaults and elliptic cones; it has
-no coefficient of restitution. RaiSim's numbers are the published ones (data/*/sample.csv, and default.csv of rolling, error
-reduction off), of an Intel Core i7-7700HQ at 2.8 GHz. The time of a step is that of all steps in one call, without records.
+ANYmal is version B of the package example-robot-data; SimBenchmark has its own file. Here its shapes touch only the ball, and
+nothing in the test of energy. Balls start at other random places. MuJoCo runs with its defaults and elliptic cones; it has no
+coefficient of restitution. RaiSim's numbers are the published ones (data/*/sample.csv, and default.csv of rolling, error
+reduction off), on an Intel Core i7-7700HQ at 2.8 GHz. The time of a step is that of all steps in one call, without records.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FREE = mujoco.mjtJoint.mjJNT_FREE
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """States of one simulator: of free bodies the places and velocities (n, bodies, 3) in the world, and what tests add."""
+    """States of one simulator: positions and velocities (n, bodies, 3) of free bodies in the world, and data of tests."""
 
     position: Array
     velocity: Array
@@ -61,7 +61,7 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A scene as an MJCF file, and how it begins."""
+    """A scene as an MJCF file with its initial state."""
 
     test: str
     text: str
@@ -70,10 +70,10 @@ class Scene:
     error: Callable[[Motion], float]
     integrators: dict[str, str] = field(default_factory=lambda: {"semi-implicit": "Euler"})  # ours, and MuJoCo's, if any
     options: fw.ContactOptions = field(default_factory=fw.ContactOptions)
-    joints: dict[str, float] = field(default_factory=dict)  # coordinates at the beginning
-    moving: dict[str, Array] = field(default_factory=dict)  # velocities of free bodies at the beginning
-    force: Array | None = None  # on the first free body, in the world
-    lifted: float = 0.0  # seconds in which a force lifts it, before all else
+    joints: dict[str, float] = field(default_factory=dict)  # initial coordinates
+    moving: dict[str, Array] = field(default_factory=dict)  # initial velocities of free bodies
+    force: Array | None = None  # force on the first free body, in the world
+    lifted: float = 0.0  # seconds in which a force first lifts the robot
     published: tuple[float, float] | None = None  # RaiSim's error, and the seconds for all steps
 
     @property
@@ -110,7 +110,7 @@ class Scene:
         return [self.test, f"{1e3 * self.step:g}", name, error, f"{1e6 * seconds:.3g}", f"{self.step / seconds:.3g}"]
 
 
-HEADER = ["test", "step, ms", "simulator", "error", "µs a step", "real-time factor"]
+HEADER = ["test", "step, ms", "simulator", "error", "µs per step", "real-time factor"]
 
 
 class Ours:
@@ -284,7 +284,7 @@ def anymal(step: float, with_ball: bool, gravity: float) -> tuple[str, dict[str,
     spec = mujoco.MjSpec.from_string(re.sub(r"(<robot[^>]*>)", rf"\1{compiler}", text, count=1))
     base = spec.worldbody.first_body()
     base.pos = [0.0, 0.0, 2.0]
-    base.fullinertia[3:] = 0.0  # of a link of 1 mg, and no rigid body's
+    base.fullinertia[3:] = 0.0  # inertia of a link of 1 mg, impossible for a rigid body
     base.add_freejoint(name="free")
     for geom in spec.geoms:
         geom.contype, geom.conaffinity, geom.condim = int(with_ball), 2 * int(with_ball), 1

@@ -1,8 +1,8 @@
-"""One robot under a controller beside MuJoCo, stepped from Python: Talos on its feet, and Panda by computed torque.
+"""One robot under a controller compared with MuJoCo, stepped from Python: Talos on its feet, and Panda by computed torque.
 
-Talos holds its posture by springs and dampers; a controller adds forces to what they do, PD and feed-forward of gravity,
-computed by NumPy outside of what is timed, and within it where it is called by `run` (MuJoCo: a loop around `mj_step`). Panda
-follows sines; its forces are those of each library's own inverse dynamics: given beforehand where the step alone is timed.
+Springs and dampers hold the posture of Talos. A controller in NumPy adds PD forces and a feed-forward of gravity. It is
+excluded from the time of single steps, and included if `run` calls it (in MuJoCo: a loop around `mj_step`). Panda follows
+sines, with forces by each library's inverse dynamics. For times of the step alone, the forces are given in advance.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KP, KD = 20.0, 0.2  # [N m/rad, N m s/rad]
 
 
 class Standing:
-    """Talos in both libraries, each where it stands."""
+    """Talos in both libraries, standing."""
 
     def __init__(self, friction: bool) -> None:
         robot, self.m = standing_talos(friction), talos_in_mujoco(True, friction)
@@ -93,13 +93,12 @@ def standing(friction: bool, rounds: int, steps: int = 300) -> list[Row]:
     assert touching and peer.data.ncon, "both must be standing"
     heights = peer.sim.q[2], peer.data.qpos[2]
     work = peer.sim.solver
-    told = (
-        f"base at {heights[0]:.4f} and {heights[1]:.4f} m; {work['newton_steps']} Newton steps, {work['interior_steps']} inside"
-    )
+    steps_of_solver = f"Newton steps {work['newton_steps']}, interior-point steps {work['interior_steps']}"
+    told = f"base at {heights[0]:.4f} and {heights[1]:.4f} m; {steps_of_solver}"
     told = "; ".join(x for x in (told, warned(peer.data)) if x)
     each = 1e6 / steps
     return [
-        Row(what, "a step, controller outside", each * a, each * b, told),
+        Row(what, "a step, controller excluded", each * a, each * b, told),
         Row(what, "`run` with a controller", each * c, each * d),
         Row(what, f"{steps} steps", each * e, each * f),
     ]
@@ -145,7 +144,7 @@ class Following:
             sim.step(robot.inverse_dynamics(sim.q, sim.v, self.wanted(k, sim.q, sim.v)))
 
     def their_computed(self) -> None:
-        """M a + bias from what the first half of a step has computed: MuJoCo's shortest way."""
+        """Step with M a + bias from the results of the first half of a step, MuJoCo's fastest way."""
         m, data, tau = self.m, self.data, np.empty(self.m.nv)
         set_state(m, data, self.start)
         for k in range(len(self.q)):
@@ -162,8 +161,8 @@ def computed_torque(rounds: int, steps: int = 500) -> list[Row]:
     c, d = alternating((peer.computed, peer.their_computed), rounds)
     errors = (float(np.abs(x - peer.q[-1]).max()) for x in (peer.sim.q, peer.data.qpos))
     each = 1e6 / steps
-    told = "off by {:.2g} and {:.2g}".format(*errors)
+    told = "errors {:.2g} and {:.2g} rad".format(*errors)
     return [
-        Row("Panda, forces given", "a step", each * a, each * b, f"{differ:.1g} rad apart after {steps} steps"),
+        Row("Panda, forces given", "a step", each * a, each * b, f"difference {differ:.1g} rad after {steps} steps"),
         Row("Panda, computed torque", "inverse dynamics and a step", each * c, each * d, told),
     ]

@@ -1,7 +1,7 @@
-"""Gymnasium's robots beside MuJoCo: with the shapes, the step, the integrator and the solver of their files.
+"""Gymnasium's robots compared with MuJoCo, with the shapes, the step, the integrator and the solver of their files.
 
-One robot, with random controls held for as many steps as gymnasium holds them, from the configuration of the file: it falls
-and goes on moving on the ground. Or without controls, from where it came to rest. Many go on from states within such motions.
+A single robot starts at the configuration of the file. With random controls, held for as many steps as in gymnasium, it falls
+and moves on the ground. Without controls, it starts from its state at rest. Many robots start from states within such motions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from featherweight.simulation.fleet_vectors import PATIENCE, THREAD
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-HELD = 100  # times that controls are drawn in a motion of one robot
+HELD = 100  # changes of controls in a motion of one robot
 SETTLE = 3.0  # [s] without controls
 
 
@@ -34,7 +34,7 @@ def random_controls(m: Any, *shape: int) -> Array:
 
 
 def one_moving(name: str, rounds: int) -> list[Row]:
-    """Step by step, and as many steps a call as controls are held."""
+    """Return rows of a moving robot, for single steps, and for calls with as many steps as controls are held."""
     sim, m, skip = gymnasium_simulation(name), gymnasium_in_mujoco(name), FRAME_SKIP[name]
     data, controls = mujoco.MjData(m), random_controls(m, HELD)
     q0, v0 = sim.q.copy(), sim.v.copy()
@@ -106,8 +106,8 @@ def many(name: str, robots: int, steps: int, rounds: int) -> Row:
 
 
 def compile_vectors(run: Callable[[], object]) -> None:
-    """Take steps of a fleet until the code for robots in lanes is there, which is compiled beside them."""
-    run()  # compiles what needs no lanes
+    """Take steps of a fleet until the code for vector lanes is compiled, which happens in the background."""
+    run()  # compiles the code without lanes
     begun = time.perf_counter()
     while time.perf_counter() - begun < 1.5 * PATIENCE:
         run()
@@ -117,7 +117,7 @@ def compile_vectors(run: Callable[[], object]) -> None:
 
 
 def states_of_many(sim: fw.Simulation, m: Any, robots: int, steps: int) -> tuple[Array, Array]:
-    """States of robots that have moved with random controls, each for a time of its own."""
+    """Return states of robots that have moved with random controls, for different times."""
     start = sim.q.copy()
     qs, vs = sim.rollout(start[None], control=random_controls(m, 1, steps), every=1)
     chosen = np.random.default_rng(0).integers(steps // 4, steps, robots)

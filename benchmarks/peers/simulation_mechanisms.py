@@ -1,7 +1,8 @@
-"""Mechanisms with gears and loops beside MuJoCo, which has equality constraints for them.
+"""Mechanisms with gears and loops, compared with MuJoCo, which uses equality constraints for them.
 
-Ours steps independent joints, MuJoCo the spanning tree with constraints that give way a little. Forces are random, on the
-same joints. Remarks tell by how much joint angles differ after the steps of a call, and how far MuJoCo's constraints were open.
+Ours steps independent joints, MuJoCo the spanning tree with slightly compliant constraints. Forces are random, and the same on
+the joints of both. Remarks have the difference of joint angles after the steps of a call, and the violation of MuJoCo's
+constraints.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from featherweight.model.description import Description
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-MECHANISMS: dict[str, tuple[Callable[[], Description], float]] = {  # and the size of forces [N m]
+MECHANISMS: dict[str, tuple[Callable[[], Description], float]] = {  # and the magnitude of forces [N m]
     "Mini Cheetah with rotors": (fw.robots.mini_cheetah, 1.0),
     "MIT Humanoid with rotors": (fw.robots.mit_humanoid, 2.0),
     "four-bar": (four_bar, 1.0),

@@ -1,7 +1,7 @@
-"""The robots that simulations are compared with: ours, and the same in MuJoCo.
+"""Robots of the comparison of simulations: ours, and the same in MuJoCo.
 
-Models of MuJoCo are made from the same files; of mechanisms, whose files MuJoCo cannot read, from the same description, with
-its equality constraints for gears and loops. These give way in MuJoCo: they are as stiff as its steps allow.
+Models of MuJoCo come from the same files, or from the same description for mechanisms, whose files MuJoCo cannot read. Gears
+and loops become MuJoCo's equality constraints, which are as stiff as its steps allow.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FRICTION = [0.8, 0.005, 1e-4]
 
 
 def standing_talos(friction: bool) -> fw.Robot:
-    """Talos with springs and dampers that hold its posture; with the dry friction of its file or without."""
+    """Return Talos with springs and dampers that hold its posture, with or without the dry friction of its file."""
     d = load_description(TALOS)
     joints = [
         replace(
@@ -56,7 +56,7 @@ def soles() -> list[fw.ContactSphere]:
 
 
 def talos_spec(standing: bool, friction: bool) -> Any:
-    """Talos in MuJoCo, without its meshes, and without springs: on the corners of its soles, or with no contacts and limits."""
+    """Return Talos in MuJoCo without meshes and springs: on the corners of its soles, or without contacts and limits."""
     spec = urdf_in_mujoco(TALOS)
     spec.worldbody.first_body().add_freejoint()
     if standing:
@@ -74,7 +74,7 @@ def talos_spec(standing: bool, friction: bool) -> Any:
 
 
 def talos_in_mujoco(standing: bool, friction: bool) -> Any:
-    """The robot of `standing_talos` in MuJoCo, or without springs in free flight."""
+    """Return the robot of `standing_talos` in MuJoCo, or Talos without springs in free flight."""
     m = talos_spec(standing, friction).compile()
     if standing:
         m.jnt_stiffness[1:] = STIFFNESS
@@ -94,7 +94,7 @@ def talos_posture(robot: fw.Robot) -> Array:
 
 
 def spread(robot: fw.Robot, robots: int) -> tuple[Array, Array]:
-    """States of Talos around the posture, without linear velocity of the base."""
+    """Return states of Talos near the posture, without linear velocity of the base."""
     rng = np.random.default_rng(0)
     q, v = np.tile(talos_posture(robot), (robots, 1)), 0.1 * rng.standard_normal((robots, robot.nv))
     q[:, 7:] += 0.01 * rng.standard_normal((robots, robot.nv - 6))
@@ -110,7 +110,7 @@ PANDA = ROBOTS / FILES["panda"][0]
 # robots of gymnasium
 
 ASSETS = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
-FRAME_SKIP = {"hopper": 4, "half_cheetah": 5, "walker2d_v5": 4, "ant": 5, "humanoid": 5}  # steps with the same controls
+FRAME_SKIP = {"hopper": 4, "half_cheetah": 5, "walker2d_v5": 4, "ant": 5, "humanoid": 5}  # steps between changes of controls
 
 
 def gymnasium_in_mujoco(name: str) -> Any:
@@ -118,7 +118,7 @@ def gymnasium_in_mujoco(name: str) -> Any:
 
 
 def gymnasium_simulation(name: str, **more: Any) -> fw.Simulation:
-    """With the shapes, the step and the integrator of the file, at the configuration of the file."""
+    """Return a simulation with the shapes, step, integrator and configuration of the file."""
     robot, m = fw.load(ASSETS / f"{name}.xml"), gymnasium_in_mujoco(name)
     integrator = {mujoco.mjtIntegrator.mjINT_EULER: "semi-implicit", mujoco.mjtIntegrator.mjINT_RK4: "rk4"}
     kind = integrator[mujoco.mjtIntegrator(m.opt.integrator)]
@@ -129,7 +129,7 @@ def gymnasium_simulation(name: str, **more: Any) -> fw.Simulation:
 # mechanisms
 
 STIFF = {"solref": [2.0 * STEP, 1.0], "solimp": [0.9999, 0.9999, 1e-3, 0.5, 2.0]}
-FOUR_BAR = (0.3, 0.8, 0.6, 0.9)  # [m], of which the crank goes round
+FOUR_BAR = (0.3, 0.8, 0.6, 0.9)  # [m], lengths with which the crank rotates fully
 
 
 def four_bar() -> Description:
@@ -137,7 +137,7 @@ def four_bar() -> Description:
 
 
 def mechanism_in_mujoco(d: Description) -> Any:
-    """Gears as equalities of joints, or of a tendon where a rotor follows several; loops as sites that coincide."""
+    """Return a mechanism in MuJoCo: gears are equalities of joints, or of a tendon for several; loops are coincident sites."""
     spec = mujoco.MjSpec()
     spec.option.timestep, spec.option.gravity = STEP, d.gravity
     spec.compiler.degree = False
@@ -176,7 +176,7 @@ def _body(parent: Any, joint: fw.Joint) -> Any:
 
 
 def _set_inertia(m: Any, body: int, inertia: fw.Inertia) -> None:
-    """Into the compiled model: MuJoCo's compiler refuses inertias that no body has, as those of these robots are."""
+    """Set an inertia in the compiled model, because MuJoCo's compiler refuses the unphysical inertias of these robots."""
     xx, xy, xz, yy, yz, zz = inertia.rotational
     moments, axes = np.linalg.eigh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     axes[:, 2] *= np.linalg.det(axes)

@@ -1,13 +1,12 @@
-"""Simulations beside MuJoCo in one run: Talos, Panda, gymnasium's robots, mechanisms with gears and loops; and what contacts
-that come and go cost.
+"""Simulations compared with MuJoCo: Talos, Panda, gymnasium's robots, and mechanisms; and costs of sets of contacts.
 
     python benchmarks/peers/simulation_peer.py [--only talos gymnasium ...] [--rounds 9]
 
-Both simulate the same file at the same step by the same integrator, in double precision. MuJoCo is called at its best:
-`mj_step` with as many steps in one call as there are between changes of controls, or step by step where ours is too;
-`mujoco.rollout` with its own threads and preallocated results; its solver is that of the file. In free flight contacts and
-limits are off, and dry friction of joints is taken out; damping stays. Ratios are of medians; runs take turns. With
-SIMULATION_CLOCK=cpu in the environment times are those of the processor, for a machine that others use too.
+Both simulate the same file with the same step and integrator, in double precision. MuJoCo is called in its fastest way:
+`mj_step` with all steps between changes of controls in one call, or single steps if ours are single; `mujoco.rollout` with its
+own threads and preallocated results; the solver of the file. In free flight, contacts, limits and dry friction of joints are
+off; damping remains. Ratios are of medians; runs alternate. With SIMULATION_CLOCK=cpu in the environment, times are processor
+times, for machines with other users.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def rollouts(standing: bool, robots: int, steps: int, rounds: int) -> Row:
-    """Many Talos in free flight or on their feet."""
+    """Return the row of many Talos robots in free flight or on their feet."""
     m = talos_in_mujoco(standing, friction=False)
     robot = standing_talos(friction=False) if standing else fw.load(TALOS, base="floating")
     options: dict[str, Any] = dict(spheres=soles(), ground=fw.Plane()) if standing else {}
@@ -51,12 +50,12 @@ def rollouts(standing: bool, robots: int, steps: int, rounds: int) -> Row:
     difference = float(np.abs(theirs.end_positions[:, other] - ends[:, mine]).max())
     what = "on their feet" if standing else "in free flight"
     each = 1e6 / (robots * steps)
-    remark = f"{difference:.1g} rad apart after {steps} steps"
+    remark = f"difference {difference:.1g} rad after {steps} steps"
     return Row(f"{robots} Talos {what}", "rollout", seconds[0] * each, seconds[1] * each, remark)
 
 
 def sets_of_contacts(seconds: float) -> list[list[str]]:
-    """The Delassus matrix of all bodies that may touch, beside that of those that do, and what compiling a set would take."""
+    """Return times of the Delassus matrix of all possible contact bodies and of the touching ones, and of tracing a set."""
     robot = fw.load(TALOS, base="floating")
     q = talos_posture(robot)
     feet = ("leg_left_6_link", "leg_right_6_link")
@@ -70,7 +69,7 @@ def sets_of_contacts(seconds: float) -> list[list[str]]:
     ):
         whole, exact = (robot.delassus([fw.BilateralContact(b) for b in names]) for names in (may, do))
         begun = clock()
-        exact.copy().trace  # noqa: B018  # what a new set would cost before any machine code is made
+        exact.copy().trace  # noqa: B018  # the cost of a new set before code generation
         traced = clock() - begun
         a, b = median_times((lambda f=whole: f(q), lambda f=exact: f(q)), seconds)  # type: ignore[misc]
         rows.append([what, f"{1e6 * a:.2f}", f"{1e6 * b:.2f}", f"{1e6 * (a - b):.2f}", f"{1e3 * traced:.0f}"])
@@ -98,8 +97,8 @@ PARTS: dict[str, Callable[[Any], list[Row]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", choices=[*PARTS, "sets"], default=[*PARTS, "sets"])
-    parser.add_argument("--robots", type=int, default=1024, help="of rollouts of small robots")
-    parser.add_argument("--steps", type=int, default=50, help="of these rollouts")
+    parser.add_argument("--robots", type=int, default=1024, help="number of small robots in rollouts")
+    parser.add_argument("--steps", type=int, default=50, help="steps of these rollouts")
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     print(f"{machine()}; MuJoCo {mujoco.__version__}; {processors()} threads for rollouts\n")
@@ -108,9 +107,9 @@ def main() -> None:
         print(markdown(HEADER, rows), "\n")
     if "sets" in options.only:
         header = [
-            "bodies that touch, of those that may",
-            "all that may touch [µs]",
-            "only those that touch [µs]",
+            "touching bodies, of possible ones",
+            "possible ones [µs]",
+            "touching ones [µs]",
             "difference [µs]",
             "tracing another set [ms]",
         ]

@@ -1,9 +1,9 @@
-"""How long a user waits: import, compiling, a second process, large trees; and where a compilation spends its time.
+"""Waiting times of users: import, compilation, a second process, large trees; and the stages of a compilation.
 
     python benchmarks/peers/start_up.py
 
-Each line is the median of several fresh processes, or of several compilations into an empty cache. The last table has the
-processor time of the first calls of Talos's functions, with an empty cache, by stages: for one state, and then for a batch.
+Each row is the median of several new processes, or of several compilations into an empty cache. The last table has the
+processor times of first calls of Talos's functions with an empty cache, by stage: for one state, and then for a batch.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ IMPORT = "import time; begun = time.perf_counter(); import featherweight; print(
 
 
 def in_processes(code: str, *arguments: str, times: int = 9) -> float:
-    """Median of what `code` prints in fresh processes."""
+    """Return the median of the numbers that `code` prints in new processes."""
     command = [sys.executable, "-c", code, *arguments]
     results = [
         subprocess.run(command, env=fresh_process(), capture_output=True, text=True, check=True).stdout for _ in range(times)
@@ -49,7 +49,7 @@ def in_processes(code: str, *arguments: str, times: int = 9) -> float:
 
 
 def cold(function: CompiledFunction[Any], batch: bool, times: int = 5) -> float:
-    """Median time from a function that was never called to its first result, with an empty cache [s]."""
+    """Return the median time of a first call with an empty cache [s]."""
     inputs = [np.ones(a.shape) for a in function.program.inputs]
     if batch:
         inputs = [np.tile(x, (16, 1)) for x in inputs]
@@ -74,10 +74,10 @@ LARGE: dict[str, Callable[[featherweight.Robot], CompiledFunction[Any]]] = {
 
 
 def by_stages(name: str) -> list[list[str]]:
-    """Rows of the table of stages for a function, from its name on: first for one state, then for a batch."""
+    """Return the rows of the table of stages for a function, including access to it: for one state, then for a batch."""
     os.environ["FEATHERWEIGHT_CACHE"] = tempfile.mkdtemp(prefix="featherweight-")
     robot = featherweight.load(TALOS, "floating", mimic="independent")
-    robot.gravity_force(robot.neutral())  # what all functions share is ready
+    robot.gravity_force(robot.neutral())  # prepares data that all functions share
     function, rows = None, []
     for states in ("one state", "batch"):
         stages, begun = Stages(), time.process_time()
@@ -92,7 +92,7 @@ def by_stages(name: str) -> list[list[str]]:
 
 
 def rolled_per_body(n: int) -> float:
-    """Time per body of forward dynamics of a random chain, one thread [s]."""
+    """Return the time per body of forward dynamics of a random chain on one thread [s]."""
     robot = featherweight.build(chain(n), execution="rolled")
     q, v, tau = np.random.default_rng(0).standard_normal((3, 8, n))
     [t] = median_times([lambda: robot.forward_dynamics(q, v, tau, threads=1)])

@@ -1,17 +1,17 @@
-"""Time of a step beside MuJoCo while robots fall from where their files start them, and lie: median, 99 %, and the longest.
+"""Step times of falling and lying robots, compared with MuJoCo: median, 99 % quantile and maximum.
 
     pip install --no-deps mjlab gymnasium-robotics
     python benchmarks/peers/step_times.py [FILE.xml ...] [--steps 400] [--long 0] [--only NAME] [--seconds 120]
 
-Robots of installed packages, of the FILEs (MJCF), and boxes in piles, on a step of 5 ms and with a floor where a file has none
-(`falling_scenes`). Both simulators take a step in turn; the first ten are left out. The mean of a few hundred steps hides what
-a controller in a loop meets: the step that takes a hundred times as long as the others. Ratios are MuJoCo's time over ours.
+Scenes are robots of installed packages and of the FILEs (MJCF), and piles of boxes, with a step of 5 ms and a floor if the file
+has none (`falling_scenes`). Both simulators step alternately; the first ten steps are left out. The mean over some hundred
+steps hides single steps that take a hundred times as long, which matter in a control loop. Ratios are MuJoCo's time over ours.
 
-Without inputs a robot comes to rest. With `--long N` it does not: for N steps it gets random controls and small random changes
-of its velocity every 20 steps, and begins anew every 400. "longest / median" is then what a step in N may take.
+Without inputs, a robot comes to rest. With `--long N`, it keeps moving for N steps: it gets random controls and small random
+changes of its velocity every 20 steps, and starts again every 400 steps. "longest / median" is then the largest of N steps.
 
-A step that cannot be taken (SimulationError) is counted, and the robot begins anew. A scene ends early after `--seconds`.
-Iterations are the most that our contact solver took in a step.
+A step that fails (SimulationError) is counted, and the robot starts again. A scene ends early after `--seconds`. Iterations are
+the largest number of our contact solver in a step.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ import featherweight as fw
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LEFT_OUT = 10  # steps at the beginning, in which caches fill
-HELD, ANEW = 20, 400  # steps under the same inputs, and until a robot begins anew, in long runs
-KICK = 0.1  # [rad/s, m/s] change of velocities in long runs
-SHOWN = 60  # characters of a message
+LEFT_OUT = 10  # first steps, in which caches fill
+HELD, ANEW = 20, 400  # steps between changes of inputs, and between resets, in long runs
+KICK = 0.1  # [rad/s, m/s], change of velocities in long runs
+SHOWN = 60  # characters of a message that are shown
 HEADER = [
     "scene", "nv", "contacts of MuJoCo", "steps", "ours, µs: median", "p99", "longest", "longest / median",
-    "MuJoCo, µs: median", "p99", "longest", "ratio of medians", "ratio of p99", "iterations", "steps not taken",
+    "MuJoCo, µs: median", "p99", "longest", "ratio of medians", "ratio of p99", "iterations", "failed steps",
 ]  # fmt: skip
 
 
 class Timed:
-    """Times of steps [s] of both simulators, and what else is told of a scene."""
+    """Step times [s] of both simulators, and further cells of a scene."""
 
     def __init__(self, scene: FallingScene, stirred: bool) -> None:
         self.scene, self.stirred, self.rng = scene, stirred, np.random.default_rng(0)
@@ -56,7 +56,7 @@ class Timed:
         self.failures: list[str] = []
 
     def stir(self, k: int) -> None:
-        """Change inputs and velocities, or begin anew, as step k of a long run asks for."""
+        """Change inputs and velocities, or reset, before step k of a long run."""
         if k % ANEW == 0:
             self.sim.reset(self.q, self.v)
             mujoco.mj_resetData(self.scene.mujoco_model, self.data)
@@ -68,7 +68,7 @@ class Timed:
             self.control = controls[: self.sim.forces.nu] if 0 < self.sim.forces.nu <= len(controls) else None
 
     def step(self) -> None:
-        """Take and time a step of each."""
+        """Take and measure a step of each simulator."""
         begun = time.perf_counter()
         try:
             self.sim.step(control=self.control)
@@ -99,7 +99,7 @@ class Timed:
 
 
 def timed(scene: FallingScene, steps: int, stirred: bool, seconds: float) -> list[str]:
-    """Return the row of a scene, or why it is not simulated."""
+    """Return the row of a scene, or the reason why it is not simulated."""
     try:
         times = Timed(scene, stirred)
     except (ValueError, NotImplementedError, fw.SimulationError) as error:
@@ -121,11 +121,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--steps", type=int, default=400)
-    parser.add_argument("--long", type=int, default=0, metavar="N", help="so many steps of a robot that keeps moving")
-    parser.add_argument("--seconds", type=float, default=120.0, help="for a scene")
-    parser.add_argument("--only", default="", metavar="NAME", help="scenes whose names contain it")
+    parser.add_argument("--long", type=int, default=0, metavar="N", help="number of steps of a robot that keeps moving")
+    parser.add_argument("--seconds", type=float, default=120.0, help="time limit per scene [s]")
+    parser.add_argument("--only", default="", metavar="NAME", help="only scenes whose names contain this text")
     options = parser.parse_args()
-    warnings.simplefilter("ignore")  # what files hold that is not simulated
+    warnings.simplefilter("ignore")  # warnings of features that are not simulated
     print(f"{machine()}, MuJoCo {mujoco.__version__}\n")
     print(markdown(HEADER, []), flush=True)
     for scene in falling_scenes(options.files, options.only):

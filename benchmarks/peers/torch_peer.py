@@ -1,9 +1,9 @@
-"""What a call by PyTorch takes beside our own from NumPy: one state and a batch, values and gradients, eager and compiled.
+"""Calls from PyTorch compared with calls from NumPy: one state and a batch, values and gradients, eager and compiled.
 
     python benchmarks/peers/torch_peer.py [--batch 4096] [--seconds 2]
 
-Needs an environment with torch. "PyTorch's own part" is the same call of an operator that does nothing: an
-`autograd.Function` that returns an argument, or a compiled function that adds one. Calls that are compared take turns.
+Needs an environment with torch. "PyTorch's own part" is the time of an operator that does nothing: an `autograd.Function` that
+returns an argument, or a compiled function that adds one. Compared calls alternate.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from featherweight.model import generators
 from featherweight.torch import wrap
 
 HEADER = ["one call [µs]", "from NumPy", "PyTorch", "beyond ours", "PyTorch's own part"]
-BATCHES = ["from NumPy [µs]", "PyTorch [µs]", "of our speed"]
+BATCHES = ["from NumPy [µs]", "PyTorch [µs]", "NumPy / PyTorch"]
 
 
 class Nothing(torch.autograd.Function):  # type: ignore[misc]  # PyTorch is not seen
-    """What PyTorch asks of a function with gradients, and no more."""
+    """Minimal PyTorch function with gradients."""
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
@@ -36,7 +36,7 @@ class Nothing(torch.autograd.Function):  # type: ignore[misc]  # PyTorch is not 
 
 
 def gradient(f: Callable[..., Any], args: list[Any]) -> Callable[[], Any]:
-    """Value and gradient by all arguments."""
+    """Return a call that computes the value and the gradients by all arguments."""
     moving, ones = [x.clone().requires_grad_() for x in args], torch.ones_like(args[-1])
     return lambda: torch.autograd.grad(f(*moving), moving, ones)
 

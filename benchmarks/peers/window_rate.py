@@ -1,11 +1,11 @@
-"""How often a second the window draws a moving humanoid anew, in a headless Chromium that draws in software.
+"""Frame rate of the viewer with a moving humanoid, in a headless Chromium that draws in software.
 
     python benchmarks/peers/window_rate.py [--seconds S] [--faces N]
 
-Talos, with a free-flyer and all its meshes, moves all its joints; its state is sent sixty times a second. A frame counts if
-it shows a configuration that the one before did not. The canvas is drawn by SwiftShader; what is around it, by the processor
-as Chromium does where there is no graphics card, or by SwiftShader too. In the first line of each the page chooses the
-canvas' resolution, as it does for every user whose machine is slow; in the second it has the window's.
+Talos, with a free-flyer and all its meshes, moves all its joints; its state is sent sixty times per second. A frame counts if
+it shows a new configuration. SwiftShader draws the canvas. The rest of the page is drawn by the processor, as in Chromium
+without a graphics card, or also by SwiftShader. In the first row of each, the page chooses the canvas' resolution, as for all
+users with slow machines; in the second, it has the window's resolution.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SETTLE = 4.0  # [s] for the page to load, compile its shaders and move
 
 
 def pushed(window: Window, seconds: float, begun: float) -> int:
-    """Send states for a time [s]; how many were sent."""
+    """Send states for a time [s]; return their number."""
     robot = window.robot
     rest, phases = robot.neutral(), np.arange(robot.nq - 7)
     sent, first = 0, time.perf_counter()
@@ -43,7 +43,7 @@ def pushed(window: Window, seconds: float, begun: float) -> int:
 
 
 def measured(window: Window, page: Page, seconds: float, query: str) -> tuple[Counted, float]:
-    """What the page drew, and how many states a second were sent."""
+    """Return the frames of the page, and the number of states sent per second."""
     page.open(window.url + query)
     begun = time.perf_counter()
     pushed(window, SETTLE, begun)
@@ -67,7 +67,7 @@ def main() -> None:
                 c, sent = measured(window, page, given.seconds, query)
                 spent = f"{1e3 * c.processor / max(c.frames, 1):.0f} ms"
                 rows.append([f"{triangles}", name, f"{c.width} x {c.height}", f"{sent:.0f}", f"{c.rate:.1f}", spent])
-    print(markdown(["triangles", "the page by", "canvas", "states sent / s", "drawn anew / s", "processor time a frame"], rows))
+    print(markdown(["triangles", "page drawn by", "canvas", "states sent / s", "new frames / s", "processor time"], rows))
 
 
 if __name__ == "__main__":

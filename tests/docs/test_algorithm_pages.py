@@ -26,7 +26,9 @@ def test_tables_show_what_is_counted_now(name: str, column: str) -> None:
 
 def test_a_stale_number_is_found() -> None:
     page = TEXTS["integration.md"].replace("| 1a |", "| 2a |", 1)
-    assert differences(page, "revolute", "integration") == ["integration, revolute, `integrate`: the page has 2a, counted 1a"]
+    assert differences(page, "revolute", "integration") == [
+        "integration, revolute, `integrate`: the page has 2a, the count is 1a"
+    ]
 
 
 def test_every_table_stands_on_one_page() -> None:

@@ -74,7 +74,7 @@ def test_bounds_are_printed_without_a_device_as_bounds(tmp_path: Path) -> None:
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert text.startswith("Bounds, not measurements: H200: 132 multiprocessors at 1.98 GHz, 4.8 TB/s")
     assert "| mini_cheetah | forward dynamics, rotors | float32 |" in text
-    assert "talos_reduced is left out: there is no talos_data" in text
+    assert "talos_reduced is left out: no file talos_data" in text
 
 
 @pytest.mark.parametrize("name", ["torch", "cupy"])

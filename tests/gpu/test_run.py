@@ -52,7 +52,7 @@ def test_a_trial_writes_results_tables_and_a_chart(small: Case, tmp_path: Path, 
     names = ["functions", "compiling", "batches", "copies", "processors", "steps", "derivatives"]
     assert main(["--library", "processor", "--output", str(tmp_path), "--only", *names]) == 0
     found = json.loads((tmp_path / "results.json").read_text())
-    assert found["facts"]["what"] == "a trial on the processor: no figures of a device" and found["device"] is None
+    assert found["facts"]["what"] == "a trial on the processor, not on a device" and found["device"] is None
     assert {(f["part"], f["precision"]) for f in found["figures"]} == {
         ("rollouts", "float64"),
         *((part, precision) for part in ("functions", "sweep", "processors") for precision in ("float32", "float64")),
@@ -81,7 +81,7 @@ def test_a_part_that_fails_or_comes_late_is_said_and_the_others_go_on(small: Cas
     kept = json.loads((tmp_path / "results.json").read_text())
     assert len(run.results.figures) == len(kept["figures"]) == 1
     assert kept["skipped"][1] == "The part 'first' ended with RuntimeError: out of memory"
-    assert run.results.skipped[2] == "The part 'second' is left out: 0 minutes were over."
+    assert run.results.skipped[2] == "The part 'second' is left out: 0 minutes are over."
 
 
 def run_options(folder: Path) -> Any:
@@ -101,7 +101,7 @@ def test_without_a_device_the_command_says_what_can_be_done(
 
 def test_a_wrong_result_is_no_goal_met(small: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fast = Figure("functions", "ours", "a robot", "a function", "float32", 1000, 1e-6, 2e-6, 1e8, 1e-7)
-    assert function_row(fast)[4:9] == ["1e+09", "1 (2 on the wall)", "1.00e+08", "yes", "1e-07"]
+    assert function_row(fast)[4:9] == ["1e+09", "1 (2 wall clock)", "1.00e+08", "yes", "1e-07"]
     assert function_row(fast._replace(difference=1e-2))[7:9] == ["no", "1e-02 (wrong)"]
     assert fast._replace(difference=float("nan")).wrong
     assert function_row(fast._replace(goal=2e9))[7] == "no"

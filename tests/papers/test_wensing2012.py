@@ -30,7 +30,7 @@ from wensing2012_report import ratios
 from wensing2012_steps import HOOKS, merged, pairs_alone, steps, total
 
 RECURSIVE = ("efpa", "kjr")
-MANY = "HF, 2 arms, 2 legs more"
+MANY = "HF, 2 more arms and legs"
 ONE_FOOT = "HF, standing on one foot"
 
 
@@ -102,7 +102,7 @@ def test_blocks_of_two_end_effectors_are_most_of_rjk() -> None:
 def test_branches_favour_sparse_factors_and_dense_blocks_the_recursion() -> None:
     cases = variants()
     ratio = {}
-    for name in ("HF", MANY, "HF, 4 joints more an arm", "HF, 4 joints more a leg", "HF, four-fingered hands"):
+    for name in ("HF", MANY, "HF, 4 more joints per arm", "HF, 4 more joints per leg", "HF, four-fingered hands"):
         found = counts(*cases[name], ("efpa", "ltl"))
         ratio[name] = found["ltl"] / found["efpa"]
     assert ratio["HF"] < 1 and ratio[MANY] < 1

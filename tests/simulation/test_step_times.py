@@ -14,7 +14,7 @@ SECONDS = 60.0
 @pytest.mark.parametrize("stirred", [False, True])
 def test_a_row_has_a_cell_for_each_column(stirred: bool) -> None:
     row = dict(zip(HEADER, timed(stack(2), 30, stirred, SECONDS), strict=True))
-    assert (row["scene"], row["nv"], row["steps"], row["steps not taken"]) == ("2 boxes in a stack", "12", "30", "0")
+    assert (row["scene"], row["nv"], row["steps"], row["failed steps"]) == ("2 boxes in a stack", "12", "30", "0")
     assert int(row["contacts of MuJoCo"]) == 8
 
 
