@@ -111,9 +111,7 @@ def main():
     swung, jumped = solve(*swing), solve(*jump)
     force = push(jump[0], jumped)
     print(f"The final error of the pendulum is {abs(swung.q[-1] - swing[2]).max():.1g} rad.")
-    print(
-        f"The leg's apex is at {jumped.q[-1, 0]:.4f} m (goal {jump[2][0]} m), with {force[:, 0].min():.1f} N or more at the toe."
-    )
+    print(f"The leg's apex is at {jumped.q[-1, 0]:.4f} m (goal {jump[2][0]} m); {force[:, 0].min():.1f} N or more on the toe.")
     picture_of_jump(output / "swing_and_jump.png", (swing[0], swung), (jump[0], jumped, jump[2]), force)
     film_of_jump(output / "swing_and_jump.gif", jump[0], jumped)
 

@@ -167,7 +167,7 @@ FROM_FILES_TO_TRACES = ("spatial", "model", "algorithms", "robots", "engine", "r
 ELSEWHERE = {  # modules of those rooms, or rooms in them, that compute nothing that is traced
     "model.equivalent_box": "pictures, and stand-ins for shapes",
     "spatial.elementary": "begins with the library's values, and corrects them",
-    "engine.loops.known_functions": "names of functions that kernels may call",
+    "engine.loops.intrinsics": "names of functions that kernels may call",
     "model.formats.usd.mass_elements": "takes faces of convex hulls from Qhull, and sums over them in order",
     "model.random_numbers": "takes normal numbers that come from a table",
     "robot.closing.assembly": "`singularity`, of configurations that users ask for",

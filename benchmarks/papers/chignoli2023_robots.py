@@ -19,10 +19,10 @@ from featherweight.algorithms.kinematics import joint_transforms
 from featherweight.algorithms.mechanisms.cluster_tree import ClusterTree
 from featherweight.algorithms.mechanisms.maps import maps, spanning_acceleration, spanning_configuration, spanning_velocity
 from featherweight.algorithms.rnea import newton_euler
+from featherweight.engine.algorithm_choice import DIVISION
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.operations import Operations
 from featherweight.engine.program import Input, KernelProgram, Output
-from featherweight.engine.ways import DIVISION
 from featherweight.spatial import ZERO_FORCE
 
 SEED = 0  # of chains with general geometry

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.engine import progress, waiting
+from featherweight.engine import compilation_messages, progress
 from featherweight.engine.progress import Progress, watched
 from featherweight.engine.threads import share_out
 
@@ -116,9 +116,9 @@ def test_long_work_of_the_library_says_what_it_is(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_compilation_is_once_for_this_machine_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(waiting, "_told", set())
+    monkeypatch.setattr(compilation_messages, "_told", set())
     for _ in range(2):
-        waiting.tell_begin("f of 'arm'", "about 3 s")
+        compilation_messages.tell_begin("f of 'arm'", "about 3 s")
     assert [r.getMessage() for r in caplog.records] == [
         "featherweight: compiling f of 'arm', once for this machine: about 3 s",
         "featherweight: compiling f of 'arm' again: about 3 s",

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.engine.algorithm_choice import cost
 from featherweight.engine.function import CompiledFunction
+from featherweight.engine.fusion import together
 from featherweight.engine.graph import Graph
 from featherweight.engine.operations import Operations
 from featherweight.engine.program import FusedProgram, Input, KernelProgram, Output
-from featherweight.engine.together import together
 from featherweight.engine.trace import live_nodes
-from featherweight.engine.ways import cost
 
 EXECUTIONS = ("traced", "interpreted", "rolled")
 

@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from featherweight.engine.loops import shipped_code
+from featherweight.engine.loops import precompiled_code
 
 STEPS = """
 import featherweight as fw
-from featherweight.engine import waiting
+from featherweight.engine import compilation_messages
 from featherweight.engine.loops import kernel_code
-waiting.PATIENCE = -1.0
+compilation_messages.PATIENCE = -1.0
 compiled = []
 kernel_code.compilation_observers.append(lambda kernel, facts, ir: compiled.append(kernel.function.__name__))
 from simulation.test_plain_python import different, scene
@@ -38,7 +38,7 @@ def test_all_robots_and_scenes_share_the_code_of_a_step(tmp_path: Path) -> None:
     first, second = (
         subprocess.run([sys.executable, "-c", STEPS], env=env, capture_output=True, text=True, check=True) for _ in range(2)
     )
-    compiled = 0 if shipped_code.FOLDER.is_dir() else 1
+    compiled = 0 if precompiled_code.FOLDER.is_dir() else 1
     assert first.stdout.split()[0] == str(compiled)
     assert "featherweight: compiling the simulation of " in first.stderr  # of which the time step is a part
     assert "compiling the time step" not in first.stderr

@@ -10,10 +10,10 @@ from pathlib import Path
 PROGRAM = """
 import numpy as np
 import featherweight as fw
-from featherweight.engine import waiting
+from featherweight.engine import compilation_messages
 from featherweight.engine.loops.kernel_code import compilation_observers
 
-waiting.PATIENCE = 0.0  # also where compiling is quick
+compilation_messages.PATIENCE = 0.0  # also where compiling is quick
 
 compiled = []
 compilation_observers.append(lambda kernel, facts, ir: compiled.append(kernel.function.__name__))

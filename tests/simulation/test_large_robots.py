@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.engine import program_trace, ways
+from featherweight.engine import algorithm_choice, program_trace
 
 LENGTH = 16
 BUDGET = 7500  # of nodes: between those of forward dynamics and those of the inverse mass matrix
@@ -29,7 +29,7 @@ def test_limits_dry_friction_and_contacts_without_a_traced_inverse(monkeypatch: 
     touching = {"spheres": [fw.ContactSphere("body15", 0.05)], "ground": fw.Plane((0.0, 0.0, low - 0.05))}
     v = np.full(LENGTH, 0.1)
     with monkeypatch.context() as patch:
-        for module in (program_trace, ways):
+        for module in (program_trace, algorithm_choice):
             patch.setattr(module, "NODE_BUDGET", BUDGET)
         large = fw.build(description)
         assert large.forward_dynamics.execution == "traced" and large.inverse_mass_matrix.execution == "rolled"

@@ -15,7 +15,7 @@ from typing import Any
 
 from .derivative_program import units
 from .differentiation import is_zero
-from .lane_trace import LaneTrace
+from .jacobian_trace import JacobianTrace
 from .program import Input, Output, Program, WrappedProgram
 from .trace import Trace
 
@@ -43,7 +43,7 @@ class AmbientProgram(WrappedProgram):
     def flat(self, *inputs: list[Scalar]) -> list[Scalar]:
         return self.program.flat(*inputs)
 
-    def in_lanes(self, lanes: int, own: Trace | None = None) -> LaneTrace | None:
+    def in_lanes(self, lanes: int, own: Trace | None = None) -> JacobianTrace | None:
         return self.program.in_lanes(lanes, own)
 
 

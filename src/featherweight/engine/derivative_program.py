@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from .differentiation import Rates, backward, forward, is_zero
-from .lane_trace import LaneTrace, lane_trace
+from .jacobian_trace import JacobianTrace, jacobian_trace
 from .program import Input, Output, Program, WrappedProgram, nested, split
 from .trace import Trace, outputs_of, trace, values_of
 
@@ -130,7 +130,7 @@ class JacobianProgram(DerivedProgram):
             first += size
         return results
 
-    def in_lanes(self, lanes: int, own: Trace | None = None) -> LaneTrace | None:
+    def in_lanes(self, lanes: int, own: Trace | None = None) -> JacobianTrace | None:
         columns = [math.prod(x.tangent) for x in self._differentiated]
         if sum(columns) < FEWEST * lanes or any(y.along for y in self.program.outputs):
             return None
@@ -138,7 +138,7 @@ class JacobianProgram(DerivedProgram):
         def seeds(given: Sequence[list[Any]]) -> list[list[Rates]]:
             return seeded(self.program.inputs, given, self.by)
 
-        return lane_trace(self._trace, seeds, [y.size for y in self.program.outputs], columns, lanes)
+        return jacobian_trace(self._trace, seeds, [y.size for y in self.program.outputs], columns, lanes)
 
 
 def first_directions(inputs: Sequence[Input], by: Sequence[str]) -> dict[str, int]:
@@ -236,7 +236,7 @@ class OneInLanes(WrappedProgram):
     def flat(self, *inputs: list[Any]) -> list[Any]:
         return self.program.flat(*inputs)
 
-    def in_lanes(self, lanes: int, own: Trace | None = None) -> LaneTrace | None:
+    def in_lanes(self, lanes: int, own: Trace | None = None) -> JacobianTrace | None:
         in_lanes = self.one.in_lanes(lanes)
         whole = own or trace(self.flat, [x.size for x in self.inputs])
         return in_lanes if in_lanes and len(in_lanes.trace.live) < len(whole.live) else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 import numpy as np
 
 from ..names import missing_attribute, unknown_keyword
+from .algorithm_choice import Way, Ways, cheapest_way
 from .ambient_program import AmbientProgram, is_ambient
 from .arguments import bound
 from .backends import EXECUTIONS
@@ -18,7 +19,6 @@ from .program import FusedProgram, Program
 from .runner import Runner
 from .signature import OfInstances, call_text, described
 from .trace import Trace
-from .ways import Way, Ways, cheapest_way
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -15,7 +15,7 @@ from ..summaries import summarized
 from .sources import digest
 
 if TYPE_CHECKING:
-    from .lane_trace import LaneTrace
+    from .jacobian_trace import JacobianTrace
     from .trace import Trace
 
 P = TypeVar("P", bound="Program")
@@ -114,7 +114,7 @@ class Program(ABC):
         """Whether the program consists only of kernels, whose loops can stay loops."""
         return True
 
-    def in_lanes(self, lanes: int, own: Trace | None = None) -> LaneTrace | None:
+    def in_lanes(self, lanes: int, own: Trace | None = None) -> JacobianTrace | None:
         """Return a trace of one state in vectors with `lanes` lanes, if it is faster than scalar code; otherwise None.
 
         `own` is the trace of this program, if it exists.

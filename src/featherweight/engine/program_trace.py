@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any
 
 from . import cache
+from .compilation_messages import tell_if_long, told
 from .graph import BudgetExceeded
-from .lane_trace import LaneTrace
+from .jacobian_trace import JacobianTrace
 from .operations import Operations
 from .program import Program
 from .trace import Trace, count, trace
-from .waiting import tell_if_long, told
 
 NODE_BUDGET = 250_000  # greatest number of nodes of a trace; larger functions keep their loops
 
@@ -40,7 +40,7 @@ class ProgramTrace:
             tell_if_long()
             return made
 
-    def in_lanes(self, lanes: int) -> LaneTrace | None:
+    def in_lanes(self, lanes: int) -> JacobianTrace | None:
         """Return a trace of one state in vectors with `lanes` lanes, if it is faster than scalar code; otherwise None."""
         return self.program.in_lanes(lanes, vars(self).get("trace"))
 

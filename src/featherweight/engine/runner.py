@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from .algorithm_choice import Way
 from .arguments import batch_axes, given_results, result_type
 from .backends import backend
 from .backends.host_arrays import TYPES
 from .backends.protocol import Executable
 from .result_class import result_class
-from .ways import Way
 
 if TYPE_CHECKING:
     from .backends.cuda.device_code import DeviceCode

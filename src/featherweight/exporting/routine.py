@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..engine.function import CompiledFunction
-from ..engine.lane_trace import LaneTrace
+from ..engine.jacobian_trace import JacobianTrace
 from ..engine.program import Input, Output
 from ..engine.trace import Trace
 from .c_names import RESERVED, check_distinct, check_name
@@ -20,7 +20,7 @@ class Routine(NamedTuple):
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
     trace: Trace
-    in_lanes: Callable[[int], LaneTrace | None]
+    in_lanes: Callable[[int], JacobianTrace | None]
     doc: str = ""
 
     @property

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ..algorithms import integration
 from ..engine.function import CompiledFunction
+from ..engine.fusion import together
 from ..engine.program import Output
-from ..engine.together import together
 from ..model import configuration
 from ..model.armature import with_armature
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives

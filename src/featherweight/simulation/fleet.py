@@ -14,12 +14,12 @@ import numpy as np
 from ..collision.detection import ContactPoints
 from ..contact.laws import RIGID
 from ..contact.spread_impulses import closed_contacts, spread_impulses
+from ..engine.compilation_messages import WHOLE
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, Table
 from ..engine.loops.prepared_calls import PreparedCall
 from ..engine.progress import Progress, watched
 from ..engine.threads import processors, share_out
-from ..engine.waiting import WHOLE
 from ..model.model_sensors import OF_LAST_STEP
 from .contact_arrays import ContactArrays
 from .contact_stage import ContactStage

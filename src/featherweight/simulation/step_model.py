@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ..engine.compilation_messages import Wait
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
-from ..engine.waiting import Wait
 from ..model.expansion import CURVED
 from ..model.types import JointType
 from ..robot.robot import Robot

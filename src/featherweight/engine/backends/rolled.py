@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..derivative_program import OneInLanes
-from ..loops.rows_of_states import constant_words, rows_code
+from ..loops.batch_loop import constant_words, rows_code
 from ..program import ComposedProgram, CoreShape, FusedProgram, KernelProgram, Program
 from ..program_trace import ProgramTrace
 from ..threads import processors, share_out

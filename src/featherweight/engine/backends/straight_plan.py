@@ -18,7 +18,7 @@ from itertools import chain, count
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..lane_trace import LaneTrace, Scalar
+from ..jacobian_trace import JacobianTrace, Scalar
 from ..operations import ADD, CONSTANT, COS, INPUT, MUL, OPERATIONS, SIN, SUB
 from ..trace import Trace
 from . import straight_steps as steps
@@ -93,7 +93,7 @@ def plan_trace(t: Trace, sizes: Sequence[int], options: PlanOptions, fused: Mapp
     return _plan(_Arrangement(t, options, places, fused), len(t.inputs), sizes)
 
 
-def plan_lanes(t: LaneTrace, options: PlanOptions) -> StraightPlan:
+def plan_lanes(t: JacobianTrace, options: PlanOptions) -> StraightPlan:
     """Return the plan of derivatives with directions in lanes: each derivative of a result by an argument is an array."""
     g, last, n = t.trace.graph, len(t.trace.inputs) - 1, len(t.columns)  # the last input is not an argument but the seeds
     seeds = {i: t.seeds[g.b[i]] for i in t.trace.live if g.op[i] == INPUT and g.a[i] == last}

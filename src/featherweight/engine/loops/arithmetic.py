@@ -12,7 +12,7 @@ from typing import Any
 
 from .kernel_types import BOOL, FLOAT, INT, Number, StaticType, TupleType
 from .plan import Binary, Compare, Constant, Fused, MakeTuple, Negative, Not, Numeric, Static
-from .planned_functions import Planned, item_of
+from .planning_state import Planned, item_of
 
 KNOWN = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,

@@ -11,10 +11,10 @@ import numpy as np
 
 from . import arithmetic
 from .annotations import patterns_of, remedy, words
+from .intrinsics import INTRINSICS
 from .kernel_sources import parameters_of, tree_of
 from .kernel_tables import Layout
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableType, TupleType, Type, unified
-from .known_functions import KNOWN_FUNCTIONS
 from .plan import (
     ArrayView,
     Assign,
@@ -32,7 +32,7 @@ from .plan import (
     Slice,
     Static,
 )
-from .planned_functions import Planned, is_stable, item_of
+from .planning_state import Planned, is_stable, item_of
 
 OPERATORS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
@@ -478,7 +478,7 @@ def call(p: Planned, function: Any, args: list[Any], named: dict[str, Any]) -> A
     function = getattr(function, "python", function)  # of a kernel compiled for Python
     function = getattr(function, "rolled", function)  # a separate source for this execution
     try:
-        known = KNOWN_FUNCTIONS.get(function)
+        known = INTRINSICS.get(function)
     except TypeError:  # the function is not hashable
         known = None
     if known is not None:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from .. import cache, sources
 from ..backends.llvm.jit import compile_loops, compile_optimized, host
-from ..waiting import tell_if_long, told
-from .shipped_code import shipped_entry
+from ..compilation_messages import tell_if_long, told
+from .precompiled_code import precompiled_entry
 
 Facts = dict[str, Any]  # facts about a kernel, stored with its code
 
@@ -40,7 +40,7 @@ def code_of(kernel: Specialization, write: Callable[[], tuple[Facts, str]]) -> t
     name = cache.key("kernel", digest, kernel.fused, kernel.checked, host(), kernel.types)
     entry = cache.read(name)
     if entry is None:
-        shipped = None if kernel.checked else shipped_entry(kernel.name)
+        shipped = None if kernel.checked else precompiled_entry(kernel.name)
         entry = shipped or _compiled(kernel, write)
         cache.write(name, *entry)
     return entry

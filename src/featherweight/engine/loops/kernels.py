@@ -15,10 +15,10 @@ from .kernel_sources import KernelError
 from .kernel_tables import Layout, Table, Woven
 from .kernel_types import INT, TableType
 from .lane_writer import write_lanes
-from .lanes_apart import call_apart, then_unwoven
 from .loop_writer import write_module, write_table_entry
 from .machine_calls import MachineCall, call_machine, machine_call, woven_call
 from .planner import Planner
+from .scalarized_calls import call_apart, then_unwoven
 from .views import LANES, as_matrix, lane, lanes, subtract_multiples, sum_of_products
 
 __all__ = [

@@ -74,7 +74,7 @@ from .plan import (
     TupleItem,
     While,
 )  # fmt: skip
-from .variable_homes import homes_of, may_end
+from .variable_scopes import may_end, scopes_of
 from .views import LANES
 
 ALL_BITS, ALL = "splat (i64 -1)", "splat (i1 true)"
@@ -151,7 +151,7 @@ class LaneWriter:
 
     def __init__(self, module: LaneModule, plan: FunctionPlan, name: str, varying: tuple[bool, ...]) -> None:
         self.module, self.plan, self.name, self.given, self.lanes = module, plan, name, varying, module.lanes
-        self.homes = homes_of(plan)
+        self.scopes = scopes_of(plan)
         self.result = lane_words(plan.result)
         self.varying: set[tuple[int, int]] = set()  # (variable, word)
         self.varying_results = [False] * len(self.result)
@@ -182,8 +182,8 @@ class LaneWriter:
         self.f = f = Function(bundle(self.kinds), self.name, arguments, attributes=ATTRIBUTES)
         self.slots = {
             (number, k): (f.slot(self.type(w, (number, k) in self.varying), align=64), (number, k) in self.varying)
-            for number, type in self.homes.type.items()
-            if number not in self.homes.final
+            for number, type in self.scopes.type.items()
+            if number not in self.scopes.final
             for k, w in enumerate(lane_words(type))
         }
         self.values: dict[int, Registers] = {}  # values of final variables
@@ -464,11 +464,11 @@ class LaneWriter:
 
     def set(self, v: Any, values: Registers) -> None:
         """Set a variable in the active lanes."""
-        if v.number in self.homes.final:
+        if v.number in self.scopes.final:
             self.values[v.number] = values
             return
-        home = self.homes.block[v.number]
-        depth = next(k for k in range(len(self.blocks) - 1, -1, -1) if self.blocks[k][0] == home)
+        block = self.scopes.block[v.number]
+        depth = next(k for k in range(len(self.blocks) - 1, -1, -1) if self.blocks[k][0] == block)
         some = any(varies for _, varies in self.blocks[depth + 1 :])
         bits = ""
         for k, (word, x) in enumerate(zip(lane_words(v.type), values, strict=True)):

@@ -6,12 +6,12 @@ import inspect
 from types import FunctionType
 from typing import Any
 
-from . import new_lists  # noqa: F401  # registers the planning of lists
+from . import list_expressions  # noqa: F401  # registers the planning of lists
 from .expressions import called, expression
 from .kernel_sources import error, parameters_of
 from .kernel_types import NONE, StaticType, Type
 from .plan import FunctionPlan, Plan, Read, Return, Static
-from .planned_functions import Knowledge, Planned, Restart
+from .planning_state import Knowledge, Planned, Restart
 from .statements import block, give
 
 MOST_ATTEMPTS = 100  # greatest number of attempts for a function; each widens a variable

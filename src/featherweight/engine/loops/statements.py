@@ -29,7 +29,7 @@ from .plan import (
     Store,
     While,
 )  # fmt: skip
-from .planned_functions import Clash, Names, Planned, Restart, assigned_names, is_stable
+from .planning_state import Clash, Names, Planned, Restart, assigned_names, is_stable
 
 
 class PlannedLoop:

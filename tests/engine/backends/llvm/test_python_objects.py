@@ -18,7 +18,7 @@ from engine.kernels import SEVERAL, arguments, assert_same, outs
 from engine.test_calls import wrong_calls
 from featherweight import build, generators
 from featherweight.engine.backends.llvm import python_objects as known
-from featherweight.engine.backends.llvm.calls import callable_by_entry
+from featherweight.engine.backends.llvm.entry_table import callable_by_entry
 from featherweight.engine.function import CompiledFunction
 
 HERE = f"NumPy {np.__version__}"
@@ -122,7 +122,7 @@ def test_what_lies_elsewhere_is_noticed_and_named(name: str, monkeypatch: pytest
 @pytest.fixture
 def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """A NumPy whose arrays nobody has seen yet."""
-    monkeypatch.setattr("featherweight.engine.backends.llvm.calls.layouts_known", lambda: False)
+    monkeypatch.setattr("featherweight.engine.backends.llvm.entry_table.layouts_known", lambda: False)
 
 
 def ways(f: CompiledFunction[Any]) -> Iterator[Any]:
@@ -142,7 +142,7 @@ def test_without_known_layouts_every_call_gives_the_same_bits(unknown: None) -> 
     results = [[np.asarray(r) for r in result] for result in ways(general)]
     assert type(general).__call__ is CompiledFunction.__call__
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("featherweight.engine.backends.llvm.calls.layouts_known", known.layouts_known)
+        patch.setattr("featherweight.engine.backends.llvm.entry_table.layouts_known", known.layouts_known)
         for ours, wanted in zip(results, ways(CompiledFunction(SEVERAL, "traced")), strict=True):
             assert_same(ours, wanted)
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from ... import cache
+from ...compilation_messages import told
 from ...program import Program
 from ...program_trace import ProgramTrace
 from ...threads import processors, share_out
-from ...waiting import told
 from ..host_arrays import Array, HostArrays
 from ..result_memory import LARGE, RESULTS
-from .calls import PRECISIONS, Entry, callable_by_entry
+from .entry_table import PRECISIONS, Entry, callable_by_entry
 from .gufunc import Gufunc
 from .ir import Type
 from .jit import Code, compile_object, host, load_object

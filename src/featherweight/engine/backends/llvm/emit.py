@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ...compilation_messages import tell_if_long
 from ...operations import COS, OPERATIONS, SIN
 from ...trace import Trace
-from ...waiting import tell_if_long
 from .. import straight_steps as steps
 from ..straight_plan import PlanOptions, PlanPart, StraightPlan, plan_trace
 from ..straight_steps import Operand

@@ -15,7 +15,7 @@ the machine code, once it exists. Until then, the general call computes the resu
 
 from __future__ import annotations
 
-from .arguments_of_calls import (
+from .entry_arguments import (
     BATCH,
     MOST_RANK,
     NUMBERS_OF_PYTHON,

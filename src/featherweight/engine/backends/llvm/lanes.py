@@ -6,13 +6,13 @@ its columns.
 
 from __future__ import annotations
 
-from ...lane_trace import LaneTrace
+from ...jacobian_trace import JacobianTrace
 from ..straight_plan import plan_lanes
 from .emit import HOST, Kernel, KernelStyle, host_options, write_kernel
 from .ir import Type
 
 
-def emit_lanes(t: LaneTrace, precision: str, fma: bool, style: KernelStyle = HOST) -> Kernel:
+def emit_lanes(t: JacobianTrace, precision: str, fma: bool, style: KernelStyle = HOST) -> Kernel:
     """Return the IR of a whole trace. Each derivative of a result with respect to an argument is a separate array.
 
     Its workspace consists of scalars. Sines and cosines of inputs are computed as many at a time as there are lanes.

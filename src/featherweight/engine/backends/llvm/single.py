@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 
-from ...lane_trace import LaneTrace
+from ...jacobian_trace import JacobianTrace
 from ...trace import Trace
 from .emit import Kernel, emit_kernel
 from .ir import CACHE_LINE, Function, Type
@@ -27,7 +27,7 @@ def emit_single(t: Trace, outputs: Sequence[int], type: Type, group: int, fma: b
     return _module(emit_kernel(t, type, fma, outputs, group), len(t.inputs), outputs, type, fma)
 
 
-def emit_single_in_lanes(t: LaneTrace, type: Type, fma: bool) -> list[str]:
+def emit_single_in_lanes(t: JacobianTrace, type: Type, fma: bool) -> list[str]:
     """Return the same for derivatives whose directions are in the lanes of `type`."""
     sizes = [rows * columns for rows in t.rows for columns in t.columns]
     return _module(emit_lanes(t, type.precision, fma), len(t.trace.inputs) - 1, sizes, type, fma)

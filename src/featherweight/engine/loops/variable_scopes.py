@@ -10,21 +10,21 @@ from .plan import Assign, Break, Continue, For, FunctionPlan, If, Read, Return, 
 Path = tuple[int, ...]  # nested blocks from the function's body inwards, by `id`
 
 
-class Homes(NamedTuple):
+class Scopes(NamedTuple):
     """Variables of a function, by number.
 
-    The home of a variable is the innermost block that contains all its uses: no other code sees what lanes leave in it. It is
-    not the block of a loop if an iteration may read what an earlier one wrote. A variable that is set once, in its home and
-    before any other use, is *final*.
+    The scope of a variable is the innermost block that contains all its uses: no other code sees the values that lanes leave in
+    it. It is not the block of a loop if an iteration may read a value of an earlier iteration. A variable that is set once, in
+    its scope and before any other use, is *final*.
     """
 
-    block: dict[int, int]  # home of each variable, by `id`
+    block: dict[int, int]  # scope of each variable, by `id`
     type: dict[int, Type]
     final: set[int]
 
 
-def homes_of(plan: FunctionPlan) -> Homes:
-    """Return the homes of a function's variables."""
+def scopes_of(plan: FunctionPlan) -> Scopes:
+    """Return the scopes of a function's variables."""
     uses: dict[int, list[tuple[Path, bool]]] = {}  # (path, whether the variable is set there)
     types: dict[int, Type] = {}
     loops: set[int] = set()
@@ -71,12 +71,12 @@ def homes_of(plan: FunctionPlan) -> Homes:
     for v in plan.parameters:
         use(v, (id(plan.body),), True)
     walk(plan.body, ())
-    homes = {number: _home(found, loops) for number, found in uses.items()}
-    final = {number for number, found in uses.items() if found[0] == (homes[number], True) and sum(s for _, s in found) == 1}
-    return Homes({number: path[-1] for number, path in homes.items()}, types, final - counters)
+    scopes = {number: _scope(found, loops) for number, found in uses.items()}
+    final = {number for number, found in uses.items() if found[0] == (scopes[number], True) and sum(s for _, s in found) == 1}
+    return Scopes({number: path[-1] for number, path in scopes.items()}, types, final - counters)
 
 
-def _home(uses: list[tuple[Path, bool]], loops: set[int]) -> Path:
+def _scope(uses: list[tuple[Path, bool]], loops: set[int]) -> Path:
     common = uses[0][0]
     for path, _ in uses[1:]:
         n = 0

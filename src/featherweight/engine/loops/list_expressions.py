@@ -12,7 +12,7 @@ from .arithmetic import binary
 from .expressions import OPERATORS, PLANNERS, expression, operands, whole
 from .kernel_types import INT, ArrayType, Number, TupleType, Type, dtype_of, unified
 from .plan import Allocate, ArrayView, Assign, Constant, Fill, For, Length, Load, Numeric, Read, Static, Store
-from .planned_functions import Planned
+from .planning_state import Planned
 
 
 class NewList(NamedTuple):

@@ -8,13 +8,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .algorithm_choice import cost
 from .function import CompiledFunction
 from .graph import BudgetExceeded, Expression, Graph
 from .operations import Operations
 from .program import FusedProgram, Program
 from .program_trace import NODE_BUDGET
 from .trace import live_nodes
-from .ways import cost
 
 MOST_CHOICES = 64  # up to this many combinations of algorithms are all compared; otherwise one function after the other
 

@@ -7,7 +7,7 @@ import pytest
 
 from engine.kernels import swinging
 from featherweight.engine.derivative_program import JacobianProgram
-from featherweight.engine.lane_trace import Piece, groups_of_directions
+from featherweight.engine.jacobian_trace import Piece, groups_of_directions
 
 
 def test_directions_that_reach_the_same_share_a_group() -> None:

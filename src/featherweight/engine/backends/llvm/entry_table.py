@@ -13,8 +13,8 @@ import numpy as np
 
 from ... import cache
 from ...program import Program
-from .arguments_of_calls import MOST_RANK, RECORD, ROOM, STACK_BYTES, WORDS
 from .entry import emit_entries
+from .entry_arguments import MOST_RANK, RECORD, ROOM, STACK_BYTES, WORDS
 from .jit import Code, compile_optimized, host, load_object
 from .python_objects import interfaces, layout, layouts_known
 

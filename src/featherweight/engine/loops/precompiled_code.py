@@ -25,7 +25,7 @@ FOLDER = Path(__file__).with_name("objects")
 _V3 = "cx16 popcnt sahf sse4.2 avx2 bmi bmi2 f16c fma lzcnt movbe xsave"
 
 
-class ShippedTarget(NamedTuple):
+class PrecompiledTarget(NamedTuple):
     """A kind of processor."""
 
     name: str
@@ -44,17 +44,17 @@ class ShippedTarget(NamedTuple):
 
 
 TARGETS = (
-    ShippedTarget(
+    PrecompiledTarget(
         "x86-64-v4", "x86_64-unknown-linux-gnu", "x86-64-v4", ("x86_64", "amd64"),
         frozenset(f"{_V3} avx512f avx512bw avx512cd avx512dq avx512vl".split()),
     ),
-    ShippedTarget("x86-64-v3", "x86_64-unknown-linux-gnu", "x86-64-v3", ("x86_64", "amd64"), frozenset(_V3.split())),
-    ShippedTarget("aarch64", "aarch64-unknown-linux-gnu", "generic", ("aarch64", "arm64")),
+    PrecompiledTarget("x86-64-v3", "x86_64-unknown-linux-gnu", "x86-64-v3", ("x86_64", "amd64"), frozenset(_V3.split())),
+    PrecompiledTarget("aarch64", "aarch64-unknown-linux-gnu", "generic", ("aarch64", "arm64")),
 )  # fmt: skip
 """The better first. All multiply and add in one instruction, so that all give the same bits."""
 
 
-def shipped_entry(kernel: str) -> tuple[dict[str, Any], bytes] | None:
+def precompiled_entry(kernel: str) -> tuple[dict[str, Any], bytes] | None:
     """Return the facts and the code of a kernel, or None if the package has none for this processor."""
     folder = _folder_for_host()
     if folder is None:

@@ -29,7 +29,7 @@ class Piece(NamedTuple):
     lanes: tuple[int, ...]
 
 
-class LaneTrace(NamedTuple):
+class JacobianTrace(NamedTuple):
     """A trace of scalars and vectors. Vectors follow from the last input, which is not an argument but the vectors of `seeds`.
 
     Outputs are the vectors of each row of derivatives, one for each group of directions, or zero.
@@ -53,13 +53,13 @@ class LaneTrace(NamedTuple):
         return vectors
 
 
-def lane_trace(
+def jacobian_trace(
     t: Trace,
     seeds: Callable[[Sequence[list[Any]]], Sequence[Sequence[Rates]]],
     rows: Sequence[int],
     columns: Sequence[int],
     lanes: int,
-) -> LaneTrace:
+) -> JacobianTrace:
     """Return the derivatives of a trace along directions.
 
     `seeds` returns the rates of the arguments' scalars from these scalars. Directions are the concatenated columns of
@@ -83,7 +83,7 @@ def lane_trace(
         for k, row in enumerate(of_groups):
             y = row.get(k, 0.0)
             outputs.append((y.node, y.negative) if isinstance(y, Expression) else 0.0)
-    return LaneTrace(
+    return JacobianTrace(
         Trace(g, (*t.inputs, len(vectors.entries)), tuple(outputs), _live(g, outputs, list(vectors.entries), len(t.inputs))),
         lanes,
         tuple(vectors.entries),

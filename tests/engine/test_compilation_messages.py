@@ -11,21 +11,21 @@ from pathlib import Path
 import pytest
 
 import featherweight as fw
-from featherweight.engine import waiting
+from featherweight.engine import compilation_messages
 
 WAIT = """
-from featherweight.engine import waiting
+from featherweight.engine import compilation_messages
 
-waiting.PATIENCE = {patience}
-with waiting.told("something"):
-    waiting.tell_if_long()
+compilation_messages.PATIENCE = {patience}
+with compilation_messages.told("something"):
+    compilation_messages.tell_if_long()
 """
 
 
 @pytest.fixture(autouse=True)
 def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process: a second report of a compilation is worded otherwise."""
-    monkeypatch.setattr(waiting, "_told", set())
+    monkeypatch.setattr(compilation_messages, "_told", set())
 
 
 def records(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
@@ -37,8 +37,8 @@ def test_a_compilation_is_told_with_function_and_robot(
 ) -> None:
     """For one state and for batches; not of code that is on the disk."""
     monkeypatch.setenv("FEATHERWEIGHT_CACHE", str(tmp_path))
-    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
-    monkeypatch.setattr(waiting, "LONG", 0.0)
+    monkeypatch.setattr(compilation_messages, "PATIENCE", 0.0)
+    monkeypatch.setattr(compilation_messages, "LONG", 0.0)
     caplog.set_level(logging.INFO, "featherweight")
     for told in (True, False):
         caplog.clear()
@@ -58,9 +58,9 @@ def test_a_compilation_is_told_with_function_and_robot(
 
 
 def test_one_within_another_is_not_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(waiting, "LONG", 0.0)
+    monkeypatch.setattr(compilation_messages, "LONG", 0.0)
     caplog.set_level(logging.INFO, "featherweight")
-    with waiting.told("all", "an hour"), waiting.told("a part", "a minute"):
+    with compilation_messages.told("all", "an hour"), compilation_messages.told("a part", "a minute"):
         pass
     assert records(caplog) == [
         ("WARNING", "featherweight: compiling all, once for this machine: an hour"),
@@ -70,15 +70,15 @@ def test_one_within_another_is_not_told(monkeypatch: pytest.MonkeyPatch, caplog:
 
 def test_a_wait_in_several_parts_is_told_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """By its own estimate; what is compiled after it is told again."""
-    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
-    wait = waiting.Wait("all", whole=20.0)
+    monkeypatch.setattr(compilation_messages, "PATIENCE", 0.0)
+    wait = compilation_messages.Wait("all", whole=20.0)
     for _ in range(2):
         with wait:
             wait.begun -= 1.0
-            with waiting.told("a part"):
-                waiting.tell_if_long()
-    with waiting.told("another"):
-        waiting.tell_if_long()
+            with compilation_messages.told("a part"):
+                compilation_messages.tell_if_long()
+    with compilation_messages.told("another"):
+        compilation_messages.tell_if_long()
     texts = [text for _, text in records(caplog)]
     assert [text.partition(", ")[0].rpartition(" ")[2] for text in texts] == ["all", "another"]
     assert texts[0].endswith(": about 20 s")
@@ -87,7 +87,7 @@ def test_a_wait_in_several_parts_is_told_once(monkeypatch: pytest.MonkeyPatch, c
 @pytest.mark.parametrize("before", [True, False])
 def test_python_looks_for_cycles_afterwards_as_before(before: bool) -> None:
     def fail() -> None:
-        with waiting.told("all"), waiting.told("a part"):
+        with compilation_messages.told("all"), compilation_messages.told("a part"):
             assert not gc.isenabled()
             raise MemoryError
 
@@ -102,9 +102,9 @@ def test_python_looks_for_cycles_afterwards_as_before(before: bool) -> None:
 
 def test_short_ones_are_not_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "featherweight")
-    with waiting.told("something"):
-        waiting.tell_if_long()
-    waiting.tell_if_long()
+    with compilation_messages.told("something"):
+        compilation_messages.tell_if_long()
+    compilation_messages.tell_if_long()
     assert records(caplog) == []
 
 
@@ -113,19 +113,19 @@ def test_the_time_is_that_of_the_parts_that_are_done(
     before: float, said: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Told once, however often it is asked."""
-    with waiting.Wait("something") as wait:
+    with compilation_messages.Wait("something") as wait:
         wait.begun -= before
-        waiting.tell_if_long()
-        waiting.tell_if_long()
+        compilation_messages.tell_if_long()
+        compilation_messages.tell_if_long()
     assert [text.rpartition(": ")[2] for _, text in records(caplog)] == said
 
 
 def test_an_error_is_not_told_as_done(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(waiting, "LONG", 0.0)
+    monkeypatch.setattr(compilation_messages, "LONG", 0.0)
     caplog.set_level(logging.INFO, "featherweight")
-    with pytest.raises(MemoryError), waiting.told("something"):
+    with pytest.raises(MemoryError), compilation_messages.told("something"):
         raise MemoryError
-    with waiting.told("another", "an hour"):
+    with compilation_messages.told("another", "an hour"):
         pass
     assert records(caplog)[0] == ("WARNING", "featherweight: compiling another, once for this machine: an hour")
 
@@ -139,16 +139,16 @@ def test_a_program_that_has_not_set_up_logging_shows_it(patience: float, said: s
 
 
 def test_a_wait_within_itself_ends_with_the_outer_one(caplog: pytest.LogCaptureFixture) -> None:
-    with waiting.Wait("all") as wait:
+    with compilation_messages.Wait("all") as wait:
         with wait:
             assert not gc.isenabled()
         assert not gc.isenabled()
         wait.begun -= 14.0
-        waiting.tell_if_long()
+        compilation_messages.tell_if_long()
     assert gc.isenabled()
-    with waiting.Wait("another") as wait:
+    with compilation_messages.Wait("another") as wait:
         wait.begun -= 14.0
-        waiting.tell_if_long()
+        compilation_messages.tell_if_long()
     assert [text.partition(", ")[0] for _, text in records(caplog)] == [
         f"featherweight: compiling {x}" for x in ("all", "another")
     ]

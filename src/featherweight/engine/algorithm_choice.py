@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .ambient_program import is_plain
+from .compilation_messages import told
 from .operations import Operations
 from .program import Program
 from .program_trace import NODE_BUDGET, ProgramTrace
-from .waiting import told
 
 DIVISION = 8  # cost of a division or a root in multiplications
 

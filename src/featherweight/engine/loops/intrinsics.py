@@ -15,9 +15,9 @@ from .arithmetic import binary, truth
 from .kernel_types import BOOL, FLOAT, INT, NONE, ArrayType, Number, TableType, TupleType
 from .machine_calls import call_machine
 from .plan import Compare, Constant, Field, Length, MakeTuple, Numeric, Reshape, Special, Static
-from .planned_functions import Planned, item_of
+from .planning_state import Planned, item_of
 
-Known = Callable[[Planned, list[Any]], Any]
+Intrinsic = Callable[[Planned, list[Any]], Any]
 
 
 def number(p: Planned, x: Any, what: str) -> Any:
@@ -33,7 +33,7 @@ def require(p: Planned, args: list[Any], least: int, most: int, what: str) -> No
         p.fail(f"{what} with {len(args)} arguments; a kernel has it with {least if least == most else f'{least} to {most}'}")
 
 
-def extreme(name: str) -> Known:
+def extreme(name: str) -> Intrinsic:
     def planned(p: Planned, args: list[Any]) -> Any:
         if len(args) == 1:
             args = list(p.items(args[0])) if isinstance(p.solid(args[0]).type, TupleType) else args
@@ -47,7 +47,7 @@ def extreme(name: str) -> Known:
     return planned
 
 
-def of_float(name: str, result: Number = FLOAT) -> Known:
+def of_float(name: str, result: Number = FLOAT) -> Intrinsic:
     """Translate a function of one float."""
 
     def planned(p: Planned, args: list[Any]) -> Any:
@@ -62,7 +62,7 @@ def of_float(name: str, result: Number = FLOAT) -> Known:
 FOLDED: dict[str, Callable[[Any], Any]] = {"floor": np.floor, "ceil": np.ceil, "sqrt": math.sqrt}
 
 
-def to_whole(name: str) -> Known:
+def to_whole(name: str) -> Intrinsic:
     """Translate `math.floor` and `math.ceil`, which return whole numbers."""
 
     def planned(p: Planned, args: list[Any]) -> Any:
@@ -73,7 +73,7 @@ def to_whole(name: str) -> Known:
     return planned
 
 
-def of_two(name: str) -> Known:
+def of_two(name: str) -> Intrinsic:
     """Translate `np.minimum` and `np.maximum`: NaN if either is."""
 
     def planned(p: Planned, args: list[Any]) -> Any:
@@ -92,7 +92,7 @@ def absolute(p: Planned, args: list[Any]) -> Any:
     return Numeric(x.type, "abs", (x,)) if x.type != BOOL else p.as_number(x, INT)
 
 
-def conversion(type: Number) -> Known:
+def conversion(type: Number) -> Intrinsic:
     def planned(p: Planned, args: list[Any]) -> Any:
         require(p, args, 1, 1, str(type))
         if type == BOOL:
@@ -102,7 +102,7 @@ def conversion(type: Number) -> Known:
     return planned
 
 
-def operation(op: str) -> Known:
+def operation(op: str) -> Intrinsic:
     """Translate a function of `operator`."""
 
     def planned(p: Planned, args: list[Any]) -> Any:
@@ -229,7 +229,7 @@ def sine_and_cosine(p: Planned, args: list[Any]) -> Any:
     return MakeTuple(TupleType((FLOAT, FLOAT)), (Numeric(FLOAT, "sin", (x,)), Numeric(FLOAT, "cos", (x,))))
 
 
-KNOWN_FUNCTIONS: dict[Any, Known] = {
+INTRINSICS: dict[Any, Intrinsic] = {
     len: length, min: extreme("min"), max: extreme("max"), abs: absolute, np.abs: absolute, math.fabs: of_float("abs"),
     int: conversion(INT), float: conversion(FLOAT), bool: conversion(BOOL),
     math.sqrt: of_float("sqrt"), np.sqrt: of_float("sqrt"), math.sin: of_float("sin"), np.sin: of_float("sin"),
