@@ -8,11 +8,26 @@ instruction.
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, TypeGuard
 
 from .kernel_types import BOOL, FLOAT, INT, Number, StaticType, TupleType
-from .plan import Binary, Compare, Constant, Fused, MakeTuple, Negative, Not, Numeric, Static
-from .planning_state import Planned, item_of
+from .plan import (
+    Binary,
+    Compare,
+    Constant,
+    Fused,
+    MakeTuple,
+    Negative,
+    Not,
+    NumberValue,
+    Numeric,
+    Static,
+    TupleValue,
+    Value,
+    is_number,
+    is_tuple,
+)
+from .planning_state import Planned, constant, item_of
 
 KNOWN = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
@@ -26,23 +41,28 @@ METHODS = {
 }  # fmt: skip
 OF_INTS, OF_BITS = {"//", "%", "<<", ">>"}, {"&", "|", "^"}
 MOST_FACTORS = 64  # greatest whole exponent of a power
+Truth = Static | NumberValue  # a known truth value, or an expression for one
 
 
-def binary(p: Planned, op: str, a: Any, b: Any) -> Any:
+def binary(p: Planned, op: str, a: Value, b: Value) -> Value:
     """Return `a op b` for numbers or tuples."""
     if isinstance(a, Static) and isinstance(b, Static):
         return Static(folded(p, op, a.value, b.value))
     if op == "**":
         return power(p, a, b)
     a, b = p.solid(a), p.solid(b)
-    if op == "+" and isinstance(a.type, TupleType) and isinstance(b.type, TupleType):
+    if op == "+" and is_tuple(a) and is_tuple(b):
         items = (*p.items(a), *p.items(b))
         return MakeTuple(TupleType(tuple(x.type for x in items)), items)
-    for x in (a, b):
-        if not isinstance(x.type, Number):
-            p.fail(f"{op} of {a.type} and {b.type}; a kernel has it for numbers, and for classes that define it")
+    if not (is_number(a) and is_number(b)):
+        p.fail(f"{op} of {a.type} and {b.type}; a kernel has it for numbers, and for classes that define it")
+    return of_numbers(p, op, a, b)
+
+
+def of_numbers(p: Planned, op: str, a: NumberValue, b: NumberValue) -> NumberValue:
+    """Return `a op b`."""
     if isinstance(a, Constant) and isinstance(b, Constant) and not (op in ("/", "//", "%") and b.value == 0):
-        return p.solid(Static(wrapped(folded(p, op, a.value, b.value))))
+        return constant(wrapped(folded(p, op, a.value, b.value)))
     if a.type == BOOL and b.type == BOOL and op in OF_BITS:
         return Binary(BOOL, op, a, b)
     if FLOAT in (a.type, b.type) or op == "/":
@@ -65,7 +85,7 @@ def folded(p: Planned, op: str, a: Any, b: Any) -> Any:
         p.fail(f"{a!r} {op} {b!r} has no value: {e}")
 
 
-def of_floats(p: Planned, op: str, a: Any, b: Any) -> Any:
+def of_floats(p: Planned, op: str, a: NumberValue, b: NumberValue) -> NumberValue:
     """Return `a op b`, with a fused product if there is one."""
     if p.specializer.fused and op in "+-":
         if is_product(b):
@@ -75,16 +95,18 @@ def of_floats(p: Planned, op: str, a: Any, b: Any) -> Any:
     return Binary(FLOAT, op, a, b)
 
 
-def is_product(x: Any) -> bool:
+def is_product(x: Value) -> TypeGuard[Binary]:
     return isinstance(x, Binary) and x.operator == "*" and x.type == FLOAT
 
 
-def power(p: Planned, a: Any, b: Any) -> Any:
+def power(p: Planned, a: Value, b: Value) -> Value:
     """Return a power with a known exponent, by products; or a square root."""
     if not isinstance(b, (Static, Constant)):
         p.fail("** with an exponent that is not a constant; write the product out")
     exponent = b.value
     a = p.bound(a, "base")
+    if not is_number(a):
+        p.fail(f"** of {a.type}; a kernel has it for numbers")
     if exponent == 0.5:
         return Numeric(FLOAT, "sqrt", (p.as_number(a, FLOAT),))
     whole = isinstance(exponent, (int, float)) and exponent == int(exponent) and abs(exponent) <= MOST_FACTORS
@@ -92,35 +114,36 @@ def power(p: Planned, a: Any, b: Any) -> Any:
         p.fail(f"** {exponent!r}; a kernel has 0.5 and whole exponents up to {MOST_FACTORS}, negative ones of floats")
     if isinstance(exponent, float):
         a = p.as_number(a, FLOAT)
-    left, square, result = abs(int(exponent)), a, None
+    left, square = abs(int(exponent)), p.bound(a)
+    result: NumberValue | None = None
     while left:
         if left & 1:
-            result = square if result is None else binary(p, "*", p.bound(result), square)
+            result = square if result is None else of_numbers(p, "*", p.bound(result), square)
         left >>= 1
         if left:
-            square = binary(p, "*", p.bound(square), p.bound(square))
+            square = of_numbers(p, "*", p.bound(square), p.bound(square))
             square = square if left == 1 and result is None else p.bound(square)
     if result is None:
         return Constant(a.type, 1)
-    return of_floats(p, "/", Constant(FLOAT, 1.0), result) if exponent < 0 else result
+    return of_floats(p, "/", Constant(FLOAT, 1.0), p.as_number(result, FLOAT)) if exponent < 0 else result
 
 
-def negative(p: Planned, a: Any) -> Any:
+def negative(p: Planned, a: Value) -> Value:
     if isinstance(a, (Static, Constant)):
         return Static(-a.value) if isinstance(a, Static) else p.solid(Static(-a.value))
-    if not isinstance(a.type, Number):
+    if not is_number(a):
         p.fail(f"- of {a.type}; a kernel has it for numbers")
     return Negative(a.type, a) if a.type != BOOL else Negative(INT, p.as_number(a, INT))
 
 
-def negation(a: Any) -> Any:
+def negation(a: Truth) -> Truth:
     """Return the negation of a truth value."""
     if isinstance(a, Static):
         return Static(not a.value)
     return Constant(BOOL, not a.value) if isinstance(a, Constant) else a.value if isinstance(a, Not) else Not(a)
 
 
-def truth(p: Planned, a: Any) -> Any:
+def truth(p: Planned, a: Value) -> Truth:
     """Return whether a value counts as true: a Static, or an expression."""
     if isinstance(a, Static):
         return Static(bool(a.value))
@@ -128,24 +151,25 @@ def truth(p: Planned, a: Any) -> Any:
         return Static(bool(a.value))
     if isinstance(a.type, TupleType):
         return Static(len(a.type.items) > 0)
-    if not isinstance(a.type, Number):
+    if not is_number(a):
         p.fail(f"the truth of {a.type}; compare it, with None for example")
     return a if a.type == BOOL else Compare("!=", a, Constant(a.type, {INT: 0, FLOAT: 0.0}[a.type]))
 
 
-def compare(p: Planned, op: str, a: Any, b: Any) -> Any:
+def compare(p: Planned, op: str, a: Value, b: Value) -> Truth:
     """Return `a op b` for numbers, tuples, or known values."""
     if op in ("is", "is not"):
-        known = isinstance(a.type, StaticType) and isinstance(b.type, StaticType)
-        if not known and None not in (getattr(a, "value", 0), getattr(b, "value", 0)):
+        if isinstance(a.type, StaticType) and isinstance(b.type, StaticType):
+            return Static((a.type.value is b.type.value) == (op == "is"))
+        if None not in (getattr(a, "value", 0), getattr(b, "value", 0)):
             p.fail("`is` of values that are not known at compilation; use ==, or compare with None")
-        return Static((known and a.value is b.value) == (op == "is"))
+        return Static(op == "is not")
     if op in ("in", "not in"):
         return contains(p, op, a, b)
     if isinstance(a, Static) and isinstance(b, Static):
         return Static(folded(p, op, a.value, b.value))
     a, b = p.solid(a), p.solid(b)
-    if isinstance(a.type, TupleType) and isinstance(b.type, TupleType) and op in ("==", "!="):
+    if is_tuple(a) and is_tuple(b) and op in ("==", "!="):
         return tuples_compared(p, op, a, b)
     if not (isinstance(a.type, Number) and isinstance(b.type, Number)):
         p.fail(f"{op} of {a.type} and {b.type}; a kernel compares numbers, and tuples for == and !=")
@@ -155,29 +179,30 @@ def compare(p: Planned, op: str, a: Any, b: Any) -> Any:
     return Compare(op, p.as_number(a, type), p.as_number(b, type))
 
 
-def tuples_compared(p: Planned, op: str, a: Any, b: Any) -> Any:
+def tuples_compared(p: Planned, op: str, a: TupleValue, b: TupleValue) -> Truth:
     a, b = p.bound(a), p.bound(b)
     n = len(a.type.items)
     if n != len(b.type.items):
         return Static(op == "!=")
-    result: Any = Static(True)
+    result: Truth = Static(True)
     for k in range(n):
         result = both(result, compare(p, "==", item_of(a, k), item_of(b, k)))
     return result if op == "==" else negation(result)
 
 
-def contains(p: Planned, op: str, a: Any, b: Any) -> Any:
+def contains(p: Planned, op: str, a: Value, b: Value) -> Truth:
     if isinstance(a, Static) and isinstance(b, Static):
         return Static((a.value in b.value) == (op == "in"))
     if not isinstance(p.solid(b).type, TupleType):
         p.fail(f"`in` of {b.type}; a kernel has it for tuples")
-    a, result = p.bound(a), Static(False)
+    a = p.bound(a)
+    result: Truth = Static(False)
     for x in p.items(b):
         result = either(result, compare(p, "==", a, x))
     return result if op == "in" else negation(result)
 
 
-def both(a: Any, b: Any) -> Any:
+def both(a: Truth, b: Truth) -> Truth:
     """Return `a and b` for truth values that are both evaluated."""
     if isinstance(a, (Static, Constant)):
         return b if a.value else Static(False)
@@ -186,7 +211,7 @@ def both(a: Any, b: Any) -> Any:
     return Binary(BOOL, "&", a, Constant(BOOL, False) if isinstance(b, Static) else b)
 
 
-def either(a: Any, b: Any) -> Any:
-    return (
-        negation(both(negation(a), negation(b))) if isinstance(a, Static) or isinstance(b, Static) else Binary(BOOL, "|", a, b)
-    )
+def either(a: Truth, b: Truth) -> Truth:
+    if isinstance(a, Static) or isinstance(b, Static):
+        return negation(both(negation(a), negation(b)))
+    return Binary(BOOL, "|", a, b)

@@ -10,7 +10,6 @@ import ctypes
 import os
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from .loop_writer import CONVERSION, COPY, DIVISION, INDEX, LENGTH, RANGE, SHAPE
 from .views import LANES
@@ -35,7 +34,7 @@ def is_checked() -> bool:
     return os.environ.get(VARIABLE, "") not in ("", "0")
 
 
-def raise_violation(record: Sequence[int], places: list[Any]) -> None:
+def raise_violation(record: Sequence[int], places: Sequence[tuple[str, int]]) -> None:
     """Raise the exception of a record, if it contains a violation."""
     kind, where, *values = record
     if kind:

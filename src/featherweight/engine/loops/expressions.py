@@ -16,6 +16,7 @@ from .kernel_sources import parameters_of, tree_of
 from .kernel_tables import Layout
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TableType, TupleType, Type, unified
 from .plan import (
+    ArrayValue,
     ArrayView,
     Assign,
     Call,
@@ -27,12 +28,18 @@ from .plan import (
     Length,
     Load,
     MakeTuple,
+    NumberValue,
     Pick,
     Read,
     Slice,
+    Statement,
     Static,
+    Value,
+    is_array,
+    is_number,
+    is_tuple,
 )
-from .planning_state import Planned, is_stable, item_of
+from .planning_state import Planned, is_stable
 
 OPERATORS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
@@ -45,22 +52,30 @@ OPERATORS = {
 class Bound(NamedTuple):
     """A method bound to a value."""
 
-    function: Any
-    self: Any
+    function: Callable[..., Any]
+    self: Value
 
 
 class ElementPlace(NamedTuple):
     """An element or a part of an array that is read or written."""
 
-    array: Any
-    indices: tuple[Any, ...]  # empty for a part
+    array: ArrayValue
+    indices: tuple[Value, ...]  # empty for a part
 
     def type(self) -> Type:
-        return self.array.type.item if self.indices else self.array.type  # type: ignore[no-any-return]
+        return self.array.type.item if self.indices else self.array.type
 
 
-def expression(p: Planned, node: ast.expr) -> Any:
+def expression(p: Planned, node: ast.expr) -> Value:
     """Return the value of an expression; statements that it needs are added to the block."""
+    value = value_or_method(p, node)
+    if isinstance(value, Bound):
+        p.fail("a method as a value; call it", node)
+    return value
+
+
+def value_or_method(p: Planned, node: ast.expr) -> Value | Bound:
+    """Return the value of an expression, or the method that it names."""
     planner = PLANNERS.get(type(node))
     if planner is None:
         p.fail(f"{UNKNOWN.get(type(node), type(node).__name__)} is outside the subset of Python for kernels", node)
@@ -70,7 +85,7 @@ def expression(p: Planned, node: ast.expr) -> Any:
     return value
 
 
-def operands(p: Planned, nodes: list[ast.expr]) -> list[Any]:
+def operands(p: Planned, nodes: list[ast.expr]) -> list[Value]:
     """Return values that are evaluated from left to right."""
     values, marks = [], []
     for node in nodes:
@@ -79,21 +94,21 @@ def operands(p: Planned, nodes: list[ast.expr]) -> list[Any]:
     return p.in_order(values, marks)
 
 
-def _constant(p: Planned, node: ast.Constant) -> Any:
+def _constant(p: Planned, node: ast.Constant) -> Value:
     if isinstance(node.value, (complex, bytes)) or node.value is ...:
         p.fail(f"the constant {node.value!r}; a kernel has numbers, truth values, strings and None")
     return Static(node.value)
 
 
-def _name(p: Planned, node: ast.Name) -> Any:
+def _name(p: Planned, node: ast.Name) -> Value:
     return p.value_of(node.id)
 
 
-def _tuple(p: Planned, node: ast.Tuple) -> Any:
+def _tuple(p: Planned, node: ast.Tuple) -> Value:
     return make_tuple(p, _values(p, node.elts))
 
 
-def _values(p: Planned, nodes: list[ast.expr]) -> list[Any]:
+def _values(p: Planned, nodes: list[ast.expr]) -> list[Value]:
     """Return the values of expressions in order, with starred ones expanded."""
     values: list[Any] = []
     marks: list[int] = []
@@ -108,18 +123,19 @@ def _values(p: Planned, nodes: list[ast.expr]) -> list[Any]:
     return p.in_order(values, marks)
 
 
-def make_tuple(p: Planned, values: list[Any], kind: Any = None) -> Any:
-    if all(isinstance(x, Static) for x in values) and kind is None:
-        return Static(tuple(x.value for x in values))
+def make_tuple(p: Planned, values: list[Value], kind: type[NamedTuple] | None = None) -> Value:
+    known = [x.value for x in values if isinstance(x, Static)]
+    if len(known) == len(values) and kind is None:
+        return Static(tuple(known))
     values = [p.solid(x) for x in values]
     return MakeTuple(TupleType(tuple(x.type for x in values), kind), tuple(values))
 
 
-def _attribute(p: Planned, node: ast.Attribute) -> Any:
+def _attribute(p: Planned, node: ast.Attribute) -> Value | Bound:
     return attribute(p, expression(p, node.value), node.attr)
 
 
-def attribute(p: Planned, value: Any, name: str) -> Any:
+def attribute(p: Planned, value: Value, name: str) -> Value | Bound:
     """Return a field, a property or a method of a value."""
     if isinstance(value, Static) and name == "_replace" and hasattr(value.value, "_fields"):
         value = p.solid(value)
@@ -134,9 +150,9 @@ def attribute(p: Planned, value: Any, name: str) -> Any:
                 return field_of(value, inner, at)
     elif kind is not None and name in kind._fields:
         return item(p, value, kind._fields.index(name))
-    if isinstance(value.type, ArrayType) and name == "shape":
-        value = p.bound(value)
-        return make_tuple(p, [Length(value, k) for k in range(value.type.axes)])
+    if is_array(value) and name == "shape":
+        array = p.bound(value)
+        return make_tuple(p, [Length(array, k) for k in range(array.type.axes)])
     if kind is not None and name == "_replace":
         return Bound(_replaced, value)
     member = getattr(kind, name, None)
@@ -155,7 +171,7 @@ def class_of(type: Type) -> Any:
     return type.kind if isinstance(type, TupleType) else None
 
 
-def field_of(table: Any, inner: Any, at: int) -> Any:
+def field_of(table: Value, inner: Any, at: int) -> Value:
     """Return a field of a table."""
     if isinstance(inner, Layout):
         return Field(TableType(inner), table, at)
@@ -164,7 +180,7 @@ def field_of(table: Any, inner: Any, at: int) -> Any:
     return Static(None) if inner is None else Field(Number(inner), table, at)
 
 
-def _replaced(p: Planned, value: Any, named: dict[str, Any]) -> Any:
+def _replaced(p: Planned, value: Value, named: dict[str, Value]) -> Value:
     """Return `value._replace(...)`."""
     kind = class_of(value.type)
     if isinstance(value.type, TableType):
@@ -177,21 +193,20 @@ def _replaced(p: Planned, value: Any, named: dict[str, Any]) -> Any:
     return make_tuple(p, items, kind)
 
 
-def item(p: Planned, value: Any, k: int) -> Any:
+def item(p: Planned, value: Value, k: int) -> Value:
     """Return one item of a tuple."""
     if isinstance(value, MakeTuple):
-        return value.items[k] if all(map(is_stable, value.items)) else p.bound(value).items[k]
-    return item_of(p.bound(value), k)
+        return value.items[k] if all(map(is_stable, value.items)) else p.items(p.bound(value))[k]
+    return p.items(value)[k]
 
 
 # subscripts
 
 
-def _subscript(p: Planned, node: ast.Subscript) -> Any:
+def _subscript(p: Planned, node: ast.Subscript) -> Value:
     value = expression(p, node.value)
-    if isinstance(value.type, ArrayType):
-        found = place(p, value, node.slice)
-        return read(p, found)
+    if is_array(value):
+        return read(p, place(p, value, node.slice))
     if isinstance(node.slice, ast.Slice):
         return _part_of_tuple(p, value, node.slice)
     index = expression(p, node.slice)
@@ -211,14 +226,15 @@ def _subscript(p: Planned, node: ast.Subscript) -> Any:
     return picked(p, p.bound(value), index)
 
 
-def _part_of_tuple(p: Planned, value: Any, node: ast.Slice) -> Any:
+def _part_of_tuple(p: Planned, value: Value, node: ast.Slice) -> Value:
     bounds = [expression(p, x) if x else Static(None) for x in (node.lower, node.upper, node.step)]
-    if not isinstance(p.solid(value).type, TupleType) or not all(isinstance(x, Static) for x in bounds):
+    known = [x.value for x in bounds if isinstance(x, Static)]
+    if not is_tuple(p.solid(value)) or len(known) < len(bounds):
         p.fail(f"a range of {value.type}; a kernel has ranges of arrays, and of tuples between constants")
-    return make_tuple(p, list(p.items(value)[slice(*(x.value for x in bounds))]))
+    return make_tuple(p, list(p.items(value)[slice(*known)]))
 
 
-def picked(p: Planned, value: Any, index: Any) -> Any:
+def picked(p: Planned, value: Value, index: Value) -> Value:
     """Return an item of a tuple by an index that is unknown at compilation."""
     items = p.items(value)
     type: Type | None = items[0].type if items else None
@@ -229,7 +245,7 @@ def picked(p: Planned, value: Any, index: Any) -> Any:
     return Pick(type, tuple(p.converted(x, type) for x in items), whole(p, index), p.place())
 
 
-def whole(p: Planned, index: Any) -> Any:
+def whole(p: Planned, index: Value) -> NumberValue:
     """Return an index as a whole number."""
     index = p.solid(index)
     if index.type not in (INT, BOOL):
@@ -237,7 +253,7 @@ def whole(p: Planned, index: Any) -> Any:
     return p.as_number(index, INT)
 
 
-def place(p: Planned, array: Any, node: ast.expr) -> ElementPlace:
+def place(p: Planned, array: ArrayValue, node: ast.expr) -> ElementPlace:
     """Return the place of `array[node]`."""
     if p.specializer.wraps:
         array = p.bound(array, "array")
@@ -259,22 +275,22 @@ def place(p: Planned, array: Any, node: ast.expr) -> ElementPlace:
     return ElementPlace(part_of(p, array, indices), ())
 
 
-def indices_of(p: Planned, array: Any, values: list[Any]) -> tuple[Any, ...]:
+def indices_of(p: Planned, array: ArrayValue, values: list[Value]) -> tuple[Value, ...]:
     """Return indices; negative constants count from the end."""
     if len(values) > array.type.axes:
         p.fail(f"{len(values)} indices of an {array.type}")
-    indices = [whole(p, x) for x in values]
+    indices: list[NumberValue] = [whole(p, x) for x in values]
     for k, x in enumerate(indices):
         if isinstance(x, Constant) and x.value < 0:
             if not is_stable(array):
                 p.fail("a negative index of an array without a name; give it one")
-            indices[k] = arithmetic.binary(p, "+", Length(array, k), x)
+            indices[k] = arithmetic.of_numbers(p, "+", Length(array, k), x)
         elif p.specializer.wraps and not isinstance(x, Constant):
             indices[k] = FromEnd(p.bound(x, "index"), Length(array, k))
     return tuple(indices)
 
 
-def part_of(p: Planned, array: Any, indices: tuple[Any, ...]) -> Any:
+def part_of(p: Planned, array: ArrayValue, indices: tuple[Value, ...]) -> ArrayValue:
     if not indices:
         return array
     if len(indices) == array.type.axes:
@@ -282,7 +298,7 @@ def part_of(p: Planned, array: Any, indices: tuple[Any, ...]) -> Any:
     return ArrayView(array.type.part(len(indices)), array, indices, p.place())
 
 
-def _sliced(p: Planned, array: Any, node: ast.Slice) -> Any:
+def _sliced(p: Planned, array: ArrayValue, node: ast.Slice) -> ArrayValue:
     if node.step is not None:
         p.fail("a range with a step; a kernel has ranges a:b")
     if node.lower is None and node.upper is None:
@@ -290,12 +306,13 @@ def _sliced(p: Planned, array: Any, node: ast.Slice) -> Any:
     array = p.bound(array, "array")
     begin, end = (None if x is None else whole(p, expression(p, x)) for x in (node.lower, node.upper))
     begin, end = (
-        arithmetic.binary(p, "+", Length(array, 0), x) if isinstance(x, Constant) and x.value < 0 else x for x in (begin, end)
+        arithmetic.of_numbers(p, "+", Length(array, 0), x) if isinstance(x, Constant) and x.value < 0 else x
+        for x in (begin, end)
     )
     return Slice(array.type, array, begin, end, p.place())
 
 
-def read(p: Planned, found: ElementPlace) -> Any:
+def read(p: Planned, found: ElementPlace) -> Value:
     """Return an element or a part of an array."""
     if not found.indices:
         return found.array
@@ -305,18 +322,18 @@ def read(p: Planned, found: ElementPlace) -> Any:
 # operations
 
 
-def _binary(p: Planned, node: ast.BinOp) -> Any:
+def _binary(p: Planned, node: ast.BinOp) -> Value:
     a, b = operands(p, [node.left, node.right])
     return binary(p, OPERATORS[type(node.op)], a, b)
 
 
-def binary(p: Planned, op: str, a: Any, b: Any) -> Any:
+def binary(p: Planned, op: str, a: Value, b: Value) -> Value:
     """Return `a op b`, by a method if a class of named tuples defines it."""
     found = _by_method(p, op, a, b)
     return arithmetic.binary(p, op, a, b) if found is None else found
 
 
-def _by_method(p: Planned, op: str, a: Any, b: Any) -> Any:
+def _by_method(p: Planned, op: str, a: Value, b: Value) -> Value | None:
     for own, other, prefix in ((a, b, "__"), (b, a, "__r")):
         kind = class_of(own.type)
         if kind is None and isinstance(own, Static) and hasattr(own.value, "_fields"):
@@ -327,7 +344,7 @@ def _by_method(p: Planned, op: str, a: Any, b: Any) -> Any:
     return None
 
 
-def _unary(p: Planned, node: ast.UnaryOp) -> Any:
+def _unary(p: Planned, node: ast.UnaryOp) -> Value:
     if isinstance(node.op, ast.Not):
         return arithmetic.negation(test(p, node.operand))
     a = expression(p, node.operand)
@@ -340,40 +357,43 @@ def _unary(p: Planned, node: ast.UnaryOp) -> Any:
     return arithmetic.binary(p, "^", a, Static(-1)) if p.solid(a).type == INT else p.fail(f"~ of {a.type}; use `not`")
 
 
-def _compare(p: Planned, node: ast.Compare) -> Any:
+def _compare(p: Planned, node: ast.Compare) -> Value:
     values = operands(p, [node.left, *node.comparators])
     if len(values) > 2:
         values[1:-1] = [p.bound(x) if not isinstance(x, Static) else x for x in values[1:-1]]
-    result: Any = Static(True)
+    result: arithmetic.Truth = Static(True)
     for op, a, b in zip(node.ops, values, values[1:], strict=False):
         found = _by_method(p, OPERATORS[type(op)], a, b)
-        result = arithmetic.both(result, arithmetic.compare(p, OPERATORS[type(op)], a, b) if found is None else found)
+        if found is not None and len(node.ops) == 1:
+            return found
+        one = arithmetic.compare(p, OPERATORS[type(op)], a, b) if found is None else arithmetic.truth(p, found)
+        result = arithmetic.both(result, one)
     return result
 
 
-def test(p: Planned, node: ast.expr) -> Any:
+def test(p: Planned, node: ast.expr) -> arithmetic.Truth:
     """Return whether an expression counts as true."""
     if isinstance(node, ast.BoolOp):
         return _logical(p, node, True)
     return arithmetic.truth(p, expression(p, node))
 
 
-def _boolean(p: Planned, node: ast.BoolOp) -> Any:
+def _boolean(p: Planned, node: ast.BoolOp) -> arithmetic.Truth:
     return _logical(p, node, False)
 
 
-def _logical(p: Planned, node: ast.BoolOp, as_test: bool) -> Any:
+def _logical(p: Planned, node: ast.BoolOp, as_test: bool) -> arithmetic.Truth:
     """Plan `and` and `or`: later operands are not evaluated if an earlier one decides, unless they cost nothing."""
     stops = isinstance(node.op, ast.Or)
-    result: Any = None
-    blocks: list[tuple[list[Any], Any]] = []  # the other operands, with the statements that each needs
+    result: arithmetic.Truth | None = None
+    blocks: list[tuple[list[Statement], NumberValue]] = []  # the other operands, with the statements that each needs
     for x in node.values:
         block, p.statements = p.statements, []
         line, p.line = p.line, x.lineno
         value = test(p, x) if as_test or isinstance(x, ast.BoolOp) else expression(p, x)
         p.line = line
         inner, p.statements = p.statements, block
-        if not isinstance(value, Static) and value.type != BOOL:
+        if not isinstance(value, Static) and not (is_number(value) and value.type == BOOL):
             p.fail(f"{'or' if stops else 'and'} of {value.type}; compare it, a kernel has this for truth values", x)
         if isinstance(value, (Static, Constant)):
             known = bool(value.value)
@@ -393,24 +413,26 @@ def _logical(p: Planned, node: ast.BoolOp, as_test: bool) -> Any:
     return _chained(p, result, blocks, stops)
 
 
-def _chained(p: Planned, first: Any, rest: list[Any], stops: bool) -> Any:
+def _chained(
+    p: Planned, first: arithmetic.Truth, rest: list[tuple[list[Statement], NumberValue]], stops: bool
+) -> arithmetic.Truth:
     while rest and not rest[0][0] and is_cheap(rest[0][1]):
         combine = arithmetic.either if stops else arithmetic.both
         first = combine(first, rest.pop(0)[1])
     if not rest:
         return first
     result = p.variable("condition", BOOL)
-    p.statements.append(Assign(result, first))
+    p.statements.append(Assign(result, p.as_number(first, BOOL)))
     block, p.statements = p.statements, []
     inner, value = rest[0]
     p.statements += inner
-    p.statements.append(Assign(result, _chained(p, value, rest[1:], stops)))
+    p.statements.append(Assign(result, p.as_number(_chained(p, value, rest[1:], stops), BOOL)))
     more, p.statements = p.statements, block
     p.statements.append(If(Read(result), [], more) if stops else If(Read(result), more, []))
     return Read(result)
 
 
-def is_cheap(value: Any, depth: int = 3) -> bool:
+def is_cheap(value: Value, depth: int = 3) -> bool:
     """Return whether a value costs less than a branch, and can be evaluated anywhere."""
     if is_stable(value):
         return True
@@ -421,7 +443,7 @@ def is_cheap(value: Any, depth: int = 3) -> bool:
     return all(is_cheap(getattr(value, name), depth - 1) for name in names)
 
 
-def _conditional(p: Planned, node: ast.IfExp) -> Any:
+def _conditional(p: Planned, node: ast.IfExp) -> Value:
     condition = test(p, node.test)
     if isinstance(condition, Static):
         return expression(p, node.body if condition.value else node.orelse)
@@ -429,8 +451,6 @@ def _conditional(p: Planned, node: ast.IfExp) -> Any:
     for part in (node.body, node.orelse):
         block, p.statements = p.statements, []
         value = expression(p, part)
-        if isinstance(value, Bound):
-            p.fail("a method as a value; call it in both branches", part)
         ways.append((p.statements, p.solid(value)))
         p.statements = block
     (then, a), (otherwise, b) = ways
@@ -453,8 +473,8 @@ def _conditional(p: Planned, node: ast.IfExp) -> Any:
 # calls
 
 
-def _call(p: Planned, node: ast.Call) -> Any:
-    function = expression(p, node.func)
+def _call(p: Planned, node: ast.Call) -> Value:
+    function = value_or_method(p, node.func)
     named = [k for k in node.keywords if k.arg is not None]
     if len(named) < len(node.keywords):
         p.fail("** in a call; name its arguments")
@@ -471,7 +491,7 @@ def _call(p: Planned, node: ast.Call) -> Any:
     return call(p, function.value, args, names)
 
 
-def call(p: Planned, function: Any, args: list[Any], named: dict[str, Any]) -> Any:
+def call(p: Planned, function: Any, args: list[Value], named: dict[str, Value]) -> Value:
     """Plan a call of a known function."""
     if isinstance(function, MethodType):
         return call(p, function.__func__, [Static(function.__self__), *args], named)
@@ -493,7 +513,7 @@ def call(p: Planned, function: Any, args: list[Any], named: dict[str, Any]) -> A
     return called(p, function, fitted(p, function, args, named))
 
 
-def called(p: Planned, function: FunctionType, values: list[Any]) -> Any:
+def called(p: Planned, function: FunctionType, values: list[Value]) -> Value:
     """Plan a call of a plain function with the values of its parameters."""
     values = annotated(p, function, values)
     plan = p.specializer.function(function, tuple(x.type for x in values), p)
@@ -504,7 +524,7 @@ def called(p: Planned, function: FunctionType, values: list[Any]) -> Any:
     return value
 
 
-def _made(p: Planned, kind: Any, args: list[Any], named: dict[str, Any]) -> Any:
+def _made(p: Planned, kind: Any, args: list[Value], named: dict[str, Value]) -> Value:
     """Return a named tuple."""
     values = dict(zip(kind._fields, args, strict=False)) | named
     defaults = kind._field_defaults
@@ -526,7 +546,7 @@ def _made(p: Planned, kind: Any, args: list[Any], named: dict[str, Any]) -> Any:
     return make_tuple(p, [values[name] for name in kind._fields], kind)
 
 
-def fitted(p: Planned, function: FunctionType, args: list[Any], named: dict[str, Any]) -> list[Any]:
+def fitted(p: Planned, function: FunctionType, args: list[Value], named: dict[str, Value]) -> list[Value]:
     """Return the values of a function's parameters, in order."""
     a = tree_of(function).args
     if a.kwarg is not None:
@@ -546,7 +566,7 @@ def fitted(p: Planned, function: FunctionType, args: list[Any], named: dict[str,
     return [*ordered, p.solid(make_tuple(p, rest))] if a.vararg is not None else ordered
 
 
-def annotated(p: Planned, function: FunctionType, values: list[Any]) -> list[Any]:
+def annotated(p: Planned, function: FunctionType, values: list[Value]) -> list[Value]:
     """Return the values of parameters, converted to their annotations."""
     tree = tree_of(function)
     patterns = patterns_of(function)
@@ -562,7 +582,7 @@ def annotated(p: Planned, function: FunctionType, values: list[Any]) -> list[Any
     return values
 
 
-PLANNERS: dict[type, Callable[[Planned, Any], Any]] = {
+PLANNERS: dict[type, Callable[[Planned, Any], Value | Bound]] = {
     ast.Constant: _constant, ast.Name: _name, ast.Tuple: _tuple, ast.Attribute: _attribute, ast.Subscript: _subscript,
     ast.BinOp: _binary, ast.UnaryOp: _unary, ast.Compare: _compare, ast.BoolOp: _boolean, ast.IfExp: _conditional,
     ast.Call: _call,

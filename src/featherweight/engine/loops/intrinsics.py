@@ -12,29 +12,43 @@ import numpy as np
 from ...spatial.elementary import sin_and_cos
 from . import views
 from .arithmetic import binary, truth
-from .kernel_types import BOOL, FLOAT, INT, NONE, ArrayType, Number, TableType, TupleType
+from .kernel_types import BOOL, FLOAT, INT, NONE, ArrayType, Number, TableType, TupleType, Type
 from .machine_calls import call_machine
-from .plan import Compare, Constant, Field, Length, MakeTuple, Numeric, Reshape, Special, Static
-from .planning_state import Planned, item_of
+from .plan import (
+    Compare,
+    Constant,
+    Field,
+    Length,
+    MakeTuple,
+    NumberValue,
+    Numeric,
+    Reshape,
+    Special,
+    Static,
+    Value,
+    is_array,
+    is_number,
+)
+from .planning_state import Planned
 
-Intrinsic = Callable[[Planned, list[Any]], Any]
+Intrinsic = Callable[[Planned, list[Value]], Value]
 
 
-def number(p: Planned, x: Any, what: str) -> Any:
+def number(p: Planned, x: Value, what: str) -> NumberValue:
     """Return the argument, which must be a number."""
     x = p.solid(x)
-    if not isinstance(x.type, Number):
+    if not is_number(x):
         p.fail(f"{what} of {x.type}; a kernel has it for numbers")
     return x
 
 
-def require(p: Planned, args: list[Any], least: int, most: int, what: str) -> None:
+def require(p: Planned, args: list[Value], least: int, most: int, what: str) -> None:
     if not least <= len(args) <= most:
         p.fail(f"{what} with {len(args)} arguments; a kernel has it with {least if least == most else f'{least} to {most}'}")
 
 
 def extreme(name: str) -> Intrinsic:
-    def planned(p: Planned, args: list[Any]) -> Any:
+    def planned(p: Planned, args: list[Value]) -> Value:
         if len(args) == 1:
             args = list(p.items(args[0])) if isinstance(p.solid(args[0]).type, TupleType) else args
         numbers = [number(p, x, name) for x in args]
@@ -50,7 +64,7 @@ def extreme(name: str) -> Intrinsic:
 def of_float(name: str, result: Number = FLOAT) -> Intrinsic:
     """Translate a function of one float."""
 
-    def planned(p: Planned, args: list[Any]) -> Any:
+    def planned(p: Planned, args: list[Value]) -> Value:
         require(p, args, 1, 1, name)
         if isinstance(args[0], Static) and name in FOLDED:
             return Static(FOLDED[name](args[0].value))
@@ -65,7 +79,7 @@ FOLDED: dict[str, Callable[[Any], Any]] = {"floor": np.floor, "ceil": np.ceil, "
 def to_whole(name: str) -> Intrinsic:
     """Translate `math.floor` and `math.ceil`, which return whole numbers."""
 
-    def planned(p: Planned, args: list[Any]) -> Any:
+    def planned(p: Planned, args: list[Value]) -> Value:
         require(p, args, 1, 1, name)
         x = number(p, args[0], name)
         return x if x.type == INT else p.as_number(Numeric(FLOAT, name, (p.as_number(x, FLOAT),)), INT)
@@ -76,7 +90,7 @@ def to_whole(name: str) -> Intrinsic:
 def of_two(name: str) -> Intrinsic:
     """Translate `np.minimum` and `np.maximum`: NaN if either is."""
 
-    def planned(p: Planned, args: list[Any]) -> Any:
+    def planned(p: Planned, args: list[Value]) -> Value:
         require(p, args, 2, 2, name)
         a, b = (number(p, x, name) for x in args)
         if FLOAT in (a.type, b.type):
@@ -86,14 +100,14 @@ def of_two(name: str) -> Intrinsic:
     return planned
 
 
-def absolute(p: Planned, args: list[Any]) -> Any:
+def absolute(p: Planned, args: list[Value]) -> Value:
     require(p, args, 1, 1, "abs")
     x = number(p, args[0], "abs")
     return Numeric(x.type, "abs", (x,)) if x.type != BOOL else p.as_number(x, INT)
 
 
 def conversion(type: Number) -> Intrinsic:
-    def planned(p: Planned, args: list[Any]) -> Any:
+    def planned(p: Planned, args: list[Value]) -> Value:
         require(p, args, 1, 1, str(type))
         if type == BOOL:
             return p.as_number(truth(p, args[0]), BOOL)
@@ -105,36 +119,36 @@ def conversion(type: Number) -> Intrinsic:
 def operation(op: str) -> Intrinsic:
     """Translate a function of `operator`."""
 
-    def planned(p: Planned, args: list[Any]) -> Any:
+    def planned(p: Planned, args: list[Value]) -> Value:
         require(p, args, 2, 2, op)
         return binary(p, op, *args)
 
     return planned
 
 
-def length(p: Planned, args: list[Any]) -> Any:
+def length(p: Planned, args: list[Value]) -> Value:
     require(p, args, 1, 1, "len")
     (x,) = args
     if isinstance(x, Static):
         return Static(len(x.value))
-    if isinstance(x.type, ArrayType):
+    if is_array(x):
         return Length(x, 0)
     if not isinstance(x.type, TupleType):
         p.fail(f"the length of {x.type}")
     return Static(len(x.type.items))
 
 
-def matrix(p: Planned, args: list[Any]) -> Any:
+def matrix(p: Planned, args: list[Value]) -> Value:
     """Translate `as_matrix`."""
     require(p, args, 3, 3, "as_matrix")
     array, *shape = args
-    if not isinstance(array.type, ArrayType) or array.type.axes != 1:
+    if not is_array(array) or array.type.axes != 1:
         p.fail(f"as_matrix of {array.type}; it needs an array with 1 axis")
     sizes = tuple(p.as_number(x, INT) for x in shape)
     return Reshape(array.type._replace(axes=2), array, sizes, p.place())
 
 
-def multiples(p: Planned, args: list[Any]) -> Any:
+def multiples(p: Planned, args: list[Value]) -> Value:
     """Translate `subtract_multiples`."""
     require(p, args, 6, 6, "subtract_multiples")
     array, *places, factors = args
@@ -145,24 +159,24 @@ def multiples(p: Planned, args: list[Any]) -> Any:
     return Special(NONE, "subtract_multiples", (array, *numbers), p.place())
 
 
-def is_vector(type: Any) -> bool:
+def is_vector(type: Type) -> bool:
     """Return whether a type is an array of float64 with one axis."""
     return isinstance(type, ArrayType) and (type.dtype, type.axes) == ("float64", 1)
 
 
-def lane_number(p: Planned, args: list[Any]) -> Any:
+def lane_number(p: Planned, args: list[Value]) -> Value:
     """Translate `lane`."""
     require(p, args, 0, 0, "lane")
     return Special(INT, "lane", (), p.place()) if p.specializer.lanes > 1 else Static(0)
 
 
-def lane_count(p: Planned, args: list[Any]) -> Any:
+def lane_count(p: Planned, args: list[Value]) -> Value:
     """Translate `lanes`."""
     require(p, args, 0, 0, "lanes")
     return Static(p.specializer.lanes)
 
 
-def products(p: Planned, args: list[Any]) -> Any:
+def products(p: Planned, args: list[Value]) -> Value:
     """Translate `sum_of_products`."""
     require(p, args, 5, 5, "sum_of_products")
     first, at, second, begin, length = args
@@ -173,39 +187,37 @@ def products(p: Planned, args: list[Any]) -> Any:
     return p.bound(Special(FLOAT, "sum_of_products", (first, second, *numbers), p.place()))
 
 
-def machine(p: Planned, args: list[Any]) -> Any:
+def machine(p: Planned, args: list[Value]) -> Value:
     """Translate `call_machine`."""
     require(p, args, 1, 1, "call_machine")
     call = args[0]
     if isinstance(call.type, TableType):
         fields = {name: (inner, at) for name, inner, at in call.type.layout.fields}
         at = fields["pointers"][1]
-        address, pointers = Field(INT, call, fields["address"][1]), Field(ArrayType("int64", 1), call, at)
-    else:
-        call = p.bound(call)
-        address, pointers = item_of(call, 0), item_of(call, 1)
-    return Special(NONE, "call_machine", (address, pointers), p.place())
+        fields_of_call = Field(INT, call, fields["address"][1]), Field(ArrayType("int64", 1), call, at)
+        return Special(NONE, "call_machine", fields_of_call, p.place())
+    return Special(NONE, "call_machine", p.items(p.bound(call))[:2], p.place())
 
 
-def is_nan(p: Planned, args: list[Any]) -> Any:
+def is_nan(p: Planned, args: list[Value]) -> Value:
     require(p, args, 1, 1, "isnan")
     x = p.bound(p.as_number(number(p, args[0], "isnan"), FLOAT))
     return Compare("!=", x, x)
 
 
-def is_infinite(p: Planned, args: list[Any]) -> Any:
+def is_infinite(p: Planned, args: list[Value]) -> Value:
     require(p, args, 1, 1, "isinf")
     x = p.as_number(number(p, args[0], "isinf"), FLOAT)
     return Compare("==", Numeric(FLOAT, "abs", (x,)), Constant(FLOAT, math.inf))
 
 
-def tangent(p: Planned, args: list[Any]) -> Any:
+def tangent(p: Planned, args: list[Value]) -> Value:
     require(p, args, 1, 1, "tan")
     x = p.bound(p.as_number(number(p, args[0], "tan"), FLOAT))
     return binary(p, "/", Numeric(FLOAT, "sin", (x,)), Numeric(FLOAT, "cos", (x,)))
 
 
-def is_instance(p: Planned, args: list[Any]) -> Any:
+def is_instance(p: Planned, args: list[Value]) -> Value:
     """Translate `isinstance`, which is decided at compilation: for numbers, arrays, named tuples and tables."""
     require(p, args, 2, 2, "isinstance")
     x, classes = args
@@ -218,11 +230,11 @@ def is_instance(p: Planned, args: list[Any]) -> Any:
     elif isinstance(x.type, TupleType):
         kind = x.type.kind or tuple
     else:
-        kind = {BOOL: bool, INT: int, FLOAT: float}.get(x.type, np.ndarray)
+        kind = {BOOL: bool, INT: int, FLOAT: float}[x.type] if isinstance(x.type, Number) else np.ndarray
     return Static(issubclass(kind, classes.value))
 
 
-def sine_and_cosine(p: Planned, args: list[Any]) -> Any:
+def sine_and_cosine(p: Planned, args: list[Value]) -> Value:
     """Translate `elementary.sin_and_cos`; the machine code is accurate to about one unit in the last place."""
     require(p, args, 1, 1, "sin_and_cos")
     x = p.bound(p.as_number(number(p, args[0], "sin_and_cos"), FLOAT))

@@ -136,7 +136,7 @@ class Table:
         return {name: (at, np.dtype(kind[0]), kind[1]) for name, kind, at in fields}
 
 
-def number_name(x: Any) -> str | None:
+def number_name(x: object) -> str | None:
     """Return "bool", "int" or "float"; None for an object that is not a number."""
     if isinstance(x, (bool, np.bool_)):
         return "bool"

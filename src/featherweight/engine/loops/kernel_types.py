@@ -48,8 +48,8 @@ class ArrayType(NamedTuple):
 class TupleType(NamedTuple):
     """A tuple, or a named tuple of class `kind`."""
 
-    items: tuple[Any, ...]
-    kind: Any = None
+    items: tuple[Type, ...]
+    kind: Any = None  # the class of a named tuple
 
     def __str__(self) -> str:
         return f"{self.kind.__name__ if self.kind else ''}({', '.join(map(str, self.items))})"
@@ -105,12 +105,12 @@ def named_tuples(types: Iterable[Type]) -> tuple[type, ...]:
     return tuple(sorted(found, key=repr))
 
 
-def dtype_of(item: Type) -> Any:
+def dtype_of(item: Type) -> str | Type:
     """Return the element type of an array whose items have a type."""
     return {BOOL: "bool", INT: "int64", FLOAT: "float64"}[item] if isinstance(item, Number) else item
 
 
-def same_static(a: Any, b: Any) -> bool:
+def same_static(a: object, b: object) -> bool:
     return a is b or (type(a) is type(b) and isinstance(a, (str, int, float)) and a == b)
 
 
@@ -121,13 +121,13 @@ def unified(a: Type, b: Type) -> Type | None:
     if isinstance(a, Number) and isinstance(b, Number):
         return a if RANK[a] > RANK[b] else b
     if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.items) == len(b.items):
-        items = tuple(unified(x, y) for x, y in zip(a.items, b.items, strict=True))
-        if None not in items and (a.kind is b.kind or a.kind is None or b.kind is None):
+        items = tuple(z for x, y in zip(a.items, b.items, strict=True) if (z := unified(x, y)) is not None)
+        if len(items) == len(a.items) and (a.kind is b.kind or a.kind is None or b.kind is None):
             return TupleType(items, a.kind if a.kind is b.kind else None)
     return None
 
 
-def type_of_static(value: Any) -> Type:
+def type_of_static(value: object) -> Type:
     """Return the type of a known value, when it is in memory."""
     if isinstance(value, (bool, np.bool_)):
         return BOOL
@@ -140,7 +140,7 @@ def type_of_static(value: Any) -> Type:
     return StaticType(value)
 
 
-def type_of(value: Any) -> Type:
+def type_of(value: object) -> Type:
     """Return the type of an argument."""
     if isinstance(value, np.ndarray):
         return ArrayType(value.dtype.name, value.ndim)

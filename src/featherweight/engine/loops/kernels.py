@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..backends.llvm.jit import host, load_object
@@ -80,7 +80,7 @@ class CompiledLoop:
         return facts, "\n".join([*lines, write_table_entry(planner.plan, name, "loop", checked)])
 
 
-def _raising(run: Any, places: list[Any]) -> Callable[..., int]:
+def _raising(run: Any, places: Sequence[tuple[str, int]]) -> Callable[..., int]:
     """Return a checked function, which raises IndexError and ValueError."""
 
     def call(*words: int) -> int:

@@ -69,10 +69,14 @@ from .plan import (
     Rounds,
     Slice,
     Special,
+    Statement,
     Static,
     Store,
     TupleItem,
+    Value,
+    Variable,
     While,
+    is_array,
 )  # fmt: skip
 from .variable_scopes import may_end, scopes_of
 from .views import LANES
@@ -442,7 +446,7 @@ class LaneWriter:
 
     # statements
 
-    def block(self, statements: list[Any], varies: bool) -> None:
+    def block(self, statements: list[Statement], varies: bool) -> None:
         """Write statements; `varies` says whether active lanes of the surrounding block may be inactive here.
 
         The code that follows is executed in any case, possibly without lanes.
@@ -462,7 +466,7 @@ class LaneWriter:
         f.jump(rest)
         f.label(rest)
 
-    def set(self, v: Any, values: Registers) -> None:
+    def set(self, v: Variable[Type], values: Registers) -> None:
         """Set a variable in the active lanes."""
         if v.number in self.scopes.final:
             self.values[v.number] = values
@@ -577,7 +581,7 @@ class LaneWriter:
         f.label(done)
         self.close(loop, outside)
 
-    def open(self, s: Any) -> tuple[LaneLoop, str]:
+    def open(self, s: Statement) -> tuple[LaneLoop, str]:
         """Begin a loop; return it, and memory for the lanes that its test ends."""
         loop = LaneLoop(s, len(self.blocks), self.mask_slot(), self.mask_slot())
         outside = self.mask_slot()
@@ -598,7 +602,7 @@ class LaneWriter:
             f.branch(self.any(on), body, done)
         f.label(body)
 
-    def round(self, loop: LaneLoop, statements: list[Any], varies: bool) -> None:
+    def round(self, loop: LaneLoop, statements: list[Statement], varies: bool) -> None:
         """Write one iteration of a loop."""
         self.loops.append(loop)
         self.block(statements, varies)
@@ -661,7 +665,7 @@ class LaneWriter:
 
     # expressions
 
-    def registers(self, x: Any) -> Registers:
+    def registers(self, x: Value) -> Registers:
         return EXPRESSIONS[type(x)](self, x)
 
     def constant(self, x: Constant) -> Registers:
@@ -672,10 +676,10 @@ class LaneWriter:
     def static(self, x: Static) -> Registers:
         return ()
 
-    def read(self, x: Read) -> Registers:
+    def read(self, x: Read[Type]) -> Registers:
         return self.words(x.variable, 0, len(lane_words(x.variable.type)))
 
-    def words(self, v: Any, begin: int, end: int) -> Registers:
+    def words(self, v: Variable[Type], begin: int, end: int) -> Registers:
         """Return some words of a variable."""
         if v.number in self.values:
             return self.values[v.number][begin:end]
@@ -689,7 +693,8 @@ class LaneWriter:
         return tuple(r for item in x.items for r in self.registers(item))
 
     def item(self, x: TupleItem) -> Registers:
-        begin, whole = 0, x
+        begin = 0
+        whole: Value = x
         count = len(lane_words(x.type))
         while isinstance(whole, TupleItem):
             begin += sum(len(lane_words(t)) for t in whole.whole.type.items[: whole.number])
@@ -700,7 +705,7 @@ class LaneWriter:
 
     def pick(self, x: Pick) -> Registers:
         items = [self.registers(item) for item in x.items]
-        (index,) = self.registers(x.index)
+        (index,) = self.registers(x.at)
         chosen, words = items[0], lane_words(x.type)
         for k, item in enumerate(items[1:], 1):
             c = self.compared("icmp eq", "i64", index, Register(str(k)))
@@ -814,7 +819,7 @@ class LaneWriter:
             return (Register(self.f.member(machine.ir, pair, int(name == "cos")), a.varies),)
         return (self.intrinsic({"abs": "fabs"}.get(name, name), a),)
 
-    def offset(self, shape: Sequence[Register], indices: Sequence[Any]) -> Register:
+    def offset(self, shape: Sequence[Register], indices: Sequence[Value]) -> Register:
         """Return the count of elements of the remaining axes before leading indices."""
         result, *places = (self.registers(i)[0] for i in indices)
         for n, k in zip(shape[1:], places, strict=False):
@@ -894,6 +899,7 @@ def write_machine_call(w: LaneWriter, x: Special, arguments: list[Registers]) ->
 def write_multiples(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
     """Write `subtract_multiples`."""
     type = x.arguments[0].type
+    assert isinstance(type, ArrayType)
     (data, at, _), (target,), (source,), (stride,), (length,), *factors = arguments
     with w.each(length) as j:
         place = w.added(w.added(at, target), j)
@@ -911,7 +917,8 @@ def write_multiples(w: LaneWriter, x: Special, arguments: list[Registers]) -> Re
 
 def write_products(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
     """Write `sum_of_products`, with as many partial sums as for one robot."""
-    f, (first_type, second_type), kind = w.f, (a.type for a in x.arguments[:2]), w.vector("double")
+    f, kind = w.f, w.vector("double")
+    first_type, second_type = (a.type for a in x.arguments[:2] if is_array(a))
     (a, a_at, _), (b, b_at, _), (at,), (begin,), (length,) = arguments
     slots = []
     for _ in range(LANES):

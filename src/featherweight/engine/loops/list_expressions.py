@@ -6,12 +6,29 @@ Lists of lists are arrays with several axes: all rows have the same length. Item
 from __future__ import annotations
 
 import ast
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from .arithmetic import binary
-from .expressions import OPERATORS, PLANNERS, expression, operands, whole
+from .arithmetic import of_numbers
+from .expressions import OPERATORS, PLANNERS, Bound, expression, operands, whole
 from .kernel_types import INT, ArrayType, Number, TupleType, Type, dtype_of, unified
-from .plan import Allocate, ArrayView, Assign, Constant, Fill, For, Length, Load, Numeric, Read, Static, Store
+from .plan import (
+    Allocate,
+    ArrayValue,
+    ArrayView,
+    Assign,
+    Constant,
+    Fill,
+    For,
+    Length,
+    Load,
+    NumberValue,
+    Numeric,
+    Read,
+    Static,
+    Store,
+    Value,
+    is_array,
+)
 from .planning_state import Planned
 
 
@@ -19,9 +36,9 @@ class NewList(NamedTuple):
     """A list before it is made: its length, and properties of its items."""
 
     node: ast.expr
-    length: Any  # its length, in a variable
-    begin: Any  # first number of a comprehension over a range; None for one over an array
-    over: Any  # the array of a comprehension
+    length: NumberValue  # its length, in a variable
+    begin: NumberValue | None  # first number of a comprehension over a range; None for a comprehension over an array
+    over: ArrayValue | None  # the array of a comprehension
     inner: NewList | None  # each item, if items are lists
 
 
@@ -35,7 +52,7 @@ def is_repeated(node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) and OPERATORS.get(type(node.op)) == "*" and isinstance(node.left, ast.List)
 
 
-def make_list(p: Planned, node: ast.expr) -> Any:
+def make_list(p: Planned, node: ast.expr) -> Value:
     """Plan an expression that makes a list: an array in a variable."""
     new = _measured(p, node)
     item = _item_type(p, new)
@@ -75,12 +92,13 @@ def _measured(p: Planned, node: ast.expr) -> NewList:
             p.fail("a comprehension over range() with a step; write a loop", node)
         begin, length = p.bound(begin, "begin"), end
         if not isinstance(begin, Constant) or begin.value != 0:
-            length = binary(p, "-", end, begin)
+            length = of_numbers(p, "-", end, begin)
         length = _length(p, length)
     else:
-        over = p.bound(expression(p, generator.iter), "array")
-        if not isinstance(over.type, ArrayType):
-            p.fail(f"a comprehension over {over.type}; a kernel has them over range() and arrays", node)
+        array = expression(p, generator.iter)
+        if not is_array(array):
+            p.fail(f"a comprehension over {array.type}; a kernel has them over range() and arrays", node)
+        over = p.bound(array, "array")
         length = Length(over, 0)
     return NewList(node, length, begin, over, _measured(p, node.elt) if is_list(node.elt) else None)
 
@@ -92,9 +110,9 @@ def _is_range(p: Planned, node: ast.expr) -> bool:
     return isinstance(function, Static) and function.value is range
 
 
-def _length(p: Planned, number: Any) -> Any:
+def _length(p: Planned, wanted: Value) -> NumberValue:
     """Return a length: zero for a negative number."""
-    number = whole(p, number)
+    number = whole(p, wanted)
     if isinstance(number, Constant):
         return Constant(INT, max(number.value, 0))
     return p.bound(Numeric(INT, "max", (number, Constant(INT, 0))), "length")
@@ -124,7 +142,7 @@ def _is_plain(type: Type) -> bool:
     return isinstance(type, Number) or (isinstance(type, TupleType) and all(map(_is_plain, type.items)))
 
 
-def _items(p: Planned, node: ast.expr) -> list[Any]:
+def _items(p: Planned, node: ast.expr) -> list[Value]:
     """Return the items of a list display."""
     if isinstance(node, ast.ListComp):
         nodes = [node.elt]
@@ -133,21 +151,22 @@ def _items(p: Planned, node: ast.expr) -> list[Any]:
     return [p.solid(x) for x in operands(p, nodes)]
 
 
-def _begin_round(p: Planned, new: NewList, index: Any) -> None:
+def _begin_round(p: Planned, new: NewList, index: NumberValue) -> None:
     """Set the variable of a comprehension to the number or the element of its array."""
     assert isinstance(new.node, ast.ListComp)
     target, array = new.node.generators[0].target, new.over
     if not isinstance(target, ast.Name):
         p.fail("several names in a comprehension; write a loop", target)
     if array is None:
-        p.assign(target.id, binary(p, "+", new.begin, index))
+        assert new.begin is not None
+        p.assign(target.id, of_numbers(p, "+", new.begin, index))
     elif array.type.axes == 1:
         p.assign(target.id, Load(array.type.item, array, (index,), p.place()))
     else:
         p.assign(target.id, ArrayView(array.type.part(1), array, (index,), p.place()))
 
 
-def _fill(p: Planned, new: NewList, array: Any, item: Type) -> None:
+def _fill(p: Planned, new: NewList, array: ArrayValue, item: Type) -> None:
     """Write all items."""
     if isinstance(new.node, ast.BinOp):
         (value,) = _items(p, new.node)
@@ -170,7 +189,7 @@ def _fill(p: Planned, new: NewList, array: Any, item: Type) -> None:
         p.statements.append(For(index, Constant(INT, 0), new.length, 1, body))
 
 
-def _binary(p: Planned, node: ast.BinOp) -> Any:
+def _binary(p: Planned, node: ast.BinOp) -> Value | Bound:
     return make_list(p, node) if is_repeated(node) else _OF_NUMBERS(p, node)
 
 

@@ -18,6 +18,7 @@ from .kernel_sources import KernelError
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableType, TupleType, Type
 from .plan import (
     Allocate,
+    ArrayValue,
     ArrayView,
     Assign,
     Binary,
@@ -50,9 +51,11 @@ from .plan import (
     Rounds,
     Slice,
     Special,
+    Statement,
     Static,
     Store,
     TupleItem,
+    Value,
     While,
 )  # fmt: skip
 from .views import LANES
@@ -193,7 +196,7 @@ class FunctionWriter:
 
     # blocks
 
-    def block(self, statements: list[Any]) -> None:
+    def block(self, statements: list[Statement]) -> None:
         for s in statements:
             if self.ended:
                 return
@@ -344,7 +347,7 @@ class FunctionWriter:
                 loop.left.append(self.end(loop.done))
             self.begin(loop.done, loop.left)
 
-    def head(self, label: str, body: list[Any]) -> tuple[str, int, dict[int, tuple[Registers, Registers]]]:
+    def head(self, label: str, body: list[Statement]) -> tuple[str, int, dict[int, tuple[Registers, Registers]]]:
         """Begin a loop's first block; return its entry, the line for its phis, and the variables with phis."""
         f, entry = self.f, self.f.block
         f.label(label)
@@ -409,7 +412,7 @@ class FunctionWriter:
         address = self.element(s.array, s.indices, s.where)
         self.put(s.array.type.dtype, value, address)
 
-    def put(self, dtype: Any, registers: Registers, address: str) -> None:
+    def put(self, dtype: str | TupleType, registers: Registers, address: str) -> None:
         """Write a number, or the numbers of a tuple, to an address."""
         f = self.f
         if isinstance(dtype, TupleType):
@@ -425,7 +428,7 @@ class FunctionWriter:
             value = f.cast("trunc", "i64", value, kind)
         f.store(kind, value, address)
 
-    def get(self, dtype: Any, address: str) -> Registers:
+    def get(self, dtype: str | TupleType, address: str) -> Registers:
         """Return the number, or the tuple, at an address."""
         f = self.f
         if isinstance(dtype, TupleType):
@@ -474,7 +477,7 @@ class FunctionWriter:
 
     # expressions
 
-    def registers(self, x: Any) -> Registers:
+    def registers(self, x: Value) -> Registers:
         return EXPRESSIONS[type(x)](self, x)
 
     def constant(self, x: Constant) -> Registers:
@@ -485,7 +488,7 @@ class FunctionWriter:
     def static(self, x: Static) -> Registers:
         return ()
 
-    def read(self, x: Read) -> Registers:
+    def read(self, x: Read[Type]) -> Registers:
         return self.values[x.variable.number]
 
     def make_tuple(self, x: MakeTuple) -> Registers:
@@ -500,7 +503,7 @@ class FunctionWriter:
     def pick(self, x: Pick) -> Registers:
         """Select by a chain of selections, because items are few."""
         items = [self.registers(item) for item in x.items]
-        (index,) = self.registers(x.index)
+        (index,) = self.registers(x.at)
         self.require_index(index, str(len(items)), x.where)
         chosen, words = items[0], words_of(x.type)
         for k, item in enumerate(items[1:], 1):
@@ -617,14 +620,14 @@ class FunctionWriter:
             return (f.member("double", both, int(name == "cos")),)
         return (f.intrinsic({"abs": "fabs"}.get(name, name), REAL, a),)
 
-    def places(self, shape: Sequence[str], indices: Sequence[Any], where: int) -> list[str]:
+    def places(self, shape: Sequence[str], indices: Sequence[Value], where: int) -> list[str]:
         """Return leading indices."""
         places = [self.registers(i)[0] for i in indices]
         for k, n in zip(places, shape, strict=False):
             self.require_index(k, n, where)
         return places
 
-    def element(self, array: Any, indices: Sequence[Any], where: int) -> str:
+    def element(self, array: ArrayValue, indices: Sequence[Value], where: int) -> str:
         """Return the address of an element."""
         data, *shape = self.registers(array)
         places = self.places(shape, indices, where)
@@ -686,7 +689,7 @@ class FunctionWriter:
         return (data, *shape)
 
     def from_end(self, x: FromEnd) -> Registers:
-        (index,), (length,) = self.registers(x.index), self.registers(x.length)
+        (index,), (length,) = self.registers(x.at), self.registers(x.length)
         if is_number(index):
             return (index if int(index) >= 0 else self.f.add(length, index),)
         return (self.f.select(self.f.less(index, 0), self.f.add(index, length), index),)
@@ -822,7 +825,7 @@ def is_number(register: str) -> bool:
     return register.lstrip("-").isdigit()
 
 
-def assigned(statements: list[Any]) -> dict[int, None]:
+def assigned(statements: list[Statement]) -> dict[int, None]:
     """Return the variables that statements set, in order."""
     found: dict[int, None] = {}
     for s in statements:

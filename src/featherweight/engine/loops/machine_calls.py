@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,12 +20,28 @@ class MachineCall(NamedTuple):
     pointers: Any  # int64
 
 
-def machine_call(function: Any, *arrays: Array) -> MachineCall:
+class MachineFunction(Protocol):
+    """A function with machine code, such as a `CompiledFunction`."""
+
+    @property
+    def address(self) -> int | None:
+        """The address of the code for one state; None for interpreted functions."""
+
+    def woven_address(self, lanes: int) -> int | None:
+        """Return the address of the code for the states of some lanes; None for interpreted functions."""
+
+
+Kept = tuple[MachineCall, list[Any]]  # a call, and objects to keep alive
+
+
+def machine_call(function: MachineFunction | None, *arrays: Array) -> MachineCall:
     """Return a call of a `CompiledFunction`, or of None. Keep the arrays and the function alive."""
-    return MachineCall(0 if function is None else function.address, np.array([a.ctypes.data for a in arrays], np.int64))
+    address = 0 if function is None else function.address
+    assert address is not None
+    return MachineCall(address, np.array([a.ctypes.data for a in arrays], np.int64))
 
 
-def woven_call(function: Any, lanes: int, *arrays: Any) -> tuple[MachineCall, list[Any]]:
+def woven_call(function: MachineFunction | None, lanes: int, *arrays: Array | Woven) -> Kept:
     """Return a call of a `CompiledFunction` for the states of some lanes, or of None, and objects to keep alive.
 
     Woven arrays have separate numbers for each lane; all others are shared.
@@ -34,7 +50,9 @@ def woven_call(function: Any, lanes: int, *arrays: Any) -> tuple[MachineCall, li
         return MachineCall(0, np.zeros(1, np.int64)), []
     woven = [a if isinstance(a, Woven) else Woven.of(np.asarray(a), lanes) for a in arrays]
     pointers = np.array([a.array.ctypes.data for a in woven], np.int64)
-    return MachineCall(function.woven_address(lanes), pointers), [function, woven]
+    address = function.woven_address(lanes)
+    assert address is not None
+    return MachineCall(address, pointers), [function, woven]
 
 
 def call_machine(call: MachineCall) -> None:

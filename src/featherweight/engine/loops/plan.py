@@ -6,28 +6,77 @@ writers that check indices and numbers.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeGuard, TypeVar
 
-from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, Type
+from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, StaticType, TupleType, Type
+
+T_co = TypeVar("T_co", bound=Type, covariant=True)
 
 
-class Variable:
+class Variable(Generic[T_co]):
     """A local variable of one type."""
 
     __slots__ = ("name", "number", "type")
 
-    def __init__(self, name: str, type: Type, number: int) -> None:
+    def __init__(self, name: str, type: T_co, number: int) -> None:
         self.name, self.type, self.number = name, type, number
 
 
 class FunctionPlan:
     """A function for arguments of given types."""
 
-    def __init__(self, name: str, parameters: list[Variable], result: Type, body: list[Any]) -> None:
+    def __init__(self, name: str, parameters: list[Variable[Type]], result: Type, body: list[Statement]) -> None:
         self.name, self.parameters, self.result, self.body = name, parameters, result, body
 
 
-# expressions, each with a type
+# expressions
+
+
+class Value(Protocol):
+    """An expression: a value with a type."""
+
+    @property
+    def type(self) -> Type:
+        """The type, which is known at compilation."""
+
+
+class NumberValue(Protocol):
+    """An expression whose value is a number."""
+
+    @property
+    def type(self) -> Number:
+        """The type of the number."""
+
+
+class ArrayValue(Protocol):
+    """An expression whose value is an array."""
+
+    @property
+    def type(self) -> ArrayType:
+        """The type of the array."""
+
+
+class TupleValue(Protocol):
+    """An expression whose value is a tuple."""
+
+    @property
+    def type(self) -> TupleType:
+        """The type of the tuple."""
+
+
+def is_number(x: Value) -> TypeGuard[NumberValue]:
+    """Return whether the value of an expression is a number."""
+    return isinstance(x.type, Number)
+
+
+def is_array(x: Value) -> TypeGuard[ArrayValue]:
+    """Return whether the value of an expression is an array."""
+    return isinstance(x.type, ArrayType)
+
+
+def is_tuple(x: Value) -> TypeGuard[TupleValue]:
+    """Return whether the value of an expression is a tuple."""
+    return isinstance(x.type, TupleType)
 
 
 class Static(NamedTuple):
@@ -47,24 +96,26 @@ class Constant(NamedTuple):
     value: Any
 
 
-class Read(NamedTuple):
-    variable: Variable
+class Read(NamedTuple, Generic[T_co]):
+    """The value of a variable."""
+
+    variable: Variable[T_co]
 
     @property
-    def type(self) -> Type:
+    def type(self) -> T_co:
         return self.variable.type
 
 
 class MakeTuple(NamedTuple):
-    type: Type
-    items: tuple[Any, ...]
+    type: TupleType
+    items: tuple[Value, ...]
 
 
 class TupleItem(NamedTuple):
     """An item of a tuple."""
 
     type: Type
-    whole: Any
+    whole: TupleValue
     number: int
 
 
@@ -72,8 +123,8 @@ class Pick(NamedTuple):
     """One of several values of one type, by an index unknown at compilation."""
 
     type: Type
-    items: tuple[Any, ...]
-    index: Any
+    items: tuple[Value, ...]
+    at: Value
     where: int
 
 
@@ -81,7 +132,7 @@ class Field(NamedTuple):
     """A field of a table, from a word on."""
 
     type: Type
-    table: Any
+    table: Value
     word: int
 
 
@@ -90,36 +141,36 @@ class Binary(NamedTuple):
 
     type: Number
     operator: str
-    left: Any
-    right: Any
+    left: NumberValue
+    right: NumberValue
     where: int = 0
 
 
 class Fused(NamedTuple):
     """left * right + more, rounded once; the product or `more` may be negated."""
 
-    left: Any
-    right: Any
-    more: Any
+    left: NumberValue
+    right: NumberValue
+    more: NumberValue
     minus_product: bool = False
     minus_more: bool = False
     product_first: bool = True  # whether the product is evaluated before `more`
 
     @property
-    def type(self) -> Type:
+    def type(self) -> Number:
         return FLOAT
 
 
 class Negative(NamedTuple):
     type: Number
-    value: Any
+    value: NumberValue
 
 
 class Not(NamedTuple):
-    value: Any
+    value: NumberValue
 
     @property
-    def type(self) -> Type:
+    def type(self) -> Number:
         return BOOL
 
 
@@ -127,11 +178,11 @@ class Compare(NamedTuple):
     """== != < <= > >= of two numbers of one type."""
 
     operator: str
-    left: Any
-    right: Any
+    left: NumberValue
+    right: NumberValue
 
     @property
-    def type(self) -> Type:
+    def type(self) -> Number:
         return BOOL
 
 
@@ -139,7 +190,7 @@ class Convert(NamedTuple):
     """A number converted to another type; floats become whole numbers by truncation."""
 
     type: Number
-    value: Any
+    value: NumberValue
     where: int = 0
 
 
@@ -148,43 +199,43 @@ class Numeric(NamedTuple):
 
     type: Number
     name: str
-    arguments: tuple[Any, ...]
+    arguments: tuple[Value, ...]
 
 
 class Load(NamedTuple):
     """An element of an array."""
 
-    type: Number
-    array: Any
-    indices: tuple[Any, ...]
+    type: Number | TupleType
+    array: ArrayValue
+    indices: tuple[Value, ...]
     where: int
 
 
 class ArrayView(NamedTuple):
     """The part of an array at leading indices."""
 
-    type: Type
-    array: Any
-    indices: tuple[Any, ...]
+    type: ArrayType
+    array: ArrayValue
+    indices: tuple[Value, ...]
     where: int
 
 
 class Slice(NamedTuple):
     """A range of the first axis of an array; None for its start or its end."""
 
-    type: Type
-    array: Any
-    begin: Any
-    end: Any
+    type: ArrayType
+    array: ArrayValue
+    begin: Value | None
+    end: Value | None
     where: int
 
 
 class Reshape(NamedTuple):
     """The first numbers of an array as an array of a new shape."""
 
-    type: Type
-    array: Any
-    shape: tuple[Any, ...]
+    type: ArrayType
+    array: ArrayValue
+    shape: tuple[Value, ...]
     where: int
 
 
@@ -192,28 +243,28 @@ class Allocate(NamedTuple):
     """A new, uninitialized array in the workspace of the call."""
 
     type: ArrayType
-    shape: tuple[Any, ...]
+    shape: tuple[Value, ...]
 
 
 class FromEnd(NamedTuple):
     """An index that counts from the end of an axis if it is negative."""
 
-    index: Any
-    length: Any
+    at: Value
+    length: Value
 
     @property
-    def type(self) -> Type:
+    def type(self) -> Number:
         return INT
 
 
 class Length(NamedTuple):
     """The length of an array along an axis."""
 
-    array: Any
+    array: ArrayValue
     axis: int
 
     @property
-    def type(self) -> Type:
+    def type(self) -> Number:
         return INT
 
 
@@ -221,7 +272,7 @@ class Call(NamedTuple):
     """A call of another function of the plan."""
 
     function: FunctionPlan
-    arguments: tuple[Any, ...]
+    arguments: tuple[Value, ...]
 
     @property
     def type(self) -> Type:
@@ -233,7 +284,7 @@ class Special(NamedTuple):
 
     type: Type
     name: str
-    arguments: tuple[Any, ...]
+    arguments: tuple[Value, ...]
     where: int
 
 
@@ -241,68 +292,68 @@ class Special(NamedTuple):
 
 
 class Assign(NamedTuple):
-    variable: Variable
-    value: Any
+    variable: Variable[Type]
+    value: Value
 
 
 class Store(NamedTuple):
     """Write an element of an array."""
 
-    array: Any
-    indices: tuple[Any, ...]
-    value: Any
+    array: ArrayValue
+    indices: tuple[Value, ...]
+    value: Value
     where: int
 
 
 class Fill(NamedTuple):
     """Write one number to all elements of an array."""
 
-    array: Any
-    value: Any
+    array: ArrayValue
+    value: Value
 
 
 class CopyArray(NamedTuple):
     """Copy all elements of an array to one of the same shape."""
 
-    array: Any
-    source: Any
+    array: ArrayValue
+    source: ArrayValue
     where: int
 
 
 class Do(NamedTuple):
     """Evaluate an expression for its side effects."""
 
-    value: Any
+    value: Value
 
 
 class If(NamedTuple):
-    test: Any
-    then: list[Any]
-    otherwise: list[Any]
+    test: Value
+    then: list[Statement]
+    otherwise: list[Statement]
 
 
 class For(NamedTuple):
     """A loop over begin, begin + step ... before end, which are evaluated once."""
 
-    counter: Variable
-    begin: Any
-    end: Any
+    counter: Variable[Number]
+    begin: Value
+    end: Value
     step: int
-    body: list[Any]
+    body: list[Statement]
 
 
 class Rounds(NamedTuple):
     """The iterations of a loop over a tuple; `Continue` goes to the next one, `Break` after the last."""
 
-    rounds: list[list[Any]]
+    rounds: list[list[Statement]]
 
 
 class While(NamedTuple):
     """A loop: statements, a test that ends it if false, and a body."""
 
-    head: list[Any]
-    test: Any
-    body: list[Any]
+    head: list[Statement]
+    test: Value
+    body: list[Statement]
 
 
 class Break(NamedTuple):
@@ -314,7 +365,10 @@ class Continue(NamedTuple):
 
 
 class Return(NamedTuple):
-    value: Any
+    value: Value
+
+
+Statement = Assign | Store | Fill | CopyArray | Do | If | For | Rounds | While | Break | Continue | Return
 
 
 class Plan(NamedTuple):

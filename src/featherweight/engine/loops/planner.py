@@ -10,7 +10,7 @@ from . import list_expressions  # noqa: F401  # registers the planning of lists
 from .expressions import called, expression
 from .kernel_sources import error, parameters_of
 from .kernel_types import NONE, StaticType, Type
-from .plan import FunctionPlan, Plan, Read, Return, Static
+from .plan import FunctionPlan, Plan, Read, Return, Static, Value
 from .planning_state import Knowledge, Planned, Restart
 from .statements import block, give
 
@@ -58,7 +58,7 @@ class Planner:
         unwrapped: Any = inspect.unwrap(function)
         p = Planned(self, unwrapped, types, Knowledge())
         given = [p.variable(name, type) for name, type in zip(parameters_of(p.tree), types, strict=True)]
-        values = [Static(v.type.value) if isinstance(v.type, StaticType) else Read(v) for v in given]
+        values: list[Value] = [Static(v.type.value) if isinstance(v.type, StaticType) else Read(v) for v in given]
         result = called(p, unwrapped, values)
         plan = FunctionPlan(
             "kernel", [v for v in given if not isinstance(v.type, StaticType)], result.type, [*p.statements, Return(result)]

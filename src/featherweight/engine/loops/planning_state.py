@@ -6,14 +6,30 @@ import ast
 import builtins
 import math
 from types import FunctionType
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol, TypeVar, overload
 
 from .annotations import ItemsPattern, OneOf, Pattern, exact, fits
 from .kernel_sources import error, named_values, tree_of
 from .kernel_types import FLOAT, INT, Number, StaticType, TupleType, Type, type_of_static, unified
-from .plan import Assign, Constant, Convert, FunctionPlan, Length, MakeTuple, Read, Static, TupleItem, Variable
-
-Names = dict[str, Any]  # value of each name: a Variable, a Static, or a Clash
+from .plan import (
+    ArrayValue,
+    Assign,
+    Constant,
+    Convert,
+    FunctionPlan,
+    Length,
+    MakeTuple,
+    NumberValue,
+    Read,
+    Statement,
+    Static,
+    TupleItem,
+    TupleValue,
+    Value,
+    Variable,
+    is_number,
+    is_tuple,
+)
 
 
 class Restart(Exception):
@@ -25,6 +41,10 @@ class Clash:
 
     def __init__(self, *types: Type) -> None:
         self.types = types
+
+
+T = TypeVar("T", bound=Type)
+Names = dict[str, "Variable[Type] | Value | Clash"]  # by name: a Variable, or a value of StaticType
 
 
 class Specializer(Protocol):
@@ -50,6 +70,14 @@ class Knowledge:
         self.clashing: dict[tuple[tuple[int, int], str], Clash] = {}  # names at loop heads, by the line and column of the loop
 
 
+class PlannedLoop:
+    """A loop that is being planned: the names at its exits, and at the ends of iterations."""
+
+    def __init__(self) -> None:
+        self.left: list[Names | None] = []
+        self.continued: list[Names | None] = []
+
+
 class Planned:
     """The state of planning one function for some argument types."""
 
@@ -57,16 +85,16 @@ class Planned:
         self.specializer, self.function, self.known = specializer, function, known
         self.tree = tree_of(function)
         self.line = self.tree.lineno
-        self.statements: list[Any] = []  # statements of the current block
+        self.statements: list[Statement] = []  # statements of the current block
         self.names: Names | None = {}  # None in unreachable code
-        self.versions: dict[str, list[Variable]] = {}
+        self.versions: dict[str, list[Variable[Type]]] = {}
         self.closure = named_values(function)
         self.local = {*function.__code__.co_varnames, *function.__code__.co_cellvars}
         self.result = known.result
-        self.loops: list[Any] = []
+        self.loops: list[PlannedLoop] = []
         self.count = 0
 
-    def fail(self, what: str, node: Any = None) -> NoReturn:
+    def fail(self, what: str, node: ast.AST | None = None) -> NoReturn:
         raise error(self.function, getattr(node, "lineno", self.line), what)
 
     def place(self) -> int:
@@ -75,7 +103,7 @@ class Planned:
 
     # names
 
-    def value_of(self, name: str) -> Any:
+    def value_of(self, name: str) -> Value:
         """Return the value that a name has at this place in the function."""
         assert self.names is not None
         found = self.names.get(name)
@@ -95,11 +123,11 @@ class Planned:
             return Static(getattr(builtins, name))
         return self.fail(f"the name {name!r} is not defined")
 
-    def variable(self, wish: str, type: Type) -> Variable:
+    def variable(self, wish: str, type: T) -> Variable[T]:
         self.count += 1
         return Variable(wish, type, self.count)
 
-    def assign(self, name: str, value: Any) -> None:
+    def assign(self, name: str, value: Value) -> None:
         """Bind a name to a value from here on."""
         assert self.names is not None
         value = self.solid(value)
@@ -125,20 +153,20 @@ class Planned:
 
     # values
 
-    def solid(self, value: Any) -> Any:
+    def solid(self, value: Value) -> Value:
         """Return a value in memory, if it is a known number or a tuple of numbers."""
         if isinstance(value, Static):
             type = type_of_static(value.value)
             if isinstance(type, Number):
-                return Constant(type, {"bool": bool, "int": int, "float": float}[type.name](value.value))
+                return constant(value.value, type)
             if isinstance(type, TupleType):
                 return MakeTuple(type, tuple(self.solid(Static(x)) for x in value.value))
         if isinstance(value, MakeTuple) and any(isinstance(x, Static) for x in value.items):
             items = tuple(map(self.solid, value.items))
-            return MakeTuple(TupleType(tuple(x.type for x in items), value.type.kind), items)  # type: ignore[union-attr]
+            return MakeTuple(TupleType(tuple(x.type for x in items), value.type.kind), items)
         return value
 
-    def converted(self, value: Any, type: Type) -> Any:
+    def converted(self, value: Value, type: Type) -> Value:
         """Return a value converted to another type, which `unified` accepts."""
         value = self.solid(value)
         if value.type == type:
@@ -150,18 +178,18 @@ class Planned:
             return MakeTuple(type, items)
         return value
 
-    def as_number(self, value: Any, type: Number) -> Any:
+    def as_number(self, value: Value, type: Number) -> NumberValue:
         """Return a number converted to another type."""
         value = self.solid(value)
+        if not is_number(value):
+            self.fail(f"{value.type} where {type} is needed")
         if value.type == type:
             return value
-        if not isinstance(value.type, Number):
-            self.fail(f"{value.type} where {type} is needed")
         if isinstance(value, Constant) and (type != INT or math.isfinite(value.value)):
-            return Constant(type, {"bool": bool, "int": int, "float": float}[type.name](value.value))
+            return constant(value.value, type)
         return Convert(type, value, self.place() if value.type == FLOAT and type == INT else 0)
 
-    def fitted(self, value: Any, pattern: Pattern | None) -> Any:
+    def fitted(self, value: Value, pattern: Pattern | None) -> Value | None:
         """Return a value converted to its annotation, or None if it does not fit."""
         value = self.solid(value)
         if not fits(pattern, value.type):
@@ -170,15 +198,23 @@ class Planned:
             pattern = exact(pattern, value.type)
         if isinstance(pattern, Number):
             return self.as_number(value, pattern)
-        if not isinstance(pattern, ItemsPattern):
+        if not isinstance(pattern, ItemsPattern) or not is_tuple(value):
             return value
         patterns = pattern.items * len(value.type.items) if pattern.repeated else pattern.items
         if all(not isinstance(x, Number) or x == t for x, t in zip(patterns, value.type.items, strict=True)):
             return value
-        items = tuple(self.fitted(x, y) for x, y in zip(self.items(value), patterns, strict=True))
+        items = tuple(x for x in map(self.fitted, self.items(value), patterns) if x is not None)
         return MakeTuple(TupleType(tuple(x.type for x in items), value.type.kind), items)
 
-    def bound(self, value: Any, wish: str = "value") -> Any:
+    @overload
+    def bound(self, value: NumberValue, wish: str = ...) -> NumberValue: ...
+    @overload
+    def bound(self, value: ArrayValue, wish: str = ...) -> ArrayValue: ...
+    @overload
+    def bound(self, value: TupleValue, wish: str = ...) -> TupleValue: ...
+    @overload
+    def bound(self, value: Value, wish: str = ...) -> Value: ...
+    def bound(self, value: Value, wish: str = "value") -> Value:
         """Store the value in a variable, so that it is evaluated once and here."""
         value = self.solid(value)
         if is_stable(value):
@@ -189,15 +225,17 @@ class Planned:
         self.statements.append(Assign(v, value))
         return Read(v)
 
-    def items(self, value: Any) -> tuple[Any, ...]:
+    def items(self, value: Value) -> tuple[Value, ...]:
         """Return the items of a tuple, which is evaluated once."""
         value = self.solid(value)
         if isinstance(value, MakeTuple):
             return value.items
-        value = self.bound(value)
-        return tuple(item_of(value, k) for k in range(len(value.type.items)))
+        if not is_tuple(value):
+            self.fail(f"the items of {value.type}")
+        whole = self.bound(value)
+        return tuple(item_of(whole, k) for k in range(len(whole.type.items)))
 
-    def in_order(self, values: list[Any], marks: list[int]) -> list[Any]:
+    def in_order(self, values: list[Value], marks: list[int]) -> list[Value]:
         """Return operands that keep their order if a later one needs statements.
 
         `marks` are lengths of the block after each.
@@ -212,7 +250,14 @@ class Planned:
         return values
 
 
-def is_stable(value: Any) -> bool:
+def constant(value: float, type: Number | None = None) -> Constant:
+    """Return a known number in memory, converted to a type if one is given."""
+    own = type or type_of_static(value)
+    assert isinstance(own, Number)
+    return Constant(own, {"bool": bool, "int": int, "float": float}[own.name](value))
+
+
+def is_stable(value: Value) -> bool:
     """Return whether a value is the same, and costs nothing, wherever it is evaluated."""
     if isinstance(value, (Constant, Static, Read)):
         return True
@@ -223,7 +268,7 @@ def is_stable(value: Any) -> bool:
     return isinstance(value, Length) and is_stable(value.array)
 
 
-def item_of(value: Any, number: int) -> Any:
+def item_of(value: TupleValue, number: int) -> Value:
     """Return one item of a stable tuple."""
     if isinstance(value, MakeTuple):
         return value.items[number]

@@ -14,7 +14,7 @@ from ..backends.llvm.ir import Function, Type
 from ..backends.llvm.jit import Code, compile_optimized, host, load_object
 from ..backends.llvm.tiles import IntoLanes, OutOfLanes
 from .kernel_tables import Woven
-from .machine_calls import MachineCall
+from .machine_calls import Kept, MachineCall
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Move = tuple[Woven, Sequence[Array]]  # an interleaved array, and the separate array of each robot
@@ -22,7 +22,7 @@ BEFORE, KERNEL, FURTHER, COUNTS, TABLES = 0, 2, 3, 7, 11
 """Words: a call for all lanes, a kernel's address, its last arguments, how many moves of each kind, and tables."""
 
 
-def call_apart(run: Any, further: Sequence[int], tables: Sequence[int], reads: Sequence[Move], writes: Sequence[Move]) -> Any:
+def call_apart(run: Any, further: Sequence[int], tables: Sequence[int], reads: Sequence[Move], writes: Sequence[Move]) -> Kept:
     """Return a call of `run(table, *further)` for each lane's own table and four numbers, and objects to keep alive.
 
     It first copies the arrays `reads` to those of the lanes, and finally copies `writes` back for active lanes.
@@ -31,13 +31,13 @@ def call_apart(run: Any, further: Sequence[int], tables: Sequence[int], reads: S
     return _call([0, 0, address, *further], tables, reads, writes), [run, reads, writes]
 
 
-def then_unwoven(call: MachineCall, kept: Any, result: Move) -> Any:
+def then_unwoven(call: MachineCall, kept: object, result: Move) -> Kept:
     """Return a call for all lanes that copies a result to the arrays of each lane, and objects to keep alive."""
     words = [call.address, call.pointers.ctypes.data, 0, 0, 0, 0, 0]
     return _call(words, [0] * len(result[1]), [result], []), [call, kept, result]
 
 
-def _call(words: list[Any], tables: Sequence[int], reads: Sequence[Move], writes: Sequence[Move]) -> MachineCall:
+def _call(words: Sequence[int | None], tables: Sequence[int], reads: Sequence[Move], writes: Sequence[Move]) -> MachineCall:
     lanes, kinds = len(tables), []
     for moves in (reads, writes):
         some = [m for m in moves if m[0].array.size]

@@ -9,8 +9,9 @@ from typing import Any
 from . import arithmetic
 from .annotations import pattern_named, patterns_of, remedy, words
 from .expressions import OPERATORS, ElementPlace, binary, expression, make_tuple, operands, place, read, test, whole
-from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TupleType, unified
+from .kernel_types import BOOL, FLOAT, INT, Number, TupleType, unified
 from .plan import (
+    ArrayValue,
     ArrayView,
     Assign,
     Break,
@@ -22,22 +23,18 @@ from .plan import (
     If,
     Length,
     Load,
+    NumberValue,
     Read,
     Return,
     Rounds,
+    Statement,
     Static,
     Store,
+    Value,
     While,
+    is_array,
 )  # fmt: skip
-from .planning_state import Clash, Names, Planned, Restart, assigned_names, is_stable
-
-
-class PlannedLoop:
-    """A loop that is being planned: the names at its exits, and at the ends of iterations."""
-
-    def __init__(self) -> None:
-        self.left: list[Names] = []
-        self.continued: list[Names] = []
+from .planning_state import Clash, Names, Planned, PlannedLoop, Restart, assigned_names, is_stable
 
 
 def block(p: Planned, nodes: list[ast.stmt]) -> None:
@@ -52,7 +49,7 @@ def block(p: Planned, nodes: list[ast.stmt]) -> None:
         planner(p, node)
 
 
-def inner_block(p: Planned, nodes: list[ast.stmt]) -> list[Any]:
+def inner_block(p: Planned, nodes: list[ast.stmt]) -> list[Statement]:
     """Return the statements of a nested block."""
     kept, p.statements = p.statements, []
     block(p, nodes)
@@ -77,7 +74,7 @@ def merged(*ways: Names | None) -> Names | None:
     return result
 
 
-def same(a: Any, b: Any) -> bool:
+def same(a: object, b: object) -> bool:
     return isinstance(a, Static) and isinstance(b, Static) and bool(a.type == b.type)
 
 
@@ -97,7 +94,7 @@ def _return(p: Planned, node: ast.Return) -> None:
     give(p, expression(p, node.value) if node.value else Static(None))
 
 
-def give(p: Planned, value: Any) -> None:
+def give(p: Planned, value: Value) -> None:
     """Return a value."""
     pattern = patterns_of(p.function).get("return")
     fitting = p.fitted(value, pattern)
@@ -135,7 +132,7 @@ def _annotated(p: Planned, node: ast.AnnAssign) -> None:
         assign(p, node.target, fitting)
 
 
-def assign(p: Planned, target: ast.expr, value: Any) -> None:
+def assign(p: Planned, target: ast.expr, value: Value) -> None:
     """Write a value to a name, to several names, or to an array."""
     if isinstance(target, ast.Name):
         p.assign(target.id, value)
@@ -146,7 +143,7 @@ def assign(p: Planned, target: ast.expr, value: Any) -> None:
         value = value if isinstance(value, Static) else p.solid(value)
         marks = [len(p.statements)]
         array = expression(p, target.value)
-        if not isinstance(array.type, ArrayType):
+        if not is_array(array):
             p.fail(f"an item of {array.type} cannot be written; a kernel writes elements of arrays")
         found = place(p, array, target.slice)
         if len(p.statements) > marks[0]:
@@ -156,13 +153,13 @@ def assign(p: Planned, target: ast.expr, value: Any) -> None:
         p.fail("a kernel writes to names and into arrays", target)
 
 
-def parts_of(p: Planned, value: Any, target: ast.Tuple) -> list[Any]:
+def parts_of(p: Planned, value: Value, target: ast.Tuple) -> list[Value]:
     """Return the items of a value for several targets, each evaluated before any of them is written."""
     count = len(target.elts)
     if any(isinstance(x, ast.Starred) for x in target.elts):
         p.fail("* in a target; name all items", target)
     value = p.solid(value)
-    if isinstance(value.type, ArrayType):
+    if is_array(value):
         array = p.bound(value, "array")
         if array.type.axes == 1:
             return [p.bound(Load(array.type.item, array, (Constant(INT, k),), p.place())) for k in range(count)]
@@ -177,7 +174,7 @@ def parts_of(p: Planned, value: Any, target: ast.Tuple) -> list[Any]:
     return [x if isinstance(x, (Static, Constant)) else fixed(p, x, reads) for x in items]
 
 
-def fixed(p: Planned, value: Any, changed: set[str]) -> Any:
+def fixed(p: Planned, value: Value, changed: set[str]) -> Value:
     """Return a value that does not change while some names change."""
     if not is_stable(value) or not read_variables(value) & changed:
         return p.bound(value)
@@ -186,21 +183,21 @@ def fixed(p: Planned, value: Any, changed: set[str]) -> Any:
     return Read(v)
 
 
-def read_variables(value: Any) -> set[str]:
+def read_variables(value: object) -> set[str]:
     """Return the names of the variables that a stable value reads."""
     if isinstance(value, Read):
         return {value.variable.name}
-    parts = [x for x in value if isinstance(x, tuple)]
+    parts = [x for x in value if isinstance(x, tuple)] if isinstance(value, tuple) else []
     return {
         name for x in parts for y in ([x] if hasattr(x, "_fields") else x) if isinstance(y, tuple) for name in read_variables(y)
     }
 
 
-def write(p: Planned, found: ElementPlace, value: Any) -> None:
+def write(p: Planned, found: ElementPlace, value: Value) -> None:
     """Write an element of an array, fill the array, or copy another array to it."""
     array, value = found.array, p.solid(value)
     item_type = array.type.item
-    if isinstance(value.type, ArrayType):
+    if is_array(value):
         if found.indices or value.type._replace(woven=array.type.woven) != array.type:
             p.fail(f"{value.type} written where {found.type()} is")
         p.statements.append(CopyArray(array, value, p.place()))
@@ -226,7 +223,7 @@ def _augmented(p: Planned, node: ast.AugAssign) -> None:
     if not isinstance(target, ast.Subscript):
         p.fail("a kernel writes to names and into arrays", target)
     array = expression(p, target.value)
-    if not isinstance(array.type, ArrayType):
+    if not is_array(array):
         p.fail(f"an item of {array.type} cannot be written; a kernel writes elements of arrays")
     found = place(p, p.bound(array, "array"), target.slice)
     found = ElementPlace(p.bound(found.array, "array"), tuple(p.bound(i, "index") for i in found.indices))
@@ -284,13 +281,13 @@ def begin_loop(p: Planned, node: ast.stmt) -> Names:
     return dict(p.names)
 
 
-def looped(p: Planned, node: ast.While | ast.For, head: Names) -> tuple[PlannedLoop, list[Any]]:
+def looped(p: Planned, node: ast.While | ast.For, head: Names) -> tuple[PlannedLoop, list[Statement]]:
     """Return the body of a loop."""
     loop = PlannedLoop()
     p.loops.append(loop)
     body = inner_block(p, node.body)
     p.loops.pop()
-    for names in [*loop.continued, *([p.names] if p.names is not None else [])]:
+    for names in [x for x in (*loop.continued, p.names) if x is not None]:
         for name, value in head.items():
             now = names.get(name)
             if now is not value and not same(now, value) and not isinstance(value, Clash):
@@ -324,7 +321,7 @@ def _for(p: Planned, node: ast.For) -> None:
         _unrolled(p, node, rows_of(p, known, call))
     else:
         values = p.solid(expression(p, node.iter))
-        if isinstance(values.type, ArrayType):
+        if is_array(values):
             _over_array(p, node, values)
         elif isinstance(values.type, TupleType):
             _unrolled(p, node, list(p.items(values)))
@@ -340,7 +337,7 @@ def _known_call(p: Planned, node: ast.expr) -> tuple[ast.Call | None, Any]:
     return node, function.value if isinstance(function, Static) else None
 
 
-def rows_of(p: Planned, function: Any, call: ast.Call) -> list[Any]:
+def rows_of(p: Planned, function: Any, call: ast.Call) -> list[Value]:
     """Return the items of enumerate, zip and reversed of tuples."""
     named = {k.arg: getattr(expression(p, k.value), "value", None) for k in call.keywords}
     if named.keys() - ({"strict"} if function is zip else set()) or (function is not zip and len(call.args) != 1):
@@ -362,7 +359,8 @@ def rows_of(p: Planned, function: Any, call: ast.Call) -> list[Any]:
 
 def _over_range(p: Planned, node: ast.For, arguments: list[ast.expr], backward: bool) -> None:
     values = [whole(p, x) for x in operands(p, arguments)]
-    begin, end, step = Constant(INT, 0), values[0], 1
+    begin: NumberValue = Constant(INT, 0)
+    end, step = values[0], 1
     if len(values) > 1:
         begin, end = values[:2]
     if len(values) > 2:
@@ -372,24 +370,24 @@ def _over_range(p: Planned, node: ast.For, arguments: list[ast.expr], backward: 
     if backward:
         if step != 1:
             p.fail("reversed range() with a step; write the range backwards")
-        last = arithmetic.binary(p, "-", p.bound(end, "end"), Constant(INT, 1))
-        begin, end, step = last, arithmetic.binary(p, "-", begin, Constant(INT, 1)), -1
+        last = arithmetic.of_numbers(p, "-", p.bound(end, "end"), Constant(INT, 1))
+        begin, end, step = last, arithmetic.of_numbers(p, "-", begin, Constant(INT, 1)), -1
     some = isinstance(begin, Constant) and isinstance(end, Constant) and (end.value - begin.value) * step > 0
     _rounds(p, node, (p.bound(begin), p.bound(end, "end"), step), None, some)
 
 
-def _over_array(p: Planned, node: ast.For, array: Any) -> None:
-    array = p.bound(array, "array")
-    array = fixed(p, array, assigned_names(node.body))
-    _rounds(p, node, (Constant(INT, 0), Length(array, 0), 1), array, False)
+def _over_array(p: Planned, node: ast.For, array: ArrayValue) -> None:
+    kept = fixed(p, p.bound(array, "array"), assigned_names(node.body))
+    assert is_array(kept)
+    _rounds(p, node, (Constant(INT, 0), Length(kept, 0), 1), kept, False)
 
 
-def _rounds(p: Planned, node: ast.For, bounds: tuple[Any, Any, int], array: Any, some: bool) -> None:
+def _rounds(p: Planned, node: ast.For, bounds: tuple[Value, Value, int], array: ArrayValue | None, some: bool) -> None:
     """Plan a loop over indices, or over the elements of an array; `some` if there is at least one iteration."""
     head = begin_loop(p, node)
     before = dict(head)
     index = p.variable("index", INT)
-    value: Any = Read(index)
+    value: Value = Read(index)
     kept_statements, p.statements = p.statements, []
     if array is not None and array.type.axes == 1:
         value = Load(array.type.item, array, (value,), p.place())
@@ -403,12 +401,12 @@ def _rounds(p: Planned, node: ast.For, bounds: tuple[Any, Any, int], array: Any,
     p.statements.append(For(index, *bounds, [*first, *body]))
 
 
-def _unrolled(p: Planned, node: ast.For, values: list[Any]) -> None:
+def _unrolled(p: Planned, node: ast.For, values: list[Value]) -> None:
     """Plan a loop over a tuple, iteration after iteration."""
     changed = assigned_names([node])
     values = [x if isinstance(x, Static) else fixed(p, x, changed) for x in values]
     changed = assigned_names(node.body)
-    rounds: list[list[Any]] = []
+    rounds: list[list[Statement]] = []
     left: list[Names | None] = []
     for value in values:
         if p.names is None:
@@ -427,7 +425,7 @@ def _unrolled(p: Planned, node: ast.For, values: list[Any]) -> None:
     p.statements.append(Rounds(rounds))
 
 
-def _set(p: Planned, target: ast.expr, value: Any, changed: set[str]) -> None:
+def _set(p: Planned, target: ast.expr, value: Value, changed: set[str]) -> None:
     """Bind a loop's target to a value; a known number stays known unless the loop changes it."""
     if isinstance(target, ast.Tuple) and isinstance(p.solid(value).type, TupleType):
         parts = p.items(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .kernel_types import Type
-from .plan import Assign, Break, Continue, For, FunctionPlan, If, Read, Return, Rounds, While
+from .plan import Assign, Break, Continue, For, FunctionPlan, If, Read, Return, Rounds, Statement, Variable, While
 
 Path = tuple[int, ...]  # nested blocks from the function's body inwards, by `id`
 
@@ -30,7 +30,7 @@ def scopes_of(plan: FunctionPlan) -> Scopes:
     loops: set[int] = set()
     counters: set[int] = set()
 
-    def use(variable: Any, path: Path, sets: bool) -> None:
+    def use(variable: Variable[Type], path: Path, sets: bool) -> None:
         uses.setdefault(variable.number, []).append((path, sets))
         types[variable.number] = variable.type
 
@@ -41,7 +41,7 @@ def scopes_of(plan: FunctionPlan) -> Scopes:
             for y in x:
                 read(y, path)
 
-    def walk(statements: list[Any], path: Path) -> None:
+    def walk(statements: list[Statement], path: Path) -> None:
         path = (*path, id(statements))
         for s in statements:
             if isinstance(s, Assign):
@@ -89,7 +89,7 @@ def _scope(uses: list[tuple[Path, bool]], loops: set[int]) -> Path:
     return common
 
 
-def may_end(x: Any) -> bool:
+def may_end(x: Statement | list[Statement]) -> bool:
     """Return whether a statement, or any of a list, may let lanes leave its block."""
     if isinstance(x, list):
         return any(map(may_end, x))
@@ -98,7 +98,7 @@ def may_end(x: Any) -> bool:
     return isinstance(x, (Return, Break, Continue)) or returns(x)
 
 
-def returns(x: Any) -> bool:
+def returns(x: Statement | list[Statement]) -> bool:
     """Return whether statements may end the function."""
     if isinstance(x, list):
         return any(map(returns, x))
