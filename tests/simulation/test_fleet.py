@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 import featherweight as fw
 from featherweight.identification import random_parameters
@@ -58,7 +59,7 @@ def test_contacts_of_many_are_those_of_each(which: slice | list[int] | np.ndarra
 
 
 @pytest.mark.parametrize("which", [[0, 9], np.ones(3, bool), 0.5])
-def test_robots_that_are_not_there_are_refused(which: object) -> None:
+def test_robots_that_are_not_there_are_refused(which: ArrayLike) -> None:
     sim = falling(2)
     with pytest.raises(ValueError, match="which"):
         sim.reset(which=which)
@@ -198,7 +199,7 @@ def test_energies_have_the_armatures_of_robots_that_differ() -> None:
     [({"friction": [1.0]}, "friction must have shape"), ({"damping": [-1.0, 1.0]}, "zero or more"),
      ({"parameters": np.zeros((2, 10))}, "parameters must be finite numbers of shape")],
 )  # fmt: skip
-def test_variations_that_make_no_sense_are_refused(given: dict[str, object], message: str) -> None:
+def test_variations_that_make_no_sense_are_refused(given: dict[str, ArrayLike], message: str) -> None:
     sim = falling(2)
     with pytest.raises(ValueError, match=message):
         sim.vary(**given)

@@ -226,7 +226,7 @@ def test_room_for_more_contacts_than_there_was_is_made(monkeypatch: pytest.Monke
         monkeypatch.setattr(fleet, "ROOM", room)
         sim = fw.Simulation(
             free_bodies(solid_box(2.0, SIDES)), H, q=np.stack([pose((0, 0, 0.3)), pose((0, 0, 0.05))]),
-            v=[[0, 0, 0, 0, 0, 0], [0.3, 0.1, -0.5, 0, 0, 1.0]], spheres=spheres, ground=fw.Plane(),
+            v=np.array([[0, 0, 0, 0, 0, 0], [0.3, 0.1, -0.5, 0, 0, 1.0]]), spheres=spheres, ground=fw.Plane(),
         )  # fmt: skip
         sim.run(5 * H)
         assert sim._fleet.room == 64 and len(sim.contacts(1)[0]) == 36

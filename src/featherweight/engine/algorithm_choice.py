@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .ambient_program import is_plain
 from .compilation_messages import told
@@ -28,7 +28,7 @@ class Way(NamedTuple):
         name = algorithm or program.kernels[0].kernel.__name__
         return cls(name, program, asked, ProgramTrace(program, bounded=asked != "traced"))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle without the trace."""
         return Way.of, (self.program, self.asked, self.algorithm)
 

@@ -37,7 +37,7 @@ class AmbientProgram(WrappedProgram):
     def outputs(self) -> tuple[Output, ...]:
         return tuple(y._replace(along=None) for y in self.program.outputs)
 
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[object, ...]:
         return self.program.identity()
 
     def flat(self, *inputs: list[Scalar]) -> list[Scalar]:
@@ -62,7 +62,7 @@ class TangentProjection(WrappedProgram):
         x = self.program.inputs[0]
         return x, Input("change", x.shape)
 
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[object, ...]:
         return "projection", self.program.identity()
 
     def flat(self, *inputs: list[Scalar]) -> list[Scalar]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +47,12 @@ def notice_changed_files() -> None:
         log.warning("featherweight: the package's files changed since it was imported; compiled code is not kept")
 
 
-def key(*parts: Any) -> str:
+def key(*parts: object) -> str:
     """Return the name of an entry that depends on `parts` and on the engine. The repr of `parts` must be complete."""
     return hashlib.sha256(repr((ENGINE, parts)).encode()).hexdigest()
 
 
-def kept(make: Callable[[], bytes], *what: Any) -> bytes:
+def kept(make: Callable[[], bytes], *what: object) -> bytes:
     """Return the code for `what` from the cache, or make and store it."""
     name = key(*what)
     entry = read(name)
@@ -80,13 +80,13 @@ def unpacked(name: str, data: bytes) -> tuple[dict[str, Any], bytes] | None:
     return json.loads(facts), code
 
 
-def write(name: str, facts: dict[str, Any], code: bytes) -> None:
+def write(name: str, facts: Mapping[str, object], code: bytes) -> None:
     """Store an entry, if the disk allows."""
     if not _mixed:
         write_file(name, packed(name, facts, code))
 
 
-def packed(name: str, facts: dict[str, Any], code: bytes) -> bytes:
+def packed(name: str, facts: Mapping[str, object], code: bytes) -> bytes:
     """Return the content of an entry's file."""
     content = json.dumps(facts).encode() + b"\n" + code
     return MAGIC + _digest(name, content) + content

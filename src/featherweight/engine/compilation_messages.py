@@ -15,7 +15,7 @@ import gc
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
 from .cache_folder import log
 
@@ -41,7 +41,7 @@ class Wait:
         _now.depth += 1
         return self
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         _now.depth -= 1
         if _now.depth == 0:
             _now.wait = None

@@ -35,7 +35,7 @@ class DerivedProgram(WrappedProgram):
     def rollable(self) -> bool:
         return False
 
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[object, ...]:
         manifolds = tuple((x.name, x.rate.identity()) for x in self.program.inputs if x.rate)
         results = tuple((y.name, y.along.identity()) for y in self.program.outputs if y.along)
         return type(self).__name__, self.program.identity(), manifolds, results
@@ -108,7 +108,7 @@ class JacobianProgram(DerivedProgram):
     def _differentiated(self) -> list[Input]:
         return [x for x in self.program.inputs if x.name in self.by]
 
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[object, ...]:
         return *super().identity(), self.by, tuple(x.name for x in self.program.inputs)
 
     def nodes_for(self, operations: int) -> int:
@@ -182,7 +182,7 @@ class ChainRule(JacobianProgram):
         parts = expand, tangent, inner.given(option), slopes.given(option), project
         return replace(self, program=self.program.given(option), parts=parts)
 
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[object, ...]:
         return *super().identity(), tuple(p.identity() for p in self.parts)
 
     def flat(self, *inputs: list[Any]) -> list[Any]:
@@ -230,7 +230,7 @@ class OneInLanes(WrappedProgram):
         one = self.one.given(option) if option in self.one.options else self.one
         return OneInLanes(self.program.given(option), one)
 
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[object, ...]:
         return "one in lanes", self.program.identity(), self.one.identity()
 
     def flat(self, *inputs: list[Any]) -> list[Any]:

@@ -231,10 +231,10 @@ class CompiledFunction(Generic[R]):
     def __repr__(self) -> str:
         return f"<CompiledFunction {call_text(self.program)}>"
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self  # functions are immutable
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return CompiledFunction.of_ways, (self.ways,)
 
     # # calls

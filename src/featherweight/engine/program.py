@@ -126,7 +126,7 @@ class Program(ABC):
         return WASTE * operations
 
     @abstractmethod
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[object, ...]:
         """Everything that compiled code depends on, except the machine and the engine."""
 
     @property
@@ -199,7 +199,7 @@ class KernelProgram(Program):
     def kernels(self) -> tuple[KernelProgram, ...]:
         return (self,)
 
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[object, ...]:
         arguments = tuple((a.shape, self.takes(a)) for a in self.arguments)
         return (
             digest(self.kernel, self.constants),
@@ -282,7 +282,7 @@ class RenamedProgram(WrappedProgram):
     def outputs(self) -> tuple[Output, ...]:
         return self._named(self.program.outputs)
 
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[object, ...]:
         return self.program.identity()
 
     def flat(self, *inputs: list[Any]) -> list[Any]:
@@ -344,7 +344,7 @@ class FusedProgram(SeveralPrograms):
         pairs = [zip(names, part.outputs, strict=True) for names, part in zip(self.names, self.parts, strict=True)]
         return tuple(r._replace(name=name) for pair in pairs for name, r in pair)
 
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[object, ...]:
         parts = tuple((tuple(a.name for a in part.inputs), part.identity()) for part in self.parts)
         return tuple(a.name for a in self.inputs), parts
 
@@ -381,7 +381,7 @@ class ComposedProgram(SeveralPrograms):
         made |= {other: made[name]._replace(name=other) for name, other in self.also}
         return tuple(made[name] for name in self.results)
 
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[object, ...]:
         parts = tuple((tuple(x.name for x in p.inputs), tuple(y.name for y in p.outputs), p.identity()) for p in self.parts)
         return "composed", tuple(x.name for x in self.inputs), parts, self.results, self.also
 

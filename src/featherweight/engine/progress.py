@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from .cache_folder import log
 
@@ -41,7 +41,7 @@ class Progress:
                 _shown.append(self)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         with _lock:
             if self in _shown:
                 _shown.remove(self)

@@ -56,7 +56,7 @@ def digest(kernel: Callable[..., Any], constants: tuple[Any, ...] = ()) -> str:
     return hashlib.sha256("\n".join(ordered).encode()).hexdigest()
 
 
-def _classes(constant: Any) -> Iterator[type]:
+def _classes(constant: object) -> Iterator[type]:
     """Yield the classes of named tuples inside a constant, or the constant itself if it is a class."""
     if isinstance(constant, type):
         yield constant
@@ -79,7 +79,7 @@ NOT_DESCRIBED = {"__annotations__", "__orig_bases__", "_field_defaults"}  # attr
 _known: WeakKeyDictionary[Any, tuple[tuple[Any, ...], str, list[Any]]] = WeakKeyDictionary()  # with their dependencies
 
 
-def _known_or_described(thing: Any) -> tuple[str, list[Any]]:
+def _known_or_described(thing: object) -> tuple[str, list[Any]]:
     """Return the description of a function, class or object as text, and the objects that its names refer to.
 
     A description is cached while the objects that it depends on are the same, if these cannot change: robots are many, kernels
@@ -96,7 +96,7 @@ def _known_or_described(thing: Any) -> tuple[str, list[Any]]:
     return text, further
 
 
-def _parts(thing: Any) -> tuple[Any, ...]:
+def _parts(thing: object) -> tuple[Any, ...]:
     """Return the objects that the description of a function or a class depends on; none for other things."""
     if isinstance(thing, FunctionType):
         cells = (cell.cell_contents for cell in thing.__closure__ or () if cell != EMPTY)
@@ -109,13 +109,13 @@ def _parts(thing: Any) -> tuple[Any, ...]:
     return ()
 
 
-def _unchanging(x: Any) -> bool:
+def _unchanging(x: object) -> bool:
     if isinstance(x, ModuleType):
         return not _followed(x.__name__)
     return all(map(_unchanging, x)) if isinstance(x, tuple) else type(x) in UNCHANGING or isinstance(x, type)
 
 
-def _described(thing: Any, further: list[Any]) -> str:
+def _described(thing: object, further: list[Any]) -> str:
     """Describe a function, class or object as text, and append the objects that its names refer to to `further`."""
     if isinstance(thing, FunctionType):
         return _function(thing, further)
@@ -148,7 +148,7 @@ def _function(f: FunctionType, further: list[Any]) -> str:
     return text
 
 
-def _value(x: Any, further: list[Any], names: frozenset[str] = frozenset()) -> str:
+def _value(x: object, further: list[Any], names: frozenset[str] = frozenset()) -> str:
     """Describe a value as text; append functions and classes of Python code, and their objects, to `further`."""
     if isinstance(x, ModuleType):
         members = [(n, getattr(x, n)) for n in sorted(names) if hasattr(x, n)] if _followed(x.__name__) else []
@@ -170,7 +170,7 @@ def _value(x: Any, further: list[Any], names: frozenset[str] = frozenset()) -> s
     return _object(x, further)
 
 
-def _object(x: Any, further: list[Any]) -> str:
+def _object(x: object, further: list[Any]) -> str:
     """Describe a number, a string, an array, a callable, or an object of any other class."""
     named = f"{type(x).__module__}.{type(x).__qualname__}"
     if isinstance(x, np.ndarray):
@@ -208,7 +208,7 @@ def _code(code: CodeType) -> str:
     return f"{code.co_code.hex()} {constants} {code.co_names} {code.co_varnames} {code.co_freevars} {code.co_flags}"
 
 
-def _constant(c: Any) -> str:
+def _constant(c: object) -> str:
     if isinstance(c, CodeType):
         return _code(c)
     return f"frozenset{sorted(map(repr, c))}" if isinstance(c, frozenset) else repr(c)

@@ -72,7 +72,7 @@ class ClosedRobot(Robot):
         super().__init__(loops.model, "traced" if execution == "auto" else execution)
         self._loops = loops
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return ClosedRobot, (self._loops, self.execution)
 
     def with_armature(self, armature: Mapping[str, float]) -> ClosedRobot:

@@ -113,7 +113,7 @@ class ParametricKernel(WrappedProgram):
     def rollable(self) -> bool:
         return False
 
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[object, ...]:
         """The identity of the kernel without the robot's own inertias."""
         arguments = ((0.0,) * len(NAMES),) * len(self.inertias.bodies), (0.0,) * len(self.inertias.armatures)
         blank = _with_trees(self.program, lambda tree: tree_with(tree, self.inertias, *arguments))

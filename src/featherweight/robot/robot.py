@@ -67,7 +67,7 @@ class Robot(System):
 
         return html_of(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Robot, (self.model, self.execution)
 
     def with_armature(self, armature: Mapping[str, float]) -> Robot:

@@ -172,7 +172,7 @@ class System(ModelView):
         )
         return CompiledFunction(program, self.execution, algorithm)
 
-    def _checked(self, name: str, x: Any, n: int) -> Array:
+    def _checked(self, name: str, x: object, n: int) -> Array:
         """Return numbers (..., n) in double precision. Raises ValueError for another length."""
         array: Array = np.asarray(x, dtype=np.float64)
         if array.shape[-1:] != (n,):

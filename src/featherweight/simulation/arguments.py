@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..engine.backends.host_arrays import HostArrays
 from ..model.description import Description
@@ -40,24 +41,24 @@ def check_tolerances(tolerance: float, **lengths: float) -> None:
         raise ValueError(f"tolerance must be between 0 and 1; got {tolerance!r}")
 
 
-def check_robot(robot: Any) -> None:
+def check_robot(robot: object) -> None:
     if not isinstance(robot, Robot):
         hint = "; build it: featherweight.build(description)" if isinstance(robot, Description) else ""
         raise TypeError(f"robot must be a Robot, as featherweight.load returns it; got {type(robot).__name__}{hint}")
 
 
-def check_switches(**switches: Any) -> None:
+def check_switches(**switches: object) -> None:
     for name, value in switches.items():
         if not isinstance(value, bool | np.bool_):
             raise TypeError(f"{name} must be True or False; got {value!r}")
 
 
-def check_options(name: str, options: Any, kind: type) -> None:
+def check_options(name: str, options: object, kind: type) -> None:
     if not isinstance(options, kind):
         raise TypeError(f"{name} must be featherweight.{kind.__name__}(...); got {options!r}")
 
 
-def ground_of(ground: Any) -> Ground | None:
+def ground_of(ground: object) -> Ground | None:
     """Return the given ground; True is the plane z = 0. Raises TypeError for other objects."""
     if ground is True:
         return Plane()
@@ -71,7 +72,7 @@ def ground_of(ground: Any) -> Ground | None:
     return ground
 
 
-def list_of(kind: type[T], name: str, things: Any, example: str) -> tuple[T, ...]:
+def list_of(kind: type[T], name: str, things: object, example: str) -> tuple[T, ...]:
     """Return a tuple of objects of one kind. Raises TypeError for others."""
     if isinstance(things, kind):
         raise TypeError(f"{name} must be a list; put the {kind.__name__} into one: {name}=[...]")
@@ -84,7 +85,7 @@ def list_of(kind: type[T], name: str, things: Any, example: str) -> tuple[T, ...
     return made
 
 
-def pairs_of(pairs: Any) -> tuple[tuple[int, int], ...]:
+def pairs_of(pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Return pairs of numbers. Raises TypeError for other objects."""
     try:
         return tuple((operator.index(i), operator.index(j)) for i, j in pairs)
@@ -109,7 +110,7 @@ def check_duration(duration: float, every: int) -> None:
     check_count("every", every, 1)
 
 
-def check_count(name: str, count: Any, least: int) -> int:
+def check_count(name: str, count: object, least: int) -> int:
     """Return a whole number of at least `least`. Raises ValueError for other numbers."""
     if not isinstance(count, (int, np.integer)) or count < least:
         raise ValueError(f"{name} must be at least {least}, a whole number; got {count!r}")
@@ -131,7 +132,7 @@ def check_inputs(names_and_sizes: dict[str, tuple[Any, tuple[int, ...]]], robots
     return check_count("steps", steps, 0)
 
 
-def numbers(name: str, x: Any) -> Array:
+def numbers(name: str, x: object) -> Array:
     """Return a copy of an array of real numbers."""
     try:
         given = HostArrays().array(x, name)
@@ -145,7 +146,7 @@ def numbers(name: str, x: Any) -> Array:
         raise ValueError(f"{name} must be an array of real numbers: {error}") from None
 
 
-def of_robots(name: str, x: Any, size: tuple[int, ...], robots: int) -> Array:
+def of_robots(name: str, x: object, size: tuple[int, ...], robots: int) -> Array:
     """Return an input of one step, (*size) or (robots, *size), as an array (1 or robots, 1, *size)."""
     x = numbers(name, x)
     if x.shape == size:
@@ -157,7 +158,7 @@ def of_robots(name: str, x: Any, size: tuple[int, ...], robots: int) -> Array:
     return np.asarray(x[:, None])
 
 
-def check_choice(name: str, choice: Any, choices: Sequence[str]) -> None:
+def check_choice(name: str, choice: object, choices: Sequence[str]) -> None:
     if choice not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}; got {choice!r}")
 
@@ -196,7 +197,7 @@ def with_unit_rotations(robot: Robot, q: Array) -> Array:
     return q
 
 
-def chosen_robots(which: Any, robots: int) -> Array:
+def chosen_robots(which: ArrayLike, robots: int) -> Array:
     """Return the numbers (k,) of some robots, given as a mask (robots,) or as numbers.
 
     Raises ValueError for other arguments.
@@ -219,7 +220,7 @@ def named_configuration(robot: Robot, name: str) -> Array:
     return np.asarray(robot.configurations[name])
 
 
-def states(robot: Robot, q: Any, v: Any) -> tuple[Array, Array]:
+def states(robot: Robot, q: ArrayLike | None, v: ArrayLike | None) -> tuple[Array, Array]:
     """Return states (nq,) and (nv,) of a robot, or (robots, nq) and (robots, nv) of many, as new arrays.
 
     v is zero by default. Raises ValueError for invalid states, with the name of the joint.

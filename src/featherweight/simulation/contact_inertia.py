@@ -80,7 +80,7 @@ class ContactInertia:
         self._lock = threading.Lock()
         self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return all attributes except the cached sets of contacts."""
         return {name: x for name, x in vars(self).items() if name not in ("_room", "_lock", "_sets")}
 

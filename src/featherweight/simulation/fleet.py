@@ -87,7 +87,7 @@ class Fleet:
         self._last_inputs = -1, Inputs()
         self._touching, self.told = touching, False  # `told`: whether warnings about the start were issued
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return all attributes except machine code and tables of addresses, which a copy makes for its own arrays."""
         return {name: x for name, x in vars(self).items() if name not in OF_ADDRESSES} | {"_ready": False}
 

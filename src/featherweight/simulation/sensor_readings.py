@@ -33,7 +33,7 @@ class SensorReadings(np.ndarray[Any, np.dtype[np.float64]]):
         plain = np.asarray(array)
         return plain[()] if return_scalar else plain
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return SensorReadings, (np.array(self), dict(self.names))
 
     def __getitem__(self, which: Any) -> Any:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..contact.contact_settings import ContactSettings
 from ..contact.laws import COULOMB, PYRAMIDS, RIGID
@@ -125,8 +126,8 @@ class Simulation(StateOfRobots):
         step: float | None = None,
         integrator: str | None = None,
         *,
-        q: Any = None,
-        v: Any = None,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
         spheres: Iterable[ContactSphere] = (),
         pairs: Iterable[tuple[int, int]] = (),
         ground: Ground | bool | None = None,
@@ -198,11 +199,11 @@ class Simulation(StateOfRobots):
 
     # copies
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return all attributes except those that belong to this process."""
         return {name: x for name, x in vars(self).items() if name not in OF_THIS_PROCESS} | {"_observers": []}
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Simulation:
+    def __deepcopy__(self, memo: dict[int, object]) -> Simulation:
         """Return a simulation of the same robot with a copy of the state. Both share the robot and its functions."""
         memo |= {id(robot): robot for robot in (self.robot, self._model.moving)}
         copied = memo[id(self)] = object.__new__(type(self))
@@ -215,9 +216,16 @@ class Simulation(StateOfRobots):
     # # variation of robots
 
     def vary(
-        self, *, parameters: Any = None, armature: Any = None, friction: Any = None, joint_friction: Any = None,
-        damping: Any = None, stiffness: Any = None, gains: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        parameters: ArrayLike | None = None,
+        armature: ArrayLike | None = None,
+        friction: ArrayLike | None = None,
+        joint_friction: ArrayLike | None = None,
+        damping: ArrayLike | None = None,
+        stiffness: ArrayLike | None = None,
+        gains: ArrayLike | None = None,
+    ) -> None:
         """Give each robot its own parameters (domain randomization), from the next step on, without recompilation.
 
         `parameters` (robots, nbodies, 10) are inertial parameters, as `identification.random_parameters` draws them. `armature`
@@ -242,7 +250,14 @@ class Simulation(StateOfRobots):
 
     # moving
 
-    def step(self, tau: Any = None, control: Any = None, external_forces: Any = None, *, steps: int = 1) -> None:
+    def step(
+        self,
+        tau: ArrayLike | None = None,
+        control: ArrayLike | None = None,
+        external_forces: ArrayLike | None = None,
+        *,
+        steps: int = 1,
+    ) -> None:
         """Take `steps` steps under joint forces, controls and external forces.
 
         tau (..., nv), control (..., nu) of the actuators, and `external_forces` (..., nbodies, 6) on bodies, as in
@@ -268,13 +283,13 @@ class Simulation(StateOfRobots):
         if before is not None:
             self._after_step(before)
 
-    def _inputs(self, tau: Any, control: Any, external: Any) -> Inputs:
+    def _inputs(self, tau: ArrayLike | None, control: ArrayLike | None, external: ArrayLike | None) -> Inputs:
         """Return the inputs of a step as arrays (robots or 1, 1, ...)."""
         sizes = {"tau": (self.robot.nv,), "control": (self.forces.nu,), "external_forces": (len(self.robot.bodies), 6)}
         given = zip(sizes.items(), (tau, control, external), strict=True)
         return Inputs(*(None if x is None else of_robots(name, x, size, len(self._fleet.q)) for (name, size), x in given))
 
-    def derivatives(self, tau: Any = None, control: Any = None) -> StepDerivatives:
+    def derivatives(self, tau: ArrayLike | None = None, control: ArrayLike | None = None) -> StepDerivatives:
         """Return the Jacobians of the step that `step` would take from the current state, without taking it.
 
         The result has A (2 nv, 2 nv), the state (q, v) after the step by the state before; B (2 nv, nv), by tau; `B_control`
@@ -330,9 +345,15 @@ class Simulation(StateOfRobots):
 
     @knows_keywords
     def run(
-        self, duration: float, controller: Controller | None = None, *, every: int = 1, tau: Any = None, control: Any = None,
-        external_forces: Any = None,
-    ) -> Trajectory:  # fmt: skip
+        self,
+        duration: float,
+        controller: Controller | None = None,
+        *,
+        every: int = 1,
+        tau: ArrayLike | None = None,
+        control: ArrayLike | None = None,
+        external_forces: ArrayLike | None = None,
+    ) -> Trajectory:
         """Take steps for `duration` seconds and return the trajectory: every `every`-th state, with the first and the last.
 
         `controller(time, q, v)` is called before each step. It returns joint forces tau (..., nv), or a pair of tau (or None)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..contact.laws import RIGID
 from .arguments import chosen_robots, named_configuration, numbers, states
@@ -29,7 +30,9 @@ class StateOfRobots(Observations):
     _limits: JointLimits
     on_failure: str
 
-    def reset(self, q: Any = None, v: Any = None, time: float = 0.0, *, which: Any = None) -> None:
+    def reset(
+        self, q: ArrayLike | None = None, v: ArrayLike | None = None, time: float = 0.0, *, which: ArrayLike | None = None
+    ) -> None:
         """Start again at a configuration q (..., nq), or a named one ("home"), and velocity v (..., nv), zero by default.
 
         The default of q is the file's initial configuration (`Robot.start`). Joints slightly beyond their limits are moved back
@@ -57,7 +60,7 @@ class StateOfRobots(Observations):
         sampled = any(s.sensor.sampling is not None for s in self.robot.sensors)
         self._history = SensorHistory(self.robot.sensors, len(many[0]), self.step_size, self.time) if sampled else None
 
-    def _reset_some(self, which: Any, q: Array, v: Array) -> None:
+    def _reset_some(self, which: ArrayLike, q: Array, v: Array) -> None:
         robots = len(self._fleet.q)
         some = chosen_robots(which, robots)
         if q.ndim > 1 and len(q) == robots != len(some):
@@ -68,7 +71,7 @@ class StateOfRobots(Observations):
         if self._history is not None:
             self._history.begin(some, self.time)
 
-    def _checked(self, q: Any, v: Any) -> tuple[Array, Array]:
+    def _checked(self, q: ArrayLike | None, v: ArrayLike | None) -> tuple[Array, Array]:
         q, v = states(self.robot, self._start_of_file() if q is None else q, v)
         if self._model.looped:
             opening = float(self.robot.opening(q).max())  # type: ignore[attr-defined]
@@ -92,7 +95,7 @@ class StateOfRobots(Observations):
         return self._seen(self._fleet.q)
 
     @q.setter
-    def q(self, q: Any) -> None:
+    def q(self, q: ArrayLike | None) -> None:
         self._put(q, self._seen(self._fleet.v))
 
     @property
@@ -101,7 +104,7 @@ class StateOfRobots(Observations):
         return self._seen(self._fleet.v)
 
     @v.setter
-    def v(self, v: Any) -> None:
+    def v(self, v: ArrayLike | None) -> None:
         self._put(self._seen(self._fleet.q), v)
 
     @property
@@ -114,7 +117,7 @@ class StateOfRobots(Observations):
         return self._seen(self._fleet.activation)
 
     @activation.setter
-    def activation(self, activation: Any) -> None:
+    def activation(self, activation: ArrayLike | None) -> None:
         given, shape = numbers("activation", activation), self._fleet.activation.shape
         if given.shape not in (shape[1:], shape) or not np.isfinite(given).all():
             raise ValueError(f"activation must be finite numbers of shape {shape[1:]} or {shape}; got shape {given.shape}")
@@ -126,7 +129,7 @@ class StateOfRobots(Observations):
         copied.flags.writeable = False
         return copied
 
-    def _put(self, q: Any, v: Any) -> None:
+    def _put(self, q: ArrayLike | None, v: ArrayLike | None) -> None:
         """Continue from another state of the same number of robots, without resetting the time."""
         q, v = self._checked(q, v)
         if q.shape != self.q.shape:

@@ -55,7 +55,7 @@ class StepFunction:
         )
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return StepFunction, (self._simulation,)
 
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..model.types import JointType
 from .arguments import numbers
@@ -16,7 +17,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 ROWS = ("joint_friction", "damping", "stiffness")
 
 
-def varied_arrays(fleet: Any, given: Mapping[str, Any], parameters: Any, armature: Any) -> dict[str, Array]:
+def varied_arrays(
+    fleet: Any, given: Mapping[str, ArrayLike | None], parameters: ArrayLike | None, armature: ArrayLike | None
+) -> dict[str, Array]:
     """Return fields of `VariedArrays` for factors by name, inertial parameters and armatures.
 
     Raises as `Simulation.vary` does.
@@ -69,7 +72,9 @@ def _factors(name: str, x: Any, robots: int, size: int, forces: Any) -> Array:
     return np.broadcast_to(x if x.ndim == 2 else x[:, None], (robots, size))
 
 
-def _inertias(fleet: Any, parameters: Any, armature: Any, varied: Mapping[str, Array]) -> dict[str, Array]:
+def _inertias(
+    fleet: Any, parameters: ArrayLike | None, armature: ArrayLike | None, varied: Mapping[str, Array]
+) -> dict[str, Array]:
     """Return inertial parameters, the joints' own armatures, and those with stiffness and damping of the step."""
     model, robots = fleet.model, len(fleet.q)
     robot, forces, h = model.robot, model.forces, model.h

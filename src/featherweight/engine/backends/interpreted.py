@@ -25,7 +25,12 @@ class PlainPython(HostArrays):
         self.program = program
 
     def run(
-        self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None, threads: int | None
+        self,
+        arrays: Sequence[Array],
+        batch: tuple[int, ...],
+        dtype: np.dtype[Any],
+        out: Sequence[Array] | None,
+        threads: int | None,
     ) -> Sequence[Any]:
         rows = rows_of(self.program, arrays, batch)
         states = [self._state([a[i].ravel() for a in rows]) for i in range(len(rows[0]))]
@@ -51,7 +56,11 @@ def rows_of(program: Program, arrays: Sequence[Array], batch: tuple[int, ...]) -
 
 
 def delivered(
-    outputs: Sequence[Output], results: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None
+    outputs: Sequence[Output],
+    results: Sequence[Array],
+    batch: tuple[int, ...],
+    dtype: np.dtype[Any],
+    out: Sequence[Array] | None,
 ) -> Sequence[Any]:
     """Return concatenated results of all states as arrays (*batch, *core) of `dtype`, or write them to `out`."""
     with np.errstate(over="ignore"):  # single precision overflows to infinity, as in computations in single precision

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..program import Program
 from ..program_trace import ProgramTrace
 
@@ -29,7 +31,7 @@ class Executable(Protocol):
         """Return whether two arrays share memory; True if a quick search does not decide."""
 
     def run(
-        self, arrays: Sequence[Array], batch: Batch, dtype: Any, out: Sequence[Array] | None, threads: int | None
+        self, arrays: Sequence[Array], batch: Batch, dtype: np.dtype[Any], out: Sequence[Array] | None, threads: int | None
     ) -> Sequence[Array]:
         """Return the results, of shape (*batch, *core) each, for arguments that broadcast to batch; write to `out` if given."""
 

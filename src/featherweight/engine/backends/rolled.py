@@ -50,7 +50,12 @@ class RolledLoops(HostArrays):
         return load_object(compile_object(self._rolled.write_one_state("one")), "one")
 
     def run(
-        self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None, threads: int | None
+        self,
+        arrays: Sequence[Array],
+        batch: tuple[int, ...],
+        dtype: np.dtype[Any],
+        out: Sequence[Array] | None,
+        threads: int | None,
     ) -> Sequence[Any]:
         rows = [np.ascontiguousarray(a) for a in rows_of(self.program, arrays, batch)]
         shapes = [(len(rows[0]), *r.shape) for r in self.program.outputs]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,7 +67,7 @@ def precompiled_entry(kernel: str) -> tuple[dict[str, Any], bytes] | None:
     return cache.unpacked(name, data)
 
 
-def ship(kernel: str, facts: dict[str, Any], ir: str, folder: Path) -> Iterator[Path]:
+def ship(kernel: str, facts: Mapping[str, object], ir: str, folder: Path) -> Iterator[Path]:
     """Write entries of a kernel for all targets, and yield their paths.
 
     Its IR must be for processors with fused multiply-add.

@@ -56,7 +56,7 @@ class BilateralContact(Constraint):
         object.__setattr__(self, "matrix", K)
         object.__setattr__(self, "pose", Pose() if self.placement is None else Pose.of(self.placement, f"placement of {self}"))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return BilateralContact, (self.frame, self.kind, self.rows, self.placement)
 
     @property

@@ -88,7 +88,7 @@ class OperationalSpace:
     def __repr__(self) -> str:
         return f"<OperationalSpace of {self.robot.name!r}: {', '.join(map(str, self.constraints))}; {self.size} rows>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return OperationalSpace, (self.robot, self.constraints)
 
     @property

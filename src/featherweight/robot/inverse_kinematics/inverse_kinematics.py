@@ -86,7 +86,7 @@ class InverseKinematics:
     def __repr__(self) -> str:
         return f"<InverseKinematics of {self.robot.name!r}: {', '.join(task.called for task in self.tasks)}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return InverseKinematics, (self.robot, self.tasks[0] if self._alone else self.tasks)
 
     @property
@@ -259,7 +259,7 @@ class InverseKinematics:
         return math.inf if keeps_all else AT_REST**2
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def _whole(name: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"InverseKinematics: {name} must be a whole number of at least {least}; got {value!r}")
     return int(value)

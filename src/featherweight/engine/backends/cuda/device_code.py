@@ -162,7 +162,7 @@ class OnArrays(Generic[C]):
         return None
 
     def run(
-        self, arrays: Sequence[DeviceArray], batch: tuple[int, ...], dtype: Any, out: Sequence[DeviceArray] | None,
+        self, arrays: Sequence[DeviceArray], batch: tuple[int, ...], dtype: np.dtype[Any], out: Sequence[DeviceArray] | None,
         threads: int | None,
     ) -> Sequence[Any]:  # fmt: skip
         """Return results in arrays of the library. Their computation has started, and may not be finished."""

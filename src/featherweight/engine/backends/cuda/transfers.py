@@ -30,7 +30,12 @@ class OnHost(HostArrays):
         self.code, self.program, self.device = code, code.program, device
 
     def run(
-        self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: Any, out: Sequence[Array] | None, threads: int | None
+        self,
+        arrays: Sequence[Array],
+        batch: tuple[int, ...],
+        dtype: np.dtype[Any],
+        out: Sequence[Array] | None,
+        threads: int | None,
     ) -> Sequence[Any]:
         if threads is not None:
             raise ValueError(f"{self.program.name}: threads= is for this machine's processors; device= names a device")
