@@ -267,9 +267,9 @@ def test_wrong_arguments_are_refused_by_name(name: str) -> None:
 def test_matrices_that_are_no_rotations_are_refused(name: str) -> None:
     x = batch(UNARY[name])
     x[1, 2, :3, 0] *= -1.0
-    with pytest.raises(ValueError, match=rf"^{name}: [RT]\[1, 2\] is no rotation"):
+    with pytest.raises(ValueError, match=rf"^{name}: [RT]\[1, 2\] is not a rotation"):
         getattr(se3, name)(x)
-    with pytest.raises(ValueError, match=rf"^{name}: [RT] is no rotation"):
+    with pytest.raises(ValueError, match=rf"^{name}: [RT] is not a rotation"):
         getattr(se3, name)(1.001 * x[0, 0] + 0.0 * np.eye(len(x[0, 0])) if x.shape[-1] == 3 else np.diag([1.0, 1.0, 1.1, 1.0]))
 
 

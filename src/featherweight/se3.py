@@ -284,7 +284,7 @@ def _checked(function: str, name: str, R: Array) -> Array:
     x, y, z = (_vector(R[..., k, :]) for k in range(3))
     products = x.dot(x) - 1.0, y.dot(y) - 1.0, z.dot(z) - 1.0, x.dot(y), y.dot(z), z.dot(x)
     mirrored = x.dot(y.cross(z)) < 0.0
-    what = "is no rotation: its rows must be perpendicular, of length 1 and right-handed"
+    what = "is not a rotation: its rows must be perpendicular, of length 1 and right-handed"
     _refuse(function, name, products, mirrored, what)
     return R
 

@@ -81,7 +81,7 @@ def random_matrix(rng: np.random.Generator, plan: EliminationPlan, pairs: Pairs,
 
 
 def stored(M: Array, plan: EliminationPlan, symmetric: bool) -> Array:
-    """The matrix as elimination has it; of a symmetric one what is not read is no number."""
+    """The matrix as elimination has it; of a symmetric one what is not read is not a number."""
     numbers = np.full(plan.end + plan.numbers + 3, np.nan)
     clear_matrix(numbers, plan, symmetric)
     for a in range(plan.branches):

@@ -39,7 +39,7 @@ def bodies(rng: np.random.Generator, n: int, contacts: int, masses: tuple[float,
         R = np.array([x / np.linalg.norm(x) for x in (normal, tangent, np.cross(normal, tangent))])
         above, below = rng.choice(n + 1, 2, replace=False)
         for body, sign in ((above, 1.0), (below, -1.0)):
-            if body < n:  # the ground is no body
+            if body < n:  # the ground is not a body
                 x, y, z = rng.uniform(-0.3, 0.3, 3)
                 across = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
                 J[3 * c : 3 * c + 3, 6 * body : 6 * body + 6] = sign * R @ np.hstack([np.eye(3), across])

@@ -113,7 +113,7 @@ def test_recipes_followed_as_they_stand_give_what_their_tests_say(tmp_path: Path
         path = tmp_path / step.file
         assert step.file.startswith(PLACE), step.file
         before = path if path.exists() else ROOT / step.file
-        assert before.exists() or not step.name, f"{step.file} is no file"
+        assert before.exists() or not step.name, f"{step.file} is not a file"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(followed(step, before.read_text()) if before.exists() else step.code)
         if path.name.startswith("test_"):

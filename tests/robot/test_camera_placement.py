@@ -205,8 +205,8 @@ def test_descriptions_in_python_have_cameras_and_wrong_ones_are_refused() -> Non
     robot = build(Camera("c", "b", Pose(p=(1.0, 0.0, 0.0))), Camera("w", "world", mode=CameraMode.TARGETBODY, target="b"))
     np.testing.assert_allclose(robot.camera_placement("c")([math.pi / 2])[:3, 3], [0.0, 1.0, 0.0], atol=1e-15)
     for wrong, problem in (
-        ([Camera("c", "a")], "'a' is no body"),
-        ([Camera("c", "b", mode=CameraMode.TARGETBODY, target="bb")], "'bb' is no body"),
+        ([Camera("c", "a")], "'a' is not a body"),
+        ([Camera("c", "b", mode=CameraMode.TARGETBODY, target="bb")], "'bb' is not a body"),
         ([Camera("c", "b"), Camera("c", None)], "another camera has this name"),
         ([Camera("c", "b", field_of_view=60.0)], "field_of_view is 60; give an angle in rad"),
     ):

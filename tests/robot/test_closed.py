@@ -193,7 +193,7 @@ def test_files_with_loops_are_loaded(tmp_path: Path) -> None:
     [
         ({"independent": ["x"]}, "'x' is marked as independent or dependent, but there is no such joint"),
         ({"joints": "twice"}, "two joints have the name 'a'"),
-        ({"joints": "parent"}, "joint 'b': its parent 'nowhere' is no body"),
+        ({"joints": "parent"}, "joint 'b': its parent 'nowhere' is not a body"),
         ({"joints": "two"}, "body 'arm' is the child of two joints; make one of them a Loop"),
     ],
 )

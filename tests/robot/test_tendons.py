@@ -121,9 +121,9 @@ def test_many_configurations_at_once_and_named_tendons() -> None:
 @pytest.mark.parametrize(
     ("tendon", "words"),
     [
-        (fw.Tendon("t", terms=(("nobody", 1.0),)), "'nobody' is no joint"),
+        (fw.Tendon("t", terms=(("nobody", 1.0),)), "'nobody' is not a joint"),
         (fw.Tendon("t", path=(fw.TendonPoint(None, (0, 0, 0)),)), "at least two points"),
-        (fw.Tendon("t", path=(fw.TendonPoint("arm", (0, 0, 0)), fw.TendonPoint(None, (0, 0, 0)))), "'arm' is no body"),
+        (fw.Tendon("t", path=(fw.TendonPoint("arm", (0, 0, 0)), fw.TendonPoint(None, (0, 0, 0)))), "'arm' is not a body"),
         (fw.Tendon("t", path=(fw.Pulley(0.0), fw.TendonPoint(None, (0, 0, 0)), fw.TendonPoint("b", (0, 0, 0)))), "divisor 0"),
         (fw.Tendon("t"), "neither terms nor a path"),
         (fw.Tendon("t", terms=(("j", 1.0),), stiffness=-1.0), "stiffness is negative"),

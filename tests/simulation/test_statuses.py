@@ -121,7 +121,7 @@ def limit() -> Refused:
 
 
 def no_state() -> Refused:
-    """A ball that turns by an angle whose square is no number."""
+    """A ball that turns by an angle whose square is not a number."""
     sim = fw.Simulation(free_bodies(solid_ball(1.0, 0.1), gravity=NO_GRAVITY), H, v=[0.0, 0.0, 0.0, 0.0, 0.0, 1e200])
     return Refused(sim, 1, {}, "the velocity after the step at joint 'free0' is nan")
 

@@ -72,7 +72,7 @@ def _compiled() -> None:
 
 
 class OwnArray:
-    """Has numbers, and is no array."""
+    """Has numbers, and is not an array."""
 
     def __init__(self, x: Array) -> None:
         self.x = x

@@ -63,7 +63,7 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a joint that is none": (
         lambda: fw.load(ARM, independent=["elbo"]),
         fw.ModelError,
-        "'elbo' is not there (is it 'elbow'?)",
+        "'elbo' does not exist (is it 'elbow'?)",
     ),
     # calls
     "an argument by another name": (

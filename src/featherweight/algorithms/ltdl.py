@@ -249,7 +249,7 @@ def product_with_transpose(parent, N, d, P) -> None:
         for k in range(i + 1):
             s = 0.0
             j = k
-            while j >= 0:  # E is zero if j is no ancestor of i
+            while j >= 0:  # E is zero if j is not an ancestor of i
                 s = s + N[k][j] * E[j]
                 j = parent[j]
             P[i][k] = s

@@ -74,7 +74,7 @@ def unpacked(name: str, data: bytes) -> tuple[dict[str, Any], bytes] | None:
     head = len(MAGIC) + 32
     content = data[head:]
     if not data.startswith(MAGIC) or _digest(name, content) != data[len(MAGIC) : head]:
-        log.warning("featherweight: cache entry %s is damaged and will be made anew", name)
+        log.warning("featherweight: cache entry %s is damaged and will be replaced", name)
         return None
     facts, _, code = content.partition(b"\n")
     return json.loads(facts), code

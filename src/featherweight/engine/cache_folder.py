@@ -96,7 +96,7 @@ def read_file(name: str) -> bytes | None:
     try:
         with open(os.open(path, flags), "rb") as file:
             info = os.fstat(file.fileno())
-            reason = _foreign(info) or ("" if stat.S_ISREG(info.st_mode) else "is no file")
+            reason = _foreign(info) or ("" if stat.S_ISREG(info.st_mode) else "is not a file")
             if reason:
                 _warn(f"the file {path} {reason}: it is not used")
                 return None

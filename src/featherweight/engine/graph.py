@@ -51,7 +51,7 @@ class Graph:
         """Return the operands of node i."""
         arity = ARITIES[self.op[i]]
         if arity == 2:
-            return self.a[i], self.b[i]  # type: ignore[return-value]  # it is a constant's value that is no integer
+            return self.a[i], self.b[i]  # type: ignore[return-value]  # it is a constant's value that is not an integer
         return (int(self.a[i]),) if arity else ()
 
     def __len__(self) -> int:

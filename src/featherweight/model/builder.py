@@ -88,13 +88,13 @@ def _require_names(d: Description) -> None:
     for j in d.joints:
         for role, body in (("parent", j.parent), ("child", j.child)):
             if body not in known:
-                raise ModelError(f"{d.source}: joint {j.name!r}: its {role} {body!r} is no body; add it or correct the name")
+                raise ModelError(f"{d.source}: joint {j.name!r}: its {role} {body!r} is not a body; add it or correct the name")
     if twice := [n for n, count in Counter(j.child for j in d.joints).items() if count > 1]:
         raise ModelError(f"{d.source}: body {twice[0]!r} is the child of two joints; make one of them a Loop")
     for what, on_body in (("shape", d.shapes), ("frame", d.frames)):
         for each in on_body:
             if each.body not in known:
-                raise ModelError(f"{d.source}: {what} {each.name!r}: {each.body!r} is no body; add it or correct the name")
+                raise ModelError(f"{d.source}: {what} {each.name!r}: {each.body!r} is not a body; add it or correct the name")
     joints = {j.name: j for j in d.joints}
     for marked in (*d.independent, *d.dependent):
         if marked not in joints:

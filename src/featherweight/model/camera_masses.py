@@ -25,7 +25,7 @@ def require_cameras(d: Contents) -> None:
             if body not in known:
                 shown = [b.name for b in d.bodies if b.name not in d.virtual]
                 remedy = f"the bodies are {listed(shown)}"
-                raise ModelError(f"{where}: {body!r} is no body{hint(str(body), shown)}; {remedy}")
+                raise ModelError(f"{where}: {body!r} is not a body{hint(str(body), shown)}; {remedy}")
         if not (c.field_of_view > 0.0 and (c.orthographic or c.field_of_view < math.pi)):
             raise ModelError(f"{where}: its field_of_view is {c.field_of_view:g}; give an angle in rad between 0 and π")
 

@@ -77,7 +77,7 @@ def require_sound_numbers(d: Description) -> None:
             j.effort_range[0] <= j.effort_range[1] and j.effort == max(map(abs, j.effort_range))
         ):
             least, most = j.effort_range
-            problem = f"the effort_range ({least:g}, {most:g}) is not one from less to more within the effort, {j.effort:g}"
+            problem = f"the effort_range ({least:g}, {most:g}) must increase and stay within the effort, {j.effort:g}"
             raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; correct it, and give effort= its greatest magnitude")
         if j.rest_pose and (len(j.rest_pose) != JointType.FLOATING.nq or not any(j.rest_pose[3:])):
             problem = f"the rest pose of a floating joint is (x, y, z, qx, qy, qz, qw); got {j.rest_pose}"
@@ -120,12 +120,12 @@ def require_independent(d: Description) -> None:
         where = f"{d.source}: independent: joint {name!r}"
         if types.get(name, JointType.FIXED) is JointType.FIXED:
             moving = ", ".join(repr(j.name) for j in d.joints if j.type is not JointType.FIXED)
-            problem = "is fixed" if name in types else f"is not there{hint(name, types)}"
+            problem = "is fixed" if name in types else f"does not exist{hint(name, types)}"
             raise ModelError(f"{where} {problem}; the joints that move are {moving}")
         if name in leaders:
             followed = ", ".join(repr(leader) for leader, _ in leaders[name].terms)
-            problem = f"follows {followed} by coupling {leaders[name].name!r}, so that its velocity is not its own"
-            raise ModelError(f"{where} {problem}; name {followed} instead, or turn the coupling round in the file")
+            problem = f"follows {followed} by coupling {leaders[name].name!r}, so its velocity is not independent"
+            raise ModelError(f"{where} {problem}; name {followed} instead, or reverse the coupling in the file")
 
 
 def require_links(d: Description) -> None:
@@ -133,7 +133,7 @@ def require_links(d: Description) -> None:
     known = {b.name for b in d.bodies} | {WORLD, None}
     for pair in d.disabled_collisions:
         if unknown := [link for link in pair if link not in known]:
-            problem = f"disabled collisions of {pair[0]!r} and {pair[1]!r}: {unknown[0]!r} is no body"
+            problem = f"disabled collisions of {pair[0]!r} and {pair[1]!r}: {unknown[0]!r} is not a body"
             raise ModelError(f"{d.source}: {problem}; correct the name, or leave them out")
 
 
@@ -181,9 +181,9 @@ def require_transmissions(d: Description) -> None:
     for t in d.tendons:
         where = f"{d.source}: tendon {t.name!r}"
         if unknown := [name for name, _ in t.terms if types.get(name, JointType.FIXED).nq != 1]:
-            raise ModelError(f"{where}: {unknown[0]!r} is no joint with one degree of freedom; correct its terms")
+            raise ModelError(f"{where}: {unknown[0]!r} is not a joint with one degree of freedom; correct its terms")
         if lost := [body for body in bodies_of(t) if body not in bodies]:
-            raise ModelError(f"{where}: {lost[0]!r} is no body; add it or correct the name")
+            raise ModelError(f"{where}: {lost[0]!r} is not a body; add it or correct the name")
         if not t.terms and not t.path:
             raise ModelError(f"{where}: it has neither terms nor a path; give it one of them")
         if problem := _path_problem(t.path):
@@ -206,7 +206,7 @@ def require_transmissions(d: Description) -> None:
         if a.tendon is not None and a.tendon not in tendons:
             raise ModelError(f"{where}: there is no tendon {a.tendon!r}{hint(a.tendon, tendons)}; correct the name")
         if a.joint is not None and a.at is None and types.get(a.joint, JointType.FIXED).nv != 1:
-            raise ModelError(f"{where}: {a.joint!r} is no joint with one degree of freedom; correct its joint")
+            raise ModelError(f"{where}: {a.joint!r} is not a joint with one degree of freedom; correct its joint")
         if a.at is not None and a.at.rod is not None and not (a.at.rod > 0.0 and a.at.reference is not None):
             raise ModelError(f"{where}: a rod has a positive length, and a reference where its slider is; give it both")
         for f in (a.at.frame, a.at.reference) if a.at is not None else ():

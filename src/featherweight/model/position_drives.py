@@ -56,7 +56,7 @@ class PD:
         for what, wanted in (("joints", names), ("stiffness", self.stiffness), ("damping", self.damping)):
             if not isinstance(wanted, int | float) and (unknown := [name for name in wanted if name not in known]):
                 raise ValueError(
-                    f"PD: {what} names {unknown[0]!r}, which is no independent joint with one degree of freedom; "
+                    f"PD: {what} names {unknown[0]!r}, which is not an independent joint with one degree of freedom; "
                     f"there are {', '.join(known)}"
                 )
         return tuple(self._drive(known[name]) for name in names)

@@ -79,7 +79,7 @@ class Pose(NamedTuple):
     def of(placement: Any, what: str) -> Pose:
         """Return the pose of a homogeneous matrix (4, 4), or a pose, in Python's numbers.
 
-        Raises ValueError, which begins with `what`, for a matrix that is no rigid motion.
+        Raises ValueError, which begins with `what`, for a matrix that is not a rigid motion.
         """
         if isinstance(placement, Pose):
             T = np.eye(4)
@@ -508,7 +508,7 @@ class Frame:
     """A named frame fixed to a body, in a description, or as an argument in place of a frame's name.
 
     `body` is a link of the file, including links fixed to others; None or WORLD is the ground. `placement` is a pose, or a
-    homogeneous matrix (4, 4), in that link's frame. Raises ValueError for a matrix that is no rigid motion.
+    homogeneous matrix (4, 4), in that link's frame. Raises ValueError for a matrix that is not a rigid motion.
     """
 
     name: str
@@ -816,7 +816,7 @@ def _plain_field(value: Any, dtype: Any) -> Any:
 
 
 def real_array(x: Any, what: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return a copy in double precision. Raises ValueError for an object that is no array of real numbers."""
+    """Return a copy in double precision. Raises ValueError for an object that is not an array of real numbers."""
     try:
         array = np.array(x)
     except ValueError:  # rows of unequal lengths

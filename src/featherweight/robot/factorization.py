@@ -181,7 +181,7 @@ def _require_pattern(H: Array, parent: tuple[int, ...]) -> None:
             if matrix[i, j] != 0.0:
                 at = f" of matrix {where}" if H.ndim > 2 else ""
                 raise ValueError(
-                    f"H[{i}, {j}]{at} is {matrix[i, j]:.3g}, but {j} is no ancestor of {i} in parent; "
+                    f"H[{i}, {j}]{at} is {matrix[i, j]:.3g}, but {j} is not an ancestor of {i} in parent; "
                     "give a parent array that fits the zeros of H"
                 )
 

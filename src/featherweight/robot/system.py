@@ -180,7 +180,7 @@ class System(ModelView):
         return array
 
     def _require_own(self, function: CompiledFunction[Any]) -> None:
-        """Raise ValueError for a function of another robot, and TypeError for an object that is no function of a robot."""
+        """Raise ValueError for a function of another robot, and TypeError for an object that is not a function of a robot."""
         if not isinstance(function, CompiledFunction):
             raise TypeError(f"{self.name}: expected a function of a robot, such as robot.mass_matrix; got {function!r}")
         kernels = function.program.kernels

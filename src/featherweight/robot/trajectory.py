@@ -173,7 +173,7 @@ def _read_arrays(path: str | os.PathLike[str]) -> dict[str, Any]:
             names = [name for name in ("format", *IN_FILES) if name in getattr(found, "files", ())]
             arrays = {name: found[name] for name in names}
         except DAMAGED as error:
-            reason = "it is no archive" if isinstance(error, ValueError) else str(error)  # else pickles
+            reason = "it is not an archive" if isinstance(error, ValueError) else str(error)  # else pickles
             raise ModelError(f"{path}: no .npz file of a trajectory, or damaged: {reason}") from error
     if isinstance(found, np.ndarray):
         raise ModelError(f"{path}: contains one array; a trajectory is an .npz file with times, q and v")

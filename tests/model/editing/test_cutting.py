@@ -108,7 +108,7 @@ def test_marks_of_dependent_joints_go_with_the_loop() -> None:
     with pytest.warns(ModelWarning, match="loops that were cut"):
         left = description.without("link3")
     assert left.dependent == ()
-    assert dict(left.unused)["marks of dependent joints, which are chosen anew"] == "joint2"
+    assert dict(left.unused)["marks of dependent joints, which are chosen again"] == "joint2"
 
 
 def test_couplings_across_the_cut() -> None:

@@ -157,7 +157,7 @@ def test_what_named_the_coordinate_goes_and_is_said() -> None:
 def test_marks_in_the_loop_are_chosen_anew() -> None:
     bars = robots.four_bar((0.5, 1.2, 0.6, 1.0)).with_joint_type("joint2", JointType.SPHERICAL)
     assert bars.independent == ()
-    assert dict(bars.unused)["marks of joints in loops, which are chosen anew"] == "joint1, joint2, joint3"
+    assert dict(bars.unused)["marks of joints in loops, which are chosen again"] == "joint1, joint2, joint3"
     assert interpreted(robots.four_bar((0.5, 1.2, 0.6, 1.0))).nv == 1
 
 

@@ -163,7 +163,7 @@ def test_a_joint_in_a_loop_takes_a_freedom_of_the_loop() -> None:
 def test_marks_are_chosen_anew_where_a_dependent_joint_is_locked() -> None:
     locked = robots.six_bar().locked({"joint5": 2.2})
     assert locked.independent == ()
-    assert dict(locked.unused)["marks of independent joints, which are chosen anew"] == "joint1, joint2, joint3"
+    assert dict(locked.unused)["marks of independent joints, which are chosen again"] == "joint1, joint2, joint3"
     assert interpreted(locked).nv == 2
 
 

@@ -257,7 +257,7 @@ def test_an_actuator_of_a_mechanism_drives_a_joint_with_one_degree_of_freedom() 
             assert robot.actuators == tuple(actuators)
             assert (robot.joints[0].damping, robot.joints[0].effort) == (2.0, 3.0)
         else:
-            with pytest.raises(ModelError, match=f"actuator 'a': '{driven}' is no joint"):
+            with pytest.raises(ModelError, match=f"actuator 'a': '{driven}' is not a joint"):
                 fw.build(fw.describe([body], joints, actuators=actuators))
 
 
@@ -280,7 +280,7 @@ def test_the_largest_number_is_no_limit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ('joint="k"', "actuator 'm': 'k' is no joint with one degree of freedom"),
+        ('joint="k"', "actuator 'm': 'k' is not a joint with one degree of freedom"),
         ("", "actuator 'm': <actuator> has no attribute 'joint'"),
         ('joint="j" control="2 1"', "actuator 'm': the least control 2 is above the greatest 1"),
         ('joint="j" bias="1 2"', "actuator 'm': 'bias' needs 3 numbers, not 2"),

@@ -83,8 +83,8 @@ def test_options_that_are_misspelt_are_refused_for_every_format(text: str, optio
 
 def test_a_joint_that_follows_cannot_be_asked_for_as_independent() -> None:
     refusals = {
-        "b": "independent: joint 'b' follows 'a' by coupling 'gear', so that its velocity is not its own; name 'a' instead",
-        "c": "independent: joint 'c' is not there; the joints that move are 'a', 'b'",
+        "b": "independent: joint 'b' follows 'a' by coupling 'gear', so its velocity is not independent; name 'a' instead",
+        "c": "independent: joint 'c' does not exist; the joints that move are 'a', 'b'",
     }
     for name, message in refusals.items():
         with pytest.raises(ModelError, match=message):

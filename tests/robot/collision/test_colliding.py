@@ -372,7 +372,7 @@ def test_links_are_named_and_files_may_disable_their_pairs() -> None:
     assert robot.collision_pairs()[3] == (("s_tool", "s_c"), ("tool", "c"), ("a", "c"))
     disabled = fw.build(replace(description, disabled_collisions=(("c", "tool"), ("ground", "b"))))
     assert [p.links for p in disabled.collision_pairs()] == [("ground", "c"), ("a", "c")]
-    with pytest.raises(fw.ModelError, match="disabled collisions of 'c' and 'hook': 'hook' is no body"):
+    with pytest.raises(fw.ModelError, match="disabled collisions of 'c' and 'hook': 'hook' is not a body"):
         fw.build(replace(description, disabled_collisions=(("c", "hook"),)))
 
 
@@ -440,7 +440,9 @@ def test_a_robot_without_pairs_never_collides() -> None:
 def test_what_is_wrong_is_named() -> None:
     robot = arm(*SHAPES)
     q = robot.random_configuration(0, 3)
-    with pytest.raises(ValueError, match="'hand' is no shape, link or body with collision shapes; links with some: a, b, c, d"):
+    with pytest.raises(
+        ValueError, match="'hand' is not a shape, link or body with collision shapes; links with some: a, b, c, d"
+    ):
         robot.in_collision(q, pairs=[("hand", "a")])
     with pytest.raises(ValueError, match="no collision shapes of 'base' and 'a' move relative to one another"):
         robot.in_collision(q, pairs=[("base", "a")])

@@ -35,7 +35,7 @@ BAD_TASKS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: fw.FrameTask(HAND, weight=0.0), ValueError, "at least one positive"),
     (lambda: fw.FrameTask(HAND, priority=-1), ValueError, "priority must be an integer"),
     (lambda: fw.FrameTask(HAND, tolerance=0.0), ValueError, "tolerance must be positive"),
-    (lambda: fw.PostureTask(joints=["nobody"]), ValueError, "'nobody', which is no joint"),
+    (lambda: fw.PostureTask(joints=["nobody"]), ValueError, "'nobody', which is not a joint"),
     (lambda: fw.PostureTask(joints="panda_joint1"), TypeError, "sequence of names"),
     (lambda: [fw.FrameTask(HAND), fw.FrameTask(HAND, "position")], ValueError, "two tasks are called 'panda_hand'"),
 ]

@@ -25,7 +25,7 @@ MESSAGES: dict[int, tuple[type[Exception], Callable[..., str]]] = {
     COPY: (ValueError, lambda n, m, _: f"an axis of length {n} written to one of length {m}"),
     CONVERSION: (ValueError, lambda x, *_: f"{struct.unpack('<d', struct.pack('<q', x))[0]} as a whole number"),
     DIVISION: (ValueError, lambda a, *_: f"{a} divided by zero"),
-    LENGTH: (ValueError, lambda n, *_: f"a length of {n}, which is no multiple of {LANES}"),
+    LENGTH: (ValueError, lambda n, *_: f"a length of {n}, which is not a multiple of {LANES}"),
 }  # fmt: skip
 
 

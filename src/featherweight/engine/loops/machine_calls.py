@@ -14,7 +14,7 @@ _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
 class MachineCall(NamedTuple):
-    """A function's machine code, with the addresses of the arrays that it reads and writes; address 0 is no function."""
+    """A function's machine code, with the addresses of the arrays that it reads and writes; address 0 means no function."""
 
     address: int
     pointers: Any  # int64

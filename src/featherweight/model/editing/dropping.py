@@ -60,15 +60,15 @@ def kept_bodies(d: D, bodies: Collection[str], ground: bool) -> D:
     result = missed(result, "couplings to joints that were cut off", open_couplings, "their joints are now independent")
     result = missed(result, "closures of joints that were cut off", open_closures, "their joints now move without them")
     cut = [t.name for t in d.tendons if t not in tendons and not (bodies_of(t) - {None}).isdisjoint(bodies)]
-    result = missed(result, "tendons that were cut", cut, "attach them anew to what is left")
+    result = missed(result, "tendons that were cut", cut, "attach them to the remaining bodies")
     result = noted(result, "cameras whose target was cut off", blind)
     result = noted(result, "what was on the ground", [] if ground else on_ground)
     result = with_coordinates_of(result, left | {ROOT_JOINT} if ground else left)
     gone = tied_joints(d).keys() - tied_joints(result).keys()
-    return marked_anew(result, d, {joint for what in gone for joint in tied_joints(d)[what]})
+    return with_marks_of_joints(result, d, {joint for what in gone for joint in tied_joints(d)[what]})
 
 
-def marked_anew(result: D, before: Contents, freed: Collection[str]) -> D:
+def with_marks_of_joints(result: D, before: Contents, freed: Collection[str]) -> D:
     """Return the description without the marks of removed joints, and of dependent joints that `freed` joints affect.
 
     If constraints on `freed` joints are removed, the remaining constraints may not determine all marked dependent joints.
@@ -80,4 +80,4 @@ def marked_anew(result: D, before: Contents, freed: Collection[str]) -> D:
         independent=tuple(name for name in result.independent if name in left),
         dependent=tuple(name for name in result.dependent if name in left - loose),
     )
-    return noted(result, "marks of dependent joints, which are chosen anew", unmarked)
+    return noted(result, "marks of dependent joints, which are chosen again", unmarked)

@@ -119,7 +119,7 @@ def _without_coordinates(d: D, joints: Collection[str]) -> D:
     result = with_coordinates_of(result, {ROOT_JOINT} | {j.name for j in d.joints} - {*joints})
     result = with_sensors_of_rest(result)
     marks = [name for name in (*d.independent, *d.dependent) if name in tied]
-    return noted(result, "marks of joints in loops, which are chosen anew", marks)
+    return noted(result, "marks of joints in loops, which are chosen again", marks)
 
 
 # --- three hinges

@@ -132,12 +132,12 @@ def _marked(d: D, before: Contents, held: Mapping[str, tuple[float, ...]]) -> D:
     A locked joint that was marked as independent removes one degree of freedom together with its mark. A joint without a mark
     removes a degree of freedom of another joint, so the marks of all joints that are connected to it are removed.
     """
-    anew = tied_with(before, [name for name in held if name not in before.independent])
+    chosen_again = tied_with(before, [name for name in held if name not in before.independent])
     left = {j.name for j in d.joints if j.name not in held}
     result = replace(
         d,
-        independent=tuple(name for name in d.independent if name in left - anew),
+        independent=tuple(name for name in d.independent if name in left - chosen_again),
         dependent=tuple(name for name in d.dependent if name in left),
     )
-    lost = [name for name in before.independent if name in left & anew]
-    return noted(result, "marks of independent joints, which are chosen anew", lost)
+    lost = [name for name in before.independent if name in left & chosen_again]
+    return noted(result, "marks of independent joints, which are chosen again", lost)

@@ -30,7 +30,7 @@ class Packages:
 
     @classmethod
     def of(cls, package_path: PackagePath | None) -> Packages:
-        """Return the packages of the user's argument `package_path`. Raises ModelError for a path that is no folder."""
+        """Return the packages of the user's argument `package_path`. Raises ModelError for a path that is not a folder."""
         if package_path is None:
             return cls()
         given = [package_path] if isinstance(package_path, str | os.PathLike) else list(package_path)

@@ -49,7 +49,7 @@ def xml_errors(source: str) -> Iterator[None]:
     try:
         yield
     except (ParseError, ExpatError) as error:
-        remedy = "repair it or export it anew"
+        remedy = "repair it or export it again"
         raise ModelError(f"{source}: not an XML file, or cut short ({error}); {remedy}") from error
     except DefusedXmlException as error:
         remedy = "remove the entity declarations"

@@ -145,7 +145,7 @@ def _carried(robot: System, name: str | None) -> list[int]:
     found = [k for k, s in shapes if (s.body is None if ground else name in (s.name, links[k], s.body))]
     if not found:
         known = ", ".join(dict.fromkeys(str(links[k] or WORLD) for k, _ in shapes)) or "none"
-        raise ValueError(f"{robot.name}: {name!r} is no shape, link or body with collision shapes; links with some: {known}")
+        raise ValueError(f"{robot.name}: {name!r} is not a shape, link or body with collision shapes; links with some: {known}")
     return found
 
 

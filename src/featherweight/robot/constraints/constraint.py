@@ -102,7 +102,7 @@ KnownConstraint = BilateralContact | CenterOfMass | Difference | JacobianRows
 def checked(constraints: Constraint | Iterable[Constraint], what: str) -> tuple[KnownConstraint, ...]:
     """Return the constraints as a tuple.
 
-    Raises ValueError for an empty sequence and TypeError for an object that is no constraint.
+    Raises ValueError for an empty sequence and TypeError for an object that is not a constraint.
     """
     every = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
     if not every:

@@ -158,12 +158,12 @@ class Search:
             self.iterations[problems] += self.age[rows]
         rows = np.flatnonzero(stuck)
         if len(rows):
-            self._begin_anew(rows, here, cost)
+            self._restart(rows, here, cost)
         going = self.alive & self.open[self.owner]
         if np.count_nonzero(going) <= ALIVE * len(going):
             self._make_room(going)
 
-    def _begin_anew(self, rows: Array, here: Array, cost: Array) -> None:
+    def _restart(self, rows: Array, here: Array, cost: Array) -> None:
         """Restart stuck rows elsewhere, as long as their problems are open and have attempts left."""
         rows = rows[np.argsort(-cost[rows], kind="stable")]  # the best row of a problem comes last, and its result stays
         problems = self.owner[rows]

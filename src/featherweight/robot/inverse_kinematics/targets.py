@@ -69,7 +69,7 @@ def _checked(slot: TargetSlot, target: Any, owner: str) -> Array:
         R = x[..., :3, :3]
         far = _defect(R.tolist()) if one else _defect(np.moveaxis(R, (-2, -1), (0, 1))).max(initial=0.0)
         if far > ROTATION:
-            raise ValueError(f"{owner}: the target of {name!r} contains a matrix that is no rotation")
+            raise ValueError(f"{owner}: the target of {name!r} contains a matrix that is not a rotation")
     return x
 
 

@@ -162,7 +162,7 @@ def _check(task: Any, rows: int) -> None:
 def checked_tasks(tasks: IkTask | Iterable[IkTask]) -> tuple[KnownTask, ...]:
     """Return the tasks as a tuple.
 
-    Raises an error for no tasks, for an object that is no task, and for two tasks of one name.
+    Raises an error for no tasks, for an object that is not a task, and for two tasks of one name.
     """
     every = tuple(map(_known, (tasks,) if isinstance(tasks, IkTask) else tasks))
     if not every:
@@ -283,7 +283,7 @@ def _joints(robot: System, task: PostureTask) -> list[MovingJoint]:
     for name in task.joints or ():
         if name not in moving:
             raise ValueError(
-                f"{robot.name}: PostureTask names {name!r}, which is no joint with a part of q; {', '.join(moving)} are"
+                f"{robot.name}: PostureTask names {name!r}, which is not a joint with a part of q; {', '.join(moving)} are"
             )
     names = moving if task.joints is None else task.joints
     return [moving[name] for name in names]

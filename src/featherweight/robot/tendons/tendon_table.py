@@ -202,7 +202,7 @@ def _with_leaders(rows: set[int], followed: Mapping[int, Any]) -> set[int]:
 def _term(tendon: Tendon, name: str, c: float, first: Mapping[str, int], at: Array) -> tuple[int, int, tuple[float, ...]]:
     row = first.get(name, -1)
     if row < 0 or at[row] < 0:
-        raise ValueError(f"tendon {tendon.name!r}: {name!r} is no moving joint with one coordinate; correct its terms")
+        raise ValueError(f"tendon {tendon.name!r}: {name!r} is not a moving joint with one coordinate; correct its terms")
     return int(at[row]), row, (c,)
 
 

@@ -295,7 +295,7 @@ def test_mesh_names_that_are_no_paths_are_meshes_not_found(tmp_path: Path, name:
 
 def test_a_shape_or_frame_on_no_body_is_refused_by_name() -> None:
     body = fw.Body("arm", fw.Inertia(1.0))
-    with pytest.raises(ModelError, match="shape 'palm': 'hand' is no body"):
+    with pytest.raises(ModelError, match="shape 'palm': 'hand' is not a body"):
         fw.describe([body], [], shapes=[Shape("palm", "hand", ShapeType.SPHERE, (1.0,))])
-    with pytest.raises(ModelError, match="frame 'tip': 'hand' is no body"):
+    with pytest.raises(ModelError, match="frame 'tip': 'hand' is not a body"):
         fw.describe([body], [], frames=[fw.Frame("tip", "hand")])

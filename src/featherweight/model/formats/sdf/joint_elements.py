@@ -235,7 +235,7 @@ class Mechanism:
         leader, tag = attribute(element, "joint", part.where), element.get("axis") or AXES[0]
         by_axis = self._by_axis.get((part.scope.absolute(leader), tag))
         if by_axis is None:
-            problem = f"it mimics the {tag} of joint '{leader}', which is not there or closes a loop"
+            problem = f"it mimics the {tag} of joint '{leader}', which does not exist or closes a loop"
             raise ModelError(f'{part.where}: {problem}; correct the name, or load with mimic="independent"')
         values = with_values(element, part.where)
         multiplier, offset, reference = (

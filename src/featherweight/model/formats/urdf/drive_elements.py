@@ -22,7 +22,7 @@ def read_actuators(robot: Element, joints: Iterable[Joint], source: str) -> tupl
 def _actuator(name: str, element: Element, degrees: dict[str, int], where: str) -> Actuator:
     joint = attribute(element, "joint", where)
     if degrees.get(joint) != 1:
-        raise ModelError(f"{where}: '{joint}' is no joint with one degree of freedom; correct its joint")
+        raise ModelError(f"{where}: '{joint}' is not a joint with one degree of freedom; correct its joint")
     gear, gain = (read_scalar(element, key, where) if key in element.attrib else 1.0 for key in ("gear", "gain"))
     b0, b1, b2 = read_tuple(element, "bias", 3, where) if "bias" in element.attrib else (0.0, 0.0, 0.0)
     return Actuator(name, joint, gear, gain, (b0, b1, b2), _range(element, "control", where), _range(element, "force", where))

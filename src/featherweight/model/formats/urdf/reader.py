@@ -1,6 +1,6 @@
 """URDF files: links become bodies and shapes, joints become joints; all other elements are counted and listed.
 
-A link that is no joint's child is the root. The reader opens no other files, so missing meshes do not matter.
+A link that is not the child of a joint is the root. The reader opens no other files, so missing meshes do not matter.
 """
 
 from __future__ import annotations

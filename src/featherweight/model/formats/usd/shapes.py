@@ -85,7 +85,7 @@ def _geometry(stage: UsdStage, prim: Prim, name: str) -> Geometry | None:
 
 
 def _collider_owner(stage: UsdStage, prim: Prim) -> Prim | None:
-    """Return the prim whose enabled CollisionAPI makes this prim a collider: itself, or one above it that is no geometry."""
+    """Return the prim whose enabled CollisionAPI makes this prim a collider: itself, or one above it that is not a geometry."""
     body, above = stage.body_of(prim), prim
     while above and not above.IsPseudoRoot():
         if above.HasAPI(UsdPhysics.CollisionAPI) and (above == prim or not above.IsA(UsdGeom.Gprim)):
