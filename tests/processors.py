@@ -24,12 +24,12 @@ NEEDED = {  # processors that OpenBLAS has code for, and the features of NumPy's
 
 
 def runnable(features: Mapping[str, bool] = FEATURES) -> list[str]:
-    """Of the processors above those whose code runs on one with these features."""
+    """Return the processors above whose code runs on a processor with these features."""
     return [name for name, needed in NEEDED.items() if all(features.get(feature, False) for feature in needed)]
 
 
 def without_features() -> str:
-    """What NPY_DISABLE_CPU_FEATURES takes, so that NumPy has no code for more than the oldest processors."""
+    """Return the value of NPY_DISABLE_CPU_FEATURES with which NumPy uses code for the oldest processors only."""
     return " ".join(name for name in NUMPY.__cpu_dispatch__ if FEATURES.get(name, False))
 
 

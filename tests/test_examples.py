@@ -95,7 +95,7 @@ def test_panda_reaches_with_crocoddyl(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_poses_that_are_said_to_be_taken_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """In place and in direction, on a part of the map; what is far from the arm is not."""
+    """Position and direction agree on a part of the map; poses far from the arm are unreachable."""
     monkeypatch.setattr(reach_many, "X", np.array([-2.0, 0.4, 0.5]))
     monkeypatch.setattr(reach_many, "Z", np.array([0.4, 0.5]))
     robot, targets, found = reach_many.solve(restarts=30)
@@ -111,7 +111,7 @@ def test_poses_that_are_said_to_be_taken_are(monkeypatch: pytest.MonkeyPatch, tm
 
 
 def test_panda_avoids_a_wall_and_a_ball(tmp_path: Path) -> None:
-    """It passes over the wall within reach of its target, and keeps its distance but for what one iteration a tick leaves."""
+    """It passes over the wall with the target in reach, and keeps its distance, up to the error of one iteration per tick."""
     q, kept, ticks = panda_avoids.run(fw.load(fw.example("panda")), 3.6)
     hand = fw.load(fw.example("panda")).frame_placement(panda_avoids.HAND)(q)[:, :3, 3]
     away = np.linalg.norm(hand - panda_avoids.target(panda_avoids.STEP * np.arange(len(q))), axis=1)
@@ -123,7 +123,7 @@ def test_panda_avoids_a_wall_and_a_ball(tmp_path: Path) -> None:
 
 
 def test_hyq_trots_and_is_pushed(tmp_path: Path) -> None:
-    """It goes as far as it is to, upright, and stands where it was to again after a push; feet take turns."""
+    """It follows its reference upright, also after a push, with alternating feet."""
     robot = fw.load(fw.example(hyq_trots.HYQ), base="floating")
     q, trot, ticks = hyq_trots.run(robot, 5.0)
     times = hyq_trots.STEP * np.arange(len(q))
@@ -142,7 +142,7 @@ def test_hyq_trots_and_is_pushed(tmp_path: Path) -> None:
 
 
 def test_talos_squats_is_pushed_and_walks(tmp_path: Path) -> None:
-    """It follows its references upright; soles lift in turns and land where they are to."""
+    """It follows its references upright; soles lift alternately and land at their targets."""
     robot = fw.load(fw.example(talos_walks.TALOS), base="floating", mimic="independent")
     q, reference, _ = talos_walks.run(robot, 6.3)
     times = talos_walks.STEP * np.arange(len(q))

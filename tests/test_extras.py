@@ -1,4 +1,4 @@
-"""What messages say to install is there to be installed."""
+"""Every extra that messages name exists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOURCES = {path: path.read_text() for path in Path(featherweight.__file__).paren
 
 
 def named_extras() -> set[str]:
-    """Those that calls name; where a variable does, its file has them as words of a table."""
+    """Return the extras that calls of `install_command` and `imports_from_extra` name."""
     calls = [
         node.args[0]
         for source in SOURCES.values()
@@ -38,7 +38,7 @@ def test_messages_name_extras_that_there_are() -> None:
 
 
 def test_messages_ask_the_helper_for_what_to_install() -> None:
-    """So that each is right from an index, a wheel and a clone."""
+    """Each command is then right for an index, a wheel and a clone."""
     written = {p.name for p, text in SOURCES.items() if re.search(r"pip install [\"'\\]*(featherweight|\.\[)", text)}
     assert written == set()
 

@@ -82,7 +82,7 @@ URDF = """<robot name="cart_pole">
 
 
 def test_a_file_is_an_environment_in_every_way_of_running_many(tmp_path: Path) -> None:
-    """By itself, one by one and in processes: the same seeds and actions give the same."""
+    """Single environments, sync and async vectors give the same results for the same seeds and actions."""
     path = tmp_path / "cart_pole.urdf"
     path.write_text(URDF)
     gym.register("own/File-v0", path, gym.RobotTask(reward=upright, ends=too_far), max_episode_steps=5)
@@ -101,7 +101,7 @@ def test_a_file_is_an_environment_in_every_way_of_running_many(tmp_path: Path) -
 
 
 def test_many_are_drawn_one_by_one() -> None:
-    """As Gymnasium has it: a picture of each, which is what it looks like by itself."""
+    """As in Gymnasium, there is a picture of each environment, which equals that of the single environment."""
     envs = gymnasium.make_vec("featherweight/Hopper-v0", num_envs=2, render_mode="rgb_array", size=(40, 30))
     alone = gymnasium.make("featherweight/Hopper-v0", render_mode="rgb_array", width=40, height=30)
     envs.reset(seed=3)
@@ -189,7 +189,7 @@ def test_a_free_root_without_a_place_begins_on_the_floor() -> None:
 
 
 def test_a_robot_deep_in_the_floor_fails_at_once() -> None:
-    """It terminates, and no solver is asked: a fleet of them is as fast as any."""
+    """The episode terminates without a call of the solver, so such robots do not slow a fleet."""
     ball = fw.Shape("skin", "ball", fw.ShapeType.SPHERE, (0.1,))
     bodies = [fw.Body("ball", fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.004, 0.0, 0.0, 0.004, 0.0, 0.004)))]
     gym.register("own/Sunk-v0", fw.describe(bodies, [], shapes=[ball]), gym.RobotTask(), floating=True, floor=True)

@@ -1,4 +1,4 @@
-"""How the package is built: what may import what, and few parameters."""
+"""Structure of the package: allowed imports, and few parameters."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def private(node: ast.AST) -> Iterator[str]:
 
 
 def test_no_underscore_crosses_the_wall_of_a_package(nodes: list[Node]) -> None:
-    """What a package gives to others has a public name there."""
+    """Names that other packages use are public."""
     homes: dict[str, set[str]] = {}
     for module, node in nodes:
         for name in defined(node):
@@ -133,7 +133,7 @@ def test_a_bridge_imports_no_other(imported: set[tuple[str, str]]) -> None:
 
 @pytest.mark.parametrize("name", ["bridges", "engine", "robot"])
 def test_a_room_says_which_modules_others_use(name: str, imported: set[tuple[str, str]]) -> None:
-    """In the docstring of the room itself: others enter by these doors only."""
+    """The room's docstring lists these modules."""
     room = f"{ROOT.name}.{name}"
     listed = (importlib.import_module(room).__doc__ or "").partition("\nOther rooms use these modules:\n")[2]
     doors = {f"{room}.{module}" for module in re.findall(r"^    ([\w.]+) ", listed, re.MULTILINE)}
@@ -141,7 +141,7 @@ def test_a_room_says_which_modules_others_use(name: str, imported: set[tuple[str
 
 
 def test_functions_have_at_most_eight_parameters(nodes: list[Node]) -> None:
-    """But for those that users call with keywords, and commands, whose parameters are options."""
+    """Functions that users call with keywords, and commands, are exceptions."""
     inits = {f: c.name for _, c in nodes if isinstance(c, ast.ClassDef) for f in c.body if getattr(f, "name", "") == "__init__"}
     functions = [(module, node) for module, node in nodes if isinstance(node, ast.FunctionDef) and package(module) != "cli"]
     assert [

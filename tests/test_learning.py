@@ -74,7 +74,7 @@ class Target(VectorEnv[Any, Any, Any]):
 
 
 def test_it_learns_what_to_do() -> None:
-    """From a return of nothing to nearly all of ten."""
+    """The return grows from zero to nearly ten."""
     ppo = PPO(Target(16), Settings(steps=32, minibatch=128, rate=3e-3, hidden=(16, 16)))
     progress = ppo.learn(30_000, told=None)
     assert progress.returns[0] < 3.0 and progress.returns[-1] > 7.0

@@ -40,7 +40,7 @@ def test_joints_bodies_and_frames_by_name() -> None:
 
 
 def test_bodies_have_whole_inertias() -> None:
-    """Those of the inertial parameters, which are about the frame's origin."""
+    """The inertias are those of the inertial parameters, about the frame's origin."""
     robot = fw.build(fw.robots.jvrc1())
     changed = robot.with_inertial_parameters(1.5 * robot.inertial_parameters)
     for r in (robot, changed):

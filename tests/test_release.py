@@ -1,4 +1,4 @@
-"""What a release says of itself, and what it tries (release/check.py)."""
+"""Statements and trials of a release (release/check.py)."""
 
 from __future__ import annotations
 

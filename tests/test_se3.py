@@ -42,7 +42,7 @@ def exact_exp(v: Any) -> Any:
 
 
 def exact_jacobian(v: Any) -> tuple[Any, Any]:
-    """Of the exponential, by the series of (1 - exp(-ad))/ad, and of the logarithm."""
+    """Return the Jacobian of the exponential, by the series of (1 - exp(-ad))/ad, or of the logarithm."""
     with mpmath.workdps(30):
         (a, b, c), (x, y, z) = v[:3], v[3:]
         ad = mpmath.matrix(
@@ -161,7 +161,7 @@ def test_interpolation_ends_where_it_should() -> None:
 
 
 def test_quaternions_are_exact() -> None:
-    """Also where one or more of their components are tiny."""
+    """Some components may be tiny."""
     rng = np.random.default_rng(2)
     scales = np.array(list(itertools.product((1.0, 1e-6, 1e-17, 0.0), repeat=4))[:-1])
     q = scales * rng.choice([-1.0, 1.0], scales.shape) * rng.uniform(0.5, 1.0, scales.shape)
@@ -180,7 +180,7 @@ PITCHES = (0.0, 1e-9, 0.7, np.pi / 2 - 1e-9, np.pi / 2, -np.pi / 2, -1.5)
 
 @pytest.mark.parametrize("pitch", PITCHES)
 def test_roll_pitch_yaw(pitch: float) -> None:
-    """At a right angle too, where roll and yaw are not unique but what they give is."""
+    """At a right angle, roll and yaw are not unique, but the rotation is."""
     rng = np.random.default_rng(3)
     rpy = np.column_stack([rng.uniform(-np.pi, np.pi, 20), np.full(20, pitch), rng.uniform(-np.pi, np.pi, 20)])
     R = se3.matrix_from_rpy(rpy)

@@ -94,7 +94,7 @@ def test_talos_stays_on_its_feet_while_it_squats(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_hand_gives_way_by_force_over_stiffness(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What is left of exp(-w t) after 1.2 s is the tolerance; the null space leaves the hand where it is."""
+    """The tolerance is the remainder exp(-w t) after 1.2 s; motion in the null space does not move the hand."""
     found = operational_space.solve()
     pushed, before = (np.searchsorted(found.times, t) - 1 for t in (operational_space.BACK, operational_space.SWING))
     asked = operational_space.FORCE / np.diag(operational_space.STIFFNESS)[:3]
@@ -115,7 +115,7 @@ def test_critical_damping_makes_roots_double() -> None:
 
 
 def test_mechanisms_are_the_same_from_all_formats(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """To rounding; and as gears of 1 to 5 do, and a differential's halves."""
+    """To rounding; also as gears of 1 to 5, and the halves of a differential."""
     found = closed_chains.solve(count=19)
     assert max(difference for difference, _ in found.values()) < 1e-12
     for curves in (curves for _, curves in found.values()):

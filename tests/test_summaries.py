@@ -1,4 +1,4 @@
-"""What is printed of any object that the library returns fits a screen."""
+"""The printed text of every object that the library returns fits a screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a type checker tells users of the installed package, and that annotations say what functions return."""
+"""Types for users: what a type checker infers from the installed package, and annotations of results."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def without_loops(tree: Tree) -> ClusterTree:
 
 
 def rooted(kind: fw.JointType, description: fw.Description) -> fw.Description:
-    """With another type of joint at the root."""
+    """Return the mechanism with another type of joint at the root."""
     first, *others = description.joints
     return replace(description, joints=(fw.Joint(first.name, kind, first.parent, first.child), *others))
 

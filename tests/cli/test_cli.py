@@ -101,7 +101,7 @@ def test_inspect_tells_servos_and_the_ranges_of_their_controls(tmp_path: Path, c
 
 @pytest.mark.parametrize("command", [c.name for c in app.registered_commands])
 def test_help_holds_every_word_of_every_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also in brackets, such as units."""
+    """The help contains words in brackets, such as units."""
     group: Any = typer.main.get_command(app)
     chosen = group.commands[command]
     assert cli.main([command, "--help"]) == 0

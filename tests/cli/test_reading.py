@@ -1,4 +1,4 @@
-"""What the commands read: standard input, packages by an option, xacro files with arguments."""
+"""Input of the commands: standard input, packages given by an option, xacro files with arguments."""
 
 from __future__ import annotations
 

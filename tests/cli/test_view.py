@@ -54,7 +54,7 @@ def test_view_says_that_a_port_is_taken(arm: str, capsys: pytest.CaptureFixture[
 def test_view_saves_a_recording_and_ends(
     arm: str, robots: tuple[int, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of many robots, that of the first."""
+    """For many robots, the recording is that of the first."""
     states, page = tmp_path / "swing.npz", tmp_path / "swing.html"
     times = np.linspace(0.0, 1.0, 51)
     q = np.stack([np.sin(times), times], axis=1).reshape(51, *(1 for _ in robots), 2)

@@ -200,7 +200,7 @@ def test_no_distance_is_sought_beyond_the_greatest(gap: float) -> None:
 
 
 def test_any_distance_below_one_that_is_enough_will_do() -> None:
-    """It is not less than that of the shapes."""
+    """The result is at least the given distance."""
     rng = np.random.default_rng(0)
     for _ in range(10):
         x, y = rng.standard_normal((2, 20, 3))

@@ -52,7 +52,7 @@ def test_contacts_lie_on_both_shapes_and_their_gap_is_the_distance(a: Type, b: T
 @pytest.mark.parametrize("kind", [Type.BOX, Type.CYLINDER, Type.MESH])
 @pytest.mark.parametrize("gap", [1e-4, 0.0, -1e-6, -1e-3])
 def test_what_stands_on_a_box_touches_it_around_its_middle(kind: Type, gap: float) -> None:
-    """At least three points at the same gap, with the middle of the face within them."""
+    """At least three points have the same gap and surround the middle of the face."""
     corners = np.array([[x, y, z] for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
     sizes = {Type.BOX: (0.2, 0.2, 0.2), Type.CYLINDER: (0.1, 0.2), Type.MESH: (1.0, 1.0, 1.0)}
     above = TouchingPair.shape(kind, "a", sizes[kind], corners if kind is Type.MESH else None)

@@ -107,7 +107,7 @@ def test_cubes_that_cross_at_45_degrees_touch_once(gap: float, kinds: str) -> No
 @KINDS
 @pytest.mark.parametrize("tilt", [0.02, 0.15, 0.17])
 def test_faces_touch_that_are_within_a_tenth_of_a_radian_of_the_plane_of_the_crossing(tilt: float, kinds: str) -> None:
-    """Both cubes are tilted; the face that is nearest to parallel counts."""
+    """Both cubes are tilted; the face nearest to parallel counts."""
     pair, Q = pair_of(kinds), Rotation.from_rotvec([0.0, tilt, 0.0]).as_matrix()
     one, other, crossing = at_gap(pair, turned_and_tilted(0.0, 1.2, tilt), Q, (0.0, 0.0), -1e-4)
     angle = np.arccos(np.abs(np.vstack([one.R.T, other.R.T]) @ distance(one, other)[1]).max())
@@ -118,7 +118,8 @@ def test_faces_touch_that_are_within_a_tenth_of_a_radian_of_the_plane_of_the_cro
 
 @KINDS
 def test_no_contact_is_deeper_than_the_cubes(kinds: str) -> None:
-    """At random places above one another. Along normals of faces some overlap by more: these are not."""
+    """Cubes lie above each other at random places. The overlap along face normals is sometimes larger, but the contacts are
+    not."""
     rng, pair, crossings, deeper = np.random.default_rng(0), pair_of(kinds), 0, 0
     for _ in range(80):
         R = turned_and_tilted(rng.uniform(0.0, 6.3), rng.uniform(0.1, 1.4), rng.uniform(0.0, 0.09))

@@ -38,7 +38,7 @@ def half_planes(corners: Array) -> tuple[Array, Array]:
 
 
 def common_reach(one: Array, other: Array, d: Array) -> float | None:
-    """How far the common part of two polygons reaches along a direction; None without any."""
+    """Return the extent of the intersection of two polygons along a direction, or None without an intersection."""
     (A, a), (B, b) = half_planes(one), half_planes(other)
     answer = linprog(-d, np.vstack([A, B]), np.concatenate([a, b]), bounds=(None, None))
     return -float(answer.fun) if answer.status == 0 else None
@@ -46,7 +46,7 @@ def common_reach(one: Array, other: Array, d: Array) -> float | None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_what_is_left_is_the_common_part(seed: int) -> None:
-    """It reaches along every direction as far as a linear program says, and is tilted as the incident face is."""
+    """The result has the extent of a linear program along every direction, and the tilt of the incident face."""
     rng = np.random.default_rng(seed)
     one = polygon(int(rng.integers(3, 8)), 1.0, turned=rng.uniform(0.0, 6.0))
     flat = polygon(int(rng.integers(3, 8)), rng.uniform(0.2, 1.5), 0.7 * rng.standard_normal(2), rng.uniform(0.0, 6.0))

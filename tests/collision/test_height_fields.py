@@ -1,4 +1,4 @@
-"""What balls touch of height fields, as MuJoCo has it: in plain Python, field by field, and in a simulation."""
+"""Contacts of balls with height fields, compared with MuJoCo: in plain Python, field by field, and in a simulation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def patches(field: Any, c: Any, reach: float) -> np.ndarray:
 @pytest.mark.parametrize("radius", [0.001, 0.05, 0.3])
 @pytest.mark.parametrize("shape", [(2, 2), (3, 5)])
 def test_distances_and_normals_are_those_of_mujocos_triangles(shape: tuple[int, int], radius: float) -> None:
-    """Of balls over, beside and below random fields, as far as their centres are outside, to rounding.
+    """Balls are over, beside and below random fields, with their centres outside; tolerance: rounding.
 
     MuJoCo finds the distance to the prism below each triangle; the least is that to the solid.
     """

@@ -23,7 +23,7 @@ STATES = 40  # of each pair of shapes
 
 
 def random_placements(one: Shape, other: Shape, rng: np.random.Generator, scale: float = 1.0) -> Array:
-    """Of the bodies (STATES, 2, 4, 4): apart by up to 0.3, overlapping by up to 0.2, and nearly touching."""
+    """Return placements of the bodies (STATES, 2, 4, 4): up to 0.3 apart, up to 0.2 overlapping, and nearly touching."""
     T = np.tile(np.eye(4), (STATES, 2, 1, 1))
     for i in range(STATES):
         a, b = (PlacedShape(s, random_rotation(rng), np.zeros(3)) for s in (one, other))
@@ -36,7 +36,7 @@ def random_placements(one: Shape, other: Shape, rng: np.random.Generator, scale:
 
 
 def placed_pair(one: Shape, other: Shape, T: Array) -> tuple[PlacedShape, PlacedShape]:
-    """Both at the placements (2, 4, 4) of their bodies."""
+    """Return both shapes at the placements (2, 4, 4) of their bodies."""
     return PlacedShape(one, T[0, :3, :3], T[0, :3, 3]), PlacedShape(other, T[1, :3, :3], T[1, :3, 3])
 
 
@@ -140,7 +140,7 @@ def test_what_touches_within_a_margin_is_as_near(a: Type, b: Type) -> None:
 
 
 def coal_distances(shapes: tuple[Any, Any], T: Array) -> Array:
-    """By coal, of geometries at placements (n, 2, 4, 4)."""
+    """Return coal's distances of geometries at placements (n, 2, 4, 4)."""
     request, distances = coal.DistanceRequest(), []
     for placements in T:
         poses = [coal.Transform3s(P[:3, :3], P[:3, 3]) for P in placements]
@@ -150,7 +150,7 @@ def coal_distances(shapes: tuple[Any, Any], T: Array) -> Array:
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
 def test_distances_are_coals(a: Type, b: Type) -> None:
-    """Where one shape is curved, coal iterates to 1e-6 m, and is off by up to 1e-5 of depths."""
+    """For curved shapes, coal iterates to 1e-6 m, and its depths have errors of up to 1e-5."""
     rng = np.random.default_rng(10)
     pair = MeasuredPair(random_shape(a, "a", rng), random_shape(b, "b", rng))
     T = random_placements(*pair.shapes, rng)
@@ -171,7 +171,7 @@ def hills(rng: np.random.Generator) -> Shape:
 
 
 def prisms_of(field: Shape) -> list[Any]:
-    """Both prisms of each cell, as geometries of coal."""
+    """Return both prisms of each cell as geometries of coal."""
     x, y = (np.linspace(-0.5 * s, 0.5 * s, n) for s, n in zip(field.size[:2], field.heights.shape, strict=True))
     found = []
     for i in range(len(x) - 1):

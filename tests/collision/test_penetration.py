@@ -22,7 +22,7 @@ CUBE = np.array(list(product((-1.0, 1.0), repeat=3)))
 
 
 def room() -> QueryWork:
-    """It holds something else before."""
+    """Return workspace that contains other numbers."""
     return query_work(pair_table((), ()), 0, 0)._replace(
         supports=np.full((MOST_SUPPORTS, 9), np.nan),
         planes=np.full((MOST_FACES, 4), np.nan),
@@ -133,7 +133,7 @@ def test_shapes_that_touch_have_no_depth() -> None:
 @pytest.mark.parametrize("kind", [CYLINDER, ELLIPSOID])
 @pytest.mark.parametrize("depth", [0.3, 1e-2])
 def test_curved_shapes_on_a_box(kind: int, depth: float) -> None:
-    """They stand on it; polytopes of curved shapes are within 128 points of the depth."""
+    """The shapes stand on the box. The tolerance is the deviation of a polytope with 128 points."""
     size = (0.5, 1.0, 1.0) if kind == CYLINDER else (0.8, 0.5, 1.0)
     found, n, _, _ = overlap(placed(kind, size, p=(0.1, -0.2, 4.0 - depth)), placed(BOX, (3.0, 3.0, 3.0)), 6.3)
     assert found == pytest.approx(depth, abs=1e-5)
@@ -193,7 +193,7 @@ def test_a_face_without_area_is_never_the_nearest() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_a_simplex_becomes_a_tetrahedron(count: int) -> None:
-    """Also where the simplex there is has points at one place, or in one line."""
+    """This includes simplices with coincident or collinear points."""
     rng = np.random.default_rng(count)
     one, other = placed(BOX, (1.0, 0.5, 0.2)), placed(HULL, np.zeros(3), points=rng.standard_normal((12, 3)))
     for awkward in (False, True):

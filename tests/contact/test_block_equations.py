@@ -27,7 +27,7 @@ KINDS = pytest.mark.parametrize("kinds", ["stick", "slide", "open", "mixed"])
 
 @pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 8, 11])
 def test_products(size: int) -> None:
-    """With A, and with A by its factor and a compliance."""
+    """The matrix is A, or A by its factor and a compliance."""
     rng = np.random.default_rng(size)
     A, f, product = rng.standard_normal((size, size)), rng.standard_normal(size), np.full(size + 1, 7.0)
     write_symmetric_product(A + A.T, f, product[:size])
@@ -88,7 +88,7 @@ def blocks_of(rng: np.random.Generator, k: int, n: int, law: tuple[str, float, b
 
 
 def assert_step_solves(p: Problem, A: Array, blocks: tuple[Array, Array], equations: BlockEquations) -> None:
-    """With b as the right side, in room that held no numbers."""
+    """Solve with b as the right side, in workspace without valid numbers."""
     k, n, m = len(p.mu), len(p.lower), len(p.b)
     M, P = (block_diag(*x[:k], *(x[c, :1, :1] for c in range(k, k + n))) for x in blocks)
     expected = np.linalg.solve(M + P @ A, p.b)

@@ -54,7 +54,7 @@ START = 5  # numbers before those of the matrix
 
 
 def plan_of(sizes: list[int], pairs: Pairs) -> EliminationPlan:
-    """In room for more branches, that held something else."""
+    """Return a plan in workspace for more branches, which contained something else."""
     n, work = len(sizes), plan_work(len(sizes) + 2)
     for room in work:
         room.fill(1)
@@ -133,7 +133,7 @@ def test_solutions_are_those_of_the_whole_matrix(name: str, seed: int, symmetric
 
 @CASES
 def test_plans_name_each_branch_once_and_those_that_it_is_coupled_with(name: str, seed: int) -> None:
-    """In order, at places that do not overlap; what one branch couples is coupled afterwards."""
+    """Branches are in order, at places that do not overlap. Elimination of a branch couples its neighbours."""
     sizes, pairs = graph(name, seed)
     plan, coupled = plan_of(sizes, pairs), {frozenset(x) for x in pairs}
     order, end = plan.order[: plan.branches].tolist(), START
@@ -151,7 +151,7 @@ def test_plans_name_each_branch_once_and_those_that_it_is_coupled_with(name: str
 
 
 def test_the_branch_with_the_fewest_unknowns_beside_it_comes_first() -> None:
-    """By unknowns, not by branches: two with small neighbours before one with a single large neighbour."""
+    """Unknowns count, not branches: two small neighbours come before one large neighbour."""
     plan = plan_of([6, 1, 1, 9, 2], [(0, 1), (0, 2), (1, 2), (0, 3), (3, 4)])
     assert set(plan.order[:2]) == {1, 2}
     star = plan_of([1, 6, 6, 6, 6], [(0, i) for i in range(1, 5)])
@@ -202,7 +202,7 @@ def test_zeros_that_fill_vectors_stay_zero() -> None:
 @pytest.mark.parametrize("symmetric", [True, False], ids=["symmetric", "not symmetric"])
 @pytest.mark.parametrize("name", ["one of 1", "one of 9", "one of 35", "ring", "star", "grid", "random"])
 def test_machine_code_gives_the_bits_of_python(name: str, symmetric: bool) -> None:
-    """Where its operations are rounded one by one; of fused ones by rounding."""
+    """Bits are equal if each operation is rounded separately; fused operations differ by rounding."""
     sizes, pairs = graph(name, 3)
     rng, plan = np.random.default_rng(3), plan_of(sizes, pairs)
     M = random_matrix(rng, plan, pairs, symmetric) + 9.0 * np.eye(sum(sizes))

@@ -95,7 +95,7 @@ def test_deep_paths_are_written_out() -> None:
 
 @pytest.mark.parametrize(("size", "columns"), [(1, 8), (8, 8), (9, 16), (35, 40)])
 def test_rows_of_two_paths_have_the_columns_of_the_widest(size: int, columns: int) -> None:
-    """Of one tree, and of two beside a tree with a single velocity."""
+    """The paths are in one tree, or in two trees beside a tree with a single velocity."""
     assert padded(size) == widest_row(one_branch(size)) == columns
     assert widest_row(branches_from([-1, -1, *range(1, size), -1, *range(size + 1, 2 * size)])) == 2 * columns
     assert widest_row(one_branch(0)) == longest_path(one_branch(0)) == 0

@@ -64,7 +64,7 @@ def random_placement(rng: np.random.Generator, size: float = 1.0) -> Array:
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 def test_rows_give_the_velocity_of_the_point_that_a_body_carries(size: float) -> None:
-    """By differences of where the body takes it; a side's sign turns all."""
+    """The reference is a finite difference of the point's position; the sign of a side reverses all."""
     rng = np.random.default_rng(0)
     T, v, x, axes, rows = (
         random_placement(rng, size),
@@ -224,7 +224,7 @@ def test_redundant_contacts_leave_a_matrix_of_the_rank_of_the_body() -> None:
 
 @pytest.mark.parametrize(("contacts", "factored"), [(2, False), (8, True)])
 def test_the_inverse_mass_matrix_gives_the_matrix_of_bodies(contacts: int, factored: bool) -> None:
-    """Of few contacts as a matrix, of many by its factor; both bodies have branches of their own, and so have joints."""
+    """Few contacts use the matrix, many contacts its factor. Bodies and joints have branches of their own."""
     rng, own = np.random.default_rng(contacts), np.repeat([0, 1, 2], [6, 3, JOINTS])
     touching, alike = Touching(rng, [6, 3], contacts), own[:, None] == own
     branch, joint_branch = np.arange(2), np.full(JOINTS, 2)

@@ -265,7 +265,7 @@ def test_the_displacement_is_the_least_that_leaves_no_overlap(seed: int) -> None
 
 
 def test_what_bounces_parts_by_itself() -> None:
-    """It leaves faster than it is deep: no displacement on top; a slower one gets the rest."""
+    """A fast body separates without an additional displacement; a slower one gets the remainder."""
     for e, rest in ((1.0, 0.0), (0.0, PARTING_SPEED * STEP)):
         ball = Scene(np.random.default_rng(0), [BALL], [(0, -1)], turned=False)
         ball.restitution[:], ball.points.gap[:] = e, -2e-3

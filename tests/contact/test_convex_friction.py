@@ -124,7 +124,7 @@ def test_impulses_of_pyramids_are_those_of_their_edges(seed: int, turns: bool) -
 @pytest.mark.parametrize("stiffness", [1.0, 4.0])
 @pytest.mark.parametrize("seed", range(20))
 def test_pyramids_by_the_factor_of_the_matrix_have_the_impulses_of_their_edges(seed: int, stiffness: float) -> None:
-    """By Newton's method in velocities, from any start, whether contacts yield much or little."""
+    """Newton's method in velocities finds them from any start, for compliant and for nearly rigid contacts."""
     p = convex_problem(seed, PYRAMIDS)
     squares, vectors = np.linalg.eigh(p.A - np.diag(p.R))
     J, R = vectors * np.sqrt(np.maximum(squares, 0.0)), p.R / stiffness

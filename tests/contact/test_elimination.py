@@ -15,7 +15,7 @@ solve = compiled(solve_partly_symmetric)
 
 
 def solved(M: Array, right: Array, symmetric: int) -> tuple[bool, Array]:
-    """By our elimination, with noise wherever it must not read."""
+    """Return the solution by our elimination, with noise in entries that it must not read."""
     n, stride = len(M), stride_of(len(M))
     room = np.full(numbers_of_equations(n), 1e3)
     rows = room.reshape(n, stride)
@@ -49,7 +49,7 @@ def test_partly_symmetric_systems(n: int) -> None:
 
 @pytest.mark.parametrize("symmetric", [20, 12])
 def test_redundant_rows_that_are_regularized(symmetric: int) -> None:
-    """As of contacts many times over: 20 rows of rank 6. What the solution does is determined, and found."""
+    """Contacts are redundant: 20 rows of rank 6. The effect of the solution is unique, and correct."""
     rng = np.random.default_rng(1)
     J = rng.standard_normal((20, 6))
     M = J @ J.T + 1e-9 * np.eye(20)

@@ -224,7 +224,7 @@ def test_contacts_and_bounds_together(seed: int, pyramid: bool) -> None:
 
 
 def test_a_sliding_block_does_not_take_off() -> None:
-    """It would by the convex problem alone, at mu |u_t|."""
+    """The convex problem alone would lift it at mu |u_t|."""
     mu, fall, speed = 0.5, 0.01, 1.0
     p = Problem(np.eye(3), np.array([-fall, speed, 0.0]), np.array([mu]))
     f, u = solved(p)
@@ -300,7 +300,7 @@ def boxes(n: int, heavy: float) -> Problem:
     [(2, 1.0), (3, 1e3), (10, 1.0), (10, 1e3), (5, 1e6)],
 )
 def test_stacked_boxes(n: int, heavy: float, pyramid: bool) -> None:
-    """With one as heavy as a million of the others too."""
+    """One box may be a million times as heavy as the others."""
     p = boxes(n, heavy)._replace(pyramid=pyramid)
     _, u = solved(p)
     np.testing.assert_allclose(convex_velocities(p, shifts(p, u)), u, rtol=0.0, atol=1e-4 * unit(p))
@@ -373,7 +373,7 @@ def arrays_in(record: Any) -> list[Array]:
 
 
 def test_solutions_do_not_hang_on_what_was_in_their_room() -> None:
-    """Of contacts and joint rows, solved in room that held something else."""
+    """Contacts and joint rows are solved in workspace that contained something else."""
     rng = np.random.default_rng(0)
     for _ in range(40):
         k, n = rng.integers(0, 6), rng.integers(1, 6)

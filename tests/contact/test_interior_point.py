@@ -118,7 +118,7 @@ def equations(p: Problem, x: InsidePoint) -> Array:
 @pytest.mark.parametrize("start", [0, 1])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_direction_makes_velocities_equal_by_differences(seed: int, start: int, alike: bool, pyramid: bool) -> None:
-    """To first order the differences of velocities vanish, and so do scalar products; these are not scaled."""
+    """To first order, differences of velocities and scalar products vanish; they are not scaled."""
     p = random_problem(seed, pyramid, alike=alike)
     work, newton = begun(p, STARTS[start], np.random.default_rng(seed).random(11))
     for _ in range(3):
@@ -248,7 +248,7 @@ MUS = pytest.mark.parametrize("mu", [[0.3, 1.0, 2.0], [0.0, 0.5, 0.0]], ids=["fr
 @MUS
 @pytest.mark.parametrize("seed", range(4))
 def test_a_start_is_at_the_impulses_given_where_these_are_inside(seed: int, mu: list[float], pyramid: bool) -> None:
-    """With all products alike, and those of vectors zero: the point is on the central path but for velocities."""
+    """All products are equal and those of vectors zero: the point is on the central path except for velocities."""
     p = problem_of_bounds(seed, pyramid, mu)
     near = impulses_inside(np.random.default_rng(seed), p, 0.8, 100.0)
     point = begun(p, NEAR, near)[0].point
@@ -286,7 +286,7 @@ def test_friction_begins_inside_of_the_cone_along_the_friction_given(part: float
 @pytest.mark.parametrize("size", [0.0, 1e-12, 1.0, 1e6])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_start_near_any_impulses_is_inside(seed: int, size: float, mu: list[float], pyramid: bool) -> None:
-    """Also of bounds that are nearly equal, and of cones that the impulses are outside of.
+    """Bounds may be nearly equal, and impulses may be outside their cones.
 
     Contacts with smaller normal impulses than in other starts begin as in those.
     """
@@ -320,7 +320,8 @@ def test_rows_whose_bounds_are_equal_have_that_impulse(start: Start) -> None:
 
 
 def test_a_start_ends_after_steps_in_which_products_do_not_fall(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no solution. `STALLED` steps in turn, each of which leaves more than `PROGRESS` of the least before."""
+    """The problem has no solution: the start ends after `STALLED` successive steps that each leave more than `PROGRESS` of the
+    smallest product so far."""
     p, ended = of_arrays(drawn("squeezed", 0)), 0
     work, tolerance = solver_work(len(p.b)), 1e-8 * float(np.abs(p.b).max())
     write_rho(p, work.newton.rho)

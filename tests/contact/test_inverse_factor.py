@@ -196,7 +196,7 @@ def test_joint_rows_of_one_branch_share_groups_of_the_most_rows() -> None:
 
 
 def test_branches_that_nothing_moves_are_left_out() -> None:
-    """Of the first tree nothing is there; of the second, the branch that the body is not on."""
+    """No branch of the first tree is included, and the branch without the body of the second tree is left out."""
     rng = np.random.default_rng(0)
     robot = random_robot(rng, FOREST, [6])
     found = factor(robot, touching(rng, robot, [(0, -1)]))
@@ -204,7 +204,7 @@ def test_branches_that_nothing_moves_are_left_out() -> None:
 
 
 def test_joint_rows_of_closed_loops_are_any_rows() -> None:
-    """In a loop a joint moves with all independent coordinates: E has no unit rows. An upper limit turns the sign."""
+    """In a loop, a joint moves with all independent coordinates, so E has no unit rows. An upper limit reverses the sign."""
     rng = np.random.default_rng(4)
     robot, E = random_robot(rng, CHAIN, [], [7, 7, 7]), rng.standard_normal((3, 8))
     robot.model.rows.sign[1] = -1.0

@@ -168,7 +168,7 @@ def test_without_contacts_there_is_no_island() -> None:
 
 @SEEDS
 def test_groups_without_members_are_no_islands(seed: int) -> None:
-    """As some are in the factor of a part of the contacts; islands of other groups are numbered as if they were not there."""
+    """The factor of a part of the contacts has such groups. Islands of other groups are numbered as if they did not exist."""
     rng = np.random.default_rng(seed)
     sizes, groups, k, n = [6] * 9, [[0, 1], [2], [3, 4], [5], [6, 7], [8], [1, 0]], 9, 5
     B = random_factor(rng, sizes, groups, k, n)
@@ -282,7 +282,7 @@ def test_parts_that_are_mixed_keep_their_matrices(seed: int, pyramid: bool) -> N
 @pytest.mark.parametrize("as_compiled", [False, True], ids=["interpreted", "compiled"])
 @SEEDS
 def test_impulses_of_islands_are_those_of_each_alone(seed: int, as_compiled: bool, pyramid: bool) -> None:
-    """To the last bit. The residual and the numbers of steps are those of the island with the most of them."""
+    """Bits are equal. Residual and numbers of steps are those of the island with the largest ones."""
     whole, parts, rows = mixed(seed, pyramid)
     rng = np.random.default_rng(seed)
     start = rng.standard_normal(len(whole.b)) * rng.integers(2)

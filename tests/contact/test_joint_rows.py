@@ -52,7 +52,7 @@ def test_robots_without_limits_have_no_rows() -> None:
 
 
 def test_gaps_are_distances_from_limits_and_speeds_their_rates() -> None:
-    """By differences along the motion of each coordinate."""
+    """The reference is a finite difference along the motion of each coordinate."""
     rng = np.random.default_rng(0)
     q, v, gap, later, speed = rng.standard_normal(12), rng.standard_normal(5), np.empty(6), np.empty(6), np.empty(6)
     write_row_gaps(ROWS, q, gap)
@@ -87,6 +87,6 @@ def test_the_joint_farthest_beyond_its_limit() -> None:
 
 
 def test_a_joint_of_a_loop_comes_back_by_half_of_what_it_should() -> None:
-    """Where nothing is expected, as at a dead centre, less than rounding is none."""
+    """If the expected motion is zero, as at a dead centre, changes below rounding count as zero."""
     assert comes_back(0.6, 1.0, 1.0) and not comes_back(0.4, 1.0, 1.0)
     assert not comes_back(0.5 * LEAST_RETURN, 0.0, 1.0) and comes_back(2.0 * LEAST_RETURN, 0.0, 1.0)

@@ -47,7 +47,7 @@ def normal_shift(mu: float, x: float, y: float, pyramid: bool) -> float:
 
 
 def holds(x: float, y: float, most: float, pyramid: bool) -> bool:
-    """Whether friction (x, y) is `most` at most."""
+    """Return whether friction (x, y) is at most `most`."""
     return bool(max(abs(x), abs(y)) <= most if pyramid else x**2 + y**2 <= most * most)
 
 
@@ -90,7 +90,7 @@ def test_a_gap_may_close_within_the_step_and_no_farther() -> None:
 
 
 def test_a_contact_bounces_in_the_step_that_is_nearest_to_its_impact() -> None:
-    """It does where the gap closes in the first half of the step, or was closed; and later, where it would end too deep."""
+    """It bounces if the gap is closed or closes in the first half of the step, or if it would end too deep."""
     for gap, speed, now in ((-1e-3, -1.0, True), (0.4e-3, -1.0, True), (0.6e-3, -1.0, False), (0.06, -101.0, True)):
         law = rigid(0.5, gap, speed, speed)
         assert bounces(law) == now
@@ -162,7 +162,7 @@ def springs(monkeypatch: pytest.MonkeyPatch) -> None:
     ("mass", "height", "v"), [(2.0, -1e-3, -0.3), (2.0, -1e-2, 1e-4), (1e-3, 0.0, -1.0), (1e4, 2e-5, -1.0)]
 )
 def test_the_force_of_a_spring_with_a_damper(mass: float, height: float, v: float, h: float) -> None:
-    """It is that of the overlap and the speed at the end of the step, and nothing else parts what overlaps."""
+    """The force is that of overlap and speed at the end of the step; no other term separates overlaps."""
     force, report = force_on_point(mass, height, [0.0, 0.0, v], h, 0.5)
     after = v + h * force[2] / mass
     np.testing.assert_allclose(force[2], -STIFFNESS * (height + h * after) - DAMPING * after, rtol=1e-9)

@@ -194,7 +194,7 @@ def begun(p: Problem) -> tuple[Array, float, NewtonWork]:
 
 
 class Visits:
-    """In place of `write_newton_step`: what each step begins with, and at last what is left."""
+    """Replacement of `write_newton_step` that records the start of each step and the final residual."""
 
     def __init__(self, p: Problem, work: NewtonWork, monkeypatch: pytest.MonkeyPatch) -> None:
         self.work, self.m = work, len(p.b)
@@ -351,7 +351,7 @@ def test_what_changed_before_does_not_change_back_at_once() -> None:
 
 
 def test_parts_of_ways() -> None:
-    """What lies behind is never met, nor what rounding left of a change that has been."""
+    """Crossings behind the start, and remainders of rounding, are never met."""
     assert part_to(1.0, 4.0) == 0.25 and part_to(-1.0, -4.0) == 0.25 and part_to(8.0, 4.0) == 2.0
     assert part_to(1.0, -4.0) == part_to(1.0, 0.0) == part_to(0.0, 1.0) == part_to(0.0, 0.0) == np.inf
     assert part_to(1e-13, 1.0) == part_to(np.inf, 1.0) == np.inf
@@ -373,7 +373,7 @@ def piecewise_linear(seed: int, kind: str) -> Problem:
 
 
 def expected_impulses(p: Problem) -> Array:
-    """Those of least energy, by SciPy: without friction, of normals and rows alone."""
+    """Return the impulses of least energy without friction, by SciPy, for normals and rows."""
     k, m = len(p.mu), len(p.b)
     rows = np.r_[np.arange(0, 3 * k, 3), np.arange(3 * k, m)]
     J = np.linalg.cholesky(p.A[np.ix_(rows, rows)])
@@ -389,7 +389,7 @@ def expected_impulses(p: Problem) -> Array:
 
 @pytest.mark.parametrize("kind", ["limits", "bounds", "no friction", "pyramid"])
 def test_a_part_of_a_step_takes_that_part_of_the_residual(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the proximal term. Otherwise the step is a whole one, which leaves at most `GAIN` or changes no state."""
+    """This holds up to the proximal term. Otherwise the step is full, and leaves at most `GAIN` or changes no state."""
     in_parts, parts = 0, list[float]()
 
     def part_found(problem: Problem, f: Array, before: int, work: NewtonWork) -> tuple[float, int]:
@@ -423,7 +423,7 @@ def test_a_part_of_a_step_takes_that_part_of_the_residual(kind: str, monkeypatch
 @pytest.mark.parametrize("kind", ["limits", "bounds", "no friction"])
 @pytest.mark.parametrize("seed", range(12))
 def test_a_path_ends_after_finitely_many_steps_at_the_impulses_of_least_energy(seed: int, kind: str) -> None:
-    """To rounding, but for the proximal term: the last step is linear. Also from random impulses."""
+    """The last step is linear, so the result is exact up to rounding and the proximal term, also from random impulses."""
     p = of_arrays(piecewise_linear(seed, kind))
     for start in (np.zeros(len(p.b)), np.random.default_rng(seed).standard_normal(len(p.b))):
         _, tolerance, work = begun(p)
@@ -439,7 +439,7 @@ def test_a_path_ends_after_finitely_many_steps_at_the_impulses_of_least_energy(s
 def test_velocities_along_a_path_are_those_of_the_impulses(
     name: str, seed: int, factored: bool, pyramid: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are kept from step to step; rounding counts by the greatest impulses and steps that there were.
+    """Velocities are updated from step to step; the tolerance is relative to the largest impulses and steps.
 
     With a factor of A their change is that of the equations' solution, to rounding divided by the proximal term.
     """

@@ -25,7 +25,7 @@ def rubbing_rows(k: int, c: int, work: Any) -> tuple[list[int], Array]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_friction_is_the_minimum_within_its_cones(seed: int) -> None:
-    """Where it is inside the velocity is zero; on the cone the velocity points against it, in units of f_j / mu_j."""
+    """Inside the cone, the velocity is zero; on the cone, it opposes friction, in units of f_j / mu_j."""
     problem, cones = drawn(seed, 1 + seed % 4, seed % 3, 0.2)
     k, work = len(problem.mu), still_work(len(problem.b))
     work.turning[:], work.friction[:] = cones.turning, cones.friction

@@ -254,7 +254,7 @@ def test_two_contacts_of_a_patch_stay() -> None:
 @settings(deadline=None, max_examples=40)
 @given(seeds)
 def test_the_same_contacts_stay_whatever_rounding_does(seed: int) -> None:
-    """Of a foot that rests: places change by rounding, gaps by less than the tolerance."""
+    """A foot is at rest: its points change by rounding, gaps by less than the tolerance."""
     rng = np.random.default_rng(seed)
     feet = [np.column_stack([s, np.zeros(len(s))]) for s in (grid(5, 3), sole(), np.vstack([grid(3, 3), ring(8)]))]
     for foot in feet:

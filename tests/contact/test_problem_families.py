@@ -35,7 +35,7 @@ def unit(p: Problem) -> float:
 
 
 def broken(p: Problem, f: Array) -> Iterator[tuple[str, float]]:
-    """How far each part of the law is broken, in velocities [m/s].
+    """Return the violation of each part of the law, as velocities [m/s].
 
     Impulses become velocities by the greatest diagonal entry of A for a contact, as in the natural residual. Where that is r,
     friction misses dissipating the most power, mu f_n |u_t|, by 2 mu f_n r + |u_t| r at most.
@@ -89,7 +89,7 @@ def test_the_residual_is_that_of_the_impulses(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", [name for name in SOLVABLE if name != "still"])
 def test_a_problem_is_solved_from_any_start(name: str) -> None:
-    """From impulses of the size of those of the solution, and outside of what they may be."""
+    """Starts have the magnitude of the solution, and may be outside the cones."""
     p = drawn(name, 0)
     size = unit(p) / max(np.diag(p.A).max(), 1e-300)
     solved(p, 10.0 * size * np.random.default_rng(0).standard_normal(len(p.b)))

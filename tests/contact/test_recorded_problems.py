@@ -45,7 +45,7 @@ def test_in_free_fall_there_is_no_problem() -> None:
 
 
 def test_files_give_problems_back(scene: FallingScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In chunks, which are small here."""
+    """Files have chunks, which are small in this test."""
     monkeypatch.setattr(recorded_problems, "CHUNK", 2000)
     sim, given, writer = scene.simulation(), list[Recorded](), Writer(tmp_path / "problems")
     for _ in islice(steps_of(sim, np.random.default_rng(0)), 12):

@@ -84,7 +84,8 @@ def test_joint_rows_of_a_branch_are_groups_of_the_most_rows(n: int) -> None:
 
 
 def test_rows_of_groups_follow_one_another() -> None:
-    """So do E of contacts that share rows; others, and joint rows, have places among Y of their group, in turn."""
+    """The rows E of contacts that share rows are also contiguous; others, and joint rows, have places among the Y of their
+    group, in order."""
     room, k, n = room_for(15), 5, 10
     groups = group_contacts(model_of([SIX] * 2), touching([(0, -1), (0, 1), (0, -1), (0, 1), (0, -1)]), room)
     groups = joint_groups(k, np.zeros(n, np.int64), n, groups, room)

@@ -35,7 +35,7 @@ def wrench(points: Array, force: Array) -> Array:
 
 
 def excess(contacts: ContactPoints, force: Array, mu: float, pyramid: bool) -> float:
-    """How far the worst force is outside of its cone [N]; pulling counts too."""
+    """Return the largest distance of a force from its cone [N]; pulling counts too."""
     worst = 0.0
     for n, f in zip(contacts.normal, force, strict=True):
         axes = np.zeros((3, 3))
@@ -85,7 +85,7 @@ def test_wrenches_cones_and_norms(seed: int, n: int, pyramid: bool, kind: str) -
 @pytest.mark.parametrize("pyramid", [False, True])
 @pytest.mark.parametrize("slide", [0.0, 0.2, 0.5])  # at 0.5 the patch slides
 def test_a_load_in_the_middle_is_carried_alike(slide: float, pyramid: bool) -> None:
-    """What the corners of a grid carry goes to all points in equal parts, also at the bound of friction."""
+    """The load of the corners of a grid is distributed equally over all points, also at the bound of friction."""
     R = Rotation.from_rotvec([0.3, -0.8, 0.5]).as_matrix()
     points = grid(5, 3)
     axes = np.zeros((3, 3))
@@ -142,7 +142,7 @@ def test_contacts_with_restitution_keep_their_forces() -> None:
 
 
 def test_forces_of_reduced_contacts_come_back() -> None:
-    """From the corners that `reduce_patches` leaves, in its order, to all points."""
+    """Forces of the corners that `reduce_patches` keeps are distributed over all points, in its order."""
     contacts = contacts_at(grid(4, 4))
     stay = reduce_patches(contacts, np.full(16, 0.5), np.zeros(16), 1e-12, patch_work(16))
     assert stay == 4

@@ -45,7 +45,7 @@ def drawn(seed: int, k: int, bounded: int, spread: float = 0.5) -> tuple[Problem
 
 
 def cone(problem: Problem, work: TurningWork, c: int, f: Array) -> float:
-    """How far inside its cone a contact is."""
+    """Return the distance of a contact from the boundary of its cone, positive inside."""
     k, total = len(problem.mu), 0.0
     for l in range(1, 6 if work.turning[c] >= 0 else 3):
         own, x = problem.mu[c] if l < 3 else work.friction[c, l - 3], f[row_of(c, l, k, work.turning)]
@@ -76,7 +76,7 @@ def certificate(problem: Problem, work: TurningWork, f: Array) -> float:
 
 @pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
 def test_impulses_are_the_minimum(spread: float) -> None:
-    """Of many contacts, and of inertias that differ by up to six powers of ten, which magnify residuals in the conditions."""
+    """Many contacts, and inertias that differ by up to six powers of ten, which magnify residuals in the conditions."""
     for seed in range(80):
         problem, work = drawn(seed, 1 + seed % 9, seed % 5, spread)
         f, scale = np.zeros(len(problem.b)), np.abs(problem.b).max()

@@ -86,7 +86,7 @@ def rows_of(k: int, n: int, chosen: list[int]) -> list[int]:
 
 @SETS
 def test_impulses_are_taken_and_given_back(k: int, n: int, chosen: list[int]) -> None:
-    """Those of contacts outside of the set are zero afterwards."""
+    """Impulses of contacts outside the set are zero afterwards."""
     work, whole, rows = chosen_set(k, n, chosen), np.random.default_rng(k).random(3 * k + n), rows_of(k, n, chosen)
     given = whole.copy()
     take_from(whole, k, len(chosen), len(rows), work, work.f)
@@ -196,7 +196,7 @@ def test_contacts_outside_of_the_set_have_no_impulse(seed: int, factored: bool) 
 
 
 class Recorder:
-    """In place of `solve_alone`: for how many contacts it was called, with rho of these, and what it returned."""
+    """Replacement of `solve_alone` that records the number of contacts, their rho, and the result of each call."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fails: bool = False) -> None:
         self.sizes, self.starts, self.solutions, self.fails, self.alone = (

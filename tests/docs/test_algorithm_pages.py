@@ -38,7 +38,7 @@ def test_every_table_stands_on_one_page() -> None:
 
 
 def test_a_page_is_written_as_it_stands() -> None:
-    """So that what the script writes is what the test reads."""
+    """The script writes exactly the text that the test reads."""
     page = TEXTS["integration.md"]
     assert with_tables(page) == page and with_tables(page.replace("57a", "58a")) == page
 

@@ -29,7 +29,7 @@ def computed(section: str) -> list[tuple[str, str]]:
 
 
 def value(code: str, names: dict[str, Any]) -> list[np.ndarray[Any, Any]]:
-    """Of the last of several statements: arrays, as flat as they can be compared."""
+    """Return the value of the last of several statements as flat, comparable arrays."""
     *before, last = code.split("; ")
     for statement in before:
         exec(statement, names)
@@ -64,7 +64,7 @@ def with_mujoco() -> dict[str, Any]:
 
 
 def compare(theirs: str, ours: str, names: dict[str, Any]) -> None:
-    """To what is lost by rounding in a robot of a few joints."""
+    """Compare two values with a tolerance for rounding in a robot of a few joints."""
     for x, y in zip(value(theirs, names), value(ours, names), strict=True):
         np.testing.assert_allclose(y, x, rtol=1e-9, atol=1e-9)
 
@@ -88,7 +88,7 @@ def test_all_tables_are_read() -> None:
 
 @pytest.mark.parametrize("name", sorted({*re.findall(r"`-?((?:featherweight|pin|mujoco|robot)\.[\w.]+)", TEXT)}))
 def test_a_name_is_one(name: str, with_pinocchio: dict[str, Any]) -> None:
-    """In every table: what a name stands for is there."""
+    """Every name in the tables exists."""
     found: Any = {"featherweight": fw, "pin": pin, "mujoco": mujoco, "robot": with_pinocchio["robot"]}[name.partition(".")[0]]
     for part in name.split(".")[1:]:
         if isinstance(found, pin.Data | pin.Model):

@@ -252,7 +252,7 @@ def schema() -> dict[str, set[str]]:
 
 
 def attributes(element: str, known: dict[str, set[str]]) -> set[str]:
-    """Of all elements whose path ends so."""
+    """Return the attributes of all elements whose path has this end."""
     return set().union(*(keys for path, keys in known.items() if f"/{path}".endswith(f"/{element}")))
 
 
@@ -340,7 +340,7 @@ def test_every_field_of_the_compiled_model_that_is_read_is_on_the_page_and_no_ot
 
 
 def flags_read() -> set[str]:
-    """What the loader asks `disabled` for."""
+    """Return the flags that the loader asks `disabled` for."""
     found: set[str] = set()
     for node in (n for module in sources("mjcf/*.py") for n in ast.walk(module)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in ("disabled", "_off"):
@@ -419,7 +419,7 @@ def test_the_page_of_usd_has_the_kinds_that_the_loader_notes_and_no_other() -> N
 
 
 def test_the_page_of_usd_has_the_attributes_that_the_loader_reads() -> None:
-    """Those whose names stand whole in it; names are made of parts for axes and for ends of joints."""
+    """Only complete names count; names for axes and ends of joints are composed."""
     said = {*spans(page("usd"))}
     asked = {text for module in sources("usd/*.py") for text in strings(module)}
     whole = {text for text in asked if re.fullmatch(r"(physics|newton|physxJoint|physxRigidBody|mjc):[\w:]+", text)}

@@ -71,7 +71,7 @@ def carriers(k: int) -> list[int]:
 
 
 def first_moment(k: int) -> np.ndarray:
-    """Of a body, about the world's origin on its axes."""
+    """Return the first moment of a body about the world's origin, on the world's axes."""
     m, *h = ROBOT.inertial_parameters[k, :4]
     T = np.asarray(ROBOT.frame_placement(ROBOT.bodies[k].name)(Q))
     return T[:3, :3] @ h + m * T[:3, 3]

@@ -37,7 +37,7 @@ FILES = re.compile(r"\.(py|md|json|xml|urdf|png|toml|yml|so|c|h|html|npz|gif)$")
 
 @cache
 def members() -> dict[str, set[str]]:
-    """What classes and modules of the package define, by their names; those of one name together."""
+    """Return the members of classes and modules of the package by name; members of equal names together."""
     found: dict[str, set[str]] = {}
     bases: dict[str, list[str]] = {}
     for file in SOURCES.rglob("*.py"):
@@ -78,7 +78,7 @@ def defined(node: ast.AST) -> set[str]:
 
 
 def missing(name: str) -> bool:
-    """Whether a name looks like one of ours, and is none."""
+    """Return whether a name looks like one of the package but does not exist."""
     head, *rest = name.split(".")
     known = members()
     if not rest:

@@ -96,7 +96,7 @@ def articulated() -> tuple[list[Matrix], list[Matrix], list[float]]:
 
 
 def close(ours: Matrix, pages: Matrix) -> None:
-    """Both are doubles and these sums are short: what is left is rounding."""
+    """Compare two doubles; the sums are short, so differences are rounding."""
     scale = np.abs(ours).max()
     np.testing.assert_allclose(pages, np.asarray(ours), rtol=1e-9, atol=1e-11 * scale)
 
@@ -317,7 +317,7 @@ def forces_of_turning(I: Matrix, v: Matrix) -> Matrix:
 
 
 def sums(parts: list[Matrix]) -> list[Matrix]:
-    """Of all that a row carries."""
+    """Return the sums over all bodies that a row carries."""
     whole = [np.array(x) for x in parts]
     for i in range(N - 1, -1, -1):
         if TREE.parent[i] >= 0:

@@ -1,4 +1,4 @@
-"""What the pages say runs: every block of Python, those of a page after one another, where the files that they name are."""
+"""The code of the pages runs: all blocks of Python of a page in order, in a folder with the files that they name."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ WITH_CODE = [page for page in PAGES if any(blocks(page.read_text()))]
 
 
 def name(page: Path) -> str:
-    """With what sends it to the process that compiles simulations, where there are several (conftest.py)."""
+    """Return the name of a test, with a word that assigns it to the process that compiles simulations (conftest.py)."""
     return page.relative_to(ROOT).as_posix() + (" simulation" if "Simulation(" in page.read_text() else "")
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name)
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
-    """With PICTURES=1 the pictures that it makes, and shows, are kept beside it."""
+    """With PICTURES=1, the pictures that a page makes and shows are stored beside it."""
     with in_the_folder_of_a_reader(tmp_path):
         for left_out in run(page, page.read_text()):
             print(left_out)

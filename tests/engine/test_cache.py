@@ -114,7 +114,7 @@ def test_importing_the_package_is_light() -> None:
 
 
 def test_an_entry_under_the_name_of_another_is_made_anew(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Of equal length or not: what a name stands for is part of what is compared."""
+    """The name is part of the comparison, for entries of equal or different length."""
     check(4)
     check(5)
     files = sorted(folder.glob("*.bin"))

@@ -24,7 +24,7 @@ with compilation_messages.told("something"):
 
 @pytest.fixture(autouse=True)
 def nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this process: a second report of a compilation is worded otherwise."""
+    """Forget the messages of this process, because a second message about a compilation has other words."""
     monkeypatch.setattr(compilation_messages, "_told", set())
 
 
@@ -69,7 +69,7 @@ def test_one_within_another_is_not_told(monkeypatch: pytest.MonkeyPatch, caplog:
 
 
 def test_a_wait_in_several_parts_is_told_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """By its own estimate; what is compiled after it is told again."""
+    """It has its own estimate; later compilations are reported again."""
     monkeypatch.setattr(compilation_messages, "PATIENCE", 0.0)
     wait = compilation_messages.Wait("all", whole=20.0)
     for _ in range(2):

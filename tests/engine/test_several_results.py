@@ -254,7 +254,7 @@ def test_options_of_parts_are_options_of_the_whole(way: str) -> None:
 
 
 def union(choice: tuple[CompiledFunction[Any], ...]) -> Operations:
-    """What the functions take together, counted in a graph of their own."""
+    """Return the operations of the functions together, counted in a separate graph."""
     g = Graph()
     nodes: set[int] = set()
     names = list(dict.fromkeys(a.name for f in choice for a in f.program.inputs))
@@ -284,7 +284,7 @@ def test_the_choice_of_algorithms_is_the_least_of_all(n: int) -> None:
 
 
 def test_the_choice_for_the_whole_may_differ_from_that_of_each() -> None:
-    """With the mass matrix and the bias force at hand, a factorization is all that forward dynamics lacks."""
+    """With mass matrix and bias force available, forward dynamics only needs a factorization."""
     robot = fw.build(fw.generators.chain(10))
     assert robot.forward_dynamics.algorithm == "aba"
     functions = (robot.forward_dynamics, robot.mass_matrix, robot.bias_force)

@@ -1,4 +1,4 @@
-"""What `help`, `inspect` and other libraries learn of a function: names, shapes, options."""
+"""Signatures of functions for `help`, `inspect` and other libraries: names, shapes, options."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def played(envs: Any, steps: int, seed: int = 0) -> list[Any]:
 
 
 def same(a: Any, b: Any, where: str = "") -> None:
-    """Whether results are the same, where both have a value."""
+    """Return whether results are equal where both have a value."""
     if isinstance(a, dict):
         assert a.keys() == b.keys(), where
         for name in a:
@@ -283,7 +283,7 @@ def test_steps_begin_where_robots_are_whoever_put_them_there() -> None:
 
 @pytest.mark.filterwarnings("ignore:ant. its own configuration")
 def test_forces_of_a_snapshot_stay_as_they_were() -> None:
-    """Of robots that stand on the floor, while the simulation goes on; links bear what `contacts` says."""
+    """Robots stand on the floor while the simulation continues; links carry the forces of `contacts`."""
     envs = RobotVectorEnv("Ant", 2, reset_noise_scale=0.0)
     envs.reset(seed=0)
     for _ in range(40):

@@ -102,7 +102,7 @@ class Formulas:
 
 
 def test_observations_and_rewards_are_by_their_formulas() -> None:
-    """Of robots that stumble, cross their feet and fall, some of which are told to stand; all terms occur."""
+    """Robots stumble, cross their feet and fall, and some are commanded to stand; all terms occur."""
     envs = joystick(16, autoreset_mode="Disabled", noise_level=0.0)
     envs.reset(seed=2)
     rng, seen = np.random.default_rng(0), dict.fromkeys(HumanoidWeights._fields, 0.0)

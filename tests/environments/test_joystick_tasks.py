@@ -98,7 +98,7 @@ class Formulas:
 
 
 def test_observations_and_rewards_are_by_their_formulas() -> None:
-    """Of robots that stumble and fall, some of which are told to stand; all terms occur."""
+    """Robots stumble and fall, and some are commanded to stand; all terms occur."""
     envs = RobotVectorEnv("Go1Joystick", 12, autoreset_mode="Disabled", noise_level=0.0)
     envs.reset(seed=2)
     assert isinstance(envs.episodes, CompiledEpisodes)

@@ -108,7 +108,7 @@ def test_observations_are_theirs(pair: Pair) -> None:
 
 
 def test_what_is_left_out_or_put_in_is_as_theirs(pair: Pair) -> None:
-    """By the arguments of theirs, each turned round."""
+    """Each argument of Gymnasium's environment is reversed."""
     flags = {f.name: not f.default for f in fields(pair.task) if f.name.startswith(("exclude_", "include_"))}
     theirs: Any = gymnasium.make(pair.spec, **flags).unwrapped
     qpos, qvel = pair.states(1, seed=6)
@@ -119,7 +119,7 @@ def test_what_is_left_out_or_put_in_is_as_theirs(pair: Pair) -> None:
 
 
 def test_contact_forces_are_theirs(pair: Pair) -> None:
-    """By body, about the centre of mass: from their own contacts, when the robot has fallen."""
+    """Forces by body about the centre of mass, from their own contacts after the robot has fallen."""
     env = pair.theirs
     env.reset(seed=0)
     for _ in range(60):
@@ -180,7 +180,7 @@ def travelled(pair: Pair) -> int:
 
 
 def place(pair: Pair) -> Any:
-    """What their environment calls its place, at a state that was just set."""
+    """Return the position that their environment reports at a state that was just set."""
     env = pair.theirs
     if travelled(pair) == 1:
         return env.data.qpos[:1].copy()

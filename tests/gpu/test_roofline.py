@@ -67,7 +67,7 @@ def test_operations_bound_what_machine_code_takes() -> None:
 
 
 def test_bounds_are_printed_without_a_device_as_bounds(tmp_path: Path) -> None:
-    """Of the robots that come with the library where no robot files are."""
+    """Without robot files, the robots are those that the library defines."""
     folders = [str(Path(roofline.__file__).parent), str(Path(roofline.__file__).parents[1] / "peers")]
     code = f"import sys; sys.path[:0] = {folders}; import roofline; roofline.main()"
     command = [sys.executable, "-c", code, "--robots", str(tmp_path)]
@@ -79,7 +79,7 @@ def test_bounds_are_printed_without_a_device_as_bounds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["torch", "cupy"])
 def test_arrays_of_a_device_by_either_library(name: str) -> None:
-    """On a machine with a device: there and back, copied, and timed by its events."""
+    """On a machine with a device: arrays in both directions, copies, and times by events."""
     try:
         lib = library(name)
     except ImportError as error:

@@ -141,7 +141,7 @@ def test_published_figures_have_their_sources() -> None:
 
 
 def test_talos_in_mujoco_has_the_accelerations_of_ours() -> None:
-    """Of the model that MuJoCo Warp and MJX are given: states, forces and accelerations, in its order and frames."""
+    """The model for MuJoCo Warp and MJX has the same accelerations, in its order and frames."""
     robot = cases.load(TALOS, ROBOTS)
     w = mujoco_peers.worlds(robot, ROBOTS / FILES[TALOS][0], 4)
     data = mujoco.MjData(w.model)
@@ -193,7 +193,7 @@ def test_large_functions_are_left_out_when_little_time_is_left(
 
 
 def test_bounds_stand_beside_what_was_measured(small: Case) -> None:
-    """With machine code where it was read: half as many operations bound a time that is twice the bound."""
+    """With machine code: half as many operations give a bound of half the measured time."""
     device = DEVICES["nvidia-h200"]
     code = {f"{TALOS}, forward dynamics, float32, functions": Instructions(1000, {}, 0, 0)}
     each = 2000 / device.issued
@@ -206,7 +206,7 @@ def test_bounds_stand_beside_what_was_measured(small: Case) -> None:
 
 
 def test_what_is_tuned_is_measured_beside(small: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a function whose trial is a stand-in: there is no device."""
+    """The function's trial is a stand-in, because there is no device."""
     tried: list[int] = []
     monkeypatch.setattr(type(small.function), "tune", lambda self, *args: tried.append(len(args)))
     run = runner.Run(run_options(tmp_path))

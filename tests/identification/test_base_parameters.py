@@ -58,7 +58,7 @@ def test_how_many_there_are(robot: fw.Robot, count: int) -> None:
 @pytest.mark.parametrize("name", ["mixed_5", "hyq", "coupled", "geared"])
 @pytest.mark.parametrize("joints", [False, True])
 def test_they_make_the_forces_of_all_parameters(name: str, joints: bool) -> None:
-    """Not of the robot's own only; and none of them can be left out."""
+    """The parameters need not be the robot's own, and no base parameter is redundant."""
     robot = robot_named(name)
     base = base_parameters(robot, friction=joints, armature=joints)
     x = random_states(robot, 40, seed=5)
@@ -110,7 +110,7 @@ def test_a_fit_without_noise_is_exact() -> None:
 
 
 def test_deviations_are_those_of_the_fit() -> None:
-    """Of many fits to noise, each joint's of its own size, errors in units of the deviations have unit variance."""
+    """Over many fits to noise of a different size for each joint, errors in units of the deviations have unit variance."""
     robot = robot_named("double_pendulum")
     base = base_parameters(robot, friction=True)
     noise, rng = np.array([0.3, 0.02]), np.random.default_rng(3)

@@ -135,7 +135,7 @@ def test_a_fit_finds_what_forces_tell(name: str) -> None:
 
 
 def test_noise_that_asks_for_less_mass_than_none_is_not_followed() -> None:
-    """Where least squares give a negative mass, or negative friction, the fit stays at what can be."""
+    """Where least squares give a negative mass or friction, the fit stays physically possible."""
     robot = example("double_pendulum")
     wrong = np.append(robot.inertial_parameters, [-0.2, 0.1, 0.1, 0.1])
     wrong[10] = -0.3

@@ -40,7 +40,7 @@ def test_centres_stay_in_the_equivalent_box_and_inertias_scale_with_mass() -> No
 
 
 def test_planar_bodies_stay_planar() -> None:
-    """Of models in the plane, which have a moment about one axis alone: that no body in space can have."""
+    """Bodies of planar models have a moment about one axis only, which no body in space can have."""
     robot = fw.build(planar_leg_linkage())
     drawn = random_parameters(robot, 5, center=1.0, lengths=(0.5, 2.0), rng=0)
     for parameters in drawn:

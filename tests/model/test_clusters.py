@@ -47,7 +47,7 @@ def above(tree: Tree, row: int) -> int:
 
 
 def moves(tree: Tree, joint: frozenset[int], body: int) -> bool:
-    """Whether a joint carries a body."""
+    """Return whether a joint carries a body."""
     while body >= 0:
         if body in joint:
             return True
@@ -122,7 +122,7 @@ def test_clusters_are_the_finest_partition_that_keeps_ties_together(data: st.Dat
 
 
 def finest(tree: Tree, ties: list[frozenset[int]]) -> set[frozenset[int]]:
-    """By reachability: two joints are together if a chain of ties leads from one to the other."""
+    """Return the finest clusters by reachability: a chain of constraints connects all joints of a cluster."""
     n = len(tree.parent)
     near = np.eye(n, dtype=bool)
     for group in (*joints(tree), *ties):

@@ -154,7 +154,7 @@ def test_rows_that_the_tree_does_not_have_are_refused(link: int) -> None:
 
 
 def ancestors(parent: tuple[int, ...], i: int) -> set[int]:
-    """With i itself, without the ground."""
+    """Return the ancestors of i including i, without the ground."""
     return set() if i < 0 else {i} | ancestors(parent, parent[i])
 
 

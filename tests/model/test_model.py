@@ -1,4 +1,4 @@
-"""From description to model: merging, order, expansion, and what is refused."""
+"""Conversion of a description to a model: merging, order, expansion, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compiled from a robot does not depend on the machine that builds it."""
+"""The code compiled from a robot does not depend on the machine."""
 
 from __future__ import annotations
 

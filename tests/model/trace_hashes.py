@@ -42,7 +42,7 @@ DERIVATIVES = ("inverse_dynamics_derivatives", "forward_dynamics_derivatives")
 
 
 def hash_of(t: Trace) -> str:
-    """Of the operations that outputs depend on, in order, and of the outputs."""
+    """Return a hash of the operations that outputs depend on, in order, and of the outputs."""
     g, digest = t.graph, hashlib.sha256(repr(t.inputs).encode())
     for i in t.live:
         a = struct.pack("<d" if g.op[i] == CONSTANT else "<q", g.a[i] if g.op[i] == CONSTANT else int(g.a[i]))
@@ -125,7 +125,7 @@ RANDOM_BELTS = partial(built, robots.belt_chain, 4, random=1)
 
 
 def short() -> Iterator[str]:
-    """In a few seconds."""
+    """Yield hashes that take a few seconds."""
     arms = examples(["ur5"], "fixed") if ROOT.exists() else {}
     for name, make in {**arms, **generated(range(1), (6,))}.items():
         robot = make()
@@ -140,7 +140,7 @@ def short() -> Iterator[str]:
 
 
 def long() -> Iterator[str]:
-    """In some minutes."""
+    """Yield hashes that take some minutes."""
     if ROOT.exists():
         trees = {**examples(FLOATING, "floating"), **examples(FIXED, "fixed")}
     else:

@@ -41,7 +41,7 @@ BATCH = (3, 2)
 
 
 def pattern(parent: Sequence[int]) -> Array:
-    """Where L may have entries."""
+    """Return where L may have entries."""
     tree = Topology(parent)
     allowed = np.zeros((len(parent), len(parent)), dtype=bool)
     for i in range(len(parent)):
@@ -64,5 +64,5 @@ def vectors(parent: Sequence[int], shape: tuple[int, ...] = BATCH) -> Array:
 
 
 def close(x: Any, y: Any, eps: float = DOUBLE) -> None:
-    """To some hundred roundings: matrices here have condition numbers below a hundred."""
+    """Compare within some hundred roundings; condition numbers of matrices here are below a hundred."""
     np.testing.assert_allclose(x, y, rtol=200 * eps, atol=200 * eps)

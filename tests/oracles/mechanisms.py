@@ -37,7 +37,8 @@ def bodies(*names: str) -> tuple[fw.Body, ...]:
 
 
 def crank_and_rocker() -> fw.Description:
-    """In space: a crank, a rod on a ball joint, and a rocker about a skew axis, on a ball at the rod's end."""
+    """Return a spatial mechanism: a crank, a rod on a ball joint, and a rocker about a skew axis, on a ball at the rod's
+    end."""
     joints = (
         fw.Joint("crank", HINGE, WORLD, "a", Pose(), Z),
         fw.Joint("ball", BALL, "a", "b", at(0.3, 0.0)),

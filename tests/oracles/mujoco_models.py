@@ -127,7 +127,7 @@ class Peer:
         return _rows(one, len(q))
 
     def center_of_mass(self, q: Array) -> Array:
-        """Of the bodies that move."""
+        """Return the centre of mass of the moving bodies."""
 
         def one(k: int) -> Any:
             self._set(q[k])
@@ -150,7 +150,7 @@ class Peer:
         return _rows(one, len(q))
 
     def site_jacobian(self, name: str, q: Array) -> Array:
-        """In the world's axes, at the site."""
+        """Return the Jacobian of a site, at the site and in the world's axes."""
 
         def one(k: int) -> Array:
             T = self._set(q[k])
@@ -234,7 +234,8 @@ def _joints(joint: fw.Joint) -> Iterator[str]:
 
 
 def _inertial(inertia: fw.Inertia) -> str:
-    """With principal moments, which MuJoCo takes as they are; it finds those of a full matrix to 1e-12 kg m² only."""
+    """Return an element with principal moments, which MuJoCo takes unchanged; it computes those of full matrices only to 1e-12
+    kg m²."""
     xx, xy, xz, yy, yz, zz = inertia.rotational
     moments, axes = np.linalg.eigh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     axes[:, 2] *= np.linalg.det(axes)

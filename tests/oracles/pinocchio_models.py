@@ -214,7 +214,7 @@ class Peer:
 
 
 class FrameMotion(NamedTuple):
-    """Of one frame, in its own axes: placement, velocity, spatial acceleration, Jacobian and its rate."""
+    """Motion of one frame, in its own axes: placement, velocity, spatial acceleration, Jacobian and its rate."""
 
     at: Any
     v: Any
@@ -223,7 +223,7 @@ class FrameMotion(NamedTuple):
     dJ: Array
 
     def relative_to(self, other: FrameMotion) -> FrameMotion:
-        """As an observer on the other frame sees it.
+        """Return the motion that an observer on the other frame sees.
 
         v = v_f - X v_g, with X the motion transform from g to f, which changes by X' = -v x X.
         """
@@ -235,7 +235,7 @@ class FrameMotion(NamedTuple):
         return FrameMotion(other.at.inverse() * self.at, v, a, self.J - J, dJ)
 
     def expressed(self, reference: str) -> FrameMotion:
-        """In the axes of one of the references; accelerations and J' are the rates of the components there."""
+        """Return the motion in the axes of a reference; accelerations and J' are the rates of the components there."""
         if reference == "local":
             return self
         if reference == "world":

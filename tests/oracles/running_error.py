@@ -1,4 +1,4 @@
-"""What a function gives in 50 digits, and how far from it a computation with rounding may lie at most.
+"""Results of a function in 50 digits, with a bound on the errors of a computation with rounding.
 
 Beside each value goes a bound of its error in double and in single precision, operation by operation: a running error
 analysis (Wilkinson 1963; Higham 2002, section 3.3), with what products of errors, denormal numbers and overflow add. Nothing is
@@ -21,7 +21,7 @@ DIGITS = 50
 
 
 class Format(NamedTuple):
-    """Of floating-point numbers."""
+    """A floating-point format."""
 
     unit: float  # roundoff: half of the relative distance of neighbours
     tiny: float  # what a result loses that becomes a denormal number, at most
@@ -47,7 +47,7 @@ class Bounded(NamedTuple):
     single: float
 
     def within(self, result: Any) -> bool:
-        """Whether a result, of the precision of its dtype, is as near as it must be."""
+        """Return whether a result is within the bound for the precision of its dtype."""
         bound = self.single if np.asarray(result).dtype == np.float32 else self.double
         if not bound < math.inf:
             return True

@@ -31,7 +31,7 @@ def saved(description: fw.Description, folder: Path, suffix: str = ".xml") -> fw
 
 
 def whatever_is_lost(description: fw.Description, folder: Path, suffix: str = ".xml") -> fw.Description:
-    """As `saved`; what the file loses is the matter of other tests."""
+    """Save and load like `saved`, and ignore losses, which other tests check."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         return saved(description, folder, suffix)
@@ -43,7 +43,7 @@ def in_mujoco(description: fw.Description, folder: Path) -> Any:
 
 
 def silently(description: fw.Description, folder: Path) -> fw.Description:
-    """As `saved`, where nothing is lost."""
+    """Save and load like `saved`, if nothing is lost."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", ModelWarning)
         return saved(description, folder)

@@ -77,7 +77,7 @@ class SpanningTree:
         return c.offset + sum(a * x[name] ** (k + 1) for name, many in c.terms for k, a in enumerate(many))
 
     def residual(self, Q: Array) -> Array:
-        """What is left of all constraints at any coordinates of the tree."""
+        """Return the residual of all constraints at any coordinates of the tree."""
         model, data = self.peer.model, self.peer.data
         pin.forwardKinematics(model, data, self.peer.q(Q))
         found = [np.concatenate([aligned(loop, *self.ends(loop, data))]) for loop in self.description.loops]
@@ -105,7 +105,7 @@ class SpanningTree:
         return frame.parentJoint, frame.placement * placed
 
     def constraints(self, Q: Array, V: Array) -> Constraints:
-        """By differences of the residual along each joint, and along the motion."""
+        """Return constraint rows by finite differences of the residual along each joint and along the motion."""
         step = TURN / max(1.0, np.abs(V).max())
         columns = [rate(lambda h, e=e: self.residual(self.open.integrate(Q, h * e))) for e in np.eye(self.open.nv)]
         k = -bend(lambda t: self.residual(self.open.integrate(Q, t * V)), step)
@@ -134,7 +134,7 @@ class SpanningTree:
 
 
 def aligned(loop: fw.Loop, a: Any, b: Any) -> Array:
-    """What is left of a loop: the pose of the successor's frame b as a sees it."""
+    """Return the misclosure of a loop: the pose of the successor's frame b in a."""
     at = a.inverse() * b
     turned = {
         LoopType.SPHERICAL: lambda R: np.zeros(0),

@@ -1,4 +1,4 @@
-"""What compiled functions compute is what their traces say, to the rounding that the trace itself allows.
+"""Compiled functions compute their traces, within the rounding that the trace itself allows.
 
 The oracle is the trace, evaluated with 50 digits, and the bound is the running error of the same trace.
 """

@@ -47,7 +47,7 @@ def test_external_forces_by_both_algorithms(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*NAMES, "balanced", "side_branches", "roots", "depth_one", "mixed_21"])
 def test_the_algorithm_with_the_fewest_operations_is_chosen(name: str) -> None:
-    """Of those that are no sine or cosine, which are the same in all; a division takes the time of eight products."""
+    """Sines and cosines do not count, because all algorithms have the same; a division counts as eight products."""
     f = robot_of(name).forward_dynamics
     found = f.candidates
     assert set(found) == {"aba", "crba-ltdl"}
@@ -75,7 +75,7 @@ def test_an_unknown_algorithm_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("algorithm", ["aba", "crba-ltdl"])
 def test_an_algorithm_may_be_asked_for_one_state_after_another(algorithm: str) -> None:
-    """Also once the function for one state has become a built-in."""
+    """This includes calls after the function for one state has become a built-in."""
     robot = robot_of("double_pendulum")
     q, v, tau = random_states(robot, 3)
     batch = robot.forward_dynamics(q, v, tau, algorithm=algorithm)

@@ -185,7 +185,7 @@ def test_forward_dynamics_takes_forces_on_bodies_by_whatever_algorithm_it_chose(
 
 @names
 def test_forces_on_all_joints_are_those_of_the_cut_tree(name: str) -> None:
-    """What its accelerations need, by Gauss's principle; they do no more work on the mechanism than the drives."""
+    """By Gauss's principle, they are those of its accelerations, and do the same work on the mechanism as the drives."""
     robot, tree, q, Q = each(name)
     _, v, a = regular_states(name)
     tau = robot.inverse_dynamics(q, v, a)
@@ -222,7 +222,7 @@ def test_singular_configurations_are_told_apart() -> None:
 
 @pytest.mark.parametrize("execution", ["interpreted", "traced"])
 def test_close_warns_of_singular_configurations(execution: str) -> None:
-    """In line, K_d has a pivot of zero."""
+    """With the bars in line, K_d has a zero pivot."""
     with pytest.warns(RuntimeWarning, match="near a singular configuration"):
         mechanism("four_bar", execution).close(np.zeros(3))
 
@@ -245,7 +245,8 @@ def test_random_configurations_are_put_together_as_the_description_says(name: st
 
 @pytest.mark.parametrize("name", ["crank_and_rocker", "platform", "two_loops", "chain_spherical", "own"])
 def test_residual_of_open_loops(name: str) -> None:
-    """Of spherical loops the distance, on the axes of the predecessor's frame; of other constraints their values."""
+    """For spherical loops, the residual is the distance in the predecessor's frame; for other constraints, it is their
+    value."""
     robot, tree = mechanism(name), spanning(name)
     rng = np.random.default_rng(0)
     q = fw.Robot.random_configuration(robot, rng)
@@ -272,7 +273,7 @@ def test_integrate_stays_closed_and_moves_as_asked(name: str) -> None:
 
 @names
 def test_difference_is_what_integrate_needs_to_first_order(name: str) -> None:
-    """What is left is of second order: for steps of 1e-3 it is below 1e-4 of them times the mechanism's curvature."""
+    """The remainder is of second order: for steps of 1e-3, it is below 1e-4 of them times the mechanism's curvature."""
     robot, tree, q, Q = each(name)
     v = regular_states(name).v
     for k in range(len(q)):
@@ -532,7 +533,7 @@ def assert_pickles(robot: fw.ClosedRobot) -> None:
 
 
 def test_a_tree_that_is_a_chain_has_regular_configurations_only() -> None:
-    """What chooses the states of these tests does choose: a four-bar in line is left out."""
+    """The selection of states for these tests rejects a four-bar in line."""
     found = regular_configurations("four_bar", 5, seed=9)
     assert amplified(mechanism("four_bar"), found) <= 4.0
     plain = fw.build(chain(3), execution="interpreted")

@@ -58,7 +58,7 @@ def ours(path: Path) -> tuple[fw.ClosedRobot, list[np.ndarray], list[float]]:
 
 
 def theirs(text: str) -> tuple[np.ndarray, float]:
-    """Where MuJoCo's joints are in the end, and how far the loop has opened on the way."""
+    """Return the final angles of MuJoCo's joints, and the largest misclosure of the loop on the way."""
     model = mujoco.MjModel.from_xml_string(text)
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
     data = mujoco.MjData(model)

@@ -168,7 +168,7 @@ def ways(function: fw.CompiledFunction[Any]) -> Iterator[str]:
 
 
 class Reference:
-    """What the definitions give, from the inertia matrix, bias forces, and the Jacobian of the spanning tree."""
+    """Results by the definitions, from the inertia matrix, bias forces and the Jacobian of the spanning tree."""
 
     def __init__(self, name: str) -> None:
         self.robot, self.states = mechanism(name), regular_states(name)

@@ -139,7 +139,7 @@ def peer_of(name: str) -> Peer:
 
 @functools.cache
 def plain_robot(name: str) -> fw.Robot:
-    """In plain Python: a large robot has its first result in milliseconds."""
+    """Return a robot in plain Python, so that a large robot has its first result within milliseconds."""
     return example(name, "interpreted") if name in NAMES else fw.build(described(name), execution="interpreted")
 
 
@@ -227,7 +227,7 @@ HANDS = ("gripper_left_base_link", "gripper_right_base_link")
 
 @pytest.mark.parametrize("frames", [FEET, FEET + HANDS], ids=["feet", "feet_and_hands"])
 def test_talos_on_its_feet_and_hands_is_pinocchios(frames: tuple[str, ...]) -> None:
-    """Without damping, which Pinocchio adds to the diagonal if asked to. Compiled by the cheapest, in plain Python by all."""
+    """Pinocchio's optional damping of the diagonal is off. The cheapest algorithm is compiled; all run in plain Python."""
     peer = peer_of("talos")
     made = [fw.BilateralContact(frame) for frame in frames]
     constraints, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
@@ -270,7 +270,7 @@ def execution(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("algorithm", [*DELASSUS, "jacobian"])
 def test_agrees_with_plain_python(execution: str, algorithm: str) -> None:
-    """On several kinds of contacts where loops stay loops: one kernel is compiled for all of them."""
+    """With loops, one kernel is compiled for all types of contacts."""
     q = random_states(shrub_robot("interpreted"), 3).q
     for what in ("same_body",) if execution == "traced" else ("path", "one", "tips", "same_body", "rows", "all_ground"):
         made = contact_set(shrub_robot("interpreted"), what)
@@ -290,7 +290,7 @@ def function(execution: str, made: list[fw.BilateralContact], algorithm: str) ->
 
 @pytest.mark.parametrize("algorithm", DELASSUS)
 def test_batches_are_their_states(algorithm: str) -> None:
-    """To the last bit, at all places of the lanes, and with more axes."""
+    """Bits are equal at all places of the lanes, and with more batch axes."""
     robot = example("panda")
     delassus = robot.delassus(contact_set(robot, "path"), algorithm)
     q = random_states(robot, 21).q
@@ -329,7 +329,7 @@ LARGE = ("talos", "hyq", "solo12", "baxter", "anchored", "mixed_8", "side_branch
 
 
 def weight(o: fw.Operations) -> int:
-    """By which algorithms are compared: sines and cosines are the same in all."""
+    """Return the operations that decide between algorithms; sines and cosines are the same in all."""
     return o.flops + DIVISION * (o.div + o.sqrt)
 
 

@@ -60,7 +60,7 @@ def results(values: Any) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("make", [flying, lambda execution: fw.build(fw.robots.four_bar(), execution=execution)])
 def test_every_function_agrees_with_plain_python_and_in_batches(make: Callable[[str], fw.Robot]) -> None:
-    """In plain Python and in batches of more than one size, a state has the bits that it has alone."""
+    """A state has the same bits alone, in plain Python, and in batches of several sizes."""
     compiled, plain = make("traced"), make("interpreted")
     for name, f in compiled.functions.items():
         arguments = arguments_of(compiled, f, 11)

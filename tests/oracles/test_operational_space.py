@@ -53,7 +53,7 @@ def ways(function: fw.CompiledFunction[Any]) -> Iterator[str]:
 
 
 class Reference:
-    """What the definitions give, from the mass matrix and Jacobians of Pinocchio."""
+    """Results by the definitions, from Pinocchio's mass matrix and Jacobians."""
 
     def __init__(self, name: str) -> None:
         # as plain Python where compiling dozens of functions would take longer than all their states

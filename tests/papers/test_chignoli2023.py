@@ -65,7 +65,7 @@ def test_one_reciprocal_a_row_brings_sparse_factors_ahead_for_one_foot_but_on_th
 
 @pytest.mark.parametrize("name", EVERY)
 def test_the_approximate_tree_takes_fewer_operations(name: str) -> None:
-    """But for the inverse operational-space inertia not on all robots."""
+    """The exception is the inverse operational-space inertia of some robots."""
     for what in (INVERSE, FORWARD):
         found = costs(what, name)
         assert found["approximate"] < found[CLUSTER[what]]

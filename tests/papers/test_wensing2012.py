@@ -44,7 +44,7 @@ def test_the_humanoid_has_the_zeros_of_the_paper() -> None:
 
 
 def test_zeros_by_branching_are_those_of_our_matrices() -> None:
-    """But for zeros within the six rows of the base, and of a block of J, which are none by branching."""
+    """Zeros within the six rows of the base and within blocks of J do not count, because they are not due to branching."""
     m = humanoid(ASIMO)
     r = robot(m)
     q = r.random_configuration(0)

@@ -67,7 +67,7 @@ def test_strides_change_nothing(robot: str, function: str, size: int, layout: st
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 def test_threads_change_nothing(function: str, threads: int) -> None:
-    """With a batch that is worth several threads."""
+    """The batch is large enough for several threads."""
     f, args = case("panda", function, 20_011)
     np.testing.assert_array_equal(f(*args, threads=threads), f(*args))
 

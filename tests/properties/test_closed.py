@@ -112,7 +112,7 @@ def homogeneous(x: Pose) -> Array:
 @settings(deadline=None, max_examples=40)
 @given(cases())
 def test_all_algorithms_undo_inverse_dynamics(case: Case) -> None:
-    """To the rounding of the forces that must cancel, through the softest motion of M in units of its diagonal."""
+    """The tolerance is the rounding of the cancelling forces, amplified by the softest motion of M in units of its diagonal."""
     robot, q, v, a = case.robot, case.q, case.v, case.a
     tau, M = robot.inverse_dynamics(q, v, a), robot.mass_matrix(q)
     size = np.sqrt(np.diagonal(M))

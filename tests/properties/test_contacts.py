@@ -1,4 +1,4 @@
-"""What is so for the Delassus matrix of any contacts on any robot, by any algorithm."""
+"""Properties of the Delassus matrix of any contacts on any robot, by any algorithm."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def assert_blocks_close(result: list[list[Array]], expected: list[list[Array]], 
 @settings(deadline=None, max_examples=120)
 @given(cases())
 def test_all_algorithms_agree_with_the_mass_matrix(case: Case) -> None:
-    """With J M^-1 J^T, M scaled to unit diagonal."""
+    """The reference is J M^-1 J^T, with M scaled to unit diagonal."""
     M, J = case.robot.mass_matrix(case.q), case.robot.contact_jacobian(case.contacts)(case.q)
     size = np.sqrt(np.diagonal(M))
     J = J / size

@@ -1,4 +1,4 @@
-"""What derivatives say of any tree and of any mechanism with loops: the ways agree, and transposes and powers fit."""
+"""Properties of derivatives of any tree and any mechanism with loops: algorithms agree, and so do transposes and powers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the equations of motion say of any robot in any state, without another program to ask."""
+"""Properties of the equations of motion of any robot in any state, without a reference program."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def rate(f: fw.CompiledFunction, robot: fw.Robot, x: States) -> Array:
 @settings(deadline=None, max_examples=60)
 @given(robots, seeds, speeds)
 def test_forward_dynamics_undoes_inverse_dynamics(name: str, seed: int, speed: float) -> None:
-    """To the rounding of the forces that must cancel, M a + c + g, times the conditioning of M."""
+    """The tolerance is the rounding of the cancelling forces, M a + c + g, times the condition of M."""
     robot = robot_of(name)
     x = state(robot, seed, speed)
     M = robot.mass_matrix(x.q)

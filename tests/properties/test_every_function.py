@@ -35,7 +35,7 @@ def made(name: str) -> fw.Description:
 
 
 class Relations:
-    """What is so for the functions of one robot at one state."""
+    """Relations between the functions of one robot at one state."""
 
     def __init__(self, name: str) -> None:
         description = made(name)
@@ -180,7 +180,7 @@ def check_momentum(r: Relations) -> None:
 
 
 def check_constrained_derivatives(r: Relations) -> None:
-    """With a force along one axis of the last body's frame."""
+    """Check derivatives with a force along one axis of the last body's frame."""
     robot, (q, v, a) = r.robot, r.x
     space = robot.operational_space([fw.BilateralContact(robot.bodies[-1].name, rows=np.eye(6)[:1])])
     a_q, a_v, _, f_q, f_v, _ = space.forward_dynamics_derivatives(q, v, a)

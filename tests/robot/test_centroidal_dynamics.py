@@ -46,7 +46,7 @@ def rate_along(f: CompiledFunction[Any], x: States) -> Array:
 
 
 def check_identities(robot: fw.Robot, x: States, tolerance: float) -> None:
-    """What the functions say of each other, of the mass matrix, and of the centre of mass."""
+    """Check identities between the functions, the mass matrix and the centre of mass."""
     A, rate = at(robot, "centroidal_map", x), at(robot, "centroidal_map_rate", x)
     for way in robot.centroidal_momentum.alternatives.values():
         assert_close(evaluated(way, x.q, x.v)[0], times(A, x.v), tolerance)
@@ -82,7 +82,7 @@ def test_identities_of_mechanisms(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["crank_and_rocker", "platform", "coupled", "geared_chain"])
 def test_mechanisms_move_as_their_spanning_trees(name: str) -> None:
-    """Of the tree without loops, at velocities and accelerations that loops give, by functions of that tree alone."""
+    """The reference is the tree without loops, with the velocities and accelerations that loops give."""
     robot, cut, x = mechanism(name), spanning(name), regular_states(name)
     Q, V = np.array([cut.expand(q) for q in x.q]), robot.spanning_velocity(x.q, x.v)
     tau = robot.inverse_dynamics(*x)
@@ -104,7 +104,7 @@ def test_at_rest() -> None:
 
 
 def test_far_from_the_origin() -> None:
-    """Where the world's origin is does not matter: neither for values nor for their digits."""
+    """The location of the world's origin affects neither values nor their digits."""
     robot = robot_of("hyq")
     x = random_states(robot, 2)
     away = x._replace(q=x.q + np.array([1e6, -2e6, 5e5] + [0.0] * (robot.nq - 3)))
@@ -145,7 +145,7 @@ def check_power(robot: fw.Robot, x: States, tolerance: float) -> None:
 
 @pytest.mark.parametrize("name", ["planar_leg", "coupled"])
 def test_static_torque_with_loops(name: str) -> None:
-    """What forces on bodies do is their power along any motion."""
+    """The effect of forces on bodies is their power along any motion."""
     robot, x = mechanism(name), regular_states(name)
     forces = np.random.default_rng(1).standard_normal((len(x.q), len(robot.bodies), 6))
     held, bare = robot.static_torque(x.q, external_forces=forces), robot.static_torque(x.q)

@@ -252,7 +252,7 @@ def test_couplings_alone_leave_no_residual() -> None:
 
 @pytest.mark.parametrize("name", ["geared", "four_bar"])
 def test_configurations_are_arrays_of_their_own(name: str) -> None:
-    """What is written into one changes neither the argument that it was made of nor the next one."""
+    """A change of one changes neither the argument that it came from nor the next one."""
     robot = built(name)
     for q in (robot.random_configuration(0), robot.random_configuration(0, (2, 3)), robot.random_configuration(0, 0)):
         given = q.copy()

@@ -54,7 +54,7 @@ def closing_step(robot: fw.ClosedRobot, q: np.ndarray) -> Any:
 
 
 def state(robot: fw.ClosedRobot, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Not near a singular configuration."""
+    """Return a state away from singular configurations."""
     rng = np.random.default_rng(seed)
     return min(robot.random_configuration(rng, 5), key=robot.singularity), rng.standard_normal(robot.nv)
 

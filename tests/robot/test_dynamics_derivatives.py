@@ -54,7 +54,7 @@ def test_external_forces_with_loops() -> None:
 
 @pytest.mark.parametrize("name", ["ur5", "iris", "mixed_8"])
 def test_inverses_of_one_another(name: str) -> None:
-    """At tau = ID(q, v, a): da/dx = -M^-1 dtau/dx, M^-1 the inverse of M."""
+    """At tau = ID(q, v, a): da/dx = -M^-1 dtau/dx, with the inverse M^-1 of M."""
     robot = robot_of(name)
     x = state(robot, 1)
     dtau = robot.inverse_dynamics_derivatives(*x)
@@ -78,7 +78,7 @@ def test_interpreted_and_rolled() -> None:
 
 
 def test_machine_code_that_keeps_its_loops_has_an_address() -> None:
-    """Of several kernels, which hand on arrays: the results of a call, for callers that are compiled."""
+    """Several kernels pass arrays to each other: compiled callers get the results of a call."""
     robot = fw.build(chain(12, seed=1), execution="rolled")
     f = robot.forward_dynamics_derivatives
     x = random_states(robot, 1)
@@ -104,7 +104,7 @@ def test_large_trees_keep_their_loops() -> None:
 
 @pytest.mark.parametrize("name", ["hyq", "panda"])
 def test_the_recursion_takes_fewest_operations(name: str) -> None:
-    """Of what forward differentiation of these functions takes, at most the share that was set as the goal."""
+    """Its share of the operations of forward differentiation is at most the goal."""
     robot = robot_of(name)
     share = {"hyq": (0.8, 0.75), "panda": (0.9, 0.85)}[name]
     counted = {"hyq": (12_088, 28_467), "panda": (7_266, 17_142)}[name]

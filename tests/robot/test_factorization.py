@@ -63,7 +63,7 @@ def test_solutions_and_determinants_are_those_of_lapack(parent: list[int], facto
 
 @pytest.mark.parametrize("n", [1, 2, 7, 20])
 def test_an_unbranched_tree_gives_the_reversed_cholesky_factor(n: int) -> None:
-    """With rows and columns in reverse, H = L^T L is Cholesky's lower times upper, and LTDL is his with unit diagonal."""
+    """With rows and columns in reverse, H = L^T L is Cholesky's lower times upper, and LTDL is the same with unit diagonal."""
     A = np.random.default_rng(n).standard_normal((n, n))
     H = A @ A.T + n * np.eye(n)
     lower = scipy.linalg.cholesky(H[::-1, ::-1], lower=True)

@@ -64,7 +64,7 @@ def test_factors_take_the_operations_of_the_paper(parent: list[int]) -> None:
 
 
 def test_ldl_factors_take_one_reciprocal_a_row(parent: list[int]) -> None:
-    """In place of a division for each entry below the diagonal; rows without such entries need none."""
+    """It replaces a division for each entry below the diagonal; rows without such entries need none."""
     D1, D2 = distances(parent)
     carried = sum(p >= 0 for p in parent)
     assert counted(kernels.ltdl_in_situ, parent) == Operations(mul=D1 + D2, add=D2, div=carried, sqrt=0, trig=0)

@@ -79,7 +79,8 @@ def test_joints_that_carry_both_frames_do_not_matter(panda: fw.Robot) -> None:
 
 @pytest.mark.parametrize("relative_to", [None, ELBOW])
 def test_derivatives(panda: fw.Robot, relative_to: str | None) -> None:
-    """Of a placement: the Jacobian in local axes. Of an acceleration: by a the Jacobian, by q and v as differences."""
+    """The derivative of a placement is the Jacobian in local axes; those of an acceleration are the Jacobian (by a) and finite
+    differences (by q and v)."""
     q, v, a = (x[:2] for x in STATES)
     slope = panda.frame_placement(TOOL, relative_to).derivative()
     assert_close(slope(q), panda.frame_jacobian(TOOL, "local", relative_to)(q))
@@ -104,7 +105,7 @@ def test_unknown_frames_and_references_are_refused(panda: fw.Robot) -> None:
 
 
 def test_rates_of_jacobians_of_mechanisms_are_functions_like_others() -> None:
-    """With loops they are differentiated Jacobians: linear in v, to be pickled, differentiated and put together with others."""
+    """With loops, they are differentiated Jacobians: linear in v; they can be pickled, differentiated and fused."""
     robot = fw.build(fw.robots.four_bar(), execution="interpreted")
     frame = robot.bodies[-1].name
     rate = robot.frame_jacobian_rate(frame)

@@ -26,7 +26,7 @@ def without_armature(robot: fw.Robot) -> fw.Robot:
     "name", ["four_bar", "planar_leg", "crank_and_rocker", "platform", "coupled", "geared", "own", "tello"]
 )
 def test_regressors_of_mechanisms_give_forces_and_energies(name: str) -> None:
-    """Also for inertias of no body: dynamics are linear."""
+    """Dynamics are linear, so this holds for physically impossible inertias too."""
     given = fw.build(MECHANISMS[name]())
     robot = without_armature(given)
     x = random_states(robot, 2)
@@ -65,7 +65,7 @@ def test_columns_of_joints(name: str) -> None:
 
 
 def test_friction_at_rest_is_none() -> None:
-    """In both precisions; a tiny velocity has all of the dry friction."""
+    """In both precisions; a tiny velocity has the full dry friction."""
     robot = example("ur5")
     regressor = robot.extended_regressor(friction=["wrist_1_joint"])
     assert regressor.names[-2:] == ("wrist_1_joint.viscous", "wrist_1_joint.coulomb")

@@ -140,7 +140,7 @@ WITH_STATES = """<mujoco><worldbody>
 
 
 def test_actuators_without_names_drive_what_they_drive_in_mujoco() -> None:
-    """Those on tendons of one joint; and behind those on the same joint that the robot lacks."""
+    """This includes actuators on tendons of one joint, and those after actuators of the same joint that the robot lacks."""
     robot, model = fw.load(WITH_STATES, execution="interpreted"), mujoco.MjModel.from_xml_string(WITH_STATES)
     order = fw.MujocoOrder(robot, model)
     np.testing.assert_array_equal(order.ctrl([1.0, 2.0, 3.0]), [0.0, 1.0, 2.0, 0.0, 3.0])

@@ -1,4 +1,4 @@
-"""What a file says of motion that no simulation here knows."""
+"""Properties of a file's motion that simulations ignore."""
 
 from __future__ import annotations
 

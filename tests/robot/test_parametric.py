@@ -69,7 +69,7 @@ def test_functions_are_those_of_robots_with_these_inertias(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["anymal", "planar_leg"])
 def test_delassus_and_derivatives_of_robots_with_these_inertias(name: str) -> None:
-    """What contacts see, forces on bodies, and parts that are composed and differentiated; and they are pickled."""
+    """Contacts, forces on bodies, and composed and differentiated parts use these inertias; functions can be pickled."""
     robot = robot_named(name)
     contacts = [fw.BilateralContact(robot.frames[-1].name, kind="point")]
     x = random_states(robot, 1)

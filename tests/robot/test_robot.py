@@ -1,4 +1,4 @@
-"""What users call: arguments, results, frames, errors, and robots that travel to other processes."""
+"""The interface for users: arguments, results, frames, errors, and robots that move to other processes."""
 
 from __future__ import annotations
 

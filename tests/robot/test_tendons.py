@@ -84,7 +84,7 @@ def test_branches_pulleys_and_sums_of_coordinates_are_mujocos() -> None:
 
 
 def test_moment_arms_are_the_slopes_of_lengths() -> None:
-    """By central differences, on a robot whose joints follow others by a loop, too."""
+    """The reference are central differences, on a robot with joints that follow others through a loop."""
     loop = MANY.replace("</mujoco>", '<equality><joint joint1="c" joint2="a" polycoef=".1 1 .3 .2 0"/></equality></mujoco>')
     crank = (
         '<body pos="-1 0 1"><joint name="c" axis="0 1 0"/><geom size=".1" pos=".1 0 0"/><site name="s4" pos=".1 0 .2"/></body>'

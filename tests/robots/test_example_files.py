@@ -52,7 +52,7 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.
 
 
 def test_pages_and_examples_name_robots_that_there_are() -> None:
-    """Those that no test runs, too."""
+    """This includes names that no other test uses."""
     root = Path(__file__).parents[2]
     pages = [*(root / "docs").rglob("*.md"), *(root / "examples").glob("*.py"), root / "README.md"]
     named = {name for page in pages for name in re.findall(r'\.example\("([^"]+)"\)', page.read_text())}

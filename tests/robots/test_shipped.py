@@ -256,7 +256,7 @@ def test_differentials_accept_symbolic_coordinates(closure: Any) -> None:
 
 
 def gap(d: Description, q: dict[str, float]) -> float:
-    """How far apart the two points are that the loop joint holds together [m]."""
+    """Return the distance between the two points of the loop joint [m]."""
     [loop] = d.loops
     ends = (
         fw.Frame("end", loop.predecessor, loop.predecessor_frame),

@@ -47,7 +47,7 @@ def assert_same(a: tuple[Array, Array], b: tuple[Array, Array]) -> None:
 
 
 def test_one_tau_is_that_of_all_robots() -> None:
-    """Of as many as move side by side, in which NumPy takes the steps."""
+    """There are enough robots for steps by NumPy, all at once."""
     sim = fw.Simulation(pendulum(), H, **NOTHING)
     q, v = states(sim.robot, count=9)
     tau = np.random.default_rng(1).standard_normal((1, 3, 1))
@@ -60,7 +60,7 @@ def test_one_tau_is_that_of_all_robots() -> None:
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_hundred_rollouts_are_a_hundred_single_ones(integrator: str) -> None:
-    """Of a tree of all joint types under forces for each step: bit for bit."""
+    """The tree has all joint types, and forces change at each step; bits are equal."""
     robot = tree("mixed_5")[1]
     q, v = states(robot)
     tau = np.random.default_rng(1).standard_normal((COUNT, STEPS, robot.nv))
@@ -141,7 +141,7 @@ def on_legs(**more: Any) -> fw.Simulation:
 
 
 def test_limits_and_friction_of_a_batch_are_those_of_single_robots() -> None:
-    """With contacts as well. BLAS multiplies the rows of joints for all robots: to its rounding, which contacts magnify."""
+    """Contacts are included. BLAS multiplies the joint rows of all robots, and contacts amplify its rounding."""
     q, v = stood(30)
     sim = on_legs()
     for together, single in zip(sim.rollout(q, v, STEPS), alone(sim, q, v), strict=True):
@@ -178,7 +178,7 @@ def test_a_run_is_its_steps(make: Any) -> None:
 
 
 def test_loops_of_a_batch() -> None:
-    """To 1e-11: closing iterates until the last of a batch is closed."""
+    """Tolerance 1e-11: loop closing iterates until the last robot of a batch is closed."""
     robot = fw.build(dataclasses.replace(four_bar((0.3, 0.8, 0.6, 0.9)), gravity=(0.0, -9.81, 0.0)))
     q, v = states(robot, 3.0, count=20)
     sim = fw.Simulation(robot, H)
@@ -209,7 +209,7 @@ def test_a_rollout_returns_one_state_in_every(every: int) -> None:
 
 
 def test_a_run_records_one_state_in_every_and_the_last() -> None:
-    """With its contacts; to what steps taken at once may differ by."""
+    """Contacts are included; the tolerance is the difference of steps taken at once."""
     sim = on_ground(box())
     q, v = thrown(1)
     sim.reset(q[0], v[0])
@@ -255,7 +255,7 @@ def test_energies_of_a_batch() -> None:
 
 
 def test_time_counts_steps() -> None:
-    """It is no sum of steps, and its rounding does not add up."""
+    """Time is not a sum of steps, so rounding does not accumulate."""
     sim = fw.Simulation(pendulum(), 1e-4)
     for _ in range(1000):
         sim.step()

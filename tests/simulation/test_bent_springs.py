@@ -56,7 +56,7 @@ COUPLED = [
     "text", [xml(), *COUPLED], ids=["tree", "in proportion", "turned", "by a square", "tendon", "of a bent one"]
 )
 def test_forces_and_energies_are_mujocos(text: str) -> None:
-    """At random states, to rounding; those of all joints mapped to the independent ones."""
+    """States are random, the tolerance is rounding; forces of all joints are mapped to the independent ones."""
     robot, order, data = beside(text, execution="interpreted")
     forces, x = ForcesAtJoints(robot, robot.actuators), random_states(robot, 5)
     model = data.model
@@ -97,7 +97,7 @@ SERVO = '<actuator><position joint="a" kp="1" kv=".5" forcerange="-1 1"/><motor 
 
 @pytest.mark.parametrize("more", ["", '<actuator><motor joint="c" damping="0 1 0"/></actuator>'])
 def test_dampers_are_met_at_the_end_of_a_step_as_by_mujocos_euler(more: str) -> None:
-    """By their slope at the beginning: where there are no springs, the two steps are the same."""
+    """The slope is that at the start: without springs, the two steps are equal."""
     robot, order, data = beside(xml(body=DAMPED, more=more, integrator="Euler"))
     x = random_states(robot, 1)
     sim = fw.Simulation(robot, 0.001, q=x.q[0], v=20.0 * x.v[0])

@@ -23,7 +23,7 @@ def walks() -> dict[str, figure.Walk]:
 
 
 def test_all_ways_to_the_contact_inertia_give_the_same_motion(walks: dict[str, figure.Walk]) -> None:
-    """To 1e-9 in rad, m and their rates [1/s]: the solver leaves 1e-8 of velocities below 1e-1."""
+    """Tolerance 1e-9 in rad, m and their rates [1/s]: the solver leaves 1e-8 of velocities below 1e-1."""
     expected = walks["pv-osimr"].simulation
     assert expected.time == pytest.approx(STEPS * figure.STEP)
     for way, walk in walks.items():

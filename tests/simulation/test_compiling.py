@@ -31,7 +31,7 @@ print(compiled.count("work_on_robots"), len(compiled))
 
 
 def test_all_robots_and_scenes_share_the_code_of_a_step(tmp_path: Path) -> None:
-    """Of all that the scenes have, compiled in one process; another one, which finds it on the disk, compiles no kernel."""
+    """One process compiles the code of all features; a second one finds it on the disk and compiles no kernel."""
     path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
     env = {**os.environ, "PYTHONPATH": path, "FEATHERWEIGHT_CACHE": str(tmp_path)}
     env.pop("FEATHERWEIGHT_CHECKED", None)

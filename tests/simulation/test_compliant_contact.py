@@ -73,7 +73,7 @@ def test_what_slides_and_tumbles_moves_as_in_mujoco(cone: str, softness: dict[st
 
 
 def test_sliding_contacts_obey_coulomb() -> None:
-    """They slow down by mu g and stay on the ground; MuJoCo lets them lift off."""
+    """They decelerate by mu g and stay on the ground; MuJoCo lets them lift off."""
     text = SCENE.format(cone="elliptic", option="", geom='friction="0.3"', joint="")
     robot = fw.load(text)
     sim = fw.Simulation(robot, contact="compliant")
@@ -95,7 +95,7 @@ def test_a_robot_starts_beyond_limits_that_yield() -> None:
 
 
 def test_limits_begin_by_their_margin_before_the_range_ends() -> None:
-    """Of joints and of tendons; rigid ones stop there."""
+    """This holds for limits of joints and of tendons; rigid limits stop at the end of the range."""
     body = """<body pos="{0} 0 1"><joint name="j{0}" axis="0 1 0" {1}/><geom size="0.1" pos="0.2 0 0" mass="1"/></body>"""
     text = f"""<mujoco><worldbody>{body.format(0, 'range="-50 20" margin="0.2"')}{body.format(1, "")}</worldbody>
     <tendon><fixed range="-1 1" limited="true" margin="0.5"><joint joint="j1" coef="1"/></fixed></tendon></mujoco>"""

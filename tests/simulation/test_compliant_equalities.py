@@ -64,7 +64,7 @@ def test_motions_are_mujocos(equality: str) -> None:
 
 
 def test_rows_are_the_rates_of_their_lengths() -> None:
-    """Of points and rotations that lie well apart, by central differences."""
+    """Points and rotations are far apart; the reference are central differences."""
     file = text(EQUALITIES["weld of sites"] + EQUALITIES["weld of a free body"] + EQUALITIES["joints"])
     robot = fw.load(file, equalities="compliant", execution="interpreted")
     x = LengthFunctions(robot, length_table(robot, ()))

@@ -77,14 +77,15 @@ def test_a_flying_body_called_world_lands_on_the_ground(touching: str) -> None:
 @pytest.mark.parametrize("pyramid", [False, True])
 @pytest.mark.parametrize("friction", [0.3, 0.7])
 def test_a_block_sticks_below_the_friction_angle(friction: float, pyramid: bool) -> None:
-    """At 98 % of it, for 1 s: 1e-9 m is what the solver's tolerance, 1e-8 of h g, may add up to."""
+    """At 98 % of the angle for 1 s; the tolerance 1e-9 m is the accumulated tolerance of the solver, 1e-8 of h g."""
     np.testing.assert_allclose(slid(0.98 * math.atan(friction), friction, pyramid=pyramid), 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("pyramid", [False, True])
 @pytest.mark.parametrize(("angle", "friction"), [(0.35, 0.3), (0.7, 0.7), (0.5, 0.0)])
 def test_a_block_slides_above_it(angle: float, friction: float, pyramid: bool) -> None:
-    """By h² n (n + 1) / 2 of g (sin - mu cos) after n of Euler's steps, downhill only; to 1e-6: overlap up to the slop."""
+    """After n Euler steps, the distance is h² n (n + 1) / 2 of g (sin - mu cos), downhill only; to 1e-6: overlap up to the
+    slop."""
     moved = slid(angle, friction, pyramid=pyramid)
     a = G * (math.sin(angle) - friction * math.cos(angle))
     np.testing.assert_allclose(moved, [0.5 * a * 1.0 * (1.0 + H), 0.0, 0.0], atol=2e-6)
@@ -139,7 +140,7 @@ def test_restitution_of_two_surfaces(ball: float | None, ground: float | None, e
 
 @pytest.mark.parametrize("e", [0.3, 0.8, 1.0])
 def test_a_ball_bounces_to_the_square_of_its_restitution(e: float) -> None:
-    """Of the height before. The impact comes up to a step late, which changes a height by 2 h v / height: 1 % from 5 cm on."""
+    """The ratio of heights. The impact is up to a step late, which changes a height by 2 h v / height: 1 % from 5 cm on."""
     h = 5e-4
     sim = fw.Simulation(
         free_bodies(solid_ball(1.0, 0.1)), h, q=pose((0, 0, 1.1)), spheres=[fw.ContactSphere("body0", 0.1)],
@@ -269,7 +270,8 @@ def test_two_balls_collide(e: float) -> None:
 
 
 def test_a_stack_of_ten_boxes_rests() -> None:
-    """On four small spheres each: nothing moves in 0.5 s, and each level carries the weight above, to 1e-6 of all of it."""
+    """Each box has four small spheres: nothing moves in 0.5 s, and each level carries the weight above, to 1e-6 of the
+    total."""
     masses = np.array([2.0, 0.5, 1.0, 3.0, 1.5, 0.7, 2.0, 1.0, 0.4, 5.0])
     robot = free_bodies(*(solid_box(m, (0.2, 0.2, 0.2)) for m in masses))
     feet, heads = ([(x, y, z) for x in (-0.08, 0.08) for y in (-0.08, 0.08)] for z in (-0.09, 0.09))
@@ -336,7 +338,7 @@ def assert_coulomb(sim: fw.Simulation, q: Array, friction: float, spheres: list[
 
 @pytest.mark.parametrize("seed", range(3))
 def test_laws_hold_for_a_box_thrown_on_the_ground(seed: int) -> None:
-    """In each step: what the equation of motion lacks is the contacts' force and torque, to 1e-9 of its size.
+    """In each step, the contacts' force and torque complete the equation of motion, to 1e-9 of its size.
 
     The same from states alone: linear momentum changes by h (forces + m g).
     Residuals of Coulomb's law are the solver's, 1e-8 of velocities of some 10 m/s.
@@ -413,7 +415,7 @@ def test_laws_hold_for_a_humanoid_on_its_feet() -> None:
 
 @pytest.mark.parametrize("integrator", ["rk4", "midpoint"])
 def test_other_integrators_carry_the_weight_too(integrator: str) -> None:
-    """At rest the forces are the weight, to the solver's tolerance, and nothing sinks, or rises by more than g h² / 2."""
+    """At rest, the forces equal the weight to the solver's tolerance, and nothing sinks, or rises by more than g h² / 2."""
     robot = free_bodies(solid_box(2.0, SIDES))
     sim = fw.Simulation(robot, H, integrator, q=pose((0, 0, 0.05)), spheres=corners("body0", SIDES), ground=fw.Plane())
     sim.run(0.2, every=1000)
@@ -468,7 +470,7 @@ def test_there_is_nothing_beyond_the_edge_of_heights_and_nothing_below_their_bas
 
 
 def test_a_block_comes_to_rest_in_a_bowl() -> None:
-    """Where the slope is below its friction; on at least three points, which carry its weight. Energy only falls.
+    """It rests where the slope is below its friction, on at least three points that carry its weight. Energy only falls.
 
     Each step may gain what its pushing apart lifts, m g times some 1e-6, and Euler's h w for turning.
     """
@@ -562,7 +564,7 @@ def centers(robot: fw.Robot, spheres: list[fw.ContactSphere], q: Array) -> Array
 def test_contacts_bring_no_energy_and_let_nothing_approach(
     seed: int, chance: int, friction: float, restitution: float, pyramid: bool, speed: float, gap: float
 ) -> None:
-    """Of random trees and spheres, for some steps from any state that touches a tilted ground.
+    """Random trees and spheres take some steps from any state that touches a tilted ground.
 
     Kinetic energy at q is no more than without contacts, or than before the step where contacts bounce, to 1e-7 of it: the
     solver's 1e-8 of all velocities, and cancellation.
@@ -620,7 +622,7 @@ def test_contacts_bring_no_energy_and_let_nothing_approach(
 
 
 def test_overlap_is_pushed_apart_without_velocity() -> None:
-    """At 1 m/s, to the slop; the body stays at rest."""
+    """The speed is 1 m/s until the slop; the body stays at rest."""
     robot = free_bodies(solid_ball(1.0, 0.1), gravity=NO_GRAVITY)
     sim = fw.Simulation(robot, H, q=pose((0, 0, 0.09)), spheres=[fw.ContactSphere("body0", 0.1)], ground=fw.Plane())
     for count in range(1, 12):

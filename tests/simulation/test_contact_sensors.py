@@ -118,7 +118,7 @@ def test_contacts_are_those_of_mujoco(condim: int) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*overlap at the start")
 def test_rigid_contacts_are_at_the_places_of_mujocos() -> None:
-    """Of the net force of a rigid box that comes to rest, its weight; of the places, midway between the surfaces."""
+    """A rigid box comes to rest: the net force is its weight, and the places are midway between the surfaces."""
     model, robot = mujoco.MjModel.from_xml_string(scene()), featherweight.load(scene())
     order, (q,), (v,) = MujocoOrder(robot, model), *states(robot, np.random.default_rng(2), 1)
     sim = Simulation(robot, q=q, v=v * 0.0)

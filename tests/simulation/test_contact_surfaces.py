@@ -213,7 +213,7 @@ def test_adhesion_pulls_across_its_gap() -> None:
 
 @pytest.mark.parametrize("adhesion", [4.0, 4.8, 5.0])
 def test_adhesion_adds_to_the_friction_of_a_brick_on_a_wall(adhesion: float) -> None:
-    """By mu times that of four corners."""
+    """The addition is mu times the adhesion of four corners."""
     text = f"""<mujoco><worldbody><geom type="box" size=".1 1 1" pos=".1 0 1.1" adhesion="{adhesion}" friction=".5"/>
     <body pos="-.1 0 .9"><freejoint/><geom type="box" size=".1 .1 .1" mass="1" friction=".5"/></body></worldbody></mujoco>"""
     sim = rigid(text, 0.2)

@@ -1,4 +1,4 @@
-"""What friction holds stays where it is: a capsule between two plates (MuJoCo's issue 3328: soft contacts let it creep)."""
+"""Friction holds without creep: a capsule between two plates (MuJoCo's issue 3328: soft contacts let it creep)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a simulation takes from the robot's file, and what it says it leaves out."""
+"""Defaults of a simulation from the robot's file, and its reports of ignored features."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ball(folder: Path, floor: str = FLOOR, more: str = "") -> fw.Robot:
 
 
 def contacts(sim: fw.Simulation) -> Any:
-    """What may touch."""
+    """Return the pairs that may touch."""
     assert sim._fleet is not None
     return sim._fleet.contacts
 

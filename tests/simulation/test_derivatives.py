@@ -109,7 +109,7 @@ def one_of_each_joint() -> fw.Robot:
 
 @pytest.mark.parametrize("followers", [False, True])
 def test_rates_of_a_result_that_is_a_configuration_are_velocities_there(followers: bool) -> None:
-    """Of all kinds of joints, and of independent ones where others follow: those of the closed forms."""
+    """All types of joints, and independent joints with followers, have the rates of the closed forms."""
     robot = fw.build(mini_cheetah()) if followers else one_of_each_joint()
     rng = np.random.default_rng(3)
     q, v = robot.random_configuration(rng), rng.standard_normal(robot.nv)
@@ -299,7 +299,8 @@ def test_edges_are_doubtful() -> None:
 
 
 def test_a_ball_on_heights() -> None:
-    """On a face, an edge between triangles, a vertex and two faces of a valley; nothing is smooth where these meet."""
+    """The ball is on a face, an edge between triangles, a vertex and two faces of a valley; contacts are not smooth where these
+    meet."""
     roof = fw.HeightField([[0.0, 0.1, 0.0], [0.0, 0.2, 0.0], [0.0, 0.1, 0.0]], (-1.0, 1.0), (-1.0, 1.0))
     robot, r = free_bodies(solid_ball(2.0, 0.1)), 0.09999
     sim = fw.Simulation(robot, H, spheres=[fw.ContactSphere("body0", 0.1)], ground=roof, contact=tight(friction=0.2))

@@ -60,12 +60,12 @@ def beside_mujoco(text: str, steps: int, external: Any = None, **options: Any) -
 
 @pytest.mark.parametrize(("density", "viscosity"), FLUIDS)
 def test_drag_is_mujocos(density: float, viscosity: float) -> None:
-    """Of free bodies, hinges, several joints of a body, ball joints, and links that are fixed to others, at every step."""
+    """Free bodies, hinges, several joints of a body, ball joints, and links that are fixed to others, at every step."""
     assert beside_mujoco(swimming(density, viscosity), 200) < 1e-11
 
 
 def test_drag_by_runge_kutta_is_mujocos() -> None:
-    """To the order of the methods, which differ on rotations."""
+    """The tolerance is the order of the methods, which differ for rotations."""
     assert beside_mujoco(swimming(integrator="RK4"), 200) < 1e-7
 
 
@@ -144,7 +144,7 @@ def flying(
 @pytest.mark.parametrize("wind", ["0 0 0", WIND])
 @pytest.mark.parametrize("fluid", [(1.2, 1.8e-5), (100.0, 0.0), (0.0, 5.0), (20.0, 0.5)])
 def test_drag_of_ellipsoids_is_mujocos(wind: str, fluid: tuple[float, float]) -> None:
-    """Of all primitives, at coefficients of their own, beside links with drag of boxes; to rounding, at every step."""
+    """All primitives with coefficients of their own, beside links with drag of boxes; tolerance: rounding, at every step."""
     assert beside_mujoco(flying(wind, fluid=fluid), 200) < 1e-11
 
 
@@ -160,7 +160,7 @@ def test_wind_acts_on_boxes_as_in_mujoco() -> None:
 
 
 def test_robots_whose_joints_follow_others_move_as_under_the_forces_of_plain_python() -> None:
-    """To rounding: the drag of `add_drag`, called in Python, is given as forces on bodies to the robot without a fluid."""
+    """The reference gets the drag of `add_drag`, called in Python, as forces on bodies of the robot without a fluid."""
     gear = '<equality><joint joint1="arm" joint2="slide" polycoef="0 1 0 0 0"/></equality></mujoco>'
     text = flying(WIND).replace('<joint axis="0 1 0"', '<joint name="arm" axis="0 1 0"', 1)
     text = text.replace('<joint type="slide"', '<joint name="slide" type="slide"').replace("</mujoco>", gear)
@@ -183,7 +183,7 @@ def test_robots_whose_joints_follow_others_move_as_under_the_forces_of_plain_pyt
 
 @pytest.mark.parametrize("integrator", ["Euler", "RK4"])
 def test_steps_as_machine_code_have_the_bits_of_plain_python(integrator: str) -> None:
-    """Where each operation is rounded, with boxes, ellipsoids, wind and dry friction."""
+    """Each operation is rounded, with boxes, ellipsoids, wind and dry friction."""
     robot, ends = fw.load(HELD.format(integrator=integrator, loss=' frictionloss="0.1"')), []
     v = np.random.default_rng(7).standard_normal(robot.nv)
     for by in (plain_python(), steps_by(ROUNDED)):
@@ -196,7 +196,7 @@ def test_steps_as_machine_code_have_the_bits_of_plain_python(integrator: str) ->
 
 @pytest.mark.parametrize("size", [1e-3, 1e-5])
 def test_drag_of_small_ellipsoids_is_mujocos(size: float) -> None:
-    """Of insects: sections whose squares are far below any least number; relative to the greatest force."""
+    """Insects have sections whose squares are tiny; tolerances are relative to the largest force."""
     text = f"""<mujoco><option density="1" viscosity="1e-5"/><worldbody><body name="wing"><freejoint/>
       <inertial pos="0 0 0" mass="1e-6" diaginertia="1e-9 1e-9 1e-9"/>
       <geom type="ellipsoid" size="{size} {0.5 * size} {0.01 * size}" fluidshape="ellipsoid"/></body></worldbody></mujoco>"""
@@ -222,7 +222,7 @@ HELD = """<mujoco><option density="50" wind="0 1 0.5" timestep="0.002" integrato
 
 @pytest.mark.parametrize("loss", ["", ' frictionloss="0.1"'])
 def test_drag_acts_where_contacts_limits_and_friction_do(loss: str) -> None:
-    """To the tolerance of MuJoCo's solver."""
+    """The tolerance is that of MuJoCo's solver."""
     assert beside_mujoco(HELD.format(integrator="Euler", loss=loss), 100, contact="compliant", shapes=True) < 1e-7
 
 
@@ -243,7 +243,7 @@ def test_impulses_of_a_body_leave_others_their_drag(contact: str, integrator: st
 
 
 def test_a_ball_is_blown_away() -> None:
-    """From rest, by a storm: its energy is the wind's work, which the guard of the energy knows."""
+    """It starts at rest in a storm: its energy is the work of the wind, which the energy guard includes."""
     text = """<mujoco><option density="1.2" wind="60 0 0" timestep="0.005" gravity="0 0 0"/><worldbody><body><freejoint/>
       <geom size=".1" mass="0.6" fluidshape="ellipsoid"/></body></worldbody></mujoco>"""
     sim = fw.Simulation(fw.load(text), shapes=False)

@@ -24,7 +24,7 @@ SERVOS = '<position joint="a" kp="20"/><motor joint="a"/><position joint="b" kp=
 
 @pytest.mark.parametrize(("drives", "integrator"), [(MOTORS, "Euler"), (MOTORS, "RK4"), (SERVOS, "RK4")])
 def test_motion_is_mujocos(drives: str, integrator: str) -> None:
-    """To rounding, with drives that are cut in both directions; servos of Euler steps are in test_implicit_drives.py."""
+    """Drives are cut in both directions; tolerance: rounding. Servos of Euler steps are in test_implicit_drives.py."""
     text = PUSHED.format(integrator=integrator, drives=drives)
     model, robot, rng = mujoco.MjModel.from_xml_string(text), fw.load(text), np.random.default_rng(0)
     data, order = mujoco.MjData(model), fw.MujocoOrder(robot, model)

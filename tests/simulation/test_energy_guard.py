@@ -126,7 +126,7 @@ def test_bodies_that_parting_would_speed_up_are_not_parted() -> None:
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
 def test_work_is_no_gain(integrator: str) -> None:
-    """Of forces, drives and springs, from rest and against the motion, however much of it in a step."""
+    """Forces, drives and springs do work, from rest and against the motion, however much in a step."""
     robot = cart(axis=X, stiffness=400.0, damping=1.0)
     for tau in (1e4, -1e4):
         sim = fw.Simulation(robot, 1e-2, integrator, q=[0.3], v=[5.0])

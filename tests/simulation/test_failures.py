@@ -1,4 +1,4 @@
-"""What cannot be simulated is refused in words, and the state before a step that fails is kept."""
+"""Unsupported simulations raise descriptive errors, and a failed step keeps the state before it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def arm() -> fw.Robot:
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_force_that_is_no_number_is_named(integrator: str, bad: float) -> None:
-    """With its joint and the time; the state is kept, and stepping goes on from there."""
+    """The error has its joint and the time; the state is kept, and stepping can continue."""
     sim = fw.Simulation(arm(), 0.015625, integrator, q=[0.1, 0.2], v=[1.0, 0.0])
     sim.step()
     q, v = sim.q.copy(), sim.v.copy()
@@ -94,7 +94,7 @@ def ball(height: float, **more: Any) -> fw.Simulation:
 
 
 def test_deep_penetration_is_refused() -> None:
-    """At the first step, with how deep and of what; a greater max_penetration lets it pass."""
+    """The first step raises, with the depth and the shapes; a larger max_penetration accepts it."""
     sim = ball(-0.02, contact=REFUSE)
     with pytest.raises(fw.SimulationError, match=r"at t = 0 s: the sphere on 'body0' penetrates the ground by 0\.12 m"):
         sim.step()
@@ -180,7 +180,7 @@ def test_a_run_without_controller_never_returns_what_is_not_finite(speed: float)
 
 
 def test_a_step_that_was_refused_leaves_no_trace() -> None:
-    """Also not in the impulses that the next step starts from: it is to the bit the step that would have been taken."""
+    """This includes the impulses that the next step starts from: its bits are those without the failed step."""
     steps = []
     for refused in (False, True):
         sim = on_ground(free_bodies(solid_box(2.0, (0.2, 0.3, 0.1))))
@@ -396,7 +396,7 @@ def test_states_are_assigned_whole_and_checked() -> None:
 
 
 def test_pairs_that_never_part_are_refused() -> None:
-    """On one body, or on one that is fixed to it."""
+    """The shapes are on one body, or on a body that is fixed to it."""
     bodies = [fw.Body("hand", BALL), fw.Body("tool", BALL), fw.Body("other", BALL)]
     joints = [
         fw.Joint("free", fw.JointType.FLOATING, "world", "hand"),

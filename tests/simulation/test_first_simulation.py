@@ -31,7 +31,7 @@ print(*compiled)
 
 
 def test_a_first_simulation_compiles_one_loop_and_shows_one_warning(tmp_path: Path) -> None:
-    """Also when forces on bodies come and robots differ; none in a second process."""
+    """This includes forces on bodies and different robots; a second process shows none."""
     environment = {**os.environ, "FEATHERWEIGHT_CACHE": str(tmp_path)}
     command = [sys.executable, "-c", PROGRAM]
     first, second = (subprocess.run(command, capture_output=True, text=True, check=True, env=environment) for _ in range(2))

@@ -108,7 +108,7 @@ def test_limits_and_springs_of_mimic_joints_are_those_of_the_leader() -> None:
 
 @pytest.mark.parametrize(("lower", "upper"), [("0.1", "0.8"), ("1", "8"), ("1", "1")])
 def test_limits_of_a_mimic_joint_that_leave_its_leader_no_room_are_left_out_by_name(lower: str, upper: str) -> None:
-    """As in files whose followers turn the other way and have the same limits."""
+    """Some files have followers that rotate in the opposite direction with the same limits."""
     text = URDF.format(inertial=INERTIAL).replace('lower="-.2" upper=".4"', f'lower="{lower}" upper="{upper}"')
     robot = fw.load(text.replace('lower="-3" upper="3"', 'lower="0" upper="0.8"'), execution="interpreted")
     told = {"limits of joints that follow others and leave these no room": "j2"}

@@ -57,7 +57,8 @@ def test_forces_and_energies_are_mujocos() -> None:
     ids=["friction", "dampers", "springs", "both"],
 )
 def test_motion_is_mujocos(free: str, option: str, hinge: str, left: float) -> None:
-    """To what solvers leave; turns by "rk4" are those of another rule of the same order. For one robot and for two at once."""
+    """The tolerance is that of the solvers; rotations by "rk4" use another rule of the same order. For one robot and for two at
+    once."""
     robot, order, data = beside(free, option, hinge)
     x = random_states(robot, 2)
     many = fw.Simulation(robot, q=x.q, v=2.0 * x.v, contact="as in the file")
@@ -88,7 +89,7 @@ def test_factors_of_joints_are_those_of_their_places() -> None:
 
 
 def test_dry_friction_holds_a_tilted_body_that_is_pushed_along_the_world() -> None:
-    """By 0.29 N along x and y at once; along the axes of the body the greatest force would be another one."""
+    """Forces are 0.29 N along x and y at once; along the body's axes, the largest force would differ."""
     robot = beside(FRICTION)[0]
     sim = fw.Simulation(robot, contact="rigid", joints=fw.JointOptions(limits=False))
     row = sim.forces.rows_of_places()[0][0]

@@ -67,12 +67,12 @@ def after(file: str, **options: Any) -> Any:
 
 
 def test_motion_by_runge_kutta_is_mujocos() -> None:
-    """To the order of the methods, which differ on rotations."""
+    """The tolerance is the order of the methods, which differ for rotations."""
     assert beside_mujoco(text("RK4", spring=SPRING), 200) < 1e-7
 
 
 def test_the_midpoint_rule_has_it_too() -> None:
-    """With steps of 0.1 ms it comes to what Runge-Kutta has; its errors are of the order (h v)², 1e-6, of velocities of 10."""
+    """With steps of 0.1 ms, it agrees with Runge-Kutta; its errors are of the order (h v)², 1e-6, for velocities of 10."""
     midpoint, fine = (after(text(spring=SPRING), step=1e-4, integrator=x) for x in ("midpoint", "rk4"))
     np.testing.assert_allclose(midpoint, fine, rtol=0.0, atol=1e-4)
 
@@ -90,7 +90,7 @@ def test_a_body_that_is_carried_whole_stays_and_flies_straight() -> None:
 
 @pytest.mark.parametrize("more", [GEAR, DRIVE], ids=["gear", "drive"])
 def test_forces_of_couplings_and_drives_add_up_with_it(more: str) -> None:
-    """As with the same robot without compensation, under forces at joints with the power of the weights that are carried."""
+    """The reference is the robot without compensation, under joint forces with the power of the carried weights."""
     file = text(more=more)
     robot, bare = fw.load(file), fw.load(re.sub(r'gravcomp="\S*"', "", file))
     carried, given = fw.Simulation(robot, shapes=False), fw.Simulation(bare, shapes=False)
@@ -178,7 +178,7 @@ def carried_by_drives(drives: str, integrator: str, most: float = 3.0) -> Case:
 @pytest.mark.parametrize("most", [3.0, 30.0])
 @pytest.mark.parametrize(("drives", "integrator"), [(MOTORS, "Euler"), (MOTORS, "RK4"), (SERVOS, "RK4")])
 def test_compensation_by_drives_is_cut_with_their_forces(drives: str, integrator: str, most: float) -> None:
-    """As in MuJoCo, some of it and some not, in steps and by sensors: to rounding, which grows to some 1e-10 in 200 steps."""
+    """Some of it is cut as in MuJoCo, in steps and in sensors: to rounding, which grows to some 1e-10 in 200 steps."""
     model, data, robot, order = carried_by_drives(drives, integrator, most)
     rng = np.random.default_rng(5)
     sim = fw.Simulation(robot, v=rng.standard_normal(robot.nv), shapes=False)
@@ -200,7 +200,7 @@ def test_compensation_by_drives_is_cut_with_their_forces(drives: str, integrator
 
 
 def test_servos_hold_with_compensation_by_drives_within_efforts() -> None:
-    """At random states and controls, in steps so short that stiffness at their end is that at their beginning, to 1e-5."""
+    """States and controls are random; steps are so short that stiffness at their end equals that at their start, to 1e-5."""
     model, data, robot, order = carried_by_drives(SERVOS, "Euler")
     h, rng = 1e-7, np.random.default_rng(5)
     sim = fw.Simulation(robot, step=h, shapes=False)
@@ -216,7 +216,7 @@ def test_servos_hold_with_compensation_by_drives_within_efforts() -> None:
 
 @pytest.mark.parametrize("drives", [MOTORS, SERVOS], ids=["motors", "servos"])
 def test_steps_as_machine_code_have_the_bits_of_plain_python(drives: str) -> None:
-    """Where each operation is rounded."""
+    """Each operation is rounded."""
     _, _, robot, _ = carried_by_drives(drives, "Euler")
     ends = []
     for by in (plain_python(), steps_by(ROUNDED)):
@@ -244,7 +244,7 @@ def test_fleets_edits_and_saved_files_keep_what_drives_carry(tmp_path: Path) -> 
 
 
 def test_compensation_by_drives_that_is_not_computed_is_told() -> None:
-    """Of joints that move together; and where a file has no actuators, MuJoCo's drives carry nothing."""
+    """This concerns joints that move together; in a file without actuators, MuJoCo's drives carry nothing."""
     gear = '<equality><joint joint1="b" joint2="a" polycoef="0 1 0 0 0"/></equality></mujoco>'
     file = CARRIED_BY_DRIVES.format(integrator="Euler", most=3.0, drives=MOTORS).replace("</mujoco>", gear)
     told = "gravity compensation by drives with limits (actuatorgravcomp), of joints that move together"

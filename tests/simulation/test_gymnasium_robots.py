@@ -50,7 +50,7 @@ def height_at(m: Any) -> int:
 
 
 def gaps(m: Any, data: Any) -> Array:
-    """Of MuJoCo's contacts with the ground [m], beyond the margins at which they touch."""
+    """Return the gaps of MuJoCo's contacts with the ground [m], beyond the margins at which they touch."""
     plane = [g for g in range(m.ngeom) if m.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE]
     return np.array([c.dist - c.includemargin for c in data.contact if set(c.geom) & set(plane)])
 
@@ -85,7 +85,7 @@ def test_a_fall_without_controls_brings_no_energy(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_nothing_sinks_into_the_ground(name: str) -> None:
-    """But for a step, which the next one parts."""
+    """The exception is a single step, after which the next one separates them."""
     _, configurations, deepest = fall(name)
     assert deepest.max() < 0.02
     assert np.mean(deepest < 1e-4) >= 0.9
@@ -94,7 +94,7 @@ def test_nothing_sinks_into_the_ground(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["hopper", "half_cheetah", "ant"])
 def test_it_rests_where_it_rests_in_mujoco(name: str) -> None:
-    """At the heights at which MuJoCo's contacts hold it, less how far they hold it off the ground or let it sink in."""
+    """Heights are those of MuJoCo's contacts, minus the distance by which they hold it off the ground or let it sink in."""
     sim, m = models(name)
     data = mujoco.MjData(m)
     mujoco.mj_step(m, data, round(4.0 / m.opt.timestep))

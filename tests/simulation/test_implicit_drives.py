@@ -85,7 +85,7 @@ def test_a_step_solves_the_equations_of_its_end(seed: int) -> None:
 
 @pytest.mark.parametrize(("effort", "least"), [(np.inf, None), (4.0, None), (4.0, -1.0)])
 def test_steps_as_machine_code_have_the_bits_of_plain_python(effort: float, least: float | None) -> None:
-    """Where each operation is rounded; with sums that are fused, to rounding."""
+    """Bits are equal if each operation is rounded; with fused sums, differences are rounding."""
     robot = random_tree(1, effort, least)
     start: dict[str, Any] = dict(q=robot.random_configuration(1), actuators=stiff_drives(robot, -5.0, 8.0))
     controls, ends = np.random.default_rng(0).normal(size=(50, 6)), []
@@ -153,7 +153,7 @@ def test_efforts_hold_while_feet_hit_the_ground() -> None:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("effort", "least"), [(np.inf, None), (15.0, None), (15.0, -4.0)])
 def test_derivatives_of_driven_steps(seed: int, effort: float, least: float | None) -> None:
-    """By central differences of whole steps, with drives free and at their limits."""
+    """The reference are central differences of whole steps, with drives free and at their limits."""
     rng = np.random.default_rng(seed)
     robot = random_tree(seed, effort, least)
     q, v, u, n, e = robot.random_configuration(seed), rng.normal(size=5), rng.normal(size=6), 5, 1e-6

@@ -170,7 +170,7 @@ def test_a_base_of_a_mechanism_goes_straight_on_however_far_it_turns_in_a_step()
 
 
 def test_angular_momentum_and_energy_of_a_tumbling_body_are_kept() -> None:
-    """In the world. Runge-Kutta to h⁴ times some 10 for 5 s; the midpoint rule keeps the energy to rounding, L to h²."""
+    """In the world frame. Runge-Kutta: h⁴ times some 10 for 5 s; the midpoint rule keeps the energy to rounding, L to h²."""
     robot = free_bodies(fw.Inertia(2.0, (0.05, -0.1, 0.2), (0.3, 0.02, -0.01, 0.25, 0.03, 0.1)), gravity=NO_GRAVITY)
     x = state(robot, 8, 2.0)
     for integrator, allowed, energy in (("rk4", 1e-9, 1e-9), ("midpoint", 1e-4, 1e-12)):
@@ -316,7 +316,7 @@ def test_energy_of_a_four_bar() -> None:
 
 @pytest.mark.parametrize("step", [1e-2, 1e-3, 1e-4])
 def test_midpoint_steps_from_rest(step: float) -> None:
-    """Where there is next to no kinetic energy, the step is still found, and energy kept to rounding of the potential one."""
+    """With almost no kinetic energy, the step still converges, and energy is kept to rounding of the potential energy."""
     sim = fw.Simulation(pendulum(), step, "midpoint", q=[2.0])
     for _ in range(10):
         sim.step()
@@ -358,7 +358,7 @@ def test_loops_stay_closed(name: str, integrator: str) -> None:
 
 
 def test_a_geared_wheel_is_inertia_at_the_joint_that_it_is_geared_to() -> None:
-    """By the gear ratio squared.
+    """The factor is the square of the gear ratio.
 
     h⁴ with Runge-Kutta at 1 ms leaves 1e-11 in 1 s; 1e-9 is allowed.
     """

@@ -69,7 +69,7 @@ def test_one_that_moves_back_by_itself_is_not_pushed() -> None:
 
 
 def test_no_joint_is_pushed_faster_and_none_gains_velocity() -> None:
-    """Without gravity and at rest nothing has kinetic energy on the way."""
+    """Without gravity and at rest, nothing gains kinetic energy on the way."""
     robot = arm(NO_GRAVITY)
     sim = fw.Simulation(robot, H, q=[0.58, 0.28])
     for _ in range(200):
@@ -123,7 +123,7 @@ def test_derivatives_of_a_step_that_comes_back() -> None:
 
 
 def test_a_start_far_beyond_is_refused_however_it_is_given() -> None:
-    """With the joint, where it is and its limits; what the message says to do works."""
+    """The error has the joint, its position and its limits; its advice works."""
     robot, far = arm(), np.array([2.5, 0.22])
     message = (
         r"^q: beyond joint limits: joint 'shoulder' at 2\.5 \(limits -0\.5 to 0\.5\)\. .*\(q = numpy\.clip\(q, robot\.lower"
@@ -224,7 +224,7 @@ EQUAL = """<robot name="drawn"><link name="a"/><link name="b"><inertial><mass va
 
 @pytest.mark.filterwarnings("ignore:not simulated")
 def test_equal_limits_are_ignored_as_in_mujoco_and_reported(tmp_path: Path) -> None:
-    """Both take Euler's steps: the same to rounding."""
+    """Both take Euler steps, so they agree to rounding."""
     path = tmp_path / "drawn.urdf"
     path.write_text(EQUAL)
     robot = fw.load(path)

@@ -83,7 +83,7 @@ def with_each(description: fw.Description, **properties: Any) -> fw.Description:
 
 @pytest.mark.parametrize("damping", [1.0, 1e6])
 def test_damped_joints_of_every_type_lose_energy(damping: float) -> None:
-    """From step to step, in a tree of all joint types: implicit in the velocity, whatever the step."""
+    """Energy falls from step to step in a tree of all joint types, for any step, because damping is implicit."""
     made = dataclasses.replace(with_each(tree("mixed_8")[0], damping=damping), gravity=NO_GRAVITY)
     robot = fw.build(made)
     x = state(robot, 2, 1.0)
@@ -128,7 +128,7 @@ def test_a_passive_joint_of_a_loop_damps_and_springs_what_moves_it() -> None:
 
 
 def test_the_midpoint_rule_loses_what_dampers_of_a_loop_dissipate() -> None:
-    """To rounding: h v' S' D S v' at the middle of the step, S taken there; springs lose nothing."""
+    """To rounding, the loss is h v' S' D S v' at the middle of the step, with S there; springs lose nothing."""
     lengths = (0.3, 0.8, 0.6, 0.9)
     robot = closed(with_each(four_bar(lengths), damping=0.3, stiffness=2.0, rest=0.1))
     sim = fw.Simulation(robot, H, "midpoint", q=robot.close(four_bar_configuration(0.8, lengths)), v=[3.0])
@@ -144,7 +144,7 @@ def test_the_midpoint_rule_loses_what_dampers_of_a_loop_dissipate() -> None:
 
 
 def test_dry_friction_holds_below_its_force() -> None:
-    """At 99 % of it, for 0.3 s: not even rounding moves, as the impulse is that which leaves no velocity."""
+    """At 99 % of it for 0.3 s, not even rounding moves the joint, because the impulse is the one that leaves no velocity."""
     sim = fw.Simulation(cart(2.0, friction=5.0), H)
     sim.run(0.3, tau=[0.99 * 5.0], every=1000)
     assert abs(sim.v[0]) < 1e-12
@@ -203,14 +203,14 @@ def test_friction_of_a_geared_joint_counts_by_its_ratio() -> None:
 
 
 def limit_force(sim: fw.Simulation, q: Array, v: Array, tau: Any = 0.0) -> Array:
-    """What a semi-implicit step from (q, v) put on the joints beyond tau, by the equation of motion."""
+    """Return the force of a semi-implicit step from (q, v) on the joints beyond tau, by the equation of motion."""
     return sim.robot.inverse_dynamics(q, v, (sim.v - v) / sim.step_size) - tau
 
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])
 @pytest.mark.parametrize("way", [1.0, -1.0])
 def test_a_pendulum_stops_at_its_limit(integrator: str, way: float) -> None:
-    """It falls on it and stays: no more than the slop, 1e-6, beyond; energy is not gained beyond what h allows, h g m v."""
+    """It falls onto the limit and stays, at most 1e-6 (the slop) beyond it; energy gains are at most h g m v."""
     limits = {"lower": 0.5} if way > 0 else {"upper": -0.5}
     robot = pendulum(**limits)
     sim = fw.Simulation(robot, H, integrator, q=[way * 1.2])
@@ -227,7 +227,7 @@ def test_a_pendulum_stops_at_its_limit(integrator: str, way: float) -> None:
 
 @pytest.mark.parametrize("way", [1.0, -1.0])
 def test_a_limit_pushes_away_from_it_and_never_pulls(way: float) -> None:
-    """At rest on it the force is what carries the pendulum's weight, to 1e-6 of it (the slop); away from it, none."""
+    """At rest on the limit, the force carries the pendulum's weight, to 1e-6 of it (the slop); elsewhere, it is zero."""
     robot = pendulum(**({"lower": 0.5} if way > 0 else {"upper": -0.5}))
     sim = fw.Simulation(robot, H, q=[way * 0.7])
     met = 0
@@ -273,7 +273,7 @@ def test_limits_of_random_trees_hold(seed: int) -> None:
 
 @pytest.mark.parametrize("name", ["joint1", "joint2", "joint3"])
 def test_limits_in_loops_hold(name: str) -> None:
-    """Of independent and dependent joints: to (h v)² of a dependent one, which closing the loop bends."""
+    """Limits of independent and dependent joints hold to (h v)² of a dependent joint, which loop closing bends."""
     lengths = (0.3, 0.8, 0.6, 0.9)
     base = four_bar(lengths)
     q = np.array(four_bar_configuration(0.8, lengths))
@@ -314,7 +314,7 @@ def test_joint_forces_are_cut_to_efforts(way: float) -> None:
 
 
 def test_efforts_are_those_of_independent_joints() -> None:
-    """In a four-bar, whose second joint is to be driven: the efforts of the others do not count."""
+    """In a four-bar with its second joint driven, the efforts of other joints do not count."""
     lengths = (0.3, 0.8, 0.6, 0.9)
     base = four_bar(lengths, independent="joint2")
     efforts = dict(joint1=0.1, joint2=2.0, joint3=0.2)
@@ -340,7 +340,7 @@ def test_a_position_servo_reaches_its_target_but_for_its_load() -> None:
 
 
 def test_ranges_of_controls_forces_and_efforts_cut() -> None:
-    """Of a motor of gear 2 and gain 3 on a cart of 2 kg, the acceleration of one step from rest."""
+    """A motor of gear 2 and gain 3 on a cart of 2 kg: the acceleration of one step from rest."""
 
     def acceleration(u: float, effort: float = math.inf, **ranges: Any) -> float:
         motor = fw.Actuator("motor", "rail", gear=2.0, gain=3.0, **ranges)
@@ -426,7 +426,7 @@ def velocities_of(sim: fw.Simulation, model: mujoco.MjModel, data: mujoco.MjData
 
 
 def test_an_arm_with_motors_steps_as_in_mujoco() -> None:
-    """Both steps are Euler's, with dampers implicit: the same to rounding that grows over 0.4 s, 1e-9.
+    """Both take Euler steps with implicit dampers: rounding grows to 1e-9 over 0.4 s.
 
     Forces, controls and the rail's effort all run into their ranges on the way.
     """

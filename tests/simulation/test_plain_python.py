@@ -287,7 +287,8 @@ def test_machine_code_of_rounded_operations_has_the_bits_of_plain_python(name: s
 
 @pytest.mark.parametrize(("name", "integrator"), INTEGRATED)
 def test_fused_operations_differ_by_rounding(name: str, integrator: str) -> None:
-    """By 1e-12 of the greatest in single steps from all states of a rollout; where impulses act, by what iterations leave."""
+    """Single steps from all states of a rollout differ by 1e-12 of the largest entry; with impulses, by the remainder of
+    iterations."""
     make, given = scene(name)
     left = SEARCHED if name in ("cylinder on box", "ellipsoid on box") else LEFT
     (q, v, *_), _ = rolled(name, integrator, steps_by(ROUNDED))
@@ -331,7 +332,7 @@ def by_steps(make: Scene, given: Inputs, integrator: str, steps: int, robots: in
 
 
 def by_runs(make: Scene, given: Inputs, integrator: str, steps: int, robots: int) -> list[Array]:
-    """Those of robots side by side, each step a run."""
+    """Return the states of robots side by side, with a run for each step."""
     sim = make(integrator, robots)
     inputs, states = given(sim, steps), [(sim.q, sim.v)]
     for k in range(steps):
@@ -367,7 +368,7 @@ def test_all_ways_to_step_have_the_same_bits_in_plain_python(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["points", "legs", "drives", "loops", "all joints", "many bodies", "box on box"])
 def test_a_robot_moves_alike_in_any_batch(name: str) -> None:
-    """By rounded operations and by fused ones, on one thread and on two."""
+    """With rounded and with fused operations, on one thread and on two."""
     make, given = scene(name)
     robots, steps = 8, 8
     for loop in (None, ROUNDED):
@@ -386,7 +387,7 @@ def test_a_robot_moves_alike_in_any_batch(name: str) -> None:
 
 @pytest.mark.parametrize("given", [nothing, forces])
 def test_free_flight_side_by_side_has_the_bits_of_robots_alone(given: Inputs) -> None:
-    """From 8 robots on functions of the robot move all at once, where nothing can touch."""
+    """From 8 robots on, functions of the robot move all robots at once if nothing can touch."""
     robots, steps = 9, 12
     found = []
     for by in (plain_python, lambda: steps_by(ROUNDED), nullcontext):
@@ -471,7 +472,7 @@ def test_records_at_an_address_are_those_of_the_table() -> None:
 
 
 def test_a_failure_is_that_of_machine_code() -> None:
-    """In words and numbers."""
+    """The errors have the same words and numbers."""
     said = []
     for by in (plain_python(), steps_by(ROUNDED)):
         with by:

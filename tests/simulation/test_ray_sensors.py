@@ -32,7 +32,7 @@ def scene(data: str) -> str:
 
 @pytest.mark.parametrize("data", ["dist dir origin point normal depth", "point depth", "normal"])
 def test_rays_have_the_data_of_mujocos(data: str) -> None:
-    """From above the height field, whose base MuJoCo sees from within."""
+    """Rays come from above the height field, whose base MuJoCo sees from within."""
     text = scene(data)
     model, robot, rng, n = mujoco.MjModel.from_xml_string(text), featherweight.load(text), np.random.default_rng(7), 20
     data_of, seen, wrong = mujoco.MjData(model), set(), []

@@ -1,4 +1,4 @@
-"""What is at rest has no velocity, by all integrators: on the ground, on legs, at the limits of joints."""
+"""Bodies at rest have no velocity, with all integrators: on the ground, on legs, at joint limits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def boxed(integrator: str, step: float, height: float = 0.0, **more: Any) -> fw.
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_box_on_the_ground(integrator: str, step: float) -> None:
-    """From the first step on, and after it has fallen: it lies on the ground, not above it."""
+    """From the first step on, and after a fall, the box lies on the ground, not above it."""
     at_rest(boxed(integrator, step), 0.1)
     fallen = boxed(integrator, step, 0.02)
     fallen.run(0.4, every=1000)
@@ -109,7 +109,8 @@ def standing(stance: Array) -> Array:
     ],
 )  # fmt: skip
 def test_a_leg_stands_where_its_energy_is_least(integrator: str, step: float, servos: bool, share: float) -> None:
-    """That of gravity and of springs or servos, over the stances with the foot on the ground, where nothing rubs (SciPy).
+    """The energy is that of gravity and of springs or servos, over the stances with the foot on the ground, without friction
+    (SciPy).
 
     To a share of how far the springs give way: impulses meet inertia, stiffness and damping as they are at the beginning of the
     step, and the smooth step as they are within it, which differs by terms of second order in h.

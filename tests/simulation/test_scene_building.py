@@ -1,4 +1,4 @@
-"""Where the spheres of a simulation are."""
+"""Places of a simulation's spheres."""
 
 from __future__ import annotations
 

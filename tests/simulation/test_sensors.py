@@ -298,7 +298,7 @@ def test_accelerations_of_other_integrators_approach_mujocos(integrator: str) ->
 
 
 def test_after_mj_step_mujoco_has_the_same_readings_of_forces() -> None:
-    """Without damping both step by the acceleration at the beginning, which `sensordata` has after `mj_step`."""
+    """Without damping, both step with the acceleration at the start, which `sensordata` has after `mj_step`."""
     text = MODELS["arm"].replace('gainprm="5" biastype="affine" biasprm="1 -3 0"', 'gainprm="5"')
     model, robot = mujoco.MjModel.from_xml_string(text), featherweight.load(text)
     data, control = mujoco.MjData(model), np.array([0.3, -0.2, 0.1])
@@ -387,7 +387,7 @@ WEIGHT = 9.81 * 3.5
 
 @pytest.mark.parametrize("contact", ["rigid", "as in the file"])
 def test_a_box_at_rest_reads_its_weight(contact: str) -> None:
-    """To the tolerance of the contact solver, and with what is left of the landing after two seconds."""
+    """The tolerance is that of the contact solver and of the remaining motion two seconds after landing."""
     sim = Simulation(featherweight.load(BOX), contact=contact)
     sim.step(steps=1000)
     s = sim.sensors()
@@ -403,7 +403,7 @@ def test_a_box_at_rest_reads_its_weight(contact: str) -> None:
 
 
 def test_touch_and_interaction_of_a_box_that_slides_are_mujocos() -> None:
-    """With the file's contact law, whose forces are MuJoCo's to 3e-4 here, 1e-3 is less than what a wrong contact makes."""
+    """With the file's contact law, forces agree with MuJoCo's to 3e-4; a wrong contact would differ by more than 1e-3."""
     model, robot = mujoco.MjModel.from_xml_string(BOX), featherweight.load(BOX)
     order, sim = MujocoOrder(robot, model), Simulation(featherweight.load(BOX), contact="as in the file")
     sim.reset(sim.q - np.eye(7)[2] * 1e-3, np.array([0.5, 0.2, -0.1, 0.0, 0.1, 0.3]))

@@ -68,7 +68,7 @@ def test_ten_boxes_in_a_stack_stay_and_each_carries_those_above() -> None:
 def test_a_round_body_falls_onto_the_plane_and_rests_on_its_lowest_point(
     type: fw.ShapeType, size: tuple[float, ...], height: float
 ) -> None:
-    """To 20 µm."""
+    """Tolerance 20 µm."""
     robot = free_bodies([fw.Shape("s", "b", type, size)])
     sim = fw.Simulation(robot, 1e-3, q=at(robot, [(0.0, 0.0, height + 0.01)]), shapes=True, ground=fw.Plane())
     sim.run(0.3)

@@ -1,4 +1,4 @@
-"""Where simulations start: the file's configuration, bodies that overlap, and pairs that never touch."""
+"""Starts of simulations: the file's configuration, overlapping bodies, and pairs that never touch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def scene(*bodies: str) -> fw.Robot:
 
 
 def test_a_robot_starts_where_its_file_does() -> None:
-    """At qpos0 of MJCF, with joints that are beyond their limits at them."""
+    """An MJCF file starts at qpos0, with joints beyond their limits moved to them."""
     hinge = '<body pos="2 0 1"><joint name="j" range="10 50" ref="5" axis="0 1 0"/><geom size="0.1" mass="1"/></body>'
     robot = scene(BOX.format("a", "0 0 0.4"), hinge)
     expected = np.array([0, 0, 0.4, 0, 0, 0, 1, np.radians(10)])
@@ -56,7 +56,7 @@ def test_a_robot_of_urdf_that_starts_in_the_ground_is_told_of() -> None:
 
 
 def test_bodies_that_overlap_at_the_start_are_parted_slowly_and_named() -> None:
-    """At 1 m/s, without velocity, however deep they are; as deep again they are not let."""
+    """They separate at 1 m/s without velocity, however deep; deeper overlaps are refused."""
     robot = scene(BOX.format("a", "0 0 -0.3"), BOX.format("b", "1 0 0.1"), BOX.format("c", "1 0 0.25"))
     sim = fw.Simulation(robot, H)
     with pytest.warns(fw.ModelWarning, match=r"at the start: .*'a'.* by 0\.4 m, .*'b'.*'c'.* by 0\.05 m\. "):
@@ -87,7 +87,7 @@ def test_a_body_that_sinks_deeper_than_at_the_start_is_refused() -> None:
 
 
 def test_shapes_of_one_robot_that_its_file_draws_in_one_another_never_touch() -> None:
-    """Also with the fixed base; they are named. Those that overlap at the start only are so, too."""
+    """This includes fixed bases, and shapes that overlap only at the start; warnings name them."""
     robot = fw.load(ARM)
     sim = fw.Simulation(robot, H, shapes=True, q=[0.0, 0.5])
     assert [set(pair) for pair in sim.excluded_pairs] == [{"base", "fore"}]

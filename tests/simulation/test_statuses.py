@@ -253,7 +253,7 @@ def test_robots_that_need_more_room_in_the_same_step_make_it_once() -> None:
 @pytest.mark.parametrize("on_failure", ["raise", "stop"])
 @pytest.mark.parametrize("robots", [1, 3])
 def test_an_error_of_a_function_that_a_step_calls_is_raised(robots: int, on_failure: str) -> None:
-    """As it is, with state and time before it; the next step is taken as if nothing had been."""
+    """The error is unchanged, with the state and time before it; the next step is unaffected."""
     calls: list[int] = []
 
     def delassus(contacts: Any, q: Array) -> Array:

@@ -70,7 +70,7 @@ def machine(number: int) -> Machine:
 @pytest.mark.parametrize("number", range(TREES + 1))
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
 def test_robots_move_as_if_alone_and_in_plain_python(number: int, step: float) -> None:
-    """To the bit one by one and in a batch; as plain Python to the bit of rounded operations, to rounding of those fused."""
+    """Bits are equal alone and in a batch, and in plain Python with rounded operations; fused operations differ by rounding."""
     m = machine(number)
 
     def moved(some: slice = slice(None)) -> tuple[Array, Array]:
@@ -157,7 +157,7 @@ def test_a_servo_that_is_stiff_for_the_step_settles() -> None:
 
 @pytest.mark.parametrize("stiffness", [1e2, 1e4, 1e6])
 def test_springs_of_any_stiffness_keep_the_energy(stiffness: float) -> None:
-    """To rounding, at 10 ms: h w of the stiffest is 18."""
+    """Tolerance: rounding. Steps are 10 ms, so h w of the stiffest spring is 18."""
     sim = fw.Simulation(pendulum(stiffness=stiffness, rest=0.3), 1e-2, "midpoint", q=[0.5])
     first = sim.energy()
     sim.run(2.0, every=10**4)

@@ -90,7 +90,7 @@ def farthest(text: str, steps: int, contact: str = "as in the file") -> float:
 
 
 def test_smooth_motion_is_mujocos() -> None:
-    """By the same Runge-Kutta rule, until rounding has grown."""
+    """Both use the same Runge-Kutta rule, until rounding has grown."""
     assert farthest(text("RK4", **SPRINGS), 100) < 1e-10
 
 
@@ -134,7 +134,7 @@ def test_rigid_limits_of_tendons_hold() -> None:
 
 
 def test_energy_of_tendon_springs_is_kept() -> None:
-    """By the midpoint rule, which keeps energy to rounding."""
+    """The midpoint rule keeps energy to rounding."""
     file = text("Euler", springs='stiffness="30" springlength=".3"', slack='stiffness="3" springlength="-.1 .2"').replace(
         DRIVES, ""
     )

@@ -64,7 +64,7 @@ def test_frictions_against_rolling_differ_by_direction_as_in_mujoco(cone: str, f
 @pytest.mark.parametrize(("condim", "friction"), [(3, "0 0 0"), (4, "1 0 0"), (6, "1 0.02 0"), (6, "0 0 0")])
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_frictions_of_zero_are_mujocos_least(cone: str, condim: int, friction: str) -> None:
-    """It raises them to 1e-5, and so contacts yield as those with as many directions of friction."""
+    """MuJoCo raises them to 1e-5, so contacts yield as those with as many friction directions."""
     ours, theirs = beside_mujoco(text(condim, friction, cone))
     np.testing.assert_allclose(ours, theirs, atol=1e-7)
 
@@ -82,7 +82,7 @@ def test_a_ball_rolls_farther_about_the_tangent_with_less_friction() -> None:
 
 @pytest.mark.parametrize("law", ["rigid", "compliant"])
 def test_a_ball_that_spins_slows_down_by_its_friction(law: str) -> None:
-    """By mu m g / (2/5 m r²) with its weight m g: rotation about the normal does not stop for condim 3."""
+    """The deceleration is mu m g / (2/5 m r²) with its weight m g; condim 3 does not stop rotation about the normal."""
     for condim, expected in ((3, 9.0), (4, 9.0 - 0.1 * 0.02 * G / (0.4 * 0.01))):
         robot = fw.load(text(condim))
         sim = fw.Simulation(robot, v=[*np.zeros(11), 9.0], contact=law)
@@ -185,7 +185,7 @@ def test_impacts_of_turning_contacts_have_room() -> None:
 
 
 def test_torques_of_friction_are_kept_for_the_next_step_of_each_robot() -> None:
-    """Those of the ball hold it against a torque, and what rests takes no steps of the solver."""
+    """Those of the ball hold it against a torque, and a robot at rest needs no solver steps."""
     robot = fw.load(text(6, "1 0.05 0.02", cone="elliptic"))
     for q in (robot.start(), np.tile(robot.start(), (3, 1))):
         sim = fw.Simulation(robot, q=q, contact="as in the file")

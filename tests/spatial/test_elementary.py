@@ -55,7 +55,7 @@ def test_exponentials_and_logarithms_are_correctly_rounded() -> None:
 
 
 def test_angles_at_the_edges_have_their_signs() -> None:
-    """Those of the C library, of zeros and infinite numbers."""
+    """Signs of zeros and infinite numbers are those of the C library."""
     edges = (0.0, -0.0, 1.0, -1.0, math.inf, -math.inf)
     for y in edges:
         for x in edges:

@@ -1,4 +1,4 @@
-"""How long the trial is, and with which seed.
+"""Duration and seed of the trial.
 
 `TRIAL_MINUTES` is for the whole trial, of which each part takes its share (half a minute unless told; `make trial` says 20).
 `TRIAL_SEED` makes it another one (0 unless told; `make trial` draws one). `TRIAL_ROUND` runs one round of a test alone.

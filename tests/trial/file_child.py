@@ -92,7 +92,7 @@ def _configuration(robot: fw.Robot) -> Any:
 
 
 def _check_compiled(robot: fw.Robot, fast: fw.Robot) -> None:
-    """What is compiled gives what plain Python gives."""
+    """Check that compiled functions return the results of plain Python."""
     q = _configuration(robot)
     if q is not None:
         M = np.asarray(robot.mass_matrix(q))

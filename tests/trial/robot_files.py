@@ -17,7 +17,7 @@ SMALL = 3_000  # bytes: files above are drawn in inverse proportion to their siz
 
 
 class RobotFile(NamedTuple):
-    """What is damaged."""
+    """A file to damage."""
 
     name: str
     text: bytes

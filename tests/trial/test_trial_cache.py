@@ -44,7 +44,7 @@ def start(folder: Path, *sizes: int, limit: int | None = None) -> subprocess.Pop
 
 
 def ended(process: subprocess.Popen[str]) -> str:
-    """What a process wrote to stderr; it must have computed what is right."""
+    """Return the stderr of a process, after a check of its results."""
     out, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (0, "right\n"), errors
     return errors

@@ -61,7 +61,7 @@ def entry(name: str) -> tuple[CompiledFunction[Any], CompiledFunction[Any]]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled() -> None:
-    """So that no time of the trial is spent on it."""
+    """Compile before the trial, so that it does not take its time."""
     for name in ENTRIES:
         f, _ = entry(name)
         for dtype in (np.float64, np.float32):
@@ -231,7 +231,7 @@ def as_plain(x: Any) -> Array | None:
 
 
 def fits(x: Array, shape: tuple[int, ...]) -> bool:
-    """Whether an array has the core shape of an argument."""
+    """Return whether an array has the core shape of an argument."""
     return x.ndim >= len(shape) and x.shape[x.ndim - len(shape) :] == shape
 
 

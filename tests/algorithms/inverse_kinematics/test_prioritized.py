@@ -15,7 +15,7 @@ def level(A: Array, e: Array, damping: float) -> Level:
 
 
 def reference(levels: list[Level], n: int) -> Array:
-    """In an orthonormal basis of the null space of all rows above."""
+    """Solve in an orthonormal basis of the null space of all rows above."""
     d, rows = np.zeros(n), np.zeros((0, n))
     for A, e, damping, _ in levels:
         M = np.array(A)
@@ -35,7 +35,7 @@ def random_rows(rng: np.random.Generator, m: int, n: int) -> Array:
 
 @pytest.mark.parametrize("damping", [1e-3, 0.3])
 def test_levels_are_solved_in_the_null_space_of_those_above(damping: float) -> None:
-    """To 1e-9: rows above are let move by 1e-13 of what is left of errors, over the damping of levels below."""
+    """Tolerance 1e-9: damping of lower levels moves the rows above by 1e-13 of the remaining errors."""
     rng = np.random.default_rng(1)
     n = 9
     levels = [level(random_rows(rng, m, n), rng.standard_normal(m), damping) for m in (3, 4, 5)]

@@ -1,4 +1,4 @@
-"""How the small systems of loops are solved: right in any pattern of zeros, and cheaply where loops share few joints."""
+"""Solution of the small systems of loops: correct for any pattern of zeros, and cheap if loops share few joints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from featherweight.engine.trace import count, trace
 
 
 def loops(n: int, shared: int = 2, size: int = 3) -> np.ndarray:
-    """Where a matrix of n loops with some joints of their own, and some that all share, has entries; the latter come first."""
+    """Return the pattern of a matrix of n loops with some joints of their own and some shared joints, which come last."""
     entries = np.zeros((shared + n * size, shared + n * size), dtype=bool)
     entries[:, :shared] = True
     for k in range(n):

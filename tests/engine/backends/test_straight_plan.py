@@ -99,7 +99,7 @@ def test_a_product_that_feeds_one_sum_is_fused_into_it() -> None:
 
 
 def test_differences_are_fused_with_one_negation() -> None:
-    """Of the addend, or of a factor: a sum's operands are in trace order."""
+    """The addend or a factor is negated, because operands of a sum are in trace order."""
 
     def product_first(x: Any) -> list[Any]:
         product = x[0] * x[1]
@@ -131,7 +131,7 @@ def test_nothing_is_fused_without_fma() -> None:
 
 
 def test_waits_for_results_are_filled_with_other_work() -> None:
-    """In trace order the sum that waits for the root comes before a product that is ready."""
+    """In trace order, the sum that waits for the root would come before a product that is ready."""
 
     def function(x: Any) -> list[Any]:
         return [sqrt(x[0]) + x[1], x[1] * x[2]]

@@ -164,7 +164,7 @@ def test_sines_are_those_of_the_engine() -> None:
 
 
 def test_products_are_fused_with_sums() -> None:
-    """To the bit of exact rationals that are rounded once."""
+    """The result has the bits of exact rationals that are rounded once."""
     from fractions import Fraction
 
     def sums(a: float, b: float, c: float, d: float) -> tuple[float, ...]:

@@ -37,7 +37,7 @@ ROWS = 37  # no multiple of lanes
 
 
 class Room(NamedTuple):
-    """What one row of numbers is worked on in."""
+    """The workspace for one row of numbers."""
 
     x: Vector
     A: Matrix
@@ -266,7 +266,7 @@ def call_in_some(one: Calls, many: Rows, first: int, stop: int) -> int:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("apart", [False, True])
 def test_functions_are_called_for_the_lanes_that_take_part(width: int, apart: bool) -> None:
-    """By vectors, or one lane after the other, and copied to arrays of each lane."""
+    """Calls use vectors, or one lane after the other with copies to arrays of each lane."""
     rng = np.random.default_rng(2)
     numbers, even = rng.normal(size=(ROWS, 12)), rng.integers(0, 10, (ROWS, 2))
     function = swinging(12)

@@ -1,4 +1,4 @@
-"""What is added to a description: loops, couplings and closures as `describe` takes them, and payloads exactly."""
+"""Additions to a description: loops, couplings and closures as in `describe`, and payloads, exactly."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def as_pinocchio(inertia: Inertia) -> pin.Inertia:
 
 @pytest.mark.parametrize("on", ["panda_link7", "panda_hand", "panda_hand_joint"])
 def test_payloads_are_those_of_pinocchio(on: str) -> None:
-    """On a moving link, on a link that is fixed to it, and by the joint that fixes it."""
+    """Payloads are on a moving link, on a link that is fixed to it, and on the fixed joint."""
     path = examples.path("panda")
     model = pin.buildModelFromUrdf(str(path))
     frame = model.frames[model.getFrameId(on.removesuffix("_joint"), pin.FrameType.BODY)]

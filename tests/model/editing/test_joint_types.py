@@ -57,7 +57,7 @@ def test_hinges_that_meet_become_a_ball() -> None:
 
 
 def test_three_joints_of_an_mjcf_body_become_a_ball(tmp_path: Path) -> None:
-    """As humanoids are often written."""
+    """Files of humanoids often have such joints."""
     path = tmp_path / "robot.xml"
     body = '<body name="leg" pos="0 0 1" euler="0 20 0"><geom size="0.1" pos="0 0 -0.3"/>{}</body>'
     axes = {"x": "1 0 0", "z": "0 0 1", "y": "0 1 0"}

@@ -70,7 +70,7 @@ def test_points_of_height_fields_are_mirrored(axis: str) -> None:
     M["xyz".index(axis), "xyz".index(axis)] = -1.0
 
     def points(shape: Shape) -> np.ndarray:
-        """In the order of their heights, which are all different."""
+        """Return points in the order of their heights, which are all different."""
         found = np.asarray(shape_meshes(shape)[0][0].vertices)
         return found[np.argsort(np.asarray(shape.heights).ravel())]
 

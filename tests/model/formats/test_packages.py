@@ -1,4 +1,4 @@
-"""Where package://NAME/... and model://NAME/... are found: the caller's folders, ROS's, and those around the file."""
+"""Lookup of package://NAME/... and model://NAME/...: the caller's folders, those of ROS, and those around the file."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_caller_comes_before_the_environment_and_that_before_the_folders_aro
 
 
 def test_a_package_is_found_by_its_written_name_above_the_file_though_another_folder_in_it_has_it(tmp_path: Path) -> None:
-    """As packages of ROS with Python modules are laid out."""
+    """ROS packages with Python modules have such a layout."""
     package = named(tmp_path / "checkout", "bot")
     (package / "bot").mkdir()
     (package / "urdf").mkdir()

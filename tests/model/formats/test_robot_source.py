@@ -1,4 +1,4 @@
-"""What robots are read from: paths, text, bytes, open files; where their relative names lie; and what is refused, briefly."""
+"""Sources of robots: paths, text, bytes, open files; the folder of their relative names; and errors in short."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_relative_names_of_an_open_file_lie_beside_it(
 def test_relative_names_of_text_lie_nowhere_and_it_is_said_what_to_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not in the working folder either, which may hold another robot's."""
+    """They are not searched in the working folder either, which may contain another robot's files."""
     (tmp_path / "meshes").mkdir()
     (tmp_path / "meshes" / "rod.obj").write_text(TETRAHEDRON)
     monkeypatch.chdir(tmp_path)

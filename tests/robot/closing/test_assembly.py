@@ -47,7 +47,7 @@ def test_what_scipy_closes_from_twenty_starts_is_closed() -> None:
 @pytest.mark.parametrize(("kind", "joints", "free"), [("planar", 4, 1), ("planar", 9, 6), ("linkage", 10, 1)])
 @pytest.mark.parametrize("digits", [3, 5])
 def test_loops_that_contradict_each_other_are_closed_but_for_that(kind: str, joints: int, free: int, digits: int) -> None:
-    """Where planar loops are welded, the constraints across the plane follow from the others but for rounding."""
+    """In welded planar loops, the constraints across the plane follow from the others up to rounding."""
     made = closed_mechanism(kind, joints, seed=2, digits=digits)
     rounding = 20.0 * joints * 10.0**-digits
     robot = built(made, loop_tolerance=rounding)

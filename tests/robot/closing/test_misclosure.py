@@ -1,4 +1,4 @@
-"""How far loops are open: derivatives by differences, and zero where loops are closed and nowhere else."""
+"""Misclosure of loops: derivatives by finite differences, and zero exactly for closed loops."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_as_sines_it_is_what_the_equations_of_motion_hold_at_zero(name: str) -> 
 
 @pytest.mark.parametrize("kind", ["revolute", "weld", "prismatic", "cylindrical", "planar"])
 def test_an_axis_the_wrong_way_round_is_half_a_turn_away(kind: str) -> None:
-    """Where the sines of all angles are zero."""
+    """The sines of all angles are zero there."""
     joint = fw.Joint("turn", fw.JointType.REVOLUTE, "world", "a", axis=(1.0, 0.0, 0.0))
     more = fw.Joint("other", fw.JointType.SPHERICAL, "world", "b")
     loop = fw.Loop("end", LoopType(kind), "a", "b")

@@ -297,7 +297,7 @@ def test_results_are_short_in_words() -> None:
 
 
 def test_the_jacobian_is_the_slope_of_distances() -> None:
-    """By central differences of steps of 1e-4."""
+    """The reference are central differences with steps of 1e-4."""
     robot = arm(*SHAPES)
     q = robot.random_configuration(3, (2, 3))
     found = robot.distances(q)

@@ -50,7 +50,7 @@ RULES = {
 
 
 def margins_add_up() -> bool:
-    """Not so in MuJoCo 3.3, which takes the greater, less the gap."""
+    """Return whether margins add up; MuJoCo 3.3 takes the larger one, minus the gap."""
     ball = '<body pos="{} 0 0"><freejoint/><geom size="0.1" margin="{}"/></body>'
     bodies = ball.format(0, 0.02) + ball.format(0.24, 0.03)
     model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")

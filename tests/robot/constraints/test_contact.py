@@ -24,7 +24,7 @@ def panda() -> fw.Robot:
 
 @pytest.fixture
 def plain() -> fw.Robot:
-    """In plain Python, which needs no compilation."""
+    """Return the function in plain Python, which needs no compilation."""
     return example("panda", "interpreted")
 
 

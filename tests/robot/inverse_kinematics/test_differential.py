@@ -93,7 +93,7 @@ def test_lower_priorities_do_not_slow_higher_ones() -> None:
 
 
 def test_loops_are_kept() -> None:
-    """To second order in the step, and brought back where they are open."""
+    """Loops stay closed to second order in the step, and open loops close again."""
     robot = fw.build(MECHANISMS["crank_and_rocker"](), execution="interpreted")
     assert isinstance(robot, fw.ClosedRobot)
     frame = robot.frames[-1].name

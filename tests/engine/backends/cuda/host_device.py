@@ -65,7 +65,7 @@ class HostMemory:
 
 
 class HostDevice:
-    """What is used of `driver.Device`."""
+    """The part of `driver.Device` that the tests need."""
 
     ordinal, name, capability, driver_version, shared_bytes = 0, "host", (9, 0), 12080, 232448
 
@@ -145,7 +145,7 @@ class Array:
 
 
 def view_of(x: Any, stream: int, name: str) -> DeviceArray:
-    """Where elements lie, as cuda-core would tell for memory of a device."""
+    """Return the location of elements, as cuda-core returns it for memory of a device."""
     told = x.__cuda_array_interface__
     strides = told["strides"] or np.empty(told["shape"], told["typestr"]).strides
     pointer, read_only = told["data"]
@@ -153,7 +153,7 @@ def view_of(x: Any, stream: int, name: str) -> DeviceArray:
 
 
 def seen(x: Any) -> np.ndarray[Any, np.dtype[Any]]:
-    """What lies on the device."""
+    """Return the data of an array on the device."""
     return np.array(np.asarray(device_code._Shadow(x)))
 
 

@@ -1,4 +1,4 @@
-"""What PTX says of rounding."""
+"""Rounding modes in PTX code."""
 
 from __future__ import annotations
 

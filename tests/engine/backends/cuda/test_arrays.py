@@ -54,7 +54,7 @@ def test_no_library_is_imported() -> None:
 @pytest.mark.parametrize("cut", [np.s_[:], np.s_[::2, 1:], np.s_[::-1], np.s_[0, 0], np.s_[:0]], ids=str)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i4", "u1", "?"])
 def test_cuda_core_tells_where_elements_lie(cut: Any, dtype: str) -> None:
-    """It reads arrays of the host, too, and needs no device for these."""
+    """It also reads arrays of the host, for which it needs no device."""
     pytest.importorskip("cuda.core")
     x = np.asarray(host(4, 6).astype(dtype)[cut])
     view = seen(x, -1, "q")

@@ -91,7 +91,8 @@ def test_the_shorter_code_is_taken_and_remembered(shortest: int, anew: Anew, mon
 
 
 def test_tuning_keeps_what_is_quickest(anew: Anew, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 300 states there are 320 threads in blocks of 32, 384 in blocks of 128: a device is quick with few, or with many."""
+    """300 states need 320 threads in blocks of 32, and 384 in blocks of 128; the stand-in is fast with few or with many
+    threads."""
     for sign, threads in ((1.0, 32), (-1.0, 128)):
         device, f = anew(name=f"quick with {threads}"), swinging(4)
         mark = device.mark

@@ -101,7 +101,7 @@ def test_nan_and_large_angles_stay_in_their_state() -> None:
 
 
 def test_arguments_and_results_without_elements() -> None:
-    """Also of several axes, one of which is empty."""
+    """Arrays may have several axes, one of which is empty."""
 
     def kernel(x: Any, none: Any, results: Any) -> None:
         results[0][0] = x[0] + 1.0

@@ -23,7 +23,7 @@ SWING = swinging(N)
 
 
 class Room(NamedTuple):
-    """What each thread has to itself, but for the weights."""
+    """The data of each thread, except the weights."""
 
     x: Vector  # (N,)
     y: Vector

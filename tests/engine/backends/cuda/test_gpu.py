@@ -1,4 +1,4 @@
-"""On a device, with the libraries that are installed there: code, memory, and arrays there and back."""
+"""Tests on a device, with the installed array libraries: code, memory, and arrays in both directions."""
 
 from __future__ import annotations
 

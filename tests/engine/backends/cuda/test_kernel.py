@@ -81,7 +81,7 @@ def test_a_robot_with_legs() -> None:
 def test_all_ways_to_write_a_kernel_give_the_same(
     number: int, shared_bytes: int, device: HostDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of traces that are too large for the registers, for one function, and for a block's memory, as large ones are."""
+    """The traces are too large for the registers, for one function, and for a block's memory."""
 
     def chosen(self: Kernels) -> Loaded:
         return self._loaded(self.assembled([min(number, len(self.candidates) - 1)])[0])

@@ -1,4 +1,4 @@
-"""What NVIDIA's linker makes of our code, without a device: cuda-core with the library nvJitLink."""
+"""NVIDIA's linker on our code, without a device: cuda-core with the library nvJitLink."""
 
 from __future__ import annotations
 

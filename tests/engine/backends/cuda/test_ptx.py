@@ -35,7 +35,7 @@ SOON = {"hyq": FUNCTIONS[:3], "g1_29dof": FUNCTIONS[1:2], "talos_reduced": FUNCT
 
 
 def ir(precision: str, keeps: bool = True) -> str:
-    """Of Panda's forward dynamics, all of whose arguments and results go through a block's memory."""
+    """Return the IR of Panda's forward dynamics, with all arguments and results in a block's memory."""
     f = example("panda").forward_dynamics
     layout = KernelLayout((True,) * len(f.program.shapes), keeps, 32)
     return emit_module(f.trace, f.program.shapes, Type(precision, 1), layout, NVIDIA)
@@ -61,7 +61,7 @@ def test_copies_are_assembled_for_all_types() -> None:
 @needs_assembler
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_spilling_takes_the_memory_that_it_says(precision: str) -> None:
-    """Where registers are not left to the assembler, it spills nothing itself."""
+    """If our rule assigns the registers, the assembler spills nothing itself."""
     _, use = assembled(assembly(ir(precision, keeps=False), (9, 0)))
     assert (use.spill_stores, use.spill_loads) == (0, 0)
     assert use.registers < 255

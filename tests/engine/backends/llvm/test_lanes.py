@@ -42,7 +42,7 @@ def of_everything(n: int) -> CompiledFunction:
 
 @pytest.fixture
 def used(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What code for single states was made in lanes: in which precision."""
+    """Return the precisions for which code of single states has lanes."""
     made: list[str] = []
 
     def emit(t: Any, precision: str, fma: bool) -> Any:
@@ -54,7 +54,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def assert_same(results: Any, wanted: Any, dtype: Any = np.float64) -> None:
-    """To rounding, of the norm of all: of one number terms may cancel."""
+    """Compare to rounding, relative to the norm of all numbers, because terms of a single number may cancel."""
     scale = CLOSE[dtype] * max(np.linalg.norm(y) for y in wanted)
     for x, y in zip(results, wanted, strict=True):
         assert x.shape == y.shape

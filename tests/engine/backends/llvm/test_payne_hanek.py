@@ -44,7 +44,8 @@ def test_the_table_can_be_computed_again() -> None:
 
 
 def smallest_distance(digits: int, exponents: range) -> float:
-    """Of m 2^e to the next multiple of pi/2, in quarter turns, for m < 2^digits: a convergent of 2^e 2/pi comes closest."""
+    """Return the smallest distance of m 2^e from a multiple of pi/2, in quarter turns, for m < 2^digits, by the convergents of
+    2^e 2/pi."""
     scale = 4 * len(TWO_OVER_PI) + exponents.stop
     smallest = 2**scale
     for e in exponents:

@@ -1,4 +1,4 @@
-"""Where NumPy's and Python's objects keep what compiled code reads of them, found anew in this NumPy and this Python.
+"""Memory layouts of objects of NumPy and Python, found again in this NumPy and this Python.
 
 A release that moves something fails here, with what and where. Users lose only speed: the general call answers.
 """
@@ -29,7 +29,7 @@ def memory(x: Any, size: int) -> bytes:
 
 
 def places(pattern: bytes, x: Any, size: int, step: int) -> set[int]:
-    """Where an object holds some bytes, behind its header."""
+    """Return the places where an object has some bytes, after its header."""
     held = memory(x, size)
     return {k for k in range(known.HEADER, size - len(pattern) + 1, step) if held[k : k + len(pattern)] == pattern}
 
@@ -90,7 +90,7 @@ def test_shape_and_strides_are_numbers_of_64_bits() -> None:
 
 
 def test_numpys_tables_have_the_functions_that_are_called() -> None:
-    """Of another ABI, the entries of the tables would be others."""
+    """With another ABI, the entries of the tables would differ."""
     abi = ctypes.CFUNCTYPE(ctypes.c_uint)(known.array_api()[0])()
     assert abi == 0x2000000, f"{HERE} has ABI {abi:#x}: look at each entry of its tables that is used"
     new = ctypes.PYFUNCTYPE(
@@ -102,7 +102,7 @@ def test_numpys_tables_have_the_functions_that_are_called() -> None:
 
 
 def test_all_that_the_entry_relies_on_is_as_it_says() -> None:
-    """What no place above shows: flags, tuples, lists, floats, the Python itself."""
+    """Properties without a place above: flags, tuples, lists, floats, the Python itself."""
     difference = known.layout_difference()
     if difference == "this Python is none of CPython's with a lock, on 64 bits":
         pytest.skip(difference)
@@ -114,7 +114,7 @@ def test_all_that_the_entry_relies_on_is_as_it_says() -> None:
     "name", ["TYPE", "DATA", "NDIM", "DIMS", "STRIDES", "DESCR", "FLAGS", "KIND_OF_DESCR", "NUMBER_OF_DESCR"]
 )
 def test_what_lies_elsewhere_is_noticed_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a release would have it that puts something in between."""
+    """A new release might insert a field."""
     monkeypatch.setattr(known, name, getattr(known, name) + (8 if getattr(known, name) % 8 == 0 else 4))
     assert re.search(r": at \d+ there is .*, and it should be ", known.layout_difference())
 

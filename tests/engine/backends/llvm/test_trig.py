@@ -147,7 +147,8 @@ def test_error_stays_within_the_bound(name: str, precision: str, fma: bool) -> N
 
 
 def far_arguments(precision: str) -> Floats:
-    """Of all exponents beyond `REACH`; among them multiples of pi/2, and the double that comes closest to one (Muller 2016)."""
+    """Return arguments with all exponents beyond `REACH`, including multiples of pi/2 and the double that is nearest to one
+    (Muller 2016)."""
     kind, rng = DTYPES[precision], np.random.default_rng(2)
     largest = float(np.finfo(kind).max)
     quarter_turns = np.round(log_uniform(rng, REACH, largest**0.5, 1000)) * (np.pi / 2)
@@ -276,7 +277,7 @@ def test_a_gpu_neither_fuses_by_itself_nor_looks_for_a_symbol(precision: str) ->
 
 @pytest.mark.parametrize("fma", [True, False])
 def test_a_module_takes_several_widths(fma: bool) -> None:
-    """What they share is the same text, so that a set of declarations holds it once."""
+    """Their shared declarations have the same text, so that a set contains each once."""
     widths = [sincos_ir("double", lanes, fma) for lanes in (1, 4, 8)]
     shared = dict.fromkeys(line for width in widths for line in width.declarations)
     llvm.parse_assembly("\n".join([*shared, *(width.definition for width in widths)])).verify()

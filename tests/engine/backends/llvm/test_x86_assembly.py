@@ -34,7 +34,7 @@ def robot() -> fw.Robot:
 
 
 class Processor:
-    """What the instructions do that the writer knows, one after the other, on arrays by the numbers of pointers."""
+    """An interpreter of the writer's instructions, one after the other, on arrays by the numbers of pointers."""
 
     def __init__(self, assembly: AssemblyPart, memory: Sequence[np.ndarray[Any, Any]], item: Any) -> None:
         self.item, self.size = np.dtype(item), np.dtype(item).itemsize
@@ -119,7 +119,7 @@ class Processor:
 
 
 def run_steps(part: Sequence[steps.Step], memory: Memory, types: tuple[Type, Type], item: Any) -> None:
-    """What the plan says, with numbers of the item's type."""
+    """Evaluate the steps of a plan with numbers of the given type."""
     values: dict[Any, np.ndarray[Any, Any]] = {}
 
     def value(x: steps.Operand, wide: bool) -> Any:

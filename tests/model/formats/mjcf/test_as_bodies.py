@@ -36,7 +36,7 @@ from oracles.states import assert_close
 
 
 def with_configurations(description: fw.Description, *names: str) -> fw.Description:
-    """With configurations of these names, of random coordinates."""
+    """Return the description with random configurations of these names."""
     robot = interpreted(description)
     rng = np.random.default_rng(1)
     found = []

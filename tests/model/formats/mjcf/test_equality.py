@@ -131,7 +131,7 @@ def test_inactive_ones_are_listed(tmp_path: Path) -> None:
 
 
 def test_a_joint_that_an_equality_holds_follows_nothing(tmp_path: Path) -> None:
-    """It stays at its coordinate in qpos0 and the constant; so do those that follow it."""
+    """It keeps the sum of its coordinate in qpos0 and the constant, and so do its followers."""
     held = '<joint name="pin" joint1="jb" polycoef="0.3 0 0 0 0"/><joint joint1="ja" joint2="jb" polycoef="0.1 2 0 0 0"/>'
     zeros = '<joint joint1="jd" joint2="jb" polycoef="1 0 0 0 0"/>'
     b = np.radians(20) + 0.3

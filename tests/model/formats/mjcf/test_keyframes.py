@@ -35,7 +35,7 @@ def written(folder: Path, bodies: str, rest: str = "") -> Path:
 
 
 def assert_bodies_are_where_mujoco_puts_them(path: Path) -> None:
-    """At qpos0 and at all keyframes, to rounding."""
+    """Compare bodies at qpos0 and at all keyframes, to rounding."""
     robot = fw.load(path, execution="interpreted")
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)

@@ -30,7 +30,7 @@ def placements(robot: fw.Robot) -> np.ndarray:
 
 
 def of_mujoco(text: str) -> np.ndarray:
-    """As MuJoCo places the same frames, from the digits of the file."""
+    """Return MuJoCo's placements of the same frames, from the digits of the file."""
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
@@ -55,7 +55,7 @@ def test_rounded_radians_are_what_all_digits_are(order: str) -> None:
 
 
 def test_degrees_snap_by_as_little() -> None:
-    """By 1e-11 of their unit."""
+    """The tolerance is 1e-11 of their unit."""
     near, right = (ARM.format(order="xyz", **{**DEGREES, **more}) for more in ({}, {"right": "90", "half": "180"}))
     np.testing.assert_array_equal(placements(fw.load(near)), placements(fw.load(right)))
     far = ARM.format(order="xyz", **{**DEGREES, "right": "89.99999999997"})
@@ -80,7 +80,7 @@ def attaching(folder: Path, unit: str, right: str) -> Path:
 
 
 def test_attached_models_have_units_of_their_own(tmp_path: Path) -> None:
-    """Where MuJoCo tells them, as it does from 3.6 on."""
+    """MuJoCo reports these units from version 3.6 on."""
     told = hasattr(mujoco.MjSpec().worldbody, "compiler")
     for unit, right, exact in (("radian", "1.57079632679", True), ("degree", "90", told)):
         R = fw.load(attaching(tmp_path, unit, right)).frame_placement("x_c")(np.zeros(1))[:3, :3]
@@ -88,7 +88,7 @@ def test_attached_models_have_units_of_their_own(tmp_path: Path) -> None:
 
 
 def test_angles_that_are_no_numbers_are_left_to_be_refused() -> None:
-    """Those of text are refused before; of what else MuJoCo attaches, once it is compiled."""
+    """Text is refused earlier; other attached content is refused when MuJoCo compiles it."""
     spec = mujoco.MjSpec()
     given = spec.worldbody.add_body().alt
     given.type = mujoco.mjtOrientation.mjORIENTATION_EULER
@@ -100,7 +100,7 @@ def test_angles_that_are_no_numbers_are_left_to_be_refused() -> None:
 
 @pytest.mark.parametrize("order", ["xyz", "ZYX"])
 def test_unit_quaternions_and_axes_are_taken_as_they_are(order: str) -> None:
-    """So that the numbers of the compiled model are those that are the same on every machine."""
+    """The numbers of the compiled model are then the same on every machine."""
     joint = '<joint axis="0 0 1"/>'
     text = (
         ARM.format(order=order, **ROUNDED).replace(joint, '<joint axis="0.3 -2 1"/>').replace('euler="3.14159265359 0 0.3"', "")

@@ -59,7 +59,7 @@ def turned(axis: np.ndarray, angle: float) -> np.ndarray:
 
 
 def motion(joint: Joint, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the child lies relative to the joint's placement, with q in MuJoCo's coordinates."""
+    """Return the child's placement relative to that of the joint, with q in MuJoCo's coordinates."""
     axis, anchor, p = np.array(joint.axis), np.array(joint.anchor), np.zeros(3)
     R = np.eye(3)
     if joint.type == JointType.PRISMATIC:

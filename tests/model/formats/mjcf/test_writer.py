@@ -54,7 +54,7 @@ from oracles.states import assert_close
 
 
 def mjcf_files() -> list[str]:
-    """Those of packages that are there; some are parts that others include."""
+    """Return the MJCF files of installed packages; some are parts that other files include."""
     packages = Path(sysconfig.get_paths()["purelib"])
     found = [path for name in ("gymnasium", "gymnasium_robotics", "mjlab") for path in sorted((packages / name).rglob("*.xml"))]
     return [str(path) for path in found if "<worldbody" in path.read_text()]
@@ -137,7 +137,7 @@ def test_urdf_robots_move_as_before(name: str, base: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", [n for n in trees.TREES if n not in ("rotors", "roots", "all_floating")])
 def test_mujoco_moves_trees_as_we_do(name: str, tmp_path: Path) -> None:
-    """Also with planar and inner floating joints, which are slides and a hinge or a ball joint there."""
+    """Planar and inner floating joints become slides and a hinge or a ball joint in MuJoCo."""
     description = trees.TREES[name]()
     on_ground = [j for j in description.joints if j.type is JointType.FLOATING and j.parent == "world"]
     placed = {j.name: dataclasses.replace(j, placement=Pose()) for j in on_ground}

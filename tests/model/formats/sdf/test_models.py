@@ -31,7 +31,7 @@ def world(inside: str) -> Description:
 
 
 def origin(d: Description, name: str) -> list[float]:
-    """Of a frame with all joints at zero, free bodies where the file puts them."""
+    """Return the origin of a frame with all joints at zero and free bodies at the poses of the file."""
     robot = fw.build(d, execution="interpreted")
     return [round(float(x), 12) for x in robot.frame_placement(name)(robot.start())[:3, 3]]
 

@@ -203,7 +203,7 @@ def test_of_a_path_without_marks_the_last_joint_follows(tmp_path: Path) -> None:
 
 
 def test_a_joint_outside_of_loops_follows_one_in_a_loop(tmp_path: Path) -> None:
-    """Both are marked dependent; the loop determines one of them, so the coupling has to determine the other."""
+    """Both are marked dependent; the loop determines one of them, and the coupling the other."""
     bars = tree("j1 base a revolute true", "j2 a b revolute false", "j3 base c revolute false", "r base rotor revolute false")
     robot = load(tmp_path, bars + CLOSED + gear("g", "rotor", "c", "6"))
     assert values(robot.couplings) == {"r": ({"j3": 1.0 / 6.0}, 0.0)}
@@ -275,7 +275,7 @@ def test_mimic_of_a_fixed_joint_is_listed(tmp_path: Path) -> None:
 
 
 def test_constraints_of_the_draft_are_loops_and_couplings(tmp_path: Path) -> None:
-    """Of two elements with the same meaning the description is the same; types that the draft had for days only are listed."""
+    """Two elements with the same meaning give the same description; types of early drafts are only listed."""
     origins = '<origin xyz="0.3 0 0"/>', '<origin xyz="0.2 0.1 0"/>'
     inside = tree("ja base a", "jb base b", "jc base c", "jd base d")
     final = loop("spherical", origins=origins) + gear("mesh", "c", "d", "6")

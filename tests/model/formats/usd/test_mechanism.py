@@ -131,7 +131,7 @@ def write_joint(stage: Any, model: Any, b: int, j: int, units: tuple[float, floa
 
 
 def write_frames(joint: Any, model: Any, b: int, j: int | None, meter: float, swapped: bool) -> None:
-    """At zero, the joint's frame in the child, with x along the axis, and the same in the parent."""
+    """Write the joint's frame in the child, with x along the axis, and the same frame in the parent, at zero."""
     child, parent = f"/robot/{model.body(b).name}", int(model.body_parentid[b])
     anchor, turn = (np.zeros(3), np.array([1.0, 0, 0, 0])) if j is None else (model.jnt_pos[j], turn_of_x(model.jnt_axis[j]))
     if j is not None and model.jnt_type[j] == mujoco.mjtJoint.mjJNT_BALL:

@@ -89,7 +89,7 @@ def test_instances_are_read_each(tmp_path: Path) -> None:
 
 
 def test_scales_above_bodies_scale_their_frames(tmp_path: Path) -> None:
-    """As in a robot modelled in other units, below a prim that says so."""
+    """A robot may be modelled in other units, below a prim that scales it."""
     ball = prim("Sphere", "ball", "double radius = 1\n" + placed(2, 0, 0), "PhysicsCollisionAPI")
     small = body("b", ball, "float physics:mass = 1\npoint3f physics:centerOfMass = (0, 1, 0)")
     at = 'point3f physics:localPos0 = (0, 0, 5)\npoint3f physics:localPos1 = (1, 0, 0)\nuniform token physics:axis = "Z"'
@@ -277,7 +277,7 @@ def drive(tag: str, **numbers: Any) -> str:
     ],
 )
 def test_drives_are_actuators(numbers: Any, gain: float, bias: Any, target: float, tmp_path: Path) -> None:
-    """Of sliding joints as they stand there; of turning ones per degree."""
+    """Drives of sliding joints keep their numbers; those of rotating joints are per degree."""
     text = drive("linear", maxForce=5, **numbers)
     d = read(ARM + joint("Prismatic", "j", "a", "b", text, "PhysicsDriveAPI:linear"), tmp_path)
     (actuator,) = d.actuators

@@ -286,7 +286,7 @@ def test_masses_are_those_that_usd_computes(of_body: str, of_ball: str, of_mater
 def test_masses_of_shapes_are_those_of_points_spread_over_them(
     kind: str, inside: str, approximation: str, tmp_path: Path
 ) -> None:
-    """By trimesh's integrals of the triangles that stand for a shape; round ones are within their facets of it."""
+    """The reference are trimesh's integrals over triangles; round shapes agree within the size of their facets."""
     from featherweight.model.triangles import shape_meshes
 
     text = inside + f'uniform token physics:approximation = "{approximation}"' * (kind == "Mesh")
