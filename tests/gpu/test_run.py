@@ -202,7 +202,7 @@ def test_bounds_stand_beside_what_was_measured(small: Case) -> None:
     (row,) = bound_rows([ours], results, [small])
     assert row[4] == f"{5e8 * each:.3f}*" and row[-1].startswith("2.0 times the bound by issue")
     text = document(results, [small])
-    assert "## Bounds, and what was measured" in text and "1000 instructions" in text
+    assert "## Bounds and measured times" in text and "1000 instructions" in text
 
 
 def test_what_is_tuned_is_measured_beside(small: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +214,7 @@ def test_what_is_tuned_is_measured_beside(small: Case, tmp_path: Path, monkeypat
     found = list(parts.functions(run))
     assert [(f.part, f.precision) for f in found] == [(p, x) for x in BYTES for p in ("functions", "tuned")]
     assert tried == [len(small.states)] * 2
-    assert "## The same, tuned" in document(run.results._replace(figures=found), [small])
+    assert "## Tuned" in document(run.results._replace(figures=found), [small])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="shells and signals of POSIX")
