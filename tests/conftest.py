@@ -89,7 +89,7 @@ def absent(config: pytest.Config, said: str) -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Files that import what is not there."""
+    """Skip files that import packages that are not installed."""
     report = yield
     if report.failed and (reason := absent(collector.config, str(report.longrepr))):
         report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"Skipped: {reason}")

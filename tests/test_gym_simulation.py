@@ -1,4 +1,4 @@
-"""Robots of one's own as environments: registered, alone and many at once, as Gymnasium asks for them."""
+"""The user's own robots as environments: registered, single and in vectors, through Gymnasium's interface."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_some_begin_anew_by_a_mask() -> None:
 
 
 def test_a_body_that_moves_freely_comes_to_rest_on_the_floor() -> None:
-    """Its root is freed and a floor put below it; it begins where it is told."""
+    """Its root becomes free and gets a floor below; it starts at the given position."""
     ball = fw.Shape("skin", "ball", fw.ShapeType.SPHERE, (0.1,))
     bodies = [fw.Body("ball", fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.004, 0.0, 0.0, 0.004, 0.0, 0.004))), fw.Body("arm", WHEEL)]
     hinge = fw.Joint("hinge", fw.JointType.REVOLUTE, "ball", "arm", axis=(1.0, 0.0, 0.0), effort=1.0)
@@ -164,7 +164,7 @@ def test_actions_may_be_target_positions() -> None:
 
 
 def test_a_free_root_without_a_place_begins_on_the_floor() -> None:
-    """The lowest shape touches it, whatever the other joints' home; a place that is given is kept, and refused in the floor."""
+    """The lowest shape touches it for any home of the other joints; a given position is kept, and refused within the floor."""
     foot = fw.Shape("sole", "foot", fw.ShapeType.SPHERE, (0.05,), fw.Pose(p=(0.0, 0.0, -0.6)))
     trunk = fw.Shape("skin", "trunk", fw.ShapeType.BOX, (0.2, 0.2, 0.1))
     inertia = fw.Inertia(1.0, (0.0, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))

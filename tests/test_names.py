@@ -1,4 +1,4 @@
-"""The names of the package: what there is, and what is not to be seen."""
+"""The names of the package: public names, and hidden ones."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def arm() -> fw.Robot:
     ],
 )
 def test_a_name_that_is_not_there_says_what_it_is_here(owner: Callable[[], Any], name: str, said: str) -> None:
-    """Names of other libraries, of other parts and misspelled ones; an AttributeError within a property stays what it is."""
+    """Names of other libraries, of other parts, and misspelled names; an AttributeError within a property is unchanged."""
     with pytest.raises(AttributeError) as error:
         getattr(owner(), name)
     assert str(error.value).endswith(said)

@@ -90,7 +90,7 @@ def test_exponentials_are_exact() -> None:
 
 
 def test_logarithms_are_exact() -> None:
-    """The angular part by itself, too, however small it is."""
+    """This includes the angular part alone, however small."""
     found = se3.log(T)
     assert_exact(found[SHORT, 3:], V[SHORT, 3:])
     assert_exact(found[SHORT, :3], V[SHORT, :3])

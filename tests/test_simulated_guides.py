@@ -1,4 +1,4 @@
-"""The guides say what is so: their scripts on small tasks, and the code of their pages as it stands."""
+"""The guides are right: their scripts run on small tasks, and so does the code of their pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GUIDES = sorted((Path(__file__).parent.parent / "docs" / "guides").glob("*.md"))
 
 
 def drawn(module: ModuleType, found: Any, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """The script draws what was found."""
+    """Check that the script draws its results."""
     monkeypatch.setattr(module, "solve", lambda: found)
     monkeypatch.setattr("sys.argv", [module.__name__, "--output", str(folder)])
     module.main()
@@ -63,7 +63,7 @@ def test_computed_torque_follows_where_springs_lag(monkeypatch: pytest.MonkeyPat
 
 
 def test_an_unknown_load_is_held_by_springs_at_rest() -> None:
-    """M Kp e = the weight that the model does not know, to what is still moving after 1.5 s: 40 exp(-30) of it."""
+    """M Kp e equals the unknown weight, up to the motion that remains after 1.5 s: 40 exp(-30) of it."""
     empty, loaded = computed_torque.arms()
     law = computed_torque.controllers(empty)["computed torque"]
     still = np.zeros(7)
@@ -154,7 +154,7 @@ def test_changed_models_weigh_and_move_as_their_parts(monkeypatch: pytest.Monkey
 
 
 def test_chunks_of_files_have_the_bits_of_single_states(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """And float32 has four digits in all of them; memory is not looked at, since tests before may free what they held."""
+    """float32 has four digits in all of them; memory is not tested, because earlier tests may free memory."""
     found = batches.solve(count=30_000)
     assert found.same
     assert found.size == 4 * 4 * 7 * 30_000

@@ -56,7 +56,7 @@ def test_classes_of_results_have_short_texts() -> None:
 
 
 def printed(x: Any) -> dict[str, int]:
-    """Lengths of what is printed of an object and its public members, but for arrays of NumPy and compiled functions."""
+    """Return the lengths of printed objects and their public members, except NumPy arrays and compiled functions."""
     left_out = {"functions", *functions_of(type(x))}
     members = {name: getattr(x, name, None) for name in dir(x) if not name.startswith("_") and name not in left_out}
     lengths = {name: len(repr(value)) for name, value in members.items() if not isinstance(value, np.ndarray)}

@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it draws, and how it fails."""
+"""The command line: output, pictures and errors."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ TIED = """<mujoco><worldbody><site name="eye"/>
 def test_what_is_not_supported_is_refused_or_left_out_as_asked(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Then what comes next is told: here nothing moves."""
+    """The next problem is then reported: here nothing moves."""
     path = tmp_path / "tied.xml"
     path.write_text(TIED.format(joint=""))
     for asked, refused in (([], True), (["--unsupported", "refuse"], True), (["--unsupported", "report"], False)):

@@ -71,7 +71,7 @@ def test_the_nearest_point_of_a_triangle(seed: int) -> None:
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 @pytest.mark.parametrize("seed", range(10))
 def test_the_nearest_point_of_a_simplex(count: int, seed: int) -> None:
-    """And what is left of it has that point within, with all weights positive."""
+    """The remaining simplex has that point inside, with positive weights."""
     rng = np.random.default_rng(seed)
     for i, corners in enumerate(awkward_simplices(rng, count)):
         if count > 2 and i == 3:
@@ -169,7 +169,7 @@ def test_boxes_side_by_side(gap: float, across: float) -> None:
 
 
 def test_what_is_known_of_round_shapes() -> None:
-    """Middles and axes stand for balls and capsules, which have their rounding around them."""
+    """Centres and axes represent balls and capsules, with a margin around them."""
     ball, other = (
         shape(SPHERE, (0.3, 0.0, 0.0), np.eye(3), (3.0, 4.0, 0.0)),
         shape(SPHERE, (9.0, 0.0, 0.0), np.eye(3), np.zeros(3)),

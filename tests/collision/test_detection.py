@@ -38,7 +38,7 @@ BALL = fw.Shape("ball", "a", fw.ShapeType.SPHERE, (0.1,))
 
 @pytest.mark.parametrize(("height", "speed", "count"), [(0.5, -50.0, 1), (0.5, -30.0, 0), (0.5, 50.0, 0), (5e-4, 1.0, 1)])
 def test_what_would_touch_within_the_step_is_a_contact(height: float, speed: float, count: int) -> None:
-    """A ball at 50 m/s, half a metre above the ground, is there in a step of 10 ms; what is within the margin counts anyway."""
+    """A ball at 50 m/s, half a metre above the ground, reaches it in a step of 10 ms; shapes within the margin always count."""
     touching = scene_of(BALL, ground=fw.Plane())
     k, contacts = found(touching, np.array([[0.0, 0.0, 0.1 + height]]), np.array([[0.0, 0.0, speed]]))
     assert k == count

@@ -100,7 +100,7 @@ def assert_step_solves(p: Problem, A: Array, blocks: tuple[Array, Array], equati
 
 
 def test_equations_with_a_symmetric_part_come_first() -> None:
-    """Rows that stick and normals lead, rows that slide follow; open contacts have their step at once."""
+    """Sticking rows and normals come first, sliding rows follow; open contacts have their step immediately."""
     equations = block_equations(9)
     equations.P[:] = 0.0
     equations.P[0] = np.eye(3)  # sticks

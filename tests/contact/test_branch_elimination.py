@@ -81,7 +81,7 @@ def random_matrix(rng: np.random.Generator, plan: EliminationPlan, pairs: Pairs,
 
 
 def stored(M: Array, plan: EliminationPlan, symmetric: bool) -> Array:
-    """The matrix as elimination has it; of a symmetric one what is not read is not a number."""
+    """Return the matrix as elimination stores it; entries of a symmetric matrix that are not read are NaN."""
     numbers = np.full(plan.end + plan.numbers + 3, np.nan)
     clear_matrix(numbers, plan, symmetric)
     for a in range(plan.branches):
@@ -188,7 +188,7 @@ def test_pivots_are_taken_where_they_must_be(name: str) -> None:
 
 
 def test_zeros_that_fill_vectors_stay_zero() -> None:
-    """Whole vectors are added: what is beyond a branch must not come into the next."""
+    """Whole vectors are added, so numbers beyond a branch must not enter the next one."""
     sizes, pairs = GRAPHS["grid"]
     plan = plan_of(sizes, pairs)
     M = random_matrix(np.random.default_rng(0), plan, pairs, symmetric=True)

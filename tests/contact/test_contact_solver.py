@@ -148,7 +148,8 @@ class Scene:
 @pytest.mark.parametrize("in_step", [False, True])
 @pytest.mark.parametrize("e", [0.0, 0.3, 1.0])
 def test_a_ball_leaves_the_ground_at_its_restitution_times_its_speed(e: float, in_step: bool) -> None:
-    """Gravity in the step is none of the impact: without `in_step` it is not given back, with it, it acts after the impact."""
+    """Gravity in the step is not part of the impact: without `in_step` it is not returned; with it, it acts after the
+    impact."""
     ball = Scene(np.random.default_rng(0), [BALL], [(0, -1)], turned=False)
     ball.restitution[:], ball.settings = e, ball.settings._replace(in_step=in_step)
     ball.before[0, 2], ball.velocity[0, 2] = -1.0, -1.5
@@ -326,7 +327,7 @@ def test_steps_are_the_same_by_the_matrix_and_by_its_factor(seed: int, in_step: 
 
 
 def test_the_problem_after_impulses_has_what_they_leave() -> None:
-    """Velocities A f + b, and of the bounds what is left."""
+    """It has the velocities A f + b, and the remaining bounds."""
     rng = np.random.default_rng(0)
     J = rng.standard_normal((5, 5))
     p = Problem(J @ J.T, rng.standard_normal(5), np.array([0.5]), np.array([0.0, -2.0]), np.array([np.inf, 2.0]))

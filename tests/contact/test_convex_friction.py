@@ -1,4 +1,4 @@
-"""Friction of convex problems, as MuJoCo has it: cones, and pyramids by their edges."""
+"""Friction of convex problems as in MuJoCo: cones, and pyramids by their edges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @pytest.mark.parametrize("mu", [0.0, 0.1, 0.7, 3.0])
 def test_impulses_are_projected_on_the_nearest_of_a_cone(mu: float) -> None:
-    """Inside, outside, and where the nearest is none; the derivative is that by differences."""
+    """Points are inside, outside, and where the apex is nearest; the derivative agrees with finite differences."""
     rng = np.random.default_rng(0)
     for _ in range(40):
         aim = rng.standard_normal(3) * [2.0, 1.0, 1.0]

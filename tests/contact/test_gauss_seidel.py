@@ -37,7 +37,7 @@ def projected(x: Array, mu: float, pyramid: bool) -> Array:
 
 
 def reference(p: Problem, A: Array, f: Array, count: int) -> Array:
-    """Sweeps there and back, with all velocities computed anew for each contact, group by group where there are any."""
+    """Sweep forward and backward, with all velocities recomputed for each contact, group by group if there are groups."""
     f, k = f.copy(), len(p.mu)
     turns = (
         [list(p.B.members[a:b]) for a, b in pairwise(p.B.member_begin)]

@@ -327,7 +327,7 @@ def tower(heavy: float) -> Problem:
 @FRICTION
 @pytest.mark.parametrize("heavy", [1.0, 1e3, 1e6])
 def test_a_heavy_block_on_a_tower(heavy: float, pyramid: bool) -> None:
-    """All rest: u = 0, and contact i carries the weight of what is above it."""
+    """All blocks rest: u = 0, and contact i carries the weight above it."""
     p = tower(heavy)._replace(pyramid=pyramid)
     f, u = solved(p)
     np.testing.assert_allclose(u, 0.0, atol=1e-8 * unit(p))

@@ -62,7 +62,8 @@ def model_of(parent: Sequence[int], width: Any, moved_by: Any, joints: Any) -> C
 
 
 def random_robot(rng: np.random.Generator, parent: Sequence[int], moved_by: Any, joints: Any = (), ratio: float = 1.0) -> Robot:
-    """M = Lᵀ L with entries of L on paths; bodies have six rows and three in turn; diagonal entries of L are in a ratio."""
+    """Return M = Lᵀ L with entries of L on paths; bodies have six and three rows alternately; diagonal entries of L are in a
+    ratio."""
     nv, width = len(parent), [(6, 3)[b % 2] for b in range(len(moved_by))]
     on_path = np.array([np.isin(np.arange(nv), path_of(parent, i)) for i in range(nv)])
     L = 0.5 * rng.standard_normal((nv, nv)) * on_path
@@ -185,7 +186,7 @@ def test_contacts_of_the_same_bodies_are_a_group() -> None:
 
 
 def test_joint_rows_of_one_branch_share_groups_of_the_most_rows() -> None:
-    """Rows of two branches in turn, eleven of each: eight are a group, and three are another."""
+    """Rows of two branches alternate, eleven of each: eight form a group, three another."""
     rng, joints = np.random.default_rng(1), [3, 8] * 11
     robot = random_robot(rng, FORK, [3], joints)
     t = touching(rng, robot, [(0, -1)])
@@ -215,7 +216,7 @@ def test_joint_rows_of_closed_loops_are_any_rows() -> None:
 
 @pytest.mark.parametrize("pairs", [[(0, -1), (1, 2)], [(3, 2), (4, -1)], [(i, -1) for i in range(5)]])
 def test_jacobians_may_have_the_columns_of_each_tree_alone(pairs: Pairs) -> None:
-    """B is the same to the bit, and numbers beyond those of a tree are not read."""
+    """B has the same bits, and numbers beyond those of a tree are not read."""
     rng = np.random.default_rng(len(pairs))
     robot = random_robot(rng, FOREST, [2, 6, 8, 11, 12], [0, 6])
     t = touching(rng, robot, pairs)

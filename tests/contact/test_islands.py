@@ -63,7 +63,7 @@ def connected_problem(rng: np.random.Generator, k: int, n: int, pyramid: bool) -
 
 
 def shuffled(rng: np.random.Generator, counts: list[int]) -> list[tuple[int, int]]:
-    """Things of several parts in turn at random: which part, and the number in it, in ascending order."""
+    """Return items of several parts in random order: the part, and the number in it, ascending within a part."""
     owner = rng.permutation(np.repeat(np.arange(len(counts)), counts))
     return [(int(p), int((owner[:i] == p).sum())) for i, p in enumerate(owner)]
 
@@ -194,7 +194,7 @@ def row_numbers(p: Problem, blocks: Array) -> list[int]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_problem_of_an_island_has_its_rows_of_all(seed: int) -> None:
-    """A is the block of A; bounds are those of its rows; pairs of bodies are numbered anew, in the order of their contacts."""
+    """A is the block of A; bounds are those of its rows; pairs of bodies get new numbers, in the order of their contacts."""
     p = random_problem(seed)
     work, A, k = room_of(p), matrix_of(p), len(p.mu)
     f = np.random.default_rng(seed).standard_normal(len(p.b))
@@ -249,7 +249,8 @@ def test_rows_of_joints_are_in_the_island_of_their_branch() -> None:
 
 
 def mixed(seed: int, pyramid: bool) -> tuple[Problem, list[Problem], list[Array]]:
-    """A problem of some islands, these alone, and their rows in it. One has joint rows alone, some have no such rows."""
+    """Return a problem of some islands, the islands alone, and their rows in it. One island has only joint rows, some have
+    none."""
     rng = np.random.default_rng(seed)
     counts = [(int(rng.integers(1, 4)), 0), (int(rng.integers(5, 9)), int(rng.integers(0, 4))), (0, 3)]
     counts = [counts[i] for i in rng.permutation(3)][: int(rng.integers(2, 4))]

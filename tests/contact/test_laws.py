@@ -1,4 +1,4 @@
-"""Contact laws: the rigid one as it is defined, and another through the same record."""
+"""Contact laws: the rigid law by its definition, and another one with the same interface."""
 
 from __future__ import annotations
 

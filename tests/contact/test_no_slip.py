@@ -1,4 +1,4 @@
-"""Rounds that take the slip out of friction: the minimum over friction alone, with normal impulses as they are."""
+"""Iterations that remove the slip of friction: the minimum over friction, with fixed normal impulses."""
 
 from __future__ import annotations
 

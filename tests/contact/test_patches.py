@@ -180,7 +180,7 @@ def test_the_heights_along_the_normal_do_not_matter(seed: int, n: int) -> None:
 @settings(deadline=None, max_examples=40)
 @given(seeds, st.integers(3, 30), st.sampled_from(["tilted", "rounded", "hollow", "random", "half"]))
 def test_gaps_decide_within_the_hull(seed: int, n: int, kind: str) -> None:
-    """Affine gaps leave what is flat; contacts below the mean of those around them stay."""
+    """Affine gaps leave only corners; contacts below the mean of their neighbours remain."""
     rng = np.random.default_rng(seed)
     contacts = placed(rng, 0.1 * rng.standard_normal((n, 2)))
     place = plane_of(contacts)

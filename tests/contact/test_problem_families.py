@@ -1,4 +1,4 @@
-"""Families of contact problems: all that have a solution are solved, by Coulomb's law as it is defined."""
+"""Families of contact problems: the solver solves all that have a solution, by the definition of Coulomb's law."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def drawn(name: str, k: int, n: int) -> tuple[RowFactor, Array]:
 @ALL
 @BLOCKS
 def test_products_with_vectors(name: str, k: int, n: int) -> None:
-    """B w and Bᵀ f; zeros of f leave rows out, and what is beyond the columns stays."""
+    """B w and Bᵀ f; zeros of f skip rows, and numbers beyond the columns remain."""
     rng, (B, dense) = np.random.default_rng(1), drawn(name, k, n)
     w, f = rng.standard_normal(B.size), rng.standard_normal(len(dense))
     f[rng.random(len(f)) < 0.3] = 0.0

@@ -1,4 +1,4 @@
-"""Cones of contacts with friction against spinning and rolling: the minimum over all of them, whatever the numbers."""
+"""Cones of contacts with friction against spinning and rolling: the minimum over all contacts, for any magnitudes."""
 
 from typing import Any
 

@@ -70,7 +70,7 @@ def in_the_folder_of_a_reader(folder: Path) -> Iterator[None]:
 
 
 def run(path: Path, text: str) -> list[str]:
-    """Run the blocks of a page in one namespace; what was left out, and why.
+    """Run the blocks of a page in one namespace; return the skipped blocks with the reasons.
 
     A block is left out if a comment says so, if a package that it imports is not installed, or if it uses a name that only
     blocks that were left out would have given it.

@@ -23,7 +23,7 @@ CODE = re.compile(r"`([^`]+)`")
 
 
 def computed(section: str) -> list[tuple[str, str]]:
-    """Rows whose cells are one piece of code each that takes something: theirs and ours."""
+    """Return rows whose cells are single expressions: the other library's and ours."""
     rows = [(CODE.fullmatch(a), CODE.fullmatch(b)) for a, b in ROW.findall(SECTIONS[section])]
     return [(a[1], b[1]) for a, b in rows if a and b and b[1].startswith("robot.")]
 
@@ -114,6 +114,6 @@ def test_messages_say_what_the_tables_say(name: str) -> None:
 
 @pytest.mark.parametrize(("theirs", "ours"), ALL_ROWS)
 def test_messages_know_every_row_of_the_tables(theirs: str, ours: str) -> None:
-    """Under their name, or because it is ours but for capitals."""
+    """Messages know the name, unless ours differs only in capitals."""
     same = {word.replace("_", "").lower() for word in re.findall(r"\w+", ours)}
     assert any(word in CALLED_HERE or word.lower() in same for word in words(theirs))

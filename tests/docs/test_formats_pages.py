@@ -1,4 +1,4 @@
-"""The pages on robot files say what the loaders read, no less and no more: both are taken apart, and compared."""
+"""The pages on robot files list exactly the elements that the loaders read: both are parsed and compared."""
 
 from __future__ import annotations
 
@@ -360,7 +360,7 @@ def test_flags_that_are_read_are_on_the_page() -> None:
 
 
 def kinds_in(*patterns: str) -> set[str]:
-    """Kinds of what is listed: first of the pairs that functions of this purpose yield, and keys of counts."""
+    """Return the kinds of listed content: the first items of pairs that functions yield, and keys of counts."""
     found: set[str] = set()
     for module in sources(*patterns):
         for function in (n for n in ast.walk(module) if isinstance(n, ast.FunctionDef)):

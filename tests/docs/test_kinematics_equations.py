@@ -1,4 +1,4 @@
-"""The equations of kinematics.md, regressors.md and inverse-kinematics.md, written down once more, against the library."""
+"""The equations of kinematics.md, regressors.md and inverse-kinematics.md, written again, compared with the library."""
 
 from __future__ import annotations
 

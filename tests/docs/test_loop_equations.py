@@ -1,4 +1,4 @@
-"""The equations of docs/algorithms/loops.md and operational-space.md, written down once more, against the library."""
+"""The equations of docs/algorithms/loops.md and operational-space.md, written again, compared with the library."""
 
 from __future__ import annotations
 

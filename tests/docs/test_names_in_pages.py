@@ -1,4 +1,4 @@
-"""Names of ours that pages say in backticks exist: members of classes, names of modules, and what begins with an underscore."""
+"""Names of the package in backticks on pages exist: members of classes, modules, and names with an underscore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The equations of the pages on algorithms, written down once more as they stand there, against the library.
+"""The equations of the pages on algorithms, written again, compared with the library.
 
 Six-vectors are (angular, linear) and matrices are full, so that a line here is a line of a page.
 """

@@ -1,4 +1,4 @@
-"""A small function to compile, and what it should give."""
+"""A small function to compile, and its expected results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of compiled functions neither leak nor touch what is not theirs, in threads, forks and pickles too."""
+"""Calls of compiled functions do not leak and access only their own memory, also in threads, forks and pickles."""
 
 from __future__ import annotations
 

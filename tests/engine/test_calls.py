@@ -57,7 +57,7 @@ class ByArray:
 
 
 def layouts(x: np.ndarray[Any, Any]) -> dict[str, Any]:
-    """The same numbers in arrays of all kinds, without their dtype changed in what it holds."""
+    """Yield arrays of all layouts with the same numbers, without a change of dtype that loses digits."""
     wide = np.zeros((*x.shape[:-1], 3 * x.shape[-1]), x.dtype) if x.ndim else np.zeros(3, x.dtype)
     wide[..., ::3] = x if x.ndim else x[None]
     raw = np.frombuffer(b"x" + x.tobytes(), np.uint8)[1:].view(x.dtype).reshape(x.shape)

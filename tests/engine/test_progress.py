@@ -1,4 +1,4 @@
-"""Long work says what it does, and how much of it is done."""
+"""Long work reports its name and its progress."""
 
 from __future__ import annotations
 

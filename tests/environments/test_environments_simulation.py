@@ -1,4 +1,4 @@
-"""The environments as Gymnasium asks for them: one, and many at once, which are the same."""
+"""The environments through Gymnasium's interface: single environments and vectors, which agree."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def memory_of(envs: RobotVectorEnv) -> Any:
 
 
 class Formulas:
-    """Observations and terms of the reward in NumPy, from states, contacts and what was before a step."""
+    """Observations and terms of the reward in NumPy, from states, contacts and the memory before a step."""
 
     def __init__(self, envs: RobotVectorEnv) -> None:
         self.envs, self.sim, self.robot = envs, envs.simulation, envs.simulation.robot

@@ -37,7 +37,7 @@ def walked(envs: RobotVectorEnv, steps: int, spread: float = 0.4) -> list[Any]:
 
 
 class Formulas:
-    """Observations and terms of the reward in NumPy, from states, contacts and what was before a step."""
+    """Observations and terms of the reward in NumPy, from states, contacts and the memory before a step."""
 
     def __init__(self, envs: RobotVectorEnv) -> None:
         assert isinstance(envs.episodes, CompiledEpisodes)
@@ -152,7 +152,8 @@ def test_commands_change_after_five_seconds_on_average() -> None:
 
 
 def test_robots_that_differ_are_drawn_by_their_seeds() -> None:
-    """Masses, centres and friction within their bounds, and the same robot alone; what they see is of their states."""
+    """Masses, centres and friction are within bounds and do not depend on other robots; observations are those of their
+    states."""
     envs = joystick(6, randomized=True, dry_friction=False)
     envs.reset(seed=3)
     sim, first = envs.simulation, envs.step(np.zeros((6, 12)))[0]

@@ -1,4 +1,4 @@
-"""Numbers of many environments at once."""
+"""Random numbers of many environments."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Pair:
 
 
 class Run:
-    """Robots with a task that are put where tests want them, whatever their limits."""
+    """Robots with a task that tests place anywhere, regardless of limits."""
 
     def __init__(self, task: CompiledTask, count: int) -> None:
         envs = RobotVectorEnv(task, count)

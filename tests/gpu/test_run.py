@@ -1,4 +1,4 @@
-"""A run without a device: its parts, its files, and what is left out; and the robot that others are measured with."""
+"""A run without a device: its parts, files and omissions; and the robot of the comparison."""
 
 from __future__ import annotations
 

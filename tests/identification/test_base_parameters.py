@@ -1,4 +1,4 @@
-"""Base parameters: how many there are, what they are made of, and their fit."""
+"""Base parameters: their number, their combinations, and their fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sensors of a model: their slices, and what is wrong with those that cannot be."""
+"""Sensors of a model: their slices, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prints what is compiled from robots, as hashes, so that machines and settings can be compared line by line.
+"""Print hashes of the code compiled from robots, to compare machines and settings line by line.
 
     PYTHONPATH=tests python tests/model/trace_hashes.py [--short]
 

@@ -181,7 +181,7 @@ def _rows(one: Callable[[int], Any], count: int) -> Array:
 
 
 def from_description(description: fw.Description, robot: fw.Robot | None = None) -> Peer:
-    """A description, with a fixed base, written as MJCF; `robot` is what it builds, if that is there already."""
+    """Return a description with a fixed base as MJCF; `robot` is the robot that it builds, if available."""
     return Peer(robot or fw.build(description), mujoco.MjModel.from_xml_string(mjcf(description)))
 
 

@@ -1,4 +1,4 @@
-"""Robots saved as MJCF files and read again, for tests of what is written."""
+"""Robots saved as MJCF files and read again, for tests of the writer."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def assert_same(one: Any, other: Any, tolerance: float = ROUNDING) -> None:
 
 
 def assert_same_description(one: fw.Description, other: fw.Description) -> None:
-    """All but what was not used of a file, and where it is."""
+    """Compare everything except unused content and the path of the file."""
     assert_same(dataclasses.replace(one, source="", unused=()), dataclasses.replace(other, source="", unused=()))
 
 

@@ -84,7 +84,7 @@ def assert_same_solutions(x: Any, y: Any, M: Array) -> None:
 
 
 def evaluated(f: CompiledFunction[Any], *arguments: Array) -> list[Array]:
-    """The results of many states, from the trace: what is compiled, without compiling it."""
+    """Return the results of many states from the trace, which needs no compilation."""
     columns = [list(np.moveaxis(x.reshape(len(x), -1), -1, 0)) for x in arguments]
     count = len(arguments[0])
     values = np.array([np.broadcast_to(x, count) for x in evaluate(f.trace, columns)])

@@ -35,7 +35,7 @@ STEPS, STEP = 2000, 1e-4  # 0.2 s of falling
 
 
 def ours(path: Path) -> tuple[fw.ClosedRobot, list[np.ndarray], list[float]]:
-    """The exact motion from rest, by Runge and Kutta's method with steps of 2 ms; and its energies."""
+    """Return the exact motion from rest, by Runge-Kutta steps of 2 ms, and its energies."""
     robot = fw.load(path)
     assert isinstance(robot, fw.ClosedRobot)
     h = 2e-3
@@ -86,7 +86,7 @@ def test_loops_stay_closed_and_energy_is_kept(motion: tuple[fw.ClosedRobot, list
 
 
 def test_mujoco_moves_the_same_way(motion: tuple[fw.ClosedRobot, list[np.ndarray], list[float]]) -> None:
-    """The stiffer its springs, the nearer; what is left is a part of the springs' own give."""
+    """Stiffer springs agree better; the remaining difference is a fraction of the springs' deflection."""
     robot, path, _ = motion
     joints = {j.name: j for j in robot.joints}
     end = path[-1]

@@ -1,4 +1,4 @@
-"""MJCF files against MuJoCo, which reads the same files by itself."""
+"""MJCF files compared with MuJoCo, which reads the same files itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Robots from files against Pinocchio, which reads the same files by itself.
+"""Robots from files compared with Pinocchio, which reads the same files itself.
 
 Angles within 1e-11 of a right angle are made exact here and not there, which alone makes differences of up to 6e-11.
 """

@@ -1,4 +1,4 @@
-"""Sathya, Decré and Swevers (2023), computed anew: our counts against the paper's, and the report itself."""
+"""Sathya, Decré and Swevers (2023): our counts compared with the paper's, and the report."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ TYPES = ("revolute", "prismatic", "continuous", "spherical", "planar", "floating
 
 
 def evaluated(f: CompiledFunction[Any], *arguments: Array) -> list[Array]:
-    """The results of one state, from the trace, which may be larger than what is ever compiled: not every way is chosen."""
+    """Return the results of one state from the trace, which may be larger than any compiled one: not every algorithm is
+    chosen."""
     whole = trace(f.program.flat, [a.size for a in f.program.inputs])
     flat = np.array(evaluate(whole, [list(map(float, np.ravel(x))) for x in arguments]))
     ends = np.cumsum([r.size for r in f.program.outputs])[:-1]

@@ -95,7 +95,7 @@ def test_kinetic_energy_is_that_of_the_mass_matrix(name: str, seed: int, speed: 
 @settings(deadline=None, max_examples=60)
 @given(robots, seeds, st.floats(0.0, 2.0))
 def test_energy_changes_by_the_power_of_the_forces(name: str, seed: int, speed: float) -> None:
-    """d/dt (kinetic + potential energy) = v . tau, whatever the forces."""
+    """d/dt (kinetic + potential energy) = v . tau, for any forces."""
     robot = robot_of(name)
     x = state(robot, seed, speed)
     tau = robot.inverse_dynamics(*x)

@@ -1,4 +1,4 @@
-"""Centroidal momentum and the Coriolis matrix by what they must do, with loops too, and in every execution."""
+"""Laws of centroidal momentum and of the Coriolis matrix, with loops, and in every execution."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_mechanisms_move_as_their_spanning_trees(name: str) -> None:
 
 
 def test_at_rest() -> None:
-    """Zeros, and not only nearly: what a free body's linear velocity does to its angular momentum, and anything at rest."""
+    """Results are exact zeros: the effect of a free body's linear velocity on its angular momentum, and everything at rest."""
     robot = robot_of("hyq")
     x = random_states(robot, 2)._replace(v=np.zeros((2, robot.nv)))
     for name in ("centroidal_map_rate", "centroidal_momentum", "centroidal_bias", "center_of_mass_velocity", "coriolis_matrix"):

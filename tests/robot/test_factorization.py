@@ -1,4 +1,4 @@
-"""Sparse factors of matrices of no robot: against LAPACK, on awkward trees, in batches, and what is refused."""
+"""Sparse factors of general matrices: compared with LAPACK, on difficult trees, in batches, and errors."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def test_robots_that_differ_in_inertias_share_one_compilation() -> None:
 
 
 def test_bodies_and_joints_are_chosen() -> None:
-    """A payload alone: what is not chosen folds into constants."""
+    """With a payload as the only choice, everything else folds into constants."""
     robot = example("ur5")
     x = state(robot, 0)
     parameters, armature = (y[0] for y in drawn(robot, 1))

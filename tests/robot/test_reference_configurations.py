@@ -1,4 +1,4 @@
-"""Configurations by name: where coordinates go, what is left out, loops that are open, and what is refused."""
+"""Named configurations: places of coordinates, omissions, open loops, and errors."""
 
 from __future__ import annotations
 

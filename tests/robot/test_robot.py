@@ -203,7 +203,7 @@ def test_errors_name_the_argument(panda: fw.Robot, call: Any, error: type[Except
 
 
 def test_errors_are_the_same_after_a_first_call(panda: fw.Robot) -> None:
-    """The way for single states, which is made at the first call, hands what is wrong to the general one."""
+    """The entry for single states, made at the first call, passes invalid calls to the general one."""
     panda.mass_matrix(np.zeros(9))
     with pytest.raises(ValueError, match=r"mass_matrix: q .*9.*8"):
         panda.mass_matrix(np.zeros(8))

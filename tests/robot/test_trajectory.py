@@ -1,4 +1,4 @@
-"""Trajectories in files: to the bit, of one robot, and nothing that is damaged is taken."""
+"""Trajectories in files: equal bits, single robots, and errors for damaged files."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ HANGING = """<mujoco><option timestep="0.001" cone="elliptic" iterations="200" t
 
 
 def test_motions_are_mujocos() -> None:
-    """A box hangs on the ceiling, and is let go; a pad on an arm sticks and slides."""
+    """A box hangs on the ceiling and is released; a pad on an arm sticks and slides."""
     robot, model = fw.load(HANGING), mujoco.MjModel.from_xml_string(HANGING)
     assert not_simulated(robot) == {}
     data, order = mujoco.MjData(model), fw.MujocoOrder(robot, model)

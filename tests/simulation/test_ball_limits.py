@@ -46,7 +46,7 @@ def angles(sim: fw.Simulation) -> Any:
 
 @pytest.mark.parametrize("softness", ["", 'solreflimit=".03 .7" solimplimit=".5 .9 .01"', 'margin=".05"'])
 def test_limits_that_yield_are_mujocos(softness: str) -> None:
-    """A third of a second, in which both joints meet their limits; its solver and ours leave 1e-9."""
+    """Both joints meet their limits within a third of a second; both solvers leave 1e-9."""
     robot, model = chain(softness=softness)
     model.opt.tolerance, model.opt.iterations, data = 1e-14, 500, mujoco.MjData(model)
     sim, order = fw.Simulation(robot, v=VELOCITY, contact="as in the file"), fw.MujocoOrder(robot, model)

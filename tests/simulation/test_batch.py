@@ -1,4 +1,4 @@
-"""Many robots at once are each as if alone, and many steps as one after another."""
+"""Many robots move as if each were alone, and many steps as one after the other."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_threads_change_nothing(make: Any) -> None:
 
 @pytest.mark.parametrize("make", [on_legs, lambda: on_ground(box())])
 def test_a_run_is_its_steps(make: Any) -> None:
-    """Steps between records may be taken at once: the same states and contacts, to the solver's tolerance, 1e-8 a step."""
+    """Steps between records may be computed in one call: same states and contacts, to the solver's tolerance, 1e-8 per step."""
     q, v = (stood if make is on_legs else thrown)(6)
     for i in range(6):
         sim = make()

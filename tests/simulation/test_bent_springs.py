@@ -73,7 +73,7 @@ def test_forces_and_energies_are_mujocos(text: str) -> None:
 
 @pytest.mark.parametrize("execution", ["traced", "interpreted"])
 def test_motion_is_mujocos(execution: str) -> None:
-    """Half a second of "rk4", by which both have the same errors, for one robot and for two at once."""
+    """Half a second of "rk4", with the same errors in both, for one robot and for two."""
     robot, order, data = beside(xml(), execution=execution)
     x = random_states(robot, 2)
     steps = 500 if execution == "traced" else 20

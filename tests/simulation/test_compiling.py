@@ -1,4 +1,4 @@
-"""The time step compiles once for a machine, for all robots and scenes, and users are told while they wait."""
+"""The time step compiles once per machine, for all robots and scenes, with a message to waiting users."""
 
 from __future__ import annotations
 

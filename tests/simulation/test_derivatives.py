@@ -37,7 +37,7 @@ INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
 
 
 def tight(**more: Any) -> fw.ContactOptions:
-    """Differences of steps over 1e-6 see what the solver leaves."""
+    """Use a tight tolerance, because differences of steps over 1e-6 contain the solver's residual."""
     return fw.ContactOptions(tolerance=1e-13, **more)
 
 
@@ -82,7 +82,7 @@ def agreed(
 
 
 def with_springs(description: fw.Description, **more: dict[str, Any]) -> fw.Description:
-    """Damping at all joints, springs at hinges, and what is said of some joints."""
+    """Return the robot with damping at all joints, springs at hinges, and the given properties of some joints."""
     joints = [
         dataclasses.replace(
             j, damping=0.1, stiffness=1.0 if j.type is HINGE else 0.0, **more.get(j.name, {})
@@ -238,7 +238,7 @@ def box_on_the_ground(height: float, v: Any, lean: float = 0.0, small: float = 1
 
 
 def test_a_box_on_its_corners() -> None:
-    """Its contacts are redundant: impulses are not unique, and what they do is."""
+    """Its contacts are redundant: impulses are not unique, but their effect is."""
     assert box_on_the_ground(5e-5, [0.0, 0.0, -0.1, 0.0, 0.0, 0.0], friction=0.8).doubtful == ()
     assert box_on_the_ground(5e-5, [0.7, 0.1, -0.1, 0.0, 0.0, 0.0], friction=0.3).doubtful == ()
     assert box_on_the_ground(5e-5, [0.7, 0.1, -0.6, 0.0, 0.0, 0.0], friction=0.3, restitution=0.7).doubtful == ()

@@ -552,7 +552,7 @@ def test_controllers_that_answer_nonsense(answer: Any, message: str) -> None:
 
 @pytest.mark.parametrize("robots", [1, 3])
 def test_a_controller_cannot_move_the_robot(robots: int) -> None:
-    """States are for reading, also later on, and what it returns may be its own array."""
+    """States are read-only, also later, and the controller may return its own array."""
     q = np.zeros(2) if robots == 1 else np.zeros((3, 2))
     sim, alone = fw.Simulation(arm(), H, q=q), fw.Simulation(arm(), H, q=q)
     seen, force = [], np.zeros_like(q)

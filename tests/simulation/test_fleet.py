@@ -1,4 +1,4 @@
-"""Many robots that stop, begin anew, differ, or are pushed, each by itself."""
+"""Many robots that stop, restart, differ, or are pushed, independently of each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forces on bodies act in the steps that they are given for, whatever else touches."""
+"""Forces on bodies act in the steps for which they are given, regardless of contacts."""
 
 from __future__ import annotations
 

@@ -306,7 +306,7 @@ def test_momentum_of_a_falling_humanoid() -> None:
 
 
 def test_energy_of_a_four_bar() -> None:
-    """A crank and rocker that turns for 5 s: closing the loop moves no energy beyond what the closing leaves, 1e-13 a step."""
+    """A crank and rocker rotates for 5 s: loop closing changes the energy only by its residual, 1e-13 per step."""
     robot = closed(four_bar(CRANK_AND_ROCKER))
     q = robot.close(four_bar_configuration(0.8, CRANK_AND_ROCKER))
     sim = fw.Simulation(robot, 5e-3, "midpoint", q=q, v=[4.0])
@@ -343,7 +343,7 @@ def test_midpoint_balances_energy_with_the_work_of_forces() -> None:
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("name", ["four_bar", "six_bar", "crank_and_rocker", "platform", "geared"])
 def test_loops_stay_closed(name: str, integrator: str) -> None:
-    """Residuals below 1e-9 after each step; what was open before closing is of order h²: 1e-3 at these speeds and 1 ms."""
+    """Residuals are below 1e-9 after each step; before closing, they are of order h²: 1e-3 at these speeds and 1 ms."""
     robot = closed(MECHANISMS[name]())
     rng = np.random.default_rng(2)
     q = min(robot.random_configuration(rng, 8), key=robot.singularity)

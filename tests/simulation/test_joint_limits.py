@@ -271,7 +271,7 @@ def dead_centre() -> tuple[float, float]:
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("way", ["step", "run", "rollout"])
 def test_a_limit_that_a_loop_leaves_out_of_reach_is_named(integrator: str, way: str) -> None:
-    """A rocker is to be pushed beyond its dead centre: no joint jumps on the way there, and then joint and loop are told."""
+    """A rocker is pushed towards a limit beyond its dead centre: no joint jumps, and the error names joint and loop."""
     crank, most = dead_centre()
     robot = with_limits("joint3", most + 0.02, most + 1.0)
     start = robot.close([crank - 0.05, *four_bar_configuration(crank - 0.05, LENGTHS)[1:]])

@@ -247,7 +247,7 @@ def test_a_limit_pushes_away_from_it_and_never_pulls(way: float) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_limits_of_random_trees_hold(seed: int) -> None:
-    """Joints with limits go beyond by no more than the slop and the solver's tolerance, whatever the forces; energy falls."""
+    """Joints exceed limits by at most the slop and the solver's tolerance, for any forces; energy falls."""
     robot = fw.build(fw.generators.random_tree(5, seed=seed, joint_types=("revolute", "prismatic"), masses=(0.3, 3.0)))
     lower, upper = (np.array([getattr(j, name) for j in robot.joints]) for name in ("lower", "upper"))
     rng = np.random.default_rng(seed)
@@ -440,7 +440,8 @@ def test_an_arm_with_motors_steps_as_in_mujoco() -> None:
 
 
 def test_an_arm_with_servos_moves_as_in_mujoco() -> None:
-    """MuJoCo's Euler takes servos at the step's beginning, and ours at its end: both are of order 1 and lead to one motion."""
+    """MuJoCo's Euler evaluates servos at the start of the step, ours at its end: both are of order 1 and converge to one
+    motion."""
     apart = []
     for step in (1e-3, 1e-4):
         sim, model, data = driven_arm(SERVOS, step)

@@ -17,7 +17,7 @@ from simulation.scenes import free_bodies, pendulum, pose, solid_ball
 
 
 class Notes:
-    """An observer that keeps what it is told, and closes after some states."""
+    """An observer that stores its inputs, and closes after some states."""
 
     def __init__(self, most: int = 1000) -> None:
         self.states: list[tuple[Array, Array, Array]] = []

@@ -1,4 +1,4 @@
-"""Contacts of a patch that are redundant change nothing of a motion; what is not solved to the tolerance is counted."""
+"""Redundant contacts of a patch do not change the motion; solutions above the tolerance are counted."""
 
 from __future__ import annotations
 

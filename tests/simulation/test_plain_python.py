@@ -104,7 +104,7 @@ def balls(integrator: str, robots: int) -> fw.Simulation:
 
 
 def shapes_of(kind: str) -> tuple[list[fw.Shape], float, Any]:
-    """Shapes of one body "body0", the height at which they touch, and what is below."""
+    """Return shapes of one body "body0", the height at which they touch, and the shapes below."""
     T = fw.ShapeType
     corners_of_hull = np.random.default_rng(4).standard_normal((12, 3))
     corners_of_hull *= 0.1 / np.linalg.norm(corners_of_hull, axis=1)[:, None]
@@ -213,7 +213,7 @@ def all_joints(integrator: str, robots: int) -> fw.Simulation:
 
 
 def many_bodies(integrator: str, robots: int) -> fw.Simulation:
-    """More bodies that may touch than their Delassus matrix is made for at once."""
+    """Return a robot with more possible contact bodies than its Delassus matrix supports at once."""
     links = 9
     inertia = solid_box(0.5, (0.1, 0.1, 0.1))
     joints = [fw.Joint("free", FREE, WORLD, "body0")]

@@ -23,7 +23,7 @@ STANCE = np.array([0.6, -1.2])  # [rad] of hip and knee
 
 
 def at_rest(sim: fw.Simulation, duration: float) -> None:
-    """No velocity, but for what the solver's tolerance leaves, and no creeping."""
+    """Assert that the robot stays at rest for a duration, to the solver's tolerance, without creep."""
     before = sim.q
     for _ in range(round(duration / sim.step_size)):
         sim.step()
@@ -59,7 +59,7 @@ def test_a_box_on_the_ground(integrator: str, step: float) -> None:
 @pytest.mark.parametrize("integrator", ["rk4", "midpoint"])
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
 def test_a_box_slides_as_far_as_coulomb_says(integrator: str, step: float) -> None:
-    """v²/(2 mu g), and not a step's way less: to what is left in the last step, less than mu g h²."""
+    """The distance is v²/(2 mu g), minus up to the distance of a step: the last step leaves less than mu g h²."""
     sim = boxed(integrator, step, v=[1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     sim.run(0.5, every=1000)
     assert abs(sim.q[0] - 1.0 / (2.0 * 0.5 * G)) < 0.5 * G * step**2 + 1e-9

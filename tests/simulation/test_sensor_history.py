@@ -175,7 +175,7 @@ def test_noise_is_that_of_the_delayed_reading() -> None:
 
 @pytest.mark.parametrize("on_failure", ["stop", "reset"])
 def test_a_robot_that_fails_keeps_no_sample_of_that_step(robot: featherweight.Robot, on_failure: str) -> None:
-    """One that stops reads what it read; one that begins anew has no samples; the others go on."""
+    """A stopped robot keeps its readings; a restarted one has no samples; the others continue."""
     v = np.array([[1.0, -2.0], [0.5, 0.2]])
     sim, other = (Simulation(robot, v=v, on_failure=on_failure) for _ in range(2))
     for x in (sim, other):

@@ -30,7 +30,7 @@ SIDES = (0.2, 0.3, 0.1)
 
 
 class Refused(NamedTuple):
-    """A simulation, the most steps till one is refused, its inputs, and what is said."""
+    """A simulation, the largest number of steps until one fails, its inputs, and the error."""
 
     sim: fw.Simulation
     steps: int
@@ -91,7 +91,7 @@ UNSOLVED = (
 
 
 def unsolved() -> Refused:
-    """An inertia that is none."""
+    """Return a step whose contact inertia is NaN, so that its contact problem has no solution."""
 
     def inertia(contacts: Any, q: Array) -> Array:
         return np.full((len(q), *2 * [sum(c.size for c in contacts)]), np.nan)
@@ -219,7 +219,7 @@ def test_a_tolerance_that_rounding_exceeds_says_what_is_left() -> None:
 
 
 def test_room_for_more_contacts_than_there_was_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step that had too little of it is the step with enough, to the bit."""
+    """A step that first had too little memory has the bits of a step with enough."""
     spheres = [fw.ContactPoint("body0", (x, y, -0.05)) for x in np.linspace(-0.1, 0.1, 6) for y in np.linspace(-0.15, 0.15, 6)]
     ends = []
     for room in (fleet.ROOM, 64):

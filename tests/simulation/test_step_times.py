@@ -1,4 +1,4 @@
-"""The benchmark of step times: its rows, and what it says of steps that cannot be taken."""
+"""The benchmark of step times: its rows, and its reports of failed steps."""
 
 from __future__ import annotations
 

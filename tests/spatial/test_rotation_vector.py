@@ -21,7 +21,7 @@ def vector_of(matrix: np.ndarray) -> np.ndarray:
     [(0.0, 0.0), (1e-12, 1e-16), (1e-3, 1e-16), (0.3, 2e-16), (1.5, 2e-15), (3.0, 1e-14), (3.1415, 1e-10)],
 )
 def test_turns_of_any_angle(angle: float, tolerance: float) -> None:
-    """Near half a turn a matrix says less and less of the axis: the error goes with the reciprocal of what is left."""
+    """Near half a turn, a matrix determines its axis less and less: the error grows with the reciprocal of the remainder."""
     axes = np.random.default_rng(0).standard_normal((50, 3))
     for axis in axes / np.linalg.norm(axes, axis=1, keepdims=True):
         assert vector_of(Rotation.from_rotvec(angle * axis).as_matrix()) == pytest.approx(angle * axis, abs=tolerance, rel=0)

@@ -37,7 +37,7 @@ class Mutant(NamedTuple):
 
 
 def serve(pipe: Connection, folder: str) -> None:
-    """Say that all is imported; then answer each mutant with what is wrong: nothing, or words; and whether it was loaded."""
+    """Report that all is imported; then answer each mutant with its problem ("" for none), and whether it was loaded."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     os.chdir(folder)  # MuJoCo writes its log where it runs
     warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""Robot files to damage: those of example-robot-data and gymnasium, as far as they are installed, and small ones of our own."""
+"""Robot files to damage: those of example-robot-data and gymnasium, if installed, and small files of our own."""
 
 # ruff: noqa: E501 (lines of files, and lists of words)
 

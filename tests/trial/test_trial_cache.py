@@ -85,7 +85,7 @@ def test_writers_are_killed_at_any_moment(tmp_path: Path, rounds: Rounds) -> Non
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
 def test_disks_that_are_full(tmp_path: Path, rounds: Rounds) -> None:
-    """A file that may not become as large as it should is what a full disk gives."""
+    """A limit on the size of files has the effect of a full disk."""
     for k, rng in enumerate(rounds(0.02, 50)):
         folder, sizes = tmp_path / f"{k}", some(rng)
         assert ended(start(folder, *sizes, limit=int(rng.integers(1, 20_000)))) == ""

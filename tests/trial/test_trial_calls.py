@@ -336,7 +336,7 @@ class Place:
         self.kept = self.area.copy()
 
     def only_written(self) -> bool:
-        """Whether all bytes outside the array are what they were."""
+        """Return whether all bytes outside the array are unchanged."""
         self.view[...] = 0
         written = self.area.copy()
         self.area[:] = self.kept

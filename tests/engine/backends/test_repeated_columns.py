@@ -1,4 +1,4 @@
-"""Loops over columns that a trace contains: what is inside them, what they read, and that results stay the same."""
+"""Loops over columns in a trace: their contents, their inputs, and unchanged results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of small traces: the steps, their order, what is fused, the parts, and where values lie."""
+"""Plans of small traces: steps, order, fusion, parts, and locations of values."""
 
 from __future__ import annotations
 

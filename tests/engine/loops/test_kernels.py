@@ -1,4 +1,4 @@
-"""Each construct of kernels, compiled and as plain Python: the same numbers to the last bit, and what is refused."""
+"""Each construct of kernels, compiled and in plain Python: equal bits, and errors."""
 
 from __future__ import annotations
 

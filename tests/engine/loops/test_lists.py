@@ -28,7 +28,7 @@ class Pair(NamedTuple):
 
 
 def agrees(kernel: Any, *args: Any) -> Any:
-    """The result of a kernel and what it wrote, the same compiled and in plain Python."""
+    """Return the result of a kernel and its output arrays, after a comparison of compiled code with plain Python."""
     compiled = CompiledKernel(kernel, fused=False)
     copies = [x.copy() if isinstance(x, np.ndarray) else x for x in args]
     result = compiled(*args)

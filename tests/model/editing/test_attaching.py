@@ -183,7 +183,7 @@ EXCLUDING = """<mujoco model="{name}"><option timestep="{step}" integrator="{int
 
 
 def everything(name: str, step: float, integrator: str, gravity: str) -> fw.Description:
-    """A description in which no field is as it is by default."""
+    """Return a description in which no field has its default."""
     text = EXCLUDING.format(name=name, step=step, integrator=integrator, gravity=gravity)
     d = dataclasses.replace(
         fw.read(text),
@@ -211,7 +211,7 @@ OF_THE_FIRST_THAT_HAS_ONE = ("timestep", "integrator", "neighbours", "cone", "im
 
 
 def test_no_field_of_a_description_is_lost() -> None:
-    """Each field of two descriptions is in what they are together, or the report says which is not. A new field fails this."""
+    """Each field of two descriptions is in their combination or in its report. A new field fails this test."""
     sorts = (*JOINED, *MERGED, *OF_THE_FIRST, *OF_THE_FIRST_THAT_HAS_ONE)
     assert sorted(sorts) == sorted(f.name for f in dataclasses.fields(fw.Description))
     first, other = everything("first", 0.01, "RK4", "0 0 -9"), everything("other", 0.02, "Euler", "0 0 -1")

@@ -1,4 +1,4 @@
-"""Configurations by name stay those of the same joints, whatever is done to the robot around them."""
+"""Named configurations keep the coordinates of their joints in all changes of the robot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of robots: a subtree moves as it did on a base that stands still, and what spans the cut is said to go."""
+"""Parts of robots: a subtree moves as on a fixed base, and reports name everything that spans the cut."""
 
 from __future__ import annotations
 

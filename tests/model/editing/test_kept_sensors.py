@@ -1,4 +1,4 @@
-"""Sensors of descriptions that are edited: they read what they read before, or are noted as gone."""
+"""Sensors of edited descriptions: they keep their readings, or reports name them."""
 
 from __future__ import annotations
 

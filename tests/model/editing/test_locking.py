@@ -1,4 +1,4 @@
-"""Locked joints: the robot moves as the whole one does while they are still; what is left out is said."""
+"""Locked joints: the robot moves as the whole robot does with these joints at rest; reports name the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SRDF files: Pinocchio's reference configurations, pairs of links that do not collide, and what is not used."""
+"""SRDF files: Pinocchio's reference configurations, disabled collisions, and unused content."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def built(made: Description, **options: Any) -> fw.ClosedRobot:
 
 
 def test_what_scipy_closes_from_twenty_starts_is_closed() -> None:
-    """All of a sample of each kind: 99 of 100 are asked for of many (benchmarks/peers/assembly.py)."""
+    """All mechanisms of a small sample; for many, 99 of 100 (benchmarks/peers/assembly.py)."""
     sample = [("planar", 4), ("planar", 9), ("planar", 16), ("spatial", 7), ("spatial", 9), ("spatial", 60)]
     sample += [("linkage", 10), ("linkage", 16), ("platform", 36)]
     closed = 0

@@ -1,4 +1,4 @@
-"""Collisions and distances of shapes: closed forms, Pinocchio's with coal, derivatives, and what is refused."""
+"""Collisions and distances of shapes: closed forms, Pinocchio with coal, derivatives, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contacts as users state them: what they are, what is refused, and the functions that are made of them."""
+"""Contacts as users define them, their errors, and their functions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def panda() -> fw.Robot:
 
 @pytest.fixture
 def plain() -> fw.Robot:
-    """Return the function in plain Python, which needs no compilation."""
+    """Return a robot in plain Python, which needs no compilation."""
     return example("panda", "interpreted")
 
 

@@ -1,4 +1,4 @@
-"""Impulses that rows of constraints give at once: against Pinocchio, and by what they must do."""
+"""Impulses of constraint rows, compared with Pinocchio, and their laws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inverse kinematics of robots of every kind: what is said to be solved is, by Pinocchio's kinematics, and within limits."""
+"""Inverse kinematics of all types of robots: reported solutions are solutions by Pinocchio's kinematics, and within limits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def within_limits(robot: fw.Robot, q: Array) -> bool:
 
 
 def turn_between(a: Array, b: Array) -> Array:
-    """Angles between orientations (..., 3, 3), by the sine, as they are small."""
+    """Return the angles between orientations (..., 3, 3) by the sine, because they are small."""
     R = np.swapaxes(a, -1, -2) @ b
     return np.linalg.norm(R - np.swapaxes(R, -1, -2), axis=(-2, -1)) / np.sqrt(8.0)
 

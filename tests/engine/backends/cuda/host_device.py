@@ -1,4 +1,4 @@
-"""A device that is this machine: its memory is the host's, and what a kernel does each of its threads does in turn.
+"""This machine as a device: its memory is the host's, and the threads of a kernel run one after the other.
 
 Kernels come as the LLVM IR that devices get, and are compiled for this machine's processor: what computes is the same code, but
 for the few instructions that tell a thread its number.
@@ -129,7 +129,7 @@ class HostDevice:
 
 
 class Array:
-    """An array of a library that tells no more than where elements lie: NumPy's, said to be on the device."""
+    """An array of a library that only reveals the location of its elements: NumPy's, declared to be on the device."""
 
     def __init__(self, x: Any) -> None:
         self.x = np.asarray(x)

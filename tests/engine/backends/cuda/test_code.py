@@ -25,7 +25,7 @@ Anew = Callable[..., HostDevice]
 
 @pytest.fixture
 def anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Anew:
-    """A device as a new process finds it, with files that are this test's alone."""
+    """Return a device as a new process finds it, with its own cache files."""
     monkeypatch.setenv("FEATHERWEIGHT_CACHE", str(tmp_path))
 
     def device(**changes: Any) -> HostDevice:

@@ -52,7 +52,7 @@ def test_leading_axes_broadcast(x: tuple[int, ...], y: tuple[int, ...], copies: 
 
 
 def test_arrays_are_taken_as_they_lie(device: HostDevice) -> None:
-    """Copies are made of what are not rows at equal distances."""
+    """Only arrays whose rows are not at equal distances are copied."""
     table, deep = RNG.standard_normal((40, 13)), RNG.standard_normal((2, 3, 4, 5))
     in_place = [(table[:, 1:6], table[:, 6:11]), (table[::-3, :5], table[::3, 5:10]), (deep[::-1, ::-1, ::-1], deep),
                 (np.broadcast_to(X[0], (40, 5)), X)]  # fmt: skip

@@ -46,7 +46,7 @@ NO_CALL = MachineCall(0, np.zeros(0, np.int64))
 
 
 def add_swings(room: Room, batch: Batch, i: int) -> int:
-    """Sum what the straight function makes of row i, again and again."""
+    """Add the results of the straight function for row i repeatedly."""
     total = 0.0
     for j in range(len(room.x)):
         room.x[j] = batch.x[i, j]

@@ -1,4 +1,4 @@
-"""Kernels of robots' functions: what they give is what this machine's own code gives, bit for bit."""
+"""Kernels of robots' functions: their results have the bits of this machine's own code."""
 
 from __future__ import annotations
 

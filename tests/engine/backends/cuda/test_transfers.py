@@ -1,4 +1,4 @@
-"""NumPy's arrays through a device, which is this machine here: pieces, lanes, and what is left of them."""
+"""NumPy arrays through a device, which is this machine: pieces, lanes and remainders."""
 
 from __future__ import annotations
 

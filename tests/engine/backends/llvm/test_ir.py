@@ -1,4 +1,4 @@
-"""Functions written as LLVM IR: what they compute, compiled and called."""
+"""Functions written as LLVM IR, compiled and called."""
 
 import ctypes
 from collections.abc import Callable

@@ -156,7 +156,7 @@ def test_where_memory_ends_there_is_memory_error(room: int) -> None:
 
 @pytest.mark.parametrize("locked", [False, True])
 def test_code_in_several_modules_is_the_same(locked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled side by side, or one after the other where llvmlite is not as it is known to be."""
+    """Modules compile in parallel, or one after the other if llvmlite has another structure than expected."""
     f, x = swinging(40), np.random.default_rng(0).standard_normal((9, 40))
     usual, one = f(x, x), f(x[0], x[0])
     counts: list[int] = []

@@ -42,7 +42,7 @@ def of_everything(n: int) -> CompiledFunction:
 
 @pytest.fixture
 def used(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the precisions for which code of single states has lanes."""
+    """Record the precisions of code for single states that is made in lanes."""
     made: list[str] = []
 
     def emit(t: Any, precision: str, fma: bool) -> Any:

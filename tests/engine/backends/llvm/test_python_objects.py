@@ -48,7 +48,7 @@ ARRAY_BYTES, DTYPE_BYTES = np.ndarray.__basicsize__, np.dtype.__basicsize__
 
 
 def of_arrays(value: Callable[[Any], bytes], step: int = 8) -> set[int]:
-    """The places where all arrays hold what they should."""
+    """Return the places at which all arrays contain the expected values."""
     return set.intersection(*(places(value(a), a, ARRAY_BYTES, step) for a in ARRAYS))
 
 

@@ -1,4 +1,4 @@
-"""Results whose elements are the same for all states: they are written as they are, wherever they lie."""
+"""Results whose elements are equal for all states: constants are written directly, at any place."""
 
 from __future__ import annotations
 

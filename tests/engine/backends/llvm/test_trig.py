@@ -229,7 +229,7 @@ def test_plain_x86_does_not_fuse() -> None:
 
 
 def functions_of_libraries(text: str) -> set[str]:
-    """Names of the C library's functions, and of those that stand for instructions that a machine has not: __multi3."""
+    """Return names of the C library's functions, and of those that replace missing instructions, such as __multi3."""
     own = r"(?:sin|cos|sincos|fma|ldexp|memcpy|memset)f?"
     return set(re.findall(rf"(?<![\w.])(?:__\w+|{own})(?![\w.])", text)) - {"__stack_pointer"}
 

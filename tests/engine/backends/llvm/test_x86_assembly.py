@@ -1,4 +1,4 @@
-"""Parts in assembly: each instruction does what the plan's step says, and the bits are those of LLVM's own code."""
+"""Parts in assembly: each instruction computes the plan's step, and the bits are those of LLVM's own code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of contacts that a file gives for all at once, or for pairs of geoms: those of MuJoCo's contacts, or named."""
+"""Contact parameters of a file for all geoms or for pairs: those of MuJoCo's contacts, or reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equality constraints of MJCF files: zero where MuJoCo's residuals are, and clear words for what is refused."""
+"""Equality constraints of MJCF files: zero where MuJoCo's residuals are zero, and clear errors."""
 
 from __future__ import annotations
 

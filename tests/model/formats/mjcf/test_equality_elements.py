@@ -1,4 +1,4 @@
-"""Loops, couplings and closures of saved MJCF files: MuJoCo holds the same, and what it cannot hold is named."""
+"""Loops, couplings and closures of saved MJCF files: MuJoCo has the same constraints, and reports name the others."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def matches(table: dict[str, str], path: str, key: str) -> bool:
 
 
 def file_for(path: str, key: str) -> Element:
-    """The file, with what the attribute needs to mean something."""
+    """Return a file in which the attribute has an effect."""
     root = ElementTree.fromstring(FILE)
     for (element, pattern), needed in CONTEXT.items():
         if re.fullmatch(element, path) and re.fullmatch(pattern, key):

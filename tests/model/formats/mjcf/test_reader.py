@@ -1,4 +1,4 @@
-"""MJCF files: the same tree, inertias and kinematics as MuJoCo's, and clear words for what is refused or unused."""
+"""MJCF files: tree, inertias and kinematics as in MuJoCo, and clear reports of refused and unused content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saved MJCF files: read again, they are the same robot, and MuJoCo's is it, too; what a file cannot hold is said by name."""
+"""Saved MJCF files: here and in MuJoCo, they are the same robot; reports name content that a file cannot hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of SDF files: visuals and collisions of links, what of them is refused, and what is listed."""
+"""Shapes of SDF files: visuals and collisions of links, errors, and reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops, couplings and mimic joints of URDF files: what they mean, and by which words they are refused."""
+"""Loops, couplings and mimic joints of URDF files: their meaning, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URDF files: what is read, what is refused and by which words, and what is listed as unused."""
+"""URDF files: supported content, errors, and reports of unused content."""
 
 from __future__ import annotations
 

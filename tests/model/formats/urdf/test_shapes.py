@@ -1,4 +1,4 @@
-"""Shapes of URDF files: sizes, colors and mesh files, poses as Pinocchio reads them, and what is refused."""
+"""Shapes of URDF files: sizes, colours, mesh files, poses as in Pinocchio, and errors."""
 
 from __future__ import annotations
 

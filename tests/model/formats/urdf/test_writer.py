@@ -1,4 +1,4 @@
-"""Saved robots: read again, they are the same; what a file cannot hold is said by name."""
+"""Saved robots are the same when they are read again; reports name content that a file cannot hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""USD files: what is read, what is refused and by which words, and what is listed as unused."""
+"""USD files: supported content, errors, and reports of unused content."""
 
 from __future__ import annotations
 
