@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from .optimal_control.controller import Controller
     from .optimal_control.problem import OptimalControl, Phase
     from .optimal_control.sampling import SamplingController
-    from .optimal_control.terms import ContactForces, Effort, JointForces, JointVelocities, Residual
+    from .optimal_control.terms import ContactForces, Duration, Effort, JointForces, JointVelocities, Residual
     from .robot.closed import ClosedRobot
     from .robot.inverse_kinematics.inverse_kinematics import InverseKinematics
     from .robot.inverse_kinematics.tasks import CenterOfMassTask, ClearanceTask, FrameTask, PostureTask
@@ -125,6 +125,7 @@ __all__ = [
     "Description",
     "Difference",
     "DriveInput",
+    "Duration",
     "Effort",
     "Factorization",
     "Frame",
@@ -205,7 +206,9 @@ _LATER = {
     **dict.fromkeys(("ContactOptions", "ContactPoint", "ContactSphere", "HeightField", "JointOptions"), ".simulation"),
     **dict.fromkeys(("Plane", "Simulation", "SimulationError"), ".simulation"),
     **dict.fromkeys(("OptimalControl", "Phase"), ".optimal_control.problem"),
-    **dict.fromkeys(("ContactForces", "Effort", "JointForces", "JointVelocities", "Residual"), ".optimal_control.terms"),
+    **dict.fromkeys(
+        ("ContactForces", "Duration", "Effort", "JointForces", "JointVelocities", "Residual"), ".optimal_control.terms"
+    ),
     "clearance": ".optimal_control.clearance",
     "Controller": ".optimal_control.controller",
     "SamplingController": ".optimal_control.sampling",

@@ -23,18 +23,17 @@ def called(function: Any, known: dict[str, Any]) -> Any:
 
 
 def differences(robot: Any, f: Any, known: dict[str, Any]) -> Array:
-    """Derivatives of a vector by (dq, dv, du)."""
+    """Derivatives of a vector by (dq, dv, du), or by (dq, dv, root, du) if there is the root of a free step."""
     n, columns = robot.nv, []
-    for name in ("q", "v", "u"):
-        for j in range(n if name != "u" else len(known["u"])):
+    for name in ("q", "v", *["root"] * ("root" in known), "u"):
+        for j in range(n if name == "q" else np.size(known[name])):
             ends = []
             for sign in (EPS, -EPS):
                 moved = dict(known)
                 if name == "q":
                     moved["q"] = robot.integrate(known["q"], sign * np.eye(n)[j])
                 else:
-                    moved[name] = known[name].copy()
-                    moved[name][j] += sign
+                    moved[name] = known[name] + sign * (np.eye(len(known[name]))[j] if np.ndim(known[name]) else 1.0)
                 ends.append(f(moved))
             columns.append((ends[0] - ends[1]) / (2 * EPS))
     return np.array(columns).T
@@ -43,10 +42,15 @@ def differences(robot: Any, f: Any, known: dict[str, Any]) -> Array:
 def check(ocp: Any, stage: StageFunctions, q: Array, parameters: Array, rng: np.random.Generator) -> None:
     robot, n, m = ocp.robot, ocp.robot.nv, ocp.nu
     known = {"q": q, "v": rng.normal(size=n), "u": 5.0 * rng.normal(size=m), "h": 0.01, "parameters": parameters}
+    if stage.impact:
+        known["h"] = 0.0
+    if stage.system.free:
+        known |= {"longest": 0.01 / 0.7**2, "root": 0.7}
+    width = 2 * n + stage.system.controls
     slope, stiffness = rng.normal(size=stage.rows), rng.uniform(size=stage.rows)
     found = called(stage.slopes, known | {"slope": slope, "stiffness": stiffness})
     J = differences(robot, lambda x: called(stage.only_rows, x), known)
-    H = np.zeros((2 * n + m,) * 2)
+    H = np.zeros((width, width))
     for (a, b), x in zip(stage.places, found.hessian, strict=True):
         H[a, b] = H[b, a] = x
     scale = max(1.0, abs(J).max())
@@ -56,22 +60,26 @@ def check(ocp: Any, stage: StageFunctions, q: Array, parameters: Array, rng: np.
         return
     D = differences(robot, lambda x: called(stage.step, x).velocity, known)
     if stage.steps:
-        motion = motions(StepMemory(stage.system, [stage]), 0, stage, {**known, "q": q[None]})[0]
+        memory = StepMemory(stage.system, [stage])
+        memory.slopes.by_step[:] = getattr(found, "by_step", 0.0)
+        motion = motions(memory, 0, stage, {**known, "q": q[None]})[0]
     else:
         motion = found.motion
-        assert not motion[:, 2 * n + m :].any()
-    np.testing.assert_allclose(motion[-n:, : 2 * n + m], D, rtol=0, atol=1e-6 * max(1.0, abs(D).max()))
+        assert not motion[:, width:].any()
+    if stage.system.free:
+        np.testing.assert_array_equal(motion[-1, :width], np.eye(width)[2 * n])
+        motion = motion[:-1]
+    np.testing.assert_allclose(motion[-n:, :width], D, rtol=0, atol=1e-6 * max(1.0, abs(D).max()))
     ahead = called(stage.step, known).ahead
     moved = differences(robot, lambda x: robot.difference(ahead, called(stage.step, x).ahead), known)
-    lasts = 0.0 if stage.impact else known["h"]
-    A, S, at = np.eye(n), lasts * np.eye(n), 0
+    A, S, at = np.eye(n), known["h"] * np.eye(n), 0
     for first, size in stage.system.apart:
         own = slice(first, first + size)
         A[own, own], S[own, own] = found.curved[at : at + 2 * size * size].reshape(2, size, size)
         at += 2 * size * size
-    displacement = motion[:n, : 2 * n + m] if len(motion) > n else S @ D
+    displacement = motion[:n, :width] if len(motion) > n else S @ D
     np.testing.assert_allclose(
-        np.hstack([A, np.zeros((n, n + m))]) + displacement, moved, rtol=0, atol=1e-6 * max(1.0, abs(moved).max())
+        np.hstack([A, np.zeros((n, width - n))]) + displacement, moved, rtol=0, atol=1e-6 * max(1.0, abs(moved).max())
     )
 
 

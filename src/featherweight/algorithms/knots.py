@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from ..spatial import sqrt
@@ -141,6 +142,16 @@ def jump_slopes(by_q, by_v, results) -> None:
             da_dv[i][j] = x - 1.0 if i == j else x
 
 
+def free_step(longest, root, h) -> None:
+    """Write the length of a free step from its square root relative to the longest."""
+    h[0] = longest * root * root
+
+
+def root_two(a, rows) -> None:
+    """Write the row whose half square is one, so that its integral is the duration."""
+    rows[0] = math.sqrt(2.0)
+
+
 def rest_after_step(h, results) -> None:
     """Write gains that bring contacts to rest after a step, wherever they are."""
     _, gains = results
@@ -185,6 +196,20 @@ def gathered(sizes: tuple[int, ...], *parts_and_rows: Any) -> None:
         for x in part:
             rows[k] = x
             k += 1
+
+
+def scaled_rows(scaled: tuple[bool, ...], root, rows, results) -> None:
+    """Write rows whose squares are in proportion to the step if they are `scaled`; others do not change."""
+    for i, (x, own) in enumerate(zip(rows, scaled, strict=True)):
+        results[i] = root * x if own else x
+
+
+def with_column_of_step(scaled: tuple[bool, ...], first: int, slopes, *given: Any) -> None:
+    """Write derivatives of scaled rows by (dq, dv, step, du), given those by (dq, dv, du), and the column of a free step."""
+    *free, results = given
+    for i, (row, own) in enumerate(zip(slopes, scaled, strict=True)):
+        others = [free[0] * x if own and not is_zero(x) else x for x in row]
+        results[i][:] = [*others[:first], free[1][i] if free else 0.0, *others[first:]]
 
 
 def row_slopes(quantities: tuple[tuple[str, ...], ...], drives: tuple[Drive, ...], n: int, *given: Any) -> None:
@@ -302,3 +327,32 @@ def motion_slopes(curved: tuple[tuple[int, int], ...], drives: tuple[Drive, ...]
                 for j in range(first, first + size):
                     blocks[at] = scale * slope[i][j]
                     at += 1
+
+
+def motion_with_step(curved: tuple[tuple[int, int], ...], h, slopes, *given: Any) -> None:
+    """Write derivatives of q' without those of q, of v', and of the step, by (dq, dv, step, du).
+
+    Given are those of v' by (dq, dv, du), the blocks of q', and the columns of a free step.
+    """
+    *others, results = given
+    n, columns, at = len(slopes), range(len(slopes[0])), 0
+    ahead = [[h * x for x in row] for row in slopes]
+    for first, size in curved:
+        own = range(first, first + size)
+        A, S = ([others[0][k + i * size : k + (i + 1) * size] for i in range(size)] for k in (at, at + size * size))
+        for i, by_q, by_velocity in zip(own, A, S, strict=True):
+            ahead[i] = [sum((x * slopes[k][j] for k, x in zip(own, by_velocity, strict=True)), 0.0) for j in columns]
+            for j, x in zip(own, by_q, strict=True):
+                ahead[i][j] = ahead[i][j] + (x - 1.0 if i == j else x)
+        at += 2 * size * size
+    column = [x for part in others[len(curved) > 0 :] for x in part] or [0.0] * (2 * n)
+    for out, row, x in zip(results, [*ahead, *slopes], column, strict=False):
+        out[: len(row) + 1] = [*row[: 2 * n], x, *row[2 * n :]]
+    results[2 * n][2 * n] = 1.0
+
+
+def column_of_step(h, *parts_and_result: Any) -> None:
+    """Write the derivatives of q' and v' by a free step, one after the other; zeros if the step h is given."""
+    *parts, result = parts_and_result
+    for i, x in enumerate(x for part in parts for x in part):
+        result[i] = x

@@ -27,8 +27,8 @@ class Controller:
     multipliers of the last tick. Between ticks, the controls follow the plan with its feedback. You may replace `targets` and
     `parameters` at any time. If the phases of a problem repeat, the horizon moves along their cycle, which starts at the first
     tick. Each place in the cycle has memory of its own, with as many knots as the horizon there has steps and impacts; an
-    impact enters with its phase, and leaves with its first step. Raises ValueError for other problems with several phases, and
-    for a rate that is not positive.
+    impact enters with its phase, and leaves with its first step. Raises ValueError for other problems with several phases, for
+    free steps, and for a rate that is not positive.
     """
 
     def __init__(
@@ -45,6 +45,7 @@ class Controller:
                 f"Controller: the {len(ocp.phases)} phases of the problem do not repeat; give it phases= and knots=, or one "
                 "phase without an impact"
             )
+        ocp.require_given_steps("Controller")
         if not 0.0 < rate < math.inf:
             raise ValueError(f"Controller: rate must be a positive number of ticks per second; got {rate!r}")
         self.ocp, self.period, self.iterations = ocp, 1.0 / rate, iterations

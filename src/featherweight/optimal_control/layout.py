@@ -14,8 +14,8 @@ from ..robot.inverse_kinematics.tasks import IkTask, PostureTask, TargetSlot, sl
 from ..robot.robot import Robot
 from .drives import with_drives
 from .laws import Laws, new_laws
-from .stage_functions import SEMI_IMPLICIT, Span, StageFunctions, System, called
-from .terms import PARAMETERS, Added, Residual, quantities
+from .stage_functions import LONGEST, ROOT, SEMI_IMPLICIT, Span, StageFunctions, System, called
+from .terms import PARAMETERS, Added, Duration, Residual, quantities
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Placed = tuple[Added, int, int]  # a term, its first row within a knot, and the row after its last
@@ -27,6 +27,7 @@ class Motion(NamedTuple):
     q: Array  # (..., knots + 1, nq)
     v: Array  # (..., knots + 1, nv)
     u: Array  # (..., knots, nu)
+    steps: Any = None  # (..., knots) [s], if some are free
 
 
 class Results(NamedTuple):
@@ -35,6 +36,7 @@ class Results(NamedTuple):
     q: Array
     v: Array
     u: Array
+    steps: Array
     gains: Array
     multipliers: Array
     cost: Array
@@ -64,11 +66,17 @@ class Layout:
         begins = np.cumsum([self.slots[-1].end if self.slots else 0, *(f.parameters for f in self.functions)])
         self.first = {f.called: int(begin) for f, begin in zip(self.functions, begins, strict=False)}
         self.size = max(1, int(begins[-1]))  # parameters of one knot
-        self.system = System(with_drives(robot, drives), tuple(drives), self.size, integrator)
+        free = any(span.free for span in spans)
+        self.system = System(with_drives(robot, drives), tuple(drives), self.size, integrator, free)
         self.begin = [int(x) for x in np.cumsum([0, *(span.knots for span in spans), 1])]
         self.numbers = numbers_of(spans)
         self.first_knots = np.flatnonzero(np.diff(self.numbers, prepend=-1)).tolist()  # with each number
         self.h = np.append(self.steps, 1.0)  # (knots + 1,) [s]; that of the end does not matter
+        self.least = np.repeat([1.0 if x.least is None else x.least for x in spans], [span.knots for span in spans])
+        """Least roots of steps relative to the longest (knots,); 1 if steps are not free."""
+        own = [i == 0 or not spans[i - 1].impact for i in range(len(spans))]  # an impact has the step of its phase
+        self.tied = np.array([x.free and (k > 0 or not own[i]) for i, x in enumerate(spans) for k in range(x.knots)], np.int64)
+        """1 for knots that have the step of the knot before (knots,)."""
         self.stage_of_knot = np.repeat(np.arange(len(spans) + 1), np.diff(self.begin))  # (knots + 1,)
         self.stages: list[StageFunctions] = []
         self.terms_of_stage: list[list[Placed]] = []
@@ -80,7 +88,7 @@ class Layout:
     def _add_stage(self, i: int, span: Span | None) -> None:
         knots = self.knots_of_stage(i)
         here = [x for x in self.added if x.weight[knots].any()]
-        if span and not any(not {"q", "v"}.issuperset(quantities(x.term)) for x in here):
+        if span and all({"q", "v"}.issuperset(quantities(x.term)) or isinstance(x.term, Duration) for x in here):
             raise ValueError(
                 f"OptimalControl: no term of the knots from {self.begin[i]} on depends on controls; add one, for example "
                 "add(featherweight.Effort(), weight=...)"
@@ -89,13 +97,14 @@ class Layout:
         tasks = [x for x in here if isinstance(x.term, IkTask)]
         others = [x for x in here if not isinstance(x.term, IkTask)]
         slots: list[TargetSlot] = [by_name[x.name] for x in tasks]
-        key = (span and (span.contacts, span.impact), *((x.name, x.exact) for x in (*tasks, *others)))
+        key = (span and (span.contacts, span.impact, span.free), *((x.name, x.exact) for x in (*tasks, *others)))
         if key not in self.known:
             functions = [(x.term, self.first.get(x.name, 0)) for x in others]
             system = self.system._replace(robot=self.robot) if span and span.impact else self.system
-            self.known[key] = StageFunctions(system, slots, functions, span, {x.name for x in here if x.exact})
+            exact, costs = {x.name for x in here if x.exact}, [not x.constraint for x in (*tasks, *others)]
+            self.known[key] = StageFunctions(system, slots, functions, span, exact, costs)
         stage = self.known[key]
-        sizes = [*(stage.task_rows() if slots else ()), *(part.size for part in stage.parts[len(slots) > 0 :])]
+        sizes = [*stage.task_rows(), *(part.size for part in stage.parts[len(slots) > 0 :])]
         ends = np.cumsum([0, *sizes])
         self.stages.append(stage)
         placed = zip((*tasks, *others), ends, ends[1:], strict=False)
@@ -192,11 +201,19 @@ class Layout:
 
     # values
 
+    def roots(self, steps: Any) -> Array:
+        """Return square roots of steps (..., knots) relative to the longest; an impact has that of the step after it."""
+        whole, lengths = (np.where(self.steps > 0.0, x, np.roll(x, -1, axis=-1)) for x in (self.steps, np.asarray(steps)))
+        found: Array = np.sqrt(np.where(self.least < 1.0, lengths / whole, 1.0))
+        return found
+
     def _known(self, motion: Motion, flat: Array, i: int) -> dict[str, Array]:
         """Return the arguments of a stage's functions."""
         knots = self.knots_of_stage(i)
-        moving = {name: x[..., knots, :] for name, x in zip("qvu", motion, strict=True)}
+        moving = {name: x[..., knots, :] for name, x in zip("qvu", motion, strict=False)}
         own = flat if flat.shape[-2] == 1 else flat[..., knots, :]
+        if self.stages[i].free:
+            moving |= {LONGEST: self.h[knots], ROOT: self.roots(motion.steps)[..., knots]}
         return {**moving, "h": self.h[knots], PARAMETERS: own}
 
     def rows_of(self, motion: Motion, flat: Array) -> Iterator[Array]:
@@ -223,6 +240,7 @@ class Layout:
             (self.knots + 1, self.robot.nq),
             (self.knots + 1, n),
             (self.knots, m),
+            (self.knots,),
             (self.knots, m, 2 * n),
             (int(self.rows[-1]),),
         )

@@ -27,7 +27,7 @@ from .plan_function import PlanFunction
 from .sampled_motions import SampledMotions
 from .solver import ITERATIONS, NOT_FINITE, STALLED
 from .stage_functions import RK4, SEMI_IMPLICIT, Span
-from .terms import Added, Picked, Term, name_of, quantities
+from .terms import Added, Duration, Picked, Term, name_of, quantities
 from .workspace import Pool, Settings, Workspace
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -41,15 +41,17 @@ REASONS = {
 class Phase:
     """A part of the horizon: a number of knots with the same contacts.
 
-    `step` [s] overrides the step of the problem. Contacts are at rest at the end of each step: to second order in it, or with
-    "rk4" to fifth order if they are at rest at its beginning. With `impact`, the phase begins with an additional knot of zero
-    duration, in which an impact brings the contacts to rest. If phases repeat, this knot has the number of the step after it in
-    weights and targets, so that numbers count time.
+    `step` [s] overrides the step of the problem. If it is a pair (shortest, longest), the solver chooses one step between these
+    for all knots of the phase.
+
+    Contacts are at rest at the end of each step: to second order in it, or with "rk4" to fifth order if they are at rest at its
+    beginning. With `impact`, the phase begins with an additional knot of zero duration, in which an impact brings the contacts
+    to rest. If phases repeat, this knot has the number of the step after it in weights and targets, so that numbers count time.
     """
 
     knots: int
     contacts: Sequence[BilateralContact] = ()
-    step: float | None = None
+    step: float | tuple[float, float] | None = None
     impact: bool = False
 
 
@@ -70,6 +72,7 @@ class Plan(NamedTuple):
     iterations: Any  # (...)
     reason: Any  # (...) reason why the solver stopped; empty if it converged
     multipliers: Any = None  # (..., rows) derivatives of the cost by the rows of all knots; of constraints their forces
+    steps: Any = None  # (..., knots) [s]
 
 
 class Given(NamedTuple):
@@ -112,7 +115,8 @@ class OptimalControl:
     simulations do; "rk4" evaluates them at each stage, which needs short steps if they are stiff. `phases` gives the contacts
     over time; `knots` alone is one phase without contacts. With both, the phases repeat, as in a gait, and the horizon has
     `knots` steps of this cycle and the impacts between them; a `Controller` moves the horizon along. The step of phases is
-    `step` [s] unless they have their own. `threads` threads solve many problems; the default is one for each processor.
+    `step` [s] unless they have their own. A step (shortest, longest) is free: the solver chooses it for each phase, and
+    `Duration` is the cost of time. `threads` threads solve many problems; the default is one for each processor.
 
     The method is multiple-shooting DDP with Gauss-Newton curvature (Mastalli et al. 2020), and second derivatives of terms that
     are added with `exact`. Constraints have augmented Lagrangians (Howell, Jackson and Manchester 2019). The first solution
@@ -124,7 +128,7 @@ class OptimalControl:
         self,
         robot: Robot,
         *,
-        step: float = 0.01,
+        step: float | tuple[float, float] = 0.01,
         knots: int | None = None,
         phases: Iterable[Phase] | None = None,
         driven: Iterable[str] | None = None,
@@ -140,21 +144,28 @@ class OptimalControl:
         self.phases = (Phase(int(knots or 0)),) if phases is None else tuple(phases)
         if not self.phases or any(phase.knots < 1 for phase in self.phases) or (knots is not None and knots < 1):
             raise ValueError(f"OptimalControl: the horizon and each phase need at least one knot; got {self.phases}")
-        steps = [step if phase.step is None else phase.step for phase in self.phases]
-        if bad := [h for h in steps if not 0.0 < h < math.inf]:
-            raise ValueError(f"OptimalControl: step must be a positive number of seconds; got {bad[0]!r}")
+        given = [step if phase.step is None else phase.step for phase in self.phases]
+        bounds = [np.array([h, h] if np.ndim(h) == 0 else h, float) for h in given]
+        if bad := [h for h, x in zip(given, bounds, strict=True) if x.shape != (2,) or not 0.0 < x[0] <= x[1] < math.inf]:
+            raise ValueError(f"OptimalControl: step must be a positive number of seconds or two, ascending; got {bad[0]!r}")
+        steps = [float(longest) for _, longest in bounds]
         if bare := [phase for phase in self.phases if phase.impact and not phase.contacts]:
             raise ValueError(f"OptimalControl: an impact needs contacts; got {bare[0]}")
         self.repeats = knots is not None and phases is not None
         self._cycle: list[Span] = []
-        for phase, h in zip(self.phases, steps, strict=True):
+        for phase, (shortest, _), h in zip(self.phases, bounds, steps, strict=True):
             contacts = tuple(phase.contacts)
-            self._cycle += [Span(1, contacts, 0.0, True, not self.repeats)] * phase.impact
-            self._cycle += [Span(phase.knots, contacts, float(h))]
+            least = None if shortest == h else math.sqrt(shortest / h)
+            self._cycle += [Span(1, contacts, 0.0, True, not self.repeats, least)] * phase.impact
+            self._cycle += [Span(phase.knots, contacts, h, least=least)]
+        self.free = any(span.free for span in self._cycle)
+        """Whether the solver chooses some of the steps."""
         self.period = int(numbers_of(self._cycle)[-1])
         """Knots after which the phases repeat, without their impacts."""
         if self.repeats and len(set(steps)) > 1:
             raise ValueError(f"OptimalControl: phases that repeat (knots=) need the same step; got {sorted(set(steps))} s")
+        if self.repeats and self.free:
+            raise ValueError("OptimalControl: phases that repeat (knots=) need a given step, not a free one")
         self.knots = int(knots) if knots is not None else self.period
         """Knots of the horizon, without impacts if phases repeat."""
         if integrator not in (SEMI_IMPLICIT, RK4):
@@ -167,6 +178,8 @@ class OptimalControl:
         """The actuators whose controls these are; none where controls are joint forces."""
         ends = set(steps) if integrator == SEMI_IMPLICIT else {0.0}  # Runge-Kutta stages are explicit
         self.drives = drives_of(robot, self.actuators, ends) if self.actuators else joint_drives(robot, driven)
+        if self.free and any(d.armature for d in self.drives):
+            raise ValueError(f"OptimalControl: stiffness and damping of actuators depend on the step; free steps need {RK4!r}")
         self.driven = tuple(d.velocity for d in self.drives)
         self.nu = len(self.drives)
         self.integrator = integrator
@@ -183,9 +196,13 @@ class OptimalControl:
 
     @property
     def steps(self) -> Array:
-        """The time step of each knot and impact of a plan [s], 0 for an impact."""
+        """The time step of each knot and impact of a plan [s], 0 for an impact; the longest one if the step is free."""
         spans = self._spans()
         return np.repeat([span.step for span in spans], [span.knots for span in spans])
+
+    def _free_knots(self) -> list[bool]:
+        """Return whether the step of each knot is free."""
+        return [span.free for span in self._spans() for _ in range(span.knots)]
 
     def _spans(self, begin: int = 0) -> list[Span]:
         """Return the spans of knots with the same contacts; if phases repeat, from a knot of the cycle on."""
@@ -333,6 +350,12 @@ class OptimalControl:
         if exact and (found := sorted(dynamic.intersection(quantities(term)))):
             raise ValueError(f"OptimalControl: exact=True does not support {', '.join(found)}, on which {name!r} depends")
         mask = self._knots_of(name, at)
+        if isinstance(term, Duration) and constraint:
+            raise ValueError("OptimalControl: Duration is a cost; bounds of steps bound the durations of phases")
+        if self.free and exact:
+            raise ValueError(f"OptimalControl: exact=True does not support free steps; got it for {name!r}")
+        if not constraint and np.min(high) < math.inf and any(x and mask[k] for k, x in enumerate(self._free_knots())):
+            raise ValueError(f"OptimalControl: {name!r} has a width, but costs at knots with free steps must be squares")
         made = Given(term, name, np.where(mask, given, 0.0), constraint, low, high, exact, contacts)
         windows = [self._spans(k) for k in range(self.period if self.repeats else 1)]
         if not any((mask[numbers_of(spans)] & self._existing(made, spans)).any() for spans in windows):
@@ -445,7 +468,7 @@ class OptimalControl:
         if not batch:
             reason = REASONS.get(int(found.status), "")
             if not converged:
-                reason += self._wrong_from_the_start(layout, Motion(*motion[:3]), flat, constraint_tolerance)
+                reason += self._wrong_from_the_start(layout, Motion(*motion[:3], found.steps), flat, constraint_tolerance)
             return Plan(
                 *motion,
                 float(found.cost),
@@ -454,17 +477,27 @@ class OptimalControl:
                 int(found.iterations),
                 reason,
                 found.multipliers,
+                found.steps,
             )
         reasons = np.array([REASONS.get(int(k), "") for k in found.status.ravel()], dtype=object).reshape(batch)
-        return Plan(*motion, found.cost, found.violation, converged, found.iterations, reasons, found.multipliers)
+        return Plan(*motion, found.cost, found.violation, converged, found.iterations, reasons, found.multipliers, found.steps)
 
     def plan_function(self, **options: Any) -> PlanFunction:
         """Return the solution as a function of initial states, targets and parameters, with derivatives.
 
         `options` are keywords of `solve`. `featherweight.jax.plan` and `featherweight.torch.plan` make functions of their
-        libraries' arrays from it.
+        libraries' arrays from it. Raises ValueError for free steps.
         """
+        self.require_given_steps("plan_function")
         return PlanFunction(self._layout, self._copied().solve, options)
+
+    def require_given_steps(self, what: str) -> None:
+        """Raise ValueError if steps are free."""
+        if self.free:
+            raise ValueError(
+                f"{what}: steps of the problem are free; create a problem with given steps, for example those of a plan: "
+                "Phase(knots, contacts, step=plan.steps[first knot])"
+            )
 
     def _copied(self) -> OptimalControl:
         """Return the problem as it is now, with the same compiled functions. It does not get terms that are added later."""
@@ -486,9 +519,10 @@ class OptimalControl:
     def scaled(self, scale: float) -> OptimalControl:
         """Return the problem with all steps multiplied by `scale`; it shares the compiled functions.
 
-        Raises ValueError for a scale that is not positive, and for servos with semi-implicit steps, whose stiffness and damping
-        depend on the step.
+        Raises ValueError for a scale that is not positive, for free steps, and for servos with semi-implicit steps, whose
+        stiffness and damping depend on the step.
         """
+        self.require_given_steps("scaled")
         if not 0.0 < scale < math.inf:
             raise ValueError(f"OptimalControl: the scale of time must be a positive number; got {scale!r}")
         if any(d.armature for d in self.drives):
@@ -507,8 +541,9 @@ class OptimalControl:
 
         Durations are those of the problem times scales from `shortest` to `longest`. Bisection finds the least scale to within
         `accuracy`; each trial starts from the last plan. `options` are those of `solve`. Raises ValueError, with the reason,
-        if the longest duration has no solution, and as `scaled` and `solve` do.
+        if the longest duration has no solution, for free steps, and as `scaled` and `solve` do.
         """
+        self.require_given_steps("fastest")
         if not 0.0 < shortest < longest:
             raise ValueError(f"OptimalControl: shortest must be positive and less than longest; got {shortest!r}, {longest!r}")
         best = self.scaled(longest)
@@ -550,8 +585,9 @@ class OptimalControl:
         """Return the costs (...) of motions q (..., knots + 1, nq), v (..., knots + 1, nv) with controls u (..., knots, nu).
 
         `start` is the posture by default for tasks without a target; its default is the first configuration. Constraints count
-        with penalty / 2 times the squares of their violations.
+        with penalty / 2 times the squares of their violations. Raises ValueError for free steps.
         """
+        self.require_given_steps("cost_of_motions")
         motion = Motion(*(np.asarray(x, dtype=float) for x in (q, v, u)))
         flat = self._layout.parameters(motion.q[..., 0, :] if start is None else start, targets, parameters)
         total: Array = np.zeros(motion.q.shape[:-2])
@@ -566,7 +602,7 @@ class OptimalControl:
         They are the forces at the beginning of each step. An impact is a separate item before its phase: its impulses (1, rows)
         [N s, N m s].
         """
-        return SeveralListed(self._layout.forces_of(Motion(plan.q, plan.v, plan.u)))
+        return SeveralListed(self._layout.forces_of(motion_of(plan)))
 
     def trajectory(self, plan: Plan) -> Trajectory:
         """Return one plan over time as a `Trajectory`, for charts, films, files and windows.
@@ -576,7 +612,7 @@ class OptimalControl:
         """
         if np.ndim(plan.q) != 2:
             raise ValueError(f"OptimalControl: trajectory takes one plan; got q of shape {np.shape(plan.q)}")
-        times = np.concatenate([[0.0], np.cumsum(self.steps)])
+        times = np.concatenate([[0.0], np.cumsum(plan.steps if self.free else self.steps)])
         tau = np.zeros((0, 0))
         if not self.actuators:
             tau = np.zeros((len(plan.q), self.robot.nv))
@@ -594,7 +630,7 @@ class OptimalControl:
 
     def violations(self, plan: Plan, targets: Any = None, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
         """Return the largest violation of each constraint, by name."""
-        motion = Motion(plan.q, plan.v, plan.u)
+        motion = motion_of(plan)
         worst = dict.fromkeys((x.name for x in self._terms if x.constraint), 0.0)
         flat = self._layout.parameters(plan.q[0], targets, parameters)
         for i, rows in enumerate(self._layout.rows_of(motion, flat)):
@@ -623,6 +659,11 @@ class OptimalControl:
         return a
 
 
+def motion_of(plan: Plan) -> Motion:
+    """Return the motion of a plan."""
+    return Motion(plan.q, plan.v, plan.u, plan.steps)
+
+
 def guess_of(guess: Plan, i: int) -> Motion:
     """Return the motion of one problem."""
-    return Motion(*(x if guess.q.ndim == 2 else x[i] for x in (guess.q, guess.v, guess.u)))
+    return Motion(*(x if x is None or guess.q.ndim == 2 else x[i] for x in motion_of(guess)))

@@ -16,7 +16,12 @@ the value of this knot is a quadratic function of z, from which du is eliminated
 With the Runge-Kutta method, all of dq' is a function of z. D then has rows for dq' - dq before those of dv', A is the identity,
 and S is the identity for those rows.
 
-Only the lower triangle of Q is computed, and products with identities are skipped. (Mayne 1966; Tassa, Erez and Todorov 2012.)
+If steps are free, the step (its square root, relative to the longest) is the first control, s, and D has a row ds' = ds after
+those of q' and v'. At the first knot of a phase s is eliminated like other controls, but stays within bounds. At a knot that
+shares the step of the knot before, s is one more state.
+
+Only the lower triangle of Q is computed, and products with identities are skipped. (Mayne 1966; Tassa, Erez and Todorov 2012;
+bounds: Tassa, Mansard and Todorov 2014.)
 """
 
 from __future__ import annotations
@@ -37,22 +42,23 @@ class Riccati(NamedTuple):
     """Sizes, and memory for one knot. All matrices lie in `numbers`; their rows are padded to whole vectors."""
 
     n: int  # velocities
-    m: int  # controls
-    rows: int  # of D: n, or 2 n if the next configuration is a function of its own
+    m: int  # controls, with the step if it is free
+    free: int  # 1 if steps are free, otherwise 0
+    rows: int  # of D: n, or 2 n + free if the next configuration is a function of its own
     short: int  # padded n: row stride of matrices with n columns
-    wide: int  # padded 2 n
+    wide: int  # padded 2 n + free
     long: int  # padded 2 n + m
     tall: int  # padded rows
     numbers: Vector  # first D (rows, 2 n + m) of KNOTS_AT_ONCE knots
-    value: int  # V (2 n, 2 n)
+    value: int  # V (2 n + free, 2 n + free)
     inner: int  # W_vv (rows, rows)
     mixed: int  # W_qv (n, rows)
     outer: int  # W_qq (n, n)
     weighted: int  # -(W_vv D + W_qvᵀ E) (rows, 2 n + m)
     doubled: int  # -(W_vv D + 2 W_qvᵀ E), columns of q (rows, n)
     whole: int  # Q (2 n + m, 2 n + m)
-    scaled: int  # rows of du in Q over their pivots (m, 2 n)
-    gains: int  # (m, 2 n)
+    scaled: int  # rows of du in Q over their pivots (m, 2 n + free)
+    gains: int  # (m, 2 n + free)
     turned: int  # rows during the product with a block: those of the block, or two of 2 n numbers
     slope: Vector  # (2 n + m,) gradient of Q
     ahead: Vector  # (n + rows,) g, then the gradient as a function of (dq, dv')
@@ -60,20 +66,20 @@ class Riccati(NamedTuple):
     promised: Vector  # (2,) predicted decrease by the changes of all controls, and changes of the value by gaps
 
 
-def riccati(n: int, m: int, rows: int, blocks: list[tuple[int, int]]) -> Riccati:
-    """Return memory for n velocities, m controls and so many rows of D."""
-    short, wide, tall = padded(n), padded(2 * n), padded(rows)
+def riccati(n: int, m: int, rows: int, blocks: list[tuple[int, int]], free: int = 0) -> Riccati:
+    """Return memory for n velocities, m controls and so many rows of D; the first control is the step if `free` is 1."""
+    short, wide, tall = padded(n), padded(2 * n + free), padded(rows)
     long = max(padded(2 * n + m), wide)
     sizes = (
-        2 * n * wide, rows * tall, n * tall, n * short, rows * long, rows * short, (2 * n + m) * long, m * wide, m * wide,
-        6 * wide,
+        (2 * n + free) * wide, rows * tall, n * tall, n * short, rows * long, rows * short, (2 * n + m) * long, m * wide,
+        m * wide, 6 * wide,
     )  # fmt: skip
     begins = [int(x) for x in np.cumsum([KNOTS_AT_ONCE * rows * long, *sizes])]
     numbers = np.zeros(begins[-1] + 8)
     tables = np.zeros(2 * n + m), np.zeros(n + rows), np.array(blocks, np.int64).reshape(-1, 2), np.zeros(2)
     value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned, _ = begins
     places = value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned
-    return Riccati(n, m, rows, short, wide, long, tall, numbers, *places, *tables)
+    return Riccati(n, m, free, rows, short, wide, long, tall, numbers, *places, *tables)
 
 
 class KnotSlopes(NamedTuple):
@@ -85,32 +91,35 @@ class KnotSlopes(NamedTuple):
     hessian: Vector  # entries of H
     places: IntegerMatrix  # (entries, 2) their rows and columns
     h: float  # [s]
+    tied: int = 0  # 1 if the step is that of the knot before, otherwise 0
+    least: float = 0.0  # least change of the step if it is free
+    most: float = 0.0
 
 
 def begin_value(r: Riccati, gradient: Vector, hessian: Vector, places: IntegerMatrix) -> None:
     """Set the value of the last knot to its cost."""
-    x = r.numbers
-    for i in range(2 * r.n * r.wide):
+    x, states = r.numbers, 2 * r.n + r.free
+    for i in range(states * r.wide):
         x[r.value + i] = 0.0
     for k in range(len(places)):
         i, j = places[k, 0], places[k, 1]
         x[r.value + i * r.wide + j] = hessian[k]
         x[r.value + j * r.wide + i] = hessian[k]
-    for i in range(2 * r.n):
+    for i in range(states):
         r.slope[i] = gradient[i]
     r.promised[0] = 0.0
     r.promised[1] = 0.0
 
 
 def add_gap(r: Riccati, gap: Vector) -> None:
-    """Change the slope of the value by a gap (2 n) before its knot."""
-    x, n = r.numbers, r.n
+    """Change the slope of the value by a gap (2 n + free) before its knot."""
+    x, states = r.numbers, 2 * r.n + r.free
     before = after = 0.0
-    for i in range(2 * n):
+    for i in range(states):
         before += gap[i] * r.slope[i]
-    for i in range(2 * n):
+    for i in range(states):
         at, total = r.value + i * r.wide, 0.0
-        for j in range(2 * n):
+        for j in range(states):
             total += x[at + j] * gap[j]
         r.slope[i] += total
         after += gap[i] * total
@@ -118,17 +127,17 @@ def add_gap(r: Riccati, gap: Vector) -> None:
 
 
 def step_back(r: Riccati, knot: KnotSlopes, damping: float, feedback: Vector, k: Vector) -> bool:
-    """Write feedback -Kᵀ (2 n, m), with padded rows, k (m), and the value of this knot.
+    """Write feedback -Kᵀ (2 n + free, m), with padded rows, k (m), and the value of this knot.
 
     Returns whether the value is convex in the controls.
     """
     write_value_of_motion(r, knot)
     write_curvature(r, knot)
     write_gradient(r, knot)
-    if not eliminate_controls(r, damping):
+    if not eliminate_controls(r, knot, damping):
         return False
-    write_feedback(r, feedback, k)
-    write_value(r)
+    write_feedback(r, knot, feedback, k)
+    write_value(r, knot)
     return True
 
 
@@ -153,16 +162,16 @@ def write_value_of_motion(r: Riccati, knot: KnotSlopes) -> None:
 
 
 def copy_value(r: Riccati) -> None:
-    """Write W and the slope of the value as functions of dq, dq' - dq and dv', if D has rows for both of these."""
+    """Write W and the slope of the value as functions of dq, and of dq' - dq, dv' and the step, if D has rows for these."""
     x, n = r.numbers, r.n
-    for i in range(2 * n):
+    for i in range(r.rows):
         row = r.value + i * r.wide
-        for j in range(2 * n):
+        for j in range(r.rows):
             x[r.inner + i * r.tall + j] = x[row + j]
         r.ahead[n + i] = r.slope[i]
     for i in range(n):
         row = r.value + i * r.wide
-        for j in range(2 * n):
+        for j in range(r.rows):
             x[r.mixed + i * r.tall + j] = x[row + j]
         for j in range(n):
             x[r.outer + i * r.short + j] = x[row + j]
@@ -274,54 +283,77 @@ def write_gradient(r: Riccati, knot: KnotSlopes) -> None:
             r.slope[j] += w * r.numbers[D + j]
 
 
-def eliminate_controls(r: Riccati, damping: float) -> bool:
+def eliminate_controls(r: Riccati, knot: KnotSlopes, damping: float) -> bool:
     """Eliminate the controls from their rows, the last first; return whether all pivots are positive."""
-    x, n, long = r.numbers, r.n, r.long
-    for p in range(2 * n + r.m - 1, 2 * n - 1, -1):
+    x, n, long, states = r.numbers, r.n, r.long, 2 * r.n + knot.tied
+    for p in range(2 * n + r.m - 1, states - 1, -1):
         row = r.whole + p * long
         x[row + p] += damping
+        if r.free > 0 and p == 2 * n:
+            hold_step(r, knot, row)
         pivot = x[row + p]
         if not pivot > 0.0:
             return False
         by = 1.0 / pivot
-        scaled = r.scaled + (p - 2 * n) * r.wide
+        scaled = r.scaled + (p - states) * r.wide
         clear(x, scaled, r.wide)
         subtract_multiples(x, scaled, row, long, r.wide, (-by,))
         slope = by * r.slope[p]
         r.promised[0] -= 0.5 * slope * r.slope[p]
         for j in range(p):
             r.slope[j] -= slope * x[row + j]
-        for b in range(2 * n, p):
+        for b in range(states, p):
             subtract_multiples(x, r.whole + b * long, row, long, padded(b + 1), (by * x[row + b],))
     return True
 
 
-def write_feedback(r: Riccati, feedback: Vector, k: Vector) -> None:
-    """Write controls as functions of dq and dv, by substitution, the first control first."""
-    x, n, stride = r.numbers, r.n, padded(r.m)
-    for p in range(r.m):
-        row, gain = r.whole + (2 * n + p) * r.long, r.gains + p * r.wide
-        by = 1.0 / x[row + 2 * n + p]
+def hold_step(r: Riccati, knot: KnotSlopes, row: int) -> None:
+    """If the best step is out of bounds, replace its row by that of a change to the bound, without feedback."""
+    x, p = r.numbers, 2 * r.n
+    pivot, slope = x[row + p], r.slope[p]
+    change = knot.least
+    if knot.least < knot.most:
+        if not pivot > 0.0 or knot.least <= -slope / pivot <= knot.most:
+            return
+        change = knot.least if -slope / pivot < knot.least else knot.most
+    r.promised[0] += change * (slope + 0.5 * pivot * change) + 0.5 * change * change
+    for j in range(p):
+        r.slope[j] += change * x[row + j]
+        x[row + j] = 0.0
+    x[row + p], r.slope[p] = 1.0, -change
+
+
+def write_feedback(r: Riccati, knot: KnotSlopes, feedback: Vector, k: Vector) -> None:
+    """Write controls as functions of the state, by substitution, the first control first."""
+    x, stride, tied, states = r.numbers, padded(r.m), knot.tied, 2 * r.n + knot.tied
+    for p in range(r.m - tied):
+        row, gain = r.whole + (states + p) * r.long, r.gains + p * r.wide
+        by = 1.0 / x[row + states + p]
         clear(x, gain, r.wide)
         subtract_multiples(x, gain, row, r.long, r.wide, (1.0,))
-        subtract_rows(x, gain, r.gains, r.wide, r.wide, (row + 2 * n, 1, p))
-        total = r.slope[2 * n + p]
+        subtract_rows(x, gain, r.gains, r.wide, r.wide, (row + states, 1, p))
+        total = r.slope[states + p]
         for b in range(p):
-            total += x[row + 2 * n + b] * k[b]
-        k[p] = -by * total
-        for j in range(2 * n):
+            total += x[row + states + b] * k[tied + b]
+        k[tied + p] = -by * total
+        for j in range(states):
             x[gain + j] *= by
-            feedback[j * stride + p] = -x[gain + j]
+            feedback[j * stride + tied + p] = -x[gain + j]
 
 
-def write_value(r: Riccati) -> None:
+def write_value(r: Riccati, knot: KnotSlopes) -> None:
     """Write V of this knot: the rest of Q after elimination of the controls."""
-    x, n = r.numbers, r.n
-    for b in range(2 * n):
+    x, states = r.numbers, 2 * r.n + knot.tied
+    for b in range(states):
         row = r.whole + b * r.long
-        subtract_rows(x, row, r.whole + 2 * n * r.long, r.long, padded(b + 1), (r.scaled + b, r.wide, r.m))
+        subtract_rows(x, row, r.whole + states * r.long, r.long, padded(b + 1), (r.scaled + b, r.wide, r.m - knot.tied))
         value = r.value + b * r.wide
         clear(x, value, padded(b + 1))
         subtract_multiples(x, value, row, r.long, padded(b + 1), (-1.0,))
         for j in range(b):
             x[r.value + j * r.wide + b] = x[row + j]
+    for j in range(states, 2 * r.n + r.free):  # the step of the knot before does not matter
+        r.slope[j] = 0.0
+        for b in range(2 * r.n + r.free):
+            x[r.value + j * r.wide + b] = 0.0
+            x[r.value + b * r.wide + j] = 0.0

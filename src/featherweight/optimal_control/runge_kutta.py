@@ -35,10 +35,13 @@ class StepSlopes(NamedTuple):
     n: int  # velocities
     m: int  # controls
     long: int  # padded 2 n + m: row stride of matrices of derivatives by (dq, dv, du)
+    free: int  # 1 if steps are free: D has a column for the step after those of (dq, dv), and a row; otherwise 0
+    stride: int  # of rows of D
     blocks: IntegerMatrix  # (k, 2) first velocity and size of each joint on a curved manifold
     links: Matrix  # (KNOTS_AT_ONCE, numbers) for each block: of w_2 to w_4 by u and v, then of x_2 to x_4 and q' by q and u
     held: Integers  # (spans,) size of r
     call: Integers  # (spans,) number of the first of two calls that write derivatives; -1 for knots that are not steps
+    by_step: Matrix  # (KNOTS_AT_ONCE, 2 n) derivatives of q' and v' by free steps
     numbers: Vector  # first X, U, V, W, -A, and the sums of W and -A, (n, 2 n + m) each
     targets: int  # derivatives of r (held, 2 n) of KNOTS_AT_ONCE knots
     accelerations: int  # derivatives of a (n, padded 2 n + m, and held) of all stages of KNOTS_AT_ONCE knots
@@ -55,8 +58,9 @@ class StepMemory:
         numbers = np.zeros(begins[-1] + knots * STAGES * n * (long + padded(most)))
         blocks = np.array(system.blocks, np.int64).reshape(-1, 2)
         links = np.zeros((knots, 14 * int((blocks[:, 1] ** 2).sum())))
-        tables = np.array(held, np.int64), np.array(call, np.int64)
-        self.slopes = StepSlopes(n, m, long, blocks, links, *tables, numbers, *begins)
+        tables = np.array(held, np.int64), np.array(call, np.int64), np.zeros((knots, 2 * n * system.free))
+        stride = padded(2 * n + system.controls)
+        self.slopes = StepSlopes(n, m, long, int(system.free), stride, blocks, links, *tables, numbers, *begins)
         self.states = {x: np.zeros((knots, STAGES, k)) for x, k in (("q", system.robot.nq), ("v", n), ("tau", n))}
         self.target = np.zeros(knots * STAGES * most)
 
@@ -75,9 +79,10 @@ class StepMemory:
 def write_step(s: StepSlopes, span: int, knot: int, h: float, motion: Vector, begin: int) -> None:
     """Write D: derivatives of q', without those of q, and of v' by (dq, dv, du), row by row from `begin`.
 
+    If steps are free, D also has their column and row.
     `knot` is the number among the knots whose derivatives are known.
     """
-    x, n, long = s.numbers, s.n, s.long
+    x, n, long, stride = s.numbers, s.n, s.long, s.stride
     size = n * long
     U, V, W, A, W_sum, A_sum = size, 2 * size, 3 * size, 4 * size, 5 * size, 6 * size
     clear(x, 0, 7 * size)
@@ -97,10 +102,16 @@ def write_step(s: StepSlopes, span: int, knot: int, h: float, motion: Vector, be
     write_places(s, knot, STAGES)
     for i in range(n):
         for j in range(2 * n + s.m):
-            motion[begin + i * long + j] = x[i * long + j]
-            motion[begin + (n + i) * long + j] = -h / 6.0 * x[A_sum + i * long + j]
-        motion[begin + i * long + i] -= 1.0
-        motion[begin + (n + i) * long + n + i] += 1.0
+            to = j + s.free if j >= 2 * n else j
+            motion[begin + i * stride + to] = x[i * long + j]
+            motion[begin + (n + i) * stride + to] = -h / 6.0 * x[A_sum + i * long + j]
+        motion[begin + i * stride + i] -= 1.0
+        motion[begin + (n + i) * stride + n + i] += 1.0
+    if s.free > 0:
+        for i in range(2 * n):
+            motion[begin + i * stride + 2 * n] = s.by_step[knot, i]
+        clear(motion, begin + 2 * n * stride, stride)
+        motion[begin + 2 * n * stride + 2 * n] = 1.0
 
 
 def write_multiple(x: Vector, target: int, source: int, factor: float, size: int) -> None:
@@ -170,14 +181,14 @@ def write_one_step(s: StepSlopes, span: int, h: float, motion: Vector) -> None:
 
 
 def motions(memory: StepMemory, i: int, span: StageFunctions, known: dict[str, Array]) -> Array:
-    """Return D (k, 2 n, 2 n + m) for k states of a span, from the arguments of `StageFunctions.stages` by name."""
+    """Return D (k, rows, columns) for k states of a span, from the arguments of `StageFunctions.stages` by name."""
     s, (stages, each) = memory.slopes, memory.arrays(i)
     found, count = called_by_name(span.stages, known), len(known["q"])
-    D = np.zeros((count, 2 * s.n * s.long))
+    D = np.zeros((count, (2 * s.n + s.free) * s.stride))
     for k in range(count):
         for name, x in found.items():
             stages[name][0] = x[k]
         inputs = [each[x.name][:STAGES] for x in span.accelerations.program.inputs]
         each["acceleration_slopes"][:STAGES] = span.accelerations(*inputs)
         write_one_step(s, i, float(known["h"]), D[k])
-    return D.reshape(count, 2 * s.n, s.long)[:, :, : 2 * s.n + s.m]
+    return D.reshape(count, -1, s.stride)[:, :, : 2 * s.n + s.free + s.m]

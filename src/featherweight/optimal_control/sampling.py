@@ -93,6 +93,7 @@ class SamplingController:
         parameters: Mapping[str, Any] | None = None,
         seed: int = 0,
     ) -> None:
+        ocp.require_given_steps("SamplingController")
         if ocp.repeats or len(set(ocp.steps)) > 1:
             raise ValueError(
                 "SamplingController: the problem needs phases of one time step, without impacts, that do not repeat"

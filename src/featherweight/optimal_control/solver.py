@@ -35,8 +35,10 @@ class Horizon(NamedTuple):
 
     q: Matrix  # (knots + 1, nq)
     v: Matrix  # (knots + 1, nv)
-    u: Matrix  # (knots, nu)
-    h: Vector  # (knots + 1,) [s]
+    u: Matrix  # (knots, nu), first the roots of steps relative to h if some are free
+    h: Vector  # (knots + 1,) [s]; of free steps the longest
+    least: Vector  # (knots,) least roots of steps
+    tied: Integers  # (knots,) 1 if the step is that of the knot before
     stage: Integers  # (knots + 1,)
     begin: Integers  # (stages + 1,) first knots of stages
     rows: Integers  # (knots + 2,) first rows of knots
@@ -46,9 +48,9 @@ class Horizon(NamedTuple):
 class Linear(NamedTuple):
     """Feedback, gaps and the inputs of derivatives."""
 
-    feedback: Vector  # for each knot -Kᵀ (2 nv, nu), rows padded; then memory for TRIALS differences of states, and controls
+    feedback: Vector  # -Kᵀ (2 nv + free, nu) of knots, rows padded; then memory for TRIALS differences of states, and controls
     k: Matrix  # (knots, nu)
-    gap: Matrix  # (knots + 1, 2 nv) before each knot
+    gap: Matrix  # (knots + 1, 2 nv + free) before each knot
     force: Vector  # (rows,) derivative of the cost by each row
     stiffness: Vector  # (rows,)
     bend: Vector  # (rows,) factors of the second derivatives of rows
@@ -240,7 +242,7 @@ def passed_back(s: Solver, damping: float) -> bool:
     """Run the recursion; return whether all knots are convex."""
     z, l, r = s.horizon, s.linear, s.riccati
     last, knots = len(z.begin) - 2, len(z.u)
-    entries, size = l.first_place[last + 1] - l.first_place[last], 2 * r.n * padded(r.m)
+    entries, size = l.first_place[last + 1] - l.first_place[last], (2 * r.n + r.free) * padded(r.m)
     if z.rows[knots + 1] > z.rows[knots]:
         call_batch(s.calls.slopes, last, 0, 1)
     else:
@@ -261,7 +263,8 @@ def passed_back(s: Solver, damping: float) -> bool:
                 at = (k - first) * entries
                 knot = KnotSlopes(
                     k - first, l.curved[k - first], l.gradient[k - first], l.hessian[at : at + entries],
-                    l.places[l.first_place[i] : l.first_place[i + 1]], z.h[k],
+                    l.places[l.first_place[i] : l.first_place[i + 1]], z.h[k], z.tied[k],
+                    z.least[k] - z.u[k, 0], 1.0 - z.u[k, 0],
                 )  # fmt: skip
                 if not step_back(r, knot, damping, l.feedback[k * size : (k + 1) * size], l.k[k]):
                     return False
@@ -275,7 +278,8 @@ def write_steps(s: Solver, i: int, first: int, stop: int) -> None:
     call_batch(s.calls.steps, call, first - z.begin[i], stop - first)
     call_batch(s.calls.steps, call + 1, 0, STAGES * (stop - first))
     for k in range(stop - first):
-        write_step(s.steps, i, k, z.h[first + k], r.numbers, k * r.rows * r.long)
+        root = z.u[first + k, 0] if r.free > 0 else 1.0
+        write_step(s.steps, i, k, z.h[first + k] * root * root, r.numbers, k * r.rows * r.long)
 
 
 def try_steps(s: Solver, gaps: float) -> None:
@@ -305,18 +309,23 @@ def write_controls(s: Solver, k: int) -> None:
                 t.away[a, j] = t.q[k, a, j] - z.q[k, j]
     else:
         call_batch(s.calls.away, 0, k, TRIALS)
-    x, wide = l.feedback, padded(m)
-    gains, states = k * 2 * n * wide, len(z.u) * 2 * n * wide
-    controls = states + TRIALS * 2 * n
+    x, wide, free = l.feedback, padded(m), s.riccati.free
+    size = 2 * n + free
+    gains, states = k * size * wide, len(z.u) * size * wide
+    controls = states + TRIALS * size
     for a in range(TRIALS):
-        state, control = states + a * 2 * n, controls + a * wide
+        state, control = states + a * size, controls + a * wide
         for j in range(n):
             x[state + j] = t.away[a, j]
             x[state + n + j] = t.v[k, a, j] - z.v[k, j]
+        if free > 0 and k > 0:
+            x[state + 2 * n] = t.u[k - 1, a, 0] - z.u[k - 1, 0]
         for i in range(m):
             x[control + i] = z.u[k, i] + alpha * l.k[k, i]
-        subtract_rows(x, control, gains, wide, wide, (state, 1, 2 * n))
+        subtract_rows(x, control, gains, wide, wide, (state, 1, size))
         copy_numbers(x[control : control + m], t.u[k, a])
+        if free > 0:
+            t.u[k, a, 0] = t.u[k - 1, a, 0] if z.tied[k] > 0 else min(max(t.u[k, a, 0], z.least[k]), 1.0)
         alpha *= 0.5
 
 

@@ -32,7 +32,8 @@ from .terms import PARAMETERS, PLACEMENTS, Picked, Residual, WholeQuantity, name
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SEMI_IMPLICIT, RK4 = "semi-implicit", "rk4"
-FIRST = ("q", "v", "u", "h", PARAMETERS)  # the order of arguments
+LONGEST, ROOT = "longest", "root"  # a free step is longest root² [s]
+FIRST = ("q", "v", "u", "h", LONGEST, ROOT, PARAMETERS)  # the order of arguments
 
 
 class System(NamedTuple):
@@ -42,11 +43,20 @@ class System(NamedTuple):
     drives: tuple[kernels.Drive, ...]  # one for each control
     parameters: int  # number of parameters
     integrator: str = SEMI_IMPLICIT
+    free: bool = False  # whether steps of some knots are free
 
     @property
     def rows(self) -> int:
-        """The rows of the derivative of a step: those of the velocity, after those of the configuration with "rk4"."""
-        return self.robot.nv * (2 if self.integrator == RK4 else 1)
+        """The rows of the derivative of a step.
+
+        Those of the velocity, after those of the configuration with "rk4" or free steps; the last one is that of a free step.
+        """
+        return self.robot.nv * (2 if self.integrator == RK4 or self.free else 1) + self.free
+
+    @property
+    def controls(self) -> int:
+        """The number of controls in the solver: the step is the first one if it is free."""
+        return len(self.drives) + self.free
 
     @property
     def curved(self) -> tuple[MovingJoint, ...]:
@@ -60,8 +70,8 @@ class System(NamedTuple):
 
     @property
     def apart(self) -> tuple[tuple[int, int], ...]:
-        """The blocks with derivatives of their own in the recursion; none with "rk4", where D has rows for configurations."""
-        return () if self.integrator == RK4 else self.blocks
+        """The blocks with derivatives of their own in the recursion; none if D has rows for configurations."""
+        return () if self.rows > self.robot.nv else self.blocks
 
     @property
     def q(self) -> Input:
@@ -77,6 +87,12 @@ class Span(NamedTuple):
     step: float  # [s], 0 for an impact
     impact: bool = False
     numbered: bool = True  # False for an impact of phases that repeat, whose knot has the number of the step after it
+    least: float | None = None  # the least square root of a free step relative to `step`, and of that after an impact
+
+    @property
+    def free(self) -> bool:
+        """Whether the solver chooses the step."""
+        return self.least is not None
 
 
 class RowPart(NamedTuple):
@@ -94,7 +110,8 @@ class RowPart(NamedTuple):
 class StageFunctions:
     """The functions of the knots of a span, or of the end (None), which has neither controls nor a next knot.
 
-    `exact` has the names of terms whose second derivatives are added to the Hessian.
+    `exact` has the names of terms whose second derivatives are added to the Hessian; `costs` says which tasks and others are
+    costs.
     """
 
     def __init__(
@@ -104,8 +121,10 @@ class StageFunctions:
         others: Sequence[tuple[Any, int]],
         span: Span | None,
         exact: Collection[str] = (),
+        costs: Sequence[bool] = (),
     ) -> None:
         self.system, self.slots, self.others, self.exact, self.end = system, slots, others, exact, span is None
+        self.costs, self.free = costs, span is not None and span.free
         self.impact, contacts = (span.impact, span.contacts) if span else (False, ())
         self.space: OperationalSpace | None = system.robot.operational_space(contacts) if contacts else None
         parts = [self._tasks()] if slots else []
@@ -120,7 +139,13 @@ class StageFunctions:
 
     def task_rows(self) -> list[int]:
         """Return the number of rows of each task; rows of weight zero are left out."""
-        return [sum(w > 0.0 for w in spec.weight) for spec in self._task_list.every]
+        return [sum(w > 0.0 for w in spec.weight) for spec in self._task_list.every] if self.slots else []
+
+    @property
+    def _scaled(self) -> tuple[bool, ...]:
+        """Which rows are scaled by the root of the step: those of costs, if the step is free."""
+        sizes = [*self.task_rows(), *(part.size for part in self.parts[len(self.slots) > 0 :])]
+        return tuple(x for own, size in zip(self.costs, sizes, strict=True) for x in [own] * size)
 
     def _tasks(self) -> RowPart:
         """Return the rows of all tasks; their derivatives are the exact ones, including logarithms."""
@@ -178,12 +203,18 @@ class StageFunctions:
             "drive", kernels.joint_forces, (drives,), (Input("u", (len(drives),)), *state), (Output("tau", (robot.nv,)),),
         )  # fmt: skip
         if self.space is None:
-            return (drive, self._accelerating, *self._felt), ((self._accelerating.outputs[0].name, "a"),)
+            return (drive, *self._step, self._accelerating, *self._felt), ((self._accelerating.outputs[0].name, "a"),)
         if self.impact:
             inputs, n = (Input("after", (robot.nv,)), Input("v", (robot.nv,))), robot.nv
             jump = KernelProgram("jump", kernels.jump, (), inputs, (Output("a", (n,)),))
             return (drive, *self._hit, jump), ()
-        return (drive, *self._held, self._accelerating, *self._felt), (("acceleration", "a"),)
+        return (drive, *self._step, *self._held, self._accelerating, *self._felt), (("acceleration", "a"),)
+
+    @property
+    def _step(self) -> tuple[Program, ...]:
+        """The program for the length of a free step; an impact has the root of the step after it, for its costs."""
+        inputs = Input(LONGEST, ()), Input(ROOT, ())
+        return (KernelProgram("h", kernels.free_step, (), inputs, (Output("h", ()),)),) * (self.free and not self.impact)
 
     @property
     def _accelerating(self) -> Program:
@@ -337,7 +368,9 @@ class StageFunctions:
         """Programs of all parts, and one that gathers their rows."""
         sizes, inputs = tuple(part.size for part in self.parts), tuple(Input(part.name, (part.size,)) for part in self.parts)
         gather = KernelProgram("rows", kernels.gathered, (sizes,), inputs, (Output("rows", (self.rows,)),))
-        return (*(p for part in self.parts for p in part.value), gather)
+        rows = Input("rows", (self.rows,))
+        scaled = KernelProgram("scaled", kernels.scaled_rows, (self._scaled,), (Input(ROOT, ()), rows), gather.outputs)
+        return (*(p for part in self.parts for p in part.value), gather, *[scaled][: self.free])
 
     @cached_property
     def slopes(self) -> CompiledFunction[Any]:
@@ -345,26 +378,33 @@ class StageFunctions:
 
         For steps of the Runge-Kutta method, it does not return D.
         """
-        n, m = self.system.robot.nv, len(self.system.drives)
+        n = self.system.robot.nv
         laws: tuple[Input, ...] = Input("slope", (self.rows,)), Input("stiffness", (self.rows,))
         if self._second:
             laws = (*laws, Input(*self._second[-1].outputs[0][:2]))
-        width = 2 * n + m
+        width = 2 * n + self.system.controls
         entries = len(self.places)
         newton = KernelProgram(
             "gauss_newton", kernels.gauss_newton, (self.places,), (Input("row_slopes", (self.rows, width)), *laws),
             (Output("gradient", (width,)), Output("hessian", (entries,))),
         )  # fmt: skip
-        parts, results = (*self._row_parts, self._row_slopes, *self._second, newton), ("gradient", "hessian")
+        parts, results = (*self._by_step, *self._row_parts, *self._row_slopes, *self._second, newton), ["gradient", "hessian"]
         if self.end:
-            return self._compiled(ComposedProgram("end_slopes", parts, results, first=FIRST))
+            return self._compiled(ComposedProgram("end_slopes", parts, tuple(results), first=FIRST))
         dynamics, also = self._dynamics
         slopes, named = self._dynamics_slopes
+        columns = [Input(x, (n,)) for x in BY_STEP[: 2 * self.free]]
+        if self.steps and self.system.free:
+            given, whole = (Input("h", ()), *columns), Output("by_step", (2 * n,))
+            parts = (*parts, KernelProgram(whole.name, kernels.column_of_step, (), given, (whole,)))
+            results.append(whole.name)
         if self.steps:
-            return self._compiled(ComposedProgram("slopes", (*dynamics, *slopes, *parts), results, "", (*also, *named), FIRST))
-        blocks = self.system.apart
+            every = (*dynamics, *slopes, *parts)
+            return self._compiled(ComposedProgram("slopes", every, tuple(results), "", (*also, *named), FIRST))
+        blocks = self.system.blocks if self.system.integrator == SEMI_IMPLICIT else ()
         inputs = [Input("h", ()), *(Input(name, (n, n)) for name in A_SLOPES)]
-        outputs = [Output("motion", (self.system.rows, padded(width)))]
+        whole = Output("motion", (self.system.rows, padded(width)))
+        outputs = [Output("slopes", (n, 2 * n + len(self.system.drives))) if self.system.free else whole]
         before: tuple[Program, ...] = ()
         if blocks:
             before = (self._next_velocity, JacobianProgram(self._moved(), "", ("q", "displacement")))
@@ -373,10 +413,21 @@ class StageFunctions:
         motion = KernelProgram(
             "motion_slopes", kernels.motion_slopes, (blocks, self.system.drives, self.impact), tuple(inputs), tuple(outputs)
         )
-        names = (*(y.name for y in outputs), *results)
-        return self._compiled(
-            ComposedProgram("slopes", (*dynamics, *slopes, *before, motion, *parts), names, "", (*also, *named), FIRST)
-        )
+        names, steps = (*(y.name for y in outputs), *results), (*dynamics, *slopes, *before, motion)
+        if self.system.free:
+            given = (Input("h", ()), *(Input(y.name, y.shape) for y in outputs), *columns)
+            rows = KernelProgram("motion_with_step", kernels.motion_with_step, (blocks,), given, (whole,))
+            names, parts = (whole.name, *results), (*parts, rows)
+        return self._compiled(ComposedProgram("slopes", (*steps, *parts), names, "", (*also, *named), FIRST))
+
+    @property
+    def _by_step(self) -> tuple[Program, ...]:
+        """The derivatives of the next state and of the rows by the root of a free step."""
+        if not self.free:
+            return ()
+        dynamics, also = self._dynamics
+        parts = (*dynamics, *self._change, self._moved(), *self._row_values)
+        return (JacobianProgram(ComposedProgram("by_step", parts, ("ahead", "velocity", "rows"), "", also), "", (ROOT,)),)
 
     # derivatives of a Runge-Kutta step (`runge_kutta`)
 
@@ -437,8 +488,8 @@ class StageFunctions:
         return tuple(p for part in self.parts for p in part.slopes)
 
     @property
-    def _row_slopes(self) -> Program:
-        """J of all rows by (dq, dv, du)."""
+    def _row_slopes(self) -> tuple[Program, ...]:
+        """J of all rows by (dq, dv, du), or by (dq, dv, step, du)."""
         n, m = self.system.robot.nv, len(self.system.drives)
         by = tuple(part.by for part in self.parts)
         given = [Input(y.name, y.shape) for part in self.parts for y in part.results]
@@ -447,7 +498,14 @@ class StageFunctions:
                 given += [Input(x, (size, n)) for x in names]
         constants = (by, self.system.drives, n)
         output = Output("row_slopes", (self.rows, 2 * n + m))
-        return KernelProgram("row_slopes", kernels.row_slopes, constants, tuple(given), (output,))
+        program = KernelProgram("row_slopes", kernels.row_slopes, constants, tuple(given), (output,))
+        if not self.system.free:
+            return (program,)
+        free = (Input(ROOT, ()), Input(BY_STEP[2], (self.rows,))) if self.free else ()
+        scaled = self._scaled if self.free else (False,) * self.rows
+        whole = Output("row_slopes", (self.rows, 2 * n + 1 + m))
+        arguments = (Input(*output[:2]), *free)
+        return program, KernelProgram("with_step", kernels.with_column_of_step, (scaled, 2 * n), arguments, (whole,))
 
     @cached_property
     def _second(self) -> tuple[Program, ...]:
@@ -480,7 +538,7 @@ class StageFunctions:
         if not self.parts:
             return ()
         found = set()
-        for used in nonzero_columns((*self._row_parts, self._row_slopes)):
+        for used in nonzero_columns((*self._row_parts, *self._row_slopes)):
             found |= {(a, b) for a in used for b in used if b <= a}
         if self._second:
             found |= {(i, j) for i, used in enumerate(nonzero_columns(self._second)) for j in used if j <= i}
@@ -516,6 +574,7 @@ def at_stage(i: int, program: Program) -> Program:
 
 A_SLOPES = ("da_dq", "da_dv", "da_dtau")
 FORCE_SLOPES = ("df_dq", "df_dv", "df_dtau")
+BY_STEP = f"dahead_d{ROOT}", f"dvelocity_d{ROOT}", f"drows_d{ROOT}"
 
 
 def of_function(term: Residual, first: int, given: tuple[str, ...], placements: str) -> Any:

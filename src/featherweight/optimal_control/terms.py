@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..algorithms.knots import root_two
 from ..model.types import AnyFrame
 from ..robot.inverse_kinematics.tasks import IkTask
 
@@ -102,6 +103,19 @@ class Residual:
 
 
 @dataclass(frozen=True)
+class Duration:
+    """The duration of knots [s]: `add(Duration(), weight=w)` costs w per second, which makes free steps short."""
+
+    name: str = "duration"
+    weight: ClassVar[float] = 1.0
+    by: ClassVar[tuple[str, ...]] = ("a",)  # exists at knots that take time
+    kernel: ClassVar[Any] = staticmethod(root_two)
+    constants: ClassVar[tuple[Any, ...]] = ()
+    size: ClassVar[int] = 1
+    frames: ClassVar[tuple[AnyFrame, ...]] = ()
+
+
+@dataclass(frozen=True)
 class Picked:
     """Rows that the library creates: some entries of a quantity, or friction at frames."""
 
@@ -114,7 +128,7 @@ class Picked:
     weight: Any = 1.0
 
 
-Term = IkTask | Effort | JointForces | JointVelocities | ContactForces | Residual
+Term = IkTask | Effort | JointForces | JointVelocities | ContactForces | Duration | Residual
 
 
 def quantities(term: Any) -> tuple[str, ...]:

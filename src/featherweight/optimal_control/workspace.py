@@ -19,6 +19,7 @@ from .riccati import KNOTS_AT_ONCE, riccati
 from .runge_kutta import StepMemory
 from .sampled_motions import Motions, arrays_of_stage, in_order, side_by_side
 from .solver import COST, PENALTY, TOLERANCE, TRIALS, VIOLATED, VIOLATION, Calls, Horizon, Linear, Solver, Trials, solve
+from .stage_functions import LONGEST, ROOT
 from .terms import PARAMETERS
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -61,18 +62,21 @@ class Workspace:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        knots, m, nq, n = layout.knots, len(layout.system.drives), layout.robot.nq, layout.robot.nv
-        total, width, blocks = int(layout.rows[-1]), 2 * n + m, layout.system.apart
+        knots, m, nq, n = layout.knots, layout.system.controls, layout.robot.nq, layout.robot.nv
+        total, width, blocks, free = int(layout.rows[-1]), 2 * n + m, layout.system.apart, int(layout.system.free)
         places = [np.array(stage.places, np.int64).reshape(-1, 2) for stage in layout.stages]
         sizes = 2 * sum(size * size for _, size in blocks), KNOTS_AT_ONCE * max(map(len, places))
         self.horizon = Horizon(
             np.zeros((knots + 1, nq)), np.zeros((knots + 1, n)), np.zeros((knots, m)), layout.h,
-            layout.stage_of_knot, np.array(layout.begin, np.int64), layout.rows.astype(np.int64), np.zeros(total),
+            layout.least, layout.tied, layout.stage_of_knot, np.array(layout.begin, np.int64), layout.rows.astype(np.int64),
+            np.zeros(total),
         )  # fmt: skip
-        feedback = np.zeros((knots * 2 * n + TRIALS) * padded(m) + TRIALS * 2 * n)
-        self.feedback = feedback[: knots * 2 * n * padded(m)].reshape(knots, 2 * n, padded(m))[:, :, :m]  # -gains, transposed
+        states = 2 * n + free
+        feedback = np.zeros((knots * states + TRIALS) * padded(m) + TRIALS * states)
+        whole = feedback[: knots * states * padded(m)].reshape(knots, states, padded(m))
+        self.feedback = whole[:, : 2 * n, free:m]  # -gains, transposed
         linear = Linear(
-            feedback, np.zeros((knots, m)), np.zeros((knots + 1, 2 * n)), np.zeros(total), np.zeros(total), np.zeros(total),
+            feedback, np.zeros((knots, m)), np.zeros((knots + 1, states)), np.zeros(total), np.zeros(total), np.zeros(total),
             np.zeros((KNOTS_AT_ONCE, sizes[0])), np.zeros((KNOTS_AT_ONCE, width)), np.zeros(sizes[1]), np.zeros(width),
             np.concatenate(places), np.cumsum([0, *map(len, places)]).astype(np.int64),
         )  # fmt: skip
@@ -83,7 +87,7 @@ class Workspace:
         self.parameters = np.zeros((knots + 1, layout.size))
         self.laws = layout.laws._replace(multiplier=np.zeros(total))
         ahead = np.zeros((knots, nq)), np.zeros((knots, n)), np.zeros((knots, n))
-        room = riccati(n, m, layout.system.rows, list(blocks))
+        room = riccati(n, m, layout.system.rows, list(blocks), free)
         motion = room.numbers[: KNOTS_AT_ONCE * room.rows * room.long].reshape(KNOTS_AT_ONCE, room.rows, room.long)
         self.memory = StepMemory(layout.system, layout.stages)
         calls, self._kept = self._calls(linear, trials, ahead, motion)
@@ -99,17 +103,19 @@ class Workspace:
         """Return the calls of compiled functions, and the objects that must live as long."""
         layout, robot, z = self.layout, self.layout.robot, self.horizon
         ahead_q, _, apart = ahead
-        side = Motions(t.q, t.v, t.u, t.row)
-        fixed = [motion, l.curved, l.gradient, t.away, t.reached, t.gap]
+        free, by_step = int(layout.system.free), self.memory.slopes.by_step
+        side = Motions(t.q, t.v, t.u[..., free:], t.row)
+        fixed = [motion, l.curved, l.gradient, t.away, t.reached, t.gap, by_step]
         look, slopes, tried, steps = [], [], [], []
         for i, stage in enumerate(layout.stages):
             if not stage.rows:
                 continue  # the end
             arrays, several = self._arrays_of_stage(i, ahead), arrays_of_stage(layout, i, side, self.parameters)
+            several |= {LONGEST: several.get("h", z.h), ROOT: t.u[layout.knots_of_stage(i), :, 0]}
             hessian = l.hessian[: KNOTS_AT_ONCE * len(stage.places)].reshape(KNOTS_AT_ONCE, -1)
             laws = (x[self.layout.rows_of_stage(i)].reshape(-1, stage.rows) for x in (l.force, l.stiffness, l.bend))
             gradient = l.last[None] if stage.end else l.gradient
-            own = {"motion": motion, "curved": l.curved, "hessian": hessian, "gradient": gradient}
+            own = {"motion": motion, "curved": l.curved, "hessian": hessian, "gradient": gradient, "by_step": by_step}
             fixed.append(hessian)
             look.append((stage.step, arrays))
             tried.append((stage.step, several))
@@ -138,7 +144,8 @@ class Workspace:
         knots, rows = self.layout.knots_of_stage(i), self.layout.rows_of_stage(i)
         own: dict[str, Array] = {"q": z.q, "v": z.v, PARAMETERS: self.parameters}
         if not stage.end:
-            own |= {"u": z.u, "h": z.h, "ahead": ahead[0], "velocity": ahead[1]}
+            own |= {"u": z.u[:, int(self.layout.system.free) :], ROOT: z.u[:, 0], "h": z.h, LONGEST: z.h}
+            own |= {"ahead": ahead[0], "velocity": ahead[1]}
         found = {name: x[knots] for name, x in own.items()}
         found["rows"] = z.row[rows].reshape(-1, stage.rows)
         return found
@@ -147,14 +154,20 @@ class Workspace:
 
     def begin(self, q: Array, v: Array, parameters: Array, guess: Motion | None) -> None:
         """Start from a motion, or from standing still."""
-        z, robot = self.horizon, self.layout.robot
+        z, layout = self.horizon, self.layout
         self.parameters[:] = parameters
+        u = z.u[:, int(layout.system.free) :]
         if guess is None:
             z.q[:], z.v[:] = q, v
-            z.u[:] = holding_controls(robot, self.layout.system.drives, q)
+            u[:] = holding_controls(layout.robot, layout.system.drives, q)
         else:
-            z.q[:], z.v[:], z.u[:] = guess
+            z.q[:], z.v[:], u[:] = guess[:3]
             z.q[0], z.v[0] = q, v
+        if layout.system.free:
+            steps = layout.steps if guess is None or guess.steps is None else guess.steps
+            z.u[:, 0] = np.clip(layout.roots(steps), layout.least, 1.0)
+            for k in np.flatnonzero(layout.tied):
+                z.u[k, 0] = z.u[k - 1, 0]
         self.laws.multiplier[:] = 0.0
         self.solver.numbers[PENALTY] = FIRST_PENALTY
 
@@ -190,7 +203,9 @@ class Workspace:
         """Solve the problem, and write the solution as number i."""
         results.status[i] = self.run_on(settings)
         z, numbers = self.horizon, self.solver.numbers
-        results.q[i], results.v[i], results.u[i], results.gains[i] = z.q, z.v, z.u, self.gains()
+        free = int(self.layout.system.free)
+        results.q[i], results.v[i], results.u[i], results.gains[i] = z.q, z.v, z.u[:, free:], self.gains()
+        results.steps[i] = z.h[:-1] * z.u[:, 0] ** 2 if free else z.h[:-1]
         results.multipliers[i] = self.solver.linear.force
         results.cost[i], results.violation[i] = numbers[COST], numbers[VIOLATION]
         results.iterations[i] = self.solver.counts[0]
