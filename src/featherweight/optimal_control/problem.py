@@ -334,8 +334,8 @@ class OptimalControl:
             raise TypeError("OptimalControl: for a ClearanceTask, use require(task.term, low=distance, high=math.inf)")
         if not isinstance(term, Term | Picked):
             raise TypeError(
-                "OptimalControl: a term is a FrameTask, CenterOfMassTask, PostureTask, Effort, JointVelocities, ContactForces "
-                f"or Residual; got {type(term).__name__}"
+                "OptimalControl: a term is a FrameTask, CenterOfMassTask, PostureTask, Effort, JointVelocities, ContactForces, "
+                f"Duration or Residual; got {type(term).__name__}"
             )
         name = name_of(term)
         if any(x.name == name and not (isinstance(term, IkTask) and x.term == term) for x in self._terms):
@@ -430,7 +430,7 @@ class OptimalControl:
         The default for v is zero. `targets` are the targets of tasks by name, as in `InverseKinematics.solve`. A target with
         one more leading axis (knots + 1, or 1) changes along the horizon; n problems have a leading axis before it. A posture
         without a target uses q. `parameters` are those of functions, by name. If phases repeat, the horizon begins with the
-        first phase. The solver starts from `guess`, or from standing still.
+        first phase. The solver starts from `guess`, or from standing still with the longest steps.
 
         The solver converges when an iteration promises a decrease below `tolerance` (1 + cost) and constraints hold within
         `constraint_tolerance`. Raises ValueError for arguments that have wrong shapes or are not finite.
