@@ -366,6 +366,54 @@ def test_named_tuples_with_operators() -> None:
         alike(points, Point(0.3, -1.5), Point(2.5, 0.25), i)
 
 
+class Long(NamedTuple):
+    """More words than functions receive in registers."""
+
+    point: Point
+    numbers: Vector
+    flag: bool
+    at: int
+    pairs: tuple[float, float, float, float, float, float, float, float]
+    inner: tuple[float, float, float, float, float, float, float, float]
+
+
+def sum_of_pairs(pairs: Any) -> float:
+    return pairs[0] + 2.0 * pairs[7]
+
+
+def passed_on(x: Long, other: Long) -> float:
+    return sum_of_long(x) + 2.0 * sum_of_long(other) + sum_of_pairs(x.inner)
+
+
+def sum_of_long(x: Long) -> float:
+    return x.point.x + 3.0 * x.pairs[7] + (x.numbers[x.at] if x.flag else x.inner[1])
+
+
+def replaced(x: Long, turns: int) -> Long:
+    """The argument changes on some ways only."""
+    if turns > 1:
+        x = x._replace(flag=not x.flag, at=turns)
+    return x
+
+
+def long_tuples(x: Long, turns: int) -> tuple[float, float, float, float, bool]:
+    kept, total, same = x._replace(point=Point(4.0, 5.0)), 0.0, x
+    for i in range(turns):
+        step = replaced(x, i)
+        if i % 2 == 1:
+            same = step
+        again = step
+        total += passed_on(again, same) + sum_of_long(kept._replace(at=i % 2))
+        x = step._replace(pairs=(*step.pairs[1:], total))
+    return total, sum_of_long(x), sum_of_long(same), sum_of_long(kept), x.flag
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 5])
+def test_long_tuples(turns: int) -> None:
+    eight = tuple(np.linspace(0.1, 0.8, 8).tolist())
+    alike(long_tuples, Long(Point(0.3, -1.5), np.arange(9.0), True, 3, eight, eight[::-1]), turns)
+
+
 def body(b: Body) -> float:
     if b.spare is None:
         return b.mass * b.at.x + b.numbers[b.count]

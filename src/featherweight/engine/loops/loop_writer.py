@@ -1,12 +1,14 @@
 """A plan as LLVM IR: functions in static single assignment form.
 
 A value is a tuple of registers: one for a number, address and lengths of an array, the registers of all items of a tuple, or
-the address of a table.
+the address of a table. Long tuples are in memory where they are arguments, and variables that a function sets once: functions
+that pass them on pass an address, and load the words that they use.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -68,6 +70,7 @@ from .workspaces import (
     holds_arrays,
     loops_that_release,
     mark_workspace,
+    nodes,
     release_workspace,
     that_allocate,
     workspace_parts,
@@ -90,10 +93,18 @@ TESTS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 WORKSPACE, FAILED_BLOCK = "%workspace", "no.memory"  # in functions that make lists
 ATTRIBUTES = "nounwind"  # attributes of all functions
 
+LONG = 16  # words from which a tuple is in memory
+
 INDEX, RANGE, SHAPE, COPY, CONVERSION, DIVISION, LENGTH = range(1, 8)  # checks of checked kernels
 
 Registers = tuple[str, ...]
 Values = dict[int, Registers]  # values of variables, by number
+
+
+class Held(Registers):
+    """The address of a long tuple in memory, which does not change while the variable has this value."""
+
+    __slots__ = ()
 
 
 def words_of(type: Type) -> list[str]:
@@ -105,6 +116,11 @@ def words_of(type: Type) -> list[str]:
     if isinstance(type, TupleType):
         return [w for x in type.items for w in words_of(x)]
     return ["ptr"] if isinstance(type, TableType) else []
+
+
+def is_long(type: Type) -> bool:
+    """Return whether values of a type are in memory where they are arguments."""
+    return isinstance(type, TupleType) and len(words_of(type)) >= LONG
 
 
 def bundle(words: Sequence[str]) -> str:
@@ -163,7 +179,14 @@ class FunctionWriter:
     """Writes one function of a plan."""
 
     def __init__(
-        self, plan: FunctionPlan, names: dict[int, str], fused: bool, allocating: set[int], checked: bool, dispatcher: str = ""
+        self,
+        plan: FunctionPlan,
+        names: dict[int, str],
+        fused: bool,
+        allocating: set[int],
+        checked: bool,
+        dispatcher: str = "",
+        kernel: bool = False,
     ) -> None:
         self.plan, self.names, self.fused_sums, self.allocating, self.checked = plan, names, fused, allocating, checked
         self.dispatcher = dispatcher
@@ -172,21 +195,34 @@ class FunctionWriter:
         self.values: Values = {}
         self.words: dict[int, list[str]] = {}
         arguments = [f"ptr {WORKSPACE}"] * self.allocates + ["ptr %record"] * checked
+        self.sets = Counter(v.number for v in plan.parameters)
+        self.sets.update(s.variable.number for s in nodes(plan.body) if isinstance(s, Assign))
         for v in plan.parameters:
             registers = tuple(f"%a{v.number}.{k}" for k in range(len(words_of(v.type))))
-            arguments += [f"{w} {r}" for w, r in zip(words_of(v.type), registers, strict=True)]
             self.values[v.number], self.words[v.number] = registers, words_of(v.type)
+            if is_long(v.type) and not kernel:
+                arguments.append(f"ptr noalias readonly %a{v.number}")
+                self.values[v.number] = Held((f"%a{v.number}",))
+            else:
+                arguments += [f"{w} {r}" for w, r in zip(words_of(v.type), registers, strict=True)]
         self.result = ["i1"] * checked + words_of(plan.result)
         self.f = Function(bundle(self.result), names[id(plan)], arguments, attributes=ATTRIBUTES)
         self.loops: list[OpenLoop] = []
         self.mark: Mark | None = None  # size of the workspace in use before the function
         self.ended = False  # whether the current block has its last instruction
         self.shared: dict[str, None] = {}  # what the module needs in addition to declarations
+        self.slots: list[str] = []  # memory for long tuples
 
     def written(self) -> Function:
+        begin = self.f.reserve()
+        for v in self.plan.parameters:
+            held = self.values[v.number]
+            if isinstance(held, Held) and self.sets[v.number] > 1:
+                self.values[v.number] = self.loaded(held[0], v.type)
         if self.allocates and not holds_arrays(self.plan.result):
             self.mark = mark_workspace(self.f, WORKSPACE)
         self.block(self.plan.body)
+        self.f.fill_in(begin, self.slots)
         if not self.ended:
             self.f.line("unreachable")
         if self.allocates:  # reached without memory, here or in a called function
@@ -240,7 +276,10 @@ class FunctionWriter:
     # statements
 
     def assign(self, s: Assign) -> None:
-        self.values[s.variable.number] = self.registers(s.value)
+        if is_long(s.variable.type) and self.sets[s.variable.number] == 1:
+            self.values[s.variable.number] = Held((self.in_memory(s.value),))
+        else:
+            self.values[s.variable.number] = self.registers(s.value)
         self.words.setdefault(s.variable.number, words_of(s.variable.type))
 
     def do(self, s: Do) -> None:
@@ -489,16 +528,48 @@ class FunctionWriter:
         return ()
 
     def read(self, x: Read[Type]) -> Registers:
-        return self.values[x.variable.number]
+        registers = self.values[x.variable.number]
+        return self.loaded(registers[0], x.type) if isinstance(registers, Held) else registers
 
     def make_tuple(self, x: MakeTuple) -> Registers:
         return tuple(r for item in x.items for r in self.registers(item))
 
     def item(self, x: TupleItem) -> Registers:
+        address = self.address(x)
+        if address:
+            return self.loaded(address, x.type)
         whole = self.registers(x.whole)
         sizes = [len(words_of(t)) for t in x.whole.type.items]
         begin = sum(sizes[: x.number])
         return whole[begin : begin + sizes[x.number]]
+
+    def address(self, x: Value) -> str:
+        """Return the address of a variable in memory, or of an item of it; an empty text for other values."""
+        if isinstance(x, Read):
+            registers = self.values[x.variable.number]
+            return registers[0] if isinstance(registers, Held) else ""
+        if isinstance(x, TupleItem) and (whole := self.address(x.whole)):
+            return self.f.at("i64", whole, sum(len(words_of(t)) for t in x.whole.type.items[: x.number]))
+        return ""
+
+    def in_memory(self, x: Value) -> str:
+        """Return the address of a long tuple, which is written to memory unless it is there."""
+        address = self.address(x)
+        if not address:
+            f, words, registers = self.f, words_of(x.type), self.registers(x)
+            address = f"%{f.fresh('slot')}"
+            self.slots.append(f"  {address} = alloca i64, i64 {len(words)}, align 8")
+            for k, (w, r) in enumerate(zip(words, registers, strict=True)):
+                f.store(*(("i64", f.cast("zext", "i1", r, "i64")) if w == "i1" else (w, r)), f.at("i64", address, k), align=8)
+        return address
+
+    def loaded(self, address: str, type: Type) -> Registers:
+        """Return the registers of a value in memory."""
+        f, found = self.f, []
+        for k, w in enumerate(words_of(type)):
+            word = f.load("i64" if w == "i1" else w, f.at("i64", address, k), align=8)
+            found.append(f.cast("trunc", "i64", word, "i1") if w == "i1" else word)
+        return tuple(found)
 
     def pick(self, x: Pick) -> Registers:
         """Select by a chain of selections, because items are few."""
@@ -701,7 +772,10 @@ class FunctionWriter:
         allocates = id(x.function) in self.allocating
         given = [f"ptr {WORKSPACE}"] * allocates + ["ptr %record"] * self.checked
         for argument in x.arguments:
-            given += [f"{w} {r}" for w, r in zip(words_of(argument.type), self.registers(argument), strict=True)]
+            if is_long(argument.type):
+                given.append(f"ptr {self.in_memory(argument)}")
+            else:
+                given += [f"{w} {r}" for w, r in zip(words_of(argument.type), self.registers(argument), strict=True)]
         f, words = self.f, ["i1"] * self.checked + words_of(x.type)
         value = f.call(bundle(words), f"@{self.names[id(x.function)]}", *given)
         if allocates:
@@ -850,7 +924,8 @@ def write_module(plan: Plan, fused: bool, fma: bool, checked: bool = False, disp
     """
     names = {id(p): f'"{p.name}.{k}"' for k, p in enumerate(plan.functions)}
     allocating = that_allocate(plan)
-    writers = [FunctionWriter(p, names, fused, allocating, checked, dispatcher) for p in plan.functions]
+    kernel = plan.functions[-1]
+    writers = [FunctionWriter(p, names, fused, allocating, checked, dispatcher, p is kernel) for p in plan.functions]
     texts: list[str] = []
     declarations: dict[str, None] = {}
     for w in writers:
