@@ -402,9 +402,10 @@ def long_tuples(x: Long, turns: int) -> tuple[float, float, float, float, bool]:
         step = replaced(x, i)
         if i % 2 == 1:
             same = step
-        again = step
+        again, old = step, x
         total += passed_on(again, same) + sum_of_long(kept._replace(at=i % 2))
         x = step._replace(pairs=(*step.pairs[1:], total))
+        total += passed_on(old, x)
     return total, sum_of_long(x), sum_of_long(same), sum_of_long(kept), x.flag
 
 

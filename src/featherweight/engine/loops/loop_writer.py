@@ -1,8 +1,8 @@
 """A plan as LLVM IR: functions in static single assignment form.
 
 A value is a tuple of registers: one for a number, address and lengths of an array, the registers of all items of a tuple, or
-the address of a table. Long tuples are in memory where they are arguments, and variables that a function sets once: functions
-that pass them on pass an address, and load the words that they use.
+the address of a table. Long tuples are in memory where they are arguments or variables: functions that pass them on pass an
+address, and load the words that they use.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def words_of(type: Type) -> list[str]:
 
 
 def is_long(type: Type) -> bool:
-    """Return whether values of a type are in memory where they are arguments."""
+    """Return whether values of a type are in memory where they are arguments or variables."""
     return isinstance(type, TupleType) and len(words_of(type)) >= LONG
 
 
@@ -202,7 +202,7 @@ class FunctionWriter:
             self.values[v.number], self.words[v.number] = registers, words_of(v.type)
             if is_long(v.type) and not kernel:
                 arguments.append(f"ptr noalias readonly %a{v.number}")
-                self.values[v.number] = Held((f"%a{v.number}",))
+                self.values[v.number], self.words[v.number] = Held((f"%a{v.number}",)), ["ptr"]
             else:
                 arguments += [f"{w} {r}" for w, r in zip(words_of(v.type), registers, strict=True)]
         self.result = ["i1"] * checked + words_of(plan.result)
@@ -216,9 +216,8 @@ class FunctionWriter:
     def written(self) -> Function:
         begin = self.f.reserve()
         for v in self.plan.parameters:
-            held = self.values[v.number]
-            if isinstance(held, Held) and self.sets[v.number] > 1:
-                self.values[v.number] = self.loaded(held[0], v.type)
+            if is_long(v.type) and len(self.words[v.number]) > 1:
+                self.values[v.number], self.words[v.number] = Held((self.stored(v.type, self.values[v.number]),)), ["ptr"]
         if self.allocates and not holds_arrays(self.plan.result):
             self.mark = mark_workspace(self.f, WORKSPACE)
         self.block(self.plan.body)
@@ -266,7 +265,7 @@ class FunctionWriter:
                 merged[number] = registers
             else:
                 words = self.words[number]
-                merged[number] = tuple(
+                merged[number] = type(registers)(
                     r if all(w.values[number][k] == r for w in ways)
                     else f.phi(words[k], *((w.values[number][k], w.block) for w in ways))
                     for k, r in enumerate(registers)
@@ -276,11 +275,14 @@ class FunctionWriter:
     # statements
 
     def assign(self, s: Assign) -> None:
-        if is_long(s.variable.type) and self.sets[s.variable.number] == 1:
-            self.values[s.variable.number] = Held((self.in_memory(s.value),))
+        number = s.variable.number
+        if is_long(s.variable.type):
+            stays = self.stays(s.value, self.sets[number] == 1)
+            address = self.in_memory(s.value) if stays else self.stored(s.variable.type, self.registers(s.value))
+            self.values[number], self.words[number] = Held((address,)), ["ptr"]
         else:
-            self.values[s.variable.number] = self.registers(s.value)
-        self.words.setdefault(s.variable.number, words_of(s.variable.type))
+            self.values[number] = self.registers(s.value)
+            self.words.setdefault(number, words_of(s.variable.type))
 
     def do(self, s: Do) -> None:
         self.registers(s.value)
@@ -395,7 +397,7 @@ class FunctionWriter:
         for number in assigned(body):
             old = self.values.get(number)
             if old is not None:
-                new = tuple(f"%{f.fresh('h')}" for _ in old)
+                new = type(old)(f"%{f.fresh('h')}" for _ in old)
                 heads[number] = old, new
                 self.values[number] = new
         return entry, mark, heads
@@ -554,14 +556,25 @@ class FunctionWriter:
 
     def in_memory(self, x: Value) -> str:
         """Return the address of a long tuple, which is written to memory unless it is there."""
-        address = self.address(x)
-        if not address:
-            f, words, registers = self.f, words_of(x.type), self.registers(x)
-            address = f"%{f.fresh('slot')}"
-            self.slots.append(f"  {address} = alloca i64, i64 {len(words)}, align 8")
-            for k, (w, r) in enumerate(zip(words, registers, strict=True)):
-                f.store(*(("i64", f.cast("zext", "i1", r, "i64")) if w == "i1" else (w, r)), f.at("i64", address, k), align=8)
+        return self.address(x) or self.stored(x.type, self.registers(x))
+
+    def stored(self, type: Type, registers: Registers) -> str:
+        """Write a long tuple to memory of its own; return the address."""
+        f, words = self.f, words_of(type)
+        address = f"%{f.fresh('slot')}"
+        self.slots.append(f"  {address} = alloca i64, i64 {len(words)}, align 8")
+        for k, (w, r) in enumerate(zip(words, registers, strict=True)):
+            f.store(*(("i64", f.cast("zext", "i1", r, "i64")) if w == "i1" else (w, r)), f.at("i64", address, k), align=8)
         return address
+
+    def stays(self, x: Value, once: bool) -> bool:
+        """Return whether the memory of a value stays as it is while a variable has this value, which is set `once` or often.
+
+        The memory of a variable that is set once is written again when an iteration sets it again.
+        """
+        while isinstance(x, TupleItem):
+            x = x.whole
+        return isinstance(x, Read) and self.sets[x.variable.number] == 1 and (once or x.variable in self.plan.parameters)
 
     def loaded(self, address: str, type: Type) -> Registers:
         """Return the registers of a value in memory."""
