@@ -396,6 +396,12 @@ def replaced(x: Long, turns: int) -> Long:
     return x
 
 
+def turned(x: Long) -> Long:
+    return Long(
+        Point(x.pairs[0], x.point.x), x.numbers, not x.flag, x.at, (*x.inner[1:], x.point.y), (*x.pairs[2:], x.point.x, 2.0)
+    )
+
+
 def long_tuples(x: Long, turns: int) -> tuple[float, float, float, float, bool]:
     kept, total, same = x._replace(point=Point(4.0, 5.0)), 0.0, x
     for i in range(turns):
@@ -406,6 +412,8 @@ def long_tuples(x: Long, turns: int) -> tuple[float, float, float, float, bool]:
         total += passed_on(again, same) + sum_of_long(kept._replace(at=i % 2))
         x = step._replace(pairs=(*step.pairs[1:], total))
         total += passed_on(old, x)
+        x = turned(x)
+        total += passed_on(x, turned(turned(x)))
     return total, sum_of_long(x), sum_of_long(same), sum_of_long(kept), x.flag
 
 

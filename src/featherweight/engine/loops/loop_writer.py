@@ -91,6 +91,7 @@ INSTRUCTIONS = {
 TESTS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 WORKSPACE, FAILED_BLOCK = "%workspace", "no.memory"  # in functions that make lists
+RESULT = "%result"  # the address of a long result
 ATTRIBUTES = "nounwind"  # attributes of all functions
 
 LONG = 16  # words from which a tuple is in memory
@@ -194,7 +195,9 @@ class FunctionWriter:
         self.releasing = loops_that_release(plan, allocating) if self.allocates else set()
         self.values: Values = {}
         self.words: dict[int, list[str]] = {}
+        self.gives_long = is_long(plan.result) and not kernel
         arguments = [f"ptr {WORKSPACE}"] * self.allocates + ["ptr %record"] * checked
+        arguments += [f"ptr noalias {RESULT}"] * self.gives_long
         self.sets = Counter(v.number for v in plan.parameters)
         self.sets.update(s.variable.number for s in nodes(plan.body) if isinstance(s, Assign))
         for v in plan.parameters:
@@ -205,7 +208,7 @@ class FunctionWriter:
                 self.values[v.number], self.words[v.number] = Held((f"%a{v.number}",)), ["ptr"]
             else:
                 arguments += [f"{w} {r}" for w, r in zip(words_of(v.type), registers, strict=True)]
-        self.result = ["i1"] * checked + words_of(plan.result)
+        self.result = ["i1"] * checked + ([] if self.gives_long else words_of(plan.result))
         self.f = Function(bundle(self.result), names[id(plan)], arguments, attributes=ATTRIBUTES)
         self.loops: list[OpenLoop] = []
         self.mark: Mark | None = None  # size of the workspace in use before the function
@@ -277,7 +280,8 @@ class FunctionWriter:
     def assign(self, s: Assign) -> None:
         number = s.variable.number
         if is_long(s.variable.type):
-            stays = self.stays(s.value, self.sets[number] == 1)
+            once = self.sets[number] == 1
+            stays = self.stays(s.value, once) or (once and isinstance(s.value, Call))  # otherwise it may be an argument
             address = self.in_memory(s.value) if stays else self.stored(s.variable.type, self.registers(s.value))
             self.values[number], self.words[number] = Held((address,)), ["ptr"]
         else:
@@ -420,7 +424,11 @@ class FunctionWriter:
 
     def give(self, s: Return) -> None:
         f = self.f
-        registers = (*["false"] * self.checked, *self.registers(s.value))
+        found = self.registers(s.value)
+        if self.gives_long:
+            self.write(RESULT, self.plan.result, found)
+            found = ()
+        registers = (*["false"] * self.checked, *found)
         if self.mark is not None:
             release_workspace(f, WORKSPACE, self.mark)
         give_back(f, self.result, registers)
@@ -457,8 +465,7 @@ class FunctionWriter:
         """Write a number, or the numbers of a tuple, to an address."""
         f = self.f
         if isinstance(dtype, TupleType):
-            for k, (w, r) in enumerate(zip(words_of(dtype), registers, strict=True)):
-                f.store(*(("i64", f.cast("zext", "i1", r, "i64")) if w == "i1" else (w, r)), f.at("i64", address, k), align=8)
+            self.write(address, dtype, registers)
             return
         (value,), kind = registers, ITEMS[dtype]
         if dtype == "bool":
@@ -473,10 +480,7 @@ class FunctionWriter:
         """Return the number, or the tuple, at an address."""
         f = self.f
         if isinstance(dtype, TupleType):
-            places = [(w, f.at("i64", address, k)) for k, w in enumerate(words_of(dtype))]
-            return tuple(
-                f.cast("trunc", "i64", f.load("i64", a), "i1") if w == "i1" else f.load(w, a, align=8) for w, a in places
-            )
+            return self.loaded(address, dtype)
         kind = ITEMS[dtype]
         value = f.load(kind, address)
         if dtype == "bool":
@@ -556,16 +560,29 @@ class FunctionWriter:
 
     def in_memory(self, x: Value) -> str:
         """Return the address of a long tuple, which is written to memory unless it is there."""
+        if isinstance(x, Call):
+            address = self.slot(x.type)
+            self.call_function(x, address)
+            return address
         return self.address(x) or self.stored(x.type, self.registers(x))
 
     def stored(self, type: Type, registers: Registers) -> str:
         """Write a long tuple to memory of its own; return the address."""
-        f, words = self.f, words_of(type)
-        address = f"%{f.fresh('slot')}"
-        self.slots.append(f"  {address} = alloca i64, i64 {len(words)}, align 8")
-        for k, (w, r) in enumerate(zip(words, registers, strict=True)):
-            f.store(*(("i64", f.cast("zext", "i1", r, "i64")) if w == "i1" else (w, r)), f.at("i64", address, k), align=8)
+        address = self.slot(type)
+        self.write(address, type, registers)
         return address
+
+    def slot(self, type: Type) -> str:
+        """Return the address of memory for a long tuple, which LLVM requires in the first block."""
+        address = f"%{self.f.fresh('slot')}"
+        self.slots.append(f"  {address} = alloca i64, i64 {len(words_of(type))}, align 8")
+        return address
+
+    def write(self, address: str, type: Type, registers: Registers) -> None:
+        """Write the words of a value to memory."""
+        f = self.f
+        for k, (w, r) in enumerate(zip(words_of(type), registers, strict=True)):
+            f.store(*(("i64", f.cast("zext", "i1", r, "i64")) if w == "i1" else (w, r)), f.at("i64", address, k), align=8)
 
     def stays(self, x: Value, once: bool) -> bool:
         """Return whether the memory of a value stays as it is while a variable has this value, which is set `once` or often.
@@ -782,14 +799,18 @@ class FunctionWriter:
         return (self.registers(x.array)[1 + x.axis],)
 
     def call(self, x: Call) -> Registers:
+        return self.loaded(self.in_memory(x), x.type) if is_long(x.type) else self.call_function(x)
+
+    def call_function(self, x: Call, result: str = "") -> Registers:
+        """Write a call; a long result goes to the address `result`."""
         allocates = id(x.function) in self.allocating
-        given = [f"ptr {WORKSPACE}"] * allocates + ["ptr %record"] * self.checked
+        given = [f"ptr {WORKSPACE}"] * allocates + ["ptr %record"] * self.checked + [f"ptr {result}"] * bool(result)
         for argument in x.arguments:
             if is_long(argument.type):
                 given.append(f"ptr {self.in_memory(argument)}")
             else:
                 given += [f"{w} {r}" for w, r in zip(words_of(argument.type), self.registers(argument), strict=True)]
-        f, words = self.f, ["i1"] * self.checked + words_of(x.type)
+        f, words = self.f, ["i1"] * self.checked + ([] if result else words_of(x.type))
         value = f.call(bundle(words), f"@{self.names[id(x.function)]}", *given)
         if allocates:
             there = f.fresh("there")
