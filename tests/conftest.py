@@ -96,26 +96,16 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, p
     return report
 
 
-def _skip_without(item: pytest.Item, error: Exception) -> None:
-    """Also where our own words stand for the error of an import."""
-    for cause in (error, error.__cause__, error.__context__):
-        if reason := absent(item.config, str(cause)):
-            pytest.skip(reason)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
-    try:
-        yield
-    except (ImportError, FileNotFoundError) as error:
-        _skip_without(item, error)
-        raise
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Also where our own words stand for the error of an import."""
     try:
         yield
     except (ImportError, FileNotFoundError) as error:
-        _skip_without(item, error)
+        for cause in (error, error.__cause__, error.__context__):
+            if reason := absent(item.config, str(cause)):
+                pytest.skip(reason)
         raise
+
+
+pytest_runtest_setup = pytest_runtest_call

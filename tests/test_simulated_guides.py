@@ -1,4 +1,4 @@
-"""The guides are right: their scripts run on small tasks, and so does the code of their pages."""
+"""The scripts of the guides compute what the guides say, on small tasks; tests/docs/test_pages.py runs the pages themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ import operational_space
 import whole_body_control
 
 import featherweight as fw
-from docs.page_blocks import in_the_folder_of_a_reader
 
 GUIDES = sorted((Path(__file__).parent.parent / "docs" / "guides").glob("*.md"))
 
@@ -35,16 +34,6 @@ def drawn(module: ModuleType, found: Any, monkeypatch: pytest.MonkeyPatch, folde
     monkeypatch.setattr("sys.argv", [module.__name__, "--output", str(folder)])
     module.main()
     assert (folder / f"{module.__name__}.png").stat().st_size > 10_000
-
-
-@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
-def test_the_code_of_a_page_runs_in_order(page: Path, tmp_path: Path) -> None:
-    names: dict[str, Any] = {}
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    assert blocks
-    with in_the_folder_of_a_reader(tmp_path):
-        for block in blocks:
-            exec(compile(block, page.name, "exec"), names)
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)

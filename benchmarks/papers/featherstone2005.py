@@ -79,7 +79,7 @@ FAMILIES = (
         BLUE,
     ),
 )
-UNBRANCHED, SIDE_BRANCHES, BALANCED, GRID = FAMILIES
+UNBRANCHED, _, BALANCED, GRID = FAMILIES
 
 # Section 4.2: savings relative to a dense matrix in D1 + 2 D2, by m of the tree.
 RATIOS = ((BALANCED, 4, 7.8), (BALANCED, 8, 430.0), (GRID, 4, 5.3), (GRID, 16, 74.0))

@@ -26,7 +26,6 @@ from wensing2012_mechanisms import (
     SFA_TO_EFPA,
     TITLES,
     ZEROS,
-    Limbs,
     contacts,
     counts,
     distributions,
@@ -59,11 +58,6 @@ APPENDIX = {
     "6 × 6 product, a row of zeros": ("𝒳 Λ⁻¹, k on the privileged child", Cost(180, 144), True),
 }
 BASE_PRICE = 231  # of the inverse of the base's inertia
-
-
-def hands_and_feet(limbs: Limbs) -> dict[str, int]:
-    m = humanoid(limbs)
-    return counts(m, m.hands + m.feet)
 
 
 @cache

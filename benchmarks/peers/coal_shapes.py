@@ -7,12 +7,12 @@ from typing import Any
 import coal
 import numpy as np
 
-from featherweight import Pose, Shape, ShapeType
+from featherweight import Shape, ShapeType
 from featherweight.collision.meshes import hull_vertices
 
 
 def coal_geometry(shape: Shape) -> Any:
-    """Return the geometry in the frame `coal_placement`; a plane is the half space below it."""
+    """Return the geometry in the frame of the shape, or of the body for a mesh; a plane is the half space below it."""
     size = shape.size
     match shape.type:
         case ShapeType.SPHERE:
@@ -37,8 +37,3 @@ def coal_geometry(shape: Shape) -> Any:
             geometry = coal.Convex.convexHull(points, True, "Qt")
     geometry.computeLocalAABB()
     return geometry
-
-
-def coal_placement(shape: Shape) -> Pose:
-    """Return the placement of a shape's geometry on its body; a mesh is in the body's frame."""
-    return Pose() if shape.type is ShapeType.MESH else shape.placement

@@ -23,7 +23,6 @@ Segments = tuple[Array, Array, Array, float]  # times, bases and coefficients of
 
 __all__ = ["FramePath", "FramePoints", "JointPath", "JointPoints", "line", "quintic", "trapezoidal"]
 
-PEAKS = 15.0 / 8.0, 10.0 / np.sqrt(3.0)  # of velocity and acceleration of a quintic from 0 to 1 in 1 s, at rest at both ends
 STENCIL = np.array([1.0, -8.0, 8.0, -1.0]) / 12.0  # of a first derivative, at -2, -1, 1 and 2 steps
 STEP = 1e-3  # of s: the stencil is exact to rounding
 

@@ -57,8 +57,8 @@ def test_the_papers_branching_links() -> None:
 
 
 def test_the_papers_closest_common_ancestors() -> None:
-    assert PAPER.common_ancestor(1, 2) == 3 - 1
-    assert PAPER.common_ancestor(0, 2) == 2 - 1
+    assert PAPER.common_ancestors[1, 2] == 3 - 1
+    assert PAPER.common_ancestors[0, 2] == 2 - 1
 
 
 def test_the_papers_branching_ancestors() -> None:
@@ -84,20 +84,20 @@ def test_one_end_effector_meets_none() -> None:
     ends = of([-1, 0, 1, 0], 2)
     assert ends.supported == ((0,), (0,), (0,), ())
     assert rows(ends.branching) == []
-    assert ends.common_ancestor(0, 0) == 2
+    assert ends.common_ancestors[0, 0] == 2
 
 
 def test_two_on_one_row_meet_there() -> None:
     ends = of([-1, 0, 1], 1, 1)
     assert rows(ends.branching) == [1]
-    assert ends.common_ancestor(0, 1) == 1
+    assert ends.common_ancestors[0, 1] == 1
 
 
 def test_one_on_an_ancestor_of_the_other_meets_it_there() -> None:
     ends = of([-1, 0, 1, 2], 3, 1)
     assert ends.supported == ((0, 1), (0, 1), (0,), (0,))
     assert rows(ends.branching) == [1]
-    assert ends.common_ancestor(0, 1) == ends.common_ancestor(1, 0) == 1
+    assert ends.common_ancestors[0, 1] == ends.common_ancestors[1, 0] == 1
 
 
 def test_a_fork_with_one_side_free_is_no_branching_row() -> None:
@@ -107,7 +107,7 @@ def test_a_fork_with_one_side_free_is_no_branching_row() -> None:
 def test_paths_from_different_roots_meet_on_the_ground() -> None:
     ends = of([-1, 0, -1, 2], 1, 3)
     assert rows(ends.branching) == []
-    assert ends.common_ancestor(0, 1) == -1
+    assert ends.common_ancestors[0, 1] == -1
     assert Spans(ends, [], [6, 6]).meet(0, 1) == -1
 
 
@@ -115,7 +115,7 @@ def test_end_effectors_on_the_ground_are_carried_by_none() -> None:
     ends = of([-1, 0], -1, 1, -1)
     assert ends.supported == ((1,), (1,))
     assert rows(ends.branching) == []
-    assert [ends.common_ancestor(0, e) for e in range(3)] == [-1, -1, -1]
+    assert ends.common_ancestors[0].tolist() == [-1, -1, -1]
     spans = Spans(ends, [0], [1, 2, 3])
     assert [spans.end_above(e) for e in range(3)] == [-1, 0, -1]
     assert spans.passing == ((6, 7, 8, 9, 10, 11), (1, 2))
@@ -177,7 +177,7 @@ def test_branching_is_the_papers(ends: EndEffectors) -> None:
 @given(ends_on_trees())
 def test_branching_rows_are_where_two_paths_meet(ends: EndEffectors) -> None:
     pairs = {(e, f) for f in range(len(ends.links)) for e in range(f)}
-    assert set(rows(ends.branching)) == {ends.common_ancestor(e, f) for e, f in pairs} - {-1}
+    assert set(rows(ends.branching)) == {ends.common_ancestors[e, f] for e, f in pairs} - {-1}
 
 
 @given(ends_on_trees())
@@ -186,7 +186,7 @@ def test_common_ancestors_are_the_last_in_both_supports(ends: EndEffectors) -> N
     for e in range(len(links)):
         for f in range(len(links)):
             both = ancestors(parent, links[e]) & ancestors(parent, links[f])
-            assert ends.common_ancestor(e, f) == max(both, default=-1)
+            assert ends.common_ancestors[e, f] == max(both, default=-1)
 
 
 @given(spans_on_trees())

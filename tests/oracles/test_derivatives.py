@@ -25,7 +25,6 @@ ANGLES = 6e-11
 COMPILED = ("hyq", "panda", "ur5", "double_pendulum")
 FILES = ("talos", "icub", "hyq", "solo12", "iris", "panda", "kinova", "allegro", "tiago", "double_pendulum", "baxter")
 """Of each kind one or two."""
-ORDERS = ("dtau_dq", "dtau_dv", "dtau_da")
 
 
 def by_pinocchio(peer: Peer, states: States, forward: bool) -> list[Array]:

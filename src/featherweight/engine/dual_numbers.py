@@ -103,12 +103,6 @@ def jacobian(
     return [value_of(y) for y in results], [list(rates_of(y, len(seeds))) for y in results]
 
 
-def directional_derivative(function: Function, x: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
-    """Return the time derivative of the function at x, along a path with these rates of x."""
-    _, rows = jacobian(function, x, [rates])
-    return [row[0] for row in rows]
-
-
 def second_derivative(
     function: Function, x: Sequence[Scalar], velocity: Sequence[Scalar], acceleration: Sequence[Scalar]
 ) -> list[Scalar]:

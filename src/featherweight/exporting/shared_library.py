@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .elf import ALLOCATED, EXECUTABLE, FUNCTION, GLOBAL, WRITABLE, Elf, Symbol
 
 PAGE = 0x10000  # largest page size of AArch64; pages of x86-64 are smaller
-HASH, DYNAMIC_SYMBOLS, STRINGS, SYMBOLS, STRINGS_SIZE, SYMBOL_SIZE, NAME = 4, 11, 5, 6, 10, 11, 14
+HASH, STRINGS, SYMBOLS, STRINGS_SIZE, SYMBOL_SIZE, NAME = 4, 5, 6, 10, 11, 14
 LINKED = {"x86-64": 0x3E, "AArch64": 0xB7}
 
 

@@ -73,9 +73,6 @@ class EndEffectors:
                 seen = np.concatenate([seen, more])
         return ancestors
 
-    def common_ancestor(self, e: int, f: int) -> int:
-        return int(self.common_ancestors[e, f])
-
 
 class Spans:
     """The branches of the tree between end-effectors, the rows `at`, and the ground; `sizes` are numbers of constraint rows.

@@ -13,8 +13,6 @@ from .. import cache
 from ..backends.llvm.ir import Function
 from ..backends.llvm.jit import Code, compile_object, host, load_object
 
-WORD = 8  # bytes
-
 
 class PreparedCall:
     """A call of a compiled loop with its arguments; `call()` makes it and returns the loop's whole number."""

@@ -44,7 +44,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 AXES = {Axes.FRAME: IN_FRAME, Axes.REFERENCE: IN_REFERENCE, Axes.WORLD: IN_WORLD}
 GROUND = -1
-NO_NODE, NO_FRAME = np.zeros((0, 16)), np.zeros(30)
+NO_FRAME = np.zeros(30)
 
 
 class HeldRow(NamedTuple):

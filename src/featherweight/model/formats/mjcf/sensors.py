@@ -36,7 +36,6 @@ UNLIKE = {  # suffixes of MuJoCo's constants that differ from the elements' name
     K.FROMTO: "GEOMFROMTO",
     K.TENDONACTUATORFRC: "TENDONACTFRC",
 }
-ZONES = ("SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX")
 LIMITS = (K.JOINTLIMITPOS, K.JOINTLIMITVEL, K.JOINTLIMITFRC)
 OF_ACTING_TENDONS = (K.TENDONACTUATORFRC, K.TENDONLIMITPOS, K.TENDONLIMITVEL, K.TENDONLIMITFRC)
 SENSORS = "sensors"  # key of reports for sensors that are not computed
