@@ -12,7 +12,7 @@ Contacts and constraints are off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import mujoco
@@ -22,7 +22,7 @@ from scipy.spatial.transform import Rotation
 import featherweight as fw
 from featherweight.model.placement import internal_frame
 from featherweight.model.types import WORLD
-from oracles.states import Array, States
+from oracles.states import Array, each_state
 
 WITH_ROTATION = (fw.JointType.SPHERICAL, fw.JointType.FLOATING)
 WITH_POSITION = (fw.JointType.PLANAR, fw.JointType.FLOATING)
@@ -82,102 +82,79 @@ class Peer:
 
     # dynamics
 
-    def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
-        def one(k: int) -> Array:
-            T = self._set(q[k], v[k])
-            mujoco.mj_fwdPosition(self.model, self.data)
-            mujoco.mj_fwdVelocity(self.model, self.data)
-            self.data.qacc[:] = T @ (a[k] + self._turning(v[k]))
-            mujoco.mj_inverse(self.model, self.data)
-            return np.asarray(T.T @ self.data.qfrc_inverse)
+    @each_state
+    def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Any:
+        T = self._set(q, v)
+        mujoco.mj_fwdPosition(self.model, self.data)
+        mujoco.mj_fwdVelocity(self.model, self.data)
+        self.data.qacc[:] = T @ (a + self._turning(v))
+        mujoco.mj_inverse(self.model, self.data)
+        return T.T @ self.data.qfrc_inverse
 
-        return _rows(one, len(q))
-
-    def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
-        def one(k: int) -> Array:
-            T = self._set(q[k], v[k])
-            self.data.qfrc_applied[:] = T @ tau[k]
-            mujoco.mj_forward(self.model, self.data)
-            self.data.qfrc_applied[:] = 0.0
-            return np.asarray(T.T @ self.data.qacc - self._turning(v[k]))
-
-        return _rows(one, len(q))
+    @each_state
+    def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Any:
+        T = self._set(q, v)
+        self.data.qfrc_applied[:] = T @ tau
+        mujoco.mj_forward(self.model, self.data)
+        self.data.qfrc_applied[:] = 0.0
+        return T.T @ self.data.qacc - self._turning(v)
 
     def bias_force(self, q: Array, v: Array) -> Array:
         return self.inverse_dynamics(q, v, np.zeros_like(v))
 
-    def mass_matrix(self, q: Array) -> Array:
-        def one(k: int) -> Array:
-            T = self._set(q[k])
-            mujoco.mj_forward(self.model, self.data)
-            M = np.empty((self.robot.nv, self.robot.nv))
-            for j, column in enumerate(np.eye(self.robot.nv)):
-                mujoco.mj_mulM(self.model, self.data, M[j], column)
-            return np.asarray(T.T @ M @ T)
+    @each_state
+    def mass_matrix(self, q: Array) -> Any:
+        T = self._set(q)
+        mujoco.mj_forward(self.model, self.data)
+        M = np.empty((self.robot.nv, self.robot.nv))
+        for j, column in enumerate(np.eye(self.robot.nv)):
+            mujoco.mj_mulM(self.model, self.data, M[j], column)
+        return T.T @ M @ T
 
-        return _rows(one, len(q))
+    @each_state
+    def kinetic_energy(self, q: Array, v: Array) -> Any:
+        self._set(q, v)
+        mujoco.mj_forward(self.model, self.data)
+        mujoco.mj_energyVel(self.model, self.data)
+        return self.data.energy[1]
 
-    def kinetic_energy(self, q: Array, v: Array) -> Array:
-        def one(k: int) -> Any:
-            self._set(q[k], v[k])
-            mujoco.mj_forward(self.model, self.data)
-            mujoco.mj_energyVel(self.model, self.data)
-            return self.data.energy[1]
-
-        return _rows(one, len(q))
-
-    def center_of_mass(self, q: Array) -> Array:
+    @each_state
+    def center_of_mass(self, q: Array) -> Any:
         """Return the centre of mass of the moving bodies."""
-
-        def one(k: int) -> Any:
-            self._set(q[k])
-            mujoco.mj_kinematics(self.model, self.data)
-            weights = np.where(self.model.body_weldid == 0, 0.0, self.model.body_mass)
-            return weights @ self.data.xipos / np.sum(weights)
-
-        return _rows(one, len(q))
+        self._set(q)
+        mujoco.mj_kinematics(self.model, self.data)
+        weights = np.where(self.model.body_weldid == 0, 0.0, self.model.body_mass)
+        return weights @ self.data.xipos / np.sum(weights)
 
     # frames
 
-    def site_placement(self, name: str, q: Array) -> Array:
-        def one(k: int) -> Array:
-            self._set(q[k])
-            mujoco.mj_kinematics(self.model, self.data)
-            site, result = self.data.site(name), np.eye(4)
-            result[:3, :3], result[:3, 3] = site.xmat.reshape(3, 3), site.xpos
-            return result
+    @each_state
+    def site_placement(self, name: str, q: Array) -> Any:
+        self._set(q)
+        mujoco.mj_kinematics(self.model, self.data)
+        site, result = self.data.site(name), np.eye(4)
+        result[:3, :3], result[:3, 3] = site.xmat.reshape(3, 3), site.xpos
+        return result
 
-        return _rows(one, len(q))
-
-    def site_jacobian(self, name: str, q: Array) -> Array:
+    @each_state
+    def site_jacobian(self, name: str, q: Array) -> Any:
         """Return the Jacobian of a site, at the site and in the world's axes."""
+        T = self._set(q)
+        mujoco.mj_forward(self.model, self.data)
+        J = np.zeros((6, self.robot.nv))
+        mujoco.mj_jacSite(self.model, self.data, J[:3], J[3:], self.model.site(name).id)
+        return J @ T
 
-        def one(k: int) -> Array:
-            T = self._set(q[k])
-            mujoco.mj_forward(self.model, self.data)
-            J = np.zeros((6, self.robot.nv))
-            mujoco.mj_jacSite(self.model, self.data, J[:3], J[3:], self.model.site(name).id)
-            return np.asarray(J @ T)
-
-        return _rows(one, len(q))
-
-    def site_bias_acceleration(self, name: str, states: States) -> Array:
+    @each_state
+    def site_bias_acceleration(self, name: str, q: Array, v: Array) -> Any:
         """J' v in the world's axes, at the site: J' is taken of MuJoCo's u = T v, so T' v is added."""
-
-        def one(k: int) -> Array:
-            T = self._set(states.q[k], states.v[k])
-            mujoco.mj_forward(self.model, self.data)
-            J, rate, site = np.zeros((6, self.robot.nv)), np.zeros((6, self.robot.nv)), self.model.site(name)
-            mujoco.mj_jacSite(self.model, self.data, J[:3], J[3:], site.id)
-            body = int(self.model.site_bodyid[site.id])
-            mujoco.mj_jacDot(self.model, self.data, rate[:3], rate[3:], self.data.site(name).xpos, body)
-            return np.asarray(rate @ self.data.qvel + J @ T @ self._turning(states.v[k]))
-
-        return _rows(one, len(states.q))
-
-
-def _rows(one: Callable[[int], Any], count: int) -> Array:
-    return np.array([np.array(one(k), dtype=np.float64) for k in range(count)])
+        T = self._set(q, v)
+        mujoco.mj_forward(self.model, self.data)
+        J, rate, site = np.zeros((6, self.robot.nv)), np.zeros((6, self.robot.nv)), self.model.site(name)
+        mujoco.mj_jacSite(self.model, self.data, J[:3], J[3:], site.id)
+        body = int(self.model.site_bodyid[site.id])
+        mujoco.mj_jacDot(self.model, self.data, rate[:3], rate[3:], self.data.site(name).xpos, body)
+        return rate @ self.data.qvel + J @ T @ self._turning(v)
 
 
 def from_description(description: fw.Description, robot: fw.Robot | None = None) -> Peer:

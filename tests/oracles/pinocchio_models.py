@@ -8,7 +8,6 @@ has (linear, angular) velocities in the body's frame, quaternions are (x, y, z, 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ import featherweight as fw
 from featherweight.model.placement import internal_frame
 from featherweight.model.types import WORLD
 from oracles import robots
-from oracles.states import Array, States
+from oracles.states import Array, States, each_state
 
 REFERENCES = {
     "local": pin.ReferenceFrame.LOCAL,
@@ -73,49 +72,45 @@ class Peer:
 
     # dynamics
 
-    def inverse_dynamics(self, q: Array, v: Array, a: Array, forces: Array | None = None) -> Array:
-        def one(k: int) -> Any:
-            more = () if forces is None else (self.forces(forces[k]),)
-            return pin.rnea(self.model, self.data, self.q(q[k]), self.v(v[k]), self.v(a[k]), *more)[self.columns]
+    @each_state
+    def inverse_dynamics(self, q: Array, v: Array, a: Array, forces: Array | None = None) -> Any:
+        more = () if forces is None else (self.forces(forces),)
+        return pin.rnea(self.model, self.data, self.q(q), self.v(v), self.v(a), *more)[self.columns]
 
-        return _rows(one, len(q))
+    @each_state
+    def forward_dynamics(self, q: Array, v: Array, tau: Array, forces: Array | None = None) -> Any:
+        more = () if forces is None else (self.forces(forces),)
+        return pin.aba(self.model, self.data, self.q(q), self.v(v), self.v(tau), *more)[self.columns]
 
-    def forward_dynamics(self, q: Array, v: Array, tau: Array, forces: Array | None = None) -> Array:
-        def one(k: int) -> Any:
-            more = () if forces is None else (self.forces(forces[k]),)
-            return pin.aba(self.model, self.data, self.q(q[k]), self.v(v[k]), self.v(tau[k]), *more)[self.columns]
+    @each_state
+    def mass_matrix(self, q: Array) -> Any:
+        M = np.triu(pin.crba(self.model, self.data, self.q(q)))
+        return (M + np.triu(M, 1).T)[np.ix_(self.columns, self.columns)]
 
-        return _rows(one, len(q))
+    @each_state
+    def bias_force(self, q: Array, v: Array) -> Any:
+        return pin.nonLinearEffects(self.model, self.data, self.q(q), self.v(v))[self.columns]
 
-    def mass_matrix(self, q: Array) -> Array:
-        def one(k: int) -> Any:
-            M = np.triu(pin.crba(self.model, self.data, self.q(q[k])))
-            return (M + np.triu(M, 1).T)[np.ix_(self.columns, self.columns)]
+    @each_state
+    def gravity_force(self, q: Array) -> Any:
+        return pin.computeGeneralizedGravity(self.model, self.data, self.q(q))[self.columns]
 
-        return _rows(one, len(q))
-
-    def bias_force(self, q: Array, v: Array) -> Array:
-        call = pin.nonLinearEffects
-        return _rows(lambda k: call(self.model, self.data, self.q(q[k]), self.v(v[k]))[self.columns], len(q))
-
-    def gravity_force(self, q: Array) -> Array:
-        call = pin.computeGeneralizedGravity
-        return _rows(lambda k: call(self.model, self.data, self.q(q[k]))[self.columns], len(q))
-
-    def kinetic_energy(self, q: Array, v: Array) -> Array:
+    @each_state
+    def kinetic_energy(self, q: Array, v: Array) -> Any:
         """Pinocchio's for the bodies, to which that of the rotors is added."""
         bare = self.model.copy()
         bare.armature = np.zeros(bare.nv)
-        call = pin.computeKineticEnergy
-        bodies = _rows(lambda k: call(bare, self.data, self.q(q[k]), self.v(v[k])), len(q))
+        bodies = pin.computeKineticEnergy(bare, self.data, self.q(q), self.v(v))
         rotors = np.array(self.model.armature)[self.columns]
-        return np.asarray(bodies + 0.5 * np.sum(rotors * v**2, axis=1))
+        return bodies + 0.5 * rotors @ v**2
 
-    def potential_energy(self, q: Array) -> Array:
-        return _rows(lambda k: pin.computePotentialEnergy(self.model, self.data, self.q(q[k])), len(q))
+    @each_state
+    def potential_energy(self, q: Array) -> Any:
+        return pin.computePotentialEnergy(self.model, self.data, self.q(q))
 
-    def center_of_mass(self, q: Array) -> Array:
-        return _rows(lambda k: pin.centerOfMass(self.model, self.data, self.q(q[k])), len(q))
+    @each_state
+    def center_of_mass(self, q: Array) -> Any:
+        return pin.centerOfMass(self.model, self.data, self.q(q))
 
     # frames
 
@@ -124,45 +119,33 @@ class Peer:
         [frame] = [i for i, f in enumerate(self.model.frames) if f.name == name and f.type in kinds]
         return frame
 
-    def frame_placement(self, names: list[str], q: Array) -> Array:
+    @each_state
+    def frame_placement(self, names: list[str], q: Array) -> Any:
         frames = [self._frame(name) for name in names]
+        pin.framesForwardKinematics(self.model, self.data, self.q(q))
+        return [self.data.oMf[i].homogeneous for i in frames]
 
-        def one(k: int) -> Any:
-            pin.framesForwardKinematics(self.model, self.data, self.q(q[k]))
-            return [self.data.oMf[i].homogeneous for i in frames]
-
-        return _rows(one, len(q))
-
-    def frame_jacobian(self, names: list[str], reference: str, q: Array) -> Array:
+    @each_state
+    def frame_jacobian(self, names: list[str], reference: str, q: Array) -> Any:
         frames, kind = [self._frame(name) for name in names], REFERENCES[reference]
+        pin.computeJointJacobians(self.model, self.data, self.q(q))
+        pin.updateFramePlacements(self.model, self.data)
+        return [pin.getFrameJacobian(self.model, self.data, i, kind)[:, self.columns] for i in frames]
 
-        def one(k: int) -> Any:
-            pin.computeJointJacobians(self.model, self.data, self.q(q[k]))
-            pin.updateFramePlacements(self.model, self.data)
-            return [pin.getFrameJacobian(self.model, self.data, i, kind)[:, self.columns] for i in frames]
-
-        return _rows(one, len(q))
-
-    def frame_velocity(self, names: list[str], reference: str, q: Array, v: Array) -> Array:
+    @each_state
+    def frame_velocity(self, names: list[str], reference: str, q: Array, v: Array) -> Any:
         frames, kind = [self._frame(name) for name in names], REFERENCES[reference]
+        pin.forwardKinematics(self.model, self.data, self.q(q), self.v(v))
+        return [pin.getFrameVelocity(self.model, self.data, i, kind).vector for i in frames]
 
-        def one(k: int) -> Any:
-            pin.forwardKinematics(self.model, self.data, self.q(q[k]), self.v(v[k]))
-            return [pin.getFrameVelocity(self.model, self.data, i, kind).vector for i in frames]
-
-        return _rows(one, len(q))
-
-    def frame_bias_acceleration(self, names: list[str], reference: str, q: Array, v: Array) -> Array:
+    @each_state
+    def frame_bias_acceleration(self, names: list[str], reference: str, q: Array, v: Array) -> Any:
         """J' v by Pinocchio's time derivative of its Jacobian."""
         frames, kind = [self._frame(name) for name in names], REFERENCES[reference]
-
-        def one(k: int) -> Any:
-            u = self.v(v[k])
-            pin.computeJointJacobiansTimeVariation(self.model, self.data, self.q(q[k]), u)
-            pin.updateFramePlacements(self.model, self.data)
-            return [pin.getFrameJacobianTimeVariation(self.model, self.data, i, kind) @ u for i in frames]
-
-        return _rows(one, len(q))
+        u = self.v(v)
+        pin.computeJointJacobiansTimeVariation(self.model, self.data, self.q(q), u)
+        pin.updateFramePlacements(self.model, self.data)
+        return [pin.getFrameJacobianTimeVariation(self.model, self.data, i, kind) @ u for i in frames]
 
     def frame_motions(self, names: list[str], x: States) -> list[dict[str, FrameMotion]]:
         """For each state, how frames move in their own axes."""
@@ -188,29 +171,25 @@ class Peer:
 
         return [one(k) for k in range(len(x.q))]
 
-    def frame_accelerations(self, names: list[str], reference: str, x: States, classical: bool = False) -> Array:
+    @each_state
+    def frame_accelerations(
+        self, names: list[str], reference: str, q: Array, v: Array, a: Array, classical: bool = False
+    ) -> Any:
         frames, kind = [self._frame(name) for name in names], REFERENCES[reference]
         call = pin.getFrameClassicalAcceleration if classical else pin.getFrameAcceleration
+        pin.forwardKinematics(self.model, self.data, self.q(q), self.v(v), self.v(a))
+        return [call(self.model, self.data, i, kind).vector for i in frames]
 
-        def one(k: int) -> Any:
-            pin.forwardKinematics(self.model, self.data, self.q(x.q[k]), self.v(x.v[k]), self.v(x.a[k]))
-            return [call(self.model, self.data, i, kind).vector for i in frames]
-
-        return _rows(one, len(x.q))
-
-    def frame_jacobian_rate(self, names: list[str], reference: str, q: Array, v: Array) -> Array:
+    @each_state
+    def frame_jacobian_rate(self, names: list[str], reference: str, q: Array, v: Array) -> Any:
         frames, kind = [self._frame(name) for name in names], REFERENCES[reference]
+        pin.computeJointJacobiansTimeVariation(self.model, self.data, self.q(q), self.v(v))
+        pin.updateFramePlacements(self.model, self.data)
+        return [pin.getFrameJacobianTimeVariation(self.model, self.data, i, kind)[:, self.columns] for i in frames]
 
-        def one(k: int) -> Any:
-            pin.computeJointJacobiansTimeVariation(self.model, self.data, self.q(q[k]), self.v(v[k]))
-            pin.updateFramePlacements(self.model, self.data)
-            return [pin.getFrameJacobianTimeVariation(self.model, self.data, i, kind)[:, self.columns] for i in frames]
-
-        return _rows(one, len(q))
-
-    def joint_jacobian_rate(self, q: Array, v: Array) -> Array:
-        call = pin.computeJointJacobiansTimeVariation
-        return _rows(lambda k: call(self.model, self.data, self.q(q[k]), self.v(v[k]))[:, self.columns], len(q))
+    @each_state
+    def joint_jacobian_rate(self, q: Array, v: Array) -> Any:
+        return pin.computeJointJacobiansTimeVariation(self.model, self.data, self.q(q), self.v(v))[:, self.columns]
 
 
 class FrameMotion(NamedTuple):
@@ -247,10 +226,6 @@ class FrameMotion(NamedTuple):
         spin = pin.Motion(np.zeros(3), self.v.angular)
         rate = turn.action @ (self.dJ + spin.action @ self.J)
         return FrameMotion(self.at, turn.act(self.v), turn.act(self.a), turn.action @ self.J, rate)
-
-
-def _rows(one: Callable[[int], Any], count: int) -> Array:
-    return np.array([np.array(one(k), dtype=np.float64) for k in range(count)])
 
 
 @functools.cache

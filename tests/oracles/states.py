@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +36,18 @@ def random_states(robot: fw.Robot, count: int, seed: int = 0) -> States:
     rng = np.random.default_rng(seed)
     q = robot.random_configuration(rng, count)
     return States(q, rng.standard_normal((count, robot.nv)), rng.standard_normal((count, robot.nv)))
+
+
+def each_state(one: Callable[..., Any]) -> Callable[..., Array]:
+    """Make of a method for one state a method for arrays of states, one a row; arguments that are no arrays stay."""
+
+    @functools.wraps(one)
+    def call(self: Any, *arguments: Any) -> Array:
+        count = next(len(x) for x in arguments if isinstance(x, np.ndarray))
+        states = [[x[k] if isinstance(x, np.ndarray) else x for x in arguments] for k in range(count)]
+        return np.array([np.array(one(self, *x), dtype=np.float64) for x in states])
+
+    return call
 
 
 def state(robot: fw.Robot, seed: int, speed: float = 1.0) -> States:

@@ -47,8 +47,8 @@ def test_accelerations(name: str, reference: str) -> None:
     peer, x = peer_of(name), states_of(name)
     names = frames_of(peer.robot)
     spatial, classical = peer.robot.frame_acceleration, peer.robot.frame_classical_acceleration
-    assert_close(spatial(names, reference)(*x), peer.frame_accelerations(names, reference, x))
-    assert_close(classical(names, reference)(*x), peer.frame_accelerations(names, reference, x, classical=True))
+    assert_close(spatial(names, reference)(*x), peer.frame_accelerations(names, reference, *x))
+    assert_close(classical(names, reference)(*x), peer.frame_accelerations(names, reference, *x, True))
 
 
 @references

@@ -131,8 +131,7 @@ def test_center_of_mass(peer: Peer) -> None:
 @pytest.mark.parametrize(("name", "site"), SITES)
 def test_sites_are_frames(peers: dict[str, Peer], name: str, site: str) -> None:
     peer = peers[name]
-    states = random_states(peer.robot, STATES)
-    q, v, _ = states
+    q, v, _ = random_states(peer.robot, STATES)
     assert_close(peer.robot.frame_placement([site])(q)[:, 0], peer.site_placement(site, q))
     assert_close(peer.robot.frame_jacobian([site])(q)[:, 0], peer.site_jacobian(site, q))
-    assert_close(peer.robot.frame_bias_acceleration([site])(q, v)[:, 0], peer.site_bias_acceleration(site, states))
+    assert_close(peer.robot.frame_bias_acceleration([site])(q, v)[:, 0], peer.site_bias_acceleration(site, q, v))

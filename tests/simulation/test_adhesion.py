@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mujoco
 import numpy as np
 import pytest
 
 import featherweight as fw
 from featherweight.robot.not_simulated import not_simulated
+from oracles.states import Array
+from simulation.beside_mujoco import beside_mujoco
 
 HANGING = """<mujoco><option timestep="0.001" cone="elliptic" iterations="200" tolerance="1e-14"/><worldbody>
 <geom name="ceiling" type="box" size="1 1 .1" pos="0 0 1.1"/>
@@ -23,21 +24,15 @@ HANGING = """<mujoco><option timestep="0.001" cone="elliptic" iterations="200" t
 
 def test_motions_are_mujocos() -> None:
     """A box hangs on the ceiling and is released; a pad on an arm sticks and slides."""
-    robot, model = fw.load(HANGING), mujoco.MjModel.from_xml_string(HANGING)
-    assert not_simulated(robot) == {}
-    data, order = mujoco.MjData(model), fw.MujocoOrder(robot, model)
-    sim = fw.Simulation(robot, contact="as in the file")
-    data.qpos[:] = order.state(sim.q, sim.v).qpos
-    worst, held = 0.0, 0.0
-    for k in range(700):
-        u = np.array([1.0 if k < 400 else 0.0, 1.5, -0.8 + 0.002 * k])
-        data.ctrl[:] = u
-        mujoco.mj_step(model, data)
-        sim.step(control=u)
-        worst = max(worst, np.abs(order.state(sim.q, sim.v).qpos - data.qpos).max())
-        held = abs(float(sim.q[2]) - 0.9502) if k == 399 else held
-    assert worst < 1e-6
-    assert held < 2e-3 and sim.q[2] < 0.7  # it was held, and fell
+
+    def control(k: int) -> Array:
+        return np.array([1.0 if k < 400 else 0.0, 1.5, -0.8 + 0.002 * k])
+
+    assert not_simulated(fw.load(HANGING)) == {}
+    sim, _, away = beside_mujoco(HANGING, 400, control)
+    assert away.max() < 1e-6 and abs(sim.q[2] - 0.9502) < 2e-3  # it is held
+    sim, _, away = beside_mujoco(HANGING, 700, control)
+    assert away.max() < 1e-6 and sim.q[2] < 0.7  # it fell
 
 
 def test_rigid_contacts_hold_what_sticks() -> None:

@@ -14,6 +14,7 @@ from featherweight.model.contact_rules import SOFT_HOLDS
 from featherweight.robot.not_simulated import not_simulated
 from featherweight.simulation.forces import ForcesAtJoints
 from oracles.states import random_states
+from simulation.beside_mujoco import BesideMujoco
 from simulation.plain_python import plain_python
 
 mujoco = pytest.importorskip("mujoco")
@@ -48,16 +49,11 @@ def angles(sim: fw.Simulation) -> Any:
 def test_limits_that_yield_are_mujocos(softness: str) -> None:
     """Both joints meet their limits within a third of a second; both solvers leave 1e-9."""
     robot, model = chain(softness=softness)
-    model.opt.tolerance, model.opt.iterations, data = 1e-14, 500, mujoco.MjData(model)
-    sim, order = fw.Simulation(robot, v=VELOCITY, contact="as in the file"), fw.MujocoOrder(robot, model)
-    data.qpos[:], data.qvel[:] = order.state(sim.q, sim.v)
-    touched = 0
+    pair, touched = BesideMujoco(robot, model, v=VELOCITY), 0
     for _ in range(330):
-        mujoco.mj_step(model, data)
-        sim.step()
-        touched = max(touched, int(np.count_nonzero(data.efc_type == mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)))
-    assert touched == 2
-    np.testing.assert_allclose(order.state(sim.q, sim.v).qpos, data.qpos, atol=5e-9)
+        pair.step()
+        touched = max(touched, int(np.count_nonzero(pair.data.efc_type == mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)))
+    assert touched == 2 and pair.away < 5e-9
 
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import featherweight as fw
+from simulation.beside_mujoco import beside_mujoco
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -30,22 +29,6 @@ SOFTNESS: tuple[dict[str, str], ...] = (
     },
     {"option": "", "geom": 'solref="-1000 -20"', "joint": 'solreflimit="-500 -3"'},
 )
-
-
-def beside_mujoco(text: str, steps: int, **more: Any) -> tuple[fw.Simulation, Any, np.ndarray[Any, Any]]:
-    """Our simulation, MuJoCo's data, and the greatest difference of qpos (steps,)."""
-    model = mujoco.MjModel.from_xml_string(text)
-    model.opt.tolerance, model.opt.iterations = 1e-12, 200
-    data = mujoco.MjData(model)
-    robot = fw.load(text)
-    sim, order = fw.Simulation(robot, contact="as in the file", **more), fw.MujocoOrder(robot, model)
-    data.qpos[:], data.qvel[:] = order.state(sim.q, sim.v)
-    away = []
-    for _ in range(steps):
-        mujoco.mj_step(model, data)
-        sim.step()
-        away.append(np.abs(order.state(sim.q, sim.v).qpos - data.qpos).max())
-    return sim, data, np.array(away)
 
 
 @pytest.mark.parametrize("softness", SOFTNESS)

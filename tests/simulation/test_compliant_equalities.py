@@ -12,6 +12,7 @@ import pytest
 import featherweight as fw
 from featherweight.robot.tendons.length_functions import LengthFunctions
 from featherweight.robot.tendons.tendon_table import length_table
+from simulation.beside_mujoco import BesideMujoco
 
 OFF = 'contype="0" conaffinity="0"'
 BODIES = f"""<body name="a" pos="0 0 1"><joint name="j1" axis="0 1 0"/>
@@ -51,16 +52,12 @@ def test_motions_are_mujocos(equality: str) -> None:
     file = text(equality)
     robot, model = fw.load(file, equalities="compliant"), mujoco.MjModel.from_xml_string(file)
     assert robot.nv == model.nv and not robot.closed
-    data, order = mujoco.MjData(model), fw.MujocoOrder(robot, model)
-    sim = fw.Simulation(robot, contact="as in the file")
-    data.qpos[:] = order.state(sim.q, sim.v).qpos
-    worst = 0.0
+    pair, worst = BesideMujoco(robot, model), 0.0
     for _ in range(500):
-        mujoco.mj_step(model, data)
-        sim.step()
-        worst = max(worst, np.abs(order.state(sim.q, sim.v).qpos - data.qpos).max())
+        pair.step()
+        worst = max(worst, pair.away)
     assert worst < 1e-7
-    assert np.abs(data.qpos - model.qpos0).max() > 1e-2  # it moved
+    assert np.abs(pair.data.qpos - model.qpos0).max() > 1e-2  # it moved
 
 
 def test_rows_are_the_rates_of_their_lengths() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.robot.not_simulated import not_simulated
+from simulation.beside_mujoco import beside_mujoco
 from simulation.plain_python import plain_python
 
 if tuple(map(int, mujoco.__version__.split(".")[:2])) < (3, 11):
@@ -62,22 +62,6 @@ TWO = """<mujoco><option timestep="0.002" cone="{cone}"/><worldbody>
 THROWN = np.array([1, 0.5, 0, 0.2, 0.1, 2, 1, 1, 0, 3, 0, 2, 1, -1, 0, 0, 1, 1, 1, 0.5, 0, 1, 2, 3])
 
 
-def beside_mujoco(text: str, steps: int, v: Any = None) -> tuple[fw.Simulation, Any, Array]:
-    """Our simulation, MuJoCo's data, and the differences of qpos (steps, nq)."""
-    model, robot = mujoco.MjModel.from_xml_string(text), fw.load(text)
-    assert not_simulated(robot) == {}
-    model.opt.tolerance, model.opt.iterations = 1e-15, 300
-    data, order = mujoco.MjData(model), fw.MujocoOrder(robot, model)
-    sim = fw.Simulation(robot, contact=TIGHT, v=v)
-    data.qpos[:], data.qvel[:] = order.state(sim.q, sim.v)[:2]
-    away = []
-    for _ in range(steps):
-        mujoco.mj_step(model, data)
-        sim.step()
-        away.append(np.abs(order.state(sim.q, sim.v).qpos - data.qpos))
-    return sim, data, np.array(away)
-
-
 @pytest.mark.parametrize(("cone", "dim"), [("elliptic", 3), ("pyramidal", 3), ("pyramidal", 4)])
 def test_what_lies_on_belts_and_turntables_moves_as_in_mujoco(cone: str, dim: int) -> None:
     """A brick on a belt, a ball on a tilted turntable, a ball whose own surface moves, and a belt on a cart.
@@ -85,7 +69,7 @@ def test_what_lies_on_belts_and_turntables_moves_as_in_mujoco(cone: str, dim: in
     Over a second; MuJoCo's solver, at its limit of rounding, is the less accurate. Elliptic cones of condim 4 and 6 differ
     without moving surfaces, too.
     """
-    sim, _, away = beside_mujoco(BELTS.format(cone=cone, dim=dim), 500)
+    sim, _, away = beside_mujoco(BELTS.format(cone=cone, dim=dim), 500, contact=TIGHT)
     assert away.max() < 1e-9
     assert sim.v[0] > 0.8 and sim.q[14] > 0.05  # the brick is carried, and the walker walks
 
@@ -94,7 +78,7 @@ def test_what_lies_on_belts_and_turntables_moves_as_in_mujoco(cone: str, dim: in
 @pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
 def test_what_sticks_moves_as_in_mujoco(cone: str, dim: int) -> None:
     """A ball hangs from the ceiling, one is pulled up to it, others stick to a wall and slide; an arm is drawn to the floor."""
-    sim, data, away = beside_mujoco(STICKY.format(cone=cone, dim=dim), 500)
+    sim, data, away = beside_mujoco(STICKY.format(cone=cone, dim=dim), 500, contact=TIGHT)
     assert away.max() < 1e-9
     assert sim.q[2] > 0.9 and sim.q[9] < 0.9  # one hangs; the other was too far away
     np.testing.assert_allclose(sim.sensors(), data.sensordata, rtol=1e-7)
@@ -122,7 +106,7 @@ def normal_forces_of(data: Any) -> list[float]:
 @pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
 def test_two_sliding_frictions_are_those_of_mujocos_axes(cone: str) -> None:
     """A box, a ball and a capsule slide on an inclined plane, and a ball on a wall, each with two frictions of its own."""
-    _, _, away = beside_mujoco(TWO.format(cone=cone), 500, THROWN)
+    _, _, away = beside_mujoco(TWO.format(cone=cone), 500, v=THROWN, contact=TIGHT)
     assert away.max() < 1e-9
 
 
@@ -141,7 +125,7 @@ LEG = """<body pos="{x} {y} 0"><joint axis="0 1 0" frictionloss="2" armature=".0
 def test_legged_robots_on_belts_with_sticky_feet_move_as_in_mujoco(cone: str, mu: float, pull: float) -> None:
     """Its dry joints slip, and in two of the scenes it slides."""
     legs = "".join(LEG.format(x=x, y=y, pull=pull) for x in (-0.2, 0.2) for y in (-0.1, 0.1))
-    sim, data, away = beside_mujoco(LEGGED.format(cone=cone, mu=mu, legs=legs), 500)
+    sim, data, away = beside_mujoco(LEGGED.format(cone=cone, mu=mu, legs=legs), 500, contact=TIGHT)
     assert away.max() < 1e-8
     assert data.ncon >= 4 and np.abs(sim.q[0]) > 0.05
 
@@ -276,14 +260,8 @@ def test_actuators_with_adhesion_pull_across_gaps_as_in_mujoco() -> None:
     <geom type="box" size="1 1 .1" pos="0 0 1.1" gap=".02"/>
     <body name="pad" pos="0 0 .91"><freejoint/><geom size=".05" mass="1" gap=".03"/></body></worldbody>
     <actuator><adhesion body="pad" ctrlrange="0 1" gain="30"/></actuator></mujoco>"""
-    model, robot = mujoco.MjModel.from_xml_string(text), fw.load(text)
-    model.opt.tolerance, data = 1e-15, mujoco.MjData(model)
-    sim = fw.Simulation(robot, contact=TIGHT)
-    data.ctrl[:] = 1.0
-    for _ in range(500):
-        mujoco.mj_step(model, data)
-        sim.step(control=np.ones(1))
-        assert sim.q[2] == pytest.approx(data.qpos[2], abs=1e-10)
+    sim, _, away = beside_mujoco(text, 500, lambda _: np.ones(1), contact=TIGHT)
+    assert away.max() < 1e-10
     assert sim.q[2] > 0.94
 
 
@@ -353,7 +331,7 @@ def test_a_mesh_with_a_moving_surface_moves_as_in_mujoco(tmp_path: Path) -> None
     d = fw.read(text)
     with pytest.warns(fw.ModelWarning, match="surface velocities of the meshes"):
         d.save(tmp_path / "saved.xml")
-    sim, _, away = beside_mujoco(text, 100)
+    sim, _, away = beside_mujoco(text, 100, contact=TIGHT)
     assert np.abs(sim.v[:2]).min() > 0.01
     assert away.max() < 1e-6  # where a convex mesh is touched MuJoCo finds by iteration
 
@@ -394,11 +372,4 @@ TILTED = """<mujoco><option timestep="0.002" cone="pyramidal"/><worldbody><geom 
 @pytest.mark.parametrize("kind", ["sphere", "capsule", "box", "ellipsoid"])
 def test_pyramids_lie_as_mujocos_do(kind: str) -> None:
     """Friction of pyramids depends on where its tangents are: on a plane that is tilted about three axes."""
-    model = mujoco.MjModel.from_xml_string(TILTED.format(kind=kind))
-    model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations, model.opt.ls_tolerance = 0.0, 300, 200, 1e-10
-    data, robot = mujoco.MjData(model), fw.load(TILTED.format(kind=kind))
-    sim, order = fw.Simulation(robot, contact="as in the file"), fw.MujocoOrder(robot, model)
-    for _ in range(300):
-        mujoco.mj_step(model, data)
-        sim.step()
-    np.testing.assert_allclose(order.state(sim.q, sim.v).qpos, data.qpos, atol=1e-8)
+    assert beside_mujoco(TILTED.format(kind=kind), 300)[2].max() < 1e-8

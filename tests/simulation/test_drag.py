@@ -12,6 +12,7 @@ import pytest
 import featherweight as fw
 from featherweight.simulation.derivatives import StepDerivatives
 from featherweight.simulation.drag import add_drag, drag_parts
+from simulation.beside_mujoco import BesideMujoco
 from simulation.plain_python import ROUNDED, plain_python, steps_by
 from simulation.scenes import require_alike_alone
 
@@ -33,44 +34,38 @@ def swimming(density: float = 1000.0, viscosity: float = 0.1, integrator: str = 
     return SWIMMING.format(density=density, viscosity=viscosity, integrator=integrator)
 
 
-def beside_mujoco(text: str, steps: int, external: Any = None, **options: Any) -> float:
+def faster_than_mujoco(text: str, steps: int, external: Any = None, **options: Any) -> float:
     """Return the greatest difference of velocities from a random start, under a force on the trunk if one is given."""
-    model = mujoco.MjModel.from_xml_string(text)
-    data = mujoco.MjData(model)
-    robot = fw.load(text)
-    options = {"shapes": False} | options
-    sim = fw.Simulation(robot, v=np.random.default_rng(0).standard_normal(robot.nv) * 2.0, **options)
-    order = fw.MujocoOrder(robot, model)
-    data.qpos[:], data.qvel[:] = order.state(sim.q, sim.v)
-    worst = 0.0
+    robot, worst, given = fw.load(text), 0.0, None
+    v = np.random.default_rng(0).standard_normal(robot.nv) * 2.0
+    pair = BesideMujoco(robot, mujoco.MjModel.from_xml_string(text), v=v, **{"shapes": False, "contact": "rigid"} | options)
+    model, data = pair.model, pair.data
     for _ in range(steps):
-        given = None
         if external is not None:
             given = np.zeros((len(robot.bodies), 6))
-            R = np.asarray(robot.frame_placement("trunk")(sim.q))[:3, :3]
+            R = np.asarray(robot.frame_placement("trunk")(pair.sim.q))[:3, :3]
             given[0, :3] = R.T @ external
             mujoco.mj_forward(model, data)
             data.qfrc_applied[:] = 0.0
             mujoco.mj_applyFT(model, data, external, np.zeros(3), data.xpos[1], 1, data.qfrc_applied)
-        mujoco.mj_step(model, data)
-        sim.step(external_forces=given)
-        worst = max(worst, np.abs(order.state(sim.q, sim.v).qvel - data.qvel).max())
+        pair.step(external_forces=given)
+        worst = max(worst, pair.faster)
     return worst
 
 
 @pytest.mark.parametrize(("density", "viscosity"), FLUIDS)
 def test_drag_is_mujocos(density: float, viscosity: float) -> None:
     """Free bodies, hinges, several joints of a body, ball joints, and links that are fixed to others, at every step."""
-    assert beside_mujoco(swimming(density, viscosity), 200) < 1e-11
+    assert faster_than_mujoco(swimming(density, viscosity), 200) < 1e-11
 
 
 def test_drag_by_runge_kutta_is_mujocos() -> None:
     """The tolerance is the order of the methods, which differ for rotations."""
-    assert beside_mujoco(swimming(integrator="RK4"), 200) < 1e-7
+    assert faster_than_mujoco(swimming(integrator="RK4"), 200) < 1e-7
 
 
 def test_drag_and_forces_of_users_add_up() -> None:
-    assert beside_mujoco(swimming(), 100, np.array([30.0, -20.0, 10.0])) < 1e-11
+    assert faster_than_mujoco(swimming(), 100, np.array([30.0, -20.0, 10.0])) < 1e-11
 
 
 def test_robots_of_a_fleet_are_dragged_as_one_alone() -> None:
@@ -145,18 +140,18 @@ def flying(
 @pytest.mark.parametrize("fluid", [(1.2, 1.8e-5), (100.0, 0.0), (0.0, 5.0), (20.0, 0.5)])
 def test_drag_of_ellipsoids_is_mujocos(wind: str, fluid: tuple[float, float]) -> None:
     """All primitives with coefficients of their own, beside links with drag of boxes; tolerance: rounding, at every step."""
-    assert beside_mujoco(flying(wind, fluid=fluid), 200) < 1e-11
+    assert faster_than_mujoco(flying(wind, fluid=fluid), 200) < 1e-11
 
 
 @pytest.mark.parametrize(("hinged", "most"), [(True, 1e-11), (False, 1e-7)])
 def test_drag_of_ellipsoids_by_runge_kutta_is_mujocos(hinged: bool, most: float) -> None:
     """Exactly, but for the order of the methods, which differ on rotations."""
-    assert beside_mujoco(flying(WIND, "RK4", hinged), 200) < most
+    assert faster_than_mujoco(flying(WIND, "RK4", hinged), 200) < most
 
 
 def test_wind_acts_on_boxes_as_in_mujoco() -> None:
     text = swimming(1.2, 1.8e-5).replace("<option", f'<option wind="{WIND}"')
-    assert beside_mujoco(text, 200) < 1e-11
+    assert faster_than_mujoco(text, 200) < 1e-11
 
 
 def test_robots_whose_joints_follow_others_move_as_under_the_forces_of_plain_python() -> None:
@@ -223,7 +218,7 @@ HELD = """<mujoco><option density="50" wind="0 1 0.5" timestep="0.002" integrato
 @pytest.mark.parametrize("loss", ["", ' frictionloss="0.1"'])
 def test_drag_acts_where_contacts_limits_and_friction_do(loss: str) -> None:
     """The tolerance is that of MuJoCo's solver."""
-    assert beside_mujoco(HELD.format(integrator="Euler", loss=loss), 100, contact="compliant", shapes=True) < 1e-7
+    assert faster_than_mujoco(HELD.format(integrator="Euler", loss=loss), 100, contact="compliant", shapes=True) < 1e-7
 
 
 @pytest.mark.parametrize(("integrator", "most"), [("Euler", 1e-12), ("RK4", 1e-5)])
@@ -292,4 +287,4 @@ def test_coefficients_of_shapes_without_an_ellipsoid_are_refused() -> None:
 def test_files_that_turn_passive_forces_off_have_no_fluid() -> None:
     off = flying(WIND).replace('integrator="Euler"/>', '><flag spring="disable" damper="disable"/></option>')
     assert fw.read(off).fluid is None
-    assert beside_mujoco(off, 20) < 1e-11
+    assert faster_than_mujoco(off, 20) < 1e-11

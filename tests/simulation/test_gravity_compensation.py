@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from simulation.beside_mujoco import BesideMujoco
 from simulation.plain_python import ROUNDED, plain_python, steps_by
 from simulation.scenes import require_alike_alone
 
@@ -36,26 +37,21 @@ def text(integrator: str = "Euler", more: str = "", spring: str = "") -> str:
     return CARRIED.format(integrator=integrator, more=more, spring=spring)
 
 
-def beside_mujoco(file: str, steps: int) -> float:
+def faster_than_mujoco(file: str, steps: int) -> float:
     """Return the greatest difference of velocities from a random start."""
-    model = mujoco.MjModel.from_xml_string(file)
-    data = mujoco.MjData(model)
-    robot = fw.load(file)
-    sim = fw.Simulation(robot, v=np.random.default_rng(0).standard_normal(robot.nv), shapes=False)
-    order = fw.MujocoOrder(robot, model)
-    data.qpos[:], data.qvel[:] = order.state(sim.q, sim.v)
-    worst = 0.0
+    robot, worst = fw.load(file), 0.0
+    v = np.random.default_rng(0).standard_normal(robot.nv)
+    pair = BesideMujoco(robot, mujoco.MjModel.from_xml_string(file), v=v, shapes=False)
     for _ in range(steps):
-        mujoco.mj_step(model, data)
-        sim.step()
-        worst = max(worst, np.abs(order.state(sim.q, sim.v).qvel - data.qvel).max())
+        pair.step()
+        worst = max(worst, pair.faster)
     return worst
 
 
 def test_motion_is_mujocos() -> None:
     """Of free bodies, hinges, ball joints, links fixed to others, parts, more than all and less than none of the weight; the
     difference is rounding in 200 steps, of velocities of order 10."""
-    assert beside_mujoco(text(), 200) < 1e-11
+    assert faster_than_mujoco(text(), 200) < 1e-11
     without = re.sub(r'gravcomp="\S*"', "", text())
     assert np.abs(after(text()) - after(without)).max() > 0.1
 
@@ -68,7 +64,7 @@ def after(file: str, **options: Any) -> Any:
 
 def test_motion_by_runge_kutta_is_mujocos() -> None:
     """The tolerance is the order of the methods, which differ for rotations."""
-    assert beside_mujoco(text("RK4", spring=SPRING), 200) < 1e-7
+    assert faster_than_mujoco(text("RK4", spring=SPRING), 200) < 1e-7
 
 
 def test_the_midpoint_rule_has_it_too() -> None:
@@ -144,7 +140,7 @@ def test_links_of_sdf_files_without_gravity_are_carried() -> None:
 def test_files_that_turn_passive_forces_off_have_none() -> None:
     off = text().replace('integrator="Euler"/>', '><flag spring="disable" damper="disable"/></option>')
     assert {b.gravity_compensation for b in fw.read(off).bodies} == {0.0}
-    assert beside_mujoco(off, 20) < 1e-11
+    assert faster_than_mujoco(off, 20) < 1e-11
 
 
 CARRIED_BY_DRIVES = """<mujoco><option timestep="0.002" gravity="1 -2 -9" integrator="{integrator}"/><worldbody>

@@ -12,6 +12,7 @@ import pytest
 import featherweight as fw
 from featherweight.robot.not_simulated import not_simulated
 from featherweight.simulation.forces import ForcesAtJoints
+from simulation.beside_mujoco import BesideMujoco
 
 BODIES = """<site name="s0" pos="0 0 1.2"/>
 <body name="a" pos="0 0 1"><joint name="j1" axis="0 1 0" {joint}/>
@@ -75,17 +76,12 @@ def controls(nu: int, k: int) -> np.ndarray:
 
 def farthest(text: str, steps: int, contact: str = "as in the file") -> float:
     """Simulate beside MuJoCo with the same controls; return the greatest difference of coordinates and activations."""
-    robot, model = fw.load(text), mujoco.MjModel.from_xml_string(text)
+    robot, worst = fw.load(text), 0.0
     assert not_simulated(robot) == {}
-    data, order = mujoco.MjData(model), fw.MujocoOrder(robot, model)
-    sim = fw.Simulation(robot, contact=contact)
-    worst = 0.0
+    pair = BesideMujoco(robot, mujoco.MjModel.from_xml_string(text), contact=contact)
     for k in range(steps):
-        u = controls(len(robot.actuators), k)
-        data.ctrl[:] = order.ctrl(u)
-        mujoco.mj_step(model, data)
-        sim.step(control=u)
-        worst = max(worst, np.abs(order.state(sim.q, sim.v).qpos - data.qpos).max(), np.abs(sim.activation - data.act).max())
+        pair.step(controls(len(robot.actuators), k))
+        worst = max(worst, pair.away, np.abs(pair.sim.activation - pair.data.act).max())
     return worst
 
 

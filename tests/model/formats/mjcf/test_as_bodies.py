@@ -23,7 +23,7 @@ from featherweight import (
 from featherweight.model.generators import chain, from_parents
 from oracles import trees
 from oracles.same_motion import assert_same_motion, interpreted
-from oracles.saved_mjcf import (
+from oracles.saved_files import (
     EVERYTHING,
     TILTED,
     assert_same,

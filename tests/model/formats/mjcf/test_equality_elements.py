@@ -24,7 +24,7 @@ from featherweight.model.editing.references import grounded
 from featherweight.model.generators import chain, from_parents
 from featherweight.model.loop_generators import closed_mechanism
 from oracles.same_motion import assert_same_motion, interpreted
-from oracles.saved_mjcf import (
+from oracles.saved_files import (
     TILTED,
     assert_same,
     in_mujoco,

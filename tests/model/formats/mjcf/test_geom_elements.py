@@ -27,7 +27,7 @@ from featherweight.model.formats.mjcf.numbers import as_rotation, quaternion_of
 from featherweight.model.generators import chain, from_parents
 from featherweight.robot.collision.shape_pairs import touching_pairs
 from oracles.same_motion import interpreted
-from oracles.saved_mjcf import (
+from oracles.saved_files import (
     SOFT,
     TILTED,
     assert_same,

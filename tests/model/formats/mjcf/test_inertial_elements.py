@@ -23,7 +23,7 @@ from featherweight import (
 from featherweight.model.generators import chain
 from featherweight.model.types import Fluid, as_matrix
 from oracles.same_motion import assert_same_motion, interpreted
-from oracles.saved_mjcf import (
+from oracles.saved_files import (
     TILTED,
     assert_same,
     in_mujoco,

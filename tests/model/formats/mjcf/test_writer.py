@@ -36,7 +36,7 @@ from oracles import robots as examples
 from oracles import trees
 from oracles.mujoco_models import Peer
 from oracles.same_motion import assert_same_motion, interpreted
-from oracles.saved_mjcf import (
+from oracles.saved_files import (
     EVERYTHING,
     SOFT,
     TILTED,

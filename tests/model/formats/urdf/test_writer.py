@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,38 +35,22 @@ from featherweight.model.formats.urdf.notation import roll_pitch_yaw
 from featherweight.model.generators import chain, from_parents
 from featherweight.model.types import as_matrix
 from oracles import robots as examples
-from oracles import trees
+from oracles import saved_files, trees
 from oracles.same_motion import assert_same_motion, interpreted
+from oracles.saved_files import TILTED
 
-TILTED = Pose(((0.0, -1.0, 0.0), (0.6, 0.0, -0.8), (0.8, 0.0, 0.6)), (0.1, -0.2, 0.3))
 FILES = sorted(str(path.relative_to(examples.ROOT)) for path in examples.ROOT.rglob("*.urdf"))
 UNREADABLE = ("alex_description/urdf/alex_psyonic_hands.urdf", "ur_description/urdf/ur3.urdf")
 ROUNDING = 1e-15  # of cosines and sines, of which entries of a rotation are products
+
+
+assert_same = partial(saved_files.assert_same, tolerance=ROUNDING)
 
 
 def saved(description: fw.Description, folder: Path) -> fw.Description:
     """The description that is read from the file that this one is saved as."""
     description.save(folder / "saved.urdf")
     return fw.read(folder / "saved.urdf")
-
-
-def flat(x: Any) -> Iterator[Any]:
-    if dataclasses.is_dataclass(x):
-        for field in dataclasses.fields(x):
-            yield from flat(getattr(x, field.name))
-    elif isinstance(x, (tuple, list)):
-        for each in x:
-            yield from flat(each)
-    else:
-        yield x
-
-
-def assert_same(one: Any, other: Any) -> None:
-    """Names and types alike, numbers to rounding."""
-    pairs = list(zip(flat(one), flat(other), strict=True))
-    numbers = [(a, b) for a, b in pairs if isinstance(a, float) and a != b]
-    assert [(a, b) for a, b in pairs if a != b and not isinstance(a, float)] == []
-    assert [(a, b) for a, b in numbers if not abs(a - b) <= ROUNDING] == []
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name not in UNREADABLE])

@@ -1,4 +1,4 @@
-"""Robots saved as MJCF files and read again, for tests of the writer."""
+"""Robots saved as files and read again, for tests of the writers; MJCF unless a suffix says otherwise."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import mujoco
 import numpy as np
 
 import featherweight as fw
-from featherweight import (
-    ModelWarning,
-    Pose,
-)
+from featherweight import ModelWarning, Pose
 from featherweight.model.contact_rules import Softness
 from featherweight.robot.collision.shape_pairs import touching_pairs
 
@@ -38,6 +34,8 @@ def whatever_is_lost(description: fw.Description, folder: Path, suffix: str = ".
 
 
 def in_mujoco(description: fw.Description, folder: Path) -> Any:
+    import mujoco
+
     whatever_is_lost(description, folder)
     return mujoco.MjModel.from_xml_path(str(folder / "saved.xml"))
 
