@@ -9,7 +9,8 @@ import pytest
 
 import featherweight as fw
 from oracles.mujoco_models import Peer
-from oracles.states import assert_close, assert_same_solutions, random_states
+from oracles.same_dynamics import SameDynamics
+from oracles.states import States, assert_close, random_states
 
 STATES = 12
 
@@ -102,30 +103,13 @@ def test_gravity_is_the_files(peer: Peer) -> None:
     assert peer.robot.gravity == pytest.approx(tuple(peer.model.opt.gravity), rel=1e-15)
 
 
-def test_inverse_dynamics(peer: Peer) -> None:
-    states = random_states(peer.robot, STATES)
-    assert_close(peer.robot.inverse_dynamics(*states), peer.inverse_dynamics(*states))
+@pytest.fixture
+def states(peer: Peer) -> States:
+    return random_states(peer.robot, STATES)
 
 
-def test_mass_matrix(peer: Peer) -> None:
-    q = random_states(peer.robot, STATES).q
-    assert_close(peer.robot.mass_matrix(q), peer.mass_matrix(q))
-
-
-def test_forward_dynamics(peer: Peer) -> None:
-    states = random_states(peer.robot, STATES)
-    ours, theirs = peer.robot.forward_dynamics(*states), peer.forward_dynamics(*states)
-    assert_same_solutions(ours, theirs, peer.mass_matrix(states.q))
-
-
-def test_kinetic_energy(peer: Peer) -> None:
-    q, v, _ = random_states(peer.robot, STATES)
-    assert_close(peer.robot.kinetic_energy(q, v), peer.kinetic_energy(q, v))
-
-
-def test_center_of_mass(peer: Peer) -> None:
-    q = random_states(peer.robot, STATES).q
-    assert_close(peer.robot.center_of_mass(q), peer.center_of_mass(q))
+class TestDynamics(SameDynamics):
+    pass
 
 
 @pytest.mark.parametrize(("name", "site"), SITES)

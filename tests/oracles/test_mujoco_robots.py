@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,8 @@ import featherweight as fw
 from featherweight.model.formats.registry import load_description
 from oracles import mujoco_models
 from oracles.robots import COMPILED, FLOATING, NAMES, example, path
-from oracles.states import assert_close, assert_same_solutions, random_states
+from oracles.same_dynamics import SameDynamics
+from oracles.states import States, random_states
 
 STATES = 5
 
@@ -38,8 +38,9 @@ def acceptable(body: fw.Body) -> fw.Body:
     return fw.Body(body.name, fw.Inertia(mass, center, (mean, 0.0, 0.0, mean, 0.0, mean)))
 
 
-@functools.cache
-def peer(name: str) -> mujoco_models.Peer:
+@pytest.fixture(params=NAMES, scope="module")
+def peer(request: pytest.FixtureRequest) -> mujoco_models.Peer:
+    name = request.param
     description = described(name)
     if "world" in {b.name for b in description.bodies}:  # MuJoCo's own name for the ground; this link is fixed to it
         description = replace(description, bodies=tuple(b for b in description.bodies if b.name != "world"))
@@ -48,18 +49,13 @@ def peer(name: str) -> mujoco_models.Peer:
     return mujoco_models.from_description(description, fw.build(description, execution=execution))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_dynamics_agree_with_mujoco(name: str) -> None:
-    other = peer(name)
-    robot = other.robot
-    states = random_states(robot, STATES)
-    q, v, _ = states
-    assert_close(robot.inverse_dynamics(*states), other.inverse_dynamics(*states))
-    M = other.mass_matrix(q)
-    assert_close(robot.mass_matrix(q), M)
-    assert_same_solutions(robot.forward_dynamics(*states), other.forward_dynamics(*states), M)
-    assert_close(robot.kinetic_energy(q, v), other.kinetic_energy(q, v))
-    assert_close(robot.center_of_mass(q), other.center_of_mass(q))
+@pytest.fixture
+def states(peer: mujoco_models.Peer) -> States:
+    return random_states(peer.robot, STATES)
+
+
+class TestDynamics(SameDynamics):
+    pass
 
 
 @pytest.mark.parametrize("name", FLOATING)

@@ -12,6 +12,7 @@ import pytest
 import featherweight as fw
 from featherweight.model.generators import chain
 from oracles import mujoco_models, pinocchio_models
+from oracles.same_dynamics import SameDynamics, SameMotionOfFrames
 from oracles.states import States, assert_close, assert_same_solutions, random_states
 from oracles.trees import ILL_CONDITIONED, TREES, tree
 
@@ -49,38 +50,17 @@ def at_rest(states: States) -> States:
     return states._replace(v=np.zeros_like(states.v))
 
 
-def test_inverse_dynamics(peer: Peer, states: States) -> None:
-    assert_close(peer.robot.inverse_dynamics(*states), peer.inverse_dynamics(*states))
+class TestDynamics(SameDynamics):
+    pass
 
 
 def test_inverse_dynamics_at_rest(peer: Peer, states: States) -> None:
     assert_close(peer.robot.inverse_dynamics(*at_rest(states)), peer.inverse_dynamics(*at_rest(states)))
 
 
-def test_bias_force(peer: Peer, states: States) -> None:
-    assert_close(peer.robot.bias_force(states.q, states.v), peer.bias_force(states.q, states.v))
-
-
-def test_mass_matrix(peer: Peer, states: States) -> None:
-    assert_close(peer.robot.mass_matrix(states.q), peer.mass_matrix(states.q))
-
-
-def test_forward_dynamics(peer: Peer, states: States) -> None:
-    ours, theirs = peer.robot.forward_dynamics(*states), peer.forward_dynamics(*states)
-    assert_same_solutions(ours, theirs, peer.mass_matrix(states.q))
-
-
 def test_forward_dynamics_at_rest(peer: Peer, states: States) -> None:
     ours, theirs = peer.robot.forward_dynamics(*at_rest(states)), peer.forward_dynamics(*at_rest(states))
     assert_same_solutions(ours, theirs, peer.mass_matrix(states.q))
-
-
-def test_kinetic_energy(peer: Peer, states: States) -> None:
-    assert_close(peer.robot.kinetic_energy(states.q, states.v), peer.kinetic_energy(states.q, states.v))
-
-
-def test_center_of_mass(peer: Peer, states: States) -> None:
-    assert_close(peer.robot.center_of_mass(states.q), peer.center_of_mass(states.q))
 
 
 def test_placements_of_all_frames(name: str) -> None:
@@ -89,27 +69,11 @@ def test_placements_of_all_frames(name: str) -> None:
     assert_close(peer.robot.frame_placement(names)(q), peer.frame_placement(names, q))
 
 
-@pytest.mark.parametrize("reference", ["local", "local_world_aligned", "world"])
-@pytest.mark.parametrize("name", ["mixed_13", "floating_inside", "anchored", "fixed_between", "roots"])
-def test_frame_motion(name: str, reference: str) -> None:
-    peer = pinocchio_models.from_description(*tree(name))
-    robot, (q, v, _) = peer.robot, random_states(peer.robot, STATES)
-    names = [robot.frames[0].name, robot.frames[-1].name]
-    assert_close(robot.frame_jacobian(names, reference)(q), peer.frame_jacobian(names, reference, q))
-    assert_close(robot.frame_velocity(names, reference)(q, v), peer.frame_velocity(names, reference, q, v))
-    theirs = peer.frame_bias_acceleration(names, reference, q, v)
-    assert_close(robot.frame_bias_acceleration(names, reference)(q, v), theirs)
-
-
 @pytest.mark.parametrize("name", ["mixed_13", "floating_inside", "anchored", "fixed_between", "roots", "rotors"])
-def test_external_forces(name: str) -> None:
-    """Forces about the origin of the body's frame of the file, also where the joint has another."""
-    peer = pinocchio_models.from_description(*tree(name))
-    robot, states = peer.robot, random_states(peer.robot, STATES)
-    forces = np.random.default_rng(1).standard_normal((STATES, len(robot.bodies), 6))
-    assert_close(robot.inverse_dynamics(*states, external_forces=forces), peer.inverse_dynamics(*states, forces))
-    ours = robot.forward_dynamics(*states, external_forces=forces)
-    assert_same_solutions(ours, peer.forward_dynamics(*states, forces), peer.mass_matrix(states.q))
+class TestMotionOfFrames(SameMotionOfFrames):
+    @pytest.fixture
+    def peer(self, name: str) -> pinocchio_models.Peer:
+        return pinocchio_models.from_description(*tree(name))
 
 
 def test_gravity_in_any_direction() -> None:

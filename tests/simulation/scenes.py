@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ FREE, PLANAR = fw.JointType.FLOATING, fw.JointType.PLANAR
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 DOWN, NO_GRAVITY = (0.0, 0.0, -9.81), (0.0, 0.0, 0.0)
 G = 9.81
+NONE: Mapping[str, Any] = {}
 NOTHING: dict[str, Any] = {"joints": fw.JointOptions(limits=False, friction=False, passive=False)}
 
 
@@ -55,6 +56,41 @@ def pendulum(mass: float = 1.5, length: float = 0.4, inertia: float = 0.05, **jo
     """A physical pendulum about y, hanging at zero; `inertia` is about its centre."""
     bob = fw.Body("bob", fw.Inertia(mass, (0.0, 0.0, -length), (inertia, 0.0, 0.0, inertia, 0.0, 0.1 * inertia)))
     return fw.build(fw.describe([bob], [fw.Joint("pivot", HINGE, WORLD, "bob", axis=Y, **joint)]))
+
+
+def double_pendulum(shoulder: Mapping[str, Any] = NONE, elbow: Mapping[str, Any] = NONE, **more: Any) -> fw.Robot:
+    """Two links of 0.6 m and 1 kg about y, "upper" and "lower", which hang at zero."""
+    link = fw.Inertia(1.0, (0.0, 0.0, -0.3), (0.03, 0.0, 0.0, 0.03, 0.0, 0.005))
+    joints = [
+        fw.Joint("shoulder", HINGE, WORLD, "upper", axis=Y, **shoulder),
+        fw.Joint("elbow", HINGE, "upper", "lower", fw.Pose(p=(0.0, 0.0, -0.6)), Y, **elbow),
+    ]
+    return fw.build(fw.describe([fw.Body("upper", link), fw.Body("lower", link)], joints, **more))
+
+
+def two_legged(sides: Sequence[float], **hips: Any) -> fw.Robot:
+    """A trunk on a floating base, "body0", with two legs on hinges about y and x."""
+    leg = fw.Inertia(0.5, (0.0, 0.0, -0.1), (0.003, 0.0, 0.0, 0.003, 0.0, 0.001))
+    joints = [fw.Joint("base", FREE, WORLD, "body0")]
+    for k, y, axis in ((1, 0.15, Y), (2, -0.15, X)):
+        joints.append(fw.Joint(f"hip{k}", HINGE, "body0", f"body{k}", fw.Pose(p=(0.0, y, 0.0)), axis, **hips))
+    bodies = [fw.Body("body0", solid_box(3.0, sides)), fw.Body("body1", leg), fw.Body("body2", leg)]
+    return fw.build(fw.describe(bodies, joints))
+
+
+def on_feet(robot: fw.Robot, sides: Sequence[float], step: float, **options: Any) -> fw.Simulation:
+    """The robot of `two_legged` on a plane, which its feet and the corners of its trunk touch."""
+    feet = [fw.ContactSphere(f"body{k}", 0.03, (0.0, 0.0, -0.18)) for k in (1, 2)]
+    return fw.Simulation(robot, step, spheres=[*feet, *corners("body0", sides)], ground=fw.Plane(), **options)
+
+
+def boxes(heights: Any, **options: Any) -> fw.Simulation:
+    """Boxes of 0.4 m x 0.3 m x 0.2 m, one in each simulation of a fleet, whose corners touch a plane."""
+    sides = (0.4, 0.3, 0.2)
+    robot = free_bodies(solid_box(2.0, sides))
+    q = np.tile(robot.neutral(), (len(heights), 1))
+    q[:, 2] = heights
+    return fw.Simulation(robot, 1e-3, q=q, spheres=corners("body0", sides), ground=fw.Plane(), **options)
 
 
 def pose(p: Sequence[float] | Array, turn: Rotation | None = None) -> Array:

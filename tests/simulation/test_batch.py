@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.model.types import WORLD
 from featherweight.robots.linkages import four_bar
 from oracles.states import Array
 from oracles.trees import tree
-from simulation.scenes import FREE, HINGE, NOTHING, X, Y, corners, free_bodies, pendulum, solid_box
+from simulation.scenes import NOTHING, corners, free_bodies, on_feet, pendulum, solid_box, two_legged
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
 
@@ -118,13 +117,7 @@ def test_a_robot_in_the_air_is_as_alone_beside_one_that_touches(integrator: str)
 @functools.cache
 def legged() -> fw.Robot:
     """A trunk on a floating base with two legs, whose joints have limits, dampers, springs and dry friction."""
-    trunk = solid_box(3.0, SIDES)
-    leg = fw.Inertia(0.5, (0.0, 0.0, -0.1), (0.003, 0.0, 0.0, 0.003, 0.0, 0.001))
-    passive: dict[str, Any] = dict(lower=-0.5, upper=0.4, damping=0.1, stiffness=5.0, friction=0.2)
-    joints = [fw.Joint("base", FREE, WORLD, "body0")]
-    for k, y in ((1, 0.15), (2, -0.15)):
-        joints.append(fw.Joint(f"hip{k}", HINGE, "body0", f"body{k}", fw.Pose(p=(0.0, y, 0.0)), Y if k == 1 else X, **passive))
-    return fw.build(fw.describe([fw.Body("body0", trunk), fw.Body("body1", leg), fw.Body("body2", leg)], joints))
+    return two_legged(SIDES, lower=-0.5, upper=0.4, damping=0.1, stiffness=5.0, friction=0.2)
 
 
 def stood(count: int) -> tuple[Array, Array]:
@@ -136,8 +129,7 @@ def stood(count: int) -> tuple[Array, Array]:
 
 
 def on_legs(**more: Any) -> fw.Simulation:
-    feet = [fw.ContactSphere(f"body{k}", 0.03, (0.0, 0.0, -0.18)) for k in (1, 2)]
-    return fw.Simulation(legged(), H, spheres=[*feet, *corners("body0", SIDES)], ground=fw.Plane(), **more)
+    return on_feet(legged(), SIDES, H, **more)
 
 
 def test_limits_and_friction_of_a_batch_are_those_of_single_robots() -> None:

@@ -13,17 +13,13 @@ import pytest
 import featherweight as fw
 from featherweight.environments import RobotVectorEnv
 from oracles.mechanisms import MECHANISMS, closed
-from simulation.scenes import corners, free_bodies, pendulum, solid_box
-
-SIDES = (0.4, 0.3, 0.2)
+from simulation import scenes
+from simulation.scenes import pendulum
 
 
 def boxes(robots: int = 2, **options: Any) -> fw.Simulation:
     """Boxes that fall, of which the first meets the ground at once."""
-    robot = free_bodies(solid_box(2.0, SIDES))
-    q = np.tile(robot.neutral(), (robots, 1))
-    q[:, 2] = 0.11 + 0.1 * np.arange(robots)
-    return fw.Simulation(robot, 1e-3, q=q, spheres=corners("body0", SIDES), ground=fw.Plane(), **options)
+    return scenes.boxes(0.11 + 0.1 * np.arange(robots), **options)
 
 
 def alone() -> fw.Simulation:

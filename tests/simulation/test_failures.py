@@ -15,7 +15,7 @@ import featherweight as fw
 from featherweight.names import MOVED_KEYWORDS
 from featherweight.robots.linkages import four_bar, four_bar_configuration
 from oracles.mechanisms import closed
-from simulation.scenes import NO_GRAVITY, Y, free_bodies, pendulum, pose, solid_ball, solid_box
+from simulation.scenes import NO_GRAVITY, double_pendulum, free_bodies, pendulum, pose, solid_ball, solid_box
 from simulation.test_batch import on_ground
 
 H = 1e-3
@@ -25,13 +25,7 @@ BALL = solid_ball(1.0, 0.1)
 
 
 def arm() -> fw.Robot:
-    body = fw.Inertia(1.0, (0.0, 0.0, -0.3), (0.03, 0.0, 0.0, 0.03, 0.0, 0.005))
-    joints = [
-        fw.Joint("shoulder", fw.JointType.REVOLUTE, "world", "upper", axis=Y),
-        fw.Joint("elbow", fw.JointType.REVOLUTE, "upper", "lower", fw.Pose(p=(0.0, 0.0, -0.6)), Y),
-    ]
-    drives = [fw.Actuator("a", "shoulder"), fw.Actuator("b", "elbow")]
-    return fw.build(fw.describe([fw.Body("upper", body), fw.Body("lower", body)], joints, actuators=drives))
+    return double_pendulum(actuators=[fw.Actuator("a", "shoulder"), fw.Actuator("b", "elbow")])
 
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4", "midpoint"])

@@ -10,18 +10,14 @@ from numpy.typing import ArrayLike
 
 import featherweight as fw
 from featherweight.identification import random_parameters
-from simulation.scenes import corners, free_bodies, pendulum, solid_box
+from simulation.scenes import boxes, corners, free_bodies, pendulum, solid_box
 
 SIDES = (0.4, 0.3, 0.2)
 
 
 def falling(robots: int, **options: Any) -> fw.Simulation:
     """Boxes above the ground."""
-    robot = free_bodies(solid_box(2.0, SIDES))
-    q = np.tile(robot.neutral(), (robots, 1))
-    q[:, 2] = 0.3 + 0.1 * np.arange(robots)
-    spheres = corners("body0", SIDES)
-    return fw.Simulation(robot, 1e-3, q=q, spheres=spheres, ground=fw.Plane(), **options)
+    return boxes(0.3 + 0.1 * np.arange(robots), **options)
 
 
 def test_some_begin_anew_and_the_others_go_on() -> None:

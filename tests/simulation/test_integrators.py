@@ -30,8 +30,8 @@ from simulation.scenes import (
     PLANAR,
     G,
     X,
-    Y,
     Z,
+    double_pendulum,
     free_bodies,
     momentum,
     pendulum,
@@ -253,15 +253,6 @@ def test_order_with_loops(make: Any, speed: float, integrator: str, order: int) 
 
 
 # --- energy
-
-
-def double_pendulum() -> fw.Robot:
-    inertia = fw.Inertia(1.0, (0.0, 0.0, -0.3), (0.03, 0.0, 0.0, 0.03, 0.0, 0.005))
-    joints = [
-        fw.Joint("shoulder", HINGE, WORLD, "upper", axis=Y),
-        fw.Joint("elbow", HINGE, "upper", "lower", fw.Pose(p=(0.0, 0.0, -0.6)), Y),
-    ]
-    return fw.build(fw.describe([fw.Body("upper", inertia), fw.Body("lower", inertia)], joints))
 
 
 def drift(sim: fw.Simulation, duration: float, scale: float) -> float:

@@ -21,7 +21,7 @@ from featherweight.simulation.joint_limits import FAR
 from oracles.mechanisms import closed
 from oracles.states import Array
 from simulation.plain_python import ROUNDED, plain_python, steps_by
-from simulation.scenes import NO_GRAVITY, Y, pendulum
+from simulation.scenes import NO_GRAVITY, Y, double_pendulum, pendulum
 
 H = 1e-3
 INTEGRATORS = ("semi-implicit", "rk4", "midpoint")
@@ -32,12 +32,7 @@ LENGTHS = (0.3, 0.8, 0.6, 0.9)
 @functools.cache
 def arm(gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> fw.Robot:
     """Two links that hang; the first turns from -0.5 to 0.5, the second from 0.2 to 0.25."""
-    link = fw.Inertia(1.0, (0.0, 0.0, -0.3), (0.03, 0.0, 0.0, 0.03, 0.0, 0.005))
-    joints = [
-        fw.Joint("shoulder", fw.JointType.REVOLUTE, "world", "upper", axis=Y, lower=-0.5, upper=0.5),
-        fw.Joint("elbow", fw.JointType.REVOLUTE, "upper", "lower", fw.Pose(p=(0.0, 0.0, -0.6)), Y, lower=0.2, upper=0.25),
-    ]
-    return fw.build(fw.describe([fw.Body("upper", link), fw.Body("lower", link)], joints, name="arm", gravity=gravity))
+    return double_pendulum({"lower": -0.5, "upper": 0.5}, {"lower": 0.2, "upper": 0.25}, name="arm", gravity=gravity)
 
 
 # --- slightly beyond

@@ -23,6 +23,7 @@ from featherweight.robots.linkages import four_bar
 from oracles.mechanisms import closed
 from oracles.states import Array
 from oracles.trees import tree
+from simulation import scenes
 from simulation.plain_python import ROUNDED, plain_python, record_at, steps_by
 from simulation.scenes import FREE, HINGE, NOTHING, X, Y, Z, cart, corners, free_bodies, solid_ball, solid_box
 
@@ -152,13 +153,7 @@ def touching(kind: str) -> Scene:
 @functools.cache
 def legged() -> fw.Robot:
     """A trunk on a floating base with two legs, whose joints have limits, dampers, springs, dry friction and efforts."""
-    leg = fw.Inertia(0.5, (0.0, 0.0, -0.1), (0.003, 0.0, 0.0, 0.003, 0.0, 0.001))
-    passive: dict[str, Any] = {"lower": -0.3, "upper": 0.2, "damping": 0.1, "stiffness": 5.0, "friction": 0.2, "effort": 3.0}
-    joints = [fw.Joint("base", FREE, WORLD, "body0")]
-    for k, y in ((1, 0.15), (2, -0.15)):
-        joints.append(fw.Joint(f"hip{k}", HINGE, "body0", f"body{k}", fw.Pose(p=(0.0, y, 0.0)), Y if k == 1 else X, **passive))
-    bodies = [fw.Body("body0", solid_box(3.0, SIDES)), fw.Body("body1", leg), fw.Body("body2", leg)]
-    return fw.build(fw.describe(bodies, joints))
+    return scenes.two_legged(SIDES, lower=-0.3, upper=0.2, damping=0.1, stiffness=5.0, friction=0.2, effort=3.0)
 
 
 def standing(robots: int) -> Array:
@@ -169,12 +164,9 @@ def standing(robots: int) -> Array:
 
 
 def legs(integrator: str, robots: int, **more: Any) -> fw.Simulation:
-    feet = [fw.ContactSphere(f"body{k}", 0.03, (0.0, 0.0, -0.18)) for k in (1, 2)]
     v = speeds(legged(), robots)
     v[:, 6:] *= 6.0
-    return fw.Simulation(
-        legged(), H, integrator, q=standing(robots), v=v, spheres=[*feet, *corners("body0", SIDES)], ground=fw.Plane(), **more
-    )
+    return scenes.on_feet(legged(), SIDES, H, integrator=integrator, q=standing(robots), v=v, **more)
 
 
 def driven(integrator: str, robots: int) -> fw.Simulation:
