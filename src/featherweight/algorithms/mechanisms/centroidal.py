@@ -1,4 +1,4 @@
-"""Centroidal momentum of mechanisms: that of the spanning tree at q' = G y', q'' = G y'' + g."""
+"""Centroidal momentum of mechanisms: the map A_G G, and functions of it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from .. import centroidal as of_tree
 from .. import centroidal_rates as tree_rates
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism, takes_mechanism
-from .maps import spanning_acceleration, spanning_configuration
-from .spanning import center_of_mass_jacobian, expanded, mapped, write_rows, zero_rows
+from .on_spanning_tree import on_spanning_tree
+from .spanning import center_of_mass_jacobian, mapped, write_rows, zero_rows
+
+centroidal_momentum_rate = on_spanning_tree(tree_rates.centroidal_momentum_rate)
 
 
 @for_mechanism(of_tree.centroidal_map)
@@ -33,38 +35,9 @@ def center_of_mass_velocity_by_jacobian(mech: ClusterTree, q, v, velocity) -> No
     of_tree.write_product(J, v, velocity)
 
 
-@for_mechanism(of_tree.centroidal_inertia)
-def centroidal_inertia(mech: ClusterTree, q, inertia) -> None:
-    of_tree.centroidal_inertia(mech.tree, spanning_configuration(mech, q), inertia)
-
-
-@for_mechanism(of_tree.centroidal_momentum)
-def centroidal_momentum(mech: ClusterTree, q, v, momentum) -> None:
-    qs, vs, _ = expanded(mech, q, v)
-    of_tree.centroidal_momentum(mech.tree, qs, vs, momentum)
-
-
-@for_mechanism(of_tree.center_of_mass_velocity)
-def center_of_mass_velocity(mech: ClusterTree, q, v, velocity) -> None:
-    qs, vs, _ = expanded(mech, q, v)
-    of_tree.center_of_mass_velocity(mech.tree, qs, vs, velocity)
-
-
-@for_mechanism(tree_rates.centroidal_momentum_rate)
-def centroidal_momentum_rate(mech: ClusterTree, q, v, a, rate) -> None:
-    qs, vs, M = expanded(mech, q, v)
-    tree_rates.centroidal_momentum_rate(mech.tree, qs, vs, spanning_acceleration(mech, M, a), rate)
-
-
 @for_mechanism(tree_rates.centroidal_bias)
 def centroidal_bias(mech: ClusterTree, q, v, bias) -> None:
     centroidal_momentum_rate(mech, q, v, [0.0] * len(mech.parent), bias)
-
-
-@for_mechanism(tree_rates.center_of_mass_acceleration)
-def center_of_mass_acceleration(mech: ClusterTree, q, v, a, acceleration) -> None:
-    qs, vs, M = expanded(mech, q, v)
-    tree_rates.center_of_mass_acceleration(mech.tree, qs, vs, spanning_acceleration(mech, M, a), acceleration)
 
 
 @takes_mechanism

@@ -91,11 +91,6 @@ def loop_rows(mech: ClusterTree, qs) -> tuple[list[Any], list[list[Any]]]:
     return phi, K
 
 
-@for_mechanism(iteration.task_errors)
-def task_errors(mech: ClusterTree, tasks: TaskList, q, targets, errors) -> None:
-    iteration.task_errors(mech.tree, tasks, spanning_configuration(mech, q), targets, errors)
-
-
 @for_mechanism(iteration.weighted_rows)
 def weighted_rows(mech: ClusterTree, tasks: TaskList, q, targets, results) -> None:
     """Write errors and Jacobian rows: those of the loops first, then the weighted ones of the tasks."""

@@ -233,7 +233,7 @@ def spanning_acceleration(mech: ClusterTree, M, a):
 
 
 def write_projected(mech: ClusterTree, M, forces, tau) -> None:
-    """Write G^T times generalized forces of the tree."""
+    """Write G^T times generalized forces of the tree, or a row times G."""
     for cluster, map in zip(mech.clusters, M, strict=True):
         for k in range(len(cluster.independent)):
             if map is None:

@@ -10,7 +10,7 @@ from .. import regressors
 from ..regressors import PARAMETERS, JointColumns
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism
-from .maps import spanning_acceleration, spanning_configuration, write_projected
+from .maps import spanning_acceleration, write_projected
 from .spanning import expanded
 
 NO_JOINTS = JointColumns((), (), ())
@@ -34,14 +34,3 @@ def extended_regressor(mech: ClusterTree, bodies: Placements, joints: JointColum
         write_projected(mech, M, [row[k] for row in whole], projected)
         for i in range(len(mech.parent)):
             Y[i][k] = projected[i]
-
-
-@for_mechanism(regressors.kinetic_energy_regressor)
-def kinetic_energy_regressor(mech: ClusterTree, bodies: Placements, q, v, y) -> None:
-    qs, vs, _ = expanded(mech, q, v)
-    regressors.kinetic_energy_regressor(mech.tree, bodies, qs, vs, y)
-
-
-@for_mechanism(regressors.potential_energy_regressor)
-def potential_energy_regressor(mech: ClusterTree, bodies: Placements, q, y) -> None:
-    regressors.potential_energy_regressor(mech.tree, bodies, spanning_configuration(mech, q), y)

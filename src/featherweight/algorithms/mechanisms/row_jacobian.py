@@ -26,7 +26,7 @@ from ..kinematics import (
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism
 from .maps import maps, spanning_acceleration, spanning_configuration, write_projected
-from .spanning import expanded, write_row
+from .spanning import expanded
 
 
 @for_mechanism(constraint_rows.row_jacobian)
@@ -39,7 +39,7 @@ def row_jacobian(mech: ClusterTree, rows: ConstraintRows, q, J) -> None:
     for F, out in zip(unit_wrenches(tree, rows, X), J, strict=True):
         whole = [0.0] * n
         write_joint_forces_of(tree, X, F, whole)
-        write_row(mech, M, whole, out)
+        write_projected(mech, M, whole, out)
     write_entries(rows.entries, q, J)
 
 

@@ -8,7 +8,18 @@ from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree, constraint_count, moving
 from .counterparts import for_mechanism, takes_mechanism
 from .loop_constraints import cosines, poses, violations
-from .maps import TINY, Triangle, constraint_matrix, dot, maps, of_rows, spanning_configuration, spanning_velocity, triangle
+from .maps import (
+    TINY,
+    Triangle,
+    constraint_matrix,
+    dot,
+    maps,
+    of_rows,
+    spanning_configuration,
+    spanning_velocity,
+    triangle,
+    write_projected,
+)
 
 
 def expanded(mech: ClusterTree, q, v):
@@ -16,22 +27,6 @@ def expanded(mech: ClusterTree, q, v):
     qs, X = placed(mech, q)
     M = maps(mech, X, qs, v)
     return qs, spanning_velocity(mech, M, v), M
-
-
-@for_mechanism(energy.kinetic_energy)
-def kinetic_energy(mech: ClusterTree, q, v, result) -> None:
-    qs, vs, _ = expanded(mech, q, v)
-    energy.kinetic_energy(mech.tree, qs, vs, result)
-
-
-@for_mechanism(energy.potential_energy)
-def potential_energy(mech: ClusterTree, q, result) -> None:
-    energy.potential_energy(mech.tree, spanning_configuration(mech, q), result)
-
-
-@for_mechanism(energy.center_of_mass)
-def center_of_mass(mech: ClusterTree, q, result) -> None:
-    energy.center_of_mass(mech.tree, spanning_configuration(mech, q), result)
 
 
 @for_mechanism(energy.center_of_mass_jacobian)
@@ -57,17 +52,7 @@ def zero_rows(mech: ClusterTree, count: int):
 def write_rows(mech: ClusterTree, M, rows, result) -> None:
     """Write a matrix times G."""
     for i in range(len(rows)):
-        write_row(mech, M, rows[i], result[i])
-
-
-def write_row(mech: ClusterTree, M, row, result) -> None:
-    """Write one row of a matrix times G."""
-    for cluster, map in zip(mech.clusters, M, strict=True):
-        for k in range(len(cluster.independent)):
-            if map is None:
-                result[cluster.start + k] = row[cluster.rows[k]]
-            else:
-                result[cluster.start + k] = dot([row[r] for r in cluster.rows], [map.G[r][k] for r in cluster.rows])
+        write_projected(mech, M, rows[i], result[i])
 
 
 @takes_mechanism

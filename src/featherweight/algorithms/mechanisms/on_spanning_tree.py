@@ -1,0 +1,63 @@
+"""Kernels for trees that serve mechanisms with loops as they are, on the motion of the spanning tree.
+
+The tree moves by q' = G y' and q'' = G y'' + g, where y' and y'' are the independent velocities and accelerations.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .. import centroidal, centroidal_rates, energy, frames, regressors, relative_frames
+from ..inverse_kinematics import iteration, weighted_errors
+from .cluster_tree import ClusterTree
+from .counterparts import for_mechanism
+from .maps import spanning_acceleration, spanning_configuration
+from .spanning import expanded
+
+ACCELERATIONS = ("a", "qdd")
+
+
+def on_spanning_tree(kernel: Callable[..., None]) -> Callable[..., None]:
+    """Register and return the kernel for mechanisms that calls a kernel for trees with the motion of the spanning tree.
+
+    The arguments q, v and a (or qdd) of the kernel are the motion; others are passed on.
+    """
+    names = kernel.__code__.co_varnames[1 : kernel.__code__.co_argcount]
+
+    @for_mechanism(kernel)
+    @functools.wraps(kernel, updated=())
+    def of_mechanism(mech: ClusterTree, *arguments: Any) -> None:
+        given = dict(zip(names, arguments, strict=True))
+        if "v" not in given:
+            given["q"] = spanning_configuration(mech, given["q"])
+        else:
+            given["q"], given["v"], M = expanded(mech, given["q"], given["v"])
+            given |= {name: spanning_acceleration(mech, M, given[name]) for name in ACCELERATIONS if name in given}
+        kernel(mech.tree, *given.values())
+
+    return of_mechanism
+
+
+for _kernel in (
+    centroidal.center_of_mass_velocity,
+    centroidal.centroidal_inertia,
+    centroidal.centroidal_momentum,
+    centroidal_rates.center_of_mass_acceleration,
+    energy.center_of_mass,
+    energy.kinetic_energy,
+    energy.potential_energy,
+    frames.frame_placement,
+    frames.frame_velocity,
+    frames.joint_jacobian,
+    frames.placement_rows,
+    iteration.task_errors,
+    regressors.kinetic_energy_regressor,
+    regressors.potential_energy_regressor,
+    relative_frames.joint_jacobian_rate,
+    relative_frames.relative_placement,
+    relative_frames.relative_velocity,
+    weighted_errors.weighted_errors,
+):
+    on_spanning_tree(_kernel)
