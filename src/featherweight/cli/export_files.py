@@ -83,7 +83,7 @@ def _chosen(robot: Robot, names: str) -> dict[str, CompiledFunction[Any]]:
     chosen: dict[str, CompiledFunction[Any]] = {}
     meant: dict[str, str] = {}
     for name in dict.fromkeys(filter(None, map(str.strip, names.split(",")))):
-        c_name = _c_name(name)
+        c_name = re.sub(r"\W+", "_", name, flags=re.ASCII)
         if c_name in chosen:
             raise ModelError(
                 f"functions {meant[c_name]!r} and {name!r} would have the same name {c_name}: export them by two commands"
@@ -121,7 +121,3 @@ def find_function(robot: Robot, name: str) -> CompiledFunction[Any]:
     if derived not in DERIVED:
         raise ModelError(f"function {name!r}: the derivatives of a function are derivative, pullback and pushforward")
     return f.derivative() if derived == "derivative" else getattr(f, derived)
-
-
-def _c_name(name: str) -> str:
-    return re.sub(r"\W+", "_", name, flags=re.ASCII)

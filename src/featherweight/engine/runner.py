@@ -54,7 +54,8 @@ class Runner:
         batch = batch_axes(self.program, arrays)
         results = None if out is None else given_results(self.program, executable, out, batch)
         dtype = result_type(a.dtype for a in arrays)
-        return self._delivered(executable.run(arrays, batch, dtype, results, threads))
+        values = executable.run(arrays, batch, dtype, results, threads)
+        return values[0] if self.result_class is None else self.result_class(*values)
 
     def tune(self, args: tuple[Any, ...]) -> None:
         """Measure the ways to write the program for the device of the arguments; see `CompiledFunction.tune`."""
@@ -110,10 +111,6 @@ class Runner:
 
     def _arrays(self, executable: Executable, args: tuple[Any, ...]) -> list[Any]:
         return [executable.array(x, f"{self.name}: {p.name}") for x, p in zip(args, self.program.inputs, strict=True)]
-
-    def _delivered(self, values: Any) -> Any:
-        """Return one result, or the named tuple of several."""
-        return values[0] if self.result_class is None else self.result_class(*values)
 
     def _require_traced(self, what: str) -> None:
         if self.way.execution != "traced":

@@ -42,7 +42,7 @@ class RobotEnv(Env[Array, Array]):
         """Begin an episode, and return its first observation and `info`."""
         super().reset(seed=seed)
         observation, info = self.vector.reset(seed=seed)
-        return observation[0], first_of(info)
+        return observation[0], {name: x[0] for name, x in info.items() if not name.startswith("_")}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Take a step; return observation, reward, whether the episode has terminated, False, and `info`."""
@@ -58,7 +58,3 @@ class RobotEnv(Env[Array, Array]):
     def set_state(self, qpos: Array, qvel: Array) -> None:
         """Set the state to qpos (nq,) and qvel (nv,), in MuJoCo's order."""
         self.vector.set_state(np.asarray(qpos)[None], np.asarray(qvel)[None])
-
-
-def first_of(info: dict[str, Any]) -> dict[str, Any]:
-    return {name: x[0] for name, x in info.items() if not name.startswith("_")}

@@ -145,7 +145,7 @@ def casadi_functions(
         )
     inputs, outputs = f.program.inputs, f.program.outputs
     shapes = [matrix_shape(x.shape) for x in inputs], [matrix_shape(y.shape) for y in outputs]
-    full_in, full_out = ([_full(s) for s in own] for own in shapes)
+    full_in, full_out = ([(s, tuple(range(math.prod(s)))) for s in own] for own in shapes)
     x_names, y_names = [x.name for x in inputs], [y.name for y in outputs]
     unread = [(s, ()) for s in shapes[1]]
     out_names, adj_names = [f"out_{y}" for y in y_names], [f"adj_{y}" for y in y_names]
@@ -257,7 +257,3 @@ def _made(name: str, doc: str, program: Program, arguments: Any, results: Any) -
     blocks = tuple(range(len(outputs)))
     interface = CasadiInterface(tuple(names_in), tuple(names_out), tuple(patterns_in), tuple(patterns), tuple(read), blocks)
     return CasadiFunction(routine, interface, SomeNumbers(program, tuple(outputs), tuple(kept)))
-
-
-def _full(shape: tuple[int, int]) -> Pattern:
-    return shape, tuple(range(math.prod(shape)))

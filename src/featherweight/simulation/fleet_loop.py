@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ..contact.contact_solver import forget_forces, keep_force
+from ..contact.impulses import greatest_of
 from ..engine.loops.array_types import Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, call_machine, lane, lanes
 from .energy_guard import SLOW
 from .robot_stages import all_finite, clear_impulses, find_touching, judge_end, solve_for_impulses
-from .smooth_motion import be_at, clear, clear_rows, copy, copy_rows, greatest, write_load
+from .smooth_motion import be_at, clear, clear_rows, copy, copy_rows, write_load
 from .stage_records import FleetArrays, RobotStages
 from .step import take_step, try_step
 from .step_status import NO_NUMBER, NO_ROOM, NO_VELOCITY, TAKEN
@@ -268,7 +269,7 @@ def judge_flight(one: RobotStages, many: FleetArrays, i: int) -> int:
     copy(flight.ahead[i], step.ahead)
     copy(flight.end[i], step.end)
     clear(step.displacement)
-    if one.numbers.step * greatest(step.after) > SLOW:  # the energy guard needs forces
+    if one.numbers.step * greatest_of(step.after) > SLOW:  # the energy guard needs forces
         load_state(one, many, i)
         write_load(one, one.numbers.step)
         copy(one.point.load, step.load)

@@ -13,6 +13,7 @@ from ..collision.detection import ContactPoints, find_contacts
 from ..contact.contact_model import pull_of
 from ..contact.contact_problem import ContactImpulses
 from ..contact.contact_solver import SolverReport, keep_impulses, resolve
+from ..contact.impulses import greatest_of
 from ..contact.joint_rows import (
     BEYOND,
     any_active,
@@ -22,7 +23,7 @@ from ..contact.joint_rows import (
     write_row_speeds,
 )  # fmt: skip
 from ..contact.laws import COULOMB, RETURN_SPEED, RIGID
-from ..contact.patches import reduce_patches
+from ..contact.patches import copy_contact, reduce_patches
 from ..engine.loops.array_types import IntegerMatrix, Matrix, Vector
 from ..engine.loops.kernels import call_machine, lanes
 from ..model.tree import FLOATING, PLANAR
@@ -42,7 +43,6 @@ from .smooth_motion import (
     copy,
     copy_rows,
     energies,
-    greatest,
     integrate_smoothly,
     ordered_product,
     write_body_forces,
@@ -236,11 +236,11 @@ def add_turning(t: TouchingRecord, count: int) -> int:
     for c in range(count):
         added += 1 if turns(t, c) else 0
     for c in range(total - 1, count - 1, -1):
-        copy_contact(contacts, c, c + added)
+        copy_contact(contacts, c, contacts, c + added)
     other = count
     for c in range(count):
         if turns(t, c):
-            copy_contact(contacts, c, other)
+            copy_contact(contacts, c, contacts, other)
             other += 1
     return added
 
@@ -248,7 +248,7 @@ def add_turning(t: TouchingRecord, count: int) -> int:
 def turns(t: TouchingRecord, c: int) -> bool:
     """Return whether a contact has friction against spinning or rolling in this step."""
     candidate, gap = t.contacts.candidate[c], t.contacts.gap[c]
-    rubs = greatest(t.model.turning[candidate]) > 0.0
+    rubs = greatest_of(t.model.turning[candidate]) > 0.0
     last = ordered_product(t.impulses.last_force[candidate], t.contacts.normal[c])
     pull = pull_of(t.model, candidate, gap, last)
     if pull > 0.0 and gap >= 0.0 and t.model.settings.law != RIGID:  # no contact
@@ -259,15 +259,7 @@ def turns(t: TouchingRecord, c: int) -> bool:
 def take_turning_back(t: TouchingRecord, count: int, added: int) -> None:
     """Remove the copies of `add_turning`."""
     for c in range(count, t.counts[0]):
-        copy_contact(t.contacts, c + added, c)
-
-
-def copy_contact(contacts: ContactPoints, source: int, target: int) -> None:
-    """Copy a contact to another place."""
-    contacts.candidate[target], contacts.gap[target] = contacts.candidate[source], contacts.gap[source]
-    contacts.a[target], contacts.b[target] = contacts.a[source], contacts.b[source]
-    copy(contacts.point[source], contacts.point[target])
-    copy(contacts.normal[source], contacts.normal[target])
+        copy_contact(t.contacts, c + added, t.contacts, c)
 
 
 def drives_pass(s: RobotStages) -> bool:
@@ -382,7 +374,7 @@ def part(s: RobotStages) -> None:
     write_pushed_acceleration(s, impulses.push, impulses.joint_push)
     write_change(s, step.displacement)
     write_row_velocity(s, step.displacement)
-    shrink = min(1.0, s.touching.report[4] / max(greatest(s.point.row_velocity), 1e-300))
+    shrink = min(1.0, s.touching.report[4] / max(greatest_of(s.point.row_velocity), 1e-300))
     for i in range(len(step.displacement)):
         step.displacement[i] *= shrink
 
@@ -403,9 +395,9 @@ def apply_impulses(s: RobotStages) -> None:
 def write_struck(s: RobotStages) -> None:
     """Write the change of velocity by impacts at the start of the step."""
     step, impulses = s.step, s.touching.impulses
-    impact = greatest(impulses.joint_impact) > 0.0
+    impact = greatest_of(impulses.joint_impact) > 0.0
     for j in range(len(impulses.impact)):
-        impact = impact or greatest(impulses.impact[j]) > 0.0
+        impact = impact or greatest_of(impulses.impact[j]) > 0.0
     clear(step.struck)
     if impact:
         write_pushed_acceleration(s, impulses.impact, impulses.joint_impact)
@@ -480,7 +472,7 @@ def judge_end(s: RobotStages) -> int:
         return NO_STATE
     if not limits_are_attainable(s):
         return LIMIT
-    farthest = max(h * greatest(step.after), greatest(step.displacement))
+    farthest = max(h * greatest_of(step.after), greatest_of(step.displacement))
     if farthest <= SLOW:
         return TAKEN
     if s.touching.model.settings.law == RIGID and not excess(s) <= 0.0:  # springs of MuJoCo's contact law add energy
@@ -515,7 +507,7 @@ def excess(s: RobotStages) -> float:
     kinetic, potential = energies(s, step.ahead, step.end)
     stored = s.touching.report[5]
     potential += stored
-    if greatest(step.displacement) > 0.0:
+    if greatest_of(step.displacement) > 0.0:
         if write_arrival(s, False) != TAKEN:
             return inf
         copy(s.point.x, step.straight)

@@ -285,7 +285,7 @@ class SensedRobots:
         x0, x1, u0, u1 = q0[:, q], self.fleet.q[:, q], v0[:, v], self.fleet.v[:, v]
         a = (u1 - u0) / self.step
         if kind is JointType.FLOATING:
-            end = _turned_back(x0[:, 3:], _turned(x1[:, 3:], u1[:, :3]))
+            end = _turned(x0[:, 3:] * (-1.0, -1.0, -1.0, 1.0), _turned(x1[:, 3:], u1[:, :3]))
             a[:, :3] = (end - u0[:, :3]) / self.step - cross(u0[:, 3:], u0[:, :3])
             return a
         (c0, s0), (c1, s1) = x0[:, 2:].T, x1[:, 2:].T
@@ -507,7 +507,3 @@ def _turned(x: Array, v: Array) -> Array:
     """Return vectors (..., 3) rotated by unit quaternions (..., 4), scalar last."""
     t = 2.0 * cross(x[..., :3], v)
     return np.asarray(v + x[..., 3:] * t + cross(x[..., :3], t))
-
-
-def _turned_back(x: Array, v: Array) -> Array:
-    return _turned(x * np.array((-1.0, -1.0, -1.0, 1.0)), v)

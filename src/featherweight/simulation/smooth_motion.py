@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from ..contact.impulses import greatest_of
 from ..engine.loops.array_types import Matrix, Vector
 from ..engine.loops.kernels import call_machine
 from ..model.tree import FLOATING, SPHERICAL
@@ -119,14 +120,6 @@ def clear_rows(rows: Matrix) -> None:
     """Set rows of numbers to zero."""
     for i in range(len(rows)):
         clear(rows[i])
-
-
-def greatest(numbers: Vector) -> float:
-    """Return the greatest absolute value."""
-    most = 0.0
-    for x in numbers:
-        most = max(most, abs(x))
-    return most
 
 
 def ordered_product(a: Vector, b: Vector) -> float:
@@ -348,7 +341,7 @@ def close(s: RobotStages) -> int:
         return TAKEN
     for k in range(MOST_CLOSINGS):
         call_machine(s.calls.closing)
-        widest = greatest(loops.residual)
+        widest = greatest_of(loops.residual)
         if k == 0:
             loops.opened[0] = widest
         if widest < numbers.closed_at:
@@ -557,7 +550,7 @@ def settle(s: RobotStages, gain: float) -> int:
     """Solve for the velocity `free` at the end for a given g, with `half` and the configuration `middle`."""
     p, m, h, v, after = s.point, s.midpoint, s.numbers.step, s.state.v, s.step.free
     n = len(v)
-    scale = greatest(v) + greatest(after) + h * max(1.0, s.numbers.gravity)
+    scale = greatest_of(v) + greatest_of(after) + h * max(1.0, s.numbers.gravity)
     least, waited = inf, 0
     for k in range(MIDPOINT_ITERATIONS):
         for i in range(n):

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..contact.impulses import greatest_of
 from ..engine.loops.kernels import call_machine
 from . import step_status
 from .contact_stage import ContactStage
 from .failure import SimulationError
 from .robot_tables import StagesTable
-from .smooth_motion import MIDPOINT_ITERATIONS, energies, greatest
+from .smooth_motion import MIDPOINT_ITERATIONS, energies
 from .stage_records import RobotStages
 from .step_model import StepModel
 
@@ -74,8 +75,8 @@ class FailedStep:
 
     def _unsettled(self) -> str:
         s = self.stages
-        scale = greatest(s.state.v) + greatest(s.step.free) + s.numbers.step * max(1.0, s.numbers.gravity)
-        change = greatest(s.midpoint.left) / scale
+        scale = greatest_of(s.state.v) + greatest_of(s.step.free) + s.numbers.step * max(1.0, s.numbers.gravity)
+        change = greatest_of(s.midpoint.left) / scale
         return (
             f"the implicit midpoint rule does not converge: iteration {MIDPOINT_ITERATIONS} still changes {change:.2g} of the "
             "velocity; use a shorter step"

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...spatial.elementary import cos, norm, sin
+from ...spatial.vectors import rotation_from_quaternion
 from ..placement import frame_with_z
-from ..types import ROOT_JOINT, Contents, Joint, JointType, Matrix, ModelError, Pose, Vector, as_vector
+from ..types import ROOT_JOINT, Contents, Joint, JointType, Matrix, ModelError, Pose, Vector, as_matrix, as_vector
 from .acting import without_joints
 from .configurations import with_coordinates_of
 from .held_couplings import hold_couplings
@@ -116,14 +117,8 @@ def _about_z(c: float, s: float) -> Matrix:
 
 def _free(q: tuple[float, ...]) -> Pose:
     """Return the motion of a spherical joint (q is a quaternion) or a floating joint (position and quaternion)."""
-    x, y, z, w = q[-4:]
-    R = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
     p: Vector = as_vector(q[:3]) if len(q) == 7 else (0.0, 0.0, 0.0)
-    return Pose(R, p)
+    return Pose(as_matrix(rotation_from_quaternion(*q[-4:])), p)
 
 
 def _marked(d: D, before: Contents, held: Mapping[str, tuple[float, ...]]) -> D:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....spatial.elementary import norm
+from ....spatial.vectors import rotation_from_quaternion
 from ...types import Matrix, Pose, as_vector
 
 
@@ -19,12 +20,7 @@ def snap(x: float) -> float:
 def as_rotation(quaternion: Any) -> Matrix:
     """Return the rotation matrix of a unit quaternion (w, x, y, z)."""
     w, x, y, z = (float(value) for value in quaternion)
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
-    a, b, c = ((snap(row[0]), snap(row[1]), snap(row[2])) for row in rows)
+    a, b, c = ((snap(row.x), snap(row.y), snap(row.z)) for row in rotation_from_quaternion(x, y, z, w))
     return (a, b, c)
 
 

@@ -21,7 +21,6 @@ from ...types import (
     SensorKind,
     SensorSampling,
     SensorZone,
-    Vector,
     as_vector,
 )  # fmt: skip
 from ..xml import Names
@@ -115,7 +114,7 @@ def read_sensors(mujoco: Any, model: Any, known: SensedNames, left_out: Counter[
                 float(model.sensor_cutoff[i]),
                 float(model.sensor_noise[i]),
                 _zone(mujoco, model, int(site)) if has_zone else None,
-                _magnetic(model) if kind is K.MAGNETOMETER else (0.0, 0.0, 0.0),
+                as_vector(model.opt.magnetic) if kind is K.MAGNETOMETER else (0.0, 0.0, 0.0),
                 **_data(model, i, kind),
                 sampling=_sampling(model, i),
             )
@@ -205,10 +204,6 @@ def _sampling(model: Any, i: int) -> SensorSampling | None:
     if not delay and not period:
         return None  # unused samples
     return SensorSampling(samples, delay, period, phase, INTERPOLATIONS[interpolation])
-
-
-def _magnetic(model: Any) -> Vector:
-    return as_vector(model.opt.magnetic)
 
 
 def sensed_bodies(mujoco: Any, model: Any) -> set[int]:

@@ -27,7 +27,7 @@ from ...types import (
 )
 from ..choices import INDEPENDENT, REFUSE
 from ..unsupported import Unsupported
-from ..urdf.couplings import CONSTANT, Equation, JointMarks, exact, refuse_circles, solve_couplings
+from ..urdf.couplings import CONSTANT, Equation, JointMarks, exact, joints_above, refuse_circles, solve_couplings
 from ..urdf.loop_elements import loop_turns
 from ..xml import Names, attribute, read_scalar, required
 from .axis_elements import JointAxis, has_numbers, has_range, read_axis, says_more
@@ -271,7 +271,7 @@ class Mechanism:
 
     def _signs(self, reference: str, link: str, axis: Vector, where: str) -> dict[str, int]:
         """Return the joints from one link to another with axes parallel to the axis, with their sense of rotation, 1 or -1."""
-        up, down = self._above(reference), self._above(link)
+        up, down = joints_above(reference, self._inward), joints_above(link, self._inward)
         common = sum(1 for a, b in zip(reversed(up), reversed(down), strict=False) if a is b)
         path = [(j, -1) for j in up[: len(up) - common]] + [(j, 1) for j in reversed(down[: len(down) - common])]
         signs = {}
@@ -284,15 +284,6 @@ class Mechanism:
                 raise ModelError(f"{where}: {problem}; correct its links, its reference body or its axes")
             signs[joint.name] = way if dot(turned, axis) > 0.0 else -way
         return signs
-
-    def _above(self, link: str) -> list[Joint]:
-        """Return the joints from a link to the ground."""
-        path: list[Joint] = []
-        above: str | None = link
-        while above in self._inward:
-            path.append(self._inward[above])
-            above = path[-1].parent
-        return path
 
     def _shown(self, body: str) -> str:
         """Return the link itself, or the link to which a massless body belongs."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
 from ...types import LARGEST, Coupling, Joint, JointType, ModelError
@@ -47,7 +47,7 @@ class Paths:
 
     def __init__(self, links: Iterable[str], joints: Sequence[Joint]) -> None:
         self._links = {joint.name: joint.child for joint in joints if not moves(joint)} | {link: link for link in links}
-        self._inward: dict[str | None, Joint] = {joint.child: joint for joint in joints}
+        self._inward = {joint.child: joint for joint in joints}
 
     def link(self, element: Element, role: str, where: str) -> str:
         """Return the link that the element's predecessor or successor names."""
@@ -58,7 +58,7 @@ class Paths:
 
     def between(self, element: Element, where: str) -> tuple[list[Joint], list[Joint]]:
         """Return the moving joints from the nearest common ancestor to the element's predecessor, and to its successor."""
-        a, b = (self._from_root(self.link(element, role, where)) for role in ("predecessor", "successor"))
+        a, b = (joints_above(self.link(element, role, where), self._inward)[::-1] for role in ("predecessor", "successor"))
         common = sum(1 for x, y in zip(a, b, strict=False) if x is y)
         if not any(moves(joint) for joint in a[common:] + b[common:]):
             raise ModelError(
@@ -66,13 +66,15 @@ class Paths:
             )
         return list(filter(moves, a[common:])), list(filter(moves, b[common:]))
 
-    def _from_root(self, link: str) -> list[Joint]:
-        path: list[Joint] = []
-        above: str | None = link
-        while above in self._inward:
-            path.append(self._inward[above])
-            above = path[-1].parent
-        return path[::-1]
+
+def joints_above(link: str, inward: Mapping[Any, Joint]) -> list[Joint]:
+    """Return the joints from a link to the ground; `inward` has the joint that carries each link."""
+    path: list[Joint] = []
+    above: str | None = link
+    while above in inward:
+        path.append(inward[above])
+        above = path[-1].parent
+    return path
 
 
 def moves(joint: Joint) -> bool:
