@@ -25,6 +25,7 @@ from featherweight.model.formats.urdf.loop_elements import LOOP_TYPES
 from featherweight.model.formats.urdf.reader import JOINT_TYPES
 from featherweight.model.formats.urdf.schema import ROBOT, Known
 from featherweight.robot.not_simulated import CHANGING_MOTION
+from oracles.mjcf_schema import schema
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "formats"
@@ -236,19 +237,6 @@ def test_the_table_of_srdf_is_what_the_loader_looks_up() -> None:
 
 
 # --- MJCF
-
-
-def schema() -> dict[str, set[str]]:
-    """Attributes by path, as "tendon/fixed/joint", of the version of MuJoCo that is there."""
-    found: dict[str, set[str]] = {}
-    path: list[str] = []
-    for line in mujoco.mj_printSchema(False, False).splitlines():
-        depth, words = (len(line) - len(line.lstrip())) // 3, line.split()
-        if len(words) > 1 and re.fullmatch(r"\([!*?R]\)", words[1]):
-            path = [*path[:depth], words[0].replace("(world)", "")]
-            words = words[2:]
-        found.setdefault("/".join(path), set()).update(words)
-    return found
 
 
 def attributes(element: str, known: dict[str, set[str]]) -> set[str]:

@@ -14,6 +14,7 @@ from compared import delassus
 import featherweight as fw
 from featherweight.algorithms.kinematics import joint_transforms
 from featherweight.spatial import unit_motion
+from oracles.matrices import symmetric
 
 RNG = np.random.default_rng(4)
 ROBOT = fw.build(fw.generators.random_tree(8, seed=3, joint_types=("revolute", "prismatic"), masses=(0.5, 5.0)))
@@ -36,11 +37,6 @@ def crm(v: Matrix) -> Matrix:
 def crf(v: Matrix) -> Matrix:
     """v x* of a motion and a force."""
     return -crm(v).T
-
-
-def symmetric(x: Matrix) -> Matrix:
-    xx, xy, xz, yy, yz, zz = x
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def inertia(m: float, h: Matrix, rotational: Matrix) -> Matrix:

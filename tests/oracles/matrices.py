@@ -14,6 +14,12 @@ from featherweight.model.topology import Topology
 Array = npt.NDArray[Any]
 
 
+def symmetric(six: Any) -> Array:
+    """The matrix of xx, xy, xz, yy, yz and zz."""
+    xx, xy, xz, yy, yz, zz = six
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
 def random_parents(n: int, seed: int) -> list[int]:
     rng = np.random.default_rng(seed)
     return [int(rng.integers(-1, i)) for i in range(n)]

@@ -22,6 +22,7 @@ from scipy.spatial.transform import Rotation
 import featherweight as fw
 from featherweight.model.placement import internal_frame
 from featherweight.model.types import WORLD
+from oracles.matrices import symmetric
 from oracles.states import Array, each_state
 
 WITH_ROTATION = (fw.JointType.SPHERICAL, fw.JointType.FLOATING)
@@ -213,8 +214,7 @@ def _joints(joint: fw.Joint) -> Iterator[str]:
 def _inertial(inertia: fw.Inertia) -> str:
     """Return an element with principal moments, which MuJoCo takes unchanged; it computes those of full matrices only to 1e-12
     kg m²."""
-    xx, xy, xz, yy, yz, zz = inertia.rotational
-    moments, axes = np.linalg.eigh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    moments, axes = np.linalg.eigh(symmetric(inertia.rotational))
     axes[:, 2] *= np.linalg.det(axes)
     text = f'pos="{_numbers(inertia.center)}" mass="{inertia.mass!r}" diaginertia="{_numbers(moments)}"'
     return f'<inertial {text} quat="{_quaternion(axes)}"/>'

@@ -17,6 +17,7 @@ import featherweight as fw
 from featherweight.model.placement import internal_frame
 from featherweight.model.types import WORLD
 from oracles import robots
+from oracles.matrices import symmetric
 from oracles.states import Array, States, each_state
 
 REFERENCES = {
@@ -297,8 +298,7 @@ def _se3(pose: fw.Pose) -> Any:
 
 def _inertia(inertia: fw.Inertia) -> Any:
     """Field by field: files hold inertias that no rigid body has, which its constructor refuses."""
-    xx, xy, xz, yy, yz, zz = inertia.rotational
     made = pin.Inertia.Zero()
     made.mass, made.lever = inertia.mass, np.array(inertia.center)
-    made.inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    made.inertia = symmetric(inertia.rotational)
     return made

@@ -19,6 +19,7 @@ from featherweight.robot.closing.loops import Loops
 from featherweight.robots.linkages import four_bar_configuration, six_bar_configuration
 from oracles.mechanisms import MECHANISMS, body, closed
 from oracles.robots import DYNAMICS
+from oracles.runge_kutta import after_a_step
 from oracles.spanning import SpanningTree, amplified, maps, mechanism, rate, regular_configurations, regular_states, spanning
 from oracles.states import Array, assert_close, norms
 from oracles.trees import TREES
@@ -342,23 +343,13 @@ def test_report_tells_which_constraints_follow_from_others() -> None:
 
 def energy_drift(robot: fw.ClosedRobot, q: Array, v: Array, span: float, steps: int) -> float:
     """The change of total energy, by the classical Runge-Kutta method in the independent coordinates."""
-    h, tau = span / steps, np.zeros(robot.nv)
 
     def total(q: Array, v: Array) -> float:
         return float(robot.kinetic_energy(q, v) + robot.potential_energy(q))
 
     start = total(q, v)
     for _ in range(steps):
-        a1, v2 = robot.forward_dynamics(q, v, tau), v
-        v2 = v + h / 2 * a1
-        q2 = robot.integrate(q, h / 2 * v)
-        a2 = robot.forward_dynamics(q2, v2, tau)
-        v3, q3 = v + h / 2 * a2, robot.integrate(q, h / 2 * v2)
-        a3 = robot.forward_dynamics(q3, v3, tau)
-        v4, q4 = v + h * a3, robot.integrate(q, h * v3)
-        a4 = robot.forward_dynamics(q4, v4, tau)
-        q = robot.integrate(q, h / 6 * (v + 2 * v2 + 2 * v3 + v4))
-        v = v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+        q, v = after_a_step(robot, q, v, span / steps)
     return abs(total(q, v) - start)
 
 

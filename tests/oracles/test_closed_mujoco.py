@@ -14,6 +14,7 @@ import pytest
 
 import featherweight as fw
 from oracles.mujoco_models import CRANK_ROD_AND_ROCKER
+from oracles.runge_kutta import after_a_step
 
 LINKAGE = f"""
 <mujoco>
@@ -41,18 +42,9 @@ def ours(path: Path) -> tuple[fw.ClosedRobot, list[np.ndarray], list[float]]:
     h = 2e-3
     q, v = robot.close(robot.neutral()), np.zeros(robot.nv)
     path_q, energies = [q], []
-    tau = np.zeros(robot.nv)
     for _ in range(round(STEPS * STEP / h)):
         energies.append(float(robot.kinetic_energy(q, v) + robot.potential_energy(q)))
-        k1v, k1a = v, robot.forward_dynamics(q, v, tau)
-        k2v = v + h / 2 * k1a
-        k2a = robot.forward_dynamics(robot.integrate(q, h / 2 * k1v), k2v, tau)
-        k3v = v + h / 2 * k2a
-        k3a = robot.forward_dynamics(robot.integrate(q, h / 2 * k2v), k3v, tau)
-        k4v = v + h * k3a
-        k4a = robot.forward_dynamics(robot.integrate(q, h * k3v), k4v, tau)
-        q = robot.integrate(q, h / 6 * (k1v + 2 * k2v + 2 * k3v + k4v))
-        v = v + h / 6 * (k1a + 2 * k2a + 2 * k3a + k4a)
+        q, v = after_a_step(robot, q, v, h)
         path_q.append(q)
     return robot, path_q, energies
 

@@ -20,6 +20,7 @@ from featherweight.engine.trace import trace
 from featherweight.model.description import Description
 from featherweight.model.types import Body, Joint
 from featherweight.robots import linkages, tello_humanoid
+from oracles.matrices import symmetric
 
 SHIPPED = {
     "mini_cheetah": robots.mini_cheetah,
@@ -174,15 +175,10 @@ def test_sides_mirror_one_another(name: str, pairs: int) -> None:
     for (body, joint), (other, opposite) in images:
         assert body.inertia.mass == other.inertia.mass
         np.testing.assert_array_equal(S @ body.inertia.center, other.inertia.center)
-        np.testing.assert_array_equal(S @ tensor(body) @ S, tensor(other))
+        np.testing.assert_array_equal(S @ symmetric(body.inertia.rotational) @ S, symmetric(other.inertia.rotational))
         np.testing.assert_array_equal(S @ joint.placement.p, opposite.placement.p)
         np.testing.assert_array_equal(S @ np.array(joint.placement.R) @ S, opposite.placement.R)
         assert joint.axis == opposite.axis
-
-
-def tensor(body: Body) -> Any:
-    xx, xy, xz, yy, yz, zz = body.inertia.rotational
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def test_tellos_legs_are_shifted_not_mirrored() -> None:
@@ -201,7 +197,7 @@ def test_rotors_spin_about_their_heaviest_axis() -> None:
         bodies = {b.name: b for b in d.bodies}
         for joint in d.joints:
             if "rotor" in joint.child:
-                I = tensor(bodies[joint.child])
+                I = symmetric(bodies[joint.child].inertia.rotational)
                 assert np.dot(joint.axis, I @ joint.axis) == I.max() > 0.0
 
 

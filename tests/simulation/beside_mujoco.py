@@ -7,9 +7,11 @@ from typing import Any
 
 import mujoco
 import numpy as np
+import pytest
 
 import featherweight as fw
-from oracles.states import Array
+from featherweight.simulation.forces import ForcesAtJoints
+from oracles.states import Array, random_states
 
 
 class BesideMujoco:
@@ -49,3 +51,30 @@ def beside_mujoco(
         pair.step(control(k) if control else None)
         away[k] = pair.away
     return pair.sim, pair.data, away
+
+
+def require_springs(robot: fw.Robot | fw.ClosedRobot, order: fw.MujocoOrder, data: Any, tolerance: float) -> None:
+    """Forces and energies of springs and dampers are MuJoCo's at random states, mapped to the independent joints."""
+    forces, x, model = ForcesAtJoints(robot, robot.actuators), random_states(robot, 5), data.model
+    for q, v in zip(x.q, 3.0 * x.v, strict=True):
+        data.qpos[:], data.qvel[:] = order.state(q, v)
+        mujoco.mj_forward(model, data)
+        S, found = np.array([order.state(q, e).qvel for e in np.eye(robot.nv)]), forces.of_springs(q, v)
+        np.testing.assert_allclose(found, S @ data.qfrc_passive, rtol=tolerance, atol=tolerance)
+        assert np.abs(found).max() > 0.1
+        of_gravity = -float(model.body_mass @ data.xipos @ model.opt.gravity)
+        assert forces.spring_energy(q) == pytest.approx(data.energy[0] - of_gravity, abs=1e-9)
+
+
+def require_motion(robot: fw.Robot | fw.ClosedRobot, order: fw.MujocoOrder, data: Any, steps: int, tolerance: float) -> None:
+    """Two robots at once move from random states as MuJoCo's, and to the bit as one alone."""
+    x = random_states(robot, 2)
+    many = fw.Simulation(robot, q=x.q, v=2.0 * x.v, contact="as in the file")
+    many.step(steps=steps)
+    for i in range(2):
+        data.qpos[:], data.qvel[:] = order.state(x.q[i], 2.0 * x.v[i])
+        mujoco.mj_step(data.model, data, steps)
+        np.testing.assert_allclose(order.state(many.q[i], many.v[i]).qpos, data.qpos, atol=tolerance)
+        alone = fw.Simulation(robot, q=x.q[i], v=2.0 * x.v[i], contact="as in the file")
+        alone.step(steps=steps)
+        np.testing.assert_array_equal(alone.q, many.q[i])

@@ -10,9 +10,8 @@ import pytest
 
 import featherweight as fw
 from featherweight.robot.not_simulated import not_simulated
-from featherweight.simulation.forces import ForcesAtJoints
 from oracles.states import random_states
-from simulation.beside_mujoco import BesideMujoco
+from simulation.beside_mujoco import BesideMujoco, require_motion, require_springs
 
 mujoco = pytest.importorskip("mujoco", minversion="3.8")
 
@@ -58,36 +57,13 @@ COUPLED = [
 )
 def test_forces_and_energies_are_mujocos(text: str) -> None:
     """States are random, the tolerance is rounding; forces of all joints are mapped to the independent ones."""
-    robot, order, data = beside(text, execution="interpreted")
-    forces, x = ForcesAtJoints(robot, robot.actuators), random_states(robot, 5)
-    model = data.model
-    for q, v in zip(x.q, 3.0 * x.v, strict=True):
-        data.qpos[:], data.qvel[:] = order.state(q, v)
-        S = np.array([order.state(q, e).qvel for e in np.eye(robot.nv)])
-        mujoco.mj_forward(data.model, data)
-        found = forces.of_springs(q, v)
-        np.testing.assert_allclose(found, S @ data.qfrc_passive, rtol=1e-11, atol=1e-11)
-        assert np.abs(found).max() > 1.0
-        of_gravity = -float(model.body_mass @ data.xipos @ model.opt.gravity)
-        assert forces.spring_energy(q) == pytest.approx(data.energy[0] - of_gravity, abs=1e-9)
+    require_springs(*beside(text, execution="interpreted"), 1e-11)
 
 
 @pytest.mark.parametrize("execution", ["traced", "interpreted"])
 def test_motion_is_mujocos(execution: str) -> None:
     """Half a second of "rk4", with the same errors in both, for one robot and for two."""
-    robot, order, data = beside(xml(), execution=execution)
-    x = random_states(robot, 2)
-    steps = 500 if execution == "traced" else 20
-    many = fw.Simulation(robot, q=x.q, v=x.v)
-    many.step(steps=steps)
-    for i in range(2):
-        data.qpos[:], data.qvel[:] = order.state(x.q[i], x.v[i])
-        for _ in range(steps):
-            mujoco.mj_step(data.model, data)
-        np.testing.assert_allclose(order.state(many.q[i], many.v[i]).qpos, data.qpos, atol=1e-9)
-        alone = fw.Simulation(robot, q=x.q[i], v=x.v[i])
-        alone.step(steps=steps)
-        np.testing.assert_array_equal(alone.q, many.q[i])
+    require_motion(*beside(xml(), execution=execution), 500 if execution == "traced" else 20, 1e-9)
 
 
 DAMPED = """<body pos="0 0 1"><joint name="a" axis="0 1 0" damping=".1 2 3"/><geom size=".1" pos=".4 0 0"/>

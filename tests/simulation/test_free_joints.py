@@ -13,6 +13,7 @@ import featherweight as fw
 from featherweight.robot.not_simulated import not_simulated
 from featherweight.simulation.forces import ForcesAtJoints
 from oracles.states import random_states
+from simulation.beside_mujoco import require_motion, require_springs
 
 mujoco = pytest.importorskip("mujoco", minversion="3.8")
 
@@ -35,15 +36,7 @@ def beside(free: str, option: str = "", hinge: str = "", **options: Any) -> tupl
 
 
 def test_forces_and_energies_are_mujocos() -> None:
-    robot, order, data = beside(f"{DAMPERS} {SPRINGS}", execution="interpreted")
-    forces, x = ForcesAtJoints(robot, ()), random_states(robot, 5)
-    for q, v in zip(x.q, 3.0 * x.v, strict=True):
-        data.qpos[:], data.qvel[:] = order.state(q, v)
-        mujoco.mj_forward(data.model, data)
-        S = np.array([order.state(q, e).qvel for e in np.eye(robot.nv)])
-        np.testing.assert_allclose(forces.of_springs(q, v), S @ data.qfrc_passive, rtol=1e-12, atol=1e-12)
-        of_gravity = -float(data.model.body_mass @ data.xipos @ data.model.opt.gravity)
-        assert forces.spring_energy(q) == pytest.approx(data.energy[0] - of_gravity, abs=1e-11)
+    require_springs(*beside(f"{DAMPERS} {SPRINGS}", execution="interpreted"), 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -59,18 +52,7 @@ def test_forces_and_energies_are_mujocos() -> None:
 def test_motion_is_mujocos(free: str, option: str, hinge: str, left: float) -> None:
     """The tolerance is that of the solvers; rotations by "rk4" use another rule of the same order. For one robot and for two at
     once."""
-    robot, order, data = beside(free, option, hinge)
-    x = random_states(robot, 2)
-    many = fw.Simulation(robot, q=x.q, v=2.0 * x.v, contact="as in the file")
-    many.step(steps=300)
-    for i in range(2):
-        data.qpos[:], data.qvel[:] = order.state(x.q[i], 2.0 * x.v[i])
-        for _ in range(300):
-            mujoco.mj_step(data.model, data)
-        np.testing.assert_allclose(order.state(many.q[i], many.v[i]).qpos, data.qpos, atol=left)
-        alone = fw.Simulation(robot, q=x.q[i], v=2.0 * x.v[i], contact="as in the file")
-        alone.step(steps=300)
-        np.testing.assert_array_equal(alone.q, many.q[i])
+    require_motion(*beside(free, option, hinge), 300, left)
 
 
 def test_factors_of_joints_are_those_of_their_places() -> None:

@@ -12,6 +12,7 @@ import featherweight as fw
 from featherweight import Closure, Coupling, Frame, Inertia, Loop, LoopType, ModelError, Pose, robots
 from featherweight.model.generators import chain, from_parents
 from oracles import robots as examples
+from oracles.matrices import symmetric
 from oracles.pinocchio_models import Peer
 from oracles.same_motion import assert_same_motion, interpreted
 from oracles.states import assert_close, random_states
@@ -21,8 +22,7 @@ TILTED = Pose(((0.0, -1.0, 0.0), (0.6, 0.0, -0.8), (0.8, 0.0, 0.6)), (0.1, -0.2,
 
 
 def as_pinocchio(inertia: Inertia) -> pin.Inertia:
-    xx, xy, xz, yy, yz, zz = inertia.rotational
-    return pin.Inertia(inertia.mass, np.array(inertia.center), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    return pin.Inertia(inertia.mass, np.array(inertia.center), symmetric(inertia.rotational))
 
 
 @pytest.mark.parametrize("on", ["panda_link7", "panda_hand", "panda_hand_joint"])

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from oracles.mjcf_schema import schema
 
 KNOWN = "4.0"  # version of MuJoCo whose attributes are all here; attributes of later ones are not tried
 
@@ -203,18 +204,7 @@ SERVOS = {
 """Attributes beside which others mean something, and those others, of actuators that `general` cannot stand for."""
 
 
-def schema() -> dict[str, set[str]]:
-    """Attributes by path, as "tendon/fixed/joint", of the version of MuJoCo that is there."""
-    found: dict[str, set[str]] = {}
-    path: list[str] = []
-    for line in mujoco.mj_printSchema(False, False).splitlines():
-        depth, words = (len(line) - len(line.lstrip())) // 3, line.split()
-        if len(words) > 1 and re.fullmatch(r"\([!*?R]\)", words[1]):
-            name = words[0].replace("(world)body", "worldbody/body")
-            path = [*path[:depth], name]
-            words = words[2:]
-        found.setdefault("/".join(path[1:]), set()).update(words)
-    return found
+SCHEMA = {path.removeprefix("mujoco/"): keys for path, keys in schema().items()}
 
 
 def parsed(attributes: str) -> dict[str, str]:
@@ -262,7 +252,7 @@ def seen(root: Element) -> Any:
 
 @pytest.mark.parametrize("path", SAMPLES)
 def test_what_changes_motion_changes_the_description_or_its_report(path: str) -> None:
-    known = schema()[path]
+    known = SCHEMA[path]
     for key, value in parsed(SAMPLES[path]).items():
         if key in known:  # which older versions of MuJoCo lack
             root = file_for(path, key)
@@ -272,12 +262,12 @@ def test_what_changes_motion_changes_the_description_or_its_report(path: str) ->
 @pytest.mark.parametrize("kind", SERVOS)
 def test_what_servos_and_motors_say_is_read(kind: str) -> None:
     """Each attribute of their own, beside those of `general`; some need others beside them, which are in the file."""
-    if f"actuator/{kind}" not in schema():
+    if f"actuator/{kind}" not in SCHEMA:
         pytest.skip("not in this version of MuJoCo")
     beside, own = (parsed(attributes) for attributes in SERVOS[kind])
-    common = schema()["actuator/general"] - own.keys()
+    common = SCHEMA["actuator/general"] - own.keys()
     if mujoco.__version__.startswith(KNOWN):
-        assert schema()[f"actuator/{kind}"] - common == own.keys()
+        assert SCHEMA[f"actuator/{kind}"] - common == own.keys()
     for key, value in own.items():
         texts = []
         for attributes in (beside, beside | {key: value}):
@@ -294,7 +284,7 @@ def test_each_attribute_that_mujoco_reads_is_tried_or_said_to_be_without_effect(
         pytest.skip(f"the attributes are those of MuJoCo {KNOWN}")
     forgotten = {
         f"{path}@{key}"
-        for path, keys in schema().items()
+        for path, keys in SCHEMA.items()
         if path in SAMPLES
         for key in keys - parsed(SAMPLES[path]).keys()
         if not any(matches(table, path, key) for table in WITHOUT_EFFECT)

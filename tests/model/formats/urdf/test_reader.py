@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 from featherweight import Description, build
 from featherweight.model.formats.registry import load_description
 from featherweight.model.types import Inertia, JointType, ModelError
+from oracles.matrices import symmetric
 
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix/share/example-robot-data/robots"
 INERTIAL = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
@@ -32,11 +33,6 @@ def write(folder: Path, content: str) -> Path:
 
 def load(folder: Path, inside: str) -> Description:
     return load_description(write(folder, f'<robot name="r">{inside}</robot>'))
-
-
-def matrix(inertia: Inertia) -> np.ndarray:
-    xx, xy, xz, yy, yz, zz = inertia.rotational
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def inertial(mass: str = "1", **changes: str | None) -> str:
@@ -124,7 +120,8 @@ def test_turned_inertial_origin_agrees_with_pinocchio(tmp_path: Path) -> None:
     inertia = load(tmp_path, '<link name="base"/>' + arm + ARM_WITH_LIMIT).bodies[1].inertia
     expected = pinocchio.buildModelFromUrdf(str(tmp_path / "robot.urdf")).inertias[1]
     assert (inertia.mass, inertia.center) == (2.0, (1.0, 2.0, 3.0))
-    np.testing.assert_allclose(matrix(inertia), expected.inertia, atol=1e-14)  # rounding of two products of rotations
+    # to the rounding of two products of rotations
+    np.testing.assert_allclose(symmetric(inertia.rotational), expected.inertia, atol=1e-14)
 
 
 ARM_WITH_LIMIT = joint("elbow", "base", "arm", '<limit lower="-1" upper="1" effort="1" velocity="1"/>')

@@ -17,6 +17,7 @@ pytest.importorskip("pxr", reason="usd-core has no wheel for this Python or proc
 from pxr import Gf, Usd, UsdPhysics
 
 from model.formats.usd.usd_text import body, joint, placed, prim, read
+from oracles.matrices import symmetric
 
 COLLIDES = "PhysicsCollisionAPI"
 TURN = "0.9, 0.1, -0.3, 0.3"
@@ -243,11 +244,6 @@ def usd_properties(path: Path) -> Any:
     return mass, np.array(center), R @ np.diag(diagonal) @ R.T
 
 
-def tensor(inertia: Any) -> np.ndarray:
-    xx, xy, xz, yy, yz, zz = inertia.rotational
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-
-
 CENTER = "point3f physics:centerOfMass = (1, 2, 3)"
 MOMENTS = "float3 physics:diagonalInertia = (1, 2, 2.5)\nquatf physics:principalAxes = (0.5, 0.5, -0.5, 0.5)"
 MASSES = ("", "float physics:mass = 5", "float physics:density = 3", f"float physics:mass = 5\n{CENTER}", MOMENTS, CENTER)
@@ -268,7 +264,7 @@ def test_masses_are_those_that_usd_computes(of_body: str, of_ball: str, of_mater
     tolerance = 5e-6  # USD computes with 32 bits
     assert ours.mass == pytest.approx(mass, rel=tolerance)
     np.testing.assert_allclose(ours.center, center, atol=tolerance)
-    np.testing.assert_allclose(tensor(ours), I, atol=tolerance * np.abs(I).max())
+    np.testing.assert_allclose(symmetric(ours.rotational), I, atol=tolerance * np.abs(I).max())
 
 
 @pytest.mark.parametrize(
@@ -298,7 +294,7 @@ def test_masses_of_shapes_are_those_of_points_spread_over_them(
     assert ours.mass == pytest.approx(2 * volume, rel=facets)
     np.testing.assert_allclose(ours.center, mesh.center_mass, atol=max(facets / 100, 1e-9))
     theirs = mesh.moment_inertia / mesh.volume
-    np.testing.assert_allclose(tensor(ours) / ours.mass, theirs, atol=facets * np.abs(theirs).max())
+    np.testing.assert_allclose(symmetric(ours.rotational) / ours.mass, theirs, atol=facets * np.abs(theirs).max())
 
 
 def test_a_tensor_of_newton_is_in_the_axes_of_the_body(tmp_path: Path) -> None:
