@@ -22,13 +22,7 @@ from featherweight.engine.program import KernelProgram, Program
 from featherweight.engine.trace import count, trace
 from featherweight.model.generators import balanced_tree_parents, from_parents, short_side_branches_parents, unbranched_parents
 from featherweight.model.tree import Tree
-from oracles.mechanisms import MECHANISMS
-
-
-def built(name: str) -> fw.ClosedRobot:
-    robot = fw.build(MECHANISMS[name](), execution="interpreted")
-    assert isinstance(robot, fw.ClosedRobot)
-    return robot
+from oracles.spanning import mechanism as built
 
 
 def test_a_kernel_without_counterpart_is_refused_by_name() -> None:

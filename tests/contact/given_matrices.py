@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -144,3 +145,8 @@ def matrix_of(p: Problem) -> Array:
         return p.A
     B = dense_factor(p.B, len(p.mu))
     return B @ B.T + np.diag(p.R)
+
+
+def path_of(parent: Sequence[int], i: int) -> list[int]:
+    """Velocities from the ground to i."""
+    return [*path_of(parent, parent[i]), i] if i >= 0 else []

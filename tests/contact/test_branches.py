@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from contact.given_matrices import branches_from, one_branch
+from contact.given_matrices import branches_from, one_branch, path_of
 from featherweight.contact.branches import branch_of_velocity, branches_of, longest_path, padded, widest_row
 from featherweight.engine.loops.kernels import LANES
 
@@ -32,11 +32,6 @@ def random_parents(seed: int, n: int) -> list[int]:
     """Parents that lie near, so that there are runs, forks and roots."""
     rng = np.random.default_rng(seed)
     return [-1, *(max(int(i - rng.choice([1, 2, 5, n], p=[0.7, 0.15, 0.1, 0.05])), -1) for i in range(1, n))]
-
-
-def path_of(parent: Sequence[int], i: int) -> list[int]:
-    """Velocities from the ground to i."""
-    return [*path_of(parent, parent[i]), i] if i >= 0 else []
 
 
 @TREES

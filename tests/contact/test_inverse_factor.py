@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
-from contact.given_matrices import branches_from, dense_factor, factor_on_paths
+from contact.given_matrices import branches_from, dense_factor, factor_on_paths, path_of
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact.block_equations import place_of
 from featherweight.contact.branches import branch_of_velocity, branches_of, columns_of_ancestors, longest_path, widest_row
@@ -45,11 +45,6 @@ class Robot(NamedTuple):
     def rows_of(self, body: int) -> Array:
         begin = int(self.model.width[:body].sum())
         return self.J[begin : begin + self.model.width[body]]
-
-
-def path_of(parent: Sequence[int], i: int) -> list[int]:
-    """Velocities from the ground to i."""
-    return [*path_of(parent, parent[i]), i] if i >= 0 else []
 
 
 def model_of(parent: Sequence[int], width: Any, moved_by: Any, joints: Any) -> ContactModel:

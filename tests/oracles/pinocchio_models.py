@@ -19,6 +19,7 @@ from featherweight.model.types import WORLD
 from oracles import robots
 from oracles.matrices import symmetric
 from oracles.states import Array, States, each_state
+from oracles.trees import tree
 
 REFERENCES = {
     "local": pin.ReferenceFrame.LOCAL,
@@ -236,6 +237,11 @@ def example(name: str) -> Peer:
     if name in robots.FLOATING:
         return Peer(robots.one_of_all(name), pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer()))
     return Peer(robots.one_of_all(name), pin.buildModelFromUrdf(path))
+
+
+def peer_of(name: str) -> Peer:
+    """A robot of `example-robot-data` or a tree of `oracles.trees`."""
+    return example(name) if name in robots.NAMES else from_description(*tree(name))
 
 
 def from_description(description: fw.Description, robot: fw.Robot | None = None) -> Peer:

@@ -19,7 +19,7 @@ import featherweight as fw
 from featherweight.model.types import LoopType, Pose
 from featherweight.robots.tello_humanoid import hip_rotors, knee_ankle_rotors
 from oracles import pinocchio_models
-from oracles.mechanisms import MECHANISMS
+from oracles.mechanisms import MECHANISMS, closed
 from oracles.states import Array, States
 
 STEP = 1e-3
@@ -148,9 +148,7 @@ def aligned(loop: fw.Loop, a: Any, b: Any) -> Array:
 
 @functools.cache
 def mechanism(name: str, execution: str = "interpreted") -> fw.ClosedRobot:
-    robot = fw.build(MECHANISMS[name](), execution=execution)
-    assert isinstance(robot, fw.ClosedRobot)
-    return robot
+    return closed(MECHANISMS[name](), execution=execution)
 
 
 @functools.cache

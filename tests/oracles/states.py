@@ -64,6 +64,12 @@ def arguments_of(robot: fw.Robot, f: CompiledFunction[Any], count: int, seed: in
     return [robot.random_configuration(rng, count) if x.rate else rng.standard_normal((count, *x.shape)) for x in inputs]
 
 
+def named_arguments(f: CompiledFunction[Any], states: States) -> list[Array]:
+    """The arguments of a function of q, v, and a or tau, by their names."""
+    values = {"q": states.q, "v": states.v, "a": states.a, "tau": states.a}
+    return [values[argument.name] for argument in f.program.inputs]
+
+
 def norms(x: Any, states: int) -> Array:
     """The Euclidean norm of each state's result."""
     return np.asarray(np.linalg.norm(np.reshape(x, (states, -1)), axis=1), dtype=np.float64)

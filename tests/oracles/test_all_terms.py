@@ -10,16 +10,11 @@ import pytest
 
 import featherweight as fw
 from oracles.mechanisms import closed
-from oracles.pinocchio_models import Peer, example, from_description
+from oracles.pinocchio_models import peer_of
 from oracles.robots import NAMES
 from oracles.states import random_states
-from oracles.trees import tree
 
 CLOSE = 1e-10  # of the greatest entry, or of one: angles within 1e-11 of a right one are made exact here and not there
-
-
-def peer_of(name: str) -> Peer:
-    return example(name) if name in NAMES else from_description(*tree(name))
 
 
 def close(ours: object, theirs: object) -> None:

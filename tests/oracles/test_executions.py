@@ -11,7 +11,7 @@ import pytest
 import featherweight as fw
 from featherweight.model.generators import from_parents
 from oracles.robots import DYNAMICS, example, watched_frames
-from oracles.states import States, arguments_of, assert_close, random_states
+from oracles.states import arguments_of, assert_close, named_arguments, random_states
 from oracles.trees import awkward
 
 EXECUTIONS = ("traced", "rolled")
@@ -32,15 +32,10 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def arguments(function: fw.CompiledFunction, states: States) -> list[Any]:
-    values = {"q": states.q, "v": states.v, "a": states.a, "tau": states.a}
-    return [values[argument.name] for argument in function.program.inputs]
-
-
 @pytest.mark.parametrize("function", DYNAMICS)
 def test_agrees_with_plain_python(name: str, execution: str, function: str) -> None:
     robot, reference = example(name, execution), example(name, "interpreted")
-    args = arguments(robot.functions[function], random_states(robot, STATES))
+    args = named_arguments(robot.functions[function], random_states(robot, STATES))
     compiled = robot.functions[function]
     assert compiled.execution == execution
     plain = reference.functions[function]
@@ -114,7 +109,7 @@ def test_external_forces_agree_with_plain_python(name: str, execution: str) -> N
 def test_single_precision(name: str, function: str) -> None:
     """Within 1e-3: the eps of 6e-8, a few hundred operations deep, through matrices of condition up to 1e2."""
     compiled = example(name).functions[function]
-    args = arguments(compiled, random_states(example(name), 16))
+    args = named_arguments(compiled, random_states(example(name), 16))
     result = compiled(*(x.astype(np.float32) for x in args))
     assert result.dtype == np.float32
     assert_close(result, compiled(*args), 1e-3)

@@ -13,11 +13,10 @@ import pytest
 
 import featherweight as fw
 from featherweight.robot.constraints.contact import Constraint
-from oracles import pinocchio_models
-from oracles.pinocchio_models import Peer
-from oracles.robots import NAMES, example, robot_of
+from oracles.pinocchio_models import Peer, peer_of
+from oracles.robots import example, robot_of
 from oracles.states import Array, assert_close, random_states
-from oracles.trees import TREES, tree
+from oracles.trees import TREES
 
 ROBOTS = {
     "talos": ("left_sole_link", "right_sole_link", "gripper_left_base_link"),
@@ -34,10 +33,6 @@ STATES = 3
 
 TOLERANCE = 1e-9
 """Relative to the norm of a result: constraint matrices have condition numbers up to 1e5, and are inverted."""
-
-
-def peer_of(name: str) -> Peer:
-    return pinocchio_models.example(name) if name in NAMES else pinocchio_models.from_description(*tree(name))
 
 
 def contacts(name: str) -> list[fw.BilateralContact]:

@@ -9,19 +9,14 @@ import pinocchio as pin
 import pytest
 
 from featherweight.identification import parameters_of, pseudo_inertia
-from oracles.pinocchio_models import Peer, example, from_description
+from oracles.pinocchio_models import Peer, peer_of
 from oracles.robots import NAMES
 from oracles.states import Array, assert_close, evaluated, random_states
 from oracles.test_derivatives import AGREEMENT
-from oracles.trees import tree
 
 STATES = 2
 AWKWARD = ("mixed_13", "all_spherical", "all_planar", "roots", "floating_inside", "fixed_between", "anchored", "single_body")
 COMPILED = ("ur5", "mixed_5")
-
-
-def peer_of(name: str) -> Peer:
-    return example(name) if name in NAMES else from_description(*tree(name))
 
 
 def in_joints(peer: Peer) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import featherweight as fw
 from oracles.robots import robot_of
-from oracles.states import States, random_states
+from oracles.states import named_arguments, random_states
 
 ROBOTS = ("panda", "hyq", "mixed_8")
 FUNCTIONS = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_force", "kinetic_energy", "center_of_mass")
@@ -22,14 +22,9 @@ sizes = st.integers(1, 70)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def arguments(f: fw.CompiledFunction, states: States) -> list[Any]:
-    values = {"q": states.q, "v": states.v, "a": states.a, "tau": states.a}
-    return [values[argument.name] for argument in f.program.inputs]
-
-
 def case(robot: str, function: str, count: int, seed: int = 0) -> tuple[fw.CompiledFunction, list[Any]]:
     f = robot_of(robot).functions[function]
-    return f, arguments(f, random_states(robot_of(robot), count, seed))
+    return f, named_arguments(f, random_states(robot_of(robot), count, seed))
 
 
 @settings(deadline=None, max_examples=80)

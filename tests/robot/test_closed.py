@@ -16,14 +16,9 @@ import pytest
 import featherweight as fw
 from featherweight.robots.linkages import four_bar_configuration
 from oracles.mechanisms import MECHANISMS, bodies, closed
+from oracles.spanning import mechanism as built
 
 HINGE = fw.JointType.REVOLUTE
-
-
-def built(name: str) -> fw.ClosedRobot:
-    robot = fw.build(MECHANISMS[name](), execution="interpreted")
-    assert isinstance(robot, fw.ClosedRobot)
-    return robot
 
 
 def test_followers_are_in_neither_q_nor_v_and_dependents_in_q_only() -> None:

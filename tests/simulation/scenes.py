@@ -93,6 +93,12 @@ def boxes(heights: Any, **options: Any) -> fw.Simulation:
     return fw.Simulation(robot, 1e-3, q=q, spheres=corners("body0", sides), ground=fw.Plane(), **options)
 
 
+def centers(robot: fw.Robot, spheres: list[fw.ContactSphere], q: Array) -> Array:
+    """Where the centres of spheres are, (spheres, 3)."""
+    T = robot.frame_placement([s.frame for s in spheres])(q)
+    return np.einsum("sij,sj->si", T[:, :3, :3], np.array([s.center for s in spheres])) + T[:, :3, 3]
+
+
 def pose(p: Sequence[float] | Array, turn: Rotation | None = None) -> Array:
     """The configuration of a floating joint."""
     return np.array([*p, *(turn or Rotation.identity()).as_quat()])

@@ -26,6 +26,7 @@ from simulation.scenes import (
     SLIDE,
     G,
     Z,
+    centers,
     corners,
     end_velocity,
     free_bodies,
@@ -548,11 +549,6 @@ def walker(seed: int) -> tuple[fw.Robot, list[fw.ContactSphere]]:
             center, radius = rng.uniform(-0.2, 0.2, 3), rng.choice([0.0, rng.uniform(0.02, 0.1)])
             spheres.append(fw.ContactSphere(body.name, float(radius), tuple(map(float, center))))
     return robot, spheres
-
-
-def centers(robot: fw.Robot, spheres: list[fw.ContactSphere], q: Array) -> Array:
-    T = robot.frame_placement([s.frame for s in spheres])(q)
-    return np.einsum("sij,sj->si", T[:, :3, :3], np.array([s.center for s in spheres])) + T[:, :3, 3]
 
 
 @settings(deadline=None, max_examples=60)

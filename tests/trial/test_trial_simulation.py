@@ -19,7 +19,7 @@ from featherweight.model.types import WORLD
 from featherweight.robots.linkages import four_bar
 from oracles.mechanisms import MECHANISMS
 from oracles.states import Array
-from simulation.scenes import FREE, free_bodies, momentum, solid_box
+from simulation.scenes import FREE, centers, free_bodies, momentum, solid_box
 from trial.conftest import Rounds
 
 pytestmark = pytest.mark.usefixtures("steps")
@@ -135,11 +135,6 @@ def random_servos(rng: np.random.Generator, robot: fw.Robot, q: Array) -> list[f
             most, at = float(rng.choice([1.0, math.inf])), float(q[j.q_slice.start])
             servos.append(fw.Actuator(j.name, j.name, gain=kp, bias=(kp * at, -kp, -kd), force=(-most, most)))
     return servos
-
-
-def centers(robot: fw.Robot, spheres: list[fw.ContactSphere], q: Array) -> Array:
-    T = robot.frame_placement([s.frame for s in spheres])(q)
-    return np.einsum("sij,sj->si", T[:, :3, :3], np.array([s.center for s in spheres])) + T[:, :3, 3]
 
 
 def outcome(go: Any, *given: Any, **more: Any) -> str | None:

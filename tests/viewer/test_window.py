@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import featherweight
 from featherweight.model.generators import MOVING, random_tree
@@ -51,16 +52,8 @@ def swing(robot: featherweight.Robot, count: int = 101, step: float = 0.01) -> T
 def assert_drawn_at(window: Window, q: np.ndarray) -> None:
     for body in window.robot.bodies:
         node, T = window._scene._nodes[body.name], window.robot.frame_placement(body.name)(q)
-        w, x, y, z = node.wxyz
-        R = np.array(
-            [
-                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-            ]
-        )
         assert node.position == pytest.approx(T[:3, 3])
-        np.testing.assert_allclose(R, T[:3, :3], atol=1e-12)
+        np.testing.assert_allclose(Rotation.from_quat(node.wxyz, scalar_first=True).as_matrix(), T[:3, :3], atol=1e-12)
 
 
 def test_importing_the_library_does_not_import_the_window() -> None:
