@@ -43,7 +43,7 @@ def appendix(mechanism: Mechanism) -> dict[str, Cost]:
     ends = function(mechanism, mechanism.hands[:2], "kjr").program.kernels[0].constants[1]
     here, there = ([wrench(ends, r) for r in rows] for rows in (range(6), range(6, 12)))
     return {
-        "inertia to the base": of(21, lambda X, x: _scalars(X.articulated_to_parent(_inertia(x).without(k)))),
+        "inertia to the base": of(21, lambda X, x: _scalars(X.inertia_to_parent(_inertia(x).without(k)))),
         "inertia added there": of(42, lambda X, x: _added(X, x, k)) - of(21, lambda X, x: _moved(X, x, k)),
         "6 × 6 block to the child": of(36, lambda X, x: [y for m in _motions(x) for y in _scalars(X @ m)]),
         "symmetric block to the child": of(21, lambda X, x: _scalars(X.mobility_to_child(Mobility(_inertia(x))))),
@@ -59,11 +59,11 @@ def appendix(mechanism: Mechanism) -> dict[str, Cost]:
 
 
 def _moved(X: Any, x: Sequence[Any], k: int) -> list[Any]:
-    return _scalars(X.articulated_to_parent(_inertia(x[:21]).without(k)))
+    return _scalars(X.inertia_to_parent(_inertia(x[:21]).without(k)))
 
 
 def _added(X: Any, x: Sequence[Any], k: int) -> list[Any]:
-    return _scalars(_inertia(x[21:]) + X.articulated_to_parent(_inertia(x[:21]).without(k)))
+    return _scalars(_inertia(x[21:]) + X.inertia_to_parent(_inertia(x[:21]).without(k)))
 
 
 def _ends(O: Mobility, forces: Sequence[Force]) -> list[Any]:

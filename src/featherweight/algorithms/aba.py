@@ -53,7 +53,7 @@ def articulated_bodies(tree: Tree, X, w, c, tau, external):
             pa = pA[j] + u[j] * W[j]
             if tree.first[j] == j:
                 pa = pa + Ia @ c[j]
-                IA[p] = IA[p] + X[j].articulated_to_parent(Ia)
+                IA[p] = IA[p] + X[j].inertia_to_parent(Ia)
                 pA[p] = pA[p] + X[j].force_to_parent(pa)
             else:
                 IA[p] = IA[p] + Ia

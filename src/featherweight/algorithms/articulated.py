@@ -64,7 +64,7 @@ def articulated_inertias(tree: Tree, X):
         W[j] = gain(tree, U, d[j], j)
         if p >= 0:
             Ia = apparent_inertia(tree, IA[j], U, W[j], j)
-            IA[p] = IA[p] + (Ia if tree.kind[j] == INNER else X[j].articulated_to_parent(Ia))
+            IA[p] = IA[p] + (Ia if tree.kind[j] == INNER else X[j].inertia_to_parent(Ia))
     return W, d
 
 

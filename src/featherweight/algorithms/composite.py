@@ -20,5 +20,5 @@ def composite_inertias(tree: Tree, X):
     for j in range(n - 1, -1, -1):
         p = tree.parent[j]
         if p >= 0:
-            Ic[p] = Ic[p] + (Ic[j] if tree.kind[j] == INNER else X[j].rigid_to_parent(Ic[j]))
+            Ic[p] = Ic[p] + (Ic[j] if tree.kind[j] == INNER else X[j].inertia_to_parent(Ic[j]))
     return Ic

@@ -25,7 +25,7 @@ def crba(tree: Tree, q, H) -> None:
         p = tree.parent[j]
         Ic[j] = Ic[j] + rigid_inertia(tree, j)
         if p >= 0:
-            Ic[p] = Ic[p] + (Ic[j] if tree.kind[j] == INNER else X[j].rigid_to_parent(Ic[j]))
+            Ic[p] = Ic[p] + (Ic[j] if tree.kind[j] == INNER else X[j].inertia_to_parent(Ic[j]))
         F = Ic[j].column(tree.axis[j])
         H[j][j] = F.component(tree.axis[j]) + tree.armature[j]
         i = j

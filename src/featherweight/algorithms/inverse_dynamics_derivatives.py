@@ -168,7 +168,7 @@ def composites(tree: Tree, X, w, slip, u):
             N[j] = N[j] + coriolis_of_turning(I, w[j]).sped(I, slip[first])
             p = tree.parent[first]
             if p >= 0:
-                I = X[first].rigid_to_parent(Ic[j])
+                I = X[first].inertia_to_parent(Ic[j])
                 Ic[p] = Ic[p] + I
                 N[p] = N[p] + X[first].coriolis_to_parent(N[j], I, u[first])
     return Ic, N

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from .coriolis import Coriolis
 from .inertia import ArticulatedInertia, Mobility, RigidInertia
 from .motion import Force, Motion
 from .vectors import IDENTITY3, ZERO3, Mat3, Scalar, Vec3
+
+Inertia = TypeVar("Inertia", RigidInertia, ArticulatedInertia)
 
 
 class Transform(NamedTuple):
@@ -78,8 +80,8 @@ class Transform(NamedTuple):
         l = l.cycle().spin(X.roll[0], X.roll[1]).cycle().cycle().spin(X.yaw[0], X.yaw[1])
         return Force(n + X.base.cross(l), l)
 
-    def rigid_to_parent(X, I: RigidInertia) -> RigidInertia:
-        """Return X^T I X."""
+    def inertia_to_parent(X, I: Inertia) -> Inertia:
+        """Return X^T I X, for a rigid or an articulated inertia."""
         if X.dense == 1:
             return I.rotate(X.R).translate(X.base)
         a = I.spin(X.turn[0], X.turn[1]).shift(X.slide).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle()
@@ -92,13 +94,6 @@ class Transform(NamedTuple):
         else:
             a = N.spin(X.turn[0], X.turn[1]).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle().spin(X.yaw[0], X.yaw[1])
         return a.moved_along(I, u, X.p)
-
-    def articulated_to_parent(X, I: ArticulatedInertia) -> ArticulatedInertia:
-        """Return X^T I X."""
-        if X.dense == 1:
-            return I.rotate(X.R).translate(X.base)
-        a = I.spin(X.turn[0], X.turn[1]).shift(X.slide).cycle().spin(X.roll[0], X.roll[1]).cycle().cycle()
-        return a.spin(X.yaw[0], X.yaw[1]).translate(X.base)
 
     def mobility_to_child(X, O: Mobility) -> Mobility:
         """Return the parent frame's mobility in the child frame."""

@@ -108,7 +108,7 @@ def inward_row(tree: Tree, A: ClusterPass, j: int, tau) -> None:
     pa = A.pA[j] + A.u[j] * A.W[j]
     if tree.first[j] == j:
         pa = pa + Ia @ A.c[j]
-        A.IA[p] = A.IA[p] + A.X[j].articulated_to_parent(Ia)
+        A.IA[p] = A.IA[p] + A.X[j].inertia_to_parent(Ia)
         A.pA[p] = A.pA[p] + A.X[j].force_to_parent(pa)
     else:
         A.IA[p] = A.IA[p] + Ia
@@ -137,7 +137,7 @@ def inward_cluster(mech: ClusterTree, A: ClusterPass, number: int, M, tau) -> Cl
         p = tree.parent[j]
         if p == o and o < 0:
             continue
-        moved = (I, f) if tree.kind[j] == INNER else (X[j].articulated_to_parent(I), X[j].force_to_parent(f))
+        moved = (I, f) if tree.kind[j] == INNER else (X[j].inertia_to_parent(I), X[j].force_to_parent(f))
         if p == o:
             top = (top[0] + moved[0], top[1] + moved[1])
         else:

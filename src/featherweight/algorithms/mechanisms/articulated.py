@@ -63,7 +63,7 @@ def articulate_row(A: ArticulatedClusters, IA, j: int) -> None:
     A.W[j] = gain(tree, U, A.d[j], j)
     if p >= 0:
         Ia = apparent_inertia(tree, IA[j], U, A.W[j], j)
-        IA[p] = IA[p] + (Ia if tree.kind[j] == INNER else A.X[j].articulated_to_parent(Ia))
+        IA[p] = IA[p] + (Ia if tree.kind[j] == INNER else A.X[j].inertia_to_parent(Ia))
 
 
 def articulate_cluster(A: ArticulatedClusters, IA, number: int) -> None:
@@ -73,7 +73,7 @@ def articulate_cluster(A: ArticulatedClusters, IA, number: int) -> None:
     for j in reversed(cluster.rows):
         p = tree.parent[j]
         if p >= 0:
-            IA[p] = IA[p] + (IA[j] if tree.kind[j] == INNER else A.X[j].articulated_to_parent(IA[j]))
+            IA[p] = IA[p] + (IA[j] if tree.kind[j] == INNER else A.X[j].inertia_to_parent(IA[j]))
     F, inside = unit_forces(A.mech, cluster, A.X, IA)
     A.C[number], A.reciprocal[number] = factorize(m, projected_block(cluster, A.maps[number], inside))
     A.U[number] = [cluster_force(A.maps[number], cluster, F, k) for k in range(m)]

@@ -52,5 +52,5 @@ def _loose_row(model: Model, q: list[float]) -> int | None:
             return j
         if p >= 0:
             Ia = articulated[j].minus_dyad(U, (1.0 / moved) * U)
-            articulated[p] = articulated[p] + (Ia if tree.kind[j] == INNER else X[j].articulated_to_parent(Ia))
+            articulated[p] = articulated[p] + (Ia if tree.kind[j] == INNER else X[j].inertia_to_parent(Ia))
     return None
