@@ -63,6 +63,8 @@ def inverse_factor(system, columns: tuple[int, ...], q, C) -> None:
     k = 0
     for i in range(n):
         r[i] = sqrt(r[i])
+        for j in range(len(C[i])):
+            C[i][j] = 0.0
         j = i
         while j >= 0:
             C[i][columns[k]] = N[i][j] * r[j]
