@@ -557,13 +557,15 @@ def walker(seed: int) -> tuple[fw.Robot, list[fw.ContactSphere]]:
     st.floats(0.0, 5.0), st.floats(-0.02, 8e-4),
 )  # fmt: skip
 @example(0, 72, 0.0, 1.0, False, 1.0, 0.0)
+@example(0, 0, 0.0, 1.0, False, 2.0, 0.0)
 def test_contacts_bring_no_energy_and_let_nothing_approach(
     seed: int, chance: int, friction: float, restitution: float, pyramid: bool, speed: float, gap: float
 ) -> None:
     """Random trees and spheres take some steps from any state that touches a tilted ground.
 
     Kinetic energy at q is no more than without contacts, or than before the step where contacts bounce, to 1e-7 of it: the
-    solver's 1e-8 of all velocities, and cancellation.
+    solver's 1e-8 of all velocities, and cancellation. The velocities of bouncing contacts before the impact are those at the
+    start of the step, without half the change of velocity by the forces of the step: their impulses may do that much work.
     Normal forces push, friction is in its cone, and what touches approaches no faster than its gap closes in a step, to 1e-7.
     Where contacts are redundant the solver may leave more, up to 1e-3; it says so, and that much more is allowed.
     """
@@ -590,7 +592,10 @@ def test_contacts_bring_no_energy_and_let_nothing_approach(
         free = free_velocity(robot, v, robot.forward_dynamics(q, v, np.zeros(robot.nv)), H)
         sim.step()
         end = end_velocity(sim, q)
-        energy = max(robot.kinetic_energy(q, free), robot.kinetic_energy(q, v) if restitution > 0.0 else 0.0)
+        energy = robot.kinetic_energy(q, free)
+        if restitution > 0.0:
+            late = robot.mass_matrix(q) @ (end - free) @ (free - v)  # impulses times the change of velocities by forces
+            energy = max(energy, robot.kinetic_energy(q, v)) + 0.5 * max(late, 0.0)
         points, forces, names = sim.contacts()
         left = sim.solver["residual"]
         assert robot.kinetic_energy(q, end) <= energy * (1.0 + 1e-7) + 1e-12 + 2.0 * left * H * np.abs(forces).sum()
