@@ -86,7 +86,7 @@ def test_sampling_lifts_a_pendulum(temperature: float, simulated: bool) -> None:
     ocp, inner = lift()
     target = [0.7, 0.0, -0.4]
     control = fw.SamplingController(
-        ocp, inner if simulated else None, samples=256, noise=2.0, temperature=temperature, targets={"tip": target}, seed=1
+        ocp, inner if simulated else None, samples=256, noise=0.7, temperature=temperature, targets={"tip": target}, seed=1
     )
     sim = fw.Simulation(ocp.robot, step=0.005, q=np.zeros(2))
     motion = sim.run(3.0, control)

@@ -16,7 +16,7 @@ from .terms import PARAMETERS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-AT_ONCE = 64  # motions whose states fit the second-level cache
+AT_ONCE = 128  # motions whose states of a knot fit the second-level cache
 
 
 class Motions(NamedTuple):
