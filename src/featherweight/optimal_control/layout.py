@@ -104,8 +104,7 @@ class Layout:
             exact, costs = {x.name for x in here if x.exact}, [not x.constraint for x in (*tasks, *others)]
             self.known[key] = StageFunctions(system, slots, functions, span, exact, costs)
         stage = self.known[key]
-        sizes = [*stage.task_rows(), *(part.size for part in stage.parts[len(slots) > 0 :])]
-        ends = np.cumsum([0, *sizes])
+        ends = np.cumsum([0, *stage.sizes_of_terms()])
         self.stages.append(stage)
         placed = zip((*tasks, *others), ends, ends[1:], strict=False)
         self.terms_of_stage.append([(x, int(first), int(stop)) for x, first, stop in placed])
@@ -122,7 +121,7 @@ class Layout:
     def laws(self) -> Laws:
         """The penalties of all rows, with multipliers of zero."""
         laws = new_laws(int(self.rows[-1]))
-        steps = np.append(np.where(self.steps > 0.0, self.steps, np.roll(self.steps, -1)), 1.0)  # an impact counts as a step
+        steps = np.append(self._without_impacts(self.steps), 1.0)
         for i, placed in enumerate(self.terms_of_stage):
             for k in range(self.begin[i], self.begin[i + 1]):
                 for x, first, stop in placed:
@@ -203,9 +202,13 @@ class Layout:
 
     def roots(self, steps: Any) -> Array:
         """Return square roots of steps (..., knots) relative to the longest; an impact has that of the step after it."""
-        whole, lengths = (np.where(self.steps > 0.0, x, np.roll(x, -1, axis=-1)) for x in (self.steps, np.asarray(steps)))
+        whole, lengths = map(self._without_impacts, (self.steps, np.asarray(steps)))
         found: Array = np.sqrt(np.where(self.least < 1.0, lengths / whole, 1.0))
         return found
+
+    def _without_impacts(self, steps: Array) -> Array:
+        """Return steps (..., knots) in which each impact counts as the step after it."""
+        return np.where(self.steps > 0.0, steps, np.roll(steps, -1, axis=-1))
 
     def _known(self, motion: Motion, flat: Array, i: int) -> dict[str, Array]:
         """Return the arguments of a stage's functions."""

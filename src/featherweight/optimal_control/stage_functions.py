@@ -141,11 +141,14 @@ class StageFunctions:
         """Return the number of rows of each task; rows of weight zero are left out."""
         return [sum(w > 0.0 for w in spec.weight) for spec in self._task_list.every] if self.slots else []
 
+    def sizes_of_terms(self) -> list[int]:
+        """Return the number of rows of each task, and of each other term."""
+        return [*self.task_rows(), *(part.size for part in self.parts[len(self.slots) > 0 :])]
+
     @property
     def _scaled(self) -> tuple[bool, ...]:
-        """Which rows are scaled by the root of the step: those of costs, if the step is free."""
-        sizes = [*self.task_rows(), *(part.size for part in self.parts[len(self.slots) > 0 :])]
-        return tuple(x for own, size in zip(self.costs, sizes, strict=True) for x in [own] * size)
+        """The rows that the root of a free step scales: True for those of costs."""
+        return tuple(x for own, size in zip(self.costs, self.sizes_of_terms(), strict=True) for x in [own] * size)
 
     def _tasks(self) -> RowPart:
         """Return the rows of all tasks; their derivatives are the exact ones, including logarithms."""

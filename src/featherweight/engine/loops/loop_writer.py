@@ -219,7 +219,7 @@ class FunctionWriter:
     def written(self) -> Function:
         begin = self.f.reserve()
         for v in self.plan.parameters:
-            if is_long(v.type) and len(self.words[v.number]) > 1:
+            if is_long(v.type) and not isinstance(self.values[v.number], Held):
                 self.values[v.number], self.words[v.number] = Held((self.stored(v.type, self.values[v.number]),)), ["ptr"]
         if self.allocates and not holds_arrays(self.plan.result):
             self.mark = mark_workspace(self.f, WORKSPACE)
@@ -595,11 +595,7 @@ class FunctionWriter:
 
     def loaded(self, address: str, type: Type) -> Registers:
         """Return the registers of a value in memory."""
-        f, found = self.f, []
-        for k, w in enumerate(words_of(type)):
-            word = f.load("i64" if w == "i1" else w, f.at("i64", address, k), align=8)
-            found.append(f.cast("trunc", "i64", word, "i1") if w == "i1" else word)
-        return tuple(found)
+        return tuple(loaded_words(self.f, words_of(type), address))
 
     def pick(self, x: Pick) -> Registers:
         """Select by a chain of selections, because items are few."""
@@ -1030,11 +1026,16 @@ def number_types(types: Sequence[Type]) -> Iterator[Type]:
 
 def argument_words(f: Function, kinds: Sequence[str], words: str) -> list[str]:
     """Return arguments with their machine types, from words in memory."""
-    given = []
+    return [f"{w} {r}" for w, r in zip(kinds, loaded_words(f, kinds, words), strict=True)]
+
+
+def loaded_words(f: Function, kinds: Sequence[str], words: str) -> list[str]:
+    """Return the registers of values of machine types, one for each word in memory."""
+    found = []
     for k, w in enumerate(kinds):
-        word = f.load("i64" if w == "i1" else w, f.at("i64", words, k))
-        given.append(f"{w} {f.cast('trunc', 'i64', word, 'i1') if w == 'i1' else word}")
-    return given
+        word = f.load("i64" if w == "i1" else w, f.at("i64", words, k), align=8)
+        found.append(f.cast("trunc", "i64", word, "i1") if w == "i1" else word)
+    return found
 
 
 def table_arguments(f: Function, kernel: FunctionPlan) -> list[str]:
