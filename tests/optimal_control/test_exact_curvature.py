@@ -9,7 +9,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.optimal_control.stage_functions import StageFunctions
-from optimal_control.problems import HAND, PANDA_START, away, hyq, leg, pendulum, power
+from optimal_control.problems import HAND, PANDA_START, away, hopper, hyq, leg, pendulum, power
 from optimal_control.test_stage_functions import called, differences
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -21,8 +21,8 @@ def swirl(q: Any, v: Any, u: Any, tau: Any) -> list[Any]:
 
 
 def hessian(ocp: fw.OptimalControl, stage: StageFunctions, known: dict[str, Any]) -> Array:
-    """The Hessian (2 nv + nu, 2 nv + nu) of a knot."""
-    H = np.zeros((2 * ocp.robot.nv + ocp.nu,) * 2)
+    """The Hessian (2 nv + nu, 2 nv + nu) of a knot; with free steps, the root of the step is the first control."""
+    H = np.zeros((2 * ocp.robot.nv + stage.system.controls,) * 2)
     for (a, b), x in zip(stage.places, called(stage.slopes, known).hessian, strict=True):
         H[a, b] = H[b, a] = x
     return H
@@ -35,6 +35,8 @@ def check(ocp: fw.OptimalControl, q: Array, flat: Array, atol: float, first: int
         known = {"q": q, "v": rng.normal(size=robot.nv), "u": rng.normal(size=ocp.nu), "h": 0.01, "parameters": flat}
         slope = rng.normal(size=stage.rows)
         known |= {"slope": slope, "bend": slope, "stiffness": np.zeros(stage.rows)}
+        if ocp.free:
+            known |= {"longest": 0.01 / 0.7**2, "root": 0.7}
         H = hessian(ocp, stage, known)
         G = differences(robot, lambda x, stage=stage: called(stage.slopes, x).gradient, known)
         assert abs(G).max() > 0.01
@@ -91,9 +93,26 @@ def test_hessians_of_a_loop_are_derivatives_of_gradients() -> None:
     check(ocp, start, ocp._layout.parameters(start, {"toe": [0.5, 0.2, 0.0]}, None)[0], 1e-6)
 
 
-def reaching(exact: bool) -> fw.OptimalControl:
+def test_hessians_with_free_steps_are_derivatives_of_gradients() -> None:
+    """On a floating base, with costs that the step multiplies, constraints that it does not, and a cost with a width."""
+    robot, start = hopper()
+    foot = [fw.BilateralContact("foot", "point")]
+    ocp = fw.OptimalControl(robot, phases=[fw.Phase(2, step=(0.005, 0.05)), fw.Phase(2, foot, step=0.02)])
+    ocp.add(fw.FrameTask("foot"), weight=10.0, exact=True)
+    ocp.add(fw.CenterOfMassTask(), weight=10.0, exact=True)
+    ocp.add(fw.Residual(swirl, size=2), width=0.5, exact=True)
+    ocp.add(fw.Residual(away, size=1, parameters=3, frames=["shank"], name="far"), width=0.1, exact=True)
+    ocp.add(fw.Duration())
+    ocp.require(fw.Residual(away, size=1, parameters=3, frames=["thigh"], name="near"), exact=True)
+    q = robot.integrate(start, 0.5 * np.random.default_rng(1).normal(size=robot.nv))
+    targets = {"foot": robot.frame_placement("foot")(start), "center of mass": [0.3, 0.2, 0.1]}
+    flat = ocp._layout.parameters(q, targets, {"far": [0.3, 0.1, 0.2], "near": [0.5, 0.2, 0.4]})[0]
+    check(ocp, q, flat, 1e-6)
+
+
+def reaching(exact: bool, step: Any = 0.02) -> fw.OptimalControl:
     """A pendulum of 1 m that reaches for points; two terms, so that the rows of only one task are exact."""
-    ocp = fw.OptimalControl(pendulum(), step=0.02, knots=50)
+    ocp = fw.OptimalControl(pendulum(), step=step, knots=50)
     ocp.add(fw.Effort(), weight=1e-2)
     ocp.add(fw.JointVelocities(), weight=0.1)
     ocp.add(fw.PostureTask(), weight=1e-3)
@@ -115,6 +134,22 @@ def test_targets_out_of_reach_take_a_fraction_of_the_iterations() -> None:
         np.testing.assert_allclose(other.cost, one.cost, rtol=1e-6)
         iterations.append((one.iterations, other.iterations))
     assert np.sum(iterations, axis=0)[1] * 5 < np.sum(iterations, axis=0)[0]
+
+
+def test_second_derivatives_save_iterations_with_free_steps_too() -> None:
+    """At targets out of reach; the solutions and their durations are the same."""
+    problems, iterations = [reaching(exact, (0.005, 0.05)) for exact in (False, True)], []
+    for ocp in problems:
+        ocp.add(fw.Duration(), weight=5.0)
+    for angle in np.linspace(1.1, 2.8, 3):
+        targets = {"tip": [2.0 * np.sin(angle), 0.0, -2.0 * np.cos(angle)], "posture": np.zeros(2)}
+        one, other = (ocp.solve(np.array([0.1, 0.2]), targets=targets, iterations=400, tolerance=1e-10) for ocp in problems)
+        assert one.converged and other.converged
+        np.testing.assert_allclose(other.cost, one.cost, rtol=1e-9)
+        np.testing.assert_allclose(other.steps, one.steps, rtol=1e-4)
+        assert 0.0051 < other.steps[0] < 0.049
+        iterations.append((one.iterations, other.iterations))
+    assert np.sum(iterations, axis=0)[1] * 2 < np.sum(iterations, axis=0)[0]
 
 
 def test_each_iteration_descends_although_the_hessian_is_indefinite() -> None:

@@ -10,6 +10,7 @@ from .inverse_kinematics.prioritized import is_zero
 
 FELT = "felt"  # the joint forces at the end of a step
 ROUNDED = 1e-3  # relative to the weight: smaller tangential forces are rounded off
+ROUNDED_WIDTH = 1e-8  # relative to a width's square; the error of costs is about its square
 
 
 class Drive(NamedTuple):
@@ -204,6 +205,19 @@ def scaled_rows(scaled: tuple[bool, ...], root, rows, results) -> None:
         results[i] = root * x if own else x
 
 
+def huber_rows(widths: tuple[float, ...], rows, results) -> None:
+    """Write rows whose half squares are Huber's function of the given ones (Huber 1964); those of infinite width do not change.
+
+    They are r sqrt(d (2 m - d)) / m with m = max(|r|, d), rounded close to |r| = d, so that it has derivatives.
+    """
+    for i, (x, d) in enumerate(zip(rows, widths, strict=True)):
+        results[i] = x
+        if d < math.inf:
+            beyond, small = x * x - d * d, ROUNDED_WIDTH * d * d
+            m = sqrt(0.5 * (x * x + d * d + sqrt(beyond * beyond + small * small)))
+            results[i] = x * sqrt(d * (2.0 * m - d)) / m
+
+
 def with_column_of_step(scaled: tuple[bool, ...], first: int, slopes, *given: Any) -> None:
     """Write derivatives of scaled rows by (dq, dv, step, du), given those by (dq, dv, du), and the column of a free step."""
     *free, results = given
@@ -284,6 +298,20 @@ def second_derivatives(
         for i in range(first, first + size):
             for j in range(first, i):
                 whole[i][j] = 0.5 * (whole[i][j] + whole[j][i])
+
+
+def second_with_step(scaled: tuple[bool, ...], first: int, second, slopes, bend, results) -> None:
+    """Write the lower triangle of second derivatives by (dq, dv, step, du), given those by (dq, dv, du).
+
+    The derivatives by the step are those of rows, `slopes`, which are `scaled` by it.
+    """
+    for i, row in enumerate(second):
+        results[i + (i >= first)][:] = [*row[:first], 0.0, *row[first:]]
+    for row, factor, own in zip(slopes, bend, scaled, strict=True):
+        for j, x in enumerate(row):
+            if own and not is_zero(x):
+                a, b = (first, j) if j < first else (j + 1, first)
+                results[a][b] = results[a][b] + factor * x
 
 
 def gauss_newton(places: tuple[tuple[int, int], ...], rows, force, stiffness, *second_and_results: Any) -> None:

@@ -14,8 +14,9 @@ from ..robot.inverse_kinematics.tasks import IkTask, PostureTask, TargetSlot, sl
 from ..robot.robot import Robot
 from .drives import with_drives
 from .laws import Laws, new_laws
-from .stage_functions import LONGEST, ROOT, SEMI_IMPLICIT, Span, StageFunctions, System, called
-from .terms import PARAMETERS, Added, Duration, Residual, quantities
+from .spans import LONGEST, ROOT, SEMI_IMPLICIT, Span, System
+from .stage_functions import StageFunctions, called
+from .terms import PARAMETERS, Added, Duration, Residual, for_rows, quantities
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Placed = tuple[Added, int, int]  # a term, its first row within a knot, and the row after its last
@@ -95,18 +96,18 @@ class Layout:
             )
         by_name = {slot.task.called: slot for slot in self.slots}
         tasks = [x for x in here if isinstance(x.term, IkTask)]
-        others = [x for x in here if not isinstance(x.term, IkTask)]
+        terms = (*tasks, *(x for x in here if not isinstance(x.term, IkTask)))
         slots: list[TargetSlot] = [by_name[x.name] for x in tasks]
-        key = (span and (span.contacts, span.impact, span.free), *((x.name, x.exact) for x in (*tasks, *others)))
+        free = span is not None and span.free  # its functions depend on which terms are costs, and on their widths
+        own = (((x.name, x.exact), (x.constraint or (*np.ravel(x.high),)) if free else ()) for x in terms)
+        key = (span and (span.contacts, span.impact, free), *own)
         if key not in self.known:
-            functions = [(x.term, self.first.get(x.name, 0)) for x in others]
             system = self.system._replace(robot=self.robot) if span and span.impact else self.system
-            exact, costs = {x.name for x in here if x.exact}, [not x.constraint for x in (*tasks, *others)]
-            self.known[key] = StageFunctions(system, slots, functions, span, exact, costs)
+            self.known[key] = StageFunctions(system, span, slots, terms, self.first)
         stage = self.known[key]
-        ends = np.cumsum([0, *stage.sizes_of_terms()])
+        ends = np.cumsum([0, *stage.of_terms.sizes_of_terms()])
         self.stages.append(stage)
-        placed = zip((*tasks, *others), ends, ends[1:], strict=False)
+        placed = zip(terms, ends, ends[1:], strict=False)
         self.terms_of_stage.append([(x, int(first), int(stop)) for x, first, stop in placed])
 
     def knots_of_stage(self, i: int) -> slice:
@@ -133,6 +134,8 @@ class Layout:
                     laws.high[at] = for_rows(x.name, "high" if x.constraint else "width", x.high, stop - first)
                     if not x.constraint:
                         laws.weight[at] *= steps[k]
+                        if self.stages[i].free:
+                            laws.high[at] = np.inf  # the rows have the width
         return laws
 
     # parameters
@@ -254,11 +257,3 @@ def numbers_of(spans: Sequence[Span]) -> Array:
     """Return the numbers of all knots and of the end (knots + 1,), by which weights and targets are given."""
     numbered = np.repeat([span.numbered for span in spans], [span.knots for span in spans])
     return np.concatenate([[0], np.cumsum(numbered)])
-
-
-def for_rows(name: str, what: str, x: Any, rows: int) -> Array:
-    """Return a number, or one number for each row. Raises ValueError that names the term."""
-    numbers: Array = np.asarray(x, dtype=float)
-    if numbers.shape not in ((), (rows,)) or np.isnan(numbers).any():
-        raise ValueError(f"OptimalControl: {what} of {name!r} must be a number or {rows} of them, one for each row; got {x!r}")
-    return numbers

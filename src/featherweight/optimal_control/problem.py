@@ -26,7 +26,7 @@ from .layout import Layout, Motion, Results, numbers_of
 from .plan_function import PlanFunction
 from .sampled_motions import SampledMotions
 from .solver import ITERATIONS, NOT_FINITE, STALLED
-from .stage_functions import RK4, SEMI_IMPLICIT, Span
+from .spans import RK4, SEMI_IMPLICIT, Span
 from .terms import Added, Duration, Picked, Term, name_of, quantities
 from .workspace import Pool, Settings, Workspace
 
@@ -200,10 +200,6 @@ class OptimalControl:
         spans = self._spans()
         return np.repeat([span.step for span in spans], [span.knots for span in spans])
 
-    def _free_knots(self) -> list[bool]:
-        """Return whether the step of each knot is free."""
-        return [span.free for span in self._spans() for _ in range(span.knots)]
-
     def _spans(self, begin: int = 0) -> list[Span]:
         """Return the spans of knots with the same contacts; if phases repeat, from a knot of the cycle on."""
         if not self.repeats:
@@ -352,10 +348,8 @@ class OptimalControl:
         mask = self._knots_of(name, at)
         if isinstance(term, Duration) and constraint:
             raise ValueError("OptimalControl: Duration is a cost; bounds of steps bound the durations of phases")
-        if self.free and exact:
-            raise ValueError(f"OptimalControl: exact=True does not support free steps; got it for {name!r}")
-        if not constraint and np.min(high) < math.inf and any(x and mask[k] for k, x in enumerate(self._free_knots())):
-            raise ValueError(f"OptimalControl: {name!r} has a width, but costs at knots with free steps must be squares")
+        if not constraint and not np.min(high) > 0.0:
+            raise ValueError(f"OptimalControl: the width of {name!r} must be positive; got {high!r}")
         made = Given(term, name, np.where(mask, given, 0.0), constraint, low, high, exact, contacts)
         windows = [self._spans(k) for k in range(self.period if self.repeats else 1)]
         if not any((mask[numbers_of(spans)] & self._existing(made, spans)).any() for spans in windows):

@@ -23,7 +23,8 @@ from ..contact.branches import padded
 from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Vector
 from ..engine.loops.kernels import compiled, subtract_multiples
 from .riccati import KNOTS_AT_ONCE, clear
-from .stage_functions import StageFunctions, System, called_by_name
+from .spans import System
+from .stage_functions import StageFunctions, called_by_name
 
 Array = np.ndarray[Any, np.dtype[Any]]
 STAGES = 4

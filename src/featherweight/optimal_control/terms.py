@@ -154,3 +154,11 @@ class Added(NamedTuple):
     low: Any
     high: Any  # upper bound of a constraint; width of a cost's Huber function
     exact: bool  # whether second derivatives of its rows are added to the Hessian
+
+
+def for_rows(name: str, what: str, x: Any, rows: int) -> Array:
+    """Return a number, or one number for each row. Raises ValueError that names the term."""
+    numbers: Array = np.asarray(x, dtype=float)
+    if numbers.shape not in ((), (rows,)) or np.isnan(numbers).any():
+        raise ValueError(f"OptimalControl: {what} of {name!r} must be a number or {rows} of them, one for each row; got {x!r}")
+    return numbers

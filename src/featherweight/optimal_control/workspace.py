@@ -19,7 +19,7 @@ from .riccati import KNOTS_AT_ONCE, riccati
 from .runge_kutta import StepMemory
 from .sampled_motions import Motions, arrays_of_stage, in_order, side_by_side
 from .solver import COST, PENALTY, TOLERANCE, TRIALS, VIOLATED, VIOLATION, Calls, Horizon, Linear, Solver, Trials, solve
-from .stage_functions import LONGEST, ROOT
+from .spans import LONGEST, ROOT
 from .terms import PARAMETERS
 
 Array = np.ndarray[Any, np.dtype[Any]]
