@@ -9,13 +9,14 @@ import pytest
 
 import featherweight as fw
 from optimal_control.problems import leg, pendulum
+from optimal_control.test_free_steps import FREE, hop
 
 Array = np.ndarray[Any, np.dtype[Any]]
 EXACT = {"iterations": 500, "tolerance": 1e-17, "constraint_tolerance": 1e-9}
 
 
-def reach(limited: bool, integrator: str = "semi-implicit") -> fw.OptimalControl:
-    ocp = fw.OptimalControl(pendulum(), step=0.04, knots=10, integrator=integrator)
+def reach(limited: bool, integrator: str = "semi-implicit", step: Any = 0.04) -> fw.OptimalControl:
+    ocp = fw.OptimalControl(pendulum(), step=step, knots=10, integrator=integrator)
     ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0)
     ocp.add(fw.JointVelocities(), weight=0.05)
     ocp.add(fw.Residual(lambda u, parameters: [parameters[0] * x for x in u], size=2, parameters=1, name="scaled"), weight=1e-2)
@@ -28,7 +29,7 @@ def compare(ocp: fw.OptimalControl, given: list[Array], eps: float) -> Any:
     """The cotangents for random ones of the solution, against central differences of two solutions, good to 1e-8 / eps."""
     f, rng = ocp.plan_function(**EXACT), np.random.default_rng(0)
     solved = f(*given)
-    bars: list[Any] = [rng.standard_normal(x.shape) for x in solved[:4]]
+    bars: list[Any] = [rng.standard_normal(x.shape) for x in solved[:5]]
     found = f.pullback(solved, given[2:], bars)
 
     def paired(k: int, x: Array) -> Any:
@@ -55,6 +56,28 @@ def test_derivatives_are_those_of_solutions(limited: bool, integrator: str) -> N
     _, solved = compare(ocp, given, 3e-4)
     low, high = ocp.robot.effort_bounds
     assert (np.minimum(abs(solved.u - low), abs(solved.u - high)) < 1e-6).any() == limited
+
+
+@pytest.mark.parametrize(("limited", "integrator"), [(False, "semi-implicit"), (True, "semi-implicit"), (False, "rk4")])
+def test_derivatives_with_free_steps_are_those_of_solutions(limited: bool, integrator: str) -> None:
+    """The weight of time is a parameter, and each problem has its own."""
+    ocp = reach(limited, integrator, (0.01, 0.06))
+    ocp.add(fw.Residual(lambda a, parameters: [parameters[0]], size=1, parameters=1, name="time"), weight=3.0)
+    tips, times = np.array([[[0.7, 0.0, -0.4]], [[0.6, 0.0, -0.5]]]), np.array([[[1.0]], [[0.01]]])
+    q = np.array([[0.1, 0.2], [0.3, -0.2]] if limited else [[0.4, 0.2], [0.3, -0.6]])
+    _, solved = compare(ocp, [q, np.zeros((2, 2)), tips, np.ones((2, 11, 1)), times], 1e-3)
+    assert (solved.steps > 0.011).all() and (solved.steps < 0.059).all()
+    np.testing.assert_array_equal(solved.steps, solved.steps[:, :1] * np.ones(10))
+    low, high = ocp.robot.effort_bounds
+    assert (np.minimum(abs(solved.u - low), abs(solved.u - high)) < 1e-6).any() == limited
+
+
+def test_derivatives_with_free_steps_of_phases() -> None:
+    """A hop with an impact; the step of the first phase is the longest."""
+    ocp, start, targets = hop([(0.005, 0.045), FREE, FREE])
+    f = ocp.plan_function()
+    _, solved = compare(ocp, [start[None], np.zeros((1, ocp.robot.nv)), *(targets[x][None, None] for x in f.names[2:])], 1e-4)
+    assert solved.steps[0, 0] == 0.045 and (solved.steps[0, 15:] < 0.04).all()
 
 
 def test_a_leg_with_a_loop_and_a_contact() -> None:

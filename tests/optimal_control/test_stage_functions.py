@@ -60,9 +60,8 @@ def check(ocp: Any, stage: StageFunctions, q: Array, parameters: Array, rng: np.
         return
     D = differences(robot, lambda x: called(stage.step, x).velocity, known)
     if stage.steps:
-        memory = StepMemory(stage.system, [stage])
-        memory.slopes.by_step[:] = getattr(found, "by_step", 0.0)
-        motion = motions(memory, 0, stage, {**known, "q": q[None]})[0]
+        by_step = {"by_step": found.by_step[None]} if stage.system.free else {}
+        motion = motions(StepMemory(stage.system, [stage]), 0, stage, {**known, "q": q[None], **by_step})[0]
     else:
         motion = found.motion
         assert not motion[:, width:].any()

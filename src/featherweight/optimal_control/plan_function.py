@@ -9,6 +9,9 @@ Motions follow from u and the initial state, so g is exact and comes from one pa
 and with dg/dp are central differences of such passes. Conjugate gradients solve for w; Riccati's recursion with Gauss-Newton
 curvature preconditions them, and takes a few iterations. Constraints that hold with a force are springs around the solution
 with this force, whose rates are corrected as multipliers are (Hestenes 1969); other constraints have no effect.
+
+If steps are free, the first control of a knot is the root of its step, as in `riccati`. It is a variable at the first knot of a
+phase, unless it is at a bound.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from ..robot.inverse_kinematics.tasks import PostureTask
 from .laws import slopes_of_rows
 from .layout import Layout
 from .runge_kutta import StepMemory, motions
+from .spans import LONGEST, ROOT
 from .stage_functions import called_by_name
 from .terms import PARAMETERS
 
@@ -29,7 +33,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 STIFFNESS = 1e4  # of springs, times the weights of constraints
 CORRECTIONS, CORRECTED = 10, 1e-6  # of the rates of their forces, and the relative change that ends them
-DIFFERENCE = 1e-6  # of controls, relative to the largest
+DIFFERENCES = (
+    1e-6,
+    3e-5,
+)  # of controls, relative to the largest: with given steps, and with free ones, whose derivatives are sums
+ROUNDED = 1e-12  # differences of roots of steps from their bounds that count as none
 ITERATIONS, ACCURACY = 100, 1e-9  # of conjugate gradients
 
 
@@ -40,13 +48,14 @@ class SolvedArrays(NamedTuple):
     v: Array  # (n, knots + 1, nv)
     u: Array  # (n, knots, nu)
     cost: Array  # (n,)
+    steps: Array  # (n, knots) [s]
     multipliers: Array  # (n, rows)
 
 
 class FollowedMotion(NamedTuple):
     """Motions of n problems, by knots."""
 
-    u: Array  # (n, knots, nu)
+    u: Array  # (n, knots, controls), first the roots of steps if some are free
     q: list[Array]  # (n, nq) each
     v: list[Array]  # (n, nv) each
     rows: Array  # (n, rows)
@@ -55,7 +64,7 @@ class FollowedMotion(NamedTuple):
 class Slopes(NamedTuple):
     """A gradient by the controls, the initial state and the parameters of n problems."""
 
-    u: Array  # (n, knots, nu)
+    u: Array  # (n, knots, controls)
     q: Array  # (n, nq)
     v: Array  # (n, nv)
     parameters: Array  # (n, knots + 1, numbers)
@@ -133,12 +142,12 @@ class PlanFunction:
                 f"{self.name}: {len(failed)} of {len(plan.converged)} problems have no solution that could be differentiated, "
                 f"problem {failed[0]} first: {plan.reason[failed[0]]}; allow more iterations, or change the problem"
             )
-        return SolvedArrays(plan.q, plan.v, plan.u, plan.cost, plan.multipliers)
+        return SolvedArrays(plan.q, plan.v, plan.u, plan.cost, plan.steps, plan.multipliers)
 
     def pullback(self, solution: Sequence[Array], values: Sequence[Array], bars: Sequence[Array]) -> list[Array]:
-        """Return the cotangents of all arguments, for the cotangents `bars` of q, v, u and cost at a solution.
+        """Return the cotangents of all arguments, for the cotangents `bars` of q, v, u, cost and steps at a solution.
 
-        A cotangent of q is one of its coordinates, projected on the tangent space.
+        Those of steps may be left out. A cotangent of q is one of its coordinates, projected on the tangent space.
         """
         layout, given, solved = self.layout, self.given(values), SolvedArrays(*solution)
         flat = layout.parameters(solved.q[:, 0], given["targets"], given["parameters"])
@@ -169,6 +178,12 @@ class SolutionSlopes:
 
     def __init__(self, layout: Layout, solved: SolvedArrays, flat: Array) -> None:
         self.layout, self.flat, self.start, self.u = layout, flat, (solved.q[:, 0], solved.v[:, 0]), solved.u
+        self.free, self.first_knots = int(layout.system.free), np.flatnonzero(layout.tied == 0)
+        """The first knots of phases, which have steps of their own."""
+        if self.free:
+            roots = layout.roots(solved.steps)
+            self.u = np.concatenate([roots[:, :, None], solved.u], axis=2)
+            self.chosen = (layout.tied == 0) & (layout.least < roots - ROUNDED) & (roots < 1.0 - ROUNDED)
         self.stages = [layout.stages[i] for i in layout.stage_of_knot]
         self.multipliers = solved.multipliers
         self.active = layout.laws.constraint & (solved.multipliers != 0.0)
@@ -178,7 +193,7 @@ class SolutionSlopes:
     # one pass forwards and one backwards
 
     def motion(self, u: Array) -> FollowedMotion:
-        """Return the motion with controls u (n, knots, nu)."""
+        """Return the motion with controls u (n, knots, controls)."""
         (q, v), rows = ([x] for x in self.start), []
         for k, stage in enumerate(self.stages):
             if stage.end and not stage.rows:
@@ -192,8 +207,14 @@ class SolutionSlopes:
 
     def arguments(self, k: int, q: Array, v: Array, u: Array) -> dict[str, Array]:
         """Return the arguments of the functions of a knot."""
-        known = {"q": q, "v": v, "h": self.layout.h[k], PARAMETERS: self.flat[:, k]}
-        return known | ({"u": u[:, k]} if k < u.shape[1] else {})
+        longest = self.layout.h[k]
+        known = {"q": q, "v": v, "h": longest, PARAMETERS: self.flat[:, k]}
+        if k < u.shape[1]:
+            known["u"] = u[:, k, self.free :]
+            if self.stages[k].free:
+                root = u[:, self.first_knots[self.first_knots <= k][-1], 0]
+                known |= {LONGEST: longest, ROOT: root, "h": longest * root * root}
+        return known
 
     def slopes(self, rows: Array) -> tuple[Array, Array]:
         """Return the derivative of the cost by each row (n, rows), and its curvature, which is not negative."""
@@ -203,7 +224,10 @@ class SolutionSlopes:
         return np.where(self.active, held, force), np.where(self.active, spring, curvature)
 
     def backwards(self, motion: FollowedMotion, rows_bar: Array, bars: Sequence[Array] = ()) -> Slopes:
-        """Return cotangents of the controls, the start and the parameters for those of all rows, and of q, v and u if given."""
+        """Return cotangents of the controls, the start and the parameters for those of all rows.
+
+        With `bars`, those of q, v and the controls are added.
+        """
         (u, q, v, _), rows = motion, self.layout.rows
         u_bar, p_bar = np.zeros(u.shape), np.zeros(self.flat.shape)
         q_bar, v_bar = np.zeros(q[0].shape), np.zeros(v[0].shape)
@@ -215,30 +239,42 @@ class SolutionSlopes:
                 q_bar, v_bar = (found.get(f"{x}_bar", np.zeros(y.shape)) for x, y in (("q", q[k]), ("v", v[k])))
                 p_bar[:, k] = found.get(f"{PARAMETERS}_bar", 0.0)
                 if not stage.end:
-                    u_bar[:, k] = found["u_bar"]
+                    u_bar[:, k, self.free :] = found["u_bar"]
+                    if stage.free:
+                        u_bar[:, k, 0] = found[f"{ROOT}_bar"]
             if bars:
                 q_bar, v_bar = q_bar + bars[0][:, k], v_bar + bars[1][:, k]
                 if not stage.end:
                     u_bar[:, k] += bars[2][:, k]
+        if self.free:
+            by_phases = np.add.reduceat(u_bar[:, :, 0], self.first_knots, axis=1)
+            u_bar[:, :, 0] = 0.0
+            u_bar[:, self.first_knots, 0] = by_phases
+            u_bar[:, :, 0] *= self.chosen
         return Slopes(u_bar, q_bar, v_bar, p_bar)
 
     def gradient(self, u: Array) -> tuple[Array, ...]:
-        """Return the gradient of the cost with controls u (n, knots, nu), and the rows."""
+        """Return the gradient of the cost with controls u (n, knots, controls), and the rows."""
         motion = self.motion(u)
         return *self.backwards(motion, self.slopes(motion.rows)[0]), motion.rows
 
     def rates(self, w: Array) -> tuple[Slopes, Array]:
-        """Return the rates of the gradient and of the rows along a change w (n, knots, nu) of the controls."""
+        """Return the rates of the gradient and of the rows along a change w (n, knots, controls)."""
         size = np.abs(w).max(axis=(1, 2), keepdims=True)
-        step = DIFFERENCE * (1.0 + np.abs(self.u).max(axis=(1, 2), keepdims=True)) / np.where(size > 0.0, size, 1.0)
+        step = DIFFERENCES[self.free] * (1.0 + np.abs(self.u).max(axis=(1, 2), keepdims=True)) / np.where(size > 0.0, size, 1.0)
         ends = [self.gradient(self.u + sign * step * w) for sign in (1.0, -1.0)]
         found = [(a - b) / (2.0 * step.reshape(-1, *[1] * (a.ndim - 1))) for a, b in zip(*ends, strict=True)]
         return Slopes(*found[:4]), found[4]
 
     # the implicit function theorem
 
-    def pullback(self, q_bar: Array, v_bar: Array, u_bar: Array, cost_bar: Array) -> tuple[Array, Array, Array]:
-        """Return cotangents of q and v at the start and of the parameters for those of q, v, u and the cost."""
+    def pullback(
+        self, q_bar: Array, v_bar: Array, u_bar: Array, cost_bar: Array, steps_bar: Any = 0.0
+    ) -> tuple[Array, Array, Array]:
+        """Return cotangents of q and v at the start and of the parameters for those of q, v, u, the cost and the steps."""
+        if self.free:
+            roots_bar = 2.0 * self.layout.steps * self.u[:, :, 0] * steps_bar
+            u_bar = np.concatenate([roots_bar[:, :, None], u_bar], axis=2)
         direct = self.backwards(self.at, np.zeros(self.at.rows.shape), (q_bar, v_bar, u_bar))
         own = self.backwards(self.at, self.slopes(self.at.rows)[0])
         rates, each = self.rates_of_solution(direct.u), cost_bar[:, None]
@@ -260,7 +296,7 @@ class SolutionSlopes:
         return Slopes(*(x + y for x, y in zip(along, held, strict=True)))
 
     def solved_for(self, b: Array) -> Array:
-        """Return w (n, knots, nu) with H w = b, by preconditioned conjugate gradients (Hestenes and Stiefel 1952)."""
+        """Return w (n, knots, controls) with H w = b, by preconditioned conjugate gradients (Hestenes and Stiefel 1952)."""
         w, r = np.zeros(b.shape), b.copy()
         z = self.newton.step(r)
         p, before = z, inner(r, z)
@@ -285,12 +321,15 @@ def inner(a: Array, b: Array) -> Array:
 
 
 class Feedback(NamedTuple):
-    """A knot of a linear-quadratic problem: changes x' = A x + B u ahead, and u = -K x - inverse slope, the least cost."""
+    """A knot of a linear-quadratic problem: changes x' = A x + B u ahead, and u = -K x - inverse slope, the least cost.
 
-    A: Array  # (n, 2 nv, 2 nv)
-    B: Array  # (n, 2 nv, nu)
-    K: Array  # (n, nu, 2 nv)
-    inverse: Array  # (n, nu, nu)
+    A free step is the first control at the first knot of its phase, and the last state at the other knots.
+    """
+
+    A: Array  # (n, states of the next knot, states)
+    B: Array  # (n, states of the next knot, controls)
+    K: Array  # (n, controls, states)
+    inverse: Array  # (n, controls, controls)
 
 
 class NewtonSteps:
@@ -309,23 +348,30 @@ class NewtonSteps:
             arguments = at.arguments(k, motion.q[k], motion.v[k], motion.u)
             found = called_by_name(stage.slopes, arguments | own)
             if stage.steps:
-                found["motion"] = motions(memory, layout.stage_of_knot[k], stage, arguments)
+                found["motion"] = motions(memory, layout.stage_of_knot[k], stage, arguments | found)
             Q = symmetric(found["hessian"], stage.places, 2 * n + motion.u.shape[2])
             if stage.end:
                 V = Q[:, : 2 * n, : 2 * n]
                 continue
-            F = self._ahead(found, layout.system.apart, layout.h[k], n, Q.shape[1])
+            F, states = (
+                self._ahead(found, layout.system.apart, layout.h[k], n, Q.shape[1])[:, : V.shape[1]],
+                2 * n + layout.tied[k],
+            )
             Q += F.swapaxes(1, 2) @ V @ F
-            inverse, across = np.linalg.inv(Q[:, 2 * n :, 2 * n :]), Q[:, 2 * n :, : 2 * n]
+            if at.free and not layout.tied[k]:
+                given = ~at.chosen[:, k]
+                F[given, :, 2 * n] = Q[given, 2 * n] = Q[given, :, 2 * n] = 0.0
+                Q[given, 2 * n, 2 * n] = 1.0
+            inverse, across = np.linalg.inv(Q[:, states:, states:]), Q[:, states:, :states]
             K = inverse @ across
-            V = Q[:, : 2 * n, : 2 * n] - across.swapaxes(1, 2) @ K
+            V = Q[:, :states, :states] - across.swapaxes(1, 2) @ K
             V = 0.5 * (V + V.swapaxes(1, 2))
-            self.knots.append(Feedback(F[:, :, : 2 * n], F[:, :, 2 * n :], K, inverse))
+            self.knots.append(Feedback(F[:, :, :states], F[:, :, states:], K, inverse))
         self.knots.reverse()
 
     @staticmethod
     def _ahead(found: dict[str, Array], curved: Any, h: float, n: int, width: int) -> Array:
-        """Return the derivative of the next state by (dq, dv, du)."""
+        """Return the derivative of the next state by (dq, dv, du), or of the next state and the step by (dq, dv, step, du)."""
         D = found["motion"][:, :, :width]
         F, at = D if D.shape[1] > n else np.concatenate([h * D, D], axis=1), 0
         F[:, range(n), range(n)] += 1.0
@@ -338,16 +384,16 @@ class NewtonSteps:
         return F
 
     def step(self, b: Array) -> Array:
-        """Return the change of controls of a problem with the linear cost -b (n, knots, nu)."""
-        p, own = np.zeros((len(b), self.knots[0].A.shape[2], 1)), list[Array]()
+        """Return the change of controls of a problem with the linear cost -b (n, knots, controls)."""
+        p, own = np.zeros((len(b), self.knots[-1].A.shape[1], 1)), list[Array]()
         for i, f in reversed([*enumerate(self.knots)]):
-            slope = f.B.swapaxes(1, 2) @ p - b[:, i, :, None]
+            slope = f.B.swapaxes(1, 2) @ p - b[:, i, -f.B.shape[2] :, None]
             own.append(-f.inverse @ slope)
             p = f.A.swapaxes(1, 2) @ p - f.K.swapaxes(1, 2) @ slope
-        w, x = np.empty(b.shape), np.zeros(p.shape)
+        w, x = np.zeros(b.shape), np.zeros(p.shape)
         for i, f in enumerate(self.knots):
             u = own.pop() - f.K @ x
-            w[:, i] = u[..., 0]
+            w[:, i, -u.shape[1] :] = u[..., 0]
             x = f.A @ x + f.B @ u
         return w
 

@@ -480,9 +480,8 @@ class OptimalControl:
         """Return the solution as a function of initial states, targets and parameters, with derivatives.
 
         `options` are keywords of `solve`. `featherweight.jax.plan` and `featherweight.torch.plan` make functions of their
-        libraries' arrays from it. Raises ValueError for free steps.
+        libraries' arrays from it.
         """
-        self.require_given_steps("plan_function")
         return PlanFunction(self._layout, self._copied().solve, options)
 
     def require_given_steps(self, what: str) -> None:

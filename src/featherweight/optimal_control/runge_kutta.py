@@ -182,14 +182,19 @@ def write_one_step(s: StepSlopes, span: int, h: float, motion: Vector) -> None:
 
 
 def motions(memory: StepMemory, i: int, span: StageFunctions, known: dict[str, Array]) -> Array:
-    """Return D (k, rows, columns) for k states of a span, from the arguments of `StageFunctions.stages` by name."""
+    """Return D (k, rows, columns) for k states of a span, from the arguments of `StageFunctions.stages` by name.
+
+    If steps are free, "by_step" has the derivatives by them (k, 2 n).
+    """
     s, (stages, each) = memory.slopes, memory.arrays(i)
     found, count = called_by_name(span.stages, known), len(known["q"])
-    D = np.zeros((count, (2 * s.n + s.free) * s.stride))
+    D, h = np.zeros((count, (2 * s.n + s.free) * s.stride)), np.broadcast_to(known["h"], count)
     for k in range(count):
         for name, x in found.items():
             stages[name][0] = x[k]
         inputs = [each[x.name][:STAGES] for x in span.accelerations.program.inputs]
         each["acceleration_slopes"][:STAGES] = span.accelerations(*inputs)
-        write_one_step(s, i, float(known["h"]), D[k])
+        if s.free:
+            s.by_step[0] = known["by_step"][k]
+        write_one_step(s, i, float(h[k]), D[k])
     return D.reshape(count, -1, s.stride)[:, :, : 2 * s.n + s.free + s.m]

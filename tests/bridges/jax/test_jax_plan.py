@@ -14,10 +14,11 @@ import jax.numpy as jnp  # noqa: E402
 import featherweight as fw  # noqa: E402
 from featherweight.jax import plan  # noqa: E402
 from optimal_control.problems import pendulum  # noqa: E402
+from optimal_control.test_free_steps import swing  # noqa: E402
 
 
 def test_gradients_are_those_of_the_plan_function() -> None:
-    """Also compiled, and under vmap."""
+    """Also compiled, under vmap, and of free steps."""
     ocp = fw.OptimalControl(pendulum(), step=0.04, knots=20)
     ocp.add(fw.FrameTask("tip", kind="position"), weight=50.0)
     ocp.add(fw.JointVelocities(), weight=0.05)
@@ -39,5 +40,14 @@ def test_gradients_are_those_of_the_plan_function() -> None:
         np.testing.assert_allclose(grads[1], expected[2][0, 0], rtol=1e-9)
         several = jax.vmap(jax.grad(loss), in_axes=(0, None))(jnp.stack([q, q]), tip)
         np.testing.assert_allclose(several, [grads[0]] * 2, rtol=1e-9)
+        free, posture = plan(swing((0.01, 0.1)), tolerance=1e-10, iterations=300), jnp.array([0.5, -0.3])
+
+        def duration(posture: Any) -> Any:
+            return free(jnp.zeros(2), targets={"posture": posture}).steps.sum()
+
+        slope = jax.grad(duration)(posture)
+        change = 1e-3 * slope / jnp.linalg.norm(slope)
+        difference = float(duration(posture + change) - duration(posture - change))
+        assert difference == pytest.approx(2e-3 * float(jnp.linalg.norm(slope)), rel=1e-3)
     with pytest.raises(TypeError, match=r"plan takes a featherweight\.OptimalControl"):
         plan(ocp.robot)  # type: ignore[arg-type]

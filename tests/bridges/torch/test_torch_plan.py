@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 import featherweight as fw  # noqa: E402
 from featherweight.torch import plan  # noqa: E402
 from optimal_control.problems import pendulum  # noqa: E402
+from optimal_control.test_free_steps import swing  # noqa: E402
 
 
 def test_gradients_are_those_of_the_plan_function_and_learn_a_target() -> None:
@@ -50,3 +51,16 @@ def test_gradients_are_those_of_the_plan_function_and_learn_a_target() -> None:
         solve(q, targets={"tip": [0.7, 0.0, -0.4]})
     with pytest.raises(TypeError, match=r"plan takes a featherweight\.OptimalControl"):
         plan(ocp.robot)  # type: ignore[arg-type]
+
+
+def test_a_target_is_found_from_the_duration_of_a_plan() -> None:
+    """A step of descent by the gradient of free steps."""
+    ocp = swing((0.01, 0.1))
+    solve, q = plan(ocp, tolerance=1e-10, iterations=300), torch.zeros(2, dtype=torch.float64)
+    target = torch.tensor([0.5, -0.3], dtype=torch.float64, requires_grad=True)
+    found = solve(q, targets={"posture": target})
+    duration = found.steps.sum()
+    duration.backward()
+    closer = target.detach() - 1e-3 * target.grad / target.grad.norm()
+    shorter = solve(q, targets={"posture": closer}).steps.sum()
+    assert float(duration - shorter) == pytest.approx(1e-3 * float(target.grad.norm()), rel=0.02)

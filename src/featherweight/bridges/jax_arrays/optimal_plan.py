@@ -21,7 +21,7 @@ def plan(ocp: OptimalControl, **options: Any) -> OptimalPlan:
     """Return the solutions of an `OptimalControl` problem as a function of JAX's arrays, with gradients.
 
         plan = featherweight.jax.plan(ocp, iterations=200)
-        q, v, u, cost = plan(q, v, targets={"hand": target}, parameters={...})
+        q, v, u, cost, steps = plan(q, v, targets={"hand": target}, parameters={...})
 
     Arguments are those of `OptimalControl.solve`, and `options` its keywords: q (nq,) with targets and parameters, or q (n, nq)
     for n problems. Gradients with respect to q, v, targets and parameters follow from the implicit function theorem at the
@@ -42,6 +42,7 @@ class ArrayPlan(NamedTuple):
     v: jax.Array  # (..., knots + 1, nv)
     u: jax.Array  # (..., knots, nu)
     cost: jax.Array  # (...)
+    steps: jax.Array  # (..., knots) [s]
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class OptimalPlan:
 
 def _value(function: PlanFunction, *args: jax.Array) -> tuple[jax.Array, ...]:
     n, sizes, knots = args[0].shape[0], function.sizes, function.knots
-    shapes = (n, knots + 1, sizes["q"]), (n, knots + 1, sizes["v"]), (n, knots, sizes["u"]), (n,)
-    return call_python(lambda *x: function(*x)[:4], shapes, args, "sequential")
+    shapes = (n, knots + 1, sizes["q"]), (n, knots + 1, sizes["v"]), (n, knots, sizes["u"]), (n,), (n, knots)
+    return call_python(lambda *x: function(*x)[:5], shapes, args, "sequential")
 
 
 def _backward(function: PlanFunction, args: Any, bars: Any) -> Any:
