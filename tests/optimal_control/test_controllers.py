@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.optimal_control.solver import CONVERGED
+from featherweight.optimal_control.workspace import Settings, Workspace
 from optimal_control.problems import HAND, PANDA_START, hyq, pendulum
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -58,6 +60,81 @@ def test_between_ticks_controls_follow_the_plan_with_its_feedback() -> None:
     np.testing.assert_allclose(
         mpc(0.001, moved, v) - at_plan, plan.gains[0] @ np.append(0.01, np.zeros(15)), rtol=1e-3, atol=1e-2
     )
+
+
+# --- free steps
+
+
+def quick() -> fw.OptimalControl:
+    """A reach in the least time, of 0.04 s or more."""
+    ocp = fw.OptimalControl(fw.load(fw.example("panda")), step=(0.002, 0.04), knots=20)
+    ocp.add(fw.Duration())
+    ocp.add(fw.JointVelocities(), weight=0.01)
+    ocp.add(fw.Effort(), weight=1e-5)
+    ocp.require(fw.FrameTask(HAND, kind="position"), at="end", weight=100.0)
+    ocp.require(fw.JointVelocities(name="rest"), at="end")
+    ocp.limit(positions=True, velocities=True, efforts=True)
+    return ocp
+
+
+@pytest.mark.parametrize("push", [0.0, 60.0])
+def test_a_target_is_reached_in_the_least_time_and_kept(push: float) -> None:
+    """Within 3 mm, 30 ms later than the open-loop optimum; also after a push for 50 ms, and at a second target."""
+    ocp, hand = quick(), fw.load(fw.example("panda")).frame_placement(HAND)
+    mpc = fw.Controller(ocp, rate=100)
+    sim = fw.Simulation(ocp.robot, step=2e-3, q=PANDA_START)
+    for target in (TARGET, [0.45, 0.2, 0.5]):
+        begin, mpc.targets = sim.time, {HAND: target}
+        mpc.reset()
+        best = ocp.solve(sim.q, sim.v, targets=mpc.targets, iterations=500)
+        left: list[tuple[float, float]] = []
+
+        def control(time: float, q: Array, v: Array, begin: float = begin, left: Any = left) -> Array:
+            tau: Array = mpc(time, q, v)
+            left.append((time - begin, mpc.duration))
+            pushed = push if begin == 0.0 and 0.1 < time < 0.15 else 0.0
+            tau[1] += pushed
+            return tau
+
+        motion = sim.run(1.0, control)
+        times, away = motion.times - begin, np.linalg.norm(hand(motion.q)[:, :3, 3] - target, axis=1)
+        duration, late = best.steps.sum(), times > 0.5
+        assert best.converged and 0.3 < duration < 0.36
+        assert away[times > duration + 0.03].max() < 3e-3 and away[times < 0.8 * duration].min() > 0.02
+        assert away[late].max() < 3e-4 and abs(motion.v[late]).max() < 0.02
+        assert abs(np.diff(motion.tau[late], axis=0)).max() < 0.1  # [N m] in 2 ms, without chatter
+        assert (abs(motion.tau) < 1.05 * ocp.robot.effort_bounds[1]).all() or push
+        if not push:
+            ends = [t + rest for t, rest in left if rest > 0.041]
+            assert max(ends) - min(ends) < 0.01 and duration - 0.01 < min(ends) < 1.15 * duration
+        assert left[-1][1] == pytest.approx(0.04)
+
+
+def test_the_rest_of_a_plan_is_the_next_plan() -> None:
+    """After times that are no multiples of its steps, as solved anew; and after its end the robot stays there."""
+    ocp = fw.OptimalControl(pendulum(), step=(0.01, 0.1), knots=20, integrator="rk4")
+    ocp.add(fw.Effort(), weight=1e-2)
+    ocp.add(fw.Duration())
+    ocp.require(fw.PostureTask(), at="end", weight=100.0)
+    ocp.require(fw.JointVelocities(), at="end", weight=100.0)
+    work, goal, settings = Workspace(ocp._layout), np.array([1.5, 0.3]), Settings(100, 1e-9, 1e-4)
+    work.begin(np.zeros(2), np.zeros(2), ocp._layout.parameters(np.zeros(2), {"posture": goal}, None), None)
+    assert work.run_on(settings) == CONVERGED
+    z = work.horizon
+    for passed in (2.5, 5.25):
+        k, part = int(passed), passed % 1.0
+        q, v = ((1.0 - part) * x[k] + part * x[k + 1] for x in (z.q, z.v))
+        left = (20.0 - passed) * work.free_step
+        work.move_in_time(passed * work.free_step, q, v)
+        assert 20.0 * work.free_step == pytest.approx(left, rel=1e-12)
+        moved = z.q.copy()
+        assert work.run_on(settings) == CONVERGED
+        assert 20.0 * work.free_step == pytest.approx(left, rel=0.02)
+        np.testing.assert_allclose(z.q, moved, rtol=0, atol=0.02)  # between knots, motions are not straight
+    work.move_in_time(2.0, goal, np.zeros(2))
+    assert work.free_step == pytest.approx(0.01)
+    np.testing.assert_allclose(z.q, np.tile(goal, (21, 1)), rtol=0, atol=1e-3)
+    np.testing.assert_allclose(z.u[:, 1:], np.tile(ocp.robot.gravity_force(z.q[-1]), (20, 1)), rtol=0, atol=1e-9)
 
 
 def test_problems_of_several_phases_are_refused() -> None:

@@ -27,8 +27,13 @@ class Controller:
     multipliers of the last tick. Between ticks, the controls follow the plan with its feedback. You may replace `targets` and
     `parameters` at any time. If the phases of a problem repeat, the horizon moves along their cycle, which starts at the first
     tick. Each place in the cycle has memory of its own, with as many knots as the horizon there has steps and impacts; an
-    impact enters with its phase, and leaves with its first step. Raises ValueError for other problems with several phases, for
-    free steps, and for a rate that is not positive.
+    impact enters with its phase, and leaves with its first step.
+
+    With free steps, the horizon shrinks: a tick starts from the rest of the last plan in time, which as many, shorter steps
+    divide (Rösmann, Hoffmann and Bertram 2015). When the steps are the shortest, the horizon moves along as with given steps;
+    it should then last several ticks. One iteration a tick lengthens steps slowly: call `reset` if a target jumps.
+
+    Raises ValueError for other problems with several phases, and for a rate that is not positive.
     """
 
     def __init__(
@@ -45,7 +50,6 @@ class Controller:
                 f"Controller: the {len(ocp.phases)} phases of the problem do not repeat; give it phases= and knots=, or one "
                 "phase without an impact"
             )
-        ocp.require_given_steps("Controller")
         if not 0.0 < rate < math.inf:
             raise ValueError(f"Controller: rate must be a positive number of ticks per second; got {rate!r}")
         self.ocp, self.period, self.iterations = ocp, 1.0 / rate, iterations
@@ -73,6 +77,11 @@ class Controller:
         return self._knot
 
     @property
+    def duration(self) -> float:
+        """The duration of the plan [s]: with free steps, the time from the last tick to its end."""
+        return self._step * self.ocp.knots
+
+    @property
     def cost(self) -> float:
         """The cost of the plan."""
         return float(self._work.solver.numbers[COST])
@@ -94,7 +103,10 @@ class Controller:
         first, k = self._work.layout.first_knots[number], self._work.layout.first_knots[number + 1] - 1
         near = min((first, k), key=lambda i: float(np.abs(v - z.v[i]).sum())) if first < k else k  # before or after an impact
         away = np.concatenate([robot.difference(z.q[near], q), v - z.v[near]])
-        tau, u = np.zeros(robot.nv), z.u[k] - away @ self._work.feedback[k]
+        if self.ocp.free:  # feedback of short horizons is stiff: the reference moves between knots
+            part = min((time - self.time) / self._step - number, 1.0)
+            away -= part * np.concatenate([robot.difference(z.q[k], z.q[k + 1]), z.v[k + 1] - z.v[k]])
+        tau, u = np.zeros(robot.nv), z.u[k, int(self.ocp.free) :] - away @ self._work.feedback[k]
         if self.ocp.actuators:
             return tau, u
         tau[self._driven] = u
@@ -115,7 +127,11 @@ class Controller:
         if fresh:
             work.begin(q, v, work.parameters, None)
             iterations = max(FIRST, iterations)
+        elif self.ocp.free:
+            work.move_in_time(time - self.time, q, v)
         else:
             work.move_on(before, min(passed, self.ocp.knots), q, v)
         self.time = time
         work.run_on(Settings(iterations, 0.0, 0.0))
+        if self.ocp.free:
+            self._step = work.free_step

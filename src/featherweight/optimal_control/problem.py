@@ -116,7 +116,9 @@ class OptimalControl:
     over time; `knots` alone is one phase without contacts. With both, the phases repeat, as in a gait, and the horizon has
     `knots` steps of this cycle and the impacts between them; a `Controller` moves the horizon along. The step of phases is
     `step` [s] unless they have their own. A step (shortest, longest) is free: the solver chooses it for each phase, and
-    `Duration` is the cost of time. `threads` threads solve many problems; the default is one for each processor.
+    `Duration` is the cost of time. Phases that repeat need a given step, because numbers of knots count time in their weights
+    and targets, and in the horizon of a `Controller`. `threads` threads solve many problems; the default is one for each
+    processor.
 
     The method is multiple-shooting DDP with Gauss-Newton curvature (Mastalli et al. 2020), and second derivatives of terms that
     are added with `exact`. Constraints have augmented Lagrangians (Howell, Jackson and Manchester 2019). The first solution

@@ -1,4 +1,4 @@
-"""What all knots of a problem share, and what those of a span share."""
+"""Properties that all knots of a problem share, and those that the knots of a span share."""
 
 from __future__ import annotations
 

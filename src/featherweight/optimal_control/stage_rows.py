@@ -104,27 +104,23 @@ class StageRows:
             term = Picked(term.name, (term.quantity,), kernels.picked, (tuple(range(size)),), size)
         if self.armature:
             inputs["tau"] = Input(kernels.FELT, (n,))
-        by, size, frames = quantities(term), term.size, tuple(term.frames)
+        by, size, frames, placements = quantities(term), term.size, tuple(term.frames), f"{PLACEMENTS}_{k}"
         given: list[Input] = [inputs[x] for x in by]
-        before: tuple[Program, ...] = ()
         if frames:
-            placed = self.system.robot.frame_placement(frames).program
-            shape = Output(f"{PLACEMENTS}_{k}", (len(frames), 4, 4))
-            before = (RenamedProgram(placed, ((placed.outputs[0].name, shape.name),)),)
-            given = [
-                Input(*shape[:2]),
-                *(x for x in given if x.name != "q" or (isinstance(term, Residual) and "q" in term.arguments)),
-            ]
+            given = [x for x in given if x.name != "q" or (isinstance(term, Residual) and "q" in term.arguments)]
+            given.insert(0, Input(placements, (len(frames), 4, 4)))
         if isinstance(term, Residual):
             if term.parameters:
                 given.append(Input(PARAMETERS, (self.system.parameters,)))
             names = tuple("tau" if x.name == kernels.FELT else x.name for x in given)
-            kernel, constants = of_function(term, first, names, shape.name if frames else ""), ()
+            kernel, constants = of_function(term, first, names, placements if frames else ""), ()
         else:
             kernel, constants = term.kernel, term.constants
         program: Program = KernelProgram(name, kernel, constants, tuple(given), (Output(name, (size,)),))
-        if before:
-            program = ComposedProgram(name, (*before, program), (name,))
+        if frames:
+            placed = self.system.robot.frame_placement(frames).program
+            renamed = RenamedProgram(placed, ((placed.outputs[0].name, placements),))
+            program = ComposedProgram(name, (renamed, program), (name,))
         return self._made(program, tuple(inputs[y].name for y in by), (added,), (size,))
 
     def _made(self, program: Program, by: Sequence[str], terms: Sequence[Added], sizes: Sequence[int]) -> RowPart:

@@ -190,6 +190,31 @@ class Workspace:
         self.solver.numbers[PENALTY] = before.solver.numbers[PENALTY]
         z.q[0], z.v[0] = q, v
 
+    def move_in_time(self, passed: float, q: Array, v: Array) -> None:
+        """Start from the part of the solution that is left after a time [s], if the problem has one phase with a free step.
+
+        It has as many knots, whose steps are shorter. Where the shortest steps lead beyond the end of the solution, the robot
+        stays there.
+        """
+        z, robot, knots = self.horizon, self.layout.robot, len(self.horizon.u)
+        begin = passed / self.free_step  # in steps
+        ratio = max(1.0 - begin / knots, (self.layout.least[0] / z.u[0, 0]) ** 2)  # of new steps to old ones
+        at = np.minimum(begin + ratio * np.arange(knots + 1), knots)
+        i = np.minimum(at.astype(int), knots - 1)
+        part = (at - i)[:, None]
+        z.q[:] = robot.integrate(z.q[i], part * robot.difference(z.q[i], z.q[i + 1]))
+        z.v[:] = z.v[i] + part * (z.v[i + 1] - z.v[i])
+        middle = np.clip(0.5 * (at[:-1] + at[1:]) - 0.5, 0.0, knots - 1)
+        i = middle.astype(int)
+        part, ahead = (middle - i)[:, None], np.minimum(i + 1, knots - 1)
+        running = self.laws.multiplier[: self.layout.rows[knots]].reshape(knots, -1)
+        for x in (z.u, running):
+            x[:] = x[i] + part * (x[ahead] - x[i])
+        running *= ratio
+        z.u[:, 0] *= np.sqrt(ratio)
+        z.u[at[:-1] >= knots, 1:] = holding_controls(robot, self.layout.system.drives, z.q[-1])
+        z.q[0], z.v[0] = q, v
+
     def run_on(self, settings: Settings) -> int:
         """Improve the motion with the present multipliers and penalty; return why the solver stopped."""
         numbers = self.solver.numbers
@@ -209,6 +234,11 @@ class Workspace:
         results.multipliers[i] = self.solver.linear.force
         results.cost[i], results.violation[i] = numbers[COST], numbers[VIOLATION]
         results.iterations[i] = self.solver.counts[0]
+
+    @property
+    def free_step(self) -> float:
+        """The step of the first phase [s], if it is free."""
+        return float(self.horizon.h[0] * self.horizon.u[0, 0] ** 2)
 
     def gains(self) -> Array:
         """Return the feedback gains (knots, nu, 2 nv)."""

@@ -53,14 +53,14 @@ def test_gradients_are_those_of_the_plan_function_and_learn_a_target() -> None:
         plan(ocp.robot)  # type: ignore[arg-type]
 
 
-def test_a_target_is_found_from_the_duration_of_a_plan() -> None:
-    """A step of descent by the gradient of free steps."""
-    ocp = swing((0.01, 0.1))
-    solve, q = plan(ocp, tolerance=1e-10, iterations=300), torch.zeros(2, dtype=torch.float64)
+def test_the_gradient_of_a_duration_leads_to_shorter_plans() -> None:
+    """By as much as it promises."""
+    solve = plan(swing((0.01, 0.1)), tolerance=1e-14, constraint_tolerance=1e-9, iterations=500)
+    q = torch.zeros(2, dtype=torch.float64)
     target = torch.tensor([0.5, -0.3], dtype=torch.float64, requires_grad=True)
     found = solve(q, targets={"posture": target})
     duration = found.steps.sum()
     duration.backward()
     closer = target.detach() - 1e-3 * target.grad / target.grad.norm()
     shorter = solve(q, targets={"posture": closer}).steps.sum()
-    assert float(duration - shorter) == pytest.approx(1e-3 * float(target.grad.norm()), rel=0.02)
+    assert float((duration - shorter).detach()) == pytest.approx(1e-3 * float(target.grad.norm()), rel=0.02)
