@@ -33,10 +33,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 STIFFNESS = 1e4  # of springs, times the weights of constraints
 CORRECTIONS, CORRECTED = 10, 1e-6  # of the rates of their forces, and the relative change that ends them
-DIFFERENCES = (
-    1e-6,
-    3e-5,
-)  # of controls, relative to the largest: with given steps, and with free ones, whose derivatives are sums
+DIFFERENCE, FREE_DIFFERENCE = 1e-6, 3e-5  # of controls, relative to the largest; gradients by free steps round more
 ROUNDED = 1e-12  # differences of roots of steps from their bounds that count as none
 ITERATIONS, ACCURACY = 100, 1e-9  # of conjugate gradients
 
@@ -249,8 +246,7 @@ class SolutionSlopes:
         if self.free:
             by_phases = np.add.reduceat(u_bar[:, :, 0], self.first_knots, axis=1)
             u_bar[:, :, 0] = 0.0
-            u_bar[:, self.first_knots, 0] = by_phases
-            u_bar[:, :, 0] *= self.chosen
+            u_bar[:, self.first_knots, 0] = by_phases * self.chosen[:, self.first_knots]
         return Slopes(u_bar, q_bar, v_bar, p_bar)
 
     def gradient(self, u: Array) -> tuple[Array, ...]:
@@ -261,7 +257,8 @@ class SolutionSlopes:
     def rates(self, w: Array) -> tuple[Slopes, Array]:
         """Return the rates of the gradient and of the rows along a change w (n, knots, controls)."""
         size = np.abs(w).max(axis=(1, 2), keepdims=True)
-        step = DIFFERENCES[self.free] * (1.0 + np.abs(self.u).max(axis=(1, 2), keepdims=True)) / np.where(size > 0.0, size, 1.0)
+        step = FREE_DIFFERENCE if self.free else DIFFERENCE
+        step = step * (1.0 + np.abs(self.u).max(axis=(1, 2), keepdims=True)) / np.where(size > 0.0, size, 1.0)
         ends = [self.gradient(self.u + sign * step * w) for sign in (1.0, -1.0)]
         found = [(a - b) / (2.0 * step.reshape(-1, *[1] * (a.ndim - 1))) for a, b in zip(*ends, strict=True)]
         return Slopes(*found[:4]), found[4]
