@@ -119,17 +119,17 @@ class LaneModule:
 
     def __init__(self, lanes: int, fused: bool) -> None:
         self.lanes, self.fused = lanes, fused
-        self.functions: dict[tuple[int, tuple[bool, ...]], LaneFunction] = {}
+        self.functions: dict[tuple[int, tuple[bool, ...], bool], LaneFunction] = {}
         self.written: list[Function] = []
         self.sincos: set[int] = set()  # vector widths of sine and cosine
 
-    def function(self, plan: FunctionPlan, varying: tuple[bool, ...]) -> LaneFunction:
-        """Return a function for this choice of varying arguments."""
-        key = id(plan), varying
+    def function(self, plan: FunctionPlan, varying: tuple[bool, ...], by_all: bool) -> LaneFunction:
+        """Return a function for this choice of varying arguments; `by_all` says whether all lanes execute it."""
+        key = id(plan), varying, by_all
         if key not in self.functions:
             name = f'"{plan.name}.{len(self.functions)}"'
             self.functions[key] = LaneFunction(name, ())  # reserves its name
-            writer = LaneWriter(self, plan, name, varying)
+            writer = LaneWriter(self, plan, name, varying, by_all)
             self.functions[key] = LaneFunction(name, writer.written())
             self.written.append(writer.f)
         return self.functions[key]
@@ -153,13 +153,15 @@ class LaneWriter:
 
     f: Function
 
-    def __init__(self, module: LaneModule, plan: FunctionPlan, name: str, varying: tuple[bool, ...]) -> None:
+    def __init__(self, module: LaneModule, plan: FunctionPlan, name: str, varying: tuple[bool, ...], by_all: bool) -> None:
         self.module, self.plan, self.name, self.given, self.lanes = module, plan, name, varying, module.lanes
+        self.by_all = by_all
         self.scopes = scopes_of(plan)
         self.result = lane_words(plan.result)
         self.varying: set[tuple[int, int]] = set()  # (variable, word)
         self.varying_results = [False] * len(self.result)
         self.varying_loops: set[int] = set()
+        self.lanes_end = False  # whether some lanes may return, or leave a loop or its iteration, while others go on
 
     def written(self) -> tuple[bool, ...]:
         """Write the function until no further words vary; return which words of the result do."""
@@ -197,7 +199,7 @@ class LaneWriter:
         self.blocks: list[tuple[int, bool]] = []  # open blocks, and whether lanes may have left them
         self.masks = f.reserve()  # place for slots of loops
         self.mask_slots: list[str] = []
-        f.store(self.vector("i1"), "%live", self.live_slot)
+        f.store(self.vector("i1"), ALL_BITS if self.by_all else "%live", self.live_slot)
         self.blocks.append((id(self.plan.body), False))
         for v, values in parameters:
             self.set(v, values)
@@ -625,15 +627,22 @@ class LaneWriter:
     def end_round(self, slot: str) -> None:
         """Move the active lanes to those of a slot."""
         loop, kind = self.loops[-1], self.vector("i1")
+        self.note_end(any(varies for _, varies in self.blocks))
         if any(varies for _, varies in self.blocks[loop.depth + 1 :]) and id(loop.statement) not in self.varying_loops:
             self.varying_loops.add(id(loop.statement))
             self.changed = True
         self.f.store(kind, self.either(self.f.load(kind, slot), self.live), slot)
         self.live = "zeroinitializer"
 
+    def note_end(self, varies: bool) -> None:
+        """Note that lanes end here, some of them alone."""
+        if varies and not self.lanes_end:
+            self.lanes_end = self.changed = True
+
     def give(self, s: Return) -> None:
         f, values = self.f, self.registers(s.value)
         some = any(varies for _, varies in self.blocks)
+        self.note_end(some)
         for k, (word, x) in enumerate(zip(self.result, values, strict=True)):
             if (x.varies or some) and not self.varying_results[k]:
                 self.varying_results[k] = True
@@ -868,7 +877,8 @@ class LaneWriter:
                 given.append(f"{self.type(w, r.varies)} {r.text}")
                 registers.append(r)
         self.require_knowledge()
-        function = self.module.function(x.function, tuple(r.varies for r in registers))
+        by_all = self.by_all and not self.lanes_end and not any(varies for _, varies in self.blocks)
+        function = self.module.function(x.function, tuple(r.varies for r in registers), by_all)
         given[0] = f"{self.vector('i1')} {self.live}"
         kinds = [self.type(w, v) for w, v in zip(lane_words(x.type), function.varies, strict=True)]
         value = f.call(bundle(kinds), f"@{function.name}", *given)
@@ -945,6 +955,12 @@ def write_products(w: LaneWriter, x: Special, arguments: list[Registers]) -> Reg
     return (sums[0],)
 
 
+def write_any_lane(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
+    """Write `any_lane`."""
+    ((condition,),) = arguments
+    return (Register(w.any(w.both(w.live, w.spread(condition, "i1")))),)
+
+
 SPECIAL: dict[str, Callable[[LaneWriter, Special, list[Registers]], Registers]] = {
     "call_machine": write_machine_call, "subtract_multiples": write_multiples, "sum_of_products": write_products,
     "lane": lambda w, *_: (Register(w.numbers, True),),
@@ -970,7 +986,7 @@ def write_lanes(plan: Plan, lanes: int, fused: bool, fma: bool, name: str) -> st
     The function returns the sum of the lanes' results.
     """
     module, p = LaneModule(lanes, fused), plan.functions[-1]
-    kernel = module.function(p, (False,) * len(p.parameters))
+    kernel = module.function(p, (False,) * len(p.parameters), True)
     f = Function("i64", name, [f"i64 %x{k}" for k in range(len(p.parameters))], "external", ATTRIBUTES)
     given = [f"<{lanes} x i64> {ALL_BITS}", *table_arguments(f, p)]
     kind = f"<{lanes} x i64>" if kernel.varies[0] else "i64"
