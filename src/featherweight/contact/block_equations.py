@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
-from ..engine.loops.kernels import LANES
+from ..engine.loops.kernels import LANES, subtract_product
 from .branch_elimination import clear_matrix, factor_branches, place_of_branch, solve_by_branches, subtract_rows
 from .branches import padded
 from .elimination import numbers_of_equations, solve_partly_symmetric
@@ -287,10 +287,7 @@ def write_system_of_velocities(problem: Problem, symmetric: bool, equations: Blo
         rows, width, begin = B.rows[g], B.width[g], B.begin[g]
         if not write_inner(B, g, k, L):
             continue
-        for r in range(rows):
-            for j in range(width):
-                values[panel + r * width + j] = 0.0
-            subtract_rows(values, panel + r * width, begin, width, width, (inner + r * rows, 1, rows))
+        subtract_product(values, (panel, width), (begin, width), (inner, rows, 1), (rows, width, rows), True)
         for x in range(B.run_begin[g], B.run_begin[g + 1]):
             add_rows_of_branch(B, g, x, panel, symmetric)
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.array_types import Integers, Matrix, Tensor, Tensor4, Vector
-from ..engine.loops.kernels import LANES, as_matrix
+from ..engine.loops.kernels import LANES, as_matrix, subtract_product
 from .block_equations import place_of
-from .branch_elimination import multiplications, subtract_rows
+from .branch_elimination import multiplications
 from .branches import padded
 from .contact_model import ContactModel, pull_of
 from .delassus_factor import FactorWork, factor_work, write_factor
@@ -432,16 +432,17 @@ def write_square(B: RowFactor, k: int, room: Vector, A: Matrix) -> None:
     m = len(A)
     stride = padded(m)
     square = B.size * stride
-    for i in range(square + m * stride):
+    for i in range(square):
         room[i] = 0.0
     for i in range(m):
         c, l = place_of(i, k)
         write_column(B, c, l, room, i, stride)
+    for i in range(0, m, LANES):
+        count, length = min(LANES, m - i), stride - i
+        subtract_product(room, (square + i * stride + i, stride), (i, stride), (i, 1, stride), (count, length, B.size), True)
     for i in range(m):
-        begin, row = i // LANES * LANES, square + i * stride
-        subtract_rows(room, row + begin, begin, stride, stride - begin, (i, stride, B.size))
         for j in range(i, m):
-            A[i, j] = A[j, i] = -room[row + j]
+            A[i, j] = A[j, i] = -room[square + i * stride + j]
 
 
 def pick_rows(

@@ -33,8 +33,9 @@ import numpy as np
 from ..contact.branch_elimination import subtract_rows
 from ..contact.branches import padded
 from ..engine.loops.array_types import IntegerMatrix, Vector
-from ..engine.loops.kernels import subtract_multiples
+from ..engine.loops.kernels import LANES, subtract_multiples, subtract_product
 
+TILE = 6  # rows of a triangle that are computed to the same length
 KNOTS_AT_ONCE = 32  # knots whose derivatives are computed in one call
 
 
@@ -57,10 +58,11 @@ class Riccati(NamedTuple):
     weighted: int  # -(W_vv D + W_qvᵀ E) (rows, 2 n + m)
     doubled: int  # -(W_vv D + 2 W_qvᵀ E), columns of q (rows, n)
     whole: int  # Q (2 n + m, 2 n + m)
-    scaled: int  # rows of du in Q over their pivots (m, 2 n + free)
+    scaled: int  # rows of du in Q over their pivots (m, 2 n + m)
     gains: int  # (m, 2 n + free)
     turned: int  # rows during the product with a block: those of the block, or two of 2 n numbers
-    slope: Vector  # (2 n + m,) gradient of Q
+    gradient: int  # (2 n + m,) of Q
+    slope: Vector  # (2 n + m,) the same, as an array
     ahead: Vector  # (n + rows,) g, then the gradient as a function of (dq, dv')
     blocks: IntegerMatrix  # (k, 2) first velocity and size of each curved block
     promised: Vector  # (2,) predicted decrease by the changes of all controls, and changes of the value by gaps
@@ -71,14 +73,15 @@ def riccati(n: int, m: int, rows: int, blocks: list[tuple[int, int]], free: int 
     short, wide, tall = padded(n), padded(2 * n + free), padded(rows)
     long = max(padded(2 * n + m), wide)
     sizes = (
-        (2 * n + free) * wide, rows * tall, n * tall, n * short, rows * long, rows * short, (2 * n + m) * long, m * wide,
-        m * wide, 6 * wide,
+        (2 * n + free) * wide, rows * tall, n * tall, n * short, rows * long, rows * short, (2 * n + m) * long, m * long,
+        m * wide, 6 * wide, long,
     )  # fmt: skip
     begins = [int(x) for x in np.cumsum([KNOTS_AT_ONCE * rows * long, *sizes])]
     numbers = np.zeros(begins[-1] + 8)
-    tables = np.zeros(2 * n + m), np.zeros(n + rows), np.array(blocks, np.int64).reshape(-1, 2), np.zeros(2)
-    value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned, _ = begins
-    places = value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned
+    value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned, gradient, _ = begins
+    slope = numbers[gradient : gradient + 2 * n + m]
+    tables = slope, np.zeros(n + rows), np.array(blocks, np.int64).reshape(-1, 2), np.zeros(2)
+    places = value, inner, mixed, outer, weighted, doubled, whole, scaled, gains, turned, gradient
     return Riccati(n, m, free, rows, short, wide, long, tall, numbers, *places, *tables)
 
 
@@ -248,24 +251,21 @@ def write_curvature(r: Riccati, knot: KnotSlopes) -> None:
             x[G + j] = -x[r.mixed + j * tall + i]
         for j in range(n, long):
             x[G + j] = 0.0
-        subtract_rows(x, G, motion, long, long, (r.inner + i * tall, 1, rows))
+    subtract_product(x, (r.weighted, long), (motion, long), (r.inner, tall, 1), (rows, long, rows))
+    for i in range(rows):
+        G = r.weighted + i * long
         for j in range(n):
             x[r.doubled + i * short + j] = x[G + j] - x[r.mixed + j * tall + i]
-    for a in range(n):
-        row = r.whole + a * long
-        for j in range(short):
-            x[row + j] = 0.0
-        subtract_rows(x, row, r.doubled, short, short, (motion + a, long, rows))
+    subtract_product(x, (r.whole, long), (r.doubled, short), (motion, 1, long), (n, short, rows), True)
     for a in range(n):
         row, outer = r.whole + a * long, r.outer + a * short
         for b in range(a):
             x[row + b] = 0.5 * (x[row + b] + x[r.whole + b * long + a]) + x[outer + b]
         x[row + a] += x[outer + a]
-    for a in range(n, columns):
-        row, length = r.whole + a * long, padded(a + 1)
-        for j in range(length):
-            x[row + j] = 0.0
-        subtract_rows(x, row, r.weighted, long, length, (motion + a, long, rows))
+    for a in range(n, columns, TILE):
+        count = min(TILE, columns - a)
+        sizes = count, padded(a + count), rows
+        subtract_product(x, (r.whole + a * long, long), (r.weighted, long), (motion + a, 1, long), sizes, True)
     for k in range(len(knot.places)):
         x[r.whole + knot.places[k, 0] * long + knot.places[k, 1]] += knot.hessian[k]
 
@@ -278,16 +278,19 @@ def write_gradient(r: Riccati, knot: KnotSlopes) -> None:
     for j in range(n):
         r.slope[j] += r.ahead[j]
     for i in range(r.rows):
-        w, D = r.ahead[n + i], (knot.number * r.rows + i) * r.long
-        for j in range(columns):
-            r.slope[j] += w * r.numbers[D + j]
+        r.numbers[r.turned + i] = -r.ahead[n + i]
+    D = knot.number * r.rows * r.long, r.long
+    subtract_product(r.numbers, (r.gradient, 0), D, (r.turned, 0, 1), (1, padded(columns), r.rows))
 
 
 def eliminate_controls(r: Riccati, knot: KnotSlopes, damping: float) -> bool:
     """Eliminate the controls from their rows, the last first; return whether all pivots are positive."""
     x, n, long, states = r.numbers, r.n, r.long, 2 * r.n + knot.tied
-    for p in range(2 * n + r.m - 1, states - 1, -1):
-        row = r.whole + p * long
+    last = 2 * n + r.m - 1
+    for p in range(last, states - 1, -1):
+        row, length = r.whole + p * long, padded(p + 1)
+        later = r.whole + last * long, -long
+        subtract_product(x, (row, 0), later, (r.scaled + (last - states) * long + p, 0, -long), (1, length, last - p))
         x[row + p] += damping
         if r.free > 0 and p == 2 * n:
             hold_step(r, knot, row)
@@ -295,15 +298,15 @@ def eliminate_controls(r: Riccati, knot: KnotSlopes, damping: float) -> bool:
         if not pivot > 0.0:
             return False
         by = 1.0 / pivot
-        scaled = r.scaled + (p - states) * r.wide
-        clear(x, scaled, r.wide)
-        subtract_multiples(x, scaled, row, long, r.wide, (-by,))
+        scaled = r.scaled + (p - states) * long
+        clear(x, scaled, length)
+        subtract_multiples(x, scaled, row, long, length, (-by,))
         slope = by * r.slope[p]
         r.promised[0] -= 0.5 * slope * r.slope[p]
-        for j in range(p):
+        most = p // LANES * LANES
+        subtract_multiples(x, r.gradient, row, long, most, (slope,))
+        for j in range(most, p):
             r.slope[j] -= slope * x[row + j]
-        for b in range(states, p):
-            subtract_multiples(x, r.whole + b * long, row, long, padded(b + 1), (by * x[row + b],))
     return True
 
 
@@ -330,7 +333,7 @@ def write_feedback(r: Riccati, knot: KnotSlopes, feedback: Vector, k: Vector) ->
         row, gain = r.whole + (states + p) * r.long, r.gains + p * r.wide
         by = 1.0 / x[row + states + p]
         clear(x, gain, r.wide)
-        subtract_multiples(x, gain, row, r.long, r.wide, (1.0,))
+        subtract_multiples(x, gain, row, r.long, r.wide, (-1.0,))
         subtract_rows(x, gain, r.gains, r.wide, r.wide, (row + states, 1, p))
         total = r.slope[states + p]
         for b in range(p):
@@ -338,15 +341,18 @@ def write_feedback(r: Riccati, knot: KnotSlopes, feedback: Vector, k: Vector) ->
         k[tied + p] = -by * total
         for j in range(states):
             x[gain + j] *= by
-            feedback[j * stride + tied + p] = -x[gain + j]
+            feedback[j * stride + tied + p] = x[gain + j]
 
 
 def write_value(r: Riccati, knot: KnotSlopes) -> None:
     """Write V of this knot: the rest of Q after elimination of the controls."""
     x, states = r.numbers, 2 * r.n + knot.tied
+    for b in range(0, states, TILE):
+        count = min(TILE, states - b)
+        eliminated, sizes = (r.whole + states * r.long, r.long), (count, padded(b + count), r.m - knot.tied)
+        subtract_product(x, (r.whole + b * r.long, r.long), eliminated, (r.scaled + b, 1, r.long), sizes)
     for b in range(states):
         row = r.whole + b * r.long
-        subtract_rows(x, row, r.whole + states * r.long, r.long, padded(b + 1), (r.scaled + b, r.wide, r.m - knot.tied))
         value = r.value + b * r.wide
         clear(x, value, padded(b + 1))
         subtract_multiples(x, value, row, r.long, padded(b + 1), (-1.0,))

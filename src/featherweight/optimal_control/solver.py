@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..contact.block_equations import copy_numbers
-from ..contact.branch_elimination import subtract_rows
 from ..contact.branches import padded
 from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Tensor, Vector
 from ..engine.loops.batch_calls import BatchCalls, call_batch
+from ..engine.loops.kernels import subtract_product
 from .laws import Laws, cost_of_row, slope_of_row, update_multiplier, violation_of_row
 from .riccati import KNOTS_AT_ONCE, KnotSlopes, Riccati, add_gap, begin_value, step_back
 from .runge_kutta import STAGES, StepSlopes, write_step
@@ -322,11 +322,13 @@ def write_controls(s: Solver, k: int) -> None:
             x[state + 2 * n] = t.u[k - 1, a, 0] - z.u[k - 1, 0]
         for i in range(m):
             x[control + i] = z.u[k, i] + alpha * l.k[k, i]
-        subtract_rows(x, control, gains, wide, wide, (state, 1, size))
+        alpha *= 0.5
+    subtract_product(x, (controls, wide), (gains, wide), (states, size, 1), (TRIALS, wide, size))
+    for a in range(TRIALS):
+        control = controls + a * wide
         copy_numbers(x[control : control + m], t.u[k, a])
         if free > 0:
             t.u[k, a, 0] = t.u[k - 1, a, 0] if z.tied[k] > 0 else min(max(t.u[k, a, 0], z.least[k]), 1.0)
-        alpha *= 0.5
 
 
 def keep_gaps(s: Solver, k: int) -> None:

@@ -18,6 +18,7 @@ from featherweight.engine.loops.kernels import (
     as_matrix,
     compiled,
     subtract_multiples,
+    subtract_product,
     sum_of_products,
 )
 
@@ -347,6 +348,23 @@ def matrices(x: Vector, m: int) -> float:
 
 def test_views_as_matrices_and_multiples() -> None:
     alike(matrices, np.random.default_rng(0).standard_normal(40), 3)
+
+
+def product(x: Vector, rows: int, length: int, count: int) -> None:
+    begin = rows * (length + 1)
+    subtract_product(x, (0, length + 1), (begin, length), (begin + count * length, 2, 3), (rows, length, count))
+
+
+def product_from_zero(x: Vector, rows: int, length: int, count: int) -> None:
+    begin, last = rows * length, rows * length + (count - 1) * length
+    subtract_product(x, (0, length), (last, -length), (begin + count * length, 1, rows), (rows, length, count), True)
+
+
+@pytest.mark.parametrize("function", [product, product_from_zero])
+@pytest.mark.parametrize("rows", [0, 1, 2, 5, 6, 9, 13, 14])
+def test_products_of_several_rows(function: Callable[..., None], rows: int) -> None:
+    for length, count in ((8, 1), (24, 5), (16, 0), (0, 3)):
+        alike(function, np.random.default_rng(rows).standard_normal(1000), rows, length, count)
 
 
 # --- tuples, named tuples, constants
@@ -696,6 +714,10 @@ def copy_row(x: Matrix, y: Vector) -> None:
     y[:] = x[0]
 
 
+def product_at(x: Vector, at: int, length: int) -> None:
+    subtract_product(x, (0, 8), (16, 8), (at, 1, 2), (2, length, 2))
+
+
 VIOLATIONS: list[tuple[Callable[..., Any], tuple[Any, ...], type[Exception], str]] = [
     (part_of, (np.zeros(3), -1, 2), IndexError, "the range -1:2 of 3"),
     (part_of, (np.zeros(3), 1, -1), IndexError, "the range 1:-1 of 3"),
@@ -704,6 +726,10 @@ VIOLATIONS: list[tuple[Callable[..., Any], tuple[Any, ...], type[Exception], str
     (whole, (math.nan,), ValueError, "nan as a whole number"),
     (remainder, (7, 0), ValueError, "7 divided by zero"),
     (pick, (4,), IndexError, "index 4 of 4"),
+    (product_at, (np.zeros(36), 33, 8), IndexError, "index 36 of 36"),
+    (product_at, (np.zeros(36), -1, 8), IndexError, "index -1 of 36"),
+    (product_at, (np.zeros(30), 20, 8), IndexError, "the range 24:32 of 30"),
+    (product_at, (np.zeros(36), 32, 7), ValueError, "a length of 7, which is not a multiple of 8"),
     (copy_row, (np.zeros((2, 3)), np.zeros(2)), ValueError, "length 3 written to one of length 2"),
 ]
 
@@ -741,6 +767,7 @@ def test_violations(function: Callable[..., Any], args: tuple[Any, ...], excepti
 def test_checked_kernels_give_the_same_results() -> None:
     alike(arrays, np.arange(12.0).reshape(4, 3), 2, np.array([1, 2, 0]))
     alike(matrices, np.random.default_rng(0).standard_normal(40), 3)
+    alike(product, np.random.default_rng(0).standard_normal(200), 7, 8, 3)
     alike(early, np.arange(5.0), 3.0)
     for n in (0, 1, 2, 7):
         alike(ranges, n, np.zeros(5))

@@ -159,6 +159,20 @@ def multiples(p: Planned, args: list[Value]) -> Value:
     return Special(NONE, "subtract_multiples", (array, *numbers), p.place())
 
 
+def product(p: Planned, args: list[Value]) -> Value:
+    """Translate `subtract_product`."""
+    require(p, args, 5, 6, "subtract_product")
+    array, *groups = args
+    from_zero = groups.pop() if len(args) == 6 else Static(False)
+    if not is_vector(array.type):
+        p.fail(f"subtract_product in {array.type}; it needs an array of float64 with 1 axis")
+    if not isinstance(from_zero, Static):
+        p.fail("subtract_product needs to know at compilation whether it starts from zero")
+    numbers = [p.as_number(x, INT) for group in groups for x in p.items(group)]
+    name = "write_product" if from_zero.value else "subtract_product"
+    return Special(NONE, name, (array, *numbers), p.place())
+
+
 def is_vector(type: Type) -> bool:
     """Return whether a type is an array of float64 with one axis."""
     return isinstance(type, ArrayType) and (type.dtype, type.axes) == ("float64", 1)
@@ -252,7 +266,7 @@ INTRINSICS: dict[Any, Intrinsic] = {
     np.minimum: of_two("minimum"), np.maximum: of_two("maximum"),
     isinstance: is_instance, sin_and_cos: sine_and_cosine, operator.add: operation("+"), operator.sub: operation("-"),
     operator.mul: operation("*"), operator.truediv: operation("/"),
-    views.as_matrix: matrix, views.subtract_multiples: multiples, views.sum_of_products: products,
-    views.lane: lane_number, views.lanes: lane_count, call_machine: machine,
+    views.as_matrix: matrix, views.subtract_multiples: multiples, views.subtract_product: product,
+    views.sum_of_products: products, views.lane: lane_number, views.lanes: lane_count, call_machine: machine,
 }  # fmt: skip
 """Planners of calls, by the function that is called."""

@@ -925,6 +925,30 @@ def write_multiples(w: LaneWriter, x: Special, arguments: list[Registers]) -> Re
     return ()
 
 
+def write_product(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
+    """Write `subtract_product`."""
+    type = x.arguments[0].type
+    assert isinstance(type, ArrayType)
+    (data, start, _), *numbers = arguments
+    (target,), (stride,), (source,), (step,), (at,), (across,), (along,), (rows,), (length,), (count,) = numbers
+    with w.each(rows) as i:
+        row, factors = w.added(start, w.added(target, w.times(i, stride))), w.added(start, w.added(at, w.times(i, across)))
+        if x.name == "write_product":
+            with w.each(length) as j:
+                w.put(type, data, w.added(row, j), Register(real(0.0)))
+        with w.each(count) as k:
+            factor = w.get(type, data, w.added(factors, w.times(k, along)))
+            begin = w.added(start, w.added(source, w.times(k, step)))
+            with w.each(length) as j:
+                old, new = w.get(type, data, w.added(row, j)), w.get(type, data, w.added(begin, j))
+                if w.module.fused:
+                    total = w.intrinsic("fma", w.negated(factor), new, old)
+                else:
+                    total = w.binary("fsub", "double", old, w.binary("fmul", "double", factor, new))
+                w.put(type, data, w.added(row, j), total)
+    return ()
+
+
 def write_products(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
     """Write `sum_of_products`, with as many partial sums as for one robot."""
     f, kind = w.f, w.vector("double")
@@ -962,7 +986,8 @@ def write_any_lane(w: LaneWriter, x: Special, arguments: list[Registers]) -> Reg
 
 
 SPECIAL: dict[str, Callable[[LaneWriter, Special, list[Registers]], Registers]] = {
-    "call_machine": write_machine_call, "subtract_multiples": write_multiples, "sum_of_products": write_products,
+    "call_machine": write_machine_call, "subtract_multiples": write_multiples,
+    "subtract_product": write_product, "write_product": write_product, "sum_of_products": write_products,
     "lane": lambda w, *_: (Register(w.numbers, True),),
 }  # fmt: skip
 W = LaneWriter

@@ -7,9 +7,11 @@ address, and load the words that they use.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 from ..backends.llvm.ir import Function
@@ -92,6 +94,7 @@ TESTS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 WORKSPACE, FAILED_BLOCK = "%workspace", "no.memory"  # in functions that make lists
 RESULT = "%result"  # the address of a long result
+SUBTRACT, WRITE = "subtract_product", "write_product"  # functions of matrix products
 ATTRIBUTES = "nounwind"  # attributes of all functions
 
 LONG = 16  # words from which a tuple is in memory
@@ -865,6 +868,75 @@ def write_multiples(w: FunctionWriter, arguments: list[Registers], where: int) -
     return ()
 
 
+def write_product(w: FunctionWriter, arguments: list[Registers], where: int, name: str = SUBTRACT) -> Registers:
+    """Write `subtract_product` as a call of a shared function."""
+    f = w.f
+    (data, size), *numbers = arguments
+    (target,), (stride,), (source,), (step,), (at,), (across,), (along,), (rows,), (length,), (count,) = numbers
+    if w.checked:
+        some = f.both(f.less(0, rows), f.less(0, count))
+        last, further = (f.select(some, f.sub(x, 1), 0) for x in (rows, count))
+        ends = [target, f.add(target, f.mul(last, stride)), source, f.add(source, f.mul(further, step))]
+        require_lanes(w, [(x, size) for x in ends], f.select(some, length, 0), where)
+        for row, factor in product(("0", last), ("0", further)):
+            corner = f.add(at, f.add(f.mul(row, across), f.mul(factor, along)))
+            inside = f.both(f.less(-1, corner), f.less(corner, size))
+            w.require(f.either(inside, f.negation(some)), INDEX, where, corner, size)
+    w.shared[name] = None
+    f.call("void", f"@{name}", f"ptr {data}", *(f"i64 {x}" for (x,) in numbers))
+    return ()
+
+
+def product_function(name: str, fused: bool) -> Function:
+    """Return the function of `subtract_product`, or of the same from zero: a few rows at a time stay in registers."""
+    lanes = MachineType("double", LANES)
+    words = "target", "stride", "source", "step", "at", "across", "along", "rows", "length", "count"
+    f = Function("void", name, ["ptr %data", *(f"i64 %{x}" for x in words)], "internal", f"noinline {ATTRIBUTES}")
+    done: str | int = 0
+    for tile in (6, 2, 1):
+        tiles = f.add(done, f.mul(f.div(f.sub("%rows", done), tile), tile))
+        with f.loop(tiles, begin=done, step=tile) as i:
+            first, factors = f.add("%target", f.mul(i, "%stride")), f.add("%at", f.mul(i, "%across"))
+            rows = [f.add(first, f.mul("%stride", t)) for t in range(tile)]
+            starts = [f.add(factors, f.mul("%across", t)) for t in range(tile)]
+            with f.loop("%length", step=LANES) as j:
+                places = [f.at("double", "%data", f.add(row, j)) for row in rows]
+                begin = ["zeroinitializer" if name == WRITE else f.load(lanes.ir, x, align=8) for x in places]
+                totals = _tile(f, lanes, begin, starts, f.add("%source", j), fused)
+                for x, total in zip(places, totals, strict=True):
+                    f.store(lanes.ir, total, x, align=8)
+        done = tiles
+    f.ret()
+    return f
+
+
+def _tile(f: Function, lanes: MachineType, begin: list[str], factors: list[str], source: str, fused: bool) -> list[str]:
+    """Subtract all source rows from some target rows in registers."""
+    head, body, done = (f.fresh(name) for name in ("head", "body", "done"))
+    before, k, following = f.block, f"%{f.fresh('k')}", f"%{f.fresh('n')}"
+    sums, nexts = ([f"%{f.fresh(name)}" for _ in begin] for name in ("sum", "next"))
+    f.jump(head)
+    f.label(head)
+    f.line(f"{k} = phi i64 [ 0, %{before} ], [ {following}, %{body} ]")
+    for total, new, old in zip(sums, nexts, begin, strict=True):
+        f.line(f"{total} = phi {lanes.ir} [ {old}, %{before} ], [ {new}, %{body} ]")
+    f.branch(f.less(k, "%count"), body, done)
+    f.label(body)
+    row = f.load(lanes.ir, f.at("double", "%data", f.add(source, f.mul(k, "%step"))), align=8)
+    for total, new, at in zip(sums, nexts, factors, strict=True):
+        x = f.load("double", "%data", f.add(at, f.mul(k, "%along")))
+        x = f.shuffle(lanes, f.insert(lanes, "poison", x, 0), "poison", [0] * LANES)
+        if fused:
+            made = f.intrinsic("fma", lanes, f.value(f"fneg {lanes.ir} {x}"), row, total)
+        else:
+            made = f.binary("fsub", lanes.ir, total, f.binary("fmul", lanes.ir, x, row))
+        f.line(f"{new} = bitcast {lanes.ir} {made} to {lanes.ir}")
+    f.line(f"{following} = add i64 {k}, 1")
+    f.jump(head)
+    f.label(done)
+    return sums
+
+
 def write_products(w: FunctionWriter, arguments: list[Registers], where: int) -> Registers:
     """Write `sum_of_products` with vectors: LLVM would not change the order of a sum."""
     f, lanes = w.f, MachineType("double", LANES)
@@ -907,7 +979,8 @@ def require_lanes(w: FunctionWriter, starts: list[tuple[str, str]], length: str,
 
 
 SPECIAL: dict[str, Callable[[FunctionWriter, list[Registers], int], Registers]] = {
-    "call_machine": write_machine_call, "subtract_multiples": write_multiples, "sum_of_products": write_products,
+    "call_machine": write_machine_call, "subtract_multiples": write_multiples, "subtract_product": write_product,
+    "write_product": functools.partial(write_product, name=WRITE), "sum_of_products": write_products,
 }  # fmt: skip
 W = FunctionWriter
 STATEMENTS: dict[type, Callable[[FunctionWriter, Any], None]] = {
@@ -966,6 +1039,10 @@ def write_module(plan: Plan, fused: bool, fma: bool, checked: bool = False, disp
         made = sincos_ir("double", 1, fma)
         declarations |= dict.fromkeys(made.declarations)
         texts.append(made.definition)
+    for name in sorted({SUBTRACT, WRITE} & {name for w in writers for name in w.shared}):
+        shared = product_function(name, fused)
+        declarations |= shared.declarations
+        texts.append(str(shared))
     if allocating:
         further, functions = workspace_parts()
         declarations |= dict.fromkeys(further)

@@ -22,6 +22,26 @@ def subtract_multiples(numbers: Any, target: int, source: int, stride: int, leng
         into -= factor * numbers[source + k * stride : source + k * stride + length]
 
 
+def subtract_product(
+    numbers: Any, target: tuple[int, int], source: tuple[int, int], factors: tuple[int, int, int], sizes: tuple[int, int, int],
+    from_zero: bool = False,
+) -> None:  # fmt: skip
+    """Subtract a product of matrices: target row i -= sum of factor (i, k) times source row k.
+
+    `target` and `source` are the places of the first rows, and the distances to the next ones. `sizes` are the number of target
+    rows, the length of rows, a multiple of `LANES`, and the number of source rows. `factors` are the place of factor (0, 0)
+    and the distances to factors (1, 0) and (0, 1). Target rows must not overlap each other, the sources or the factors. With
+    `from_zero`, they start as zeros.
+    """
+    (into, stride), (begin, step), (at, across, along), (rows, length, count) = target, source, factors, sizes
+    for i in range(rows):
+        row = numbers[into + i * stride : into + i * stride + length]
+        if from_zero:
+            row[:] = 0.0
+        for k in range(count):
+            row -= numbers[at + i * across + k * along] * numbers[begin + k * step : begin + k * step + length]
+
+
 def sum_of_products(a: Any, at: int, b: Any, begin: int, length: int) -> float:
     """Return the sum of a[at + j] b[begin + j], j < length, a multiple of `LANES`.
 
