@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
+from loops import se3
 from measure import machine, markdown
 from scipy.optimize import least_squares
 
 import featherweight as fw
 from featherweight.model.description import Description
 from featherweight.model.loop_generators import closed_mechanism
-from featherweight.model.types import WORLD, JointType, Pose
+from featherweight.model.types import WORLD, JointType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -48,11 +49,9 @@ class Peer:
         for j in d.joints:
             slides = j.type is JointType.PRISMATIC
             kind = pin.JointModelPrismaticUnaligned if slides else pin.JointModelRevoluteUnaligned
-            at[j.child] = self.model.addJoint(at[j.parent], kind(np.array(j.axis)), placed(j.placement), j.name)
+            at[j.child] = self.model.addJoint(at[j.parent], kind(np.array(j.axis)), se3(j.placement), j.name)
         self.data = self.model.createData()
-        self.loops = [
-            (at[x.predecessor], placed(x.predecessor_frame), at[x.successor], placed(x.successor_frame)) for x in d.loops
-        ]
+        self.loops = [(at[x.predecessor], se3(x.predecessor_frame), at[x.successor], se3(x.successor_frame)) for x in d.loops]
 
     def order(self, robot: fw.Robot) -> list[int]:
         """Return the indices of Pinocchio's coordinates in ours."""
@@ -66,10 +65,6 @@ class Peer:
 
     def closes(self, start: Array) -> bool:
         return bool(np.abs(least_squares(self.residual, start).fun).max() <= CLOSED)
-
-
-def placed(pose: Pose) -> Any:
-    return pin.SE3(np.array(pose.R), np.array(pose.p))
 
 
 class Outcome(NamedTuple):

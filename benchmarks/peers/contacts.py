@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import derivatives
 import numpy as np
 import pinocchio as pin
 from measure import machine, markdown, median_times, options
@@ -26,24 +27,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Call = Callable[[], Any]
 
 
-class Peer:
+class Peer(derivatives.Peer):
     """Pinocchio's Delassus matrix of 6-D contacts on frames."""
-
-    def __init__(self, pair: Pair, frames: tuple[str, ...]) -> None:
-        self.model, self.data = pair.model, pair.data
-        self.constraints = pin.StdVec_RigidConstraintModel()
-        self.datas = pin.StdVec_RigidConstraintData()
-        for name in frames:
-            self.constraints.append(self._contact(name))
-            self.datas.append(self.constraints[-1].createData())
-        pin.initConstraintDynamics(self.model, self.data, self.constraints, self.datas)
-        self.settings = pin.ProximalSettings(1e-12, 0.0, 1)
-
-    def _contact(self, name: str) -> Any:
-        frame = self.model.frames[self.model.getFrameId(name)]
-        return pin.RigidConstraintModel(
-            pin.ContactType.CONTACT_6D, self.model, frame.parentJoint, frame.placement, pin.ReferenceFrame.LOCAL
-        )
 
     def dynamics(self, q: Array, v: Array, tau: Array) -> Any:
         return pin.constraintDynamics(self.model, self.data, q, v, tau, self.constraints, self.datas, self.settings)
@@ -56,7 +41,7 @@ def compared(pair: Pair, what: str, frames: tuple[str, ...], seconds: float) -> 
     """Return the rows of both functions, for one state and for the batch."""
     space = pair.robot.operational_space([fw.BilateralContact(f) for f in frames])
     delassus, dynamics = space.delassus(), space.constrained_dynamics
-    peer = Peer(pair, frames)
+    peer = Peer(pair.model, feet=frames)
     q, v, tau = (x[0].copy() for x in (pair.q, pair.v, pair.u))
     p, pv, ptau = (x[:, 0].copy() for x in (pair.pq, pair.pv, pair.pu))
     states = [tuple(np.ascontiguousarray(x) for x in state) for state in zip(pair.pq.T, pair.pv.T, pair.pu.T, strict=True)]

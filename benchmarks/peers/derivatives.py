@@ -212,13 +212,13 @@ def derived_rows(name: str, robot: fw.Robot, given: argparse.Namespace) -> Itera
         yield [name, d.name, d.made.algorithm, *times, *ratios, f"{o.flops}", f"{o.div}"]
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    known = [*FILES, *MECHANISMS]
-    parser.add_argument("--robots", nargs="+", metavar="ROBOT", default=known, choices=known, help=", ".join(known))
-    parser.add_argument("--batch", type=int, default=1024)
+def arguments(doc: str | None, known: list[str], default: list[str], batch: int) -> argparse.Namespace:
+    """Return the options of the command line, with the seconds and rounds of each comparison."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--robots", nargs="+", metavar="ROBOT", default=default, choices=known, help=", ".join(known))
+    parser.add_argument("--batch", type=int, default=batch)
     parser.add_argument("--seconds", type=float, default=2.0, help="time of each comparison [s]")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the time, without second derivatives")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the time, and no second derivatives")
     given = parser.parse_args()
     given.rounds = 8 if given.quick else 40
     given.seconds *= 0.1 if given.quick else 1.0
@@ -226,7 +226,8 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    given = arguments()
+    known = [*FILES, *MECHANISMS]
+    given = arguments(__doc__, known, known, 1024)
     print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch} on one thread; times in µs per state\n")
     beside: list[list[str]] = []
     made: list[list[str]] = []

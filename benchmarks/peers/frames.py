@@ -8,19 +8,17 @@ so a batch is a loop over states. Ratios are of medians; the calls of both alter
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from measure import machine, markdown, median_times, options
+from measure import Calls, machine, markdown, options, rows
 from pinocchio_peer import Pair
 from scipy.spatial.transform import Rotation
 
 from featherweight import se3
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Calls = dict[str, tuple[Callable[[], Any], Callable[[], Any], int]]
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
@@ -85,14 +83,6 @@ def of_motions(n: int) -> Calls:
         "log3, beside SciPy": (lambda: se3.log3(R), lambda: Rotation.from_matrix(R).as_rotvec(), n),
         "log, one motion": (lambda: se3.log(T[0]), lambda: pin.log6(motions[0]), 1),
     }
-
-
-def rows(name: str, calls: Calls, seconds: float) -> list[list[str]]:
-    table = []
-    for what, (call, peer, states) in calls.items():
-        a, b = median_times([call, peer], seconds)
-        table.append([name, what, *(f"{1e6 * t / states:.3f}" for t in (a, b)), f"{b / a:.2f}"])
-    return table
 
 
 def main() -> None:

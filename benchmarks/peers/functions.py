@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from derivatives import BESIDE, LOOPED, compared, looped, ways
+from derivatives import BESIDE, LOOPED, arguments, compared, looped, ways
 from measure import FILES, machine, markdown, median_times
 from pinocchio_peer import Pair
 
@@ -77,14 +77,7 @@ def rows(pair: Pair, given: argparse.Namespace) -> Iterable[list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--robots", nargs="+", metavar="ROBOT", default=["talos_reduced", "panda"], choices=list(FILES))
-    parser.add_argument("--batch", type=int, default=4096)
-    parser.add_argument("--seconds", type=float, default=2.0, help="time of each comparison [s]")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the time")
-    given = parser.parse_args()
-    given.rounds = 8 if given.quick else 40
-    given.seconds *= 0.1 if given.quick else 1.0
+    given = arguments(__doc__, list(FILES), ["talos_reduced", "panda"], 4096)
     print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch} on one thread; times in µs per state\n")
     print(markdown(HEADER, [row for name in given.robots for row in rows(Pair(name, given.batch), given)]))
 

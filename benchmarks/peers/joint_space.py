@@ -9,19 +9,17 @@ the calls of both alternate, on one thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from measure import machine, markdown, median_times, options
+from measure import Calls, machine, markdown, options, rows
 from pinocchio_peer import Pair
 
 import featherweight
 from featherweight.robot.dynamics import packed_factors
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Call = Callable[[], Any]
 
 
 class Peers:
@@ -46,7 +44,7 @@ class Peers:
             pin.cholesky.decompose(self.model, self.data)
 
 
-def calls(pair: Pair) -> dict[str, tuple[Call, Call, int]]:
+def calls(pair: Pair) -> Calls:
     """Return our call, the peer's call and the number of states, by comparison."""
     robot, n, peers = pair.robot, pair.batch, Peers(pair)
     inverse, factors, parent = robot.inverse_mass_matrix, packed_factors(robot), robot.model.tree.parent
@@ -78,7 +76,7 @@ def calls(pair: Pair) -> dict[str, tuple[Call, Call, int]]:
 def main() -> None:
     given = options(__doc__, robots=True)
     print(f"{machine()}; Pinocchio {pin.__version__}, NumPy {np.__version__}; batches of {given.batch}\n")
-    rows = []
+    table = []
     for name in given.robots:
         pair = Pair(name, given.batch)
         order = pair.order[1]
@@ -86,12 +84,9 @@ def main() -> None:
         theirs = Peers(pair).inverse(pair.pq[:, 0].copy())
         difference = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
         print(f"{name}: inverses agree to {difference:.1e}; ours is by {pair.robot.inverse_mass_matrix.algorithm!r}")
-        for what, (call, peer, states) in calls(pair).items():
-            a, b = median_times([call, peer], given.seconds)
-            times = [f"{1e6 * t / states:.3f}" for t in (a, b)]
-            rows.append([name, what, *times, f"{b / a:.1f}"])
+        table += rows(name, calls(pair), given.seconds)
     print()
-    print(markdown(["robot", "function", "ours [µs per state]", "peer [µs per state]", "ratio"], rows))
+    print(markdown(["robot", "function", "ours [µs per state]", "peer [µs per state]", "ratio"], table))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ FILES = {
     "g1_29dof": ("g1_description/urdf/g1_29dof_rev_1_0.urdf", "floating"),
     "panda": ("panda_description/urdf/panda.urdf", "fixed"),
 }
+Calls = dict[str, tuple[Callable[[], Any], Callable[[], Any], int]]  # by function: our call, a peer's, and the states of both
 
 
 def options(doc: str | None, robots: bool = False) -> argparse.Namespace:
@@ -54,6 +55,15 @@ def median_times(calls: Sequence[Callable[[], Any]], seconds: float = 1.0, round
                 call()
             sample.append((time.perf_counter() - begun) / n)
     return [statistics.median(s) for s in samples]
+
+
+def rows(name: str, calls: Calls, seconds: float) -> list[list[str]]:
+    """Return rows of a table: for each function, the times per state of our call and of the peer's [µs], and their ratio."""
+    table = []
+    for what, (call, peer, states) in calls.items():
+        a, b = median_times([call, peer], seconds)
+        table.append([name, what, *(f"{1e6 * t / states:.3f}" for t in (a, b)), f"{b / a:.2f}"])
+    return table
 
 
 def peak_flops() -> Callable[[], float]:

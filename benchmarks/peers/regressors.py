@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from derivatives import looped
+from derivatives import LOOPED, looped
 from measure import FILES, machine, markdown, median_times
 from pinocchio_peer import Pair
 
@@ -26,7 +27,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Call = Callable[[], Any]
 
 SIZES = (1 << 20, 1 << 23, 1 << 27)  # largest size of a batch's results [bytes]
-LOOPED = 128  # states in a loop over Pinocchio's calls
 AGREE = 1e-9  # relative to the largest entry
 TIMES = ["ours [µs per state]", "Pinocchio [µs per state]", "ratio", "filling [µs per state]"]
 HEADER = ["robot", "matrix", "mul + add", "states", "result [MB]", *TIMES, "relative difference"]
@@ -45,36 +45,31 @@ def difference(pair: Pair) -> float:
     return worst
 
 
-class Peer:
-    """Calls of Pinocchio, also with a model without joints, which measures the overhead of calls."""
-
-    def __init__(self, model: Any) -> None:
-        self.model, self.data = model, model.createData()
-
-    def regressor(self, q: Array, v: Array, a: Array) -> Any:
-        return pin.computeJointTorqueRegressor(self.model, self.data, q, v, a)
+def regressor_of(model: Any) -> Callable[[Array, Array, Array], Any]:
+    """Return Pinocchio's regressor with preallocated data; a model without joints measures the overhead of calls."""
+    return partial(pin.computeJointTorqueRegressor, model, model.createData())
 
 
 def one_call(pair: Pair, seconds: float) -> tuple[float, float, float]:
     """Return the times [s] of our function, of Pinocchio's, and of filling the matrix."""
-    f, peer = pair.robot.inverse_dynamics_regressor, Peer(pair.model)
+    f, peer = pair.robot.inverse_dynamics_regressor, regressor_of(pair.model)
     q, v, a = (x[0].copy() for x in (pair.q, pair.v, pair.u))
     pq, pv, pa = (x[:, 0].copy() for x in (pair.pq, pair.pv, pair.pu))
     out = np.empty(f.program.outputs[0].shape)
-    calls: list[Call] = [lambda: f(q, v, a, out=out), lambda: peer.regressor(pq, pv, pa), lambda: out.fill(0.5)]
+    calls: list[Call] = [lambda: f(q, v, a, out=out), lambda: peer(pq, pv, pa), lambda: out.fill(0.5)]
     ours, theirs, filling = median_times(calls, seconds)
     return ours, theirs, filling
 
 
 def batch(pair: Pair, seconds: float) -> tuple[float, float, float]:
     """Return the three times per state of a batch [s]."""
-    f, peer, nobody = pair.robot.inverse_dynamics_regressor, Peer(pair.model), Peer(pin.Model())
+    f, peer, nobody = pair.robot.inverse_dynamics_regressor, regressor_of(pair.model), regressor_of(pin.Model())
     n, count = pair.batch, min(pair.batch, LOOPED)
     out = np.empty((n, *f.program.outputs[0].shape))
     states = [tuple(x[:, i].copy() for x in (pair.pq, pair.pv, pair.pu)) for i in range(count)]
-    empty = looped(nobody.regressor, [(np.zeros(0), np.zeros(0), np.zeros(0))] * count)
+    empty = looped(nobody, [(np.zeros(0), np.zeros(0), np.zeros(0))] * count)
     ours: Call = lambda: f(pair.q, pair.v, pair.u, out=out, threads=1)  # noqa: E731
-    times = median_times([ours, looped(peer.regressor, states), empty, lambda: out.fill(0.5)], seconds)
+    times = median_times([ours, looped(peer, states), empty, lambda: out.fill(0.5)], seconds)
     return times[0] / n, (times[1] - times[2]) / count, times[3] / n
 
 
