@@ -8,7 +8,7 @@ import coal
 import numpy as np
 
 from featherweight import Shape, ShapeType
-from featherweight.collision.meshes import hull_vertices
+from featherweight.collision.hulls import hull_vertices
 
 
 def coal_geometry(shape: Shape) -> Any:

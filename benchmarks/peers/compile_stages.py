@@ -15,12 +15,12 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from featherweight.engine import derivative_program, jacobian_trace, program_trace
-from featherweight.engine.backends.llvm import backend, emit, jit, lanes
+from featherweight.engine.backends.llvm import backend, emit, jit, single
 
 STAGES: dict[str, list[tuple[Any, str]]] = {  # and the modules in which the engine looks them up
     "trace": [(program_trace, "trace"), (derivative_program, "trace"), (program_trace, "count")],
     "differentiate": [(derivative_program, "forward"), (derivative_program, "jacobian_trace"), (jacobian_trace, "forward")],
-    "plan": [(emit, "plan_trace"), (lanes, "plan_lanes")],
+    "plan": [(emit, "plan_trace"), (single, "plan_lanes")],
     "write": [(backend, "emit_loop"), (backend, "emit_single"), (backend, "emit_single_in_lanes")],
     "parse": [(llvm, "parse_assembly")],
     "generate code": [(jit, "emitted")],

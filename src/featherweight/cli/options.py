@@ -13,7 +13,7 @@ from typing import IO, Annotated, Any, Concatenate, NamedTuple, ParamSpec, get_t
 import typer
 
 from ..model.description import Description
-from ..model.formats.choices import REFUSE, REPORT
+from ..model.formats.unsupported import REFUSE, REPORT
 from ..model.types import ModelError
 from ..robot.build import load, read
 from ..robot.robot import Robot

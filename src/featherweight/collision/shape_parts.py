@@ -11,8 +11,7 @@ import numpy as np
 from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Vector
 from ..model.types import Shape, ShapeType
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, PLANE, SPHERE, HeightFields, Hulls
-from .hulls import NO_HULL, Hull, hull_of
-from .meshes import hull_vertices
+from .hulls import NO_HULL, Hull, hull_of, hull_vertices
 from .stand_ins import local_stand_ins
 
 KINDS = {

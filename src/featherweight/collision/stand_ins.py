@@ -10,7 +10,7 @@ import numpy as np
 
 from ..engine.loops.array_types import Matrix, Vector
 from ..model.types import Shape, ShapeType
-from .meshes import mesh_vertices
+from .hulls import mesh_vertices
 from .triples import Triple
 
 RIM = 12  # points on the rim of a cylinder

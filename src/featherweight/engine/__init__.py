@@ -13,8 +13,8 @@ Other rooms use these modules:
     backends.llvm.emit          LLVM IR of a plan
     backends.llvm.ir            LLVM functions as text
     backends.llvm.jit           machine code of this process
-    backends.llvm.lanes         LLVM IR with derivatives in vector lanes
     backends.llvm.python_objects   memory layouts of Python objects
+    backends.llvm.single        LLVM IR for one state, and with derivatives in vector lanes
     backends.llvm.trig          sine and cosine
     backends.straight_plan      the plan of a trace's code
     backends.straight_steps     steps of a plan

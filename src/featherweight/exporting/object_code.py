@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..engine.backends.llvm.emit import Kernel, KernelStyle, emit_kernel
 from ..engine.backends.llvm.ir import CACHE_LINE, Function, Type
 from ..engine.backends.llvm.jit import emitted, parsed
-from ..engine.backends.llvm.lanes import emit_lanes
+from ..engine.backends.llvm.single import emit_lanes
 from ..engine.backends.llvm.trig import sincos_ir
 from .elf import Elf
 from .export_targets import ITEM_BYTES, ExportTarget

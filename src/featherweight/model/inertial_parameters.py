@@ -1,17 +1,18 @@
-"""The ten inertial parameters of each moving body, in its frame of the file, and models with other parameters."""
+"""The ten inertial parameters of each moving body, in its frame of the file, and models with other inertias or armatures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..names import choose_from
 from ..spatial import Mat3, RigidInertia, Sym3, Vec3
 from .checks import about_center, judged_inertias, rigid_inertia_of_row
 from .model import Model, Placed
-from .types import LARGEST, SMALLEST_MASS, Inertia
+from .types import LARGEST, SMALLEST_MASS, Inertia, Pose, add, scale
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -96,3 +97,42 @@ def inertia_in_row(parameters: Sequence[Any], placed: Placed) -> RigidInertia:
 
 def _axes(placed: Placed) -> Mat3:
     return Mat3(*(Vec3(*row) for row in placed.pose.R))
+
+
+def with_armature(model: Model, armature: Mapping[str, float]) -> Model:
+    """Return the same model with the given reflected inertias [kg m², kg] at the named joints."""
+    known = {j.name for j in model.joints}
+    for name, value in armature.items():
+        if name not in known:
+            raise ValueError(f"{model.name} has no moving joint {choose_from(name, [j.name for j in model.joints])}")
+        if not value >= 0.0:
+            raise ValueError(f"armature of joint {name!r} must be zero or more; got {value}")
+    rows = list(model.tree.armature)
+    for j in model.joints:
+        for row in range(j.v_slice.start, j.v_slice.stop):
+            rows[row] = float(armature.get(j.name, rows[row]))
+    joints = tuple(replace(j, armature=float(armature.get(j.name, j.armature))) for j in model.joints)
+    return replace(model, joints=joints, tree=model.tree._replace(armature=tuple(rows)))
+
+
+def carried(model: Model) -> Model:
+    """Return the model with only the compensated masses: its gravity forces are those of the compensation."""
+    zeros = ((0.0,) * 3,) * len(model.tree.mass)
+    bare = model.tree._replace(mass=(0.0,) * len(zeros), moment=zeros, inertia=((0.0,) * 6,) * len(zeros))
+    return _with_weights(replace(model, tree=bare), 1.0)
+
+
+def uncarried(model: Model) -> Model:
+    """Return the model without the compensated masses: its potential energy is that of gravity and the compensation."""
+    return _with_weights(model, -1.0)
+
+
+def _with_weights(model: Model, sign: float) -> Model:
+    """Return the model with the compensated masses, times a sign, at the centres of their links."""
+    tree, rows = model.tree, {b.name: placed for b, placed in zip(model.bodies, model.placed_bodies, strict=True)}
+    mass, moment = list(tree.mass), list(tree.moment)
+    for m in model.carried:
+        row, pose = rows[str(m.body)]
+        mass[row] += sign * m.mass
+        moment[row] = add(moment[row], scale(sign * m.mass, (pose @ Pose(p=m.center)).p))
+    return replace(model, tree=tree._replace(mass=tuple(mass), moment=tuple(moment)))

@@ -21,10 +21,9 @@ from ..algorithms.mechanisms.counterparts import counterpart
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..model import configuration
-from ..model.armature import with_armature
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives, Joints
 from ..model.description import Description
-from ..model.inertial_parameters import with_inertial_parameters
+from ..model.inertial_parameters import with_armature, with_inertial_parameters
 from ..model.model import Model, MovingJoint
 from ..model.topology import Topology
 from ..model.types import WORLD, Coupling

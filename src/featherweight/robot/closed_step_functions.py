@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.mechanisms import spanning
-from ..algorithms.mechanisms.closing_step import ClosedWithin, closing_step
 from ..algorithms.mechanisms.cluster_tree import constraint_count
+from ..algorithms.mechanisms.integration import ClosedWithin, closing_step
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from .arguments import Q

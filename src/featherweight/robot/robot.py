@@ -15,9 +15,8 @@ from ..engine.function import CompiledFunction
 from ..engine.fusion import together
 from ..engine.program import Output
 from ..model import configuration
-from ..model.armature import with_armature
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives
-from ..model.inertial_parameters import with_inertial_parameters
+from ..model.inertial_parameters import with_armature, with_inertial_parameters
 from ..model.model import Model
 from ..summaries import SeveralByName
 from . import camera_placement as cameras

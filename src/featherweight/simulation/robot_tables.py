@@ -16,7 +16,7 @@ from ..contact.inverse_factor import inverse_factors, inverse_work
 from ..contact.patches import patch_work
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import MachineCall, Table, machine_call
-from ..model.gravity_compensation import carried, uncarried
+from ..model.inertial_parameters import carried, uncarried
 from ..robot.robot import Robot
 from ..robot.tendons.lengths import no_lengths
 from .adhesion import adhesion_of

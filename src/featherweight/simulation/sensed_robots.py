@@ -13,7 +13,7 @@ from ..collision.collision_scene import CAPSULE, PLANE
 from ..contact.laws import RIGID
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
-from ..model.gravity_compensation import carried
+from ..model.inertial_parameters import carried
 from ..model.model import CarriedPart, ModelSensor
 from ..model.types import WORLD, CameraMode, Frame, FrameForce, JointType, Pose, SensedKind, SensorKind
 from ..robot.arguments import Q, V

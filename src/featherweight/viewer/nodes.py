@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import viser
 
-from ..model.height_surface import height_surface
-from ..model.triangles import homogeneous_matrix
+from ..model.triangles import height_surface, homogeneous_matrix
 from .figure import Figure, Layer
 from .marks import MarkNodes
 from .poses import quaternions

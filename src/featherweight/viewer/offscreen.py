@@ -7,8 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import trimesh
 
-from ..model.height_surface import height_surface
-from ..model.triangles import homogeneous_matrix
+from ..model.triangles import height_surface, homogeneous_matrix
 from ..robot.camera_placement import CameraPlacement
 from ..robot.robot import Robot
 from .drawn_meshes import vertex_normals

@@ -13,6 +13,7 @@ the squares is exact if all rows of an orientation have the same weight.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from ...model.tree import FLOATING, PLANAR, SPHERICAL, Placements, Tree
@@ -143,3 +144,16 @@ def turn_to(a, b) -> Vec3:
 def matrix_at(x, k: int) -> Mat3:
     """Return the matrix whose nine entries start at index k."""
     return Mat3(*(Vec3(x[i], x[i + 1], x[i + 2]) for i in (k, k + 3, k + 6)))
+
+
+def weighted_errors(tree: Tree, tasks: TaskList, q, targets, errors) -> None:
+    """Write the errors of one task after the other, times the square roots of their weights, without those of weight zero.
+
+    Trajectory optimization minimizes the squares of these rows.
+    """
+    k = 0
+    for task, (error, _, _) in zip(tasks.every, task_rows(tree, tasks, q, targets), strict=True):
+        for w, x in zip(task.weight, error, strict=True):
+            if w > 0.0:
+                errors[k] = math.sqrt(w) * x
+                k += 1

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import centroidal, centroidal_rates, energy, frames, regressors, relative_frames
-from ..inverse_kinematics import iteration, weighted_errors
+from ..inverse_kinematics import iteration, task_rows
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism
 from .maps import spanning_acceleration, spanning_configuration
@@ -58,6 +58,6 @@ for _kernel in (
     relative_frames.joint_jacobian_rate,
     relative_frames.relative_placement,
     relative_frames.relative_velocity,
-    weighted_errors.weighted_errors,
+    task_rows.weighted_errors,
 ):
     on_spanning_tree(_kernel)

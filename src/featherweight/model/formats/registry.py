@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..description import Description
 from ..types import ModelError
-from .choices import MIMIC, UNSUPPORTED
+from .unsupported import MIMIC, UNSUPPORTED
 
 if TYPE_CHECKING:  # modules that open files are imported on demand, like readers
     from .packages import PackagePath

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...spatial.elementary import cos, norm, sin
 from ..checks import excess_moments
 from ..types import LARGEST, Body, Inertia, Matrix, ModelError, Pose, Vector, matmul, transpose
-from .right_angles import right_angles
 
 
 def rotation_by_angles(roll: float, pitch: float, yaw: float) -> Matrix:
@@ -90,3 +89,16 @@ def ordered_limits(lower: float, upper: float, where: str) -> tuple[float, float
     if lower > upper:
         raise ModelError(f"{where}: the lower limit {lower} is above the upper limit {upper}; exchange or correct them")
     return lower, upper
+
+
+NEAR = 1e-11  # tolerance in the file's unit
+
+
+def right_angles(angle: float, right: float) -> int | None:
+    """Return the number of right angles in an angle, to within `NEAR`; None for other angles.
+
+    `right` is a right angle in the angle's unit. Files write 1.57079632679 for a right angle. Exact zeros keep parallel axes
+    parallel, and remove terms that rounding would make nonzero.
+    """
+    count = round(angle / right)
+    return count if abs(angle - count * right) < NEAR else None

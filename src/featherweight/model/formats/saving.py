@@ -19,7 +19,7 @@ WRITERS = {
     ".urdf": (".urdf.writer", "write_urdf"),
     ".xml": (".mjcf.writer", "write_mjcf"),
     ".mjcf": (".mjcf.writer", "write_mjcf"),
-    ".srdf": (".srdf_writer", "write_srdf"),
+    ".srdf": (".srdf", "write_srdf"),
 }
 """The module of the writer, relative to this package, and its function, by suffix."""
 

@@ -1,15 +1,18 @@
-"""SRDF files, which complement a URDF file: named configurations, and links whose collisions are ignored."""
+"""SRDF files, read and written, which complement a URDF file: named configurations, and links whose collisions are ignored."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
+from ...names import listed
 from ...spatial.elementary import cos, sin
 from ..description import Description
-from ..types import ROOT_JOINT, WORLD, Configuration, JointType, ModelError
+from ..editing.notes import warn
+from ..types import ROOT_JOINT, WORLD, Configuration, Contents, JointType, ModelError
 from .robot_source import RobotInput, open_source
 from .xml import attribute, read_numbers
 
@@ -117,3 +120,24 @@ def _disabled(robot: Element, links: set[str], source: str, unused: dict[str, Co
         link = attribute(element, "link", f"{source}: <{element.tag}>")
         yield from ((link, other) for other in sorted(links - {link}) if frozenset((link, other)) not in enabled)
     yield from (pair for pair in known["disable_collisions"])
+
+
+WHOLE = "whole_body"  # the group of all configurations
+
+
+def write_srdf(d: Contents, path: str | os.PathLike[str]) -> None:
+    """Write an SRDF file, which `load(..., srdf=path)` reads beside the robot's file.
+
+    It has what URDF cannot express: named configurations and disabled collisions. Warns about controls, which SRDF cannot hold.
+    """
+    if lost := [c.name for c in d.configurations if c.controls]:
+        warn(d, f"saved as {os.fspath(path)}, it loses the controls of the configurations {listed(lost)}")
+    robot = Element("robot", name=d.name)
+    for c in d.configurations:
+        state = SubElement(robot, "group_state", name=c.name, group=WHOLE)
+        for joint, values in c.coordinates:
+            SubElement(state, "joint", name=joint, value=" ".join(map(repr, values)))
+    for a, b in d.disabled_collisions:
+        SubElement(robot, "disable_collisions", link1=a or WORLD, link2=b or WORLD)
+    indent(robot)
+    ElementTree(robot).write(path, encoding="unicode", xml_declaration=True)

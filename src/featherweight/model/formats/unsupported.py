@@ -1,13 +1,30 @@
-"""Unsupported parts of files: an error, or left out and listed, as the user chooses."""
+"""Options of readers, and unsupported parts of files: an error, or left out and listed, as the user chooses.
+
+The first value of an option is its default.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..types import ModelError
-from .choices import REFUSE, REPORT
 
 LEFT_OUT = "not supported, and left out"  # key of reports, as below
 UNDRIVEN = "gravity compensation by drives (actuatorgravcomp) of a file without actuators, which acts"
 MESHES_IN_FLUID = "meshes with drag of their own (fluidshape), taken as their links' boxes"
+
+FOLLOW, INDEPENDENT, REFUSE, REPORT = "follow", "independent", "refuse", "report"
+
+MIMIC = (FOLLOW, INDEPENDENT, REFUSE)  # treatment of joints that follow others
+UNSUPPORTED = (REFUSE, REPORT)  # treatment of unsupported parts that could be left out
+
+INTEGRATORS = ("euler", "implicitfast", "semi-implicit", "rk4", "midpoint")  # integrators in files that simulations use
+
+
+def unused_integrator(word: str | None) -> Iterator[tuple[str, str]]:
+    """Yield the entry of a report for the integrator of a file."""
+    if word is not None and word not in INTEGRATORS:
+        yield "integrator, in place of which a simulation is semi-implicit", word
 
 
 class Unsupported:

@@ -9,9 +9,9 @@ from itertools import accumulate
 
 from ...jacobian_trace import JacobianTrace
 from ...trace import Trace
-from .emit import Kernel, emit_kernel
+from ..straight_plan import plan_lanes
+from .emit import HOST, Kernel, KernelStyle, emit_kernel, host_options, write_kernel
 from .ir import CACHE_LINE, Function, Type
-from .lanes import emit_lanes
 from .loop import assemble
 
 STACK_BYTES = 32_768  # greatest size of a workspace on the stack
@@ -100,3 +100,14 @@ def emit_woven(t: Trace, outputs: Sequence[int], type: Type, fma: bool) -> list[
                         new, old = f.load(type.ir, made, i, type.bytes), f.load(type.ir, goal, i, type.bytes)
                         f.store(type.ir, f.select(taking, new, old, type.ir, bits), goal, i, type.bytes)
     return _of_kernel(kernel, type, f, fma)
+
+
+def emit_lanes(t: JacobianTrace, precision: str, fma: bool, style: KernelStyle = HOST) -> Kernel:
+    """Return the IR of a whole trace. Each derivative of a result with respect to an argument is a separate array.
+
+    Scalars are computed as elsewhere, and multiply vectors in all lanes. A result's row is assembled from the lanes that
+    contain its columns. The workspace consists of scalars. Sines and cosines of inputs are computed as many at a time as there
+    are lanes.
+    """
+    scalar = Type(precision, 1)
+    return write_kernel(plan_lanes(t, host_options(scalar, fma, t.lanes)), scalar, style)

@@ -14,10 +14,8 @@ from numpy.polynomial import Polynomial
 
 from ...contact_rules import Softness
 from ...types import Closure, Coupling, Loop, LoopType, ModelError, Pose, as_vector
-from ..choices import FOLLOW, REFUSE
-from ..unsupported import Unsupported
-from .numbers import as_pose
-from .polynomials import composed
+from ..unsupported import FOLLOW, REFUSE, Unsupported
+from .numbers import as_pose, composed
 from .softness import softness_of
 from .tendons import TendonEquality, fixed_tendon, hold_tendons
 

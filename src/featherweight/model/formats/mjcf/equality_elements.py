@@ -16,8 +16,7 @@ from ..urdf.notation import written
 from ..xml import Names
 from .geom_elements import soften
 from .losses import Losses
-from .numbers import quaternion_of
-from .polynomials import composed
+from .numbers import composed, quaternion_of
 
 TWO_POINTS = "the type of the revolute loops {} (each is two points on its axis in the file)"
 APART = 0.1  # [m] between the two points of a revolute loop

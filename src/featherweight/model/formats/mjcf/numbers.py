@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import Polynomial
+from numpy.polynomial.polyutils import trimseq
 
 from ....spatial.elementary import norm
 from ....spatial.vectors import rotation_from_quaternion
@@ -70,3 +72,15 @@ def disabled(mujoco: Any, option: Any, what: str) -> bool:
     """Return whether the <flag> of an <option> disables this; flags that MuJoCo's version lacks are enabled."""
     names = (what, "CONSTRAINT") if what in CONSTRAINTS else (what,)
     return any(option.disableflags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}", 0)) for name in names)
+
+
+def composed(outer: Any, inner: Any) -> Any:
+    """Return outer(inner(x)), by Horner's scheme in a fixed order (NumPy multiplies by its BLAS), without leading zeros."""
+    result = np.zeros(1)
+    for coefficient in reversed(outer.coef):
+        product = np.zeros(len(result) + len(inner.coef) - 1)
+        for k, c in enumerate(inner.coef):
+            product[k : k + len(result)] += c * result
+        product[0] += coefficient
+        result = trimseq(product)
+    return Polynomial(result)

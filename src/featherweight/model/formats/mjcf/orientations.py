@@ -12,7 +12,7 @@ from typing import Any
 
 from ....spatial import Quaternion, Vec3
 from ....spatial.elementary import cos, norm, sin
-from ..right_angles import right_angles
+from ..robot_numbers import right_angles
 
 ROOT = math.sqrt(0.5)
 EIGHTHS = ((1.0, 0.0), (ROOT, ROOT), (0.0, 1.0), (-ROOT, ROOT), (-1.0, 0.0), (-ROOT, -ROOT), (0.0, -1.0), (ROOT, -ROOT))

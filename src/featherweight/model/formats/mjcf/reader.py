@@ -38,10 +38,9 @@ from ...types import (
     matmul,
     transpose,
 )
-from ..choices import FOLLOW, REFUSE, unused_integrator
 from ..robot_numbers import unlimited
 from ..robot_source import RobotSource
-from ..unsupported import MESHES_IN_FLUID, UNDRIVEN, Unsupported
+from ..unsupported import FOLLOW, MESHES_IN_FLUID, REFUSE, UNDRIVEN, Unsupported, unused_integrator
 from ..xml import Names, shortened
 from .camera_elements import read_cameras
 from .contacts import read_contact_pairs, read_neighbour_rule, unused_of_contacts

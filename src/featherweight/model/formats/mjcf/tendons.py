@@ -17,7 +17,7 @@ from numpy.polynomial import Polynomial
 from ...contact_rules import DEFAULT_SOFTNESS, Softness
 from ...length_polynomial import LengthPolynomial
 from ...types import Closure, Coupling, LengthTie, ModelError
-from .polynomials import composed
+from .numbers import composed
 
 ROUNDED = 1e-9  # [m, rad] difference of equal lengths
 NOTHING = 1e-12  # relative to the greatest coefficient: rounding error of one that cancels

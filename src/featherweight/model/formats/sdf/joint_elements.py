@@ -25,8 +25,7 @@ from ...types import (
     dot,
     rotate,
 )
-from ..choices import INDEPENDENT, REFUSE
-from ..unsupported import Unsupported
+from ..unsupported import INDEPENDENT, REFUSE, Unsupported
 from ..urdf.couplings import CONSTANT, Equation, JointMarks, exact, joints_above, refuse_circles, solve_couplings
 from ..urdf.loop_elements import loop_turns
 from ..xml import Names, attribute, read_scalar, required

@@ -15,10 +15,9 @@ from ...contact_rules import NeighbourRule
 from ...description import Description
 from ...editing.renaming import all_names, with_names
 from ...types import START, Body, Configuration, Frame, Inertia, JointType, Pose, Vector
-from ..choices import FOLLOW, REFUSE
 from ..robot_numbers import inertia_at, unused_inertias
 from ..robot_source import RobotSource
-from ..unsupported import Unsupported
+from ..unsupported import FOLLOW, REFUSE, Unsupported
 from ..xml import only, read_scalar, read_vector
 from .elements import FLAGS, base_of, flag, raw_pose, with_values
 from .frame_graph import GROUND

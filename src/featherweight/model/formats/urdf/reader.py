@@ -14,12 +14,11 @@ from xml.etree.ElementTree import Element
 
 from ....names import listed
 from ...description import Description
-from ...types import Body, Inertia, Joint, JointType, ModelError
-from ..choices import FOLLOW, INDEPENDENT, REFUSE, unused_integrator
+from ...types import LARGEST, Actuator, Body, Inertia, Joint, JointType, ModelError
 from ..robot_numbers import inertia_at, ordered_limits, unlimited, unused_inertias
 from ..robot_source import RobotSource
-from ..xml import attribute, counted, named, only, read_scalar, required, shortened
-from .drive_elements import read_actuators
+from ..unsupported import FOLLOW, INDEPENDENT, REFUSE, unused_integrator
+from ..xml import attribute, counted, named, only, read_scalar, read_tuple, required, shortened
 from .elements import read_axis, read_origin, robot_element
 from .loop_elements import read_constraints
 from .schema import unknown_attributes, unknown_elements
@@ -246,3 +245,32 @@ def _unused_of_joints(robot: Element) -> Iterator[tuple[str, str]]:
 
 def _joints(count: int) -> str:
     return f"{count} joint" if count == 1 else f"{count} joints"
+
+
+UNBOUNDED = (-math.inf, math.inf)
+
+
+def read_actuators(robot: Element, joints: Iterable[Joint], source: str) -> tuple[Actuator, ...]:
+    """Return one actuator for each <actuator> element, which is specific to this package, in the file's order."""
+    degrees = {joint.name: joint.type.nv for joint in joints}
+    elements = named(robot, "actuator", source).items()
+    return tuple(_actuator(name, element, degrees, f"{source}: actuator '{name}'") for name, element in elements)
+
+
+def _actuator(name: str, element: Element, degrees: dict[str, int], where: str) -> Actuator:
+    joint = attribute(element, "joint", where)
+    if degrees.get(joint) != 1:
+        raise ModelError(f"{where}: '{joint}' is not a joint with one degree of freedom; correct its joint")
+    gear, gain = (read_scalar(element, key, where) if key in element.attrib else 1.0 for key in ("gear", "gain"))
+    b0, b1, b2 = read_tuple(element, "bias", 3, where) if "bias" in element.attrib else (0.0, 0.0, 0.0)
+    return Actuator(name, joint, gear, gain, (b0, b1, b2), _range(element, "control", where), _range(element, "force", where))
+
+
+def _range(element: Element, key: str, where: str) -> tuple[float, float]:
+    """Return two numbers; the largest floats stand for infinity."""
+    if key not in element.attrib:
+        return UNBOUNDED
+    lower, upper = (math.copysign(math.inf, x) if abs(x) >= LARGEST else x for x in read_tuple(element, key, 2, where))
+    if lower > upper:
+        raise ModelError(f"{where}: the least {key} {lower:g} is above the greatest {upper:g}; exchange or correct them")
+    return (lower, upper)

@@ -33,9 +33,9 @@ from ...types import (
     rotate,
     scale,
 )
-from ..choices import INDEPENDENT, REFUSE
 from ..robot_numbers import rotation_by_quaternion
 from ..sdf.reader import free_coordinates
+from ..unsupported import INDEPENDENT, REFUSE
 from ..urdf.couplings import CONSTANT, Equation, JointMarks, exact, refuse_circles, solve_couplings
 from ..urdf.loop_elements import loop_turns
 from ..xml import Names

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from ...contact_rules import NeighbourRule
 from ...description import Description
 from ...types import START, Body, Configuration, Frame, ModelError, Vector, scale
-from ..choices import FOLLOW, REFUSE
 from ..robot_numbers import unit_axis, unused_inertias
 from ..robot_source import RobotSource
-from ..unsupported import Unsupported
+from ..unsupported import FOLLOW, REFUSE, Unsupported
 from .filters import Filters
 from .mass_elements import read_body
 from .mechanism import UsdMechanism
