@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .spatial import Quaternion, Vec3, exp_se3, exp_so3, log_se3, log_so3
+from .spatial.lie import quaternion_of_matrix
 from .spatial.lie_jacobians import AdjointFunction, inverse_right_jacobian, right_jacobian
 
 __all__ = [
@@ -217,7 +218,7 @@ def rpy_from_matrix(R: npt.ArrayLike) -> Array:
 @_of_arrays
 def quaternion_from_rpy(rpy: npt.ArrayLike) -> Array:
     """The unit quaternion (..., 4) of roll, pitch and yaw (..., 3) [rad], of the two the one with w not negative."""
-    q = _upright(_from_rpy(_given("quaternion_from_rpy", "rpy", rpy, (3,))))
+    q = _from_rpy(_given("quaternion_from_rpy", "rpy", rpy, (3,))).upright()
     return _stacked(*q.u, q.s)
 
 
@@ -360,29 +361,7 @@ def _homogeneous_inverse(T: Array) -> Array:
 
 
 def _quaternion(R: Array) -> Quaternion:
-    """The unit quaternion of a rotation, with s not negative.
-
-    Of the rows of 4 q qᵀ, all of which have its direction, the one with the largest diagonal: no digit is lost (Shepperd 1978).
-    """
-    single = R.ndim == 2
-    (a, b, c), (d, e, f), (g, h, i) = R.tolist() if single else ([R[..., k, j] for j in range(3)] for k in range(3))
-    x, y, z = h - f, c - g, d - b
-    symmetric = (
-        (1 + a - e - i, b + d, c + g, x),
-        (b + d, 1 + e - a - i, f + h, y),
-        (c + g, f + h, 1 + i - a - e, z),
-        (x, y, z, 1 + a + e + i),
-    )
-    diagonal = [symmetric[k][k] for k in range(4)]
-    best: Any = diagonal.index(max(diagonal)) if single else np.argmax(diagonal, axis=0)
-    u, v, w, s = symmetric[best] if single else (np.choose(best, column) for column in symmetric)
-    return _upright(Quaternion(Vec3(u, v, w), s).normalized())
-
-
-def _upright(q: Quaternion) -> Quaternion:
-    """The same rotation, with s not negative."""
-    side: Any = (-1.0 if q.s < 0.0 else 1.0) if isinstance(q.s, float) else np.where(q.s < 0.0, -1.0, 1.0)
-    return Quaternion(side * q.u, side * q.s)
+    return quaternion_of_matrix(R.tolist() if R.ndim == 2 else np.moveaxis(R, (-2, -1), (0, 1)))
 
 
 def _log(T: Array) -> tuple[Vec3, Vec3]:

@@ -16,6 +16,7 @@ from ..model.model import ModelSensor
 from ..model.model_sensors import FIELDS, SIZES, fields_of
 from ..model.types import Actuator, Camera, ContactReduction, Sensed, SensedKind, SensorField, SensorKind
 from ..robot.collision.shape_queries import ShapeQueries
+from ..spatial.lie import quaternion_of_matrix
 from ..spatial.ordered import total
 from .controllers import parts_of
 from .sensed_robots import TINY, Group, PartInertias, SensedRobots, cross
@@ -583,20 +584,8 @@ def _of_all(robots: SensedRobots, g: Group, values: Array) -> Array:
 
 def quaternions_of(R: Array) -> Array:
     """Return unit quaternions (..., 4), (w, x, y, z) with w >= 0, of rotations (..., 3, 3) (Shepperd 1978)."""
-    (a, b, c), (d, e, f), (g, h, i) = np.moveaxis(R, (-2, -1), (0, 1))
-    rows = np.stack(
-        [
-            np.stack([1.0 + a + e + i, h - f, c - g, d - b], -1),
-            np.stack([h - f, 1.0 + a - e - i, b + d, c + g], -1),
-            np.stack([c - g, b + d, 1.0 - a + e - i, f + h], -1),
-            np.stack([d - b, c + g, f + h, 1.0 - a - e + i], -1),
-        ],
-        axis=-2,
-    )
-    greatest = np.argmax(np.diagonal(rows, axis1=-2, axis2=-1), axis=-1)
-    x = np.take_along_axis(rows, greatest[..., None, None], axis=-2)[..., 0, :]
-    x = x / np.linalg.norm(x, axis=-1, keepdims=True)
-    return np.asarray(np.where(x[..., :1] < 0.0, -x, x))
+    q = quaternion_of_matrix(np.moveaxis(R, (-2, -1), (0, 1)))
+    return np.stack([q.s, *q.u], axis=-1)
 
 
 MEASURES: dict[SensorKind, Measure] = {

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .vectors import Mat3, Scalar, Vec3, rotation_from_quaternion, sincos, sqrt
 
 TINY = 1e-30  # [rad²] far below angles at which sin x and x differ
@@ -35,6 +37,11 @@ class Quaternion(NamedTuple):
         r = 1.0 / sqrt(a.u.dot(a.u) + a.s * a.s)
         return Quaternion(r * a.u, r * a.s)
 
+    def upright(a) -> Quaternion:
+        """Return the same rotation with s not negative, for floats or arrays."""
+        side: Any = np.where(a.s < 0.0, -1.0, 1.0) if isinstance(a.s, np.ndarray) else -1.0 if a.s < 0.0 else 1.0
+        return Quaternion(side * a.u, side * a.s)
+
     def matrix(a) -> Mat3:
         """Return the rotation matrix of a unit quaternion."""
         return rotation_from_quaternion(a.u.x, a.u.y, a.u.z, a.s)
@@ -49,6 +56,28 @@ class Quaternion(NamedTuple):
         """Return the rate of change for an angular velocity in the rotated frame."""
         u = a.s * w + a.u.cross(w)
         return Quaternion(Vec3(0.5 * u.x, 0.5 * u.y, 0.5 * u.z), 0.0 - 0.5 * a.u.dot(w))
+
+
+def quaternion_of_matrix(R: Any) -> Quaternion:
+    """Return the unit quaternion of a rotation matrix, with s not negative. Its entries are floats, or arrays of one shape.
+
+    The rows of 4 q qᵀ have its direction; the row with the greatest diagonal entry loses no digit (Shepperd 1978).
+    """
+    (a, b, c), (d, e, f), (g, h, i) = R
+    x, y, z = h - f, c - g, d - b
+    rows = (
+        (1.0 + a - e - i, b + d, c + g, x),
+        (b + d, 1.0 + e - a - i, f + h, y),
+        (c + g, f + h, 1.0 + i - a - e, z),
+        (x, y, z, 1.0 + a + e + i),
+    )
+    diagonal = [row[k] for k, row in enumerate(rows)]
+    if isinstance(a, np.ndarray):
+        best = np.argmax(diagonal, axis=0)
+        x, y, z, s = (np.choose(best, column) for column in rows)
+    else:
+        x, y, z, s = rows[diagonal.index(max(diagonal))]
+    return Quaternion(Vec3(x, y, z), s).normalized().upright()
 
 
 def quaternion_at(q: Any, k: int) -> Quaternion:

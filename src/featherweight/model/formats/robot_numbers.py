@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from ...spatial import Mat3, Vec3, exp_so3
 from ...spatial.elementary import cos, norm, sin
+from ...spatial.rotation_vector import rotation_vector
 from ..checks import excess_moments
 from ..types import LARGEST, Body, Inertia, Matrix, ModelError, Pose, Vector, matmul, transpose
 
@@ -41,6 +43,12 @@ def _cos_sin(angle: float) -> tuple[float, float]:
     if count is not None:
         return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[count % 4]
     return cos(angle), sin(angle)
+
+
+def free_coordinates(pose: Pose) -> tuple[float, ...]:
+    """Return the coordinates of a free body: position and quaternion (x, y, z, w)."""
+    q = exp_so3(rotation_vector(Mat3(*(Vec3(*row) for row in pose.R))))
+    return (*pose.p, *q.u, q.s)
 
 
 def unit_axis(xyz: Vector, what: str, where: str) -> Vector:

@@ -30,7 +30,8 @@ from ...model.model import MovingJoint
 from ...model.tree import FLOATING, INNER, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
 from ...model.types import LoopType
 from ...spatial import quaternion_at, sincos
-from ...spatial.lie import angle_over_sine
+from ...spatial.lie import angle_over_sine, quaternion_of_matrix
+from ...spatial.lie_jacobians import ad_so3
 from ...spatial.ordered import lengths, product, times, total
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -44,11 +45,12 @@ def turns(R: Array) -> tuple[Array, Array]:
 
     With a unit quaternion (u, s) and half the angle h: phi = 2 g u, Jl^-1 = g s - g u x + (1 - g s)/|u|² u u^T for g = h/|u|.
     """
-    u, s = _quaternions(R)
+    (x, y, z), s = quaternion_of_matrix(np.moveaxis(R, (-2, -1), (0, 1)))
+    u = np.stack([x, y, z], axis=-1)
     sine2 = total(u * u)
     sine, g = np.maximum(np.sqrt(sine2), 1e-12), angle_over_sine(s, sine2)
     bend = np.where(sine > 1e-5, (1.0 - g * s) / (sine * sine), 1.0 / 3.0)
-    rates = bend[..., None, None] * u[..., :, None] * u[..., None, :] - g[..., None, None] * _skew(u)
+    rates = bend[..., None, None] * u[..., :, None] * u[..., None, :] - g[..., None, None] * ad_so3(u)
     rates[..., range(3), range(3)] += (g * s)[..., None]
     return (2.0 * g)[..., None] * u[..., LAST], rates[..., LAST, :]
 
@@ -62,7 +64,7 @@ def axes(R: Array) -> tuple[Array, Array]:
     sine = np.maximum(sine, NEAR_POLE)
     angle = _angle(sine, z)
     g = np.where(poles & (z > 0.0), 1.0, angle / sine)[..., None]
-    turned = -_skew(e)  # of w, w x e
+    turned = -ad_so3(e)  # of w, w x e
     bend = np.where(poles, 0.0, (z * angle / sine - 1.0) / (sine * sine))[..., None, None]
     rates = g[..., None] * turned
     rates += bend * e[..., :, None] * turned[..., 2:, :]
@@ -86,7 +88,7 @@ def crossed(R: Array) -> tuple[Array, Array]:
     r, rates = np.zeros_like(e), np.zeros_like(R)
     cosine2 = 1.0 - sine * sine
     r[..., 0] = sine * angle_over_sine(np.sqrt(cosine2), sine * sine)
-    rates[..., 0, :] = -_skew(e)[..., 2, :] / np.sqrt(np.maximum(cosine2, NEAR_POLE))[..., None]
+    rates[..., 0, :] = -ad_so3(e)[..., 2, :] / np.sqrt(np.maximum(cosine2, NEAR_POLE))[..., None]
     return r, rates
 
 
@@ -95,7 +97,7 @@ def sines(R: Array, pairs: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
     r, rates = np.zeros(R.shape[:-1]), np.zeros_like(R)
     for k, (i, j) in enumerate(pairs):
         r[..., k] = R[..., i, j]
-        rates[..., k, :] = -_skew(R[..., :, j])[..., i, :]
+        rates[..., k, :] = -ad_so3(R[..., :, j])[..., i, :]
     return r, rates
 
 
@@ -310,7 +312,7 @@ class Misclosure:
         if self._any_linear:
             twist[:, 0, 3:] = np.where(self._angular, twist[:, 0, 3:], e)
         seen = np.zeros((*p.shape[:2], 6, 6))
-        seen[..., :3, :3] = -product(back, _skew(p))
+        seen[..., :3, :3] = -product(back, ad_so3(p))
         seen[..., :3, 3:] = back
         seen[..., 3:, :3] = product(Q, back)
         return product(seen, self._sign * twist)
@@ -382,37 +384,3 @@ def _orientation(S: Array, k: int) -> Array:
     """Return the rotation matrices of quaternions that start at index k."""
     R = quaternion_at(S.T, k).normalized().matrix()
     return np.moveaxis(np.array([[*row] for row in R]), -1, 0)
-
-
-def _skew(u: Array) -> Array:
-    """Return the matrices of the cross product u x."""
-    K = np.zeros((*u.shape, 3))
-    K[..., NEXT, LAST], K[..., LAST, NEXT] = -u, u
-    return K
-
-
-def _outer_of_quaternion() -> Array:
-    """Return the matrix (9, 16) that maps a rotation matrix to 4 q q^T - 1."""
-    C = np.zeros((3, 3, 4, 4))
-    for i, j, k in zip(range(3), NEXT, LAST, strict=True):
-        C[i, i] = np.diag([1.0 if m in (i, 3) else -1.0 for m in range(4)])
-        C[i, j, i, j] = C[i, j, j, i] = C[j, i, i, j] = C[j, i, j, i] = 1.0
-        C[j, i, 3, k] = C[j, i, k, 3] = 1.0
-        C[i, j, 3, k] = C[i, j, k, 3] = -1.0
-    return C.reshape(9, 16)
-
-
-OUTER = _outer_of_quaternion()
-
-
-def _quaternions(R: Array) -> tuple[Array, Array]:
-    """Return vector and scalar parts of the unit quaternions of rotation matrices; the scalar is never negative.
-
-    4 q q^T is linear in R; its column with the greatest diagonal entry is as accurate as R.
-    """
-    Q = times(OUTER.T, R.reshape(-1, 9)).reshape(-1, 4, 4)
-    Q[:, range(4), range(4)] += 1.0
-    q = Q[range(len(Q)), Q[:, range(4), range(4)].argmax(axis=-1)]
-    q /= (lengths(q) * np.where(q[:, 3] < 0.0, -1.0, 1.0))[:, None]
-    q = q.reshape(*R.shape[:-2], 4)
-    return q[..., :3], q[..., 3]

@@ -27,8 +27,8 @@ from ...types import (
     Vector,
     transpose,
 )
+from ..robot_numbers import free_coordinates
 from .losses import Losses
-from .numbers import quaternion_of
 
 Coordinates = tuple[float, ...]
 
@@ -154,11 +154,11 @@ def _free_from_ground(d: D, lost: Losses) -> D:
             lost.add(FROM_GROUND, j.name)
             d = _with_start(d)
             poses = {name: at @ joint_motion(j, x) for name, x in _coordinates_of(d, j).items()}
-            d = _with_coordinates(d, j, {name: {j.name: (*T.p, *quaternion_of(T.R))} for name, T in poses.items()})
+            d = _with_coordinates(d, j, {name: {j.name: free_coordinates(T)} for name, T in poses.items()})
         free = replace(j, parent=None, placement=Pose(), anchor=(0.0, 0.0, 0.0))
         if (at != Pose() or any(j.anchor)) and (j.stiffness or any(j.stiffness_poly)):
             T = at @ joint_motion(j, j.rest_pose or zero_position(j.type))
-            free = replace(free, rest_pose=(*T.p, *quaternion_of(T.R)))
+            free = replace(free, rest_pose=free_coordinates(T))
         d = replace(d, joints=tuple(free if x is j else x for x in d.joints))
     return d
 

@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from numpy.polynomial import Polynomial
 
+from ....spatial.lie import quaternion_of_matrix
 from ...contact_rules import DEFAULT_SOFTNESS, Softness
 from ...length_polynomial import LengthPolynomial
 from ...types import WORLD, Closure, Contents, Coupling, Loop, LoopType, Pose, Vector, matmul, transpose
@@ -16,7 +17,7 @@ from ..urdf.notation import written
 from ..xml import Names
 from .geom_elements import soften
 from .losses import Losses
-from .numbers import composed, quaternion_of
+from .numbers import composed
 
 TWO_POINTS = "the type of the revolute loops {} (each is two points on its axis in the file)"
 APART = 0.1  # [m] between the two points of a revolute loop
@@ -61,7 +62,7 @@ class Equalities:
         first, second = (frame @ Pose(p=point) for frame in (loop.predecessor_frame, loop.successor_frame))
         rigid = loop.type is LoopType.WELD
         R = matmul(first.R, transpose(second.R)) if rigid and second.R != Pose().R else first.R if rigid else Pose().R
-        x, y, z, w = quaternion_of(R)
+        (x, y, z), w = quaternion_of_matrix(R)
         ends = {"body1": loop.predecessor or WORLD, "body2": loop.successor or WORLD}
         element = SubElement(self.equality, "weld", {"name": name} | ends)
         element.set("relpose", written(*first.p, w, x, y, z))

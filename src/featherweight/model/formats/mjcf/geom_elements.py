@@ -9,13 +9,13 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
+from ....spatial.lie import quaternion_of_matrix
 from ....spatial.ordered import product, singular_values
 from ...contact_rules import DEFAULT_SOFTNESS, Softness
 from ...types import Contents, Pose, Shape, ShapeType
 from ..urdf.notation import written
 from ..xml import Names
 from .losses import Losses
-from .numbers import quaternion_of
 from .shapes import SEEN_GROUPS, UNPAINTED
 
 HALVES = {
@@ -39,7 +39,7 @@ def place(element: Element, pose: Pose) -> None:
     if any(pose.p):
         element.set("pos", written(*pose.p))
     if pose.R != Pose().R:
-        x, y, z, w = quaternion_of(pose.R)
+        (x, y, z), w = quaternion_of_matrix(pose.R)
         element.set("quat", written(w, x, y, z))
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.polynomial.polyutils import trimseq
 
-from ....spatial.elementary import norm
 from ....spatial.vectors import rotation_from_quaternion
 from ...types import Matrix, Pose, as_vector
 
@@ -29,22 +28,6 @@ def as_rotation(quaternion: Any) -> Matrix:
 def as_pose(position: Any, quaternion: Any) -> Pose:
     """Return the pose with an origin and a unit quaternion (w, x, y, z)."""
     return Pose(as_rotation(quaternion), as_vector(position))
-
-
-def quaternion_of(R: Matrix) -> tuple[float, float, float, float]:
-    """Return the unit quaternion (x, y, z, w) of a rotation matrix, from its greatest component (Shepperd 1978)."""
-    (a, b, c), (d, e, f), (g, h, i) = R
-    squares = (a - e - i, e - a - i, i - a - e, a + e + i)  # 4 x² - 1, and so on
-    k = max(range(4), key=lambda n: squares[n])
-    rows = (
-        (1.0 + squares[0], b + d, c + g, h - f),
-        (b + d, 1.0 + squares[1], f + h, c - g),
-        (c + g, f + h, 1.0 + squares[2], d - b),
-        (h - f, c - g, d - b, 1.0 + squares[3]),
-    )
-    length = norm(*rows[k])
-    x, y, z, w = (q / length for q in rows[k])
-    return (x, y, z, w)
 
 
 def first_controls(model: Any) -> Any:

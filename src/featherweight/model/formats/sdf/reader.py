@@ -9,13 +9,11 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from xml.etree.ElementTree import Element
 
-from ....spatial import Mat3, Vec3, exp_so3
-from ....spatial.rotation_vector import rotation_vector
 from ...contact_rules import NeighbourRule
 from ...description import Description
 from ...editing.renaming import all_names, with_names
 from ...types import START, Body, Configuration, Frame, Inertia, JointType, Pose, Vector
-from ..robot_numbers import inertia_at, unused_inertias
+from ..robot_numbers import free_coordinates, inertia_at, unused_inertias
 from ..robot_source import RobotSource
 from ..unsupported import FOLLOW, REFUSE, Unsupported
 from ..xml import only, read_scalar, read_vector
@@ -99,12 +97,6 @@ def _inertia(part: NamedElement, models: Models, unsupported: Unsupported) -> In
     if base := base_of(pose):
         frame = models.frames.pose(part.scope.absolute(base), part.name, part.where) @ frame
     return inertia_at(frame, mass, moments, part.where)
-
-
-def free_coordinates(pose: Pose) -> tuple[float, ...]:
-    """Return the coordinates of a free body: position and quaternion (x, y, z, w)."""
-    q = exp_so3(rotation_vector(Mat3(*(Vec3(*row) for row in pose.R))))
-    return (*pose.p, *q.u, q.s)
 
 
 def _frames(models: Models) -> Iterator[Frame]:

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from ....spatial import Mat3, Vec3, exp_so3
+from ....spatial import Vec3, exp_so3, log_so3
 from ....spatial.elementary import norm
-from ....spatial.rotation_vector import rotation_vector
+from ....spatial.lie import quaternion_of_matrix
 from ...types import (
     ROOT_JOINT,
     Actuator,
@@ -33,8 +33,7 @@ from ...types import (
     rotate,
     scale,
 )
-from ..robot_numbers import rotation_by_quaternion
-from ..sdf.reader import free_coordinates
+from ..robot_numbers import free_coordinates, rotation_by_quaternion
 from ..unsupported import INDEPENDENT, REFUSE
 from ..urdf.couplings import CONSTANT, Equation, JointMarks, exact, refuse_circles, solve_couplings
 from ..urdf.loop_elements import loop_turns
@@ -334,7 +333,7 @@ def _loop(joint: JointPrim) -> tuple[LoopType | None, tuple[Matrix, Matrix]]:
 
 
 def _turn_of(R: Matrix) -> Vector:
-    w = rotation_vector(Mat3(*(Vec3(*row) for row in R)))
+    w = log_so3(quaternion_of_matrix(R))
     return (w.x, w.y, w.z)
 
 
