@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..model.model import ModelSensor
+from ..model.model import ModelSensor, MovingJoint
 from ..model.model_sensors import FIELDS, SIZES, fields_of
-from ..model.types import Actuator, Camera, ContactReduction, Sensed, SensedKind, SensorField, SensorKind
+from ..model.types import Actuator, Camera, ContactReduction, Sensed, SensedKind, SensorField, SensorKind, Tendon
 from ..robot.collision.shape_queries import ShapeQueries
 from ..spatial.lie import quaternion_of_matrix
 from ..spatial.ordered import total
@@ -42,11 +42,8 @@ def frame_quaternion(robots: SensedRobots, g: Group) -> Array:
     return quaternions_of(np.einsum("...ji,...jk->...ik", R[:, g.reference], R[:, g.frame]))
 
 
-def frame_axis(k: int) -> Measure:
-    def measure(robots: SensedRobots, g: Group) -> Array:
-        return robots.now.seen_from(g.reference, robots.now.rotation(g.frame)[..., k])
-
-    return measure
+def frame_axis(robots: SensedRobots, g: Group, k: int) -> Array:
+    return robots.now.seen_from(g.reference, robots.now.rotation(g.frame)[..., k])
 
 
 def frame_linear_velocity(robots: SensedRobots, g: Group) -> Array:
@@ -120,46 +117,32 @@ def _focal_length(c: Camera) -> tuple[float, float]:
 # joints and actuators
 
 
-def of_joints(g: Group, robots: SensedRobots, velocities: bool) -> Array:
-    """Return coordinates or velocities (robots, sensors, n) of the sensors' joints."""
+def of_joint(robots: SensedRobots, j: MovingJoint, rate: int) -> Array:
+    """Return the coordinates or, for rate 1, the velocities (robots, n) of a joint."""
+    return np.asarray(robots.now.joints[rate][:, j.v_slice if rate else j.q_slice])
+
+
+def of_joints(robots: SensedRobots, g: Group, rate: int) -> Array:
+    """Return coordinates or, for rate 1, velocities (robots, sensors, n) of the sensors' joints."""
     joints = {j.name: j for j in robots.robot.model.joints}
-    x = robots.now.joints[1 if velocities else 0]
-    on = [joints[_name(s)] for s in g.sensors]
-    return np.stack([x[:, j.v_slice if velocities else j.q_slice] for j in on], axis=1)
-
-
-def joint_position(robots: SensedRobots, g: Group) -> Array:
-    return of_joints(g, robots, False)
-
-
-def joint_velocity(robots: SensedRobots, g: Group) -> Array:
-    return of_joints(g, robots, True)
+    return np.stack([of_joint(robots, joints[_name(s)], rate) for s in g.sensors], axis=1)
 
 
 def ball_quaternion(robots: SensedRobots, g: Group) -> Array:
     """Return quaternions (w, x, y, z), MuJoCo's convention."""
-    x = of_joints(g, robots, False)
+    x = of_joints(robots, g, 0)
     return np.asarray(x[..., [3, 0, 1, 2]] / np.linalg.norm(x, axis=-1, keepdims=True))
 
 
-def _limits(robots: SensedRobots, g: Group) -> tuple[Array, Array]:
-    """Return distances (robots, sensors, 2) of joints from their lower and upper limits, and the outward signs (2,)."""
+def joint_limits(robots: SensedRobots, g: Group, rate: int) -> Array:
     joints = {j.name: j for j in robots.robot.model.joints}
-    bounds = np.array([(joints[_name(s)].lower, joints[_name(s)].upper) for s in g.sensors])
-    sign = np.array((1.0, -1.0))
-    return np.asarray(sign * (of_joints(g, robots, False) - bounds)), sign
+    return beyond_limits([joints[_name(s)] for s in g.sensors], *(of_joints(robots, g, k) for k in range(rate + 1)))
 
 
-def joint_limit_position(robots: SensedRobots, g: Group) -> Array:
-    return beyond_limits(*_limits(robots, g))
-
-
-def joint_limit_velocity(robots: SensedRobots, g: Group) -> Array:
-    return beyond_limits(*_limits(robots, g), of_joints(g, robots, True))
-
-
-def beyond_limits(distance: Array, sign: Array, velocity: Array | None = None) -> Array:
+def beyond_limits(limited: Sequence[MovingJoint | Tendon], x: Array, velocity: Array | None = None) -> Array:
     """Return the violation of the nearer of two limits, or the outward velocity, (robots, sensors, 1); 0 within limits."""
+    sign = np.array((1.0, -1.0))
+    distance = sign * (x - np.array([(j.lower, j.upper) for j in limited]))
     least, nearest = distance.min(axis=-1, keepdims=True), distance.argmin(axis=-1)[..., None]
     return np.where(least < 0.0, least if velocity is None else sign[nearest] * velocity, 0.0)
 
@@ -177,42 +160,32 @@ def _actuators(robots: SensedRobots, g: Group) -> tuple[list[int], Array]:
     return chosen, np.array([robots.robot.actuators[k].gear for k in chosen])[:, None]
 
 
-def _transmission(robots: SensedRobots, g: Group, velocities: bool) -> Array:
-    """Return lengths or velocities of actuators: the gear times those of the joint; three for orientation servos."""
+def of_actuators(robots: SensedRobots, g: Group, rate: int) -> Array:
+    """Return lengths or, for rate 1, velocities of actuators: the gear times the joint's; three for orientation servos."""
     numbers, gear = _actuators(robots, g)
     chosen = [robots.robot.actuators[k] for k in numbers]
     parts = [parts_of(a) if a.orientation else (a,) for a in chosen]
-    on = [np.concatenate([_length_of(robots, part, velocities) for part in one], axis=1) for one in parts]
+    on = [np.concatenate([_length_of(robots, part, rate) for part in one], axis=1) for one in parts]
     return np.asarray(gear * np.stack(on, axis=1))
 
 
-def _length_of(robots: SensedRobots, a: Actuator, velocities: bool) -> Array:
+def _length_of(robots: SensedRobots, a: Actuator, rate: int) -> Array:
     """Return the length or the velocity (robots, 1) along which an actuator acts, before its gear."""
     if a.at is not None:
-        return robots.along_frame(a.at)[int(velocities)]
+        return robots.along_frame(a.at)[rate]
     if a.tendon is not None:
         number = [t.name for t in robots.robot.tendons].index(a.tendon)
-        return robots.tendon_motion[int(velocities)][:, number, None]
-    j = next(j for j in robots.robot.model.joints if j.name == a.joint)
-    x = robots.now.joints[1 if velocities else 0]
-    return np.asarray(x[:, j.v_slice if velocities else j.q_slice])
+        return robots.tendon_motion[rate][:, number, None]
+    return of_joint(robots, next(j for j in robots.robot.model.joints if j.name == a.joint), rate)
 
 
 # tendons
 
 
-def _tendons(robots: SensedRobots, g: Group) -> list[int]:
-    """Return the numbers of the sensors' tendons."""
+def of_tendons(robots: SensedRobots, g: Group, rate: int) -> Array:
+    """Return lengths or, for rate 1, velocities (robots, sensors, 1) of the sensors' tendons."""
     names = [t.name for t in robots.robot.tendons]
-    return [names.index(_name(s)) for s in g.sensors]
-
-
-def tendon_position(robots: SensedRobots, g: Group) -> Array:
-    return np.asarray(robots.tendon_motion[0][:, _tendons(robots, g), None])
-
-
-def tendon_velocity(robots: SensedRobots, g: Group) -> Array:
-    return np.asarray(robots.tendon_motion[1][:, _tendons(robots, g), None])
+    return np.asarray(robots.tendon_motion[rate][:, [names.index(_name(s)) for s in g.sensors], None])
 
 
 def tendon_actuator_force(robots: SensedRobots, g: Group) -> Array:
@@ -224,19 +197,9 @@ def tendon_actuator_force(robots: SensedRobots, g: Group) -> Array:
     return result
 
 
-def _tendon_limits(robots: SensedRobots, g: Group) -> tuple[Array, Array]:
-    """Return distances (robots, sensors, 2) of tendons from their lower and upper limits, and the outward signs (2,)."""
-    bounds = np.array([(t.lower, t.upper) for t in (robots.robot.tendons[_name(s)] for s in g.sensors)])
-    sign = np.array((1.0, -1.0))
-    return np.asarray(sign * (tendon_position(robots, g) - bounds)), sign
-
-
-def tendon_limit_position(robots: SensedRobots, g: Group) -> Array:
-    return beyond_limits(*_tendon_limits(robots, g))
-
-
-def tendon_limit_velocity(robots: SensedRobots, g: Group) -> Array:
-    return beyond_limits(*_tendon_limits(robots, g), tendon_velocity(robots, g))
+def tendon_limits(robots: SensedRobots, g: Group, rate: int) -> Array:
+    tendons = [robots.robot.tendons[_name(s)] for s in g.sensors]
+    return beyond_limits(tendons, *(of_tendons(robots, g, k) for k in range(rate + 1)))
 
 
 def tendon_limit_force(robots: SensedRobots, g: Group) -> Array:
@@ -246,21 +209,9 @@ def tendon_limit_force(robots: SensedRobots, g: Group) -> Array:
     return np.stack(found, axis=1)[..., None]
 
 
-def actuator_position(robots: SensedRobots, g: Group) -> Array:
-    return _transmission(robots, g, False)
-
-
-def actuator_velocity(robots: SensedRobots, g: Group) -> Array:
-    return _transmission(robots, g, True)
-
-
-def _same_actuators(robots: SensedRobots) -> bool:
-    return tuple(robots.forces.actuators) == tuple(robots.robot.actuators)
-
-
 def actuator_force(robots: SensedRobots, g: Group) -> Array:
     numbers, _ = _actuators(robots, g)
-    if not _same_actuators(robots):
+    if tuple(robots.forces.actuators) != tuple(robots.robot.actuators):
         raise ValueError(
             f"{robots.robot.name}: sensor {g.sensors[0].name!r} measures an actuator of the file, but the simulation has other "
             "actuators; leave out actuators=, or add them to the description"
@@ -314,12 +265,9 @@ def subtree_motion(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array, 
     return center, velocity, total(spin, 1) - cross(center, mass * velocity)
 
 
-def of_subtrees(which: int) -> Measure:
-    def measure(robots: SensedRobots, g: Group) -> Array:
-        found = (robots.kept(("subtree", s.parts), partial(subtree_motion, robots, s)) for s in g.sensors)
-        return np.stack([x[which] for x in found], axis=1)
-
-    return measure
+def of_subtrees(robots: SensedRobots, g: Group, which: int) -> Array:
+    found = (robots.kept(("subtree", s.parts), partial(subtree_motion, robots, s)) for s in g.sensors)
+    return np.stack([x[which] for x in found], axis=1)
 
 
 def interaction(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
@@ -356,12 +304,9 @@ def interaction(robots: SensedRobots, s: ModelSensor) -> tuple[Array, Array]:
     return force, torque
 
 
-def of_interactions(which: int) -> Measure:
-    def measure(robots: SensedRobots, g: Group) -> Array:
-        found = (robots.kept(("held", s.frame, s.parts), partial(interaction, robots, s)) for s in g.sensors)
-        return robots.then.seen_from(g.frame, np.stack([x[which] for x in found], axis=1))
-
-    return measure
+def of_interactions(robots: SensedRobots, g: Group, which: int) -> Array:
+    found = (robots.kept(("held", s.frame, s.parts), partial(interaction, robots, s)) for s in g.sensors)
+    return robots.then.seen_from(g.frame, np.stack([x[which] for x in found], axis=1))
 
 
 def touch(robots: SensedRobots, g: Group) -> Array:
@@ -594,40 +539,40 @@ MEASURES: dict[SensorKind, Measure] = {
     K.ACCELEROMETER: accelerometer,
     K.VELOCIMETER: velocimeter,
     K.GYRO: gyro,
-    K.FORCE: of_interactions(0),
-    K.TORQUE: of_interactions(1),
+    K.FORCE: partial(of_interactions, which=0),
+    K.TORQUE: partial(of_interactions, which=1),
     K.MAGNETOMETER: magnetometer,
     K.RANGEFINDER: rangefinder,
     K.CAMPROJECTION: camera_projection,
-    K.JOINTPOS: joint_position,
-    K.JOINTVEL: joint_velocity,
-    K.ACTUATORPOS: actuator_position,
-    K.ACTUATORVEL: actuator_velocity,
+    K.JOINTPOS: partial(of_joints, rate=0),
+    K.JOINTVEL: partial(of_joints, rate=1),
+    K.ACTUATORPOS: partial(of_actuators, rate=0),
+    K.ACTUATORVEL: partial(of_actuators, rate=1),
     K.ACTUATORFRC: actuator_force,
     K.JOINTACTUATORFRC: joint_actuator_force,
     K.BALLQUAT: ball_quaternion,
-    K.BALLANGVEL: joint_velocity,
-    K.JOINTLIMITPOS: joint_limit_position,
-    K.JOINTLIMITVEL: joint_limit_velocity,
+    K.BALLANGVEL: partial(of_joints, rate=1),
+    K.JOINTLIMITPOS: partial(joint_limits, rate=0),
+    K.JOINTLIMITVEL: partial(joint_limits, rate=1),
     K.JOINTLIMITFRC: joint_limit_force,
-    K.TENDONPOS: tendon_position,
-    K.TENDONVEL: tendon_velocity,
+    K.TENDONPOS: partial(of_tendons, rate=0),
+    K.TENDONVEL: partial(of_tendons, rate=1),
     K.TENDONACTUATORFRC: tendon_actuator_force,
-    K.TENDONLIMITPOS: tendon_limit_position,
-    K.TENDONLIMITVEL: tendon_limit_velocity,
+    K.TENDONLIMITPOS: partial(tendon_limits, rate=0),
+    K.TENDONLIMITVEL: partial(tendon_limits, rate=1),
     K.TENDONLIMITFRC: tendon_limit_force,
     K.FRAMEPOS: frame_position,
     K.FRAMEQUAT: frame_quaternion,
-    K.FRAMEXAXIS: frame_axis(0),
-    K.FRAMEYAXIS: frame_axis(1),
-    K.FRAMEZAXIS: frame_axis(2),
+    K.FRAMEXAXIS: partial(frame_axis, k=0),
+    K.FRAMEYAXIS: partial(frame_axis, k=1),
+    K.FRAMEZAXIS: partial(frame_axis, k=2),
     K.FRAMELINVEL: frame_linear_velocity,
     K.FRAMEANGVEL: frame_angular_velocity,
     K.FRAMELINACC: frame_linear_acceleration,
     K.FRAMEANGACC: frame_angular_acceleration,
-    K.SUBTREECOM: of_subtrees(0),
-    K.SUBTREELINVEL: of_subtrees(1),
-    K.SUBTREEANGMOM: of_subtrees(2),
+    K.SUBTREECOM: partial(of_subtrees, which=0),
+    K.SUBTREELINVEL: partial(of_subtrees, which=1),
+    K.SUBTREEANGMOM: partial(of_subtrees, which=2),
     K.INSIDESITE: inside_site,
     K.DISTANCE: shape_distance,
     K.NORMAL: shape_normal,
