@@ -6,19 +6,9 @@ from .. import centroidal as of_tree
 from .. import centroidal_rates as tree_rates
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism, takes_mechanism
-from .on_spanning_tree import on_spanning_tree
-from .spanning import center_of_mass_jacobian, mapped, write_rows, zero_rows
+from .on_spanning_tree import center_of_mass_jacobian, centroidal_map, on_spanning_tree
 
 centroidal_momentum_rate = on_spanning_tree(tree_rates.centroidal_momentum_rate)
-
-
-@for_mechanism(of_tree.centroidal_map)
-def centroidal_map(mech: ClusterTree, q, A) -> None:
-    """Write A_G G."""
-    qs, M = mapped(mech, q)
-    whole = zero_rows(mech, 6)
-    of_tree.centroidal_map(mech.tree, qs, whole)
-    write_rows(mech, M, whole, A)
 
 
 @for_mechanism(of_tree.centroidal_momentum_by_map)

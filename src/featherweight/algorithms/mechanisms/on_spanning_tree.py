@@ -13,8 +13,8 @@ from .. import centroidal, centroidal_rates, energy, frames, regressors, relativ
 from ..inverse_kinematics import iteration, task_rows
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism
-from .maps import spanning_acceleration, spanning_configuration
-from .spanning import expanded
+from .maps import spanning_acceleration, spanning_configuration, write_projected
+from .spanning import expanded, mapped
 
 ACCELERATIONS = ("a", "qdd")
 
@@ -40,6 +40,31 @@ def on_spanning_tree(kernel: Callable[..., None]) -> Callable[..., None]:
     return of_mechanism
 
 
+def in_independent_velocities(kernel: Callable[..., None], several: bool = False) -> Callable[..., None]:
+    """Register and return the kernel for mechanisms that writes J G for a kernel for trees that writes J at q.
+
+    J is the last argument and q the one before; others are passed on. J may be `several` matrices.
+    """
+
+    @for_mechanism(kernel)
+    @functools.wraps(kernel, updated=())
+    def of_mechanism(mech: ClusterTree, *arguments: Any) -> None:
+        *given, q, J = arguments
+        qs, M = mapped(mech, q)
+        results = J if several else [J]
+        whole = [[[0.0] * len(mech.tree.parent) for _ in range(len(rows))] for rows in results]
+        kernel(mech.tree, *given, qs, whole if several else whole[0])
+        for rows, result in zip(whole, results, strict=True):
+            for i, row in enumerate(rows):
+                write_projected(mech, M, row, result[i])
+
+    return of_mechanism
+
+
+centroidal_map = in_independent_velocities(centroidal.centroidal_map)
+center_of_mass_jacobian = in_independent_velocities(energy.center_of_mass_jacobian)
+for _kernel in (frames.frame_jacobian, relative_frames.relative_jacobian):
+    in_independent_velocities(_kernel, several=True)
 for _kernel in (
     centroidal.center_of_mass_velocity,
     centroidal.centroidal_inertia,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import energy, integration
+from .. import integration
 from ..contact.operational_space import stabilization as tree_stabilization
 from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree, constraint_count, moving
@@ -18,7 +18,6 @@ from .maps import (
     spanning_configuration,
     spanning_velocity,
     triangle,
-    write_projected,
 )
 
 
@@ -29,30 +28,10 @@ def expanded(mech: ClusterTree, q, v):
     return qs, spanning_velocity(mech, M, v), M
 
 
-@for_mechanism(energy.center_of_mass_jacobian)
-def center_of_mass_jacobian(mech: ClusterTree, q, J) -> None:
-    """Write J G."""
-    qs, M = mapped(mech, q)
-    whole = zero_rows(mech, 3)
-    energy.center_of_mass_jacobian(mech.tree, qs, whole)
-    write_rows(mech, M, whole, J)
-
-
 def mapped(mech: ClusterTree, q):
     """Return the configuration of the spanning tree, and maps without g."""
     qs, X = placed(mech, q)
     return qs, maps(mech, X, qs)
-
-
-def zero_rows(mech: ClusterTree, count: int):
-    """Return a matrix of zeros for the velocities of the spanning tree."""
-    return [[0.0] * len(mech.tree.parent) for _ in range(count)]
-
-
-def write_rows(mech: ClusterTree, M, rows, result) -> None:
-    """Write a matrix times G."""
-    for i in range(len(rows)):
-        write_projected(mech, M, rows[i], result[i])
 
 
 @takes_mechanism
