@@ -9,8 +9,7 @@ import pytest
 
 import featherweight as fw
 from featherweight import paths, se3
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from featherweight.engine.loops.array_types import Array
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,7 @@ from published import seconds
 
 import featherweight as fw
 from featherweight.engine.function import CompiledFunction
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from featherweight.engine.loops.array_types import Array
 
 BATCH = 2**20
 BATCHES = tuple(2**k for k in range(10, 23))  # of the chart

@@ -18,8 +18,6 @@ from roofline import BYTES, moved
 
 from featherweight.engine.function import CompiledFunction
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 OURS = "Featherweight"
 CHECKED = 64  # states whose results are compared with the processor's, in double precision
 AGREE = {"float32": 1e-3, "float64": 1e-9}  # relative to the largest entry

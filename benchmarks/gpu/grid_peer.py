@@ -23,8 +23,6 @@ from measure import FILES
 
 import featherweight as fw
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 BATCH = 1024
 FUNCTIONS = {
     "forward dynamics": "forward_dynamics",

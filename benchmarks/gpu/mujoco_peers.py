@@ -25,8 +25,8 @@ from measure import FILES
 from robots_in_mujoco import forces_in_mujoco, mujoco_states, rates_in_mujoco, urdf_in_mujoco
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Call = Callable[[], Any]
 
 CHECKED = 64  # states

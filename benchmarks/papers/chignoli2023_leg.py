@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from report import Report
 
 from featherweight import Description, build, robots
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.types import WORLD
 from featherweight.viewer.chart_style import BLUE, INK, ORANGE
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 AMPLITUDE, OMEGA = 0.5, 1.5  # [rad]; [1/s] in 2 pi omega t, although the paper says rad/s
 DURATION, STEP = 5.0, 5e-4  # [s]

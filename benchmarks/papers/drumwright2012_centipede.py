@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 
 from featherweight import BilateralContact, ContactOptions, ContactPoint, Plane, Robot, Simulation, build, robots
 from featherweight.contact.contact_solver import resolve
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import compiled
 from featherweight.simulation.robot_stages import first_contacts
 
@@ -35,8 +36,6 @@ PERIOD, WAVE = 0.5, 12.7  # [s] of a leg, and segments of a wave along the body
 SWING, LIFT = 0.15, 0.15  # amplitudes of the hips, to both sides and upwards [rad]
 STIFFNESS, DAMPING = 0.8, 0.02  # of all joints [N m/rad, N m s/rad]
 HEIGHT = robots.centipede_walker.LOWER
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 RESOLVE = compiled(resolve)
 

@@ -16,7 +16,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -25,11 +25,10 @@ from measure import machine, markdown
 from scipy.optimize import least_squares
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.description import Description
 from featherweight.model.loop_generators import closed_mechanism
 from featherweight.model.types import WORLD, JointType
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 CLOSED = 1e-4  # [m, rad]
 SIZES = {

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Numbered = tuple[str, int]  # a link, and the number of its collision shape
 
 

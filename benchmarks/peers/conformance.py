@@ -53,10 +53,9 @@ import numpy as np
 from measure import machine, markdown
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from featherweight.model import contact_rules
 from featherweight.robot.not_simulated import not_simulated
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 TOLD = fw.ModelWarning, RuntimeWarning
 PACKAGES = {  # names for pip, and the modules with the files

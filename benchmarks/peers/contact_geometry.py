@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import coal
 import mujoco
@@ -20,10 +20,8 @@ from contact_pairs import PAIRS, PlacedShape, TouchingPair, Type, random_rotatio
 import featherweight as fw
 from featherweight.collision.collision_scene import CollisionScene, CollisionWork
 from featherweight.collision.detection import ContactPoints, find_contacts
-from featherweight.engine.loops.array_types import IntegerMatrix, Integers, Matrix, Tensor, Tensor4
+from featherweight.engine.loops.array_types import Array, IntegerMatrix, Integers, Matrix, Tensor, Tensor4
 from featherweight.engine.loops.kernels import compiled
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FAR = 2.0  # [m] reach
 STEP = 1e-3  # [s]

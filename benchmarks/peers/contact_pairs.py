@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import ConvexHull
@@ -23,10 +23,10 @@ from featherweight.collision.collision_scene import (
 )  # fmt: skip
 from featherweight.collision.detection import contacts_of_pair, place_shapes
 from featherweight.collision.shape_parts import joined_hulls
+from featherweight.engine.loops.array_types import Array
 from featherweight.simulation.scene import TouchingParts
 from featherweight.simulation.scene_building import NumberedPair, assembled_scene, part_of_shape
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Type = fw.ShapeType
 
 KINDS = {

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from measure import FILES, ROBOTS
 
 import featherweight as fw
 from featherweight.contact.laws import Problem
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 STEP = 2e-3  # [s]
 UPWARD = np.eye(6)[[2, 0, 1]]  # rows of a contact on flat ground: normal, tangents
 

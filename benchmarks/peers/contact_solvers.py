@@ -35,8 +35,8 @@ from measure import machine, markdown
 
 from featherweight.contact import impulses
 from featherweight.contact.laws import Problem
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 TOLERANCE = 1e-8  # relative to the largest velocity
 INNER = 1e-10  # tolerance of convex solvers, in scaled variables
 RELAXED = 0.7  # relaxation if full steps to the next shift oscillate

@@ -24,8 +24,8 @@ from pinocchio_peer import Pair
 
 import featherweight as fw
 from featherweight.engine.function import CompiledFunction
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Call = Callable[[], Any]
 
 LOOPED = 128  # states in a loop over Pinocchio's calls

@@ -34,9 +34,8 @@ from simulation_models import (
 )
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.formats.registry import load_description
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 T = TypeVar("T")
 SHORT, LONG = 20, 50  # steps of a rollout

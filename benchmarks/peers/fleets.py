@@ -28,7 +28,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
@@ -43,10 +43,9 @@ from robots_in_mujoco import angles, mujoco_states
 from simulation_gymnasium import compile_vectors
 
 from featherweight.engine.backends.llvm.jit import host
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.threads import processors
 from featherweight.simulation.simulation_options import LAWS, RIGID
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 OF = 1024  # robots; `Fleet.share` multiplies them
 NOTHING = "-"

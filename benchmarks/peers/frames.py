@@ -17,8 +17,8 @@ from pinocchio_peer import Pair
 from scipy.spatial.transform import Rotation
 
 from featherweight import se3
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 

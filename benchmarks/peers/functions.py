@@ -20,8 +20,7 @@ from measure import FILES, machine, markdown, median_times
 from pinocchio_peer import Pair
 
 from featherweight.engine.function import CompiledFunction
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from featherweight.engine.loops.array_types import Array
 
 AGREE = 1e-9  # relative to the largest entry
 HEADER = ["robot", "function", "algorithm", *BESIDE, "mul + add", "relative difference"]

@@ -24,8 +24,8 @@ import numpy as np
 from measure import FILES, ROBOTS, machine, markdown, median_times
 
 import featherweight
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 URDF, HAND = ROBOTS / FILES["panda"][0], "panda_hand"
 WITHIN, STEPS, ATTEMPTS = 1e-6, 30, 101
 NEAR = 0.02  # [rad] of a controller's target

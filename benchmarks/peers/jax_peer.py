@@ -26,10 +26,9 @@ from mujoco import mjx
 from robots_in_mujoco import STEP, mujoco_states, rates_in_mujoco, urdf_in_mujoco
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.threads import processors
 from featherweight.jax import wrap
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 CALLS = ["robot", "from NumPy", "jit", "tau + 1 in jit", "jit overhead", "in a loop", "loop overhead"]
 BATCHES = ["robot", "function", "threads", "from NumPy", "out=", "jit", "NumPy / jit", "without JAX's part"]

@@ -9,17 +9,14 @@ the calls of both alternate, on one thread.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pinocchio as pin
 from measure import Calls, machine, markdown, options, rows
 from pinocchio_peer import Pair
 
 import featherweight
+from featherweight.engine.loops.array_types import Array
 from featherweight.robot.dynamics import packed_factors
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Peers:

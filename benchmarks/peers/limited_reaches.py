@@ -29,8 +29,7 @@ from measure import machine, markdown
 from peer_process import least_time
 
 import featherweight as fw
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from featherweight.engine.loops.array_types import Array
 
 HAND = "panda_hand_tcp"
 STEP, KNOTS = 0.02, 40

@@ -12,7 +12,7 @@ import argparse
 import resource
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from measure import machine, markdown
@@ -20,8 +20,6 @@ from robots_in_mujoco import STEP
 from simulation_models import four_bar, gymnasium_simulation
 
 import featherweight as fw
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 PARTS = 10
 HELD = 5  # steps under the same controls

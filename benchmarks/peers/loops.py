@@ -22,10 +22,10 @@ import pinocchio as pin
 from measure import machine, markdown, median_times, options
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.description import Description
 from featherweight.model.types import WORLD, LoopType
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Dynamics = Callable[[Array, Array, Array], Any]  # takes q, v, tau
 
 AGREEMENT = 1e-8  # lcaba reaches 1e-9 to 1e-11, by mechanism

@@ -20,14 +20,13 @@ from PIL import Image
 
 import featherweight
 from featherweight.cli.simulate import above_ground, with_springs
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.formats.registry import load_description
 from featherweight.robot.robot import Robot
 from featherweight.robot.trajectory import Trajectory
 from featherweight.simulation.standins import spheres_of
 from featherweight.viewer import Window, save_film
 from featherweight.viewer.clock import frames_to_draw
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FINER = 2  # factor of oversampling in each direction
 DETAIL = 60_000  # triangles

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,9 +10,8 @@ import featherweight as fw
 from featherweight.collision.pair_queries import DistanceQuery, EachTouchingQuery, all_distances, each_touching
 from featherweight.collision.query_tables import pair_table, query_work
 from featherweight.collision.shape_parts import shape_part
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import CompiledLoop, Table
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _distances, _touching = CompiledLoop(all_distances, 0), CompiledLoop(each_touching, 0)
 

@@ -9,9 +9,8 @@ import mujoco
 import mujoco.rollout
 import numpy as np
 
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.threads import processors
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class MujocoFleet:

@@ -35,6 +35,7 @@ import numpy as np
 from measure import machine, markdown
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from simulation.multibody_problems import (
     MOTOR,
     SQUEEZED,
@@ -50,7 +51,6 @@ from simulation.multibody_problems import (
     squeezer_start,
 )
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Ways = Sequence[tuple[str, float]]
 THRESHOLD = 1e-3
 OPENSIM = "OpenSim 3.2, i5-4570"

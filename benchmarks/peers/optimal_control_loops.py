@@ -19,8 +19,8 @@ from measure import machine, markdown
 from peer_process import least_time
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Problem = tuple[fw.OptimalControl, Array, dict[str, Any]]  # and the start, and targets
 
 LEGS = ("FR", "FL", "HR", "HL")

@@ -30,9 +30,8 @@ from measure import machine, markdown
 from peer_process import PeerProcess, least_time
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.threads import processors
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def robot_of(p: ControlProblem) -> tuple[fw.Robot, str]:

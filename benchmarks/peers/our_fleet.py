@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 import featherweight as fw
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from featherweight.engine.loops.array_types import Array
 
 
 class OurFleet:

@@ -44,9 +44,9 @@ from featherweight.contact.row_factor import (
     sizes_of_one_branch,
     write_column,
 )
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import compiled
 
-Array = np.ndarray[Any, np.dtype[Any]]
 residual_in_room = compiled(natural_residual_in)
 
 CHUNK = 8_000_000  # numbers in a file

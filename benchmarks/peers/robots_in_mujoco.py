@@ -11,8 +11,7 @@ import mujoco
 import numpy as np
 
 import featherweight as fw
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from featherweight.engine.loops.array_types import Array
 
 STEP = 1e-3  # [s]
 

@@ -41,8 +41,8 @@ from measure import ROBOTS, machine, markdown
 from robots_in_mujoco import rotated
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 G = 9.81
 ANYMAL = ROBOTS / "anymal_b_simple_description/robots/anymal.urdf"
 STANCE = {"HAA": 0.03, "HFE": 0.4, "KFE": -0.8}  # of the left front leg [rad]

@@ -7,8 +7,6 @@ sines, with forces by each library's inverse dynamics. For times of the step alo
 
 from __future__ import annotations
 
-from typing import Any
-
 import mujoco
 import numpy as np
 from measured_row import Row, alternating, clock, warned
@@ -16,8 +14,7 @@ from robots_in_mujoco import STEP, mujoco_states, urdf_in_mujoco
 from simulation_models import PANDA, set_state, soles, standing_talos, talos_in_mujoco, talos_posture
 
 import featherweight as fw
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from featherweight.engine.loops.array_types import Array
 
 KP, KD = 20.0, 0.2  # [N m/rad, N m s/rad]
 

@@ -8,7 +8,6 @@ constraints.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import mujoco
 import numpy as np
@@ -19,8 +18,6 @@ from simulation_models import four_bar, mechanism_in_mujoco, set_state
 
 import featherweight as fw
 from featherweight.model.description import Description
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 MECHANISMS: dict[str, tuple[Callable[[], Description], float]] = {  # and the magnitude of forces [N m]
     "Mini Cheetah with rotors": (fw.robots.mini_cheetah, 1.0),

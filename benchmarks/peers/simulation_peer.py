@@ -29,8 +29,6 @@ from simulation_models import TALOS, soles, spread, standing_talos, talos_in_muj
 import featherweight as fw
 from featherweight.engine.threads import processors
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 
 def rollouts(standing: bool, robots: int, steps: int, rounds: int) -> Row:
     """Return the row of many Talos robots in free flight or on their feet."""

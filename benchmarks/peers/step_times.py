@@ -21,7 +21,6 @@ import gc
 import time
 import warnings
 from pathlib import Path
-from typing import Any
 
 import mujoco
 import numpy as np
@@ -29,8 +28,7 @@ from falling_scenes import FallingScene, falling_scenes, kick
 from measure import machine, markdown
 
 import featherweight as fw
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from featherweight.engine.loops.array_types import Array
 
 LEFT_OUT = 10  # first steps, in which caches fill
 HELD, ANEW = 20, 400  # steps between changes of inputs, and between resets, in long runs

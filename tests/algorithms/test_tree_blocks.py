@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.topology import Topology
 from featherweight.robot.step_functions import Forest, forest_of
 from featherweight.simulation.contact_inertia import ContactInertia
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FOREST = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 1"/>
 <body name="walker" pos="0 0 1"><freejoint/><geom type="box" size=".1 .2 .3"/>

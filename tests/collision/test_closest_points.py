@@ -22,8 +22,8 @@ from featherweight.collision.closest_points import (
 from featherweight.collision.collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, SPHERE
 from featherweight.collision.convex_shapes import ConvexShape, farthest_point
 from featherweight.collision.hulls import NO_HULL, hull_of, searched_hull
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 FAR = 1e300
 
 

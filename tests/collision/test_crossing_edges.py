@@ -10,8 +10,8 @@ from contact_pairs import PlacedShape, TouchingPair, Type, support_gap
 from scipy.spatial.transform import Rotation
 
 from featherweight.collision.face_clipping import MOST_POINTS
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 EDGE = 0.2  # [m]
 HALF = 0.5 * EDGE
 CORNERS = np.array([[x, y, z] for x in (-HALF, HALF) for y in (-HALF, HALF) for z in (-HALF, HALF)])

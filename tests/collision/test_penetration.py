@@ -16,8 +16,8 @@ from featherweight.collision.convex_shapes import ConvexShape
 from featherweight.collision.hulls import NO_HULL, hull_of, searched_hull
 from featherweight.collision.penetration import deepest, first_faces, grow, tetrahedron, weights_of_face, write_face
 from featherweight.collision.query_tables import QueryWork, pair_table, query_work
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 CUBE = np.array(list(product((-1.0, 1.0), repeat=3)))
 
 

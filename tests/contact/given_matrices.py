@@ -22,9 +22,8 @@ from featherweight.contact.row_factor import (
     sizes_of_branches,
     sizes_of_one_branch,
 )
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import LANES
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def given_delassus(G: Array, begin: Any) -> BodyDelassus:

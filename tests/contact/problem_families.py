@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from featherweight.contact.laws import Problem
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from featherweight.engine.loops.array_types import Array
 
 FALL = 5e-3 * 9.81  # [m/s] gained in a step
 MOTIONS = ("rest", "slide", "turn", "tip", "fall")

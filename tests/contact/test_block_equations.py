@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
@@ -20,8 +18,8 @@ from featherweight.contact.block_equations import (
 )
 from featherweight.contact.laws import Problem, project
 from featherweight.contact.row_factor import sizes_of
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 KINDS = pytest.mark.parametrize("kinds", ["stick", "slide", "open", "mixed"])
 
 

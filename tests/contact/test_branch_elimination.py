@@ -24,9 +24,9 @@ from featherweight.contact.branch_elimination import (
     solve_by_branches,
 )
 from featherweight.contact.branches import padded
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import CompiledKernel, compiled
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Pairs = Iterable[tuple[int, int]]
 factor, solve = compiled(factor_branches), compiled(solve_by_branches)
 GRAPHS: dict[str, tuple[list[int], list[tuple[int, int]]]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
 
 import numpy as np
 import pytest
@@ -37,8 +36,8 @@ from featherweight.contact.contact_problem import (
 from featherweight.contact.contact_settings import ContactSettings
 from featherweight.contact.inverse_factor import inverse_work
 from featherweight.contact.row_factor import FactorSizes, sizes_of_branches, sizes_of_one_branch
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 CANDIDATES, JOINTS = 9, 3
 SETTINGS = ContactSettings(1e-3, 0.01, 1e-4, 0.01, 1e-10, False, False)
 ROWS = joint_rows(np.arange(JOINTS), np.array([-1.0, -inf, -inf]), np.array([1.0, 2.0, inf]), np.array([0.0, 0.0, 3.0]), 1e-3)

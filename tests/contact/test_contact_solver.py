@@ -32,8 +32,8 @@ from featherweight.contact.contact_solver import (
 from featherweight.contact.inverse_factor import inverse_work
 from featherweight.contact.joint_rows import JointRows
 from featherweight.contact.laws import PARTING_SPEED, RETURN_SPEED, Problem
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 STEP, BODIES, POINTS, ROWS = 1e-3, 1, 4, 2
 CORNERS = np.array([(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.15, 0.15)])
 

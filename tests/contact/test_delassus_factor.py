@@ -9,9 +9,8 @@ import pytest
 
 from featherweight.contact.branches import padded
 from featherweight.contact.delassus_factor import factor_work, write_factor
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import as_matrix
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def factor(G: Array, picked: Any = None) -> Array:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from featherweight.contact.elimination import numbers_of_equations, solve_partly_symmetric, stride_of
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import LANES, as_matrix, compiled, subtract_multiples, sum_of_products
 
-Array = np.ndarray[Any, np.dtype[Any]]
 solve = compiled(solve_partly_symmetric)
 
 

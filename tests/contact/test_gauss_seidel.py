@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import chain, pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +14,8 @@ from featherweight.contact.impulses import natural_residual, of_arrays, solve_pr
 from featherweight.contact.laws import Problem
 from featherweight.contact.newton import newton_work, write_rho
 from featherweight.contact.row_factor import sizes_of
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 FAMILIES = "foot", "wedge", "heap", "chain with contacts", "dry friction", "random rank"
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 

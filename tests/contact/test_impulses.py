@@ -16,8 +16,8 @@ from featherweight.contact import impulses
 from featherweight.contact.impulses import LONG_PATH, of_arrays, solver_work
 from featherweight.contact.laws import Problem
 from featherweight.contact.newton import PATH_STEPS
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 TIGHT = 1e-10  # tolerance, over the greatest velocity
 AGREE = 1e-6  # of the greatest velocity: least energy to 1e-14 determines velocities to the square root of that, or so
 SLIDING = 1e-4  # as above, under shifts: where friction is redundant too, Clarabel ends at 1e-8 of the least energy

@@ -30,10 +30,10 @@ from featherweight.contact.interior_point import (
 )
 from featherweight.contact.laws import Problem
 from featherweight.contact.newton import NewtonWork, newton_work, solve_by_newton, write_rho
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import compiled
 
 PROXIMAL = 1e-5
-Array = np.ndarray[Any, np.dtype[Any]]
 solve_compiled = compiled(solve_inside)
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 

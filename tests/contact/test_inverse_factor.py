@@ -26,9 +26,9 @@ from featherweight.contact.inverse_factor import (
 )
 from featherweight.contact.relative_rows import group_contacts
 from featherweight.contact.row_factor import RowFactor, row_factor_work, sizes_of_branches, sum_of_squares
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.generators import from_parents
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Pairs = Sequence[tuple[int, int]]
 CHAIN, FORK, DEEP = (-1, 0, 1, 2, 3, 4, 5, 6), (-1, 0, 1, 2, 1, 4, 0, 6, 6), (-1, 0, 1, 0, 3, 3, 5, 5, 7, 7, 9)
 FOREST = (-1, 0, 1, -1, 3, 4, 5, 4, 7, -1, 9, 10, 9)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,8 +24,8 @@ from featherweight.contact.row_factor import (
     sizes_of,
     sizes_of_branches,
 )
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 SEEDS = pytest.mark.parametrize("seed", range(12))
 

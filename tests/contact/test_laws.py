@@ -31,8 +31,8 @@ from featherweight.contact.laws import (
     write_restitution,
     write_rigid_law,
 )
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 STEP, SLOP, BOUNCE = 1e-3, 1e-4, 0.01
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 NO_ROWS = joint_rows(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), STEP)

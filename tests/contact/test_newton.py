@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
@@ -30,10 +28,10 @@ from featherweight.contact.newton import (
     write_residual,
     write_rho,
 )
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import compiled
 
 PROXIMAL = 1e-5
-Array = np.ndarray[Any, np.dtype[Any]]
 whole_steps, path_steps = compiled(solve_by_newton), compiled(solve_along_path)
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 

@@ -16,9 +16,9 @@ from scipy.spatial.transform import Rotation
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact.contact_problem import write_axes
 from featherweight.contact.patches import patch_work, reduce_patches
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import CompiledKernel, compiled
 
-Array = np.ndarray[Any, np.dtype[Any]]
 TOLERANCE = 1e-12  # [m]
 FRICTION = 0.7
 reduce_compiled = compiled(reduce_patches)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -22,8 +20,8 @@ from featherweight.contact.relative_rows import (
     write_ends,
 )
 from featherweight.contact.row_factor import MOST_ROWS, RowFactorWork, row_factor_work, sizes_of_one_branch
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 SIX, POINT = 6, 3  # rows of bodies
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -26,8 +24,8 @@ from featherweight.contact.row_factor import (
     write_product_of_factor,
     write_transposed_product,
 )
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 GROUPS = {  # sizes of branches, and which of them each group has
     "one branch": ([5], [[0]]),
     "one wide branch": ([19], [[0]]),

@@ -14,8 +14,7 @@ from featherweight.collision.detection import ContactPoints
 from featherweight.contact.contact_problem import write_axes
 from featherweight.contact.patches import patch_work, reduce_patches
 from featherweight.contact.spread_impulses import spread_impulses
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from featherweight.engine.loops.array_types import Array
 
 
 def contacts_at(points: Array, normal: Any = (0.0, 0.0, 1.0), body: Any = 0) -> ContactPoints:

@@ -33,8 +33,8 @@ from featherweight.contact.working_set import (
     take_from,
     working_set,
 )
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 FACTORED = pytest.mark.parametrize("factored", [False, True], ids=["matrix", "factor"])
 
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.configuration import (
     Coordinates,
     difference,
@@ -23,8 +24,6 @@ from featherweight.model.configuration import (
     random_configuration,
 )
 from featherweight.model.types import JointType
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # Both sides are right to a few units in the last place of numbers of size 1 to 10.
 TOLERANCE = 1e-12

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.generators import from_parents
 from featherweight.robots.example_files import example
 from featherweight.spatial import sqrt
 
-Array = np.ndarray[Any, np.dtype[Any]]
 HAND, FEET = "panda_hand_tcp", ("lf_foot", "rf_foot", "lh_foot", "rh_foot")
 PANDA_START = np.array([0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8, 0.02])
 

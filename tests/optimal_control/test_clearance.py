@@ -12,12 +12,11 @@ import pytest
 import featherweight as fw
 from featherweight.algorithms.clearances import ROUNDED, distance_from, greatest, positive
 from featherweight.collision.stand_ins import local_stand_ins
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.types import ShapeType
 from featherweight.optimal_control.clearance import covering_balls
 from featherweight.robots.example_files import example
 from optimal_control.problems import HAND, PANDA_START
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SIZES = {"sphere": (0.3,), "capsule": (0.1, 0.5), "cylinder": (0.2, 0.6), "box": (0.4, 0.2, 0.6), "plane": ()}
 HALVED = {"capsule": (1.0, 0.5), "cylinder": (1.0, 0.5), "box": (0.5, 0.5, 0.5)}  # MuJoCo's sizes

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from featherweight.optimal_control.solver import CONVERGED
 from featherweight.optimal_control.workspace import Settings, Workspace
 from optimal_control.problems import HAND, PANDA_START, hyq, pendulum
 
-Array = np.ndarray[Any, np.dtype[Any]]
 TARGET = [0.35, -0.45, 0.35]
 
 

@@ -13,7 +13,6 @@ from featherweight.robots.example_files import example
 from optimal_control.problems import HAND, PANDA_START, pendulum
 from optimal_control.test_stage_functions import check
 
-Array = np.ndarray[Any, np.dtype[Any]]
 NO_LIMITS = fw.JointOptions(limits=False)
 TARGET = [0.35, -0.45, 0.35]
 MOTOR = fw.Actuator("motor", "shoulder", gear=3.0, control=(-1.0, 1.0))

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from featherweight.optimal_control.stage_functions import StageFunctions
 from optimal_control.problems import HAND, PANDA_START, away, hopper, hyq, leg, pendulum, power
 from optimal_control.test_stage_functions import called, differences
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def swirl(q: Any, v: Any, u: Any, tau: Any) -> list[Any]:

@@ -9,6 +9,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.algorithms import knots as kernels
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import compiled
 from featherweight.model.generators import from_parents
 from featherweight.optimal_control.riccati import KnotSlopes, Riccati, begin_value, riccati, step_back
@@ -16,7 +17,6 @@ from optimal_control.problems import PANDA_START, hopper, leg, pendulum, sliders
 from optimal_control.test_riccati import lower, semidefinite
 from optimal_control.test_stage_functions import check
 
-Array = np.ndarray[Any, np.dtype[Any]]
 FREE = (0.005, 0.05)
 
 

@@ -13,11 +13,10 @@ from scipy.linalg import solve_discrete_are
 from scipy.optimize import minimize
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.generators import from_parents
 from optimal_control.problems import HAND, PANDA_START, hopper, hyq, leg, panda, panda_arguments, pendulum, sliders
 from optimal_control.test_drives import MOTOR, SERVO
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def rolled_out(robot: fw.Robot, q: Array, v: Array, u: Array, h: float) -> tuple[Array, Array]:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from optimal_control.problems import leg, pendulum
 from optimal_control.test_free_steps import FREE, hop
 
-Array = np.ndarray[Any, np.dtype[Any]]
 EXACT = {"iterations": 500, "tolerance": 1e-17, "constraint_tolerance": 1e-9}
 
 

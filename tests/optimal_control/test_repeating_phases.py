@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from featherweight.robots.example_files import example
 from optimal_control.problems import FEET, leg, standing
 
-Array = np.ndarray[Any, np.dtype[Any]]
 LEFT, RIGHT = [FEET[0], FEET[3]], [FEET[1], FEET[2]]  # diagonal pairs
 LONG, SHORT = 4, 2
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from featherweight.contact.branches import padded
+from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import compiled
 from featherweight.optimal_control.riccati import KnotSlopes, Riccati, add_gap, begin_value, riccati, step_back
 
-Array = np.ndarray[Any, np.dtype[Any]]
 H, KNOTS = 0.1, 4
 CASES = {
     "one control": (1, 1, []), "underactuated": (3, 2, []), "arm": (7, 7, []), "floating": (9, 4, [(0, 6)]),

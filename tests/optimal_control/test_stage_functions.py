@@ -9,12 +9,12 @@ import pytest
 
 import featherweight as fw
 from featherweight.algorithms import knots as kernels
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.generators import from_parents
 from featherweight.optimal_control.runge_kutta import StepMemory, motions
 from featherweight.optimal_control.stage_functions import StageFunctions
 from optimal_control.problems import FEET, PANDA_START, hopper, hyq, leg, panda, panda_arguments, standing
 
-Array = np.ndarray[Any, np.dtype[Any]]
 EPS = 1e-6
 
 

@@ -20,9 +20,9 @@ from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.types import WORLD, Vector
 
-Array = np.ndarray[Any, np.dtype[Any]]
 G = 9.81
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 DOWN_Y, DOWN_Z, NO_GRAVITY = (0.0, -G, 0.0), (0.0, 0.0, -G), (0.0, 0.0, 0.0)

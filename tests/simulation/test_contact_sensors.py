@@ -12,8 +12,7 @@ import pytest
 
 import featherweight
 from featherweight import MujocoOrder, Simulation
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from featherweight.engine.loops.array_types import Array
 
 FORCES = 1e-8  # relative to the greatest: both solvers stop at tolerances of their own
 EVERYTHING = 'data="found force torque dist pos normal tangent linvel angvel"'

@@ -18,7 +18,6 @@ if tuple(map(int, mujoco.__version__.split(".")[:2])) < (3, 11):
     pytest.skip("this MuJoCo knows neither surfacevel nor adhesion of contacts", allow_module_level=True)
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*bodies overlap at the start")
-Array = np.ndarray[Any, np.dtype[Any]]
 G = 9.81
 TIGHT = fw.ContactOptions(law="as in the file", tolerance=1e-14)  # so that differences are MuJoCo's, whose solver stops earlier
 

@@ -12,9 +12,9 @@ import pytest
 
 import featherweight
 from featherweight import Simulation
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.types import SensorKind
 
-Array = np.ndarray[Any, np.dtype[Any]]
 H = 1 / 512
 MOTION = 1e-9  # (v+ - v) / h of velocities that agree to 1e-14
 

@@ -19,9 +19,8 @@ import pytest
 
 import featherweight
 from featherweight import MujocoOrder, Robot, Simulation
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.types import Sensed, SensedKind, Sensor, SensorKind
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 ROUNDING = 1e-10  # relative to the greatest reading: (v+ - v) / h has some eps |v| / h of it, 1e-13 at h = 1 ms
 AT_THE_END = ("a_frc",)  # a servo, whose stiffness a step meets at its end here: see the balance below

@@ -22,9 +22,8 @@ import featherweight as fw
 from engine.guard import guarded
 from engine.kernels import SEVERAL
 from featherweight.engine.function import CompiledFunction
+from featherweight.engine.loops.array_types import Array
 from trial.conftest import Rounds
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 REAL = "efdg" + "bhilqBHILQ?"  # NumPy's letters of real numbers
 

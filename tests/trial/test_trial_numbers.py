@@ -28,6 +28,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.engine.function import CompiledFunction
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.types import JointType
 from oracles.fifty_digits import check_in_fifty_digits
 from oracles.mechanisms import MECHANISMS
@@ -35,8 +36,6 @@ from oracles.running_error import DIGITS, beyond, computed, exact_results, flat
 from oracles.states import state
 from oracles.trees import awkward
 from trial.conftest import Rounds
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 EPS = float(np.finfo(np.float64).eps)
 LONGEST = 2_500  # operations of a trace; longer ones take seconds in 50 digits

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 from featherweight.model.generators import chain
 from featherweight.robot.trajectory import joint_names
 
@@ -20,8 +20,6 @@ PIL = pytest.importorskip("PIL.Image")
 matplotlib.use("agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def flyer() -> fw.Robot:

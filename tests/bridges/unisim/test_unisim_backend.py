@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 
 unisim = pytest.importorskip("unisim")
 mujoco = pytest.importorskip("mujoco")
@@ -16,8 +17,6 @@ mujoco = pytest.importorskip("mujoco")
 from unisim.scene import SceneCfg  # noqa: E402
 
 from featherweight.unisim import FeatherweightBackend  # noqa: E402
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 STEP = 0.0005  # [s], as in the file
 CRAWLER = """

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.engine.loops.array_types import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 LEAST = 0.03  # [m]
 BALL = fw.Shape("ball", None, fw.ShapeType.SPHERE, (0.15,), fw.Pose(p=(0.6, 0.3, 0.0)))
 TIP = fw.Frame("tip", "link3", fw.Pose(p=(0.4, 0.0, 0.0)))

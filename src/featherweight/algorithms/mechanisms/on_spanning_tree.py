@@ -63,8 +63,8 @@ def in_independent_velocities(kernel: Callable[..., None], several: bool = False
 
 centroidal_map = in_independent_velocities(centroidal.centroidal_map)
 center_of_mass_jacobian = in_independent_velocities(energy.center_of_mass_jacobian)
-for _kernel in (frames.frame_jacobian, relative_frames.relative_jacobian):
-    in_independent_velocities(_kernel, several=True)
+in_independent_velocities(frames.frame_jacobian, several=True)
+in_independent_velocities(relative_frames.relative_jacobian, several=True)
 for _kernel in (
     centroidal.center_of_mass_velocity,
     centroidal.centroidal_inertia,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+Array = np.ndarray[Any, np.dtype[Any]]
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 Tensor = np.ndarray[tuple[int, int, int], np.dtype[np.float64]]

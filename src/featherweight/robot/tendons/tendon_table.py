@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,46 +119,39 @@ def length_table(
             terms = [(int(at[leader]), leader, powers) for leader, powers in f.terms]
             at[row] = robot.nq + len(parts)
             parts.append(_Part(row, False, f.offset, terms))
-    extra = rows
+    extra = count(rows)
     for tendon in tendons:
         terms = [_term(tendon, name, c, first, at) for name, c in tendon.terms]
-        parts.append(_Part(extra, True, 0.0, terms, tendon.path))
-        extra += 1
+        parts.append(_Part(next(extra), True, 0.0, terms, tendon.path))
     places = {j.name: j.q_slice.start for j in robot.joints}
     for j, kind in [(j, BALL) for j in balls] + [(j, PLACE + k) for j in free for k in range(3)]:
-        parts.append(_Part(extra, True, terms=[(places[j.name], j.v_slice.start, (0.0,))], kind=kind))
-        extra += 1
+        parts.append(_Part(next(extra), True, terms=[(places[j.name], j.v_slice.start, (0.0,))], kind=kind))
     for force in forces:
-        parts.append(_Part(extra, True, force=force, turn=0 if force.rod is None else CRANK - WRENCH))
-        extra += 1
+        parts.append(_Part(next(extra), True, force=force, turn=0 if force.rod is None else CRANK - WRENCH))
     held: list[HeldRow] = []
-    ties = []
+    ties: list[list[tuple[int, int]]] = []
     for x in robot.model.held_lengths:
-        sides = [s for s in (x.tie.first, x.tie.second) if s]
-        ties.append([(robot.nq + len(parts) + k, extra + k) for k in range(len(sides))])
-        for side in sides:
+        ties.append([])
+        for side in filter(None, (x.tie.first, x.tie.second)):
             terms = [(int(at[first[name]]), first[name], (c,)) for name, c in side]
-            parts.append(_Part(extra, True, 0.0, terms))
-            extra += 1
+            ties[-1].append((robot.nq + len(parts), row := next(extra)))
+            parts.append(_Part(row, True, 0.0, terms))
     for loop in robot.model.held_loops:
         for k, part in enumerate(_ends(loop)):
-            parts.append(part._replace(row=extra))
+            parts.append(part._replace(row=next(extra)))
             held.append(HeldRow(loop, k))
-            extra += 1
     for c in robot.model.held_couplings:
         terms = [(int(at[first[c.joint]]), first[c.joint], (1.0,))]
         terms += [(int(at[first[name]]), first[name], tuple(-x for x in powers)) for name, powers in c.terms]
-        parts.append(_Part(extra, True, -c.offset, terms))
+        parts.append(_Part(next(extra), True, -c.offset, terms))
         held.append(HeldRow(c))
-        extra += 1
     for x, sides_at in zip(robot.model.held_lengths, ties, strict=True):
         offset, *powers = _around(x.tie)
         terms = [(sides_at[0][0], sides_at[0][1], (1.0,)), *((a, r, tuple(powers)) for a, r in sides_at[1:])]
-        parts.append(_Part(extra, True, offset, terms))
+        parts.append(_Part(next(extra), True, offset, terms))
         held.append(HeldRow(x, rows=tuple(r for _, r in sides_at)))
-        extra += 1
     lengths, bodies = _arrays(robot, parts)
-    return LengthTable(lengths, tuple(held), bodies, at, extra - rows)
+    return LengthTable(lengths, tuple(held), bodies, at, next(extra) - rows)
 
 
 def _around(tie: LengthTie) -> list[float]:
