@@ -32,36 +32,18 @@ class FunctionPlan:
 # expressions
 
 
-class Value(Protocol):
-    """An expression: a value with a type."""
+class Typed(Protocol[T_co]):
+    """An expression: a value with a type, which is known at compilation."""
 
     @property
-    def type(self) -> Type:
-        """The type, which is known at compilation."""
+    def type(self) -> T_co:
+        """The type of the value."""
 
 
-class NumberValue(Protocol):
-    """An expression whose value is a number."""
-
-    @property
-    def type(self) -> Number:
-        """The type of the number."""
-
-
-class ArrayValue(Protocol):
-    """An expression whose value is an array."""
-
-    @property
-    def type(self) -> ArrayType:
-        """The type of the array."""
-
-
-class TupleValue(Protocol):
-    """An expression whose value is a tuple."""
-
-    @property
-    def type(self) -> TupleType:
-        """The type of the tuple."""
+Value = Typed[Type]
+NumberValue = Typed[Number]
+ArrayValue = Typed[ArrayType]
+TupleValue = Typed[TupleType]
 
 
 def is_number(x: Value) -> TypeGuard[NumberValue]:
@@ -155,10 +137,7 @@ class Fused(NamedTuple):
     minus_product: bool = False
     minus_more: bool = False
     product_first: bool = True  # whether the product is evaluated before `more`
-
-    @property
-    def type(self) -> Number:
-        return FLOAT
+    type: Number = FLOAT
 
 
 class Negative(NamedTuple):
@@ -168,10 +147,7 @@ class Negative(NamedTuple):
 
 class Not(NamedTuple):
     value: NumberValue
-
-    @property
-    def type(self) -> Number:
-        return BOOL
+    type: Number = BOOL
 
 
 class Compare(NamedTuple):
@@ -180,10 +156,7 @@ class Compare(NamedTuple):
     operator: str
     left: NumberValue
     right: NumberValue
-
-    @property
-    def type(self) -> Number:
-        return BOOL
+    type: Number = BOOL
 
 
 class Convert(NamedTuple):
@@ -251,10 +224,7 @@ class FromEnd(NamedTuple):
 
     at: Value
     length: Value
-
-    @property
-    def type(self) -> Number:
-        return INT
+    type: Number = INT
 
 
 class Length(NamedTuple):
@@ -262,10 +232,7 @@ class Length(NamedTuple):
 
     array: ArrayValue
     axis: int
-
-    @property
-    def type(self) -> Number:
-        return INT
+    type: Number = INT
 
 
 class Call(NamedTuple):
