@@ -205,31 +205,21 @@ def test_rotors_spin_about_their_heaviest_axis() -> None:
 
 
 @pytest.mark.parametrize(
-    ("links", "cranks"),
+    ("part", "links", "cranks"),
     [
-        ((0.0, 0.0), (0.15685349478899663, 0.15685349478899663)),
-        ((0.1, 0.2), (0.4549341463436637, 0.26970074142568196)),
-        ((-0.2, 0.3), (0.27504611582592503, 0.6576601486724897)),
+        ("hip", (0.0, 0.0), (0.15685349478899663, 0.15685349478899663)),
+        ("hip", (0.1, 0.2), (0.4549341463436637, 0.26970074142568196)),
+        ("hip", (-0.2, 0.3), (0.27504611582592503, 0.6576601486724897)),
+        ("knee_ankle", (0.0, 0.0), (4.5839007210002336e-05, -4.5839007210002336e-05)),
+        ("knee_ankle", (0.5, 0.2), (0.30965774054372464, 0.6903422594562754)),
+        ("knee_ankle", (0.9, -0.3), (1.1767956212189472, 0.623204378781053)),
     ],
 )
-def test_hip_differential_holds_at_the_known_solutions(links: tuple[float, ...], cranks: tuple[float, ...]) -> None:
-    rotors = 6.0 * np.array(cranks)
-    assert np.abs(tello_humanoid.hip_differential(np.array([*rotors, *links]))).max() < 1e-12
-    np.testing.assert_allclose(tello_humanoid.hip_rotors(*links), rotors, rtol=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("links", "cranks"),
-    [
-        ((0.0, 0.0), (4.5839007210002336e-05, -4.5839007210002336e-05)),
-        ((0.5, 0.2), (0.30965774054372464, 0.6903422594562754)),
-        ((0.9, -0.3), (1.1767956212189472, 0.623204378781053)),
-    ],
-)
-def test_knee_ankle_differential_holds_at_the_known_solutions(links: tuple[float, ...], cranks: tuple[float, ...]) -> None:
-    rotors = 6.0 * np.array(cranks)
-    assert np.abs(tello_humanoid.knee_ankle_differential(np.array([*rotors, *links]))).max() < 1e-12
-    np.testing.assert_allclose(tello_humanoid.knee_ankle_rotors(*links), rotors, rtol=1e-14, atol=1e-14)
+def test_differentials_hold_at_the_known_solutions(part: str, links: tuple[float, ...], cranks: tuple[float, ...]) -> None:
+    differential, of_links = (getattr(tello_humanoid, f"{part}_{what}") for what in ("differential", "rotors"))
+    rotors, near_zero = 6.0 * np.array(cranks), 0.0 if part == "hip" else 1e-14
+    assert np.abs(differential(np.array([*rotors, *links]))).max() < 1e-12
+    np.testing.assert_allclose(of_links(*links), rotors, rtol=1e-14, atol=near_zero)
 
 
 def test_differentials_are_of_rotors_and_links_in_this_order() -> None:

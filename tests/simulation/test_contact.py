@@ -120,23 +120,22 @@ def test_friction_of_two_surfaces(body: float | None, ground: float | None, expe
     assert sim.v[0] == pytest.approx(3.0 - 0.1 * expected * G, abs=1e-7)
 
 
+def bounced(speed: float, ball: float | None, ground: float | None, otherwise: float) -> float:
+    """The velocity with which a ball leaves the ground without gravity, by the restitutions of both or of the simulation."""
+    sim = fw.Simulation(
+        free_bodies(solid_ball(1.0, 0.1), gravity=NO_GRAVITY), H, q=pose((0, 0, 0.1)), v=[0, 0, -speed, 0, 0, 0],
+        spheres=[fw.ContactSphere("body0", 0.1, restitution=ball)], ground=fw.Plane(restitution=ground),
+        contact=fw.ContactOptions(restitution=otherwise),
+    )  # fmt: skip
+    sim.step()
+    return float(sim.v[2])
+
+
 @pytest.mark.parametrize(
     ("ball", "ground", "expected"), [(0.4, 0.9, 0.6), (0.4, None, 0.4), (None, 0.9, 0.9), (None, None, 0.25), (0.0, 0.9, 0.0)]
 )
 def test_restitution_of_two_surfaces(ball: float | None, ground: float | None, expected: float) -> None:
-    robot = free_bodies(solid_ball(1.0, 0.1), gravity=NO_GRAVITY)
-    sphere, plane = fw.ContactSphere("body0", 0.1, restitution=ball), fw.Plane(restitution=ground)
-    sim = fw.Simulation(
-        robot,
-        H,
-        q=pose((0, 0, 0.1)),
-        v=[0, 0, -2.0, 0, 0, 0],
-        spheres=[sphere],
-        ground=plane,
-        contact=fw.ContactOptions(restitution=0.25),
-    )
-    sim.step()
-    assert sim.v[2] == pytest.approx(2.0 * expected, abs=1e-7)
+    assert bounced(2.0, ball, ground, 0.25) == pytest.approx(2.0 * expected, abs=1e-7)
 
 
 @pytest.mark.parametrize("e", [0.3, 0.8, 1.0])
@@ -204,14 +203,8 @@ def test_a_ball_under_a_ceiling_gains_nothing(e: float) -> None:
 
 def test_slow_contacts_do_not_bounce() -> None:
     """Below `bounce`, 1 cm/s unless given, or two steps of gravity."""
-    robot = free_bodies(solid_ball(1.0, 0.1), gravity=NO_GRAVITY)
     for speed, after in ((0.009, 0.0), (0.011, 0.011)):
-        sim = fw.Simulation(
-            robot, H, q=pose((0, 0, 0.1)), v=[0, 0, -speed, 0, 0, 0], spheres=[fw.ContactSphere("body0", 0.1)],
-            ground=fw.Plane(), contact=fw.ContactOptions(restitution=1.0),
-        )  # fmt: skip
-        sim.step()
-        assert sim.v[2] == pytest.approx(after, abs=1e-9)
+        assert bounced(speed, None, None, 1.0) == pytest.approx(after, abs=1e-9)
 
 
 def test_a_ball_rolls_down_with_five_sevenths_of_gravity() -> None:
