@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import Any, ParamSpec, Protocol, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, SupportsIndex, TypeVar, overload
 
 from .summaries import Several
 
@@ -85,6 +85,14 @@ def missing_attribute(owner: Any, name: str, otherwise: str = "dir() lists those
         has_it = not isinstance(robot, str) and hasattr(type(robot), name)  # a trajectory has the name of its robot
         said += f"; its robot has it: .robot.{name}" if has_it else meant(name, dir(owner)) or f"; {otherwise}"
     raise AttributeError(said, name=name)
+
+
+class SuggestsNames:
+    """A public class, whose missing attributes raise an error that says what is meant."""
+
+    __slots__ = ()
+    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
+        __getattr__ = missing_attribute
 
 
 def meant(name: str, known: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 
 import numpy as np
 
-from ..names import missing_attribute, unknown_keyword
+from ..names import SuggestsNames, unknown_keyword
 from .algorithm_choice import Way, Ways, cheapest_way
 from .ambient_program import AmbientProgram, is_ambient
 from .arguments import bound
@@ -41,7 +41,7 @@ def require_execution(execution: str) -> None:
         raise ValueError(f"execution must be one of {', '.join(EXECUTIONS)}; got {execution!r}")
 
 
-class CompiledFunction(Generic[R]):
+class CompiledFunction(SuggestsNames, Generic[R]):
     """A function of arrays, compiled for one robot at its first call and cached on disk.
 
     Call it like a NumPy gufunc: leading axes broadcast, and `out=` takes the result array. Results are float32 if all arguments
@@ -78,9 +78,6 @@ class CompiledFunction(Generic[R]):
         self.__doc__ = described(self.program)
 
     __signature__ = OfInstances()
-
-    if not TYPE_CHECKING:  # otherwise type checkers would accept every attribute
-        __getattr__ = missing_attribute
 
     # # properties
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from ..names import missing_attribute
+from ..names import SuggestsNames
 from ..spatial import RigidInertia
 from ..summaries import summarized
 from .contact_rules import DEFAULT_SOFTNESS, ContactPair, NeighbourRule, Softness
@@ -35,11 +35,8 @@ from .types import (
 
 
 @dataclass(frozen=True, slots=True)
-class MovingJoint:
+class MovingJoint(SuggestsNames):
     """A joint with degrees of freedom, and its slices of q and v."""
-
-    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
-        __getattr__ = missing_attribute
 
     index: int
     name: str
@@ -79,11 +76,8 @@ class MovingJoint:
 
 
 @dataclass(frozen=True, slots=True)
-class MovingBody:
+class MovingBody(SuggestsNames):
     """A body that a joint moves, with everything that is fixed to it; `inertia` is that of the whole."""
-
-    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
-        __getattr__ = missing_attribute
 
     index: int
     name: str
@@ -102,14 +96,11 @@ class MovingBody:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFrame:
+class ModelFrame(SuggestsNames):
     """A named frame: the moving body that carries it (None for the ground) and its pose there.
 
     The pose is in the frame of the body in the file.
     """
-
-    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
-        __getattr__ = missing_attribute
 
     name: str
     body: str | None
@@ -163,11 +154,8 @@ class CarriedPart(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSensor:
+class ModelSensor(SuggestsNames):
     """A sensor, the slice of its readings among those of all sensors, and the frames and bodies that it measures."""
-
-    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
-        __getattr__ = missing_attribute
 
     index: int
     name: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,20 +13,17 @@ from ..algorithms import ltdl as algorithms
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
 from ..model.topology import Topology
-from ..names import missing_attribute
+from ..names import SuggestsNames
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Factorization:
+class Factorization(SuggestsNames):
     """H = Lᵀ D L (LTDL, unit diagonal of L) or H = Lᵀ L (LTL), batched (Featherstone 2005).
 
     Vectors are arrays (..., n), matrices of m columns are (..., n, m); leading axes broadcast with those of the factors. L has
     an entry (i, j) only if j is i or an ancestor of i.
     """
-
-    if not TYPE_CHECKING:  # type checkers would accept any attribute
-        __getattr__ = missing_attribute
 
     def __init__(self, packed: Array, parent: tuple[int, ...], unit: bool) -> None:
         """Take the rows of L from `packed` (..., entries), each from the diagonal to the root's column.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..model.inertial_parameters import NAMES, inertial_parameters
 from ..model.model import Model, ModelFrame, ModelSensor, MovingBody, MovingJoint
 from ..model.servos import Range
 from ..model.types import Actuator, Camera, Coupling, JointType, Shape, Tendon, controls_of
-from ..names import Named, choose_from, listed, missing_attribute
+from ..names import Named, SuggestsNames, choose_from, listed
 from ..summaries import Several
 from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
 
@@ -33,14 +33,11 @@ class Proportion(NamedTuple):
     offset: float
 
 
-class ModelView:
+class ModelView(SuggestsNames):
     """The public attributes of a model."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
-
-    if not TYPE_CHECKING:  # type checkers would accept any attribute
-        __getattr__ = missing_attribute
 
     # the model
 

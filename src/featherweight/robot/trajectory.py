@@ -8,12 +8,12 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..model.types import ModelError
-from ..names import missing_attribute
+from ..names import SuggestsNames
 from ..providers import provided
 from ..summaries import summarized
 from .system import System
@@ -45,15 +45,12 @@ class Contacts(NamedTuple):
 
 @summarized
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class Trajectory(SuggestsNames):
     """States at T instants, and all K contacts of these instants, in the world.
 
     The contacts of instant k are rows `first[k]:first[k + 1]` of `points` and `forces`. For many robots, q and v have an axis
     for robots after that of the instants.
     """
-
-    if not TYPE_CHECKING:  # type checkers would accept any attribute
-        __getattr__ = missing_attribute
 
     times: Array  # (T,) [s]
     q: Array  # (T, nq)

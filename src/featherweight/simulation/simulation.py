@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from ..engine.backends.host_arrays import TYPES
 from ..engine.progress import Progress
 from ..model.position_drives import PD
 from ..model.types import Actuator
-from ..names import knows_keywords, missing_attribute
+from ..names import SuggestsNames, knows_keywords
 from ..robot.model_view import EQUAL_LIMITS
 from ..robot.mujoco_order import RobotState
 from ..robot.robot import Robot
@@ -66,7 +66,7 @@ OF_THIS_PROCESS = (
 )  # windows and other observers, pictures, code on devices
 
 
-class Simulation(StateOfRobots):
+class Simulation(SuggestsNames, StateOfRobots):
     """The motion of a robot, or of many identical robots, with contacts.
 
     The state is `time` [s], `q` (..., nq) and `v` (..., nv). For many robots at once, q and v have a leading axis. Quaternions
@@ -115,9 +115,6 @@ class Simulation(StateOfRobots):
 
     Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """
-
-    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
-        __getattr__ = missing_attribute
 
     @knows_keywords
     def __init__(

@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from ..names import missing_attribute
+from ..names import SuggestsNames
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
 from .figure import FACES, Figure, Layer
@@ -29,7 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 LIVE_RATE = 60.0  # [Hz] greatest rate of states that `live` sends
 
 
-class Window:
+class Window(SuggestsNames):
     """A page in the browser that shows a robot, at `url`.
 
     `ground` is the height of a grid [m], None for no grid, or "below" for a grid under the robot's initial position. If the
@@ -41,9 +41,6 @@ class Window:
     A window can be used from several threads. It is a context manager that closes the window at the end; a closed window raises
     RuntimeError.
     """
-
-    if not TYPE_CHECKING:  # type checkers would take every attribute to be there
-        __getattr__ = missing_attribute
 
     def __init__(
         self,

@@ -15,13 +15,13 @@ from ...engine.graph import Expression, Graph
 from ...engine.tape import record
 from ...model.model import Model, Placed
 from ...model.types import AnyFrame, Pose, frame_name
-from .contact import BilateralContact, Constraint, checked_rows, wrenches
+from .contact import BilateralContact, Constraint, GivenRows, checked_rows, wrenches
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class CenterOfMass(Constraint):
+class CenterOfMass(GivenRows):
     """Constraint rows (m, 3) on the velocity of the centre of mass, in the world's axes; the default is all three components.
 
     The centre of mass is that of all moving bodies. Raises ValueError for rows that are not m by 3 finite numbers.
@@ -34,11 +34,6 @@ class CenterOfMass(Constraint):
         object.__setattr__(self, "matrix", checked_rows(self.rows, np.eye(3), "the centre of mass"))
 
     @property
-    def size(self) -> int:
-        """The number of constraint rows."""
-        return len(self.matrix)
-
-    @property
     def key(self) -> Hashable:
         """A hashable value that identifies the constraint."""
         return ("centre of mass", self.matrix.tobytes())
@@ -48,7 +43,7 @@ class CenterOfMass(Constraint):
 
 
 @dataclass(frozen=True, eq=False)
-class Difference(Constraint):
+class Difference(GivenRows):
     """Constraint rows (m, 6) on the (linear, angular) velocity of `frame` minus that of `other`, in the axes of `frame`.
 
     Each velocity is that of the frame's own origin. `kind` is as for a contact. Raises ValueError as `BilateralContact` does.
@@ -62,11 +57,6 @@ class Difference(Constraint):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", BilateralContact(self.frame, self.kind, self.rows).matrix)
-
-    @property
-    def size(self) -> int:
-        """The number of constraint rows."""
-        return len(self.matrix)
 
     @property
     def key(self) -> Hashable:

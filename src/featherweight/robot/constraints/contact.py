@@ -28,8 +28,19 @@ class Constraint:
     """A BilateralContact, CenterOfMass, Difference or JacobianRows: the common type of a list of these, for type checkers."""
 
 
+class GivenRows(Constraint):
+    """Constraints whose rows do not depend on the configuration."""
+
+    matrix: Array
+
+    @property
+    def size(self) -> int:
+        """The number of constraint rows."""
+        return len(self.matrix)
+
+
 @dataclass(frozen=True, eq=False)
-class BilateralContact(Constraint):
+class BilateralContact(GivenRows):
     """A contact that constrains a frame in both directions: m rows K on the frame's velocity.
 
     The velocity is (linear, angular), at the frame's origin and in its own axes. Unilateral contacts with friction are those
@@ -58,11 +69,6 @@ class BilateralContact(Constraint):
 
     def __reduce__(self) -> tuple[object, ...]:
         return BilateralContact, (self.frame, self.kind, self.rows, self.placement)
-
-    @property
-    def size(self) -> int:
-        """The number of constraint rows."""
-        return len(self.matrix)
 
     @property
     def key(self) -> Hashable:

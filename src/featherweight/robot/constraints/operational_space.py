@@ -21,7 +21,7 @@ from ...engine.function import CompiledFunction, cheapest
 from ...engine.program import Input, Output, Program
 from ...model.tree import Placements
 from ...model.types import Pose
-from ...names import missing_attribute
+from ...names import SuggestsNames
 from ...summaries import summarized
 from ..arguments import TAU, Argument, Q, V
 from ..compiled_member import compiled
@@ -68,7 +68,7 @@ class Impact(NamedTuple):
     least_squares: bool  # as in `ConstrainedMotion`
 
 
-class OperationalSpace:
+class OperationalSpace(SuggestsNames):
     """A robot's dynamics along m constraint rows (Khatib 1987): J is their Jacobian, Λ⁻¹ = J M⁻¹ Jᵀ.
 
     Members are compiled functions, except `forward_dynamics` and `impulse_dynamics`; rows are in the order of `constraints`.
@@ -76,9 +76,6 @@ class OperationalSpace:
     counts of all algorithms. Functions that need independent rows raise ValueError at the first access if the rows are
     dependent.
     """
-
-    if not TYPE_CHECKING:  # type checkers would accept any attribute
-        __getattr__ = missing_attribute
 
     def __init__(self, robot: System, constraints: tuple[KnownConstraint, ...]) -> None:
         self.robot = robot

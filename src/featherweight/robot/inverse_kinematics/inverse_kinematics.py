@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from ...algorithms.mechanisms.cluster_tree import constraint_count
 from ...engine.function import CompiledFunction
 from ...engine.program import Input, Output
 from ...engine.progress import watched
-from ...names import missing_attribute
+from ...names import SuggestsNames
 from ...summaries import summarized
 from ..arguments import Q
 from ..closed import ClosedRobot
@@ -52,7 +52,7 @@ class Reached(NamedTuple):
     restarts: Any
 
 
-class InverseKinematics:
+class InverseKinematics(SuggestsNames):
     """A solver of tasks for a robot, for one problem or for thousands at a time.
 
     The method is damped Newton iteration (Levenberg-Marquardt) on the configuration manifold (Sugihara 2011). One compiled
@@ -66,9 +66,6 @@ class InverseKinematics:
 
     Raises ValueError for an unknown frame or joint, and for tasks with the same name.
     """
-
-    if not TYPE_CHECKING:  # type checkers would accept any attribute
-        __getattr__ = missing_attribute
 
     def __init__(self, robot: Robot, tasks: IkTask | Iterable[IkTask]) -> None:
         if not isinstance(robot, Robot):

@@ -35,6 +35,13 @@ UNITS = {POSE: ("position", "orientation"), POSITION: ("position",), ORIENTATION
 class IkTask:
     """The common type of FrameTask, CenterOfMassTask, PostureTask and ClearanceTask, for type checkers."""
 
+    name: Any
+
+    @property
+    def called(self) -> str:
+        """The name of the task, and of its target if it has one."""
+        return str(self.name)
+
 
 @dataclass(frozen=True)
 class FrameTask(IkTask):
@@ -77,11 +84,6 @@ class CenterOfMassTask(IkTask):
     def __post_init__(self) -> None:
         _check(self, 3)
 
-    @property
-    def called(self) -> str:
-        """The name of the task's target."""
-        return self.name
-
 
 @dataclass(frozen=True)
 class PostureTask(IkTask):
@@ -103,11 +105,6 @@ class PostureTask(IkTask):
         if self.joints is not None:
             object.__setattr__(self, "joints", tuple(self.joints))
         _check(self, 1)
-
-    @property
-    def called(self) -> str:
-        """The name of the task's target."""
-        return self.name
 
 
 @dataclass(frozen=True)
@@ -137,11 +134,6 @@ class ClearanceTask(IkTask):
         if not 0.0 <= self.distance < math.inf:
             raise ValueError(f"ClearanceTask {self.called!r}: distance must not be negative; got {self.distance!r}")
         _check(self, 1)
-
-    @property
-    def called(self) -> str:
-        """The name of the task, and of its target if it has one."""
-        return self.name
 
 
 KnownTask = FrameTask | CenterOfMassTask | PostureTask | ClearanceTask
