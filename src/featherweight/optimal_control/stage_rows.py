@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms import knots as kernels
-from ..algorithms.inverse_kinematics.task_rows import TaskList
-from ..algorithms.inverse_kinematics.task_rows import weighted_errors
+from ..algorithms.inverse_kinematics.task_rows import TaskList, weighted_errors
 from ..engine.derivative_program import JacobianProgram, PullbackProgram
 from ..engine.differentiation import is_zero
 from ..engine.graph import Expression, Graph
