@@ -142,7 +142,7 @@ def compose(*motions: npt.ArrayLike) -> Array:
     if not motions:
         raise ValueError("compose needs one motion at least; got none")
     every = [_given("compose", f"motion {k}", T, (4, 4)) for k, T in enumerate(motions)]
-    _require_broadcasting("compose", every, 2)
+    _require_broadcasting("compose", every)
     return reduce(np.matmul, every[1:], every[0].copy())
 
 
@@ -168,7 +168,7 @@ def interpolate(A: npt.ArrayLike, B: npt.ArrayLike, t: npt.ArrayLike) -> Array:
     """A exp(t log(A⁻¹ B)) (..., 4, 4): at the part t (...) of the way from A to B (..., 4, 4), at a constant velocity."""
     a, b = _rigid("interpolate", "A", A), _rigid("interpolate", "B", B)
     part = _given("interpolate", "t", t, ())
-    _require_broadcasting("interpolate", [a, b, part[..., None, None]], 2)
+    _require_broadcasting("interpolate", [a, b, part[..., None, None]])
     l, w = _log(_homogeneous_inverse(a) @ b)
     p, q = exp_se3(_scaled(part, l), _scaled(part, w))
     return a @ _homogeneous(_matrix(q), _stacked(*p))
@@ -181,7 +181,7 @@ def interpolate(A: npt.ArrayLike, B: npt.ArrayLike, t: npt.ArrayLike) -> Array:
 def homogeneous(R: npt.ArrayLike, p: npt.ArrayLike) -> Array:
     """The motion (..., 4, 4) with the rotation R (..., 3, 3), as it is, and the translation p (..., 3)."""
     rotation, translation = _given("homogeneous", "R", R, (3, 3)), _given("homogeneous", "p", p, (3,))
-    _require_broadcasting("homogeneous", [rotation, translation[..., None]], 2)
+    _require_broadcasting("homogeneous", [rotation, translation[..., None]])
     return _homogeneous(rotation, translation)
 
 
@@ -260,8 +260,8 @@ def _given(function: str, name: str, x: npt.ArrayLike, core: tuple[int, ...]) ->
     return array.astype(np.float64, copy=False)
 
 
-def _require_broadcasting(function: str, arrays: Sequence[Array], core: int) -> None:
-    leading = [x.shape[: x.ndim - core] for x in arrays]
+def _require_broadcasting(function: str, arrays: Sequence[Array]) -> None:
+    leading = [x.shape[: x.ndim - 2] for x in arrays]
     try:
         np.broadcast_shapes(*leading)
     except ValueError:

@@ -322,19 +322,19 @@ class PullbackProgram(DerivedProgram):
         weights: list[Scalar] = []
         for y, name in zip(self.program.outputs, self._bars, strict=True):
             bar, here = by_name[name], values[len(weights) : len(weights) + y.size]
-            weights += bar if y.along is None else pulled_back(y.along, here, bar, 1)
+            weights += bar if y.along is None else pulled_back(y.along, here, bar)
         bars = backward(self._trace, x, weights)
         results = []
         for a, value, bar in zip(self.program.inputs, given, bars, strict=True):
-            results += bar if a.rate is None else pulled_back(a.rate, value, bar, 1)
+            results += bar if a.rate is None else pulled_back(a.rate, value, bar)
         return results
 
 
-def pulled_back(linear: Program, at: list[Scalar], bar: list[Scalar], argument: int) -> list[Scalar]:
-    """Return the cotangent of one argument of a program with two arguments, for the cotangent of its result."""
+def pulled_back(linear: Program, at: list[Scalar], bar: list[Scalar]) -> list[Scalar]:
+    """Return the cotangent of the second of a program's two arguments, for the cotangent of its result."""
     t = trace(linear.flat, [x.size for x in linear.inputs])
-    inputs = [at, [0.0] * linear.inputs[argument].size]  # the program is linear in that argument, so its value does not matter
-    return backward(t, values_of(t, inputs), bar)[argument]
+    inputs = [at, [0.0] * linear.inputs[1].size]  # the program is linear in that argument, so its value does not matter
+    return backward(t, values_of(t, inputs), bar)[1]
 
 
 def with_others(inputs: Sequence[Input], others: Sequence[Input]) -> tuple[Input, ...]:

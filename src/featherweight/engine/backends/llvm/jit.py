@@ -154,9 +154,9 @@ def _parts(joined: bytes) -> list[bytes]:
     return [joined[begin:end] for begin, end in pairwise(ends)]
 
 
-def compile_optimized(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
-    """Compile a small module, for which LLVM's optimizations pay off; for this machine or another."""
-    machine = machine or _machine()
+def compile_optimized(ir: str) -> bytes:
+    """Compile a small module, for which LLVM's optimizations pay off, for this machine."""
+    machine = _machine()
     with parsed(ir, machine) as module:
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
         builder.getModulePassManager().run(module, builder)
