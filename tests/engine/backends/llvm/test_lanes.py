@@ -11,7 +11,7 @@ import pytest
 
 import featherweight as fw
 from engine.kernels import SEVERAL, swinging
-from featherweight.engine.backends.llvm import lanes, single
+from featherweight.engine.backends.llvm import single
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.program import Input, KernelProgram, Output
 from featherweight.engine.trace import evaluate
@@ -44,10 +44,11 @@ def of_everything(n: int) -> CompiledFunction:
 def used(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the precisions of code for single states that is made in lanes."""
     made: list[str] = []
+    emit_lanes = single.emit_lanes
 
     def emit(t: Any, precision: str, fma: bool) -> Any:
         made.append(precision)
-        return lanes.emit_lanes(t, precision, fma)
+        return emit_lanes(t, precision, fma)
 
     monkeypatch.setattr(single, "emit_lanes", emit)
     return made
