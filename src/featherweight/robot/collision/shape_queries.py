@@ -61,13 +61,9 @@ class ShapeQueries:
         self._sides = np.array([(number[i], number[j]) for i, j in pairs], dtype=np.int64).reshape(-1, 2)
         self._table: PairTable = pair_table(parts, [(int(i), int(j)) for i, j in self._sides])
         self._bodies = [s.body for s in shapes]
-        placed = {b.name: p for b, p in zip(robot.bodies, robot.model.placed_bodies, strict=True)}
-        ground = Placed(-1, Pose())
-        carriers = [ground if s.body is None else placed[s.body] for s in shapes]
-        where = [Placed(c.row, c.pose @ _pose(part.placement)) for c, part in zip(carriers, parts, strict=True)] or [ground]
-        output = Output("rows", (len(where), 12))
-        self._place = robot.bind("shape_rows", frames.placement_rows, (Q,), (output,), (placements(where),))
+        self._place = placement_rows(robot, "shape_rows", self._bodies, [_pose(part.placement) for part in parts])
         self._moving = list(dict.fromkeys(b for b in self._bodies if b is not None))
+        placed = {b.name: p for b, p in zip(robot.bodies, robot.model.placed_bodies, strict=True)}
         self._carriers = [placed[b] for b in self._moving]
         self._own = threading.local()
 
@@ -294,6 +290,15 @@ class _Question:
         self._span[:] = first, stop
         run, table = self.call
         return run(table)
+
+
+def placement_rows(robot: System, name: str, bodies: Sequence[str | None], poses: Sequence[Pose]) -> CompiledFunction:
+    """Return a function of q: the placements (n, 12), as in `collision.triples`, of poses on bodies; None is the ground."""
+    ground = Placed(-1, Pose())
+    placed: dict[str | None, Placed] = {None: ground}
+    placed |= {b.name: p for b, p in zip(robot.bodies, robot.model.placed_bodies, strict=True)}
+    where = [Placed(placed[b].row, placed[b].pose @ pose) for b, pose in zip(bodies, poses, strict=True)] or [ground]
+    return robot.bind(name, frames.placement_rows, (Q,), (Output("rows", (len(where), 12)),), (placements(where),))
 
 
 def checked_length(name: str, value: float) -> float:

@@ -7,17 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...algorithms import frames
 from ...collision.collision_scene import HEIGHTS, HULL
 from ...collision.hulls import NO_HULL, Hull
 from ...collision.rays import RayShapes, cast
 from ...collision.shape_parts import KINDS, GridOfHeights, joined_fields, shape_part
-from ...engine.program import Output
 from ...extras import imports_from_extra
-from ...model.model import Placed
 from ...model.types import WORLD, Pose, Shape, ShapeType
-from ..arguments import Q
-from ..system import System, placements
+from ..system import System
+from .shape_queries import placement_rows
 from .surface_normals import surface_normals
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -67,12 +64,7 @@ class ShapeRays:
     def __init__(self, robot: System, parts: Sequence[RayPart]) -> None:
         links = [p.link for p in parts]
         self._number = {link: k for k, link in enumerate(dict.fromkeys(links))}
-        placed = {b.name: p for b, p in zip(robot.bodies, robot.model.placed_bodies, strict=True)}
-        ground = Placed(-1, Pose())
-        carriers = [ground if p.body is None else placed[p.body] for p in parts]
-        where = [Placed(c.row, c.pose @ p.pose) for c, p in zip(carriers, parts, strict=True)] or [ground]
-        output = Output("rows", (len(where), 12))
-        self._place = robot.bind("ray_rows", frames.placement_rows, (Q,), (output,), (placements(where),))
+        self._place = placement_rows(robot, "ray_rows", [p.body for p in parts], [p.pose for p in parts])
         self._shapes = _ray_shapes(parts, np.array([self._number[x] for x in links], np.int64))
 
     def distances(self, q: Array, origins: Array, directions: Array, links: Sequence[str | None]) -> Array:

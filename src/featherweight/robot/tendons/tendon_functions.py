@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..system import System
 
-if TYPE_CHECKING:
-    from .length_functions import LengthFunctions
-
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def length_functions(robot: System) -> LengthFunctions:
-    """Return the coordinates and moment arms of the robot's tendons as functions."""
+def _evaluated(robot: System, q: npt.ArrayLike) -> tuple[Array, Array]:
+    """Return the coordinates and moment arms of the robot's tendons at q."""
     from .length_functions import LengthFunctions  # imported on demand: imports the compiler of kernels
     from .tendon_table import length_table
 
-    return robot._kept(("tendons",), lambda: LengthFunctions(robot, length_table(robot, robot.model.tendons)))
+    functions = robot._kept(("tendons",), lambda: LengthFunctions(robot, length_table(robot, robot.model.tendons)))
+    return functions.evaluate(robot._checked("q", q, robot.nq))
 
 
 def tendon_lengths(robot: System, q: npt.ArrayLike) -> Array:
@@ -29,8 +27,7 @@ def tendon_lengths(robot: System, q: npt.ArrayLike) -> Array:
     A string takes the shortest path around the spheres and cylinders that it passes. Lengths of branches behind pulleys
     are divided by the divisors of the pulleys. Raises ValueError for a wrong length of q.
     """
-    q = robot._checked("q", q, robot.nq)
-    coordinates, _ = length_functions(robot).evaluate(q)
+    coordinates, _ = _evaluated(robot, q)
     return coordinates[..., coordinates.shape[-1] - len(robot.model.tendons) :]
 
 
@@ -42,6 +39,5 @@ def tendon_moment_arms(robot: System, q: npt.ArrayLike) -> Array:
 
     Raises ValueError for a wrong length of q.
     """
-    q = robot._checked("q", q, robot.nq)
-    _, S = length_functions(robot).evaluate(q)
+    _, S = _evaluated(robot, q)
     return S[..., S.shape[-2] - len(robot.model.tendons) :, :]
