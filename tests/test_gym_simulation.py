@@ -62,11 +62,11 @@ def test_many_are_as_gymnasium_runs_them_one_by_one(mode: AutoresetMode) -> None
         actions = rng.uniform(-1.0, 1.0, (3, 2)).astype(np.float32)
         a, b = ours.step(actions), theirs.step(actions)
         for x, y in zip(a[:4], b[:4], strict=True):
-            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(np.asarray(x, float), y, rtol=1e-9, atol=1e-9)
         ends += [a[2].sum(), a[3].sum()]
         if "final_obs" in a[4]:
             for x, y in zip(a[4]["final_obs"][a[4]["_final_obs"]], b[4]["final_obs"][b[4]["_final_obs"]], strict=True):
-                np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+                np.testing.assert_allclose(np.asarray(x, float), y, rtol=1e-9, atol=1e-9)
     assert (ends > 0).all()
 
 
@@ -97,7 +97,7 @@ def test_a_file_is_an_environment_in_every_way_of_running_many(tmp_path: Path) -
     assert outcomes[0][3].any()  # a limit of time
     for other in outcomes[1:]:
         for x, y in zip(outcomes[0], other, strict=True):
-            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(np.asarray(x, float), y, rtol=1e-9, atol=1e-9)
 
 
 def test_many_are_drawn_one_by_one() -> None:

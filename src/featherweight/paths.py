@@ -9,17 +9,18 @@ not change, J(s) s' = s': v and a are then those of s.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import se3
+from .engine.loops.array_types import Array, Integers, Matrix, Tensor, Vector
 from .robot.robot import Robot
 from .robot.trajectory import Trajectory, joint_names
 from .summaries import summarized
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Segments = tuple[Array, Array, Array, float]  # times, bases and coefficients of pieces, and the end
+Segments = tuple[Vector, Integers, Tensor, float]  # times, bases and coefficients of pieces, and the end
 
 __all__ = ["FramePath", "FramePoints", "JointPath", "JointPoints", "line", "quintic", "trapezoidal"]
 
@@ -53,9 +54,9 @@ class _Path:
     """Pieces that begin at `times` (m,) [s] and at the points numbered `bases` (m,): polynomials (m, 6, n) of s."""
 
     points: Array
-    times: Array
-    bases: Array
-    coefficients: Array
+    times: Vector
+    bases: Integers
+    coefficients: Tensor
     end: float  # [s]
 
     @property
@@ -63,7 +64,7 @@ class _Path:
         """Time from the first point to the last [s]."""
         return float(self.end - self.times[0])
 
-    def _at(self, time: Any) -> tuple[Array, Array, Array, Array]:
+    def _at(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
         """Return points, s, s' and s'' (..., n) at times (...); at rest before the first point and after the last."""
         t = np.asarray(time, dtype=np.float64)
         k = np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, len(self.times) - 1)
@@ -85,7 +86,7 @@ class JointPath(_Path):
 
     robot: Robot
 
-    def __call__(self, time: Any) -> JointPoints:
+    def __call__(self, time: ArrayLike) -> JointPoints:
         """Return configurations, velocities and accelerations at times (...) [s]."""
         base, s, ds, dds = self._at(time)
         return JointPoints(np.asarray(self.robot.integrate(base, s)), *_rates(self.robot, base, s, ds, dds))
@@ -104,7 +105,7 @@ class JointPath(_Path):
 class FramePath(_Path):
     """A path of a frame over time: `path(t)` returns the `FramePoints` at times t (...) [s]; at rest before and after."""
 
-    def __call__(self, time: Any) -> FramePoints:
+    def __call__(self, time: ArrayLike) -> FramePoints:
         """Return placements, velocities and accelerations at times (...) [s]."""
         base, s, *rates = self._at(time)
         R, p = base[..., :3, :3], base[..., :3, 3]
@@ -112,7 +113,9 @@ class FramePath(_Path):
         return FramePoints(se3.homogeneous(R @ se3.exp3(s[..., 3:]), p + s[..., :3]), v, a)
 
 
-def quintic(robot: Robot, q: Any, times: Any, velocities: Any = None, accelerations: Any = None) -> JointPath:
+def quintic(
+    robot: Robot, q: ArrayLike, times: ArrayLike, velocities: ArrayLike | None = None, accelerations: ArrayLike | None = None
+) -> JointPath:
     """Return the path of quintic polynomials through configurations q (n, nq) at `times` (n,) [s].
 
     `velocities` and `accelerations` (n, nv) are those at the points, zero by default. Both are continuous along the path. A
@@ -133,7 +136,9 @@ def quintic(robot: Robot, q: Any, times: Any, velocities: Any = None, accelerati
     return JointPath(q, *_quintics(d, times, (v[:-1], a[:-1]), end), robot)
 
 
-def trapezoidal(robot: Robot, q: Any, acceleration_limit: Any, velocity_limit: Any = None) -> JointPath:
+def trapezoidal(
+    robot: Robot, q: ArrayLike, acceleration_limit: ArrayLike, velocity_limit: ArrayLike | None = None
+) -> JointPath:
     """Return the fastest path with trapezoidal velocities that is straight between configurations q (n, nq) and stops at each.
 
     All joints begin, accelerate and stop together, and one joint at least is at a limit: `acceleration_limit` [rad/s², m/s²] or
@@ -146,7 +151,9 @@ def trapezoidal(robot: Robot, q: Any, acceleration_limit: Any, velocity_limit: A
     return JointPath(q, *_trapezoids(d, *(_fastest("trapezoidal", d, x) for x in limits)), robot)
 
 
-def line(T: Any, times: Any = None, *, velocity_limit: Any = np.inf, acceleration_limit: Any = np.inf) -> FramePath:
+def line(
+    T: ArrayLike, times: ArrayLike | None = None, *, velocity_limit: ArrayLike = np.inf, acceleration_limit: ArrayLike = np.inf
+) -> FramePath:
     """Return the path along straight lines between placements T (n, 4, 4), which stops at each; orientations by slerp.
 
     With `times` (n,) [s], the law of time is quintic. Without, velocities are trapezoidal with limits for (linear, angular)
@@ -166,20 +173,20 @@ def line(T: Any, times: Any = None, *, velocity_limit: Any = np.inf, acceleratio
     return FramePath(T, *_trapezoids(d, *(_fastest("line", parts, x) for x in (velocity_limit, acceleration_limit))))
 
 
-def _segments(robot: Robot, q: Any) -> tuple[Array, Array]:
+def _segments(robot: Robot, q: ArrayLike) -> tuple[Matrix, Matrix]:
     """Return configurations (n, nq) and the velocities (n - 1, nv) that lead from each to the next in a unit of time."""
     q = _given("q", q, (max(2, len(np.atleast_1d(q))), robot.nq))
     return q, np.asarray(robot.difference(q[:-1], q[1:]))
 
 
-def _given(name: str, x: Any, shape: tuple[int, ...]) -> Array:
+def _given(name: str, x: ArrayLike, shape: tuple[int, ...]) -> Array:
     array: Array = np.asarray(x, dtype=np.float64)
     if array.shape != shape or not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite numbers of shape {shape}; got shape {array.shape}")
     return array
 
 
-def _fastest(name: str, d: Array, limit: Any) -> Array:
+def _fastest(name: str, d: Matrix, limit: ArrayLike) -> Vector:
     """Return how fast the travelled part of ways d (k, n) may change (k,) within limits, a number or (n,)."""
     limit = np.asarray(limit, dtype=np.float64)
     if limit.shape not in ((), d.shape[1:]) or not (limit > 0.0).all():
@@ -188,7 +195,7 @@ def _fastest(name: str, d: Array, limit: Any) -> Array:
         return np.asarray((limit / np.abs(d)).min(axis=-1))
 
 
-def _trapezoids(d: Array, velocity: Array, acceleration: Array) -> Segments:
+def _trapezoids(d: Matrix, velocity: Vector, acceleration: Vector) -> Segments:
     """Return three pieces for each of the ways d (k, n), of which the travelled part changes at most so fast."""
     still = ~d.any(axis=-1)
     if not np.isfinite(acceleration[~still]).all():
@@ -205,7 +212,7 @@ def _trapezoids(d: Array, velocity: Array, acceleration: Array) -> Segments:
     return times[:-1], np.repeat(np.arange(len(d)), 3), pieces.reshape(-1, 6, d.shape[1]), float(times[-1])
 
 
-def _quintics(d: Array, times: Array, begin: tuple[Array, Array], end: tuple[Array, Array]) -> Segments:
+def _quintics(d: Matrix, times: Vector, begin: tuple[Matrix, Matrix], end: tuple[Matrix, Matrix]) -> Segments:
     """Return one piece for each of the ways d (k, n), with s' and s'' at the beginning and the end."""
     (v0, a0), (v1, a1), T = begin, end, np.diff(times)[:, None]
     if not (T > 0.0).all():

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import Array, Integers, Matrix, Vector
 from ..model.description import Description
 from ..model.position_drives import PD
 from ..model.types import Joint, JointType, ShapeType
@@ -36,8 +37,6 @@ from .quadruped_rules import QuadrupedRules, QuadrupedWeights
 from .reset_noise import ResetNoise
 from .snapshot import Links
 from .varied_robots import Variation, randomize, rough_heights
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 LEGS = ("FR", "FL", "RR", "RL")
 DRIVEN = ("hip", "thigh", "calf")  # joints of a leg
@@ -102,7 +101,7 @@ class JoystickTask(CompiledTask):
         """Return the rules, with weights, for environment steps of length dt [s]."""
         raise NotImplementedError
 
-    def soft_limits(self, lower: Array, upper: Array) -> Array:
+    def soft_limits(self, lower: Vector, upper: Vector) -> Matrix:
         """Return the limits (2, n) beyond which the reward falls."""
         raise NotImplementedError
 
@@ -119,7 +118,7 @@ class JoystickTask(CompiledTask):
         if self.randomized:
             randomize(simulation, noise, self.variation)
 
-    def beginning(self, qpos: Array, nv: int, noise: ResetNoise, which: Array) -> tuple[Array, Array]:
+    def beginning(self, qpos: Vector, nv: int, noise: ResetNoise, which: Integers) -> tuple[Matrix, Matrix]:
         """Return initial states: standing near home, with random heading and velocity.
 
         The position is within half a metre, and the velocity up to 0.5 m/s and rad/s in each direction.
@@ -222,7 +221,7 @@ class Go1Joystick(JoystickTask):
     def robot(self) -> Description:
         return go1(self.timestep, STIFFNESS, self.dry_friction)
 
-    def soft_limits(self, lower: Array, upper: Array) -> Array:
+    def soft_limits(self, lower: Vector, upper: Vector) -> Matrix:
         return SOFT * np.array([lower, upper])
 
     def rules(self, robots: ParallelRobots, weights: Any, dt: float) -> Any:

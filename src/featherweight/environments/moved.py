@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
+from ..engine.loops.array_types import Array, Booleans, Matrix, Vector
 from ..summaries import summarized
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @summarized
 class Moved(NamedTuple):
     """Results of a step of all robots, without ending or beginning episodes."""
 
-    observation: Array  # (robots, numbers)
-    reward: Array  # (robots,)
-    terminated: Array  # (robots,)
+    observation: Matrix  # (robots, numbers)
+    reward: Vector  # (robots,)
+    terminated: Booleans  # (robots,)
     told: dict[str, Array]  # entries of `info`

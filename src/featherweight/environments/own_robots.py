@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.loops.array_types import Array, Booleans, Matrix, Vector
 from ..model.description import Description
 from ..model.position_drives import DRIVEN, PD
 from ..model.types import ROOT_JOINT, WORLD, Actuator, Configuration, Joint, JointType, Shape, ShapeType
 from .snapshot import HOME, Snapshot
 from .task import SnapshotTask, Terms
 
-Array = np.ndarray[Any, np.dtype[Any]]
 FLOOR = "floor"
 
 
@@ -31,11 +31,11 @@ class RobotTask(SnapshotTask):
     xml_file: Any = None
     frame_skip: int = 5
     reset_noise_scale: float = 0.01
-    reward: Callable[[Snapshot, Snapshot, Array], Array] | None = None
-    ends: Callable[[Snapshot], Array] | None = None
-    observe: Callable[[Snapshot], Array] | None = None
+    reward: Callable[[Snapshot, Snapshot, Array], Vector] | None = None
+    ends: Callable[[Snapshot], Booleans] | None = None
+    observe: Callable[[Snapshot], Matrix] | None = None
 
-    def observation(self, now: Snapshot) -> Array:
+    def observation(self, now: Snapshot) -> Matrix:
         return super().observation(now) if self.observe is None else np.asarray(self.observe(now), float)
 
     def rewards(self, before: Snapshot, after: Snapshot, action: Array) -> Terms:
@@ -43,7 +43,7 @@ class RobotTask(SnapshotTask):
             "reward": np.zeros(len(after.q)) if self.reward is None else np.asarray(self.reward(before, after, action), float)
         }
 
-    def terminated(self, now: Snapshot) -> Array:
+    def terminated(self, now: Snapshot) -> Booleans:
         return super().terminated(now) if self.ends is None else np.asarray(self.ends(now), bool)
 
 

@@ -8,13 +8,12 @@ import numpy as np
 from gymnasium import Env
 from gymnasium.vector import AutoresetMode
 
+from ..engine.loops.array_types import Array, Vector
 from .task import Task
 from .vector_environment import RENDER_MODES, RobotVectorEnv
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
-
-class RobotEnv(Env[Array, Array]):
+class RobotEnv(Env[Vector, Vector]):
     """A single robot with a task, a `gymnasium.Env`.
 
     Its arguments are those of `RobotVectorEnv`, except for those of episodes: `gymnasium.make` ends episodes. With
@@ -38,13 +37,13 @@ class RobotEnv(Env[Array, Array]):
         self.action_space = self.vector.single_action_space
         self.metadata = {**type(self).metadata, "render_fps": self.vector.metadata["render_fps"]}
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Vector, dict[str, Any]]:
         """Begin an episode, and return its first observation and `info`."""
         super().reset(seed=seed)
         observation, info = self.vector.reset(seed=seed)
         return observation[0], {name: x[0] for name, x in info.items() if not name.startswith("_")}
 
-    def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Array) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
         """Take a step; return observation, reward, whether the episode has terminated, False, and `info`."""
         observation, reward, terminated, told = self.vector.advance(np.asarray(action)[None])
         info = {name: x[0] for name, x in told.items()}
@@ -55,6 +54,6 @@ class RobotEnv(Env[Array, Array]):
         pictures = self.vector.render()
         return None if pictures is None else pictures[0]
 
-    def set_state(self, qpos: Array, qvel: Array) -> None:
+    def set_state(self, qpos: Vector, qvel: Vector) -> None:
         """Set the state to qpos (nq,) and qvel (nv,), in MuJoCo's order."""
         self.vector.set_state(np.asarray(qpos)[None], np.asarray(qvel)[None])

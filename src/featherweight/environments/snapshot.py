@@ -10,6 +10,7 @@ import numpy as np
 
 from ..algorithms.about_center_of_mass import PrincipalInertias, about_center_of_mass
 from ..engine.function import CompiledFunction
+from ..engine.loops.array_types import Array, Matrix, Tensor, Vector
 from ..engine.program import Output
 from ..model.description import Description
 from ..model.types import Frame
@@ -21,13 +22,12 @@ from ..simulation.defaults import of_the_file
 from ..simulation.forces import ForcesAtJoints
 from .contact_forces import Forces
 
-Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
 
 HOME = "qpos0"  # among configurations
 
 
-def home_of(robot: Robot) -> Array:
+def home_of(robot: Robot) -> Vector:
     """Return the configuration (nq,) around which episodes begin: the description's, or the start of simulations."""
     return np.array(robot.configurations[HOME]) if HOME in robot.configurations else robot.start()
 
@@ -93,7 +93,7 @@ class Snapshot:
     """
 
     def __init__(
-        self, links: Links, q: Array, v: Array, forces: Forces | None = None, control: Array | None = None,
+        self, links: Links, q: Matrix, v: Matrix, forces: Forces | None = None, control: Matrix | None = None,
         of: tuple[Simulation, Any] | None = None,
     ) -> None:  # fmt: skip
         """Store a state. `of` is the simulation and which of its robots these are, since robots may differ by `vary`."""
@@ -115,17 +115,17 @@ class Snapshot:
         return before
 
     @once
-    def qpos(self) -> Array:
+    def qpos(self) -> Matrix:
         """Positions (robots, nq) in MuJoCo's order."""
         return self.links.order.qpos(self.q)
 
     @once
-    def qvel(self) -> Array:
+    def qvel(self) -> Matrix:
         """Velocities (robots, nv) in MuJoCo's order and frames."""
         return self.links.order.qvel(self.q, self.v)
 
     @once
-    def center_of_mass(self) -> Array:
+    def center_of_mass(self) -> Matrix:
         """Centres of mass (robots, 3) [m]."""
         function = self.links.robot.center_of_mass
         if self._of is None:
@@ -139,23 +139,23 @@ class Snapshot:
         return self.links.about_center_of_mass(self.q, self.v)
 
     @property
-    def cinert(self) -> Array:
+    def cinert(self) -> Tensor:
         """Inertias (robots, links, 10): rotational (xx, yy, zz, xy, xz, yz), mass times the link's centre of mass, mass."""
         return np.asarray(self._about_center_of_mass.inertia)
 
     @property
-    def cvel(self) -> Array:
+    def cvel(self) -> Tensor:
         """Velocities (robots, links, 6)."""
         return np.asarray(self._about_center_of_mass.velocity)
 
     @once
-    def cfrc_ext(self) -> Array:
+    def cfrc_ext(self) -> Tensor:
         """Contact forces (robots, links, 6)."""
         forces: Forces = known("contact forces", self._forces)
         return forces.about(lambda: self.center_of_mass, len(self.links.names))
 
     @property
-    def qfrc_actuator(self) -> Array:
+    def qfrc_actuator(self) -> Matrix:
         """Joint forces (robots, nv) of actuators."""
         return self.links.actuators.of_drives(self.q, self.v, known("controls", self._control), self._varied("drives"))
 

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..engine.loops.array_types import Array, Booleans, Integers, Matrix, Vector
 from ..model.description import Description
 from ..robot.build import read
 from ..simulation import Simulation
 from .reset_noise import ResetNoise
 from .snapshot import Links, Snapshot
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Terms = dict[str, Array]
 
 
@@ -43,7 +43,7 @@ class Task:
         with as_file(files("gymnasium.envs") / "mujoco" / "assets" / self.xml_file) as path:
             return read(path)
 
-    def beginning(self, qpos: Array, nv: int, noise: ResetNoise, which: Array) -> tuple[Array, Array]:
+    def beginning(self, qpos: Vector, nv: int, noise: ResetNoise, which: Integers) -> tuple[Matrix, Matrix]:
         """Return qpos (k, nq) and qvel (k, nv) of the next episodes of robots (k,), drawn around qpos (nq,)."""
         noise.begin(which)
         scale, nq = self.reset_noise_scale, len(qpos)
@@ -67,7 +67,7 @@ class SnapshotTask(Task):
 
     asks_for_forces: ClassVar[bool] = False  # snapshots after a step have forces of contacts and actuators
 
-    def observation(self, now: Snapshot) -> Array:
+    def observation(self, now: Snapshot) -> Matrix:
         """Return the observation (robots, numbers): qpos and qvel."""
         return np.concatenate([now.qpos, now.qvel], axis=-1)
 
@@ -75,7 +75,7 @@ class SnapshotTask(Task):
         """Return the terms (robots,) whose sum is the reward, by name."""
         raise NotImplementedError
 
-    def terminated(self, now: Snapshot) -> Array:
+    def terminated(self, now: Snapshot) -> Booleans:
         """Return which episodes terminate, (robots,) bool."""
         return np.zeros(len(now.q), bool)
 

@@ -11,6 +11,7 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from ..engine.loops.array_types import Array, Booleans, Integers, Matrix, Vector
 from ..simulation import Simulation
 from .compiled_episodes import CompiledEpisodes
 from .compiled_task import CompiledTask
@@ -25,8 +26,7 @@ from .reset_noise import ResetNoise
 from .snapshot_episodes import SnapshotEpisodes
 from .task import SnapshotTask, Task, Terms
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Step = tuple[Array, Array, Array, Array, dict[str, Any]]
+Step = tuple[Matrix, Vector, Booleans, Booleans, dict[str, Any]]
 
 RENDER_MODES = ["rgb_array"]
 TASKS: dict[str, type[Task]] = {
@@ -34,7 +34,7 @@ TASKS: dict[str, type[Task]] = {
 }
 
 
-class RobotVectorEnv(VectorEnv[Array, Array, Array]):
+class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
     """`num_envs` robots with the same task, a `Task` or a key of TASKS, each with its own episodes.
 
         envs = gymnasium.make_vec("featherweight/Hopper-v0", num_envs=256, reset_noise_scale=0.01)
@@ -106,7 +106,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Array, dict[str, Any]]:
+    ) -> tuple[Matrix, dict[str, Any]]:
         """Begin all episodes, or those of `options["reset_mask"]` (num_envs,); return all observations, and `info`.
 
         `seed` is the seed of the first environment, and the others get the numbers that follow; or give a seed for each.
@@ -119,7 +119,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         info = self._begin(which)
         return self.episodes.observe(), info
 
-    def _mask(self, options: dict[str, Any] | None) -> Array:
+    def _mask(self, options: dict[str, Any] | None) -> Booleans:
         if options is None or "reset_mask" not in options:
             return np.ones(self.num_envs, bool)
         mask = options["reset_mask"]
@@ -129,7 +129,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
             )
         return mask
 
-    def _seed(self, seed: int | Sequence[int | None] | None, which: Array) -> None:
+    def _seed(self, seed: int | Sequence[int | None] | None, which: Integers) -> None:
         """Set the seeds of environments (k,). An environment without a seed keeps its own, or gets one from the system."""
         first = seed if isinstance(seed, int | np.integer) else None
         super().reset(seed=None if first is None else int(first))
@@ -143,11 +143,11 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         given = which[seeds[which] != None]  # noqa: E711  # by element
         self._noise.seed(given, seeds[given])
 
-    def set_state(self, qpos: Array, qvel: Array) -> None:
+    def set_state(self, qpos: Matrix, qvel: Matrix) -> None:
         """Set the states to qpos (num_envs, nq) and qvel (num_envs, nv), in MuJoCo's order. Episodes continue."""
         self.robots.begin(np.arange(self.num_envs), np.asarray(qpos, float), np.asarray(qvel, float))
 
-    def _begin(self, which: Array) -> dict[str, Any]:
+    def _begin(self, which: Integers) -> dict[str, Any]:
         """Begin the next episodes of environments (k,), and return their entries of `info`."""
         assert self._noise is not None
         told = self.episodes.begin(which, self._noise)
@@ -184,7 +184,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
             raise ValueError("call reset() before step()")
         return self.episodes.advance(actions)
 
-    def _with_resets(self, observation: Array, told: Terms, beginning: Array) -> dict[str, Any]:
+    def _with_resets(self, observation: Matrix, told: Terms, beginning: Booleans) -> dict[str, Any]:
         """Begin the episodes that are due, write their first observations, and return `info`."""
         which, others = np.flatnonzero(beginning), np.flatnonzero(~beginning)
         info = self._info({name: x[others] for name, x in told.items()}, others)
@@ -208,7 +208,7 @@ class RobotVectorEnv(VectorEnv[Array, Array, Array]):
         return info
 
 
-def joystick_commands(envs: RobotVectorEnv) -> Array:
+def joystick_commands(envs: RobotVectorEnv) -> Matrix:
     """Return the commands (robots, 3) of a joystick task: forward, sideways [m/s] and turn [rad/s]. You may write to the array.
 
     Observations and rewards use a new command from the next step on. Raises TypeError for environments with another task.

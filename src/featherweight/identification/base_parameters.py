@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..engine.loops.array_types import Array, Integers, Matrix, Vector
 from ..engine.trace import evaluate
 from ..extras import imports_from_extra
 from ..robot.linear_parameters import Chosen, Regressor
 from ..robot.robot import Robot
 from ..summaries import Several, summarized
 from .data import deviations_of, stacked
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 DEPENDENT = 1e-8  # residual of a dependent column, relative to its length; loops are closed to 1e-12
 SHOWN = 1e-7  # smaller coefficients of normalized columns are rounding errors
@@ -26,9 +26,9 @@ SHOWN = 1e-7  # smaller coefficients of normalized columns are rounding errors
 class BaseFit(NamedTuple):
     """Fitted base parameters: `values` (r) with standard `deviations` (r), and the residual force of each joint."""
 
-    values: Array
-    deviations: Array
-    residual: Array  # (nv) root mean square [N m, N]
+    values: Vector
+    deviations: Vector
+    residual: Vector  # (nv) root mean square [N m, N]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class BaseParameters:
 
     regressor: Regressor
     columns: tuple[int, ...]  # (r) columns of the regressor
-    groups: Array  # (r, p), ones at `columns`
+    groups: Matrix  # (r, p), ones at `columns`
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -62,19 +62,19 @@ class BaseParameters:
         return Several(names[~self.groups.any(axis=0)].tolist())
 
     @property
-    def values(self) -> Array:
+    def values(self) -> Vector:
         """(r) values of the robot."""
         return self.of(self.regressor.values)
 
-    def of(self, parameters: Any) -> Array:
+    def of(self, parameters: ArrayLike) -> Array:
         """Return the base parameters (..., r) of parameters (..., p)."""
         return np.asarray(np.asarray(parameters) @ self.groups.T)
 
-    def matrix(self, q: Any, v: Any, a: Any) -> Array:
+    def matrix(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return the regressor of the base parameters (..., nv, r)."""
         return np.asarray(self.regressor.function(q, v, a)[..., self.columns])
 
-    def fit(self, q: Any, v: Any, a: Any, tau: Any, deviations: Any = None) -> BaseFit:
+    def fit(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, deviations: ArrayLike | None = None) -> BaseFit:
         """Fit measured forces tau (n, nv) at q (n, nq), v and a (n, nv) by least squares, weighted by the noise of each joint.
 
         `deviations` (nv) are the standard deviations of the noise of each joint's forces. By default they are estimated by a
@@ -133,7 +133,7 @@ def base_parameters(
     return BaseParameters(regressor, tuple(columns.tolist()), groups)
 
 
-def _random_regressor(robot: Robot, regressor: Regressor, rows: int, rng: np.random.Generator) -> Array:
+def _random_regressor(robot: Robot, regressor: Regressor, rows: int, rng: np.random.Generator) -> Matrix:
     """Return the regressor at random states, stacked, with at least this many rows.
 
     It is evaluated from the trace, which takes less time than compiling it.
@@ -147,7 +147,7 @@ def _random_regressor(robot: Robot, regressor: Regressor, rows: int, rng: np.ran
     return np.array(values).T.reshape(-1, columns)
 
 
-def _independent(A: Array) -> Array:
+def _independent(A: Matrix) -> Integers:
     """Return the first columns of unit length that span all columns of A; column pivoting gives their number."""
     with imports_from_extra("identification", "base parameters need scipy"):
         from scipy.linalg import qr
@@ -157,7 +157,7 @@ def _independent(A: Array) -> Array:
     return first if len(first) == rank else np.sort(order[:rank])
 
 
-def _sum(names: tuple[str, ...], coefficients: Array, first: int) -> str:
+def _sum(names: tuple[str, ...], coefficients: Vector, first: int) -> str:
     def terms() -> Iterator[str]:
         yield names[first]
         for k in np.flatnonzero(coefficients):

@@ -6,22 +6,20 @@ moment of mass, is ½ tr(I) 1 - I. P transforms between frames as H P Hᵀ.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..engine.loops.array_types import Array, Vector
 from ..model.checks import excess_moments, principal_moments
 from ..model.inertial_parameters import NAMES
 from ..model.types import Inertia
 from ..robot.robot import Robot
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 TENSOR = ((4, 5, 7), (5, 6, 8), (7, 8, 9))  # indices of the entries of I among the parameters
 SLIGHT = 1e-9  # relative to moments: tolerance for rounding
 
 
-def pseudo_inertia(parameters: Any) -> Array:
+def pseudo_inertia(parameters: ArrayLike) -> Array:
     """Return the matrices P (..., 4, 4) of inertial parameters (..., 10)."""
     x = np.asarray(parameters, dtype=np.float64)
     if x.ndim == 0 or x.shape[-1] != len(NAMES):
@@ -34,7 +32,7 @@ def pseudo_inertia(parameters: Any) -> Array:
     return P
 
 
-def parameters_of(pseudo: Any) -> Array:
+def parameters_of(pseudo: ArrayLike) -> Array:
     """Return the inertial parameters (..., 10) of symmetric matrices P (..., 4, 4)."""
     P = np.asarray(pseudo, dtype=np.float64)
     if P.shape[-2:] != (4, 4):
@@ -45,7 +43,7 @@ def parameters_of(pseudo: Any) -> Array:
     return np.stack([P[..., 3, 3], *np.moveaxis(P[..., :3, 3], -1, 0), *tensor], axis=-1)
 
 
-def inconsistent_bodies(robot: Robot, parameters: Any = None) -> dict[str, str]:
+def inconsistent_bodies(robot: Robot, parameters: ArrayLike | None = None) -> dict[str, str]:
     """Return the bodies whose inertial parameters (nbodies, 10), or flat, no distribution of mass has, and the reasons.
 
     The default parameters are those of the robot. A body may be flat, thin, a point, or have no mass; P is then semidefinite.
@@ -59,7 +57,7 @@ def inconsistent_bodies(robot: Robot, parameters: Any = None) -> dict[str, str]:
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _why_not(x: Array) -> str:
+def _why_not(x: Vector) -> str:
     """Describe why a body cannot have these parameters; empty if it can."""
     if not np.isfinite(x).all():
         return "its parameters are not finite"

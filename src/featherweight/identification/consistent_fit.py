@@ -11,17 +11,17 @@ bodies by mistake. The second sum is then approximately the distance of inertias
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..engine.loops.array_types import Array, Matrix, Vector
 from ..extras import imports_from_extra
 from ..robot.linear_parameters import Regressor
 from ..summaries import summarized
 from .consistency import parameters_of, pseudo_inertia
 from .data import deviations_of, stacked
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 MARGIN = 1e-6  # relative to the prior, in every direction
 SMALL = 0.01  # [m] least radius of bodies in the distance
@@ -36,13 +36,21 @@ ROOT = np.array([1.0 if i == j else np.sqrt(2.0) for i, j in UPPER])
 class InertialFit(NamedTuple):
     """Fitted parameters: `inertial` (nbodies, 10), those of joints by name, and the residual force of each joint."""
 
-    inertial: Array
+    inertial: Matrix
     joints: dict[str, float]
-    residual: Array  # (nv) root mean square [N m, N]
+    residual: Vector  # (nv) root mean square [N m, N]
 
 
 def fit_inertial_parameters(
-    regressor: Regressor, q: Any, v: Any, a: Any, tau: Any, *, spread: float = 10.0, prior: Any = None, deviations: Any = None
+    regressor: Regressor,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    tau: ArrayLike,
+    *,
+    spread: float = 10.0,
+    prior: ArrayLike | None = None,
+    deviations: ArrayLike | None = None,
 ) -> InertialFit:
     """Return the physically consistent parameters that fit measured forces tau (n, nv) at q (n, nq), v and a (n, nv).
 

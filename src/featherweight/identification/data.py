@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..engine.loops.array_types import Matrix, Tensor, Vector
 from ..robot.linear_parameters import Regressor
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 LEAST = 1e-4, 1e-6  # least deviations, relative to the joint's forces and to the greatest of all joints
 
 
-def stacked(regressor: Regressor, motion: tuple[Any, Any, Any], tau: Any) -> tuple[Array, Array]:
+def stacked(regressor: Regressor, motion: tuple[ArrayLike, ArrayLike, ArrayLike], tau: ArrayLike) -> tuple[Tensor, Matrix]:
     """Return the regressor (n, nv, p) at q, v and a (n, .), and forces (n, nv).
 
     Raises ValueError for forces of a wrong shape.
@@ -29,7 +27,7 @@ def stacked(regressor: Regressor, motion: tuple[Any, Any, Any], tau: Any) -> tup
     return Y, forces
 
 
-def deviations_of(Y: Array, tau: Array, given: Any) -> Array:
+def deviations_of(Y: Tensor, tau: Matrix, given: ArrayLike | None) -> Vector:
     """Return standard deviations (nv) of the noise of forces: the given ones, or the residuals of least squares."""
     nv = tau.shape[1]
     if given is not None:

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..names import choose_from
+from ..engine.loops.array_types import Array
 from ..spatial import Mat3, RigidInertia, Sym3, Vec3
 from .checks import about_center, judged_inertias, rigid_inertia_of_row
 from .model import Model, Placed
 from .types import LARGEST, SMALLEST_MASS, Inertia, Pose, add, scale
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """Mass, mass times centre, and rotational inertia about the frame's origin, in Pinocchio's order."""

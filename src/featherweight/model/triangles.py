@@ -176,7 +176,7 @@ def _color(mesh: trimesh.Trimesh) -> RGB | None:
     return (r, g, b)
 
 
-def height_surface(x: Any, y: Any, z: Any) -> tuple[Array, Array]:
+def height_surface(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> tuple[Array, Array]:
     """Return vertices (n m, 3) and faces (k, 3) of heights z (n, m) [m] at x (n,) and y (m,) [m].
 
     A cell has two triangles, which share the diagonal from its point (i, j) to (i + 1, j + 1), as in simulations. Raises

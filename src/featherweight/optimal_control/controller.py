@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.loops.array_types import Array, Vector
 from .problem import OptimalControl
 from .solver import COST, VIOLATION
 from .workspace import Settings, Workspace
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FIRST = 50  # iterations of the first tick
 
@@ -91,7 +90,7 @@ class Controller:
         """The largest violation of a constraint in the plan."""
         return float(self._work.solver.numbers[VIOLATION])
 
-    def __call__(self, time: float, q: Array, v: Array) -> Any:
+    def __call__(self, time: float, q: Vector, v: Vector) -> Any:
         """Return the joint forces tau (nv) at a time [s], for q (nq) and v (nv).
 
         With actuators, return (zeros, their controls).
@@ -112,7 +111,7 @@ class Controller:
         tau[self._driven] = u
         return tau
 
-    def update(self, time: float, q: Array, v: Array) -> None:
+    def update(self, time: float, q: Vector, v: Vector) -> None:
         """Solve the problem from q and v at a time [s]."""
         iterations, given = self.iterations, (self.targets, self.parameters)
         fresh = not time >= self.time or self.time == -math.inf

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms import knots as kernels
+from ..engine.loops.array_types import Array, Matrix, Vector
 from ..engine.threads import processors, share_out
 from ..model.position_drives import PD
 from ..model.types import Actuator
@@ -29,8 +30,6 @@ from .solver import ITERATIONS, NOT_FINITE, STALLED
 from .spans import RK4, SEMI_IMPLICIT, Span
 from .terms import Added, Duration, Picked, Term, name_of, quantities
 from .workspace import Pool, Settings, Workspace
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 REASONS = {
     ITERATIONS: "the iterations are used up", STALLED: "no step decreases the cost", NOT_FINITE: "numbers are not finite",
@@ -197,7 +196,7 @@ class OptimalControl:
         return f"<OptimalControl of {self.robot.name!r}: {self.knots} knots; {', '.join(x.name for x in self._terms)}>"
 
     @property
-    def steps(self) -> Array:
+    def steps(self) -> Vector:
         """The time step of each knot and impact of a plan [s], 0 for an impact; the longest one if the step is free."""
         spans = self._spans()
         return np.repeat([span.step for span in spans], [span.knots for span in spans])
@@ -591,7 +590,7 @@ class OptimalControl:
             total += costs_of_rows(laws, self._layout.rows_of_stage(i), rows, penalty)
         return total
 
-    def contact_forces(self, plan: Plan) -> list[Array]:
+    def contact_forces(self, plan: Plan) -> list[Matrix]:
         """Return the contact forces (knots, rows) [N, N m] of each phase, in the axes of the contact frames.
 
         They are the forces at the beginning of each step. An impact is a separate item before its phase: its impulses (1, rows)

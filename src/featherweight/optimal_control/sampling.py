@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
+from ..engine.loops.array_types import Array, Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.threads import processors, share_out
 from ..simulation import Simulation
@@ -22,8 +22,6 @@ from .drives import control_bounds
 from .problem import OptimalControl
 from .sampled_motions import AT_ONCE
 from .workspace import holding_controls
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 NEGLIGIBLE = 1e-12  # weights of samples that do not count
 
@@ -113,14 +111,14 @@ class SamplingController:
         self._draws = draws(ocp.knots, max(2, min(nodes, ocp.knots)), samples, self.noise, np.array(bounds))
         self._table = Table(self._draws)
         self._write = WRITE_CONTROLS.for_tables(self._table)
-        self.plan: Array | None = None  # (knots, nu)
+        self.plan: Matrix | None = None  # (knots, nu)
         self.cost, self._time = math.inf, -math.inf
 
     def reset(self) -> None:
         """Discard the plan."""
         self.plan, self._time = None, -math.inf
 
-    def __call__(self, time: float, q: Array, v: Array) -> Any:
+    def __call__(self, time: float, q: Vector, v: Vector) -> Any:
         """Return the joint forces tau (nv) at a time [s], for q (nq) and v (nv).
 
         With actuators, return (zeros, their controls).
@@ -134,7 +132,7 @@ class SamplingController:
         tau[list(self.ocp.driven)] = self.plan[0]
         return tau
 
-    def update(self, time: float, q: Array, v: Array) -> None:
+    def update(self, time: float, q: Vector, v: Vector) -> None:
         """Draw sequences, follow and average them."""
         ocp, d = self.ocp, self._draws
         if self.plan is None or time < self._time:
@@ -163,17 +161,17 @@ class SamplingController:
             self._draws.nodes[0] = 0.0  # the first sample is the plan
         self._write(self._table.address, first, stop)
 
-    def costs(self, q: Array, v: Array, u: Array) -> Array:
+    def costs(self, q: Vector, v: Vector, u: Tensor) -> Vector:
         """Return the costs (samples,) of controls u (samples, knots, nu) from q and v; infinity where the motion fails."""
         return self._costs(q, v, np.swapaxes(u, 0, 1))
 
-    def _costs(self, q: Array, v: Array, u: Array, write: Callable[[int, int], object] = lambda *_: None) -> Array:
+    def _costs(self, q: Vector, v: Vector, u: Tensor, write: Callable[[int, int], object] = lambda *_: None) -> Vector:
         """The costs of controls u (knots, samples, nu), which `write` writes for some samples."""
         if self.simulation is not None:
             write(0, u.shape[1])
             return self._costs_of_simulations(q, v, np.swapaxes(u, 0, 1))
         count = u.shape[1]
-        costs: Array = np.empty(count)
+        costs: Vector = np.empty(count)
         window = self.ocp._window()
         flat = window.layout.parameters(q, self.targets, self.parameters)
 
@@ -187,7 +185,7 @@ class SamplingController:
         share_out(piece, -(-count // AT_ONCE), self.ocp.threads or processors())
         return np.where(np.isfinite(costs), costs, np.inf)
 
-    def _costs_of_simulations(self, q: Array, v: Array, u: Array) -> Array:
+    def _costs_of_simulations(self, q: Vector, v: Vector, u: Tensor) -> Vector:
         """The costs of controls u (samples, knots, nu), which the simulation follows."""
         ocp, simulation, count = self.ocp, self.simulation, len(u)
         assert simulation is not None

@@ -19,6 +19,7 @@ from ..algorithms.mechanisms import rnea as c_rnea
 from ..algorithms.mechanisms.cluster_tree import ClusterTree, Follower, unconstrained
 from ..algorithms.mechanisms.counterparts import counterpart
 from ..engine.function import CompiledFunction
+from ..engine.loops.array_types import Array, Vector
 from ..engine.program import Output
 from ..model import configuration
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives, Joints
@@ -38,8 +39,6 @@ from .compiled_member import compiled
 from .dynamics import cheapest_accelerations
 from .robot import Robot
 from .system import CONTRADICTING
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SINGULAR = 1e16  # value of `singularity`: eight digits are lost
 
@@ -200,7 +199,7 @@ class ClosedRobot(Robot):
     def _coordinates(self) -> Joints:
         return self._closing.coordinates
 
-    def neutral(self) -> Array:
+    def neutral(self) -> Vector:
         """Return a closed configuration (nq,) near that with every joint at zero.
 
         It is the same in every call. Raises ValueError if there is none.
@@ -208,7 +207,7 @@ class ClosedRobot(Robot):
         return super().neutral()
 
     @cached_property
-    def _neutral(self) -> Array:
+    def _neutral(self) -> Vector:
         return self._closing.neutral()
 
     def random_configuration(
@@ -233,7 +232,7 @@ class ClosedRobot(Robot):
         self.warn_where_singular(closed)
         return closed
 
-    def _within_limits(self, q: Array) -> Array:
+    def _within_limits(self, q: Vector) -> Vector:
         """Return q (nq,) with joints beyond their limits at the limits and loops closed again.
 
         If the loops cannot be closed then, or the result violates limits as much as before, it is q itself.
@@ -248,7 +247,7 @@ class ClosedRobot(Robot):
         left, before = (np.abs(x - super(ClosedRobot, self)._within_limits(x)).max() for x in (closed, q))
         return closed if left < before else q
 
-    def _closed_near(self, name: str, q: Array) -> Array:
+    def _closed_near(self, name: str, q: Vector) -> Vector:
         return self._closing.near(name, q)
 
     def warn_where_singular(self, q: Array) -> None:

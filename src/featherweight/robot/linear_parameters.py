@@ -10,6 +10,7 @@ import numpy as np
 from ..algorithms import regressors
 from ..algorithms.regressors import ARMATURE, COULOMB, PARAMETERS, VISCOUS, JointColumns
 from ..engine.function import CompiledFunction
+from ..engine.loops.array_types import Array, Vector
 from ..engine.program import Output
 from ..model.model import MovingJoint
 from ..model.types import JointType
@@ -19,7 +20,6 @@ from .arguments import A, Argument, Q, V
 from .compiled_member import compiled
 from .system import System, body_placements
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Chosen = bool | Iterable[str]
 """Names of joints, or all joints that may have a drive or a bearing: all except floating joints."""
 
@@ -30,7 +30,7 @@ class Regressor(NamedTuple):
 
     function: CompiledFunction[Any]
     names: tuple[str, ...]  # (p) names of the parameters
-    values: Array  # (p) values of the robot
+    values: Vector  # (p) values of the robot
     bodies: tuple[str, ...]
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms.mechanisms.cluster_tree import Follower
+from ..engine.loops.array_types import Matrix, Vector
 from ..model.inertial_parameters import NAMES, inertial_parameters
 from ..model.model import Model, ModelFrame, ModelSensor, MovingBody, MovingJoint
 from ..model.servos import Range
@@ -18,7 +19,6 @@ from ..names import Named, SuggestsNames, choose_from, listed
 from ..summaries import Several
 from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
 
 EQUAL_LIMITS = "equal lower and upper limits, which simulations ignore"  # a key of reports
@@ -135,7 +135,7 @@ class ModelView(SuggestsNames):
         return (g[0], g[1], g[2])
 
     @property
-    def inertial_parameters(self) -> Array:
+    def inertial_parameters(self) -> Matrix:
         """(nbodies, 10): m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz of each of `bodies`, including all links fixed to it.
 
         c is the centre of mass and I the rotational inertia about the origin, in the body's frame of the file (Pinocchio's
@@ -149,7 +149,7 @@ class ModelView(SuggestsNames):
         return Several(f"{body.name}.{name}" for body in self.bodies for name in NAMES)
 
     @property
-    def armature(self) -> Array:
+    def armature(self) -> Vector:
         """Reflected inertias [kg m², kg] of all joints except floating joints, in their order."""
         return np.array([j.armature for j in self.joints if j.type is not JointType.FLOATING])
 
@@ -182,7 +182,7 @@ class ModelView(SuggestsNames):
     # limits
 
     @cached_property
-    def lower(self) -> Array:
+    def lower(self) -> Vector:
         """The lower limits of the coordinates (nq) [rad, m], in the order of q.
 
         They are -inf for joints without limits and for joints with several coordinates. If other joints follow a joint in
@@ -191,12 +191,12 @@ class ModelView(SuggestsNames):
         return _read_only(self._coordinate_limits[0])
 
     @cached_property
-    def upper(self) -> Array:
+    def upper(self) -> Vector:
         """The upper limits of the coordinates (nq) [rad, m]; see `lower`."""
         return _read_only(self._coordinate_limits[1])
 
     @cached_property
-    def velocity_limit(self) -> Array:
+    def velocity_limit(self) -> Vector:
         """The velocity limits (nv) [rad/s, m/s], in the order of v; infinite where the file gives none or 0.
 
         If other joints follow a joint in proportion, its limit includes theirs. The library does not enforce these limits.
@@ -204,7 +204,7 @@ class ModelView(SuggestsNames):
         return _read_only(self._velocity_limits())
 
     @cached_property
-    def effort_limit(self) -> Array:
+    def effort_limit(self) -> Vector:
         """The limits of the joint forces (nv) [N m, N], in the order of v; infinite where the file gives none or 0.
 
         Simulations clip joint forces to these limits.
@@ -212,7 +212,7 @@ class ModelView(SuggestsNames):
         return _read_only(self._of_independent(self.row_maximum("effort")))
 
     @cached_property
-    def effort_bounds(self) -> tuple[Array, Array]:
+    def effort_bounds(self) -> tuple[Vector, Vector]:
         """The least and the greatest joint forces (nv) [N m, N], in the order of v. Simulations clip joint forces to them."""
         ends = np.array([j.efforts for j in self.model.joints for _ in range(j.type.nv)], dtype=float).reshape(-1, 2).T
         return _read_only(-self._of_independent(-ends[0])), _read_only(self._of_independent(ends[1]))
@@ -247,7 +247,7 @@ class ModelView(SuggestsNames):
         return (tuple(lower), tuple(upper)), tuple(held)
 
     @cached_property
-    def _coordinate_limits(self) -> tuple[Array, Array]:
+    def _coordinate_limits(self) -> tuple[Vector, Vector]:
         by_row = self.row_limits()
         lower, upper = np.full(self.nq, -np.inf), np.full(self.nq, np.inf)
         for j in self.joints:
@@ -256,13 +256,13 @@ class ModelView(SuggestsNames):
                 lower[j.q_slice], upper[j.q_slice] = by_row[0][row], by_row[1][row]
         return lower, upper
 
-    def _velocity_limits(self) -> Array:
+    def _velocity_limits(self) -> Vector:
         most = self.row_maximum("velocity")
         for row, leader, slope, _ in self.proportions():
             most[leader] = min(most[leader], most[row] / abs(slope))
         return self._of_independent(most)
 
-    def row_maximum(self, what: str) -> Array:
+    def row_maximum(self, what: str) -> Vector:
         """Return the greatest "effort" or "velocity" (n,) of each row of the tree; infinite where the file gives none or 0.
 
         Files write 0 for an unknown limit.
@@ -270,7 +270,7 @@ class ModelView(SuggestsNames):
         values = np.array([getattr(j, what) for j in self.model.joints for _ in range(j.type.nv)], dtype=float)
         return np.where(values > 0.0, values, np.inf)
 
-    def _of_independent(self, by_row: Array) -> Array:
+    def _of_independent(self, by_row: Vector) -> Vector:
         """Select the values (nv) of the independent rows from the values of all rows of the tree."""
         own = np.full(self.nv, np.inf)
         for whole, j in zip(self.model.joints, self.joints, strict=True):
@@ -299,6 +299,6 @@ def _named(name: str, things: Sequence[Any], problem: str) -> Any:
     raise ValueError(f"{problem} {choose_from(name, [x.name for x in things])}")
 
 
-def _read_only(x: Array) -> Array:
+def _read_only(x: Vector) -> Vector:
     x.flags.writeable = False
     return x

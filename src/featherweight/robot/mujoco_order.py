@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..algorithms.mechanisms import spanning
 from ..engine.function import CompiledFunction
+from ..engine.loops.array_types import Array, Integers
 from ..engine.program import Output
 from ..model.formats.mjcf.drives import ACTUATORS, read_actuators
 from ..model.formats.mjcf.numbers import first_controls
@@ -24,8 +25,6 @@ from ..summaries import summarized
 from .arguments import Q, V
 from .qpos_qvel import JointPlace, QposQvel
 from .system import System
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 TYPES = (JointType.FLOATING, JointType.SPHERICAL, JointType.PRISMATIC, JointType.REVOLUTE)  # by mjtJoint: free, ...
 
@@ -134,14 +133,14 @@ class MujocoOrder:
         return self.robot.bind("spanning_motion", spanning.motion, (Q, V), outputs)
 
     @cached_property
-    def _coordinates(self) -> Array:
+    def _coordinates(self) -> Integers:
         """The indices of the coordinates in q among those of all joints."""
         pairs = zip(self.robot.model.joints, self.robot.joints, strict=True)
         own = [(k, j) for whole, joint in pairs for j, k in _pairs(joint.q_slice, whole.q_slice)]
         return np.array([k for k, _ in sorted(own, key=lambda pair: pair[1])], dtype=np.intp)
 
     @cached_property
-    def _velocities(self) -> Array:
+    def _velocities(self) -> Integers:
         """The indices of the velocities in v among those of all joints."""
         if not self.robot.closed:
             return np.arange(self.nv)

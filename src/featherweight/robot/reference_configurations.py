@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from ..engine.loops.array_types import Vector
 from ..model.model import Model, MovingJoint
 from ..model.types import controls_of
 from ..names import choose_from
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
-
-class ReferenceConfigurations(Mapping[str, Array]):
+class ReferenceConfigurations(Mapping[str, Vector]):
     """Named configurations (nq,), read-only. Joints without coordinates in the file have their values of `neutral()`.
 
     `control(name)` returns the controls (nu,) of a configuration, in the order of `robot.controls`: zeros if the file has
@@ -22,7 +20,11 @@ class ReferenceConfigurations(Mapping[str, Array]):
     """
 
     def __init__(
-        self, model: Model, joints: Sequence[MovingJoint], neutral: Callable[[], Array], closed: Callable[[str, Array], Array]
+        self,
+        model: Model,
+        joints: Sequence[MovingJoint],
+        neutral: Callable[[], Vector],
+        closed: Callable[[str, Vector], Vector],
     ) -> None:
         self._robot = model.name
         self._coordinates = {c.name: dict(c.coordinates) for c in model.configurations}
@@ -30,9 +32,9 @@ class ReferenceConfigurations(Mapping[str, Array]):
         self._controls = {c.name: dict(c.controls) for c in model.configurations}
         self._names = list(controls_of(model.actuators))
         self._neutral, self._closed = neutral, closed
-        self._found: dict[str, Array] = {}
+        self._found: dict[str, Vector] = {}
 
-    def __getitem__(self, name: str) -> Array:
+    def __getitem__(self, name: str) -> Vector:
         self._require(name)
         if name not in self._found:
             q = self._closed(name, self._assembled(self._coordinates[name]))
@@ -40,7 +42,7 @@ class ReferenceConfigurations(Mapping[str, Array]):
             self._found[name] = q
         return self._found[name]
 
-    def control(self, name: str) -> Array:
+    def control(self, name: str) -> Vector:
         """Return the controls (nu,) that the file gives for a configuration. Raises KeyError for an unknown name."""
         self._require(name)
         return np.array([self._controls[name].get(control, 0.0) for control in self._names])
@@ -49,7 +51,7 @@ class ReferenceConfigurations(Mapping[str, Array]):
         if name not in self._coordinates:
             raise KeyError(f"{self._robot} has no configuration {choose_from(name, list(self))}")
 
-    def _assembled(self, coordinates: Mapping[str, Sequence[float]]) -> Array:
+    def _assembled(self, coordinates: Mapping[str, Sequence[float]]) -> Vector:
         given = [j for j in self._joints if j.name in coordinates]
         q = np.zeros(self._joints[-1].q_slice.stop) if len(given) == len(self._joints) else np.array(self._neutral())
         for j in given:

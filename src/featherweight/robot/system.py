@@ -11,6 +11,7 @@ import numpy as np
 
 from ..algorithms import integration
 from ..engine.function import CompiledFunction, require_execution
+from ..engine.loops.array_types import Array, Vector
 from ..engine.program import Input, KernelProgram, Output, Program
 from ..model import configuration
 from ..model.configuration import Coordinates, Joints
@@ -24,7 +25,6 @@ from .arguments import Argument, Configuration, Velocity
 from .model_view import ModelView
 from .reference_configurations import ReferenceConfigurations
 
-Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
 
 LOOP_TOLERANCE = 1e-4  # [m, rad] largest misclosure of loops: files have six digits, and loops tens of joints
@@ -50,7 +50,7 @@ class System(ModelView):
     def _coordinates(self) -> Joints:
         return Joints(Coordinates(j.type, j.q_slice, j.v_slice, j.lower, j.upper) for j in self.joints)
 
-    def neutral(self) -> Array:
+    def neutral(self) -> Vector:
         """Return the neutral configuration (nq,): zero coordinates and identity rotations.
 
         `start()` returns the initial configuration of an MJCF file. It differs in free joints, which `neutral()` places at the
@@ -60,10 +60,10 @@ class System(ModelView):
         return self._neutral.copy()
 
     @cached_property
-    def _neutral(self) -> Array:
+    def _neutral(self) -> Vector:
         return configuration.neutral(self._coordinates, self.nq)
 
-    def start(self, *, within_limits: bool = True) -> Array:
+    def start(self, *, within_limits: bool = True) -> Vector:
         """Return the initial configuration (nq,) of the robot's file: "qpos0" of MJCF, or `neutral()` for other formats.
 
         Joints that exceed their limits there are moved to the limits, and loops are closed again where possible.
@@ -72,13 +72,13 @@ class System(ModelView):
         q = self._start_of_file()
         return self._within_limits(q) if within_limits else q
 
-    def _start_of_file(self) -> Array:
+    def _start_of_file(self) -> Vector:
         if START in self.configurations:
             with suppress(ValueError):  # loops that cannot be closed
                 return np.array(self.configurations[START])
         return self.neutral()
 
-    def _within_limits(self, q: Array) -> Array:
+    def _within_limits(self, q: Vector) -> Vector:
         """Return q (nq,) with joints beyond their limits at the limits."""
         equal = self.lower == self.upper
         low, high = np.where(equal, -np.inf, self.lower), np.where(equal, np.inf, self.upper)
@@ -105,7 +105,7 @@ class System(ModelView):
         """
         return ReferenceConfigurations(self.model, self.joints, self.neutral, self._closed_near)
 
-    def _closed_near(self, name: str, q: Array) -> Array:
+    def _closed_near(self, name: str, q: Vector) -> Vector:
         """Return the named configuration, which the file gives as q, with its loops closed."""
         return q
 

@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engine.loops.array_types import Array, Integers, Matrix
 from ..model.types import ModelError
 from ..names import SuggestsNames
 from ..providers import provided
 from ..summaries import summarized
 from .system import System
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FORMAT = 1  # of files; older files have no version and no names
 REQUIRED, OTHERS, NAMES = ("times", "q", "v"), ("first", "points", "forces", "tau"), ("robot", "joints")
@@ -27,11 +26,11 @@ FILMS = (".gif", ".mp4")
 DAMAGED = (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, KeyError)  # from NumPy
 
 
-def _none() -> Array:
+def _none() -> Matrix:
     return np.zeros((0, 3))
 
 
-def _no_forces() -> Array:
+def _no_forces() -> Matrix:
     return np.zeros((0, 0))
 
 
@@ -39,8 +38,8 @@ def _no_forces() -> Array:
 class Contacts(NamedTuple):
     """The contacts of an instant: points (k, 3) [m] and forces (k, 3) [N] on the robot, in the world."""
 
-    points: Array
-    forces: Array
+    points: Matrix
+    forces: Matrix
 
 
 @summarized
@@ -55,9 +54,9 @@ class Trajectory(SuggestsNames):
     times: Array  # (T,) [s]
     q: Array  # (T, nq)
     v: Array  # (T, nv)
-    first: Array = field(default_factory=lambda: np.zeros(1, dtype=int))  # (T + 1,)
-    points: Array = field(default_factory=_none)  # (K, 3) [m]
-    forces: Array = field(default_factory=_none)  # (K, 3) [N], on the robot
+    first: Integers = field(default_factory=lambda: np.zeros(1, dtype=np.int64))  # (T + 1,)
+    points: Matrix = field(default_factory=_none)  # (K, 3) [m]
+    forces: Matrix = field(default_factory=_none)  # (K, 3) [N], on the robot
     robot: str = ""  # its name, if known
     joints: tuple[str, ...] = ()  # the names of its moving joints, in their order
     tau: Array = field(default_factory=_no_forces)  # (T, nv) [N m, N] joint forces given in the step to each state, if known
@@ -222,7 +221,7 @@ class Recorder:
     `state` returns time, q, v, and points and forces of contacts, in arrays that are never modified afterwards.
     """
 
-    def __init__(self, state: Callable[[], tuple[float, Array, Array, Array, Array]], every: int) -> None:
+    def __init__(self, state: Callable[[], tuple[float, Array, Array, Matrix, Matrix]], every: int) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1; got {every}")
         self._state, self._every = state, every

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any, Protocol, Self
 
-import numpy as np
+from numpy.typing import ArrayLike
 
+from ..engine.loops.array_types import Array, Matrix, Vector
 from ..robot.trajectory import Trajectory
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Observer(Protocol):
@@ -19,7 +18,7 @@ class Observer(Protocol):
     def closed(self) -> bool:
         """Whether the observer is closed. The simulation then removes it."""
 
-    def live(self, q: Array, points: Array, forces: Array) -> None:
+    def live(self, q: Vector, points: Matrix, forces: Matrix) -> None:
         """Receive a state that `run` records: q (nq,), and contact forces (k, 3) [N] at points (k, 3) [m], in the world frame.
 
         A simulation of many robots passes the state of the first robot.
@@ -37,17 +36,17 @@ class SimulationView(Observer, Protocol):
         """The address of the page."""
 
     @property
-    def q(self) -> Array:
+    def q(self) -> Vector:
         """A copy of the displayed configuration (nq,)."""
 
     @property
     def trajectory(self) -> Trajectory | None:
         """The motion in the timeline, or None."""
 
-    def show(self, q: Any, points: Any = None, forces: Any = None) -> None:
+    def show(self, q: ArrayLike, points: ArrayLike | None = None, forces: ArrayLike | None = None) -> None:
         """Show a configuration (nq,), and contact forces (n, 3) [N] at points (n, 3) [m] in the world frame."""
 
-    def look(self, position: Any, at: Any) -> None:
+    def look(self, position: ArrayLike, at: ArrayLike) -> None:
         """Place the camera at `position` (3,) [m] in the world frame, looking at the point `at` (3,) [m]."""
 
     def save(self, path: str | os.PathLike[str]) -> None:

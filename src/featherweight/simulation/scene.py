@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from ..engine.loops.array_types import Matrix, Vector
 from ..model.types import AnyFrame, frame_name
 from ..summaries import summarized
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,13 @@ class HeightField:
     pushed out by the shortest path.
     """
 
-    heights: Any
+    heights: npt.ArrayLike
     x: tuple[float, float]
     y: tuple[float, float]
     friction: float | None = None
     restitution: float | None = None
     base: float = math.inf
-    grid: Array = field(init=False, repr=False)
+    grid: Matrix = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         grid = np.array(self.heights, dtype=np.float64)
@@ -120,8 +120,8 @@ class TouchingParts(NamedTuple):
     shapes: bool  # whether the collision shapes of the robot's file take part
     friction: float
     restitution: float
-    lower: Array  # (n,) limits to enforce, by degree of freedom of all joints (see `JointLimits`)
-    upper: Array
+    lower: Vector  # (n,) limits to enforce, by degree of freedom of all joints (see `JointLimits`)
+    upper: Vector
     joint_friction: bool
     file_axes: bool = False  # contacts have MuJoCo's tangents; friction pyramids depend on them
     least_friction: float = 0.0  # lower bound for contacts that are not frictionless

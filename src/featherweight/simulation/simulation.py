@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ..contact.contact_settings import ContactSettings
 from ..contact.laws import COULOMB, PYRAMIDS, RIGID
 from ..engine.backends.host_arrays import TYPES
+from ..engine.loops.array_types import Array, Matrix
 from ..engine.progress import Progress
 from ..model.position_drives import PD
 from ..model.types import Actuator
@@ -53,7 +54,6 @@ from .step_function import StepFunction
 from .step_model import StepModel
 from .variation import varied_arrays
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Controller = Callable[[float, Array, Array], Any]
 
 STANDARD_CONTACT, STANDARD_JOINTS = ContactOptions(), JointOptions()
@@ -382,7 +382,7 @@ class Simulation(SuggestsNames, StateOfRobots):
             observer.play(trajectory, start=False)
         return trajectory
 
-    def _recorded(self) -> tuple[float, Array, Array, Array, Array]:
+    def _recorded(self) -> tuple[float, Array, Array, Matrix, Matrix]:
         """Return time, states, and points and forces of the first robot's contacts."""
         q, v = self._fleet.q, self._fleet.v
         _, points, impulses = self._fleet.spread_contacts(0).of_robot(0)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
+from ..engine.loops.array_types import Matrix, Vector
 from ..robot.constraints.contact import BilateralContact
 from .arguments import check_choice, check_switches, check_tolerances
 from .scene import check_surface
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 ALL = "all"  # limits, including equal lower and upper ones
 LAWS = RIGID, COMPLIANT, AS_IN_THE_FILE = "rigid", "compliant", "as in the file"
@@ -54,7 +50,7 @@ class ContactOptions:
     max_penetration: float = 0.1
     overlaps: str = PART
     law: str = RIGID
-    delassus: str | Callable[[list[BilateralContact], Array], Array] = "auto"
+    delassus: str | Callable[[list[BilateralContact], Vector], Matrix] = "auto"
 
     def __post_init__(self) -> None:
         check_surface("ContactOptions", self.friction, self.restitution)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..contact.laws import RIGID
+from ..engine.loops.array_types import Array, Booleans
 from .arguments import chosen_robots, named_configuration, numbers, states
 from .fleet import Fleet
 from .joint_limits import JointLimits
 from .observations import Observations
 from .sensor_history import SensorHistory
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class StateOfRobots(Observations):
@@ -142,7 +140,7 @@ class StateOfRobots(Observations):
         return self._fleet.revision
 
     @property
-    def failed(self) -> Array:
+    def failed(self) -> Booleans:
         """Which robots (robots,) failed in the last step; with `on_failure="stop"`, which have stopped."""
-        failed: Array = self._fleet.failed.copy()
+        failed: Booleans = self._fleet.failed.copy()
         return failed

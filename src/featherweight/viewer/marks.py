@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import viser
+from numpy.typing import ArrayLike
 
+from ..engine.loops.array_types import Array
 from ..robot.robot import Robot
 from .loop_lines import loop_lines
 from .poses import quaternions
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FORCE, CENTER, LOOP, COUPLING = (0, 150, 70), (250, 190, 30), (200, 30, 160), (30, 90, 220)
 WEIGHT = 0.35  # length of the arrow for a force equal to the robot's weight, relative to the robot's size
@@ -37,7 +37,7 @@ class MarkNodes:
         self.shown = {Mark.FORCES}
         self._nodes: dict[Mark, list[Any]] = {}
         self._at: tuple[Array, dict[str, Array]] | None = None
-        self._contacts: tuple[Array | None, Array | None] = (None, None)
+        self._contacts: tuple[ArrayLike | None, ArrayLike | None] = (None, None)
 
     def show(self, mark: Mark, visible: bool) -> None:
         """Show or hide a mark."""
@@ -69,7 +69,7 @@ class MarkNodes:
             for node, ends in zip(nodes, loop_lines(self.robot, placements).values(), strict=True):
                 node.points = ends
 
-    def push(self, points: Array | None, forces: Array | None) -> None:
+    def push(self, points: ArrayLike | None, forces: ArrayLike | None) -> None:
         """Draw contact forces (n, 3) [N] as arrows that start at points (n, 3) [m]."""
         self._contacts = points, forces
         arrows = self._arrows(points, forces)
@@ -85,9 +85,9 @@ class MarkNodes:
         self.force_scale = scale
         self.push(*self._contacts)
 
-    def _arrows(self, points: Array | None, forces: Array | None) -> Array:
+    def _arrows(self, points: ArrayLike | None, forces: ArrayLike | None) -> Array:
         """Return the ends (n, 2, 3) of the arrows."""
-        if points is None or forces is None or not len(points):
+        if points is None or forces is None or not np.size(points):
             return np.zeros((0, 2, 3), dtype=np.float32)
         weight = self.robot.mass * float(np.linalg.norm(self.robot.gravity)) or 1.0
         p, f = np.asarray(points, dtype=float), np.asarray(forces, dtype=float)

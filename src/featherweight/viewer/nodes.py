@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import viser
+from numpy.typing import ArrayLike
 
 from ..model.triangles import height_surface, homogeneous_matrix
+from ..engine.loops.array_types import Array, Vector
 from .figure import Figure, Layer
 from .marks import MarkNodes
 from .poses import quaternions
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 WHITE, DIM, DARK = (255, 255, 255), (100, 100, 108), (20, 20, 26)
 LINES, STRIP = (190, 194, 200), 0.016  # the colour of the ground's lines, and their width in cells
@@ -75,7 +75,7 @@ class RobotScene:
         """Return the placement (4, 4) of each moving body's frame (of the file) in the world frame."""
         return dict(zip(self._bodies, np.asarray(self._placement(q)), strict=True))
 
-    def move(self, q: Array, points: Array | None = None, forces: Array | None = None) -> None:
+    def move(self, q: Vector, points: ArrayLike | None = None, forces: ArrayLike | None = None) -> None:
         """Draw the robot at q (nq,), with contact forces (n, 3) [N] at points (n, 3) [m] in the world frame."""
         self.q = q
         T = np.asarray(self._placement(q))
@@ -149,13 +149,13 @@ class RobotScene:
         turn = quaternions(T[:3, :3])
         return self.server.scene.add_mesh_simple(name, vertices, faces, **look, position=T[:3, 3], wxyz=turn)
 
-    def add_heights(self, x: Array, y: Array, z: Array) -> None:
+    def add_heights(self, x: ArrayLike, y: ArrayLike, z: ArrayLike) -> None:
         """Add a surface with heights z (n, m) [m] at x (n,) and y (m,) [m]."""
         vertices, faces = height_surface(x, y, z)
         look = {"color": (205, 208, 200), "material": "toon5", "side": "double", "cast_shadow": False}
         self.server.scene.add_mesh_simple("/heights", vertices, faces, **look)
 
-    def look(self, position: Any = None, at: Any = None) -> None:
+    def look(self, position: ArrayLike | None = None, at: ArrayLike | None = None) -> None:
         """Set the position of the camera and its target [m], in open pages and as the initial view of others."""
         away = VIEW / np.linalg.norm(VIEW) * DISTANCE * max(self.size, 1e-3)
         center = self.box.mean(axis=0) if at is None else np.asarray(at, dtype=float)

@@ -6,15 +6,15 @@ from typing import Any, Literal
 
 import numpy as np
 import trimesh
+from numpy.typing import ArrayLike
 
 from ..model.triangles import height_surface, homogeneous_matrix
+from ..engine.loops.array_types import Array, Matrix, Tensor, Vector
 from ..robot.camera_placement import CameraPlacement
 from ..robot.robot import Robot
 from .drawn_meshes import vertex_normals
 from .figure import Figure, Layer
 from .rasterizer import LitWorld, PixelView, Planes, Surfaces, draw, place, shade
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FACES = 200_000  # triangles of all meshes of a robot: more than pictures can show
 FIELD = 0.7  # [rad] vertical field of view
@@ -47,7 +47,7 @@ class OffscreenScene:
         robot: Robot,
         size: tuple[int, int] = (640, 480),
         *,
-        q: Any = None,
+        q: ArrayLike | None = None,
         ground: float | Literal["below"] | None = "below",
         layer: Layer = Layer.VISUAL,
         faces: int = FACES,
@@ -58,7 +58,7 @@ class OffscreenScene:
             raise ValueError(f"size and samples must be positive; got {size} and {samples}")
         self.robot, self.size = robot, size
         self.figure = Figure(robot, faces)
-        self.camera: tuple[Array, Array] | None = None
+        self.camera: tuple[Vector, Vector] | None = None
         bodies = [b.name for b in robot.bodies]
         self._placement = robot.frame_placement(bodies)
         self._pieces = [
@@ -86,7 +86,7 @@ class OffscreenScene:
             self.look_through(camera)
         self._bright = np.round(255.0 * np.linspace(0.0, 1.0, LEVELS) ** (1.0 / DECODE)).astype(np.uint8)
 
-    def look(self, position: Any, at: Any) -> None:
+    def look(self, position: ArrayLike, at: ArrayLike) -> None:
         """Place the camera at `position` (3,) [m] in the world frame, looking at the point `at` (3,) [m]."""
         position, at = np.asarray(position, dtype=float), np.asarray(at, dtype=float)
         if position.shape != (3,) or at.shape != (3,) or not np.linalg.norm(position - at) > 0.0:
@@ -106,7 +106,7 @@ class OffscreenScene:
             )
         self._through = through
 
-    def look_at_all(self, q: Any) -> None:
+    def look_at_all(self, q: ArrayLike) -> None:
         """Place the camera so that it sees the robot at each of the configurations q (n, nq)."""
         self.camera, self._through = self._framed(self._placed(self._configurations(q))[0]), None
 
@@ -114,12 +114,12 @@ class OffscreenScene:
         """Return from a camera of the file to the camera that `look` placed, or to the view of all robots."""
         self._through = None
 
-    def add_heights(self, x: Any, y: Any, z: Any) -> None:
+    def add_heights(self, x: ArrayLike, y: ArrayLike, z: ArrayLike) -> None:
         """Draw ground of heights z (n, m) [m] at the points x (n,) and y (m,) [m]."""
         self._pieces.append((len(self.robot.bodies), *height_surface(x, y, z), (*HEIGHTS, 255.0)))
         self._join()
 
-    def frame(self, q: Any, offsets: Any = None) -> Array:
+    def frame(self, q: ArrayLike, offsets: ArrayLike | None = None) -> Array:
         """Draw a picture (height, width, 3) of numbers 0..255 at q (nq,), or of several robots at q (robots, nq).
 
         `offsets` (robots, 3) [m] moves each robot; by default, the robots stand in rows.
@@ -151,8 +151,8 @@ class OffscreenScene:
 
     # within
 
-    def _configurations(self, q: Any) -> Array:
-        given: Array = np.atleast_2d(np.asarray(q, dtype=np.float64))
+    def _configurations(self, q: ArrayLike) -> Matrix:
+        given: Matrix = np.atleast_2d(np.asarray(q, dtype=np.float64))
         if given.ndim != 2 or given.shape[1] != self.robot.nq:
             raise ValueError(
                 f"{self.robot.name}: q must have shape ({self.robot.nq},), or (robots, {self.robot.nq}); got {np.shape(q)}"
@@ -172,7 +172,7 @@ class OffscreenScene:
         colors = _light(np.array([c for *_, c in self._pieces]).reshape(-1, 4))
         self._colors = np.repeat(colors, [len(m.faces) for m in meshes], axis=0)
 
-    def _placed(self, q: Array) -> tuple[Array, Array]:
+    def _placed(self, q: Matrix) -> tuple[Tensor, Tensor]:
         """Return points and normals (robots, n, 3) in the world frame."""
         T = np.concatenate([np.asarray(self._placement(q)), np.broadcast_to(np.eye(4), (len(q), 1, 4, 4))], axis=1)
         points = np.empty((len(q), len(self._vertices), 3))
@@ -187,7 +187,7 @@ class OffscreenScene:
         k = np.arange(count)
         return SPACING * self._robot_size * np.stack([k // side, k % side, np.zeros(count)], axis=1)
 
-    def _framed(self, points: Array) -> tuple[Array, Array]:
+    def _framed(self, points: Tensor) -> tuple[Vector, Vector]:
         """Return a camera that sees all robots; it ignores landscapes."""
         moving = points[:, self._vertex_bodies < len(self.robot.bodies)]
         low, high = _extent(moving)
@@ -198,13 +198,13 @@ class OffscreenScene:
         narrow = max(1.0, self.size[1] / self.size[0])
         return center + away * DISTANCE * narrow * (float(np.linalg.norm(high - low)) or 1.0), center
 
-    def _view(self, position: Array, at: Array) -> PixelView:
+    def _view(self, position: Vector, at: Vector) -> PixelView:
         height, width = self._depth.shape
         focal = height / (2.0 * np.tan(FIELD / 2.0))
         near = NEAR * float(np.linalg.norm(at - position))
         return PixelView(_axes(at - position), position, focal, np.array([width, height]) / 2.0, near)
 
-    def _seen_through(self, through: CameraPlacement, q: Array, shift: Array) -> PixelView:
+    def _seen_through(self, through: CameraPlacement, q: Vector, shift: Vector) -> PixelView:
         """Return the view of a camera of the file; an off-axis sensor shifts the picture."""
         height, width = self._depth.shape
         T, camera = through(q), through.camera
@@ -214,7 +214,7 @@ class OffscreenScene:
             center -= np.array(camera.sensor.principal) * height / camera.sensor.size[1]
         return PixelView(np.ascontiguousarray(T[:3, :3].T * LENS), T[:3, 3] + shift, focal, center, NEAR * self._robot_size)
 
-    def _sun(self, points: Array) -> PixelView:
+    def _sun(self, points: Tensor) -> PixelView:
         """Return the sun's view of all robots and of the surfaces that their shadows may fall on."""
         moving = points[:, self._vertex_bodies < len(self.robot.bodies)]
         low, high = _extent(moving if moving.size else points)
@@ -228,7 +228,7 @@ class OffscreenScene:
         return Planes(frames, float(cell), _light(GROUND))
 
 
-def picture(robot: Robot, q: Any = None, size: tuple[int, int] = (640, 480), **options: Any) -> Array:
+def picture(robot: Robot, q: ArrayLike | None = None, size: tuple[int, int] = (640, 480), **options: Any) -> Array:
     """Draw one picture (height, width, 3) of a robot at q (nq,), or of several at (robots, nq).
 
     `options` are arguments of `OffscreenScene`. To draw several pictures, keep an `OffscreenScene`: reading meshes takes most
@@ -244,7 +244,7 @@ def _extent(points: Array) -> Array:
     return np.array([points.min(axis=0), points.max(axis=0)]) if len(points) else np.zeros((2, 3))
 
 
-def _axes(forward: Array) -> Array:
+def _axes(forward: Vector) -> Matrix:
     """Return the axes (3, 3), in rows, of an upright camera that looks along a vector (3,)."""
     forward = forward / np.linalg.norm(forward)
     right = np.cross(forward, (0.0, 0.0, 1.0))
@@ -252,7 +252,7 @@ def _axes(forward: Array) -> Array:
     return np.stack([right, np.cross(forward, right), forward])
 
 
-def _light(colors: Any) -> Array:
+def _light(colors: ArrayLike) -> Array:
     """Convert screen colours (n, 3), or (n, 4) with opacity, to light from 0 to 1."""
     light = np.asarray(colors, dtype=float) / 255.0
     light[:, :3] **= DECODE

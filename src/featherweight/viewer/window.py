@@ -9,11 +9,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..names import SuggestsNames
+from ..engine.loops.array_types import Array, Vector
+
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
 from .figure import FACES, Figure, Layer
@@ -23,8 +27,6 @@ from .panels import JointsPanel, LookPanel
 from .player import Player
 from .poses import looking_at
 from .server import LOOPBACK, PORT, serve, stop
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 LIVE_RATE = 60.0  # [Hz] greatest rate of states that `live` sends
 
@@ -49,7 +51,7 @@ class Window(SuggestsNames):
         host: str = LOOPBACK,
         port: int | None = None,
         *,
-        q: Any = None,
+        q: ArrayLike | None = None,
         ground: float | Literal["below"] | None = "below",
         faces: int = FACES,
         quiet: bool = False,
@@ -61,7 +63,7 @@ class Window(SuggestsNames):
         self._player: Player | None = None
         self._due = -np.inf
         first = trajectory.q[0] if trajectory is not None and len(trajectory) else robot.start()
-        self._heights: list[tuple[Array, Array, Array]] = []
+        self._heights: list[tuple[ArrayLike, ArrayLike, ArrayLike]] = []
         self.closed = False
         self._server = serve(host, port, robot.name)
         try:
@@ -107,18 +109,18 @@ class Window(SuggestsNames):
         return f'<iframe src="{self.url}" style="width: 100%; height: 480px; border: 0"></iframe><p>{link}</p>'
 
     @property
-    def q(self) -> Array:
+    def q(self) -> Vector:
         """A copy of the displayed configuration (nq,)."""
         return self._scene.q.copy()
 
-    def show(self, q: Any, points: Any = None, forces: Any = None) -> None:
+    def show(self, q: ArrayLike, points: ArrayLike | None = None, forces: ArrayLike | None = None) -> None:
         """Show a configuration (nq,), and contact forces (n, 3) [N] at points (n, 3) [m] in the world frame."""
         q = self._configuration(q)
         with self._opened("show"):
             self._scene.move(q, points, forces)
             self._joints.follow(q)
 
-    def live(self, q: Any, points: Any = None, forces: Any = None) -> None:
+    def live(self, q: ArrayLike, points: ArrayLike | None = None, forces: ArrayLike | None = None) -> None:
         """Show a state of a running simulation: at most 60 states per second are drawn, and the sliders do not follow.
 
         The arguments are those of `show`.
@@ -143,16 +145,16 @@ class Window(SuggestsNames):
             self._player.play()
 
     @property
-    def camera(self) -> tuple[Array, Array]:
+    def camera(self) -> tuple[Vector, Vector]:
         """Position of the window's camera (3,) [m] in the world frame, and the point (3,) [m] that it looks at."""
         return self._scene.camera
 
-    def look(self, position: Any, at: Any) -> None:
+    def look(self, position: ArrayLike, at: ArrayLike) -> None:
         """Place the camera at `position` (3,) [m] in the world frame, looking at the point `at` (3,) [m]."""
         with self._opened("look"):
             self._scene.look(position, at)
 
-    def add_heights(self, x: Any, y: Any, z: Any) -> None:
+    def add_heights(self, x: ArrayLike, y: ArrayLike, z: ArrayLike) -> None:
         """Draw ground of heights z (n, m) [m] at the points x (n,) and y (m,) [m]."""
         with self._opened("add_heights"):
             self._scene.add_heights(x, y, z)
@@ -224,13 +226,13 @@ class Window(SuggestsNames):
             self._check_open(method)
             yield
 
-    def _configuration(self, q: Any) -> Array:
-        given: Array = np.asarray(q, dtype=np.float64)
+    def _configuration(self, q: ArrayLike) -> Vector:
+        given: Vector = np.asarray(q, dtype=np.float64)
         if given.shape != (self.robot.nq,):
             raise ValueError(f"{self.robot.name}: a configuration has shape ({self.robot.nq},); got {given.shape}")
         return given
 
-    def _start(self) -> Array:
+    def _start(self) -> Vector:
         return self._scene.q if self.trajectory is None else self._configuration(self.trajectory.q[0])
 
     def _lowest(self) -> float | None:
@@ -243,7 +245,7 @@ class Window(SuggestsNames):
         for x, y, z in self._heights:
             scene.add_heights(x, y, z)
 
-    def _moved_by_hand(self, q: Array) -> None:
+    def _moved_by_hand(self, q: Vector) -> None:
         if self._player is not None and self._player.clock.playing:
             self._player.pause()
         self._scene.move(q)

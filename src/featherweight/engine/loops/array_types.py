@@ -1,4 +1,11 @@
-"""Types of arrays of compiled functions, by data type and number of axes."""
+"""Types of NumPy arrays in annotations, by data type and number of axes.
+
+Type checkers follow the number of axes through `np.zeros((n, 3))`, `.T`, `.copy()` and `.reshape(...)`. Results of indexing,
+`@`, `np.stack` and most functions of two arrays have any number of axes for them, and fit every annotation.
+
+`Array` stands for arrays of any type and any number of axes, such as results of functions whose leading axes broadcast. The
+compiler of kernels checks arguments against the other types.
+"""
 
 from __future__ import annotations
 

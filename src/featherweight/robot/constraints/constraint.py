@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...algorithms.contact.constraint_rows import ConstraintRows, FunctionEntries
 from ...engine.dual_numbers import jacobian
 from ...engine.graph import Expression, Graph
+from ...engine.loops.array_types import Array, Matrix, Vector
 from ...engine.tape import record
 from ...model.model import Model, Placed
 from ...model.types import AnyFrame, Pose, frame_name
 from .contact import BilateralContact, Constraint, GivenRows, checked_rows, wrenches
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,8 @@ class CenterOfMass(GivenRows):
     The centre of mass is that of all moving bodies. Raises ValueError for rows that are not m by 3 finite numbers.
     """
 
-    rows: Any = None
-    matrix: Array = field(init=False, repr=False)
+    rows: npt.ArrayLike | None = None
+    matrix: Matrix = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", checked_rows(self.rows, np.eye(3), "the centre of mass"))
@@ -52,8 +52,8 @@ class Difference(GivenRows):
     frame: AnyFrame
     other: AnyFrame
     kind: str = "surface"
-    rows: Any = None
-    matrix: Array = field(init=False, repr=False)
+    rows: npt.ArrayLike | None = None
+    matrix: Matrix = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", BilateralContact(self.frame, self.kind, self.rows).matrix)
@@ -75,7 +75,7 @@ class JacobianRows(Constraint):
     and numpy.sqrt accept these numbers; comparisons do not. J' v follows from the exact derivative of the function.
     """
 
-    function: Callable[[Array], Any]
+    function: Callable[[Vector], Any]
 
     @property
     def key(self) -> Hashable:

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...algorithms.contact.contact_rows import Branches, ContactRows
+from ...engine.loops.array_types import Array, Matrix
 from ...model.end_effectors import EndEffectors, Spans, stations, worthwhile_stations
 from ...model.model import Model, Placed
 from ...model.topology import Topology
 from ...model.tree import INNER
 from ...model.types import AnyFrame, Pose, frame_name, real_array
 from ...spatial.ordered import product, total
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 KINDS = {"point": 3, "surface": 6}  # constraint rows
 EXACT = 1e-15  # of a sum's terms; a smaller sum is a rounding error
@@ -55,9 +53,9 @@ class BilateralContact(GivenRows):
 
     frame: AnyFrame
     kind: str = "surface"
-    rows: Any = None
-    placement: Any = None
-    matrix: Array = field(init=False, repr=False)
+    rows: npt.ArrayLike | None = None
+    placement: Pose | npt.ArrayLike | None = None
+    matrix: Matrix = field(init=False, repr=False)
     pose: Pose = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -79,7 +77,7 @@ class BilateralContact(GivenRows):
         return f"the contact on {frame_name(self.frame)!r}"
 
 
-def checked_rows(rows: npt.ArrayLike, default: Array, what: str) -> Array:
+def checked_rows(rows: npt.ArrayLike | None, default: Matrix, what: str) -> Matrix:
     """Return rows as a read-only matrix. Raises ValueError unless they are finite and as wide as the default."""
     width = default.shape[1]
     K = default.copy() if rows is None else real_array(rows, f"rows of {what}")
@@ -156,7 +154,7 @@ def _nested(matrix: Array) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, matrix.tolist()))
 
 
-def wrenches(K: Array, pose: Pose) -> list[tuple[float, ...]]:
+def wrenches(K: Matrix, pose: Pose) -> list[tuple[float, ...]]:
     """Return (torque, force) of unit forces of constraint rows K on (linear, angular) velocity.
 
     They are in the frame that contains `pose`.
