@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ...algorithms.contact.constraint_rows import ConstraintRows, FunctionEntries
 from ...engine.dual_numbers import jacobian
 from ...engine.graph import Expression, Graph
-from ...engine.loops.array_types import Array, Matrix, Vector
+from ...engine.loops.array_types import Array, Matrix
 from ...engine.tape import record
 from ...model.model import Model, Placed
 from ...model.types import AnyFrame, Pose, frame_name
@@ -75,7 +75,7 @@ class JacobianRows(Constraint):
     and numpy.sqrt accept these numbers; comparisons do not. J' v follows from the exact derivative of the function.
     """
 
-    function: Callable[[Vector], Any]
+    function: Callable[[Array], Any]
 
     @property
     def key(self) -> Hashable:
