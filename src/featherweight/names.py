@@ -72,7 +72,7 @@ def choose_from(name: object, known: Sequence[str]) -> str:
     return f"{name!r}{hint(name, known)}; it has {listed(known) or 'none'}"
 
 
-def missing_attribute(owner: Any, name: str, otherwise: str = "dir() lists those that there are") -> Any:
+def missing_attribute(owner: object, name: str, otherwise: str = "dir() lists those that there are") -> Any:
     """`__getattr__` of a public class: raise AttributeError that says what is meant, or how it is called here.
 
     Where a property failed with an AttributeError of its own, Python asks here, too: that error is raised again.

@@ -16,7 +16,7 @@ SEARCHED = 10_000_000  # numbers whose range is found in a few hundredths of a s
 FIELD, LIST = 80, 1500  # characters of a field, and of the names in a list
 
 
-def summary(x: Any) -> str:
+def summary(x: object) -> str:
     """Return the class of a named tuple or dataclass, and its fields in a few words: "<Plan: q (31, 9) from -1 to 2>".
 
     Fields of dataclasses that are empty or have their default are left out.

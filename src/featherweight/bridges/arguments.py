@@ -7,7 +7,7 @@ from typing import Any
 from ..engine.function import CompiledFunction
 
 
-def compiled_function(x: Any, name: str = "function") -> CompiledFunction[Any]:
+def compiled_function(x: object, name: str = "function") -> CompiledFunction[Any]:
     """Return the argument of `wrap`. Raises TypeError unless it is a compiled function."""
     if not isinstance(x, CompiledFunction):
         closes = hasattr(getattr(x, "__self__", None), "tangent_step")
@@ -17,7 +17,7 @@ def compiled_function(x: Any, name: str = "function") -> CompiledFunction[Any]:
     return x
 
 
-def function_of(x: Any, kind: str, wanted: str, **options: Any) -> Any:
+def function_of(x: object, kind: str, wanted: str, **options: Any) -> Any:
     """Return the function of NumPy's arrays for `step` or `plan`. Raises TypeError unless x is of the wanted class."""
     if not hasattr(x, f"{kind}_function"):
         raise TypeError(f"{kind} takes a featherweight.{wanted}; got {x!r}")

@@ -16,7 +16,7 @@ from .program import Program
 
 
 def executable_on_device(
-    program: Program, code: Callable[[], Launchable], args: Sequence[Any], out: Any, device: str | None
+    program: Program, code: Callable[[], Launchable], args: Sequence[Any], out: object, device: str | None
 ) -> Executable | None:
     """Return the executable for the arguments' device, or for `device` ("cuda", "cuda:1"); None for this machine.
 

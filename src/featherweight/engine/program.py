@@ -399,7 +399,7 @@ def with_kernels(program: P, change: Callable[[KernelProgram], Program]) -> P | 
     if isinstance(program, KernelProgram):
         return change(program)
 
-    def changed(value: Any) -> Any:
+    def changed(value: object) -> Any:
         if isinstance(value, Program):
             return with_kernels(value, change)
         if isinstance(value, tuple) and any(isinstance(x, Program) for x in value):
@@ -440,7 +440,7 @@ def nested(flat: Sequence[Any], shape: CoreShape) -> Any:
     return [nested(flat[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]
 
 
-def flattened(x: Any) -> list[Any]:
+def flattened(x: object) -> list[Any]:
     """Return the scalars of nested lists as a flat list."""
     if not isinstance(x, list):
         return [x]

@@ -35,7 +35,7 @@ class Runner:
     def __call__(
         self,
         *args: Any,
-        out: Any = None,
+        out: object = None,
         threads: int | None = None,
         device: str | None = None,
         begin: Callable[[Executable], None] | None = None,
@@ -94,7 +94,7 @@ class Runner:
         return None if len(outputs) == 1 else result_class(self.name, tuple(r.name for r in outputs))
 
     def _executable_for(
-        self, args: tuple[Any, ...], out: Any, device: str | None, begin: Callable[[Executable], None] | None = None
+        self, args: tuple[Any, ...], out: object, device: str | None, begin: Callable[[Executable], None] | None = None
     ) -> Executable:
         """Return the executable for the place where the arguments are, or for the device that is named."""
         if device is not None or type(out) not in TYPES or not all(type(x) in TYPES for x in args):

@@ -38,7 +38,7 @@ class once(Generic[T]):  # functools.cached_property has a lock that takes longe
     def __init__(self, function: Callable[[Any], T]) -> None:
         self._function, self._name, self.__doc__ = function, function.__name__, function.__doc__
 
-    def __get__(self, owner: Any, kind: type) -> T:
+    def __get__(self, owner: object, kind: type) -> T:
         if owner is None:
             return self  # type: ignore[return-value]
         value: T = self._function(owner)
@@ -166,7 +166,7 @@ class Snapshot:
         return simulation.varied(name, which)
 
 
-def known(name: str, x: Any) -> Any:
+def known(name: str, x: T | None) -> T:
     """Return forces or controls of a snapshot. Raises ValueError if the task has not asked for them."""
     if x is None:
         raise ValueError(f"this snapshot has no {name}: set asks_for_forces = True in the class of the task")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..names import choose_from
 from ..engine.loops.array_types import Array
@@ -25,7 +26,7 @@ def inertial_parameters(model: Model) -> Array:
     return np.array(rows).reshape(-1, len(NAMES))
 
 
-def with_inertial_parameters(model: Model, parameters: Any) -> Model:
+def with_inertial_parameters(model: Model, parameters: ArrayLike) -> Model:
     """Return the same model with other parameters, (nbodies, 10) or flat.
 
     Raises ValueError, which names the body and the problem.

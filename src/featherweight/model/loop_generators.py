@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..spatial import sincos
 from ..spatial.elementary import atan2, cos, norm, sin
@@ -89,7 +90,7 @@ class _Assembled:
     def description(self, name: str) -> Description:
         return Description(name, f"generated: {name}", tuple(self.bodies), tuple(self.joints), loops=tuple(self.loops))
 
-    def _rounded(self, x: Any) -> Array:
+    def _rounded(self, x: ArrayLike) -> Array:
         return np.round(np.asarray(x, dtype=float), self.digits) + 0.0
 
     def _written(self, pose: Pose) -> Pose:

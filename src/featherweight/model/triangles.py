@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import trimesh
 from defusedxml import ElementTree  # type: ignore[import-untyped, unused-ignore]
+from numpy.typing import ArrayLike
 
 from ..extras import install_command
 from .types import Pose, Shape, ShapeType

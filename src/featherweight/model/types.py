@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..spatial import Vec3
 from ..summaries import summarized
@@ -76,7 +77,7 @@ class Pose(NamedTuple):
         return Pose(T, scale(-1.0, rotate(T, self.p)))
 
     @staticmethod
-    def of(placement: Any, what: str) -> Pose:
+    def of(placement: Pose | ArrayLike, what: str) -> Pose:
         """Return the pose of a homogeneous matrix (4, 4), or a pose, in Python's numbers.
 
         Raises ValueError, which begins with `what`, for a matrix that is not a rigid motion.
@@ -779,7 +780,7 @@ START = "qpos0"  # name of the initial configuration of a robot's file
 WORLD = "world"  # name of the ground, in descriptions without a body of this name
 
 
-def plain(x: Any) -> Any:
+def plain(x: object) -> Any:
     """Return the description, or a part, with Python's numbers and tuples instead of NumPy's and lists.
 
     Meshes stay arrays.
@@ -815,7 +816,7 @@ def _plain_field(value: Any, dtype: Any) -> Any:
     return plain(value) if dtype is None or value is None else np.asarray(value, dtype)
 
 
-def real_array(x: Any, what: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+def real_array(x: object, what: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return a copy in double precision. Raises ValueError for an object that is not an array of real numbers."""
     try:
         array = np.array(x)

@@ -130,7 +130,7 @@ class ParametricKernel(WrappedProgram):
 def _with_trees(program: KernelProgram, change: Callable[[Tree], Tree]) -> KernelProgram:
     """Return the kernel with another tree, or with a mechanism of another tree."""
 
-    def changed(constant: Any) -> Any:
+    def changed(constant: object) -> Any:
         if isinstance(constant, ClusterTree):
             return constant._replace(tree=change(constant.tree))
         return change(constant) if isinstance(constant, Tree) else constant
@@ -165,7 +165,7 @@ class _Read(Exception):
 class _Watched:
     """A stand-in for numbers that detects whether a kernel reads them."""
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         raise _Read
 
     __iter__ = __len__ = __getitem__

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..engine.loops.array_types import Array, Integers, Matrix
 from ..model.types import ModelError
@@ -229,13 +230,13 @@ class Recorder:
         self._tau: list[Array | None] = []
         self._states = [(time, q, v, _none(), _none())]  # contacts of an earlier step do not belong to the motion
 
-    def note(self, step: int, tau: Any = None, last: bool = False) -> None:
+    def note(self, step: int, tau: ArrayLike | None = None, last: bool = False) -> None:
         """Record the state after a step under joint forces tau, if it is due."""
         if last or step % self._every == 0:
             self._states.append(self._state())
             self._tau.append(None if tau is None else np.array(tau, dtype=float))
 
-    def trajectory(self, robot: System, joints: tuple[str, ...], ground: Any = None) -> Trajectory:
+    def trajectory(self, robot: System, joints: tuple[str, ...], ground: object = None) -> Trajectory:
         """Return the motion of a robot with these joints on a ground."""
         times, q, v, points, forces = zip(*self._states, strict=True)
         first = np.array([*itertools.accumulate(map(len, points), initial=0)])

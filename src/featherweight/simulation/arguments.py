@@ -163,7 +163,7 @@ def check_choice(name: str, choice: object, choices: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(choices)}; got {choice!r}")
 
 
-def given_forces(answer: Any) -> tuple[Any, Any] | tuple[Any]:
+def given_forces(answer: object) -> tuple[Any, Any] | tuple[Any]:
     """Return the result of a controller as a tuple of tau, or of tau and control. Raises ValueError for other results."""
     if answer is None or (isinstance(answer, tuple) and len(answer) != 2):
         got = "None" if answer is None else f"a tuple of {len(answer)}"

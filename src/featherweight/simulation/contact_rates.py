@@ -197,7 +197,7 @@ class ContactRates:
         p, in_step, rows = self.p, self.model.settings.in_step, 3 * self.count
         solved: list[tuple[Problem, Array]] = []
 
-        def solve(problem: Problem, start: Array, tolerance: float, _: Any) -> Solution:
+        def solve(problem: Problem, start: Array, tolerance: float, _: object) -> Solution:
             solution: Solution = solve_problem(problem, start, tolerance)
             solved.append((problem, solution.impulses))
             return solution

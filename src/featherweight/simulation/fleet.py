@@ -10,6 +10,7 @@ from time import perf_counter as time_now
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..collision.detection import ContactPoints
 from ..contact.laws import RIGID
@@ -396,7 +397,7 @@ class Fleet:
 
     # steps
 
-    def step(self, tau: Any, control: Any, time: float, steps: int = 1) -> bool:
+    def step(self, tau: ArrayLike | None, control: ArrayLike | None, time: float, steps: int = 1) -> bool:
         """Take steps under joint forces and controls of all robots. Return False for inputs that need conversion.
 
         Inputs are None or float64 arrays with suitable shapes.

@@ -45,7 +45,7 @@ def through(function: CompiledFunction[Any], *arguments: Any) -> list[Rated]:
     return [Rated(y, sum(next(slopes) @ rates for rates in moving.values())) for y in _listed(function(*values))]
 
 
-def _listed(results: Any) -> Any:
+def _listed(results: object) -> Any:
     return results if isinstance(results, tuple) else (results,)
 
 

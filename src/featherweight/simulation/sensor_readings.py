@@ -26,10 +26,10 @@ class SensorReadings(np.ndarray[Any, np.dtype[np.float64]]):
         readings.names = names
         return readings
 
-    def __array_finalize__(self, source: Any) -> None:
+    def __array_finalize__(self, source: object) -> None:
         self.names = getattr(source, "names", {})
 
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    def __array_wrap__(self, array: Array, context: object = None, return_scalar: bool = False) -> Any:
         plain = np.asarray(array)
         return plain[()] if return_scalar else plain
 

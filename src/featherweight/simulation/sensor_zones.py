@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..model.types import SensorZone, ShapeType
 
@@ -54,7 +56,7 @@ def _slab(points: Array, directions: Array, axis: int, half: float) -> Span:
     return first, np.where(d == 0.0, np.where(within, np.inf, -np.inf), np.maximum(a, b))
 
 
-def _round(points: Array, directions: Array, radii: Any) -> Span:
+def _round(points: Array, directions: Array, radii: ArrayLike) -> Span:
     """Return the span in which a ray is within an ellipsoid; an infinite radius gives a cylinder."""
     scale = 1.0 / np.array(radii)
     p, d = points * scale, directions * scale
@@ -68,7 +70,7 @@ def _round(points: Array, directions: Array, radii: Any) -> Span:
     return first, np.where(along, np.where(c <= 0.0, np.inf, -np.inf), np.where(square >= 0.0, last, -np.inf))
 
 
-def _common(spans: Any) -> Span:
+def _common(spans: Iterable[Span]) -> Span:
     """Return the span in which a ray is within all of several volumes."""
     firsts, lasts = zip(*spans, strict=True)
     return np.maximum.reduce(firsts), np.minimum.reduce(lasts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..collision.stand_ins import box_corners, local_stand_ins
 from ..model.equivalent_box import body_inertias, equivalent_box
@@ -48,6 +49,6 @@ def stand_ins(shape: Shape, body: str) -> list[ContactSphere]:
     return [ContactSphere(body, radius, _at(R, p, x), shape.friction) for x in points]
 
 
-def _at(R: Array, p: Array, x: Any) -> tuple[float, float, float]:
+def _at(R: Array, p: Array, x: ArrayLike) -> tuple[float, float, float]:
     a, b, c = (float(y) for y in R @ np.asarray(x) + p)
     return a, b, c

@@ -59,7 +59,7 @@ def varied_arrays(
     return {name: np.ascontiguousarray(x) for name, x in varied.items()}
 
 
-def _factors(name: str, x: Any, robots: int, size: int, forces: Any) -> Array:
+def _factors(name: str, x: ArrayLike, robots: int, size: int, forces: Any) -> Array:
     x = numbers(name, x)
     if name in ROWS and x.ndim == 2 and x.shape[1] == forces.joint_rows < size:  # lengths keep theirs
         x = np.concatenate([x, np.ones((len(x), size - x.shape[1]))], axis=1)
@@ -95,7 +95,7 @@ def _inertias(
     return more | {"parameters": bodies, "own_armature": own, "armature": np.broadcast_to(moving, own.shape)}
 
 
-def _of_each(name: str, x: Any, shape: tuple[int, ...], robots: int) -> Array:
+def _of_each(name: str, x: ArrayLike, shape: tuple[int, ...], robots: int) -> Array:
     x = numbers(name, x)
     if x.shape not in (shape, (robots, *shape)) or not np.isfinite(x).all():
         raise ValueError(f"{name} must be finite numbers of shape {(robots, *shape)}; got {x.shape}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -25,7 +26,7 @@ def total(x: Array, axis: int = -1) -> Array:
     return np.asarray(np.add.accumulate(x, axis=axis).take(-1, axis))
 
 
-def product(A: Any, B: Any) -> Array:
+def product(A: ArrayLike, B: ArrayLike) -> Array:
     """Return A B (..., m, n) for matrices A (..., m, k) and B (..., k, n)."""
     A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
     if A.shape[-1] == 0:
@@ -36,12 +37,12 @@ def product(A: Any, B: Any) -> Array:
     return np.asarray(result)
 
 
-def times(A: Any, x: Any) -> Array:
+def times(A: ArrayLike, x: ArrayLike) -> Array:
     """Return A x (..., m) for matrices A (..., m, n) and vectors x (..., n)."""
     return total(np.asarray(A, dtype=np.float64) * np.asarray(x, dtype=np.float64)[..., None, :])
 
 
-def lengths(x: Any, axis: int = -1) -> Array:
+def lengths(x: ArrayLike, axis: int = -1) -> Array:
     """Return Euclidean norms along an axis."""
     x = np.asarray(x, dtype=np.float64)
     return np.asarray(np.sqrt(total(x * x, axis)))

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import viser.transforms as tf
+from numpy.typing import ArrayLike
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def quaternions(R: Any) -> Array:
+def quaternions(R: ArrayLike) -> Array:
     """Convert rotations (..., 3, 3) to unit quaternions (..., 4), scalar first."""
     return np.asarray(tf.SO3.from_matrix(np.asarray(R)).wxyz)
 

@@ -23,7 +23,7 @@ class HostArrays:
 
     address: int | None = None
 
-    def array(self, x: Any, what: str) -> Array:
+    def array(self, x: object, what: str) -> Array:
         if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
             raise ValueError(f"{what} has masked elements; fill them with numbers")
         try:
@@ -37,7 +37,7 @@ class HostArrays:
             raise TypeError(f"{what} must be an array of real numbers, or convertible to one by NumPy; got {type(x).__name__}")
         return array
 
-    def result(self, x: Any, what: str) -> Array:
+    def result(self, x: object, what: str) -> Array:
         if not isinstance(x, np.ndarray):
             raise ValueError(f"{what} must be an array; got {type(x).__name__}")
         if isinstance(x, np.ma.MaskedArray):
@@ -53,7 +53,7 @@ class HostArrays:
         return None
 
 
-def _offers_dlpack_only(x: Any) -> bool:
+def _offers_dlpack_only(x: object) -> bool:
     """Return whether an array offers NumPy nothing but DLPack, so that NumPy would treat it as one object."""
     ways = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
     return hasattr(x, "__dlpack__") and not any(hasattr(x, way) for way in ways)

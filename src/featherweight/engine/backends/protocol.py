@@ -21,10 +21,10 @@ Batch = tuple[int, ...]
 class Executable(Protocol):
     """An executable program."""
 
-    def array(self, x: Any, what: str) -> Array:
+    def array(self, x: object, what: str) -> Array:
         """Return an argument as an array of this back end. Raises TypeError or ValueError; messages start with `what`."""
 
-    def result(self, x: Any, what: str) -> Array:
+    def result(self, x: object, what: str) -> Array:
         """Return a caller's array for a result. Raises as `array` does, also if it cannot be written."""
 
     def overlap(self, a: Array, b: Array) -> bool:

@@ -54,7 +54,7 @@ def pattern_named(text: str, function: FunctionType) -> Pattern | None:
     return pattern_of(_evaluated(text, function))
 
 
-def _evaluated(annotation: Any, function: FunctionType) -> Any:
+def _evaluated(annotation: object, function: FunctionType) -> Any:
     """Return an annotation, or Any if its names are unknown at run time."""
     if not isinstance(annotation, str):
         return annotation
@@ -64,7 +64,7 @@ def _evaluated(annotation: Any, function: FunctionType) -> Any:
         return Any
 
 
-def pattern_of(annotation: Any) -> Pattern | None:
+def pattern_of(annotation: object) -> Pattern | None:
     """Return the pattern that an annotation requires of a type; None if it requires nothing."""
     if annotation is None or annotation is type(None):
         return NONE

@@ -72,12 +72,12 @@ def of_numbers(p: Planned, op: str, a: NumberValue, b: NumberValue) -> NumberVal
     return Binary(INT, op, p.as_number(a, INT), p.as_number(b, INT), p.place() if op in OF_INTS else 0)
 
 
-def wrapped(x: Any) -> Any:
+def wrapped(x: object) -> Any:
     """Return a whole number wrapped to 64 bits."""
     return (x + 2**63) % 2**64 - 2**63 if isinstance(x, int) and not isinstance(x, bool) else x
 
 
-def folded(p: Planned, op: str, a: Any, b: Any) -> Any:
+def folded(p: Planned, op: str, a: object, b: object) -> Any:
     """Return the value of an operation on known values."""
     try:
         return KNOWN[op](a, b)

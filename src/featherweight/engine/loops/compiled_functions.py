@@ -184,7 +184,7 @@ def _leaves(result: Any) -> Iterator[str]:
         yield result
 
 
-def _shaped(result: Any, values: Iterator[Any]) -> Any:
+def _shaped(result: object, values: Iterator[Any]) -> Any:
     if isinstance(result, list):
         return tuple(_shaped(x, values) for x in result)
     if result is None:

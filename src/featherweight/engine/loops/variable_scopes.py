@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .kernel_types import Type
 from .plan import Assign, Break, Continue, For, FunctionPlan, If, Read, Return, Rounds, Statement, Variable, While
@@ -34,7 +34,7 @@ def scopes_of(plan: FunctionPlan) -> Scopes:
         uses.setdefault(variable.number, []).append((path, sets))
         types[variable.number] = variable.type
 
-    def read(x: Any, path: Path) -> None:
+    def read(x: object, path: Path) -> None:
         if isinstance(x, Read):
             use(x.variable, path, False)
         elif isinstance(x, tuple) and not isinstance(x, FunctionPlan):

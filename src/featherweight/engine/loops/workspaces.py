@@ -25,7 +25,7 @@ def holds_arrays(type: Type) -> bool:
     return isinstance(type, ArrayType) or (isinstance(type, TupleType) and any(map(holds_arrays, type.items)))
 
 
-def nodes(x: Any) -> Iterator[Any]:
+def nodes(x: object) -> Iterator[Any]:
     """Yield the statements and expressions inside a node, including itself."""
     if isinstance(x, list):
         for y in x:
@@ -63,7 +63,7 @@ def loops_that_release(function: FunctionPlan, allocating: set[int]) -> set[int]
     return found
 
 
-def _uses(part: Any) -> dict[int, tuple[int, int]]:
+def _uses(part: object) -> dict[int, tuple[int, int]]:
     """Return how often variables of arrays are set and read."""
     found: dict[int, tuple[int, int]] = {}
     for x in nodes(part):

@@ -53,7 +53,7 @@ def locked(d: D, positions: Mapping[str, Any]) -> D:
     return contracted(with_sensors_of_rest(locked))
 
 
-def _position(d: Contents, name: str, value: Any) -> tuple[float, ...]:
+def _position(d: Contents, name: str, value: object) -> tuple[float, ...]:
     joint = joint_of(d, name, "locked")
     if joint.type is JointType.FIXED:
         free = [j.name for j in d.joints if j.type is not JointType.FIXED]
@@ -74,7 +74,7 @@ def _position(d: Contents, name: str, value: Any) -> tuple[float, ...]:
     return tuple(q.tolist())
 
 
-def _numbers(value: Any) -> Any:
+def _numbers(value: object) -> Any:
     """Return the value as an array; NaN if it does not consist of numbers."""
     try:
         return np.asarray(value, dtype=np.float64)

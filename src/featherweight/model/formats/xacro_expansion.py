@@ -82,7 +82,7 @@ class _Arguments(dict[str, str]):
         return super().__getitem__(name)
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     """Return the value as written on xacro's command line, where booleans are `true` and `false`."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 

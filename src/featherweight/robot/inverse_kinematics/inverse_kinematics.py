@@ -118,13 +118,13 @@ class InverseKinematics(SuggestsNames):
         program = with_gaps(self.robot, self._slots, bound.program)
         return CompiledFunction(program, "traced" if self.robot.execution == "auto" else self.robot.execution)
 
-    def flat_targets(self, targets: Any) -> Array:
+    def flat_targets(self, targets: object) -> Array:
         """Return targets, given as for `solve`, as the one array (..., n) that `iteration` and `errors` take."""
         return packed([slot for slot in self._slots if slot.picked], targets, self._alone)
 
     def solve(
         self,
-        targets: Any,
+        targets: object,
         q0: npt.ArrayLike | None = None,
         *,
         seed: Seed = 0,
@@ -194,7 +194,7 @@ class InverseKinematics(SuggestsNames):
     def velocity(
         self,
         q: npt.ArrayLike,
-        targets: Any,
+        targets: object,
         dt: float,
         *,
         gain: float = 1.0,

@@ -18,7 +18,7 @@ __all__ = ["DeviceArray", "Library", "library_of", "library_of_class", "on_devic
 _libraries: WeakKeyDictionary[type, Library | None] = WeakKeyDictionary()
 
 
-def on_device(x: Any) -> bool:
+def on_device(x: object) -> bool:
     """Return whether an argument is an array on a device."""
     kind = type(x)
     if kind in TYPES:

@@ -74,7 +74,7 @@ class DeviceArray:
         return view.__dlpack__(max_version=max_version)
 
 
-def seen(x: Any, stream: int, name: str) -> DeviceArray:
+def seen(x: object, stream: int, name: str) -> DeviceArray:
     """Return the location of an array of any library; later work on `stream` finds its elements there.
 
     Raises TypeError for an object that is not an array of a NumPy number type. `name` is the argument's name, for errors.

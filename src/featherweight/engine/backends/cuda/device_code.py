@@ -47,7 +47,7 @@ class DeviceCode(DeviceKernels):
         self.program, self._traced = program, traced
         self.repeated = RepeatedCalls()
 
-    def again(self, args: Sequence[Any], out: Any, threads: int | None, device: str | None) -> Sequence[Any] | None:
+    def again(self, args: Sequence[Any], out: object, threads: int | None, device: str | None) -> Sequence[Any] | None:
         """Return the results of a call that differs from an earlier one only in addresses; None for another call."""
         given = () if out is None else out if isinstance(out, tuple) and len(self.program.outputs) > 1 else (out,)
         call = self.repeated.find(args, given) if threads is None and device is None else None
@@ -144,11 +144,11 @@ class OnArrays(Generic[C]):
         self._given: dict[int, Any] = {}  # the caller's arrays for results, by the identity of their descriptions
         self._args: list[Any] = []  # the caller's arguments
 
-    def array(self, x: Any, what: str) -> DeviceArray:
+    def array(self, x: object, what: str) -> DeviceArray:
         self._args.append(x)
         return _checked(self.library.view(x, self.stream, what), what)
 
-    def result(self, x: Any, what: str) -> DeviceArray:
+    def result(self, x: object, what: str) -> DeviceArray:
         if not on_device(x):
             raise ValueError(f"{what} must be an array on the device; got {type(x).__name__}")
         view = _checked(self.library.view_to_write(x, self.stream, what), what)

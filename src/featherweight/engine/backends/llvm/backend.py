@@ -49,7 +49,7 @@ class MachineCode(HostArrays):
         self._woven: dict[int, Code] = {}  # by number of lanes
         self._publishing = threading.Lock()  # guards an entry, and code registered with it
 
-    def array(self, x: Any, what: str) -> Array:
+    def array(self, x: object, what: str) -> Array:
         a = super().array(x, what)
         return a.astype(np.float64) if a.dtype.kind == "f" and a.dtype.itemsize > 8 else a  # ufuncs do not round inputs
 

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy._core import _multiarray_umath as _umath  # type: ignore[attr-defined]
 
+from ....engine.loops.array_types import Array
+
 _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 _Table = ctypes.POINTER(ctypes.c_void_p)
@@ -37,7 +39,7 @@ def array_api() -> Any:
     return ctypes.cast(_get_pointer(_umath._ARRAY_API, None), _Table)
 
 
-def _word(x: Any, offset: int) -> int:
+def _word(x: object, offset: int) -> int:
     return ctypes.c_void_p.from_address(id(x) + offset).value or 0
 
 
@@ -97,21 +99,21 @@ def _facts() -> Iterator[tuple[str, int, Any, Any]]:
         yield f"value of a {type(x).__name__}", VALUE_OF_FLOAT, ctypes.c_double.from_address(id(x) + VALUE_OF_FLOAT).value, 0.5
 
 
-def _unaligned() -> Any:
+def _unaligned() -> Array:
     return np.zeros(9, np.uint8)[1:].view(np.float64)
 
 
-def _read_only(a: Any) -> Any:
+def _read_only(a: Array) -> Array:
     view = a.view()
     view.flags.writeable = False
     return view
 
 
-def _integer(x: Any, offset: int) -> int:
+def _integer(x: object, offset: int) -> int:
     return ctypes.c_int.from_address(id(x) + offset).value
 
 
-def _letter(x: Any, offset: int) -> str:
+def _letter(x: object, offset: int) -> str:
     return chr(ctypes.c_ubyte.from_address(id(x) + offset).value)
 
 

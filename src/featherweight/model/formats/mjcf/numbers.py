@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.polynomial.polyutils import trimseq
+from numpy.typing import ArrayLike
 
 from ....spatial.vectors import rotation_from_quaternion
 from ...types import Matrix, Pose, as_vector
@@ -25,7 +26,7 @@ def as_rotation(quaternion: Any) -> Matrix:
     return (a, b, c)
 
 
-def as_pose(position: Any, quaternion: Any) -> Pose:
+def as_pose(position: ArrayLike, quaternion: ArrayLike) -> Pose:
     """Return the pose with an origin and a unit quaternion (w, x, y, z)."""
     return Pose(as_rotation(quaternion), as_vector(position))
 

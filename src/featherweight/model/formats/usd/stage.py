@@ -112,7 +112,7 @@ class UsdStage:
 
     # --- values
 
-    def value(self, prim: Prim, name: str, default: Any = None) -> Any:
+    def value(self, prim: Prim, name: str, default: object = None) -> Any:
         """Return an attribute in Python's numbers, or the default without one.
 
         Numbers of 32 bits become the shortest decimals that read as the same number, so those of a text file are unchanged.
