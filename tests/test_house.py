@@ -16,21 +16,22 @@ import featherweight
 ROOT = Path(featherweight.__file__).parent
 PATHS = {".".join(p.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): p for p in ROOT.rglob("*.py")}
 
-BELOW_ROBOT = {"algorithms", "engine", "extras", "model", "names", "spatial", "summaries"}
+BELOW_ROBOT = {"algorithms", "array_types", "engine", "extras", "model", "names", "spatial", "summaries"}
 BELOW = {  # what each package may import
+    "array_types": set[str](),
     "spatial": set[str](),
     "extras": set[str](),
     "summaries": set[str](),
     "names": {"summaries"},
     "providers": set[str](),
-    "engine": {"extras", "names", "spatial", "summaries"},
-    "model": {"extras", "names", "spatial", "summaries"},
-    "se3": {"spatial"},
+    "engine": {"array_types", "extras", "names", "spatial", "summaries"},
+    "model": {"array_types", "extras", "names", "spatial", "summaries"},
+    "se3": {"array_types", "spatial"},
     "paths": {"robot", "se3", *BELOW_ROBOT},
     "algorithms": {"model", "spatial"},
     "robots": BELOW_ROBOT,
-    "collision": {"engine", "extras", "model"},
-    "contact": {"collision", "engine", "extras", "model"},
+    "collision": {"array_types", "engine", "extras", "model"},
+    "contact": {"array_types", "collision", "engine", "extras", "model"},
     "robot": {"collision", "providers", *BELOW_ROBOT},
     "identification": {"robot", *BELOW_ROBOT},
     "exporting": {"robot", "version", *BELOW_ROBOT},

@@ -9,7 +9,7 @@ import pytest
 
 import featherweight as fw
 from featherweight import paths, se3
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from measure import FILES, ROBOTS
 from published import seconds
 
 import featherweight as fw
+from featherweight.array_types import Array
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.loops.array_types import Array
 
 BATCH = 2**20
 BATCHES = tuple(2**k for k in range(10, 23))  # of the chart

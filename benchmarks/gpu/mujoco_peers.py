@@ -25,7 +25,7 @@ from measure import FILES
 from robots_in_mujoco import forces_in_mujoco, mujoco_states, rates_in_mujoco, urdf_in_mujoco
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 Call = Callable[[], Any]
 

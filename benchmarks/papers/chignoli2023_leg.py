@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from report import Report
 
 from featherweight import Description, build, robots
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model.types import WORLD
 from featherweight.viewer.chart_style import BLUE, INK, ORANGE
 

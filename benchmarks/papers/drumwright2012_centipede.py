@@ -20,8 +20,8 @@ from scipy.linalg import lapack
 from scipy.sparse import csr_array
 
 from featherweight import BilateralContact, ContactOptions, ContactPoint, Plane, Robot, Simulation, build, robots
+from featherweight.array_types import Array
 from featherweight.contact.contact_solver import resolve
-from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import compiled
 from featherweight.simulation.robot_stages import first_contacts
 

@@ -25,7 +25,7 @@ from measure import machine, markdown
 from scipy.optimize import least_squares
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model.description import Description
 from featherweight.model.loop_generators import closed_mechanism
 from featherweight.model.types import WORLD, JointType

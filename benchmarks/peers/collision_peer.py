@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 Numbered = tuple[str, int]  # a link, and the number of its collision shape
 

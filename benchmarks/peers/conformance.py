@@ -53,7 +53,7 @@ import numpy as np
 from measure import machine, markdown
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model import contact_rules
 from featherweight.robot.not_simulated import not_simulated
 

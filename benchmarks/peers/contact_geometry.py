@@ -18,9 +18,9 @@ from coal_shapes import coal_geometry
 from contact_pairs import PAIRS, PlacedShape, TouchingPair, Type, random_rotation, random_shape, support_gap
 
 import featherweight as fw
+from featherweight.array_types import Array, IntegerMatrix, Integers, Matrix, Tensor, Tensor4
 from featherweight.collision.collision_scene import CollisionScene, CollisionWork
 from featherweight.collision.detection import ContactPoints, find_contacts
-from featherweight.engine.loops.array_types import Array, IntegerMatrix, Integers, Matrix, Tensor, Tensor4
 from featherweight.engine.loops.kernels import compiled
 
 FAR = 2.0  # [m] reach

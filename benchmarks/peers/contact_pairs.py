@@ -9,6 +9,7 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
+from featherweight.array_types import Array
 from featherweight.collision.collision_scene import (
     BOX,
     CAPSULE,
@@ -23,7 +24,6 @@ from featherweight.collision.collision_scene import (
 )  # fmt: skip
 from featherweight.collision.detection import contacts_of_pair, place_shapes
 from featherweight.collision.shape_parts import joined_hulls
-from featherweight.engine.loops.array_types import Array
 from featherweight.simulation.scene import TouchingParts
 from featherweight.simulation.scene_building import NumberedPair, assembled_scene, part_of_shape
 

@@ -13,8 +13,8 @@ import numpy as np
 from measure import FILES, ROBOTS
 
 import featherweight as fw
+from featherweight.array_types import Array
 from featherweight.contact.laws import Problem
-from featherweight.engine.loops.array_types import Array
 
 STEP = 2e-3  # [s]
 UPWARD = np.eye(6)[[2, 0, 1]]  # rows of a contact on flat ground: normal, tangents

@@ -33,9 +33,9 @@ import numpy as np
 from contact_scenes import SCENES, Scene
 from measure import machine, markdown
 
+from featherweight.array_types import Array
 from featherweight.contact import impulses
 from featherweight.contact.laws import Problem
-from featherweight.engine.loops.array_types import Array
 
 TOLERANCE = 1e-8  # relative to the largest velocity
 INNER = 1e-10  # tolerance of convex solvers, in scaled variables

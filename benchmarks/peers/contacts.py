@@ -19,7 +19,7 @@ from measure import machine, markdown, median_times, options
 from pinocchio_peer import Pair
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 FEET = ("left_sole_link", "right_sole_link")
 HANDS = ("gripper_left_base_link", "gripper_right_base_link")

@@ -23,8 +23,8 @@ from measure import FILES, machine, markdown, median_times
 from pinocchio_peer import Pair
 
 import featherweight as fw
+from featherweight.array_types import Array
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.loops.array_types import Array
 
 Call = Callable[[], Any]
 

@@ -19,7 +19,7 @@ import mujoco
 import numpy as np
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 STEP = 5e-3  # [s]
 FILES = {  # patterns of files of packages

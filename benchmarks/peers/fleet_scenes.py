@@ -34,7 +34,7 @@ from simulation_models import (
 )
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model.formats.registry import load_description
 
 T = TypeVar("T")

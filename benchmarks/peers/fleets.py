@@ -42,8 +42,8 @@ from peer_process import PeerProcess
 from robots_in_mujoco import angles, mujoco_states
 from simulation_gymnasium import compile_vectors
 
+from featherweight.array_types import Array
 from featherweight.engine.backends.llvm.jit import host
-from featherweight.engine.loops.array_types import Array
 from featherweight.engine.threads import processors
 from featherweight.simulation.simulation_options import LAWS, RIGID
 

@@ -17,7 +17,7 @@ from pinocchio_peer import Pair
 from scipy.spatial.transform import Rotation
 
 from featherweight import se3
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 

@@ -19,8 +19,8 @@ from derivatives import BESIDE, LOOPED, arguments, compared, looped, ways
 from measure import FILES, machine, markdown, median_times
 from pinocchio_peer import Pair
 
+from featherweight.array_types import Array
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.loops.array_types import Array
 
 AGREE = 1e-9  # relative to the largest entry
 HEADER = ["robot", "function", "algorithm", *BESIDE, "mul + add", "relative difference"]

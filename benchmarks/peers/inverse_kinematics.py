@@ -24,7 +24,7 @@ import numpy as np
 from measure import FILES, ROBOTS, machine, markdown, median_times
 
 import featherweight
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 URDF, HAND = ROBOTS / FILES["panda"][0], "panda_hand"
 WITHIN, STEPS, ATTEMPTS = 1e-6, 30, 101

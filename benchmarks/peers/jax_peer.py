@@ -26,7 +26,7 @@ from mujoco import mjx
 from robots_in_mujoco import STEP, mujoco_states, rates_in_mujoco, urdf_in_mujoco
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.engine.threads import processors
 from featherweight.jax import wrap
 

@@ -15,7 +15,7 @@ from measure import Calls, machine, markdown, options, rows
 from pinocchio_peer import Pair
 
 import featherweight
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.robot.dynamics import packed_factors
 
 

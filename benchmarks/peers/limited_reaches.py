@@ -29,7 +29,7 @@ from measure import machine, markdown
 from peer_process import least_time
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 HAND = "panda_hand_tcp"
 STEP, KNOTS = 0.02, 40

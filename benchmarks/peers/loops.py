@@ -22,7 +22,7 @@ import pinocchio as pin
 from measure import machine, markdown, median_times, options
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model.description import Description
 from featherweight.model.types import WORLD, LoopType
 

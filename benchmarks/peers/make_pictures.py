@@ -19,8 +19,8 @@ from measure import FILES, ROBOTS
 from PIL import Image
 
 import featherweight
+from featherweight.array_types import Array
 from featherweight.cli.simulate import above_ground, with_springs
-from featherweight.engine.loops.array_types import Array
 from featherweight.model.formats.registry import load_description
 from featherweight.robot.robot import Robot
 from featherweight.robot.trajectory import Trajectory

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 import featherweight as fw
+from featherweight.array_types import Array
 from featherweight.collision.pair_queries import DistanceQuery, EachTouchingQuery, all_distances, each_touching
 from featherweight.collision.query_tables import pair_table, query_work
 from featherweight.collision.shape_parts import shape_part
-from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import CompiledLoop, Table
 
 _distances, _touching = CompiledLoop(all_distances, 0), CompiledLoop(each_touching, 0)

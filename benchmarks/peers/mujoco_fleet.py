@@ -9,7 +9,7 @@ import mujoco
 import mujoco.rollout
 import numpy as np
 
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.engine.threads import processors
 
 

@@ -35,7 +35,7 @@ import numpy as np
 from measure import machine, markdown
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from simulation.multibody_problems import (
     MOTOR,
     SQUEEZED,

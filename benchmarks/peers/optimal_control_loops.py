@@ -19,7 +19,7 @@ from measure import machine, markdown
 from peer_process import least_time
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 Problem = tuple[fw.OptimalControl, Array, dict[str, Any]]  # and the start, and targets
 

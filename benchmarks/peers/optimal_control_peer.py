@@ -30,7 +30,7 @@ from measure import machine, markdown
 from peer_process import PeerProcess, least_time
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.engine.threads import processors
 
 

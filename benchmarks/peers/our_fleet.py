@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 
 class OurFleet:

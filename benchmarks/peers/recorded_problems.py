@@ -29,6 +29,7 @@ from falling_scenes import STEP, falling_scenes, kick
 from measure import ROBOTS, machine, markdown
 
 import featherweight as fw
+from featherweight.array_types import Array
 from featherweight.contact.block_equations import place_of
 from featherweight.contact.branches import padded
 from featherweight.contact.contact_problem import active_rows, problem_in
@@ -44,7 +45,6 @@ from featherweight.contact.row_factor import (
     sizes_of_one_branch,
     write_column,
 )
-from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import compiled
 
 residual_in_room = compiled(natural_residual_in)

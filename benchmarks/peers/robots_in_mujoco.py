@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 STEP = 1e-3  # [s]
 

@@ -41,7 +41,7 @@ from measure import ROBOTS, machine, markdown
 from robots_in_mujoco import rotated
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 G = 9.81
 ANYMAL = ROBOTS / "anymal_b_simple_description/robots/anymal.urdf"

@@ -14,7 +14,7 @@ from robots_in_mujoco import STEP, mujoco_states, urdf_in_mujoco
 from simulation_models import PANDA, set_state, soles, standing_talos, talos_in_mujoco, talos_posture
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 KP, KD = 20.0, 0.2  # [N m/rad, N m s/rad]
 

@@ -19,7 +19,7 @@ from robots_in_mujoco import mujoco_states
 from simulation_models import FRAME_SKIP, gymnasium_in_mujoco, gymnasium_simulation, set_state
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.simulation.fleet_vectors import PATIENCE, THREAD
 
 HELD = 100  # changes of controls in a motion of one robot

@@ -17,7 +17,7 @@ from measure import FILES, ROBOTS
 from robots_in_mujoco import STEP, urdf_in_mujoco
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model.description import Description
 from featherweight.model.formats.registry import load_description
 from featherweight.model.types import WORLD

@@ -28,7 +28,7 @@ from falling_scenes import FallingScene, falling_scenes, kick
 from measure import machine, markdown
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 LEFT_OUT = 10  # first steps, in which caches fill
 HELD, ANEW = 20, 400  # steps between changes of inputs, and between resets, in long runs

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import se3
-from .engine.loops.array_types import Array, Integers, Matrix, Tensor, Vector
+from .array_types import Array, Integers, Matrix, Tensor, Vector
 from .robot.robot import Robot
 from .robot.trajectory import Trajectory, joint_names
 from .summaries import summarized

@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import Array
 from .spatial import Quaternion, Vec3, exp_se3, exp_so3, log_se3, log_so3
 from .spatial.lie import quaternion_of_matrix
 from .spatial.lie_jacobians import AdjointFunction, inverse_right_jacobian, right_jacobian
@@ -53,8 +54,6 @@ __all__ = [
     "rpy_from_quaternion",
     "xyzquat_from_homogeneous",
 ]
-
-Array = npt.NDArray[Any]
 
 F = TypeVar("F", bound=Callable[..., Array])
 

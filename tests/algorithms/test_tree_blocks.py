@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model.topology import Topology
 from featherweight.robot.step_functions import Forest, forest_of
 from featherweight.simulation.contact_inertia import ContactInertia

@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import nnls
 from scipy.spatial.transform import Rotation
 
+from featherweight.array_types import Array
 from featherweight.collision.closest_points import (
     TOUCHING,
     add_support,
@@ -22,7 +23,6 @@ from featherweight.collision.closest_points import (
 from featherweight.collision.collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, SPHERE
 from featherweight.collision.convex_shapes import ConvexShape, farthest_point
 from featherweight.collision.hulls import NO_HULL, hull_of, searched_hull
-from featherweight.engine.loops.array_types import Array
 
 FAR = 1e300
 

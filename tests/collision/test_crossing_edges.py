@@ -9,8 +9,8 @@ import pytest
 from contact_pairs import PlacedShape, TouchingPair, Type, support_gap
 from scipy.spatial.transform import Rotation
 
+from featherweight.array_types import Array
 from featherweight.collision.face_clipping import MOST_POINTS
-from featherweight.engine.loops.array_types import Array
 
 EDGE = 0.2  # [m]
 HALF = 0.5 * EDGE

@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
+from featherweight.array_types import Array
 from featherweight.collision.face_clipping import MOST_POINTS, clipped_faces, put_face_points, spread, write_box_face
-from featherweight.engine.loops.array_types import Array
 
 UP = (0.0, 0.0, 1.0)
 

@@ -9,8 +9,8 @@ import pytest
 from scipy.spatial import ConvexHull, QhullError
 from scipy.spatial.transform import Rotation
 
+from featherweight.array_types import Array
 from featherweight.collision.hulls import CELLS, FEW, GRID, Hull, cell_of, farthest_vertex, hull_of, searched_hull
-from featherweight.engine.loops.array_types import Array
 
 CUBE = np.array(list(product((-1.0, 1.0), repeat=3)))
 RNG = np.random.default_rng(0)

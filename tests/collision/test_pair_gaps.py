@@ -13,7 +13,7 @@ from measured_pairs import MeasuredPair, PairDistances
 from scipy.spatial.transform import Rotation
 
 from featherweight import Shape
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 CURVED = {Type.CYLINDER, Type.ELLIPSOID}
 EXACT = 1e-9  # of the shapes' size: the greatest error of a depth by a polytope, and of a distance of curved shapes

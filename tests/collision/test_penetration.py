@@ -10,13 +10,13 @@ import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
+from featherweight.array_types import Array
 from featherweight.collision.closest_points import closest
 from featherweight.collision.collision_scene import BOX, CYLINDER, ELLIPSOID, HULL, MOST_FACES, MOST_SUPPORTS
 from featherweight.collision.convex_shapes import ConvexShape
 from featherweight.collision.hulls import NO_HULL, hull_of, searched_hull
 from featherweight.collision.penetration import deepest, first_faces, grow, tetrahedron, weights_of_face, write_face
 from featherweight.collision.query_tables import QueryWork, pair_table, query_work
-from featherweight.engine.loops.array_types import Array
 
 CUBE = np.array(list(product((-1.0, 1.0), repeat=3)))
 

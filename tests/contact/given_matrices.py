@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from featherweight.array_types import Array
 from featherweight.contact.branch_elimination import EliminationPlan
 from featherweight.contact.branches import BranchPaths, branches_of, padded
 from featherweight.contact.contact_problem import BodyDelassus
@@ -22,7 +23,6 @@ from featherweight.contact.row_factor import (
     sizes_of_branches,
     sizes_of_one_branch,
 )
-from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import LANES
 
 

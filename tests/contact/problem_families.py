@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from featherweight.array_types import Array
 from featherweight.contact.laws import Problem
-from featherweight.engine.loops.array_types import Array
 
 FALL = 5e-3 * 9.81  # [m/s] gained in a step
 MOTIONS = ("rest", "slide", "turn", "tip", "fall")

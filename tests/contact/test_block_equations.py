@@ -7,6 +7,7 @@ import pytest
 from scipy.linalg import block_diag
 
 from contact.given_matrices import dense_factor, random_factor, with_factor_of
+from featherweight.array_types import Array
 from featherweight.contact.block_equations import (
     BlockEquations,
     block_equations,
@@ -18,7 +19,6 @@ from featherweight.contact.block_equations import (
 )
 from featherweight.contact.laws import Problem, project
 from featherweight.contact.row_factor import sizes_of
-from featherweight.engine.loops.array_types import Array
 
 KINDS = pytest.mark.parametrize("kinds", ["stick", "slide", "open", "mixed"])
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from contact.given_matrices import branches_from, unknowns_of
+from featherweight.array_types import Array
 from featherweight.contact.branch_elimination import (
     EliminationPlan,
     clear_couplings,
@@ -24,7 +25,6 @@ from featherweight.contact.branch_elimination import (
     solve_by_branches,
 )
 from featherweight.contact.branches import padded
-from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import CompiledKernel, compiled
 
 Pairs = Iterable[tuple[int, int]]

@@ -13,6 +13,7 @@ from scipy.optimize import nnls
 from scipy.spatial.transform import Rotation
 
 from contact.given_matrices import branches_from, factors_in, given_delassus, one_branch
+from featherweight.array_types import Array
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics, write_axes
@@ -32,7 +33,6 @@ from featherweight.contact.contact_solver import (
 from featherweight.contact.inverse_factor import inverse_work
 from featherweight.contact.joint_rows import JointRows
 from featherweight.contact.laws import PARTING_SPEED, RETURN_SPEED, Problem
-from featherweight.engine.loops.array_types import Array
 
 STEP, BODIES, POINTS, ROWS = 1e-3, 1, 4, 2
 CORNERS = np.array([(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.15, 0.15)])

@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import lsq_linear
 
 from contact.given_matrices import with_factor_of
+from featherweight.array_types import Array
 from featherweight.contact.edges import MOST_EDGES
 from featherweight.contact.impulses import natural_residual, of_arrays, solve_in_room, solve_problem, solver_work
 from featherweight.contact.laws import CONES, PYRAMIDS, Problem, project_on_cone
-from featherweight.engine.loops.array_types import Array
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.1, 0.7, 3.0])

@@ -12,11 +12,11 @@ import scipy.sparse as sp
 
 from contact.given_matrices import with_factor_of
 from contact.problem_families import drawn
+from featherweight.array_types import Array
 from featherweight.contact import impulses
 from featherweight.contact.impulses import LONG_PATH, of_arrays, solver_work
 from featherweight.contact.laws import Problem
 from featherweight.contact.newton import PATH_STEPS
-from featherweight.engine.loops.array_types import Array
 
 TIGHT = 1e-10  # tolerance, over the greatest velocity
 AGREE = 1e-6  # of the greatest velocity: least energy to 1e-14 determines velocities to the square root of that, or so

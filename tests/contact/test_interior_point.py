@@ -9,6 +9,7 @@ import pytest
 
 from contact.given_matrices import matrix_of, with_factor_of
 from contact.problem_families import drawn
+from featherweight.array_types import Array
 from featherweight.contact import interior_point
 from featherweight.contact.impulses import natural_residual, of_arrays, solver_work, with_factor
 from featherweight.contact.interior_point import (
@@ -30,7 +31,6 @@ from featherweight.contact.interior_point import (
 )
 from featherweight.contact.laws import Problem
 from featherweight.contact.newton import NewtonWork, newton_work, solve_by_newton, write_rho
-from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import compiled
 
 PROXIMAL = 1e-5

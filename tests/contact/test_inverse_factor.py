@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import featherweight as fw
 from contact.given_matrices import branches_from, dense_factor, factor_on_paths, path_of
+from featherweight.array_types import Array
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact.block_equations import place_of
 from featherweight.contact.branches import branch_of_velocity, branches_of, columns_of_ancestors, longest_path, widest_row
@@ -26,7 +27,6 @@ from featherweight.contact.inverse_factor import (
 )
 from featherweight.contact.relative_rows import group_contacts
 from featherweight.contact.row_factor import RowFactor, row_factor_work, sizes_of_branches, sum_of_squares
-from featherweight.engine.loops.array_types import Array
 from featherweight.model.generators import from_parents
 
 Pairs = Sequence[tuple[int, int]]

@@ -10,6 +10,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from contact.given_matrices import dense_factor, matrix_of, random_factor
+from featherweight.array_types import Array
 from featherweight.contact.branches import padded
 from featherweight.contact.impulses import Solution, of_arrays, solve_in, solve_in_room, solver_work
 from featherweight.contact.islands import Islands, find_islands, give_back_island, problem_of_island, room_for_islands
@@ -24,7 +25,6 @@ from featherweight.contact.row_factor import (
     sizes_of,
     sizes_of_branches,
 )
-from featherweight.engine.loops.array_types import Array
 
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 SEEDS = pytest.mark.parametrize("seed", range(12))

@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from contact.given_matrices import given_delassus, one_branch
+from featherweight.array_types import Array
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact import contact_problem
 from featherweight.contact.contact_model import ContactModel, joint_rows
@@ -31,7 +32,6 @@ from featherweight.contact.laws import (
     write_restitution,
     write_rigid_law,
 )
-from featherweight.engine.loops.array_types import Array
 
 STEP, SLOP, BOUNCE = 1e-3, 1e-4, 0.01
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])

@@ -9,6 +9,7 @@ from scipy.optimize import approx_fprime, lsq_linear, nnls
 
 from contact.given_matrices import matrix_of, with_factor_of
 from contact.problem_families import drawn
+from featherweight.array_types import Array
 from featherweight.contact import newton
 from featherweight.contact.impulses import natural_residual, of_arrays
 from featherweight.contact.laws import Problem
@@ -28,7 +29,6 @@ from featherweight.contact.newton import (
     write_residual,
     write_rho,
 )
-from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import compiled
 
 PROXIMAL = 1e-5

@@ -13,10 +13,10 @@ from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
+from featherweight.array_types import Array
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact.contact_problem import write_axes
 from featherweight.contact.patches import patch_work, reduce_patches
-from featherweight.engine.loops.array_types import Array
 from featherweight.engine.loops.kernels import CompiledKernel, compiled
 
 TOLERANCE = 1e-12  # [m]

@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 from contact.problem_families import FAMILIES, FEW, NEEDED, RATIOS, WITHOUT_SOLUTION, drawn, generate, grasp, squeezed
+from featherweight.array_types import Array
 from featherweight.contact.impulses import Solution, natural_residual, solve_problem
 from featherweight.contact.laws import Problem
-from featherweight.engine.loops.array_types import Array
 
 TOLERANCE = 1e-8  # of the greatest velocity, as in a simulation
 AGREE = 1e-6  # of the greatest velocity: Clarabel's least energy determines velocities to about the square root of 1e-14

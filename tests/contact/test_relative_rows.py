@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from featherweight.array_types import Array
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import write_axes, write_rows
@@ -20,7 +21,6 @@ from featherweight.contact.relative_rows import (
     write_ends,
 )
 from featherweight.contact.row_factor import MOST_ROWS, RowFactorWork, row_factor_work, sizes_of_one_branch
-from featherweight.engine.loops.array_types import Array
 
 SIX, POINT = 6, 3  # rows of bodies
 

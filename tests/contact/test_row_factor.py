@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from contact.given_matrices import dense_factor, factor_of_rows, random_factor
+from featherweight.array_types import Array
 from featherweight.contact.block_equations import place_of
 from featherweight.contact.branches import padded
 from featherweight.contact.row_factor import (
@@ -24,7 +25,6 @@ from featherweight.contact.row_factor import (
     write_product_of_factor,
     write_transposed_product,
 )
-from featherweight.engine.loops.array_types import Array
 
 GROUPS = {  # sizes of branches, and which of them each group has
     "one branch": ([5], [[0]]),

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from featherweight.array_types import Array
 from featherweight.collision.detection import ContactPoints
 from featherweight.contact.contact_problem import write_axes
 from featherweight.contact.patches import patch_work, reduce_patches
 from featherweight.contact.spread_impulses import spread_impulses
-from featherweight.engine.loops.array_types import Array
 
 
 def contacts_at(points: Array, normal: Any = (0.0, 0.0, 1.0), body: Any = 0) -> ContactPoints:

@@ -9,6 +9,7 @@ import pytest
 
 from contact.given_matrices import dense_factor, matrix_of, random_factor, with_factor_of
 from contact.problem_families import FAMILIES, WITHOUT_SOLUTION, drawn
+from featherweight.array_types import Array
 from featherweight.contact import impulses
 from featherweight.contact.impulses import (
     FEWEST,
@@ -33,7 +34,6 @@ from featherweight.contact.working_set import (
     take_from,
     working_set,
 )
-from featherweight.engine.loops.array_types import Array
 
 FACTORED = pytest.mark.parametrize("factored", [False, True], ids=["matrix", "factor"])
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
-from featherweight.engine.loops.array_types import Vector
+from featherweight.array_types import Vector
 from featherweight.environments import CompiledTask, Hopper, RobotVectorEnv, Task
 from featherweight.environments.drawn_numbers import drawn_number
 from featherweight.environments.episode_loop import Now

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("gymnasium")
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Integers, Vector
+from featherweight.array_types import Integers, Vector
 from featherweight.engine.loops.kernels import compiled
 from featherweight.environments import RobotVectorEnv
 from featherweight.environments.compiled_episodes import CompiledEpisodes

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model.configuration import (
     Coordinates,
     difference,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model.generators import from_parents
 from featherweight.robots.example_files import example
 from featherweight.spatial import sqrt

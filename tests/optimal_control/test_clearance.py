@@ -11,8 +11,8 @@ import pytest
 
 import featherweight as fw
 from featherweight.algorithms.clearances import ROUNDED, distance_from, greatest, positive
+from featherweight.array_types import Array
 from featherweight.collision.stand_ins import local_stand_ins
-from featherweight.engine.loops.array_types import Array
 from featherweight.model.types import ShapeType
 from featherweight.optimal_control.clearance import covering_balls
 from featherweight.robots.example_files import example

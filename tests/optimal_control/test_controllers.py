@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.optimal_control.solver import CONVERGED
 from featherweight.optimal_control.workspace import Settings, Workspace
 from optimal_control.problems import HAND, PANDA_START, hyq, pendulum

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.optimal_control.stage_functions import StageFunctions
 from optimal_control.problems import HAND, PANDA_START, away, hopper, hyq, leg, pendulum, power
 from optimal_control.test_stage_functions import called, differences

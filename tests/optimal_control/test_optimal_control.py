@@ -13,7 +13,7 @@ from scipy.linalg import solve_discrete_are
 from scipy.optimize import minimize
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model.generators import from_parents
 from optimal_control.problems import HAND, PANDA_START, hopper, hyq, leg, panda, panda_arguments, pendulum, sliders
 from optimal_control.test_drives import MOTOR, SERVO

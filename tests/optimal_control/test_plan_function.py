@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from optimal_control.problems import leg, pendulum
 from optimal_control.test_free_steps import FREE, hop
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.robots.example_files import example
 from optimal_control.problems import FEET, leg, standing
 

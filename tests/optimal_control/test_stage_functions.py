@@ -9,7 +9,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.algorithms import knots as kernels
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model.generators import from_parents
 from featherweight.optimal_control.runge_kutta import StepMemory, motions
 from featherweight.optimal_control.stage_functions import StageFunctions

@@ -20,7 +20,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model.types import WORLD, Vector
 
 G = 9.81

@@ -12,7 +12,7 @@ import pytest
 
 import featherweight
 from featherweight import MujocoOrder, Simulation
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 FORCES = 1e-8  # relative to the greatest: both solvers stop at tolerances of their own
 EVERYTHING = 'data="found force torque dist pos normal tangent linvel angvel"'

@@ -12,7 +12,7 @@ import pytest
 
 import featherweight
 from featherweight import Simulation
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model.types import SensorKind
 
 H = 1 / 512

@@ -19,7 +19,7 @@ import pytest
 
 import featherweight
 from featherweight import MujocoOrder, Robot, Simulation
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model.types import Sensed, SensedKind, Sensor, SensorKind
 
 ROUNDING = 1e-10  # relative to the greatest reading: (v+ - v) / h has some eps |v| / h of it, 1e-13 at h = 1 ms

@@ -21,8 +21,8 @@ import pytest
 import featherweight as fw
 from engine.guard import guarded
 from engine.kernels import SEVERAL
+from featherweight.array_types import Array
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.loops.array_types import Array
 from trial.conftest import Rounds
 
 REAL = "efdg" + "bhilqBHILQ?"  # NumPy's letters of real numbers

@@ -27,8 +27,8 @@ import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.array_types import Array
 from featherweight.engine.function import CompiledFunction
-from featherweight.engine.loops.array_types import Array
 from featherweight.model.types import JointType
 from oracles.fifty_digits import check_in_fifty_digits
 from oracles.mechanisms import MECHANISMS

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 from featherweight.model.generators import chain
 from featherweight.robot.trajectory import joint_names
 

@@ -22,6 +22,7 @@ from unisim.backend.base import (
 )
 from unisim.scene import SceneCfg
 
+from ..array_types import Array
 from ..model.model import MovingJoint
 from ..model.types import JointType, controls_of
 from ..robot.build import load
@@ -29,8 +30,6 @@ from ..robot.mujoco_order import MujocoOrder, RobotState
 from ..robot.robot import Robot
 from ..simulation import Simulation
 from ..simulation.sensor_measures import quaternions_of
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 STATE = ("qpos", "qvel", "ctrl")
 COMPOSED = ("fragment_files", "terrain", "fixed_variant_plan", "entity_assets", "entity_variant")  # fields of SceneCfg

@@ -12,10 +12,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ..array_types import Array
 from ..engine.function import CompiledFunction
 from ..engine.threads import processors
 from ..robot.build import load
-from ..robot.robot import Array, Robot
+from ..robot.robot import Robot
 from ..robots.example_files import example
 from ..version import __version__
 from . import tables

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from ..engine.function import CompiledFunction
-from ..robot.robot import Array, Robot
+from ..robot.robot import Robot
 
 SHORTEST = 2e-3  # [s] least time of one measurement; shorter calls are repeated
 

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import NullLocator
 
+from ..array_types import Array
 from ..engine.function import CompiledFunction
-from ..robot.robot import Array, Robot
+from ..robot.robot import Robot
 from ..viewer.chart_style import DPI, FAINT, style
 from .charts import draw_operations, draw_times
 from .measure import Timing

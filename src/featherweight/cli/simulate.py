@@ -11,6 +11,7 @@ import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..array_types import Array
 from ..model.description import Description
 from ..model.types import JointType, ModelError
 from ..robot.build import build
@@ -21,8 +22,6 @@ from ..simulation.defaults import shapes_have_something_to_touch
 from ..simulation.standins import spheres_of
 from .console import make_console, wait_for_interrupt
 from .options import Base, OutputOption, RobotFile, of_robot_file
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FRAMES = 60  # recorded states per second
 DAMPED = 0.02  # [s] ratio of damping to stiffness for --hold

@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Polygon, Wedge
 
-from ..robot.robot import Array, Robot
+from ..array_types import Array
+from ..robot.robot import Robot
 from ..viewer.chart_style import BLUE, FAINT, GREEN, GRID, INK, ORANGE, PURPLE, RED, TEAL
 
 LIMBS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..engine.loops.array_types import Matrix, Tensor, Vector
+from ..array_types import Matrix, Tensor, Vector
 from .face_clipping import MOST_POINTS, NEARLY, put_face_points, raise_gaps, write_box_face
 from .round_contacts import put
 from .triples import Triple, TripleLike, along, axis_of, inner, length_of, minus, outer, plus, position_of, times

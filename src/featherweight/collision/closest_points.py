@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ..engine.loops.array_types import Matrix, Vector
+from ..array_types import Matrix, Vector
 from .convex_shapes import ConvexShape, farthest_point
 from .triples import Triple, TripleLike, along, inner, minus, outer, times
 

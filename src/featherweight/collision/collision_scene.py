@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Vector
+from ..array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Vector
 from .face_clipping import MOST_POINTS
 from .height_fields import MOST_PATCHES
 

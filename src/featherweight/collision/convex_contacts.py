@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..engine.loops.array_types import Vector
+from ..array_types import Vector
 from .collision_scene import CollisionScene, CollisionWork, Hulls
 from .convex_shapes import ALIGNED, ConvexShape, convex_shape, face_towards
 from .face_clipping import MOST_POINTS, NEARLY, put_face_points, raise_gaps

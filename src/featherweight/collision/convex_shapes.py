@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import cos, pi, sin, sqrt
 from typing import NamedTuple
 
-from ..engine.loops.array_types import Matrix, Vector
+from ..array_types import Matrix, Vector
 from .box_contacts import most_opposed
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, ROUND, SPHERE, Hulls
 from .face_clipping import write_box_face

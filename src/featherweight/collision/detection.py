@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
+from ..array_types import Integers, Matrix, Tensor, Vector
 from .box_contacts import box_box
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE, CollisionScene, CollisionWork
 from .convex_contacts import convex_contacts

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import cos, pi, sin
 
-from ..engine.loops.array_types import Matrix, Tensor, Vector
+from ..array_types import Matrix, Tensor, Vector
 from .round_contacts import SAME, put
 from .triples import TripleLike, along, inner, length_of, minus, outer, plus, times
 

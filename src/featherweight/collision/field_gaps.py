@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ..engine.loops.array_types import Vector
+from ..array_types import Vector
 from .collision_scene import HULL
 from .convex_shapes import ConvexShape, convex_shape, write_corner
 from .height_fields import FieldArrays, around, vertex_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import cos, pi, sin, sqrt
 
-from ..engine.loops.array_types import Matrix, Vector
+from ..array_types import Matrix, Vector
 from .face_clipping import MOST_POINTS, TILT
 from .hulls import SearchedHull, farthest_vertex
 from .round_contacts import put

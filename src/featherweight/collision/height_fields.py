@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ..engine.loops.array_types import Integers, Matrix, Vector
+from ..array_types import Integers, Matrix, Vector
 from .round_contacts import SAME, put
 from .triples import Triple, TripleLike, along, inner, length_of, minus, placed, seen_from, times, turned
 

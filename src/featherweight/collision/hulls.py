@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Vector
+from ..array_types import IntegerMatrix, Integers, Matrix, Vector
 from ..extras import imports_from_extra
 from ..model.types import WORLD, Shape
 from .collision_scene import Hulls

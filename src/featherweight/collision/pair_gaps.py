@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ..engine.loops.array_types import Vector
+from ..array_types import Vector
 from .collision_scene import CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE
 from .convex_shapes import convex_shape, farthest_point
 from .field_gaps import gap_to_field

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf, nan
 from typing import NamedTuple
 
-from ..engine.loops.array_types import BooleanMatrix, Booleans, Integers, Matrix, Tensor, Vector
+from ..array_types import BooleanMatrix, Booleans, Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import call_machine
 from .box_contacts import half_width
 from .collision_scene import HEIGHTS, PLANE

@@ -6,7 +6,7 @@ of differences a - b of two shapes. It grows at its face nearest to the origin, 
 
 from __future__ import annotations
 
-from ..engine.loops.array_types import IntegerMatrix, Matrix
+from ..array_types import IntegerMatrix, Matrix
 from .closest_points import add_support
 from .collision_scene import MOST_FACES, MOST_SUPPORTS
 from .convex_shapes import ConvexShape

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Vector
+from ..array_types import Booleans, IntegerMatrix, Integers, Matrix, Vector
 from ..engine.loops.kernels import MachineCall
 from .collision_scene import (
     BOX,

@@ -10,7 +10,7 @@ from functools import partial
 from math import inf, sqrt
 from typing import NamedTuple
 
-from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Tensor, Vector
+from ..array_types import IntegerMatrix, Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledKernel
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, PLANE, SPHERE
 from .triples import Triple, inner, minus

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ..engine.loops.array_types import Matrix, Vector
+from ..array_types import Matrix, Vector
 from .triples import (
     Triple,
     TripleLike,

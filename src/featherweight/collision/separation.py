@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ..engine.loops.array_types import Vector
+from ..array_types import Vector
 from .closest_points import closest, weighted
 from .convex_shapes import ConvexShape, farthest_point
 from .penetration import deepest, weights_of_face

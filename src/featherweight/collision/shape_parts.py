@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Vector
+from ..array_types import IntegerMatrix, Integers, Matrix, Vector
 from ..model.types import Shape, ShapeType
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, PLANE, SPHERE, HeightFields, Hulls
 from .hulls import NO_HULL, Hull, hull_of, hull_vertices

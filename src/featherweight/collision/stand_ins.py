@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..engine.loops.array_types import Matrix, Vector
+from ..array_types import Matrix, Vector
 from ..model.types import Shape, ShapeType
 from .hulls import mesh_vertices
 from .triples import Triple

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ..engine.loops.array_types import Vector
+from ..array_types import Vector
 
 Triple = tuple[float, float, float]
 TripleLike = Triple | Vector

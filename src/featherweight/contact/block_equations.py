@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
+from ..array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import LANES, subtract_product
 from .branch_elimination import clear_matrix, factor_branches, place_of_branch, solve_by_branches, subtract_rows
 from .branches import padded

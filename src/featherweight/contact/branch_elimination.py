@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Booleans, Integers, Vector
+from ..array_types import Booleans, Integers, Vector
 from ..engine.loops.kernels import LANES, subtract_multiples, sum_of_products
 from .branches import padded
 

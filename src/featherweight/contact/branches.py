@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers
+from ..array_types import Integers
 from ..engine.loops.kernels import LANES
 
 

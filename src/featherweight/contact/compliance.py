@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Matrix, Vector
+from ..array_types import Matrix, Vector
 from ..model.contact_rules import Softness
 
 LEAST, MOST = 1e-4, 0.9999  # impedance

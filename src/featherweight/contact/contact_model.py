@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
+from ..array_types import Integers, Matrix, Tensor, Vector
 from .compliance import NONE
 from .contact_settings import ContactSettings
 from .joint_rows import JointRows

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..array_types import Integers, Matrix, Tensor, Tensor4, Vector
 from ..collision.detection import ContactPoints, body_of
-from ..engine.loops.array_types import Integers, Matrix, Tensor, Tensor4, Vector
 from ..engine.loops.kernels import LANES, as_matrix, subtract_product
 from .block_equations import place_of
 from .branch_elimination import multiplications

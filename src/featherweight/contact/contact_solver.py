@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..array_types import Integers, Matrix, Tensor4, Vector
 from ..collision.detection import ContactPoints, body_of
-from ..engine.loops.array_types import Integers, Matrix, Tensor4, Vector
 from ..engine.loops.kernels import as_matrix
 from .block_equations import copy_numbers, write_product
 from .branches import BranchPaths, longest_path, widest_row

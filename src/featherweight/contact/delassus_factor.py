@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Matrix, Vector
+from ..array_types import Integers, Matrix, Vector
 from ..engine.loops.kernels import as_matrix
 from .branches import padded
 

@@ -9,7 +9,7 @@ eliminated at a time: the rest subtracts eight multiples of rows in one pass thr
 
 from __future__ import annotations
 
-from ..engine.loops.array_types import Vector
+from ..array_types import Vector
 from ..engine.loops.kernels import LANES, subtract_multiples
 
 BLOCK = 8  # rows at a time, as unrolled in `block_factors`

@@ -12,7 +12,7 @@ on its six velocities y = Y w, which an impulse changes by Y Yᵀ:
 
 from __future__ import annotations
 
-from ..engine.loops.array_types import Vector
+from ..array_types import Vector
 from .block_equations import write_product
 from .branch_elimination import product_of_row
 from .laws import Problem, project_contact

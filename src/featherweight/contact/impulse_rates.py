@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..engine.loops.array_types import Booleans, Matrix, Vector
+from ..array_types import Booleans, Matrix, Vector
 from .contact_problem import AssembledProblem
 from .laws import Problem
 from .newton import newton_work, write_residual, write_rho

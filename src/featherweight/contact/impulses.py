@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Vector
+from ..array_types import Vector
 from ..engine.loops.kernels import as_matrix, compiled
 from .block_equations import copy_numbers
 from .delassus_factor import FactorWork, factor_work, write_factor

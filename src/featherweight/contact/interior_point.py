@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Matrix, Vector
+from ..array_types import Matrix, Vector
 from .block_equations import (
     copy_numbers,
     factor_system,

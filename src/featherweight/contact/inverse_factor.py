@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..array_types import Booleans, Integers, Matrix, Tensor, Tensor4, Vector
 from ..collision.detection import ContactPoints, body_of
-from ..engine.loops.array_types import Booleans, Integers, Matrix, Tensor, Tensor4, Vector
 from .branch_elimination import subtract_rows
 from .branches import BranchPaths, padded
 from .contact_model import ContactModel

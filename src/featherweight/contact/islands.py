@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Vector
+from ..array_types import Integers, Vector
 from ..engine.loops.kernels import as_matrix
 from .laws import Problem
 from .row_factor import FactorSizes, RowFactor, RowFactorWork, planned_factor, row_factor_work, sort_by_numbers

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Booleans, Integers, Vector
+from ..array_types import Booleans, Integers, Vector
 from .contact_settings import ContactSettings
 
 JOINT_MARGIN = 0.1  # gap [rad, m] below which a limit is active, relative to the margin of contacts

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Matrix, Vector
+from ..array_types import Integers, Matrix, Vector
 from .compliance import ABSENT, Yielding, impedance, yielding_of
 from .contact_model import ContactModel, pull_of
 from .row_factor import NO_ROWS, RowFactor

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Tensor, Vector
+from ..array_types import Tensor, Vector
 from .block_equations import (
     BlockEquations,
     block_equations,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Matrix, Vector
+from ..array_types import Integers, Matrix, Vector
 from .edges import EdgeWork
 from .laws import Problem
 from .turning_cones import DIRECTIONS, row_of

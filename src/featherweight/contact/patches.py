@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..array_types import Booleans, Integers, Matrix, Vector
 from ..collision.detection import ContactPoints
 from ..collision.triples import Triple
-from ..engine.loops.array_types import Booleans, Integers, Matrix, Vector
 from .contact_problem import write_axes
 
 SAME_NORMAL = 1e-12  # greatest difference of components of equal normals

@@ -11,8 +11,8 @@ contacts have the rows of their contacts.
 
 from __future__ import annotations
 
+from ..array_types import Integers, Matrix, Tensor, Vector
 from ..collision.detection import ContactPoints, body_of
-from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from .contact_model import ContactModel
 from .row_factor import MOST_ROWS, RowFactorWork
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Vector
+from ..array_types import Integers, Vector
 from .branch_elimination import (
     EliminationPlan,
     PlanWork,

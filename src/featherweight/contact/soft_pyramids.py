@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.loops.array_types import Matrix, Vector
+from ..array_types import Matrix, Vector
 from .block_equations import copy_numbers, write_step
 from .laws import Problem
 from .newton import NewtonWork, write_rho

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..array_types import Booleans, Matrix, Vector
 from ..collision.detection import ContactPoints
-from ..engine.loops.array_types import Booleans, Matrix, Vector
 from ..engine.loops.kernels import compiled
 from .contact_problem import write_axes
 from .patches import find_patches, patch_work

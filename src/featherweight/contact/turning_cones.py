@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Matrix, Vector
+from ..array_types import Integers, Matrix, Vector
 from .elimination import numbers_of_equations, solve_partly_symmetric, stride_of
 from .laws import Problem
 

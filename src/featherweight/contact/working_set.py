@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Booleans, Integers, Vector
+from ..array_types import Booleans, Integers, Vector
 from ..engine.loops.kernels import as_matrix
 from .laws import Problem
 from .row_factor import NO_BRANCHES, RowFactor, RowFactorWork, blocks_of_factor, row_factor_work

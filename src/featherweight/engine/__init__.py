@@ -29,7 +29,6 @@ Other rooms use these modules:
     fusion                      fusion of several functions into one
     graph                       expressions
     jacobian_trace              traces of Jacobians in vector lanes
-    loops.array_types           types of kernels' arrays
     loops.batch_calls           calls for many states
     loops.kernels               kernels with loops
     loops.prepared_calls        calls with fixed arguments

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self
 
-import numpy as np
-
+from ..array_types import Array
 from ..names import SuggestsNames, unknown_keyword
 from .algorithm_choice import Way, Ways, cheapest_way
 from .ambient_program import AmbientProgram, is_ambient
@@ -19,8 +18,6 @@ from .program import FusedProgram, Program
 from .runner import Runner
 from .signature import OfInstances, call_text, described
 from .trace import Trace
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # for the default, which typing has from Python 3.13 on

@@ -6,13 +6,10 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from ..array_types import Array
 from ..summaries import summarized
 from .graph import Expression, Graph, Number
 from .operations import CONSTANT, INPUT, OPERATIONS, Operations
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @summarized

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from ..engine.loops.kernels import Table
 from ..engine.loops.prepared_calls import PreparedCall
 from ..engine.threads import processors, share_out
@@ -19,8 +20,6 @@ from .moved import Moved
 from .parallel_robots import EVERY, ParallelRobots
 from .reset_noise import ResetNoise
 from .task import Terms
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FEW = 16  # robots for each thread
 GRAIN = 8

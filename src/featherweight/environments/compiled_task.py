@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
+from ..array_types import Array
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import MachineCall, machine_call
 from .episode_loop import Now
 from .parallel_robots import ParallelRobots
 from .snapshot import Links
 from .task import Task
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)

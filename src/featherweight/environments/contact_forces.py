@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Tensor
+from ..array_types import IntegerMatrix, Integers, Matrix, Tensor
 from ..engine.loops.kernels import CompiledKernel
 from ..simulation.contact_arrays import ContactArrays
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import floor
 
-from ..engine.loops.array_types import Integers
+from ..array_types import Integers
 
 GOLDEN = 0x9E3779B97F4A7C15 - 2**64  # SplitMix64's numbers, as words with a sign (see `reset_noise`)
 FACTORS = 0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64

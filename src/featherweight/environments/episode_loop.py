@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Vector
+from ..array_types import Booleans, IntegerMatrix, Integers, Matrix, Vector
 from ..engine.loops.kernels import CompiledLoop
 from ..robot.qpos_qvel import OrderArrays, write_qpos, write_qvel
 from ..simulation.smooth_motion import clear, copy, copy_rows

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import IntegerMatrix, Matrix, Vector
+from ..array_types import IntegerMatrix, Matrix, Vector
 from ..engine.loops.kernels import MachineCall, call_machine
 from ..simulation.forces import Drives, drive_force
 from ..simulation.smooth_motion import clear, clear_rows, copy
@@ -19,8 +19,6 @@ from .episode_loop import Now
 from .parallel_robots import ParallelRobots
 from .snapshot import Links
 from .task_sums import cut, squares, total
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Weights(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..array_types import Array
 from ..model.description import Description
 from ..model.position_drives import PD
 from ..model.types import Joint, JointType, Pose, Shape, ShapeType
@@ -22,8 +23,6 @@ from .parallel_robots import ParallelRobots
 from .reset_noise import ResetNoise
 from .snapshot import Links
 from .varied_robots import Variation
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 TERMS = tuple(f"reward_{name}" for name in HumanoidWeights._fields)
 FEET = ("left_ankle_roll_link", "right_ankle_roll_link")

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Array, Integers, Matrix, Vector
+from ..array_types import Array, Integers, Matrix, Vector
 from ..model.description import Description
 from ..model.position_drives import PD
 from ..model.types import Joint, JointType, ShapeType

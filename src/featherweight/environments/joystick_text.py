@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
+from ..array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import MachineCall, call_machine
 from ..simulation.smooth_motion import clear, copy
 from ..simulation.stage_records import FleetArrays

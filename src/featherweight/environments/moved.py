@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..engine.loops.array_types import Array, Booleans, Matrix, Vector
+from ..array_types import Array, Booleans, Matrix, Vector
 from ..summaries import summarized
 
 

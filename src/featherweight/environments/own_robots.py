@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.loops.array_types import Array, Booleans, Matrix, Vector
+from ..array_types import Array, Booleans, Matrix, Vector
 from ..model.description import Description
 from ..model.position_drives import DRIVEN, PD
 from ..model.types import ROOT_JOINT, WORLD, Actuator, Configuration, Joint, JointType, Shape, ShapeType

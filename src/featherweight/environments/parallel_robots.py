@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..array_types import Array
 from ..model.description import Description
 from ..model.model import MovingJoint
 from ..model.types import JointType
@@ -15,8 +14,6 @@ from ..simulation import ContactOptions, Simulation
 from ..simulation.overlaps import listed, overlaps_now
 from .contact_forces import Forces
 from .snapshot import HOME, Links, Snapshot, home_of
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 DEEP = 0.1  # [m] least overlap at the start of episodes that raises an error
 BURIED = 0.3  # [m] of overlap from which on a robot has failed: noise puts feet of Gymnasium's HalfCheetah 0.05 into the floor

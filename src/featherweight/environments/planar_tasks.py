@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Vector
+from ..array_types import Array, Vector
 from ..simulation.smooth_motion import copy
 from ..simulation.stage_records import FleetArrays
 from .compiled_task import CompiledTask
@@ -15,8 +15,6 @@ from .episode_loop import Now
 from .parallel_robots import ParallelRobots
 from .snapshot import Links
 from .task_sums import cut, squares, total
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FASTEST_SEEN = 10.0  # [m/s, rad/s] bound of velocities in observations
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from ..engine.loops.array_types import Vector
+from ..array_types import Vector
 from ..simulation.smooth_motion import copy
 from .drawn_numbers import drawn_between, drawn_number, falling_exponential
 from .episode_loop import Now

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import Env
 from gymnasium.vector import AutoresetMode
 
-from ..engine.loops.array_types import Array, Vector
+from ..array_types import Array, Vector
 from .task import Task
 from .vector_environment import RENDER_MODES, RobotVectorEnv
 

@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ..algorithms.about_center_of_mass import PrincipalInertias, about_center_of_mass
+from ..array_types import Array, Matrix, Tensor, Vector
 from ..engine.function import CompiledFunction
-from ..engine.loops.array_types import Array, Matrix, Tensor, Vector
 from ..engine.program import Output
 from ..model.description import Description
 from ..model.types import Frame

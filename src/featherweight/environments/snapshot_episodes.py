@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..array_types import Array
 from .moved import Moved
 from .parallel_robots import EVERY, ParallelRobots
 from .reset_noise import ResetNoise
 from .snapshot import Snapshot
 from .task import SnapshotTask, Terms
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class SnapshotEpisodes:

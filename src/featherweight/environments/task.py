@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..engine.loops.array_types import Array, Booleans, Integers, Matrix, Vector
+from ..array_types import Array, Booleans, Integers, Matrix, Vector
 from ..model.description import Description
 from ..robot.build import read
 from ..simulation import Simulation

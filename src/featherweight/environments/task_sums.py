@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..engine.loops.array_types import Vector
+from ..array_types import Vector
 
 
 def cut(x: float, low: float, high: float) -> float:

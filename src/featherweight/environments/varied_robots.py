@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from ..simulation import Simulation
 from .reset_noise import ResetNoise
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FIRST = 10**6  # index of the first random number for randomization, beyond those of episodes
 FRICTION, SURFACE = (0.4, 1.0), 0.6  # range of coefficients, and the coefficient in the file

@@ -11,7 +11,7 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ..engine.loops.array_types import Array, Booleans, Integers, Matrix, Vector
+from ..array_types import Array, Booleans, Integers, Matrix, Vector
 from ..simulation import Simulation
 from .compiled_episodes import CompiledEpisodes
 from .compiled_task import CompiledTask

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..engine.loops.array_types import Array, Integers, Matrix, Vector
+from ..array_types import Array, Integers, Matrix, Vector
 from ..engine.trace import evaluate
 from ..extras import imports_from_extra
 from ..robot.linear_parameters import Chosen, Regressor

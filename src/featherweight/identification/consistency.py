@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..engine.loops.array_types import Array, Vector
+from ..array_types import Array, Vector
 from ..model.checks import excess_moments, principal_moments
 from ..model.inertial_parameters import NAMES
 from ..model.types import Inertia

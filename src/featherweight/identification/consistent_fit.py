@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..engine.loops.array_types import Array, Matrix, Vector
+from ..array_types import Array, Matrix, Vector
 from ..extras import imports_from_extra
 from ..robot.linear_parameters import Regressor
 from ..summaries import summarized

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..engine.loops.array_types import Matrix, Tensor, Vector
+from ..array_types import Matrix, Tensor, Vector
 from ..robot.linear_parameters import Regressor
 
 LEAST = 1e-4, 1e-6  # least deviations, relative to the joint's forces and to the greatest of all joints

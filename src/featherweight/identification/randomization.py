@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 
+from ..array_types import Array
 from ..model.configuration import shape_of
 from ..robot.robot import Robot
 from .consistency import SLIGHT, parameters_of, pseudo_inertia
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Range = tuple[float, float]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from ..names import hint
 from ..spatial import RigidInertia, Sym3, Vec3
 from ..spatial.ordered import singular_values, total
@@ -39,8 +40,6 @@ from .types import (
     TendonWrap,
     controls_of,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 NONNEGATIVE = ("armature", "damping", "friction", "stiffness", "effort", "velocity")
 ROUNDED = 0.01  # excess of a flat body's moments when they are rounded to three digits

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
+from ..array_types import Array
 from .topology import Topology
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class EndEffectors:

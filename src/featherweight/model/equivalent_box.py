@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from .model import Model
 from .types import Body, Matrix, Shape, ShapeType, Vector, as_matrix, as_vector
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class BodyInertia(NamedTuple):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..array_types import Array
 from ..names import choose_from
-from ..engine.loops.array_types import Array
 from ..spatial import Mat3, RigidInertia, Sym3, Vec3
 from .checks import about_center, judged_inertias, rigid_inertia_of_row
 from .model import Model, Placed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .contact_rules import DEFAULT_SOFTNESS, Softness
@@ -16,7 +17,7 @@ class LengthPolynomial(NamedTuple):
     coefficients: tuple[float, ...]
     softness: Softness = DEFAULT_SOFTNESS
 
-    def residual(self, q: Any) -> list[Any]:
+    def residual(self, q: Sequence[Any]) -> list[Any]:
         lengths = [sum(c * x for c, x in zip(side, q, strict=True)) for side in (self.first, self.second)]
         stretch = lengths[1] - self.rests[1]
         value = 0.0

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..array_types import Array
 from ..spatial import sincos
 from ..spatial.elementary import atan2, cos, norm, sin
 from ..spatial.ordered import lengths, product, times
@@ -23,7 +23,6 @@ from .generators import random_direction, random_inertia, random_rotation
 from .random_numbers import uniform
 from .types import WORLD, Body, Joint, JointType, Loop, LoopType, Pose, as_matrix, as_vector
 
-Array = np.ndarray[Any, np.dtype[Any]]
 KINDS = ("planar", "spatial", "linkage", "platform")
 LEAST = {"planar": 4, "spatial": 7, "linkage": 7, "platform": 36}
 

@@ -6,17 +6,16 @@ import io
 import os
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import trimesh
 from defusedxml import ElementTree  # type: ignore[import-untyped, unused-ignore]
 from numpy.typing import ArrayLike
 
+from ..array_types import Array
 from ..extras import install_command
 from .types import Pose, Shape, ShapeType
 
-Array = np.ndarray[Any, np.dtype[Any]]
 RGB = tuple[int, int, int]  # 0..255
 KNOWN = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf", ".msh")  # formats that need no further packages
 COLLADA = "{http://www.collada.org/2005/11/COLLADASchema}"

@@ -807,7 +807,7 @@ _PLAIN = {float, int, bool, str, type(None)}
 
 
 @functools.cache
-def _dtypes(kind: Any) -> tuple[tuple[str, Any], ...]:
+def _dtypes(kind: type) -> tuple[tuple[str, Any], ...]:
     """Return the fields of a class, with the dtype of those that stay arrays."""
     return tuple((f.name, f.metadata.get(DTYPE)) for f in fields(kind))
 
@@ -827,13 +827,13 @@ def real_array(x: object, what: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     return array.astype(np.float64)
 
 
-def as_vector(x: Any) -> Vector:
+def as_vector(x: Iterable[float]) -> Vector:
     """Return three numbers, for example of an array, as a tuple."""
     a, b, c = (float(value) for value in x)
     return (a, b, c)
 
 
-def as_matrix(x: Any) -> Matrix:
+def as_matrix(x: Iterable[Iterable[float]]) -> Matrix:
     """Return three rows of three numbers as tuples."""
     a, b, c = map(as_vector, x)
     return (a, b, c)

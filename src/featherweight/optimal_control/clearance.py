@@ -14,8 +14,6 @@ from ..model.types import WORLD, Pose, Shape, ShapeType
 from ..robot.robot import Robot
 from .terms import Residual
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 OBSTACLES = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.BOX, ShapeType.PLANE)
 PLACED = 12  # entries of a placement
 

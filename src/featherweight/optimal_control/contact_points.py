@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
+from ..array_types import Array
 from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
 from ..robot.trajectory import Contacts
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def contacts_in_world(robot: Robot, contacts: Sequence[BilateralContact], q: Array, force: Array) -> Contacts:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.loops.array_types import Array, Vector
+from ..array_types import Array, Vector
 from .problem import OptimalControl
 from .solver import COST, VIOLATION
 from .workspace import Settings, Workspace

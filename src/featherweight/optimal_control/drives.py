@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from ..algorithms.knots import Drive
+from ..array_types import Array
 from ..model.position_drives import PD
 from ..model.types import Actuator, JointType
 from ..robot.robot import Robot
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 BASES = (JointType.FLOATING, JointType.PLANAR)  # joints without drives
 OTHERS = ("tendon", "at", "activation", "muscle", "adhesion", "servo", "motor", "orientation", "delay")

@@ -8,13 +8,11 @@ the interval; the multiplier becomes p e (Hestenes 1969, Powell 1969; Rockafella
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Booleans, Vector
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from ..array_types import Array, Booleans, Vector
 
 
 class Laws(NamedTuple):

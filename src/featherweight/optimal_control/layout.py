@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms.knots import Drive
+from ..array_types import Array
 from ..robot.inverse_kinematics.targets import packed
 from ..robot.inverse_kinematics.tasks import IkTask, PostureTask, TargetSlot, slots_of
 from ..robot.robot import Robot
@@ -18,7 +19,6 @@ from .spans import LONGEST, ROOT, SEMI_IMPLICIT, Span, System
 from .stage_functions import StageFunctions, called
 from .terms import PARAMETERS, Added, Duration, Residual, for_rows, quantities
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Placed = tuple[Added, int, int]  # a term, its first row within a knot, and the row after its last
 
 

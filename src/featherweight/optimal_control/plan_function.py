@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from ..robot.inverse_kinematics.tasks import PostureTask
 from .laws import slopes_of_rows
 from .layout import Layout
@@ -28,8 +29,6 @@ from .runge_kutta import StepMemory, motions
 from .spans import LONGEST, ROOT
 from .stage_functions import called_by_name
 from .terms import PARAMETERS
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 STIFFNESS = 1e4  # of springs, times the weights of constraints
 CORRECTIONS, CORRECTED = 10, 1e-6  # of the rates of their forces, and the relative change that ends them

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms import knots as kernels
-from ..engine.loops.array_types import Array, Matrix, Vector
+from ..array_types import Array, Matrix, Vector
 from ..engine.threads import processors, share_out
 from ..model.position_drives import PD
 from ..model.types import Actuator

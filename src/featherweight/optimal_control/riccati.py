@@ -30,9 +30,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..array_types import IntegerMatrix, Vector
 from ..contact.branch_elimination import subtract_rows
 from ..contact.branches import padded
-from ..engine.loops.array_types import IntegerMatrix, Vector
 from ..engine.loops.kernels import LANES, subtract_multiples, subtract_product
 
 TILE = 6  # rows of a triangle that are computed to the same length

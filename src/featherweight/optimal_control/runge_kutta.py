@@ -14,19 +14,18 @@ Compiled functions write the derivatives of a and r and the blocks for many knot
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..array_types import Array, IntegerMatrix, Integers, Matrix, Vector
 from ..contact.branch_elimination import subtract_rows
 from ..contact.branches import padded
-from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Vector
 from ..engine.loops.kernels import compiled, subtract_multiples
 from .riccati import KNOTS_AT_ONCE, clear
 from .spans import System
 from .stage_functions import StageFunctions, called_by_name
 
-Array = np.ndarray[Any, np.dtype[Any]]
 STAGES = 4
 
 

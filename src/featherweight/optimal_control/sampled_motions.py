@@ -7,14 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Tensor, Vector
+from ..array_types import Array, Integers, Tensor, Vector
 from ..engine.loops.batch_calls import BatchCalls, batch_calls, call_batch
 from ..engine.loops.kernels import CompiledLoop, Table
 from .laws import Laws, cost_of_row, outside
 from .layout import Layout
 from .terms import PARAMETERS
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 AT_ONCE = 128  # motions whose states of a knot fit the second-level cache
 

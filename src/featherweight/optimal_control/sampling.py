@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..engine.loops.array_types import Array, Integers, Matrix, Tensor, Vector
+from ..array_types import Array, Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..engine.threads import processors, share_out
 from ..simulation import Simulation

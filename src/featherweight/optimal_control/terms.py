@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..algorithms.knots import root_two
+from ..array_types import Array
 from ..model.types import AnyFrame
 from ..robot.inverse_kinematics.tasks import IkTask
 
-Array = np.ndarray[Any, np.dtype[Any]]
 BY = ("q", "v", "u", "tau", "a", "force")  # quantities on which functions may depend
 PLACEMENTS, PARAMETERS = "placements", "parameters"
 

@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from ..algorithms.knots import Drive
+from ..array_types import Array
 from ..contact.branches import padded
 from ..engine.loops.batch_calls import batch_calls
 from ..engine.loops.kernels import CompiledLoop, Table
@@ -22,7 +23,6 @@ from .solver import COST, PENALTY, TOLERANCE, TRIALS, VIOLATED, VIOLATION, Calls
 from .spans import LONGEST, ROOT
 from .terms import PARAMETERS
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Kind = TypeVar("Kind")
 
 SOLVE = CompiledLoop(solve, 1, what="the solver of optimal control")

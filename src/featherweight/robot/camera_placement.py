@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from ..array_types import Array
 from ..model.model import PointMass
 from ..model.types import CameraMode, Frame
 from ..names import choose_from
 from .frame_functions import frame_placement
 from .system import System
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 UP = np.array([0.0, 0.0, 1.0])
 ORIGIN = "origin"

@@ -18,8 +18,8 @@ from ..algorithms.mechanisms import projection, spanning
 from ..algorithms.mechanisms import rnea as c_rnea
 from ..algorithms.mechanisms.cluster_tree import ClusterTree, Follower, unconstrained
 from ..algorithms.mechanisms.counterparts import counterpart
+from ..array_types import Array, Vector
 from ..engine.function import CompiledFunction
-from ..engine.loops.array_types import Array, Vector
 from ..engine.program import Output
 from ..model import configuration
 from ..model.configuration import DifferenceDerivatives, IntegrateDerivatives, Joints

@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..algorithms import aba, crba, crba_ltdl, energy, inverse, rnea
+from ..array_types import Array
 from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import Input, Output
 from .arguments import TAU, A, Q, V
 from .compiled_member import compiled
 from .factorization import Factorization, packed_size
 from .system import System, body_placements
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def external_forces(robot: System) -> Input:

@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..algorithms import ltdl as algorithms
+from ..array_types import Array
 from ..engine.function import CompiledFunction
 from ..engine.program import Input, KernelProgram, Output
 from ..model.topology import Topology
 from ..names import SuggestsNames
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Factorization(SuggestsNames):

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..algorithms import regressors
 from ..algorithms.regressors import ARMATURE, COULOMB, PARAMETERS, VISCOUS, JointColumns
+from ..array_types import Array, Vector
 from ..engine.function import CompiledFunction
-from ..engine.loops.array_types import Array, Vector
 from ..engine.program import Output
 from ..model.model import MovingJoint
 from ..model.types import JointType

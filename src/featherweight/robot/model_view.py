@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms.mechanisms.cluster_tree import Follower
-from ..engine.loops.array_types import Matrix, Vector
+from ..array_types import Matrix, Vector
 from ..model.inertial_parameters import NAMES, inertial_parameters
 from ..model.model import Model, ModelFrame, ModelSensor, MovingBody, MovingJoint
 from ..model.servos import Range

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..algorithms.mechanisms import spanning
+from ..array_types import Array, Integers
 from ..engine.function import CompiledFunction
-from ..engine.loops.array_types import Array, Integers
 from ..engine.program import Output
 from ..model.formats.mjcf.drives import ACTUATORS, read_actuators
 from ..model.formats.mjcf.numbers import first_controls

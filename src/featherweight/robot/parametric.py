@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..algorithms.contact.constraint_rows import ConstraintRows
 from ..algorithms.mechanisms.cluster_tree import ClusterTree
 from ..engine.function import CompiledFunction, R, cheapest
@@ -20,8 +18,6 @@ from ..model.tree import Tree
 from ..names import choose_from
 from .linear_parameters import Chosen, chosen_joints
 from .system import System
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 PARAMETERS, ARMATURE = "parameters", "armature"
 

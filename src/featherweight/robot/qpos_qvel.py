@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Vector
+from ..array_types import Array, IntegerMatrix, Integers, Matrix, Vector
 from ..engine.loops.kernels import CompiledKernel
 from ..model.types import JointType
 from .system import System
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 TURNING = (JointType.FLOATING, JointType.SPHERICAL)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..engine.loops.array_types import Vector
+from ..array_types import Vector
 from ..model.model import Model, MovingJoint
 from ..model.types import controls_of
 from ..names import choose_from

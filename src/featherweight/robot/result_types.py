@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from ..array_types import Array
 
 
 class InverseDynamicsDerivatives(NamedTuple):

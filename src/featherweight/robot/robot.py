@@ -7,7 +7,6 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from ..algorithms import integration
@@ -40,8 +39,6 @@ from .constraints.operational_space import OperationalSpace
 from .step_functions import StepFunctions
 from .system import NotDefinedError, System
 from .tendons import tendon_functions
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Robot(System):

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..algorithms import forward_dynamics_derivatives as implicit
+from ..array_types import Array
 from ..engine.derivative_program import JacobianProgram, PullbackProgram
 from ..engine.function import CompiledFunction
 from ..engine.program import ComposedProgram, Input, Output, Program
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
         InverseDynamicsSecondDerivatives,
     )
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PAIRS = ("dqdq", "dqdv", "dvdv")
 
 

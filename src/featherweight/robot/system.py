@@ -10,8 +10,8 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 
 from ..algorithms import integration
+from ..array_types import Array, Vector
 from ..engine.function import CompiledFunction, require_execution
-from ..engine.loops.array_types import Array, Vector
 from ..engine.program import Input, KernelProgram, Output, Program
 from ..model import configuration
 from ..model.configuration import Coordinates, Joints

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..engine.loops.array_types import Array, Integers, Matrix
+from ..array_types import Array, Integers, Matrix
 from ..model.types import ModelError
 from ..names import SuggestsNames
 from ..providers import provided

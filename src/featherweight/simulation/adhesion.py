@@ -7,15 +7,13 @@ computes the impulses of the step. Without contacts the drive has no effect.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..array_types import BooleanMatrix, Integers, Matrix, Tensor, Vector
 from ..collision.detection import ContactPoints
-from ..engine.loops.array_types import BooleanMatrix, Integers, Matrix, Tensor, Vector
 from .forces import Drives, ForcesAtJoints, drive_force
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Adhesion(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..array_types import Array
 from ..engine.backends.host_arrays import HostArrays
 from ..model.description import Description
 from ..model.types import JointType
@@ -18,7 +19,6 @@ from ..names import choose_from
 from ..robot.robot import Robot
 from .scene import ContactSphere, Ground, HeightField, Plane
 
-Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
 
 EXACT = 1e-9  # error of the length of quaternions after integration: rounding errors

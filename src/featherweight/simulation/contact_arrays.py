@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Tensor
+from ..array_types import Array, IntegerMatrix, Integers, Matrix, Tensor
 from ..summaries import summarized
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @summarized

@@ -23,13 +23,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from ..contact.branches import BranchPaths, branch_of_velocity, branches_of, columns_of_ancestors
 from ..engine.function import CompiledFunction
 from ..robot.constraints.constraint import JacobianRows
 from ..robot.constraints.contact import BilateralContact
 from ..robot.robot import Robot
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 Method = Callable[[list[BilateralContact], Array], Array]  # from contacts and q (batch, nq) to G (batch, m, m)
 

@@ -6,10 +6,9 @@ sliding, open or bouncing.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..array_types import Array
 from ..collision.collision_scene import PLANE
 from ..contact.contact_problem import AssembledProblem, active_rows, write_axes
 from ..contact.contact_solver import STRUCK, find_impulses_by, impulse_work, is_struck
@@ -21,8 +20,6 @@ from .rates import JointMap, Rated
 from .robot_stages import first_contacts
 from .row_rates import BodyRates, side_rates
 from .step_rates import StepRates
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 EDGE = 1e2  # distance from another state, in units of the solver's residual, below which a contact is doubtful
 EDGE_OF_GAPS = 1e-3  # distance from a change of a gap's effect, in units of slop, below which the gap counts as without effect

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..array_types import Array
 from ..contact import contact_model
 from ..contact.contact_model import ContactModel
 from ..contact.contact_settings import ContactSettings
@@ -17,8 +18,6 @@ from .forces import ForcesAtJoints
 from .inverse_weights import yielding_numbers
 from .scene import TouchingParts
 from .scene_building import OVERLAP, Links, make_scene
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class ContactStage:

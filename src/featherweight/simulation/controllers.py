@@ -21,12 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import IntegerMatrix, Integers, Matrix, Vector
+from ..array_types import IntegerMatrix, Integers, Matrix, Vector
 from ..model.servos import UNBOUNDED, DCMotor, DriveInput, Servo
 from ..model.types import Actuator
 from ..robot.tendons.lengths import rotation_vector, turn_from
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SERVO, MOTOR, ORIENTATION, QUATERNION = range(4)
 POSITION, VELOCITY, FORCE, VOLTAGE = range(4)  # inputs

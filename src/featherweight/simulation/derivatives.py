@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from ..summaries import summarized
 from .contact_rates import ContactRates
 from .fleet import Fleet, Inputs
 from .found_step import FoundStep
 from .rates import Rated, through
 from .step_rates import Given, State, StepRates
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @summarized

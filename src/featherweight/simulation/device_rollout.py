@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from ..engine.backends.cuda.device_loop import DeviceLoop, NumberedCalls
 from ..engine.backends.cuda.driver import Device
 from ..engine.devices import place_of
@@ -26,7 +27,6 @@ from .stage_records import CallsOfRobot, FleetArrays, FleetInputs, RobotStages, 
 from .state_of_robots import StateOfRobots
 from .step_status import NO_ROOM, TAKEN
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Rows = Sequence[tuple[int, int]]  # arrays on a device: address of the first row, and row stride in elements
 
 HERE = "roll out on this machine, with NumPy's arrays and without device="

@@ -22,16 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import pi, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..array_types import Booleans, Integers, Matrix, Tensor, Vector
 from ..collision.triples import outer
-from ..engine.loops.array_types import Booleans, Integers, Matrix, Tensor, Vector
 from ..model.model import DragPart
 from ..model.types import Fluid, FluidCoefficients
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 LEAST = 1e-15  # [m/s] least velocity with a direction, as in MuJoCo
 

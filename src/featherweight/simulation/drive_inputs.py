@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import pi, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Matrix, Vector
+from ..array_types import Array, Integers, Matrix, Vector
 from ..model.types import Activation, ActivationType, Actuator
 from .controllers import (
     Controllers,
@@ -36,8 +36,6 @@ from .controllers import (
     write_controllers,
 )
 from .sensor_history import ROUNDING, read_samples
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 INTEGRATOR, FILTER, EXACT_FILTER, MUSCLE, CONTROLLED = range(5)
 KINDS = {

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..array_types import Array
 from ..collision.detection import ContactPoints
 from ..contact.laws import RIGID
 from ..contact.spread_impulses import closed_contacts, spread_impulses
@@ -42,8 +43,6 @@ from .stage_records import (
 from .step_failures import FailedStep
 from .step_model import StepModel
 from .step_status import NO_ROOM, TAKEN
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 ROOM = 16  # initial room for contacts of a robot
 GRAIN = 4  # least number of robots in a thread's piece

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..array_types import Tensor, Vector
 from ..contact.contact_solver import forget_forces, keep_force
 from ..contact.impulses import greatest_of
-from ..engine.loops.array_types import Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, call_machine, lane, lanes
 from .energy_guard import SLOW
 from .robot_stages import all_finite, clear_impulses, find_touching, judge_end, solve_for_impulses

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
+from ..array_types import Array, Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledKernel
 from ..model.types import Actuator, JointType, Tendon
 from ..robot.left_out_at_joints import OF_JOINTS, sprung
@@ -21,7 +21,6 @@ from ..robot.tendons.tendon_table import length_table
 from .controllers import DrivesNow, parts_of
 from .drive_inputs import DriveLaws, is_curved, laws_of, write_drive_inputs
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Number = Any  # a float, an array of floats, or a traced expression
 Numbers = Any  # a sequence or array of such numbers
 

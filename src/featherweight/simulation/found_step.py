@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ..array_types import Array
 from .contact_stage import ContactStage
 from .implicit_drives import DriveWork
 from .stage_records import RobotStages
 from .step_model import StepModel
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class FoundStep:

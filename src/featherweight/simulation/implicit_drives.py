@@ -18,16 +18,14 @@ The functions here work on the arrays of one robot.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.loops.array_types import Integers, Matrix, Vector
+from ..array_types import Integers, Matrix, Vector
 from ..model.types import JointType
 from ..robot.robot import Robot
 from .forces import DriveRows, Drives, ForcesAtJoints, bound_laws, drive_armature, drive_law, spread
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 ROUNDS_OF_ALL = 5  # iterations in which all drives that would pass a limit change; then one drive at a time, without cycles
 MOST_ROUNDS = 50  # greatest number of iterations; the last result is used

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..array_types import Array
 from ..contact.compliance import IMMOVABLE, numbers_of, weights_of_cones
 from ..contact.joint_rows import JointRows
 from ..model.model import HeldLoop
@@ -14,8 +13,6 @@ from ..robot.robot import Robot
 from ..robot.tendons.tendon_table import HeldRow
 from .forces import ForcesAtJoints
 from .scene_building import TouchingScene
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def yielding_numbers(

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from ..array_types import Array
 from ..contact.laws import RETURN_SPEED
 from ..model.editing.notes import warn_caller
 from ..robot.robot import Robot
 from .forces import ForcesAtJoints
 from .simulation_options import ALL
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FAR = 0.2
 """[rad, m] greatest violation of a limit by a start. Rounding and careless digits put zero configurations up to 0.1 beyond

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..array_types import Array
 from ..engine.function import CompiledFunction
 from ..model.model import ModelSensor
 from ..providers import provided
@@ -24,8 +25,6 @@ from .sensor_history import SensorHistory
 from .sensor_measures import add_noise, clip, measured
 from .sensor_readings import SensorReadings
 from .step_model import StepModel
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Observations:

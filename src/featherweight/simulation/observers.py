@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 
 from numpy.typing import ArrayLike
 
-from ..engine.loops.array_types import Array, Matrix, Vector
+from ..array_types import Array, Matrix, Vector
 from ..robot.trajectory import Trajectory
 
 

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from ..contact.laws import PARTING_SPEED
 from ..model.editing.notes import warn_caller
 from .contact_stage import ContactStage
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 WARNED = 0.01  # [m] least depth for a warning
 SHOWN = 3  # number of overlaps in a message

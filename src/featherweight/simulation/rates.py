@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from ..engine.function import CompiledFunction
 from .forces import ForcesAtJoints
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Rated(NamedTuple):

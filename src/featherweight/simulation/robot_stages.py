@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import inf
 
+from ..array_types import IntegerMatrix, Matrix, Vector
 from ..collision.collision_scene import PLANE
 from ..collision.detection import ContactPoints, find_contacts
 from ..contact.contact_model import pull_of
@@ -24,7 +25,6 @@ from ..contact.joint_rows import (
 )  # fmt: skip
 from ..contact.laws import COULOMB, RETURN_SPEED, RIGID
 from ..contact.patches import copy_contact, reduce_patches
-from ..engine.loops.array_types import IntegerMatrix, Matrix, Vector
 from ..engine.loops.kernels import call_machine, lanes
 from ..model.tree import FLOATING, PLANAR
 from ..robot.tendons.lengths import write_drift

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..array_types import Array
 from ..collision.collision_scene import collision_work
 from ..collision.detection import ContactPoints
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
@@ -43,7 +44,6 @@ from .stage_records import (
 )  # fmt: skip
 from .step_model import StepModel
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Call = tuple[Any, ...]  # a function, followed by the arrays that it reads and writes
 
 NO_ROWS = np.zeros(0, np.int64)

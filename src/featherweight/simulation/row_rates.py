@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from ..collision.collision_scene import HEIGHTS, PLANE
 from ..collision.detection import body_of
 from ..collision.height_fields import MOST_PATCHES, field_patches
 from ..collision.round_contacts import SAME
 from ..contact.contact_problem import write_axes
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class BodyRates(NamedTuple):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from ..collision.collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, PLANE, SPHERE, CollisionScene
 from ..collision.face_clipping import MOST_POINTS
 from ..collision.height_fields import MOST_PATCHES
@@ -19,8 +20,6 @@ from ..model.types import WORLD, JointType, Shape, ShapeType, frame_name
 from ..robot.collision.shape_pairs import TouchingPair, Turning, touching_pairs
 from ..robot.robot import Robot
 from .scene import LEAST_FRICTION, ContactSphere, HeightField, Plane, TouchingParts, common_coefficient
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 OVERLAP = 1e-3  # [m] least initial overlap for which two shapes count as parts of one body
 ON_A_PLANE = {SPHERE: 1, CAPSULE: 2, BOX: 8, CYLINDER: 6, ELLIPSOID: 1, HULL: MOST_POINTS}  # candidates

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..algorithms.mechanisms import spanning
+from ..array_types import Array
 from ..collision.collision_scene import CAPSULE, PLANE
 from ..contact.laws import RIGID
 from ..engine.function import CompiledFunction
@@ -29,7 +30,6 @@ from .scene import Ground
 from .scene_building import ground_part
 from .step_model import StepModel
 
-Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
 
 NEXT, PREVIOUS = np.array((1, 2, 0)), np.array((2, 0, 1))

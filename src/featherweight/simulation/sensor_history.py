@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..array_types import Array
 from ..model.model import ModelSensor
 from ..model.model_sensors import OF_LAST_STEP
 from ..model.types import SampleInterpolation, SensorSampling
 
-Array = np.ndarray[Any, np.dtype[Any]]
 ROUNDING = 1e-6  # greatest difference of equal times, relative to a step
 
 

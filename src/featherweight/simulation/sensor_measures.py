@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..array_types import Array
 from ..model.model import ModelSensor, MovingJoint
 from ..model.model_sensors import FIELDS, SIZES, fields_of
 from ..model.types import Actuator, Camera, ContactReduction, Sensed, SensedKind, SensorField, SensorKind, Tendon
@@ -22,7 +23,6 @@ from .controllers import parts_of
 from .sensed_robots import TINY, Group, PartInertias, SensedRobots, cross
 from .sensor_zones import is_inside, is_met
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Measure = Callable[[SensedRobots, Group], Array]
 K = SensorKind
 CONTACT_FIELDS = FIELDS[K.CONTACT]

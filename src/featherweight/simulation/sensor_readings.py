@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..array_types import Array
 from ..names import choose_from
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class SensorReadings(np.ndarray[Any, np.dtype[np.float64]]):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..array_types import Array
 from ..model.types import SensorZone, ShapeType
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Span = tuple[Array, Array]  # first and last parameter of a ray inside a volume; last < first if the ray misses
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..array_types import Array, Matrix
 from ..contact.contact_settings import ContactSettings
 from ..contact.laws import COULOMB, PYRAMIDS, RIGID
 from ..engine.backends.host_arrays import TYPES
-from ..engine.loops.array_types import Array, Matrix
 from ..engine.progress import Progress
 from ..model.position_drives import PD
 from ..model.types import Actuator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..engine.loops.array_types import Matrix, Vector
+from ..array_types import Matrix, Vector
 from ..robot.constraints.contact import BilateralContact
 from .arguments import check_choice, check_switches, check_tolerances
 from .scene import check_surface

@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from ..array_types import Array, Matrix, Vector
 from ..contact.impulses import greatest_of
-from ..engine.loops.array_types import Matrix, Vector
 from ..engine.loops.kernels import call_machine
 from ..model.tree import FLOATING, SPHERICAL
 from ..robot.tendons.lengths import write_lengths
@@ -52,8 +52,6 @@ from .forces import (
 from .implicit_drives import MOST_ROUNDS, ROUNDS_OF_ALL, begin_drives, carry, judge_drives, write_driven
 from .stage_records import KEPT_STEPS, RobotStages
 from .step_status import DIVERGED, OPEN_LOOPS, TAKEN, UNSETTLED
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SEMI_IMPLICIT, RK4, MIDPOINT = range(3)
 INTEGRATORS = {"semi-implicit": SEMI_IMPLICIT, "rk4": RK4, "midpoint": MIDPOINT}

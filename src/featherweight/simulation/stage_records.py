@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Tensor4, Vector
 from ..collision.collision_scene import CollisionScene, CollisionWork
 from ..collision.detection import ContactPoints
 from ..contact.contact_model import ContactModel
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import SolverWorkspace
 from ..contact.patches import PatchWork
-from ..engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Tensor4, Vector
 from ..engine.loops.kernels import MachineCall
 from ..robot.tendons.lengths import Lengths
 from ..summaries import summarized

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..array_types import Array
 from ..collision.stand_ins import box_corners, local_stand_ins
 from ..model.equivalent_box import body_inertias, equivalent_box
 from ..model.types import Shape, ShapeType
 from ..robot.robot import Robot
 from .scene import ContactSphere
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def spheres_of(robot: Robot) -> list[ContactSphere]:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..array_types import Array, Booleans
 from ..contact.laws import RIGID
-from ..engine.loops.array_types import Array, Booleans
 from .arguments import chosen_robots, named_configuration, numbers, states
 from .fleet import Fleet
 from .joint_limits import JointLimits

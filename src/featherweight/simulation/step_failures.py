@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..array_types import Array
 from ..contact.impulses import greatest_of
 from ..engine.loops.kernels import call_machine
 from . import step_status
@@ -15,8 +14,6 @@ from .robot_tables import StagesTable
 from .smooth_motion import MIDPOINT_ITERATIONS, energies
 from .stage_records import RobotStages
 from .step_model import StepModel
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class FailedStep:

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms import integration
+from ..array_types import Array
 from ..engine.function import CompiledFunction
 from ..engine.program import Output
 from ..robot.arguments import Q, V
 from ..summaries import summarized
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @summarized

@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from ..robot.robot import Robot
 from .forces import drive_law, spring_force
 from .found_step import FoundStep
 from .implicit_drives import GEAR, HIGH, LOW, DriveWork
 from .rates import JointMap, Rated, through
 from .smooth_motion import RUNGE_KUTTA_ROUNDS, runge_kutta_numbers, runge_kutta_round
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 AT_AN_END = 1e-9  # relative distance from a limit below which a force or control counts as at the limit
 

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..array_types import Array
 from ..model.types import JointType
 from .arguments import numbers
 from .smooth_motion import middle_armature
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 ROWS = ("joint_friction", "damping", "stiffness")
 

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..array_types import Array
 from ..engine.loops.kernels import MachineCall, Woven, call_apart, machine_call, then_unwoven, woven_call
 from .contact_stage import ContactStage
 from .fleet_loop import IMPULSES
 from .robot_tables import StagesTable, calls_of_robot, stages_table
 from .stage_records import CallsOfRobot, RobotStages
 from .step_model import StepModel
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SHARED = (
     "numbers", "calls", "adhesion", "touching.scene", "touching.pair_of", "touching.bodies", "touching.dofs",

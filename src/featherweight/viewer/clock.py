@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from ..array_types import Array
 from ..robot.trajectory import Trajectory
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import viser.transforms as tf
 
+from ..array_types import Array
 from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..robot.robot import Robot
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 POSITION = (("x", 2.0), ("y", 2.0), ("z", 2.0))
 ANGLES = (("roll", math.pi), ("pitch", math.pi / 2), ("yaw", math.pi))

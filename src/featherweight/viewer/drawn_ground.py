@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..array_types import Array
 from ..simulation.scene import Ground, HeightField, Plane
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SHOWN = 3.0  # [m] extent of an inclined plane on each side of its point
 

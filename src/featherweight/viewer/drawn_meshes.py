@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import fast_simplification
 import numpy as np
 import trimesh
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from ..array_types import Array
 
 DEVIATIONS = (0.002, 0.004)  # allowed deviations, relative to the largest mesh, tried until the faces are few enough
 CREASE = 0.6  # [rad]: two faces at a greater angle form a sharp edge

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import trimesh
 
+from ..array_types import Array
 from ..model.equivalent_box import BodyInertia, body_inertias, equivalent_box
 from ..model.triangles import RGB, MeshError, shape_meshes
 from ..model.types import Shape, ShapeType
 from ..robot.robot import Robot
 from .drawn_meshes import LAYERS, layers, lighter, once_each, shaded
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 PLAIN: RGB = (190, 196, 204)
 INERTIA: RGB = (120, 160, 210)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from PIL import Image
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from ..array_types import Array
 
 HUNDREDTH = 0.01  # [s] unit of time in a .gif file
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..array_types import Array
 from ..model.description import Description
 from ..model.triangles import homogeneous_matrix
 from ..model.types import WORLD, Pose
 from ..robot.closed import ClosedRobot
 from ..robot.robot import Robot
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def loop_lines(robot: Robot, placements: dict[str, Array]) -> dict[str, Array]:

@@ -9,7 +9,7 @@ import numpy as np
 import viser
 from numpy.typing import ArrayLike
 
-from ..engine.loops.array_types import Array
+from ..array_types import Array
 from ..robot.robot import Robot
 from .loop_lines import loop_lines
 from .poses import quaternions

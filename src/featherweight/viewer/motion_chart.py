@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
+from ..array_types import Array
 from ..model.types import JointType
 from ..names import choose_from
 from ..robot.system import System
 from ..robot.trajectory import Trajectory
 from ..spatial.lie import log_so3, quaternion_at
 from .chart_style import style
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 AXES = ("x", "y", "z")
 UNITS = (("m", "rad"), ("m/s", "rad/s"), ("N", "N m"))  # of positions, velocities and forces along and about axes

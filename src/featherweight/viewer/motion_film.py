@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from ..array_types import Array
 from ..robot.trajectory import Trajectory
 from .clock import instant_at, playing_time
 from .film import save_film
 from .offscreen import OffscreenScene
 from .simulation_pictures import scene_on
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SEEN = 20  # states that the camera is placed for
 

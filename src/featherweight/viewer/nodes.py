@@ -9,8 +9,8 @@ import numpy as np
 import viser
 from numpy.typing import ArrayLike
 
+from ..array_types import Array, Vector
 from ..model.triangles import height_surface, homogeneous_matrix
-from ..engine.loops.array_types import Array, Vector
 from .figure import Figure, Layer
 from .marks import MarkNodes
 from .poses import quaternions

@@ -8,8 +8,8 @@ import numpy as np
 import trimesh
 from numpy.typing import ArrayLike
 
+from ..array_types import Array, Matrix, Tensor, Vector
 from ..model.triangles import height_surface, homogeneous_matrix
-from ..engine.loops.array_types import Array, Matrix, Tensor, Vector
 from ..robot.camera_placement import CameraPlacement
 from ..robot.robot import Robot
 from .drawn_meshes import vertex_normals

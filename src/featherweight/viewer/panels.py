@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import viser
 
+from ..array_types import Array
 from ..robot.closed import ClosedRobot
 from .coordinates import joint_numbers, settable_coordinates, with_joint_numbers
 from .figure import Layer
@@ -16,8 +17,6 @@ from .html import listed
 from .loop_lines import loops_told
 from .marks import Mark
 from .nodes import RobotScene
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 MANY = 14  # number of joints from which the sliders start folded
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import viser.transforms as tf
 from numpy.typing import ArrayLike
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from ..array_types import Array
 
 
 def quaternions(R: ArrayLike) -> Array:

@@ -6,13 +6,13 @@ Cameras look along the z axis of their frame, with x to the right and y down. De
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..array_types import Array
 from ..engine.loops.kernels import compiled
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Triple = tuple[float, float, float]
 
 AMBIENT, SUN, SHINE, GLOSS = 0.42, 0.75, 0.10, 24.0  # light of the sky, of the sun, its reflections, and their sharpness

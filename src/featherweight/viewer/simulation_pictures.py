@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..array_types import Array
 from ..simulation import Simulation
 from ..simulation.scene import Ground
 from .drawn_ground import heights_of, level_of
 from .offscreen import OffscreenScene
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def scene_on(robot: Any, size: tuple[int, int], q: Array, ground: Ground | None) -> OffscreenScene:

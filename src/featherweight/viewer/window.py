@@ -9,15 +9,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..array_types import Array, Vector
 from ..names import SuggestsNames
-from ..engine.loops.array_types import Array, Vector
-
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
 from .figure import FACES, Figure, Layer

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 unisim = pytest.importorskip("unisim")
 mujoco = pytest.importorskip("mujoco")

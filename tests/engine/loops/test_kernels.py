@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from featherweight.array_types import Integers, Matrix, Vector
 from featherweight.engine.loops import kernels
-from featherweight.engine.loops.array_types import Integers, Matrix, Vector
 from featherweight.engine.loops.kernels import (
     CompiledKernel,
     KernelError,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine.kernels import swinging
 from engine.loops.test_random_kernels import LENGTH, kernel_of
-from featherweight.engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Vector
+from featherweight.array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Vector
 from featherweight.engine.loops.kernels import (
     LANES,
     CompiledLoop,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.engine.loops.array_types import Array
+from featherweight.array_types import Array
 
 LEAST = 0.03  # [m]
 BALL = fw.Shape("ball", None, fw.ShapeType.SPHERE, (0.15,), fw.Pose(p=(0.6, 0.3, 0.0)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from ...array_types import Array
 
 TYPES = frozenset({np.ndarray, np.float64, np.float32, float, int, bool, list, tuple, type(None)})
 """Types whose objects are never arrays on a device."""

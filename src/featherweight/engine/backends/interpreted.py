@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...array_types import Array
 from ..program import Output, Program
 from ..program_trace import ProgramTrace
-from .host_arrays import Array, HostArrays
+from .host_arrays import HostArrays
 
 
 def compile(program: Program, traced: ProgramTrace) -> PlainPython:

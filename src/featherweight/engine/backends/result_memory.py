@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from ...array_types import Array
 
 LARGE = 1 << 20  # least size in bytes of an array whose memory is kept
 MOST_KEPT = 1 << 28  # greatest size in bytes of unused memory

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...array_types import Array
 from ..derivative_program import OneInLanes
 from ..loops.batch_loop import constant_words, rows_code
 from ..program import ComposedProgram, CoreShape, FusedProgram, KernelProgram, Program
 from ..program_trace import ProgramTrace
 from ..threads import processors, share_out
-from .host_arrays import Array, HostArrays
+from .host_arrays import HostArrays
 from .interpreted import delivered, rows_of
 from .llvm.ir import Function, Type
 from .llvm.jit import Code, compile_object, load_object

@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...array_types import Array, IntegerMatrix, Integers
 from .. import cache
 from ..backends.llvm.ir import Function
 from ..backends.llvm.jit import Code, compile_object, host, load_object
-from .array_types import IntegerMatrix, Integers
 from .machine_calls import MachineCall, call_machine
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class BatchCalls(NamedTuple):

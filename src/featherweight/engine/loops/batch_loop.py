@@ -24,8 +24,6 @@ from .plan import Plan
 from .planner import Planner
 from .workspaces import begin_workspace, end_workspace, has_failed, that_allocate
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 
 def rows_code(program: KernelProgram, constants: Sequence[Any]) -> Code:
     """Return the machine code of a program's kernel, for constants of these types."""

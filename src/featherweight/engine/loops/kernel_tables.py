@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from ...array_types import Array
+
 LINE = 64  # bytes of a cache line
 
 

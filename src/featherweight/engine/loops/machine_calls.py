@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ...array_types import Array
 from .kernel_tables import Woven
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 

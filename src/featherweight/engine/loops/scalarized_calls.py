@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array_types import Array
 from .. import cache
 from ..backends.llvm.ir import Function, Type
 from ..backends.llvm.jit import Code, compile_optimized, host, load_object
@@ -16,7 +17,6 @@ from ..backends.llvm.tiles import IntoLanes, OutOfLanes
 from .kernel_tables import Woven
 from .machine_calls import Kept, MachineCall
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Move = tuple[Woven, Sequence[Array]]  # an interleaved array, and the separate array of each robot
 BEFORE, KERNEL, FURTHER, COUNTS, TABLES = 0, 2, 3, 7, 11
 """Words: a call for all lanes, a kernel's address, its last arguments, how many moves of each kind, and tables."""

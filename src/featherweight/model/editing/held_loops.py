@@ -60,7 +60,7 @@ class HeldFunction:
     function: Callable[[Any], Sequence[Any]]
     positions: tuple[float | None, ...]
 
-    def __call__(self, q: Any) -> Sequence[Any]:
+    def __call__(self, q: Sequence[Any]) -> Sequence[Any]:
         moving = iter(q)
         whole = [next(moving) if x is None else x for x in self.positions]
         numbers = all(isinstance(x, (int, float, np.number)) for x in whole)

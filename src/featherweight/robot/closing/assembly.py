@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ...array_types import Array
 from ...model import configuration
 from ...model.random_numbers import uniform
 from ...model.types import JointType
@@ -16,8 +17,6 @@ from ...spatial.elementary import norm
 from ...spatial.ordered import lengths
 from .misclosure import Misclosure
 from .solver import ClosingProblem, Settled, refined, settle
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 STARTS = 600  # starting points of a search
 NEAR = 30  # starting points around a guess, at increasing distances

@@ -9,16 +9,14 @@ singular values. Constraints are left out only if joints that move without them 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from ...array_types import Array
 from ...model.random_numbers import unit_vectors
 from ...spatial.ordered import lengths, perpendicular, product, singular_values, times, total
 from .assembly import Assembly
 from .solver import refined
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 RANK = 1e-8  # of the largest singular value
 WEAK = 1e-2  # of the largest singular value: most of constraints that are redundant within the tolerance

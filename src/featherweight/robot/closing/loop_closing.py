@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 from numpy.polynomial import Polynomial
 
 from ...algorithms.mechanisms import spanning
+from ...array_types import Array
 from ...engine.function import CompiledFunction
 from ...engine.program import Output
 from ...model import configuration
@@ -22,8 +23,6 @@ from ..system import System
 from .assembly import Assembly
 from .loops import FACING_AT_LEAST, Loops
 from .solver import newton_step
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 REGULAR = 1e8  # largest `singularity` of random configurations
 NEWTON_STEPS = 30  # from a guess close by

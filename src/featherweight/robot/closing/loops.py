@@ -13,6 +13,7 @@ from numpy.polynomial import Polynomial
 
 from ...algorithms.mechanisms.cluster_tree import Cluster, ClusterTree, constraint_count, moving
 from ...algorithms.mechanisms.crba import crba
+from ...array_types import Array
 from ...model import configuration
 from ...model.clusters import clusters, output_row, rows_between_bodies, rows_between_joints
 from ...model.configuration import Coordinates
@@ -27,8 +28,6 @@ from .declared import Declared, first_row
 from .independence import determined, kept_rows
 from .misclosure import Held, Misclosure
 from .solver import refined
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 CLOSED = 1e-12  # residual of a closed configuration, relative to the mechanism's size or to 1
 NOTABLE = 1e-9  # residual that reports mention, relative to the mechanism's size or to 1

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
 
 from ...algorithms.mechanisms.cluster_tree import Attached, Cluster, ClusterTree, moving
+from ...array_types import Array
 from ...model import configuration
 from ...model.configuration import Coordinates
 from ...model.loop_alignments import ALIGNMENTS
@@ -33,8 +34,6 @@ from ...spatial import quaternion_at, sincos
 from ...spatial.lie import angle_over_sine, quaternion_of_matrix
 from ...spatial.lie_jacobians import ad_so3
 from ...spatial.ordered import lengths, product, times, total
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 NEXT, LAST = [1, 2, 0], [2, 0, 1]  # of x, y and z
 NEAR_POLE = 1e-7  # sine of an axis's angle below which its direction is not normalized

@@ -10,14 +10,13 @@ configuration has settled when its residual hardly decreases, and counts as clos
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ...array_types import Array
 from ...spatial.ordered import product, pseudo_inverse, solved, times, total
 from .misclosure import Misclosure
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 STEPS, LONGEST = 150, 10.0  # steps, and the greatest entry of a step [rad]
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-4, 1e10

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ...array_types import Array
 from ...summaries import Several, SeveralListed
 from ..system import System
 from .shape_pairs import CollisionPair, described_pair, pairs_of_names, pairs_that_may_touch
@@ -28,7 +29,6 @@ from .shape_pairs import CollisionPair, described_pair, pairs_of_names, pairs_th
 if TYPE_CHECKING:
     from .shape_queries import ShapeQueries
 
-Array = np.ndarray[Any, np.dtype[Any]]
 KNOWN_QUERIES = ("shape queries",)
 SHOWN = 3  # pairs that `repr` of a result lists
 NamedPairs = Iterable[tuple[str | None, str | None]] | None

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array_types import Array
 from ...collision.collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL
 from ...collision.shape_parts import ShapePart, shape_part
 from ...model.model import MovingJoint
@@ -14,8 +15,6 @@ from ...model.types import JointType, Shape, ShapeType
 from ...names import choose_from
 from ..frame_functions import frame_placement
 from ..system import System
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def floating_root(robot: System, name: str | None) -> MovingJoint:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...algorithms import frames
+from ...array_types import Array
 from ...collision.pair_queries import (
     NOT_FINITE,
     DistanceQuery,
@@ -34,8 +35,6 @@ from ...summaries import Several
 from ..arguments import Q
 from ..system import System, placements
 from .shape_pairs import CollisionPair, described_pair
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # raised for memory that does not hold nq doubles, and for a thread without earlier queries
 NOT_ONE_STATE = (AttributeError, TypeError, ValueError, BufferError, NotImplementedError)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ...array_types import Array
 from ...collision.collision_scene import HEIGHTS, HULL
 from ...collision.hulls import NO_HULL, Hull
 from ...collision.rays import RayShapes, cast
@@ -16,8 +17,6 @@ from ...model.types import WORLD, Pose, Shape, ShapeType
 from ..system import System
 from .shape_queries import placement_rows
 from .surface_normals import surface_normals
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class RayPart(NamedTuple):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ...array_types import Array
 from ...collision.collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, SPHERE
 from ...collision.rays import RayShapes
 
-Array = np.ndarray[Any, np.dtype[Any]]
 UP = np.array((0.0, 0.0, 1.0))
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...algorithms.contact.constraint_rows import ConstraintRows, FunctionEntries
+from ...array_types import Array, Matrix
 from ...engine.dual_numbers import jacobian
 from ...engine.graph import Expression, Graph
-from ...engine.loops.array_types import Array, Matrix
 from ...engine.tape import record
 from ...model.model import Model, Placed
 from ...model.types import AnyFrame, Pose, frame_name

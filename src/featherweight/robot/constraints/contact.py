@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...algorithms.contact.contact_rows import Branches, ContactRows
-from ...engine.loops.array_types import Array, Matrix
+from ...array_types import Array, Matrix
 from ...model.end_effectors import EndEffectors, Spans, stations, worthwhile_stations
 from ...model.model import Model, Placed
 from ...model.topology import Topology

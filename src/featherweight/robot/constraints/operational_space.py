@@ -17,6 +17,7 @@ from ...algorithms.contact.delassus import efpa, jacobian, kjr, ltl, pv_osim, pv
 from ...algorithms.contact.operational_space import by_factors as by_factors
 from ...algorithms.contact.operational_space import recursive
 from ...algorithms.contact.operational_space.stabilization import FrameRows, stabilization
+from ...array_types import Array
 from ...engine.function import CompiledFunction, cheapest
 from ...engine.program import Input, Output, Program
 from ...model.tree import Placements
@@ -34,8 +35,6 @@ from .redundancy import Independence
 
 if TYPE_CHECKING:
     from ..result_types import ConstrainedDerivatives, ConstrainedDynamics, ImpactDynamics
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 DELASSUS = {
     "pv-osimr": pv_osimr.pv_osimr,

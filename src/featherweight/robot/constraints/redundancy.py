@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...algorithms.contact.operational_space.reduction import Reduction
+from ...array_types import Array
 from ...engine.function import CompiledFunction
 from ...engine.trace import evaluate
 from ...spatial.ordered import lengths, product, pseudo_inverse, singular_values
 from ..system import System
 from .constraint import KnownConstraint, ResolvedRows
 from .contact import BilateralContact, wrenches
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 TOLERANCE = 1e-9  # relative to the largest singular value of normalized rows
 ROUNDING = 1e-13  # tolerance for 0 and ±1 among the entries of a reduction

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...array_types import Array
 from ...engine.progress import Progress
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Iteration = Callable[..., tuple[Array, Array, Array, Array, Array]]  # see InverseKinematics.iteration
 Draw = Callable[[Array], Array]  # returns initial configurations for problems given by their numbers
 

@@ -19,13 +19,12 @@ import numpy as np
 from ...algorithms.inverse_kinematics import iteration
 from ...algorithms.inverse_kinematics.task_rows import TaskList
 from ...algorithms.mechanisms.cluster_tree import constraint_count, moving
+from ...array_types import Array
 from ...engine.function import CompiledFunction
 from ...engine.program import Output
 from ...extras import imports_from_extra
 from ..closed import ClosedRobot
 from ..robot import Robot
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FEASIBLE = 1e-11  # [rad, m] tolerance of bounds
 RANK = 1e-9  # relative to the largest singular value

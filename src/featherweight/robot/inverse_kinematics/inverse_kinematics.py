@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ...algorithms.inverse_kinematics import iteration
 from ...algorithms.inverse_kinematics.iteration import StepSettings
 from ...algorithms.mechanisms.cluster_tree import constraint_count
+from ...array_types import Array
 from ...engine.function import CompiledFunction
 from ...engine.program import Input, Output
 from ...engine.progress import watched
@@ -27,8 +28,6 @@ from .gaps import spare_distances, with_gaps
 from .limits import Draws, Seed, generator_of
 from .targets import packed
 from .tasks import ClearanceTask, IkTask, checked_tasks, error_names, slots_of, task_list
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SHARE, ADDED = 0.03, 1e-6  # damping: fraction of squared errors, and a constant term
 MEASURES = ("miss", "left", "cost", "step")

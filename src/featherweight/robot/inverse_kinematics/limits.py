@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from ...array_types import Array
 from ...model.configuration import Coordinates, interval
 from ...model.types import JointType
 from ..robot import Robot
 from ..system import System
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Seed = int | np.random.Generator
 
 STREAM = tuple(b"IK")  # stream of a seed; `random_configuration` uses another, so no search starts at a random target

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...array_types import Array
 from .tasks import TargetSlot
 
-Array = np.ndarray[Any, np.dtype[Any]]
 ROTATION = 1e-6  # largest deviation of a rotation matrix from orthonormality
 
 

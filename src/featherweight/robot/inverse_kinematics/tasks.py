@@ -20,12 +20,12 @@ from ...algorithms.inverse_kinematics.task_rows import (
     TaskList,
     TaskSpec,
 )
+from ...array_types import Array
 from ...model.model import MovingJoint
 from ...model.tree import Placements
 from ...model.types import Frame
 from ..system import System
 
-Array = np.ndarray[Any, np.dtype[Any]]
 KINDS = {"pose": POSE, "position": POSITION, "orientation": ORIENTATION}
 WITHIN = 1e-6  # [m, rad] tolerance of tasks of priority 0
 GROUND = Placements((-1,), (((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),), ((0.0, 0.0, 0.0),))

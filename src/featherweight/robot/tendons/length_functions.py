@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ...engine.loops.array_types import Matrix, Tensor, Tensor4
+from ...array_types import Array, Matrix, Tensor, Tensor4
 from ...engine.loops.kernels import CompiledKernel
 from ...model.model import HeldLoop
 from ..frame_functions import frame_classical_acceleration, frame_jacobian, frame_placement
 from ..system import System
 from .lengths import Lengths, write_lengths
 from .tendon_table import LengthTable, body_frames
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @CompiledKernel

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Vector
 from ...collision.triples import Triple, TripleLike, along, inner, length_of, minus, outer, times
-from ...engine.loops.array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Vector
 from .wrapping import angle_of, wrap_around
 
 POINT, SPHERE, CYLINDER, PULLEY = range(4)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import numpy.typing as npt
 
+from ...array_types import Array
 from ..system import System
 
-Array = np.ndarray[Any, np.dtype[Any]]
+if TYPE_CHECKING:
+    pass
 
 
 def _evaluated(robot: System, q: npt.ArrayLike) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...array_types import Array
 from ...model.model import HeldLengths, HeldLoop, MovingJoint
 from ...model.types import (
     AnyFrame,
@@ -40,8 +41,6 @@ from .lengths import (
     WRENCH,
     Lengths,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 AXES = {Axes.FRAME: IN_FRAME, Axes.REFERENCE: IN_REFERENCE, Axes.WORLD: IN_WORLD}
 GROUND = -1

@@ -12,9 +12,9 @@ from register_use import assembled, version
 from engine.backends.cuda.host_device import HostDevice, needs_fma
 from engine.backends.cuda.ptx_text import assert_rounded_as_here
 from engine.kernels import swinging
+from featherweight.array_types import Matrix, Vector
 from featherweight.engine.backends.cuda.code import CAPABILITIES, assembly
 from featherweight.engine.backends.cuda.device_loop import DeviceLoop, MemorySpans, NumberedCalls
-from featherweight.engine.loops.array_types import Matrix, Vector
 from featherweight.engine.loops.kernels import CompiledLoop, Layout, MachineCall, Table, call_machine, machine_call
 
 pytestmark = needs_fma

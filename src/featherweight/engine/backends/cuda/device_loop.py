@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ....array_types import Array
 from ... import sources
 from ...function import CompiledFunction
 from ...loops.kernel_tables import Layout, Table, arrays_of
@@ -19,8 +20,6 @@ from .driver import Device
 from .kernel import ENTRY
 from .loop_kernel import THREADS, emit_loop_kernel
 from .target import NVIDIA
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 GRAIN = 16  # alignment of arrays in bytes
 

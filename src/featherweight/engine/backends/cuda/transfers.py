@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..host_arrays import Array, HostArrays
+from ....array_types import Array
+from ..host_arrays import HostArrays
 from ..interpreted import delivered
 from .driver import Device
 from .launchable import Launchable

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from ....array_types import Array
 from ... import cache
 from ...compilation_messages import told
 from ...program import Program
 from ...program_trace import ProgramTrace
 from ...threads import processors, share_out
-from ..host_arrays import Array, HostArrays
+from ..host_arrays import HostArrays
 from ..result_memory import LARGE, RESULTS
 from .entry_table import PRECISIONS, Entry, callable_by_entry
 from .gufunc import Gufunc

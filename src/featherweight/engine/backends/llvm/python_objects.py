@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy._core import _multiarray_umath as _umath  # type: ignore[attr-defined]
 
-from ....engine.loops.array_types import Array
+from ....array_types import Array
 
 _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 from xml.etree.ElementTree import Element
 
 from ...types import Camera, CameraMode, CameraSensor
 from ..urdf.notation import written
 from ..xml import Names
 from .geom_elements import place
+from .mujoco_types import MjModel
 from .numbers import as_pose
 
 
-def read_cameras(model: Any, bodies: Sequence[str]) -> Iterator[Camera]:
+def read_cameras(model: MjModel, bodies: Sequence[str]) -> Iterator[Camera]:
     """Yield all cameras, on bodies of these names.
 
     The compiled angles are in degrees, whatever the file's compiler setting.

@@ -6,10 +6,11 @@ With <flag override="enable"/>, all contacts have the friction, margin and softn
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ....array_types import Array
 from ...contact_rules import (
     SOFT,
     TOUCHING_LEFT_OUT,
@@ -18,6 +19,7 @@ from ...contact_rules import (
     NeighbourRule,
     Softness,
 )
+from .mujoco_types import MjModel, Mujoco
 from .numbers import disabled
 from .softness import differ_from_default, softness_of
 
@@ -31,7 +33,7 @@ class Overrides(NamedTuple):
     turning: tuple[float, float]  # torsional and rolling
 
 
-def overrides(mujoco: Any, model: Any) -> Overrides | None:
+def overrides(mujoco: Mujoco, model: MjModel) -> Overrides | None:
     """Return the overrides; None if the file does not enable them."""
     if not model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
         return None
@@ -44,12 +46,12 @@ def overrides(mujoco: Any, model: Any) -> Overrides | None:
     )
 
 
-def in_pairs(model: Any) -> set[int]:
+def in_pairs(model: MjModel) -> set[int]:
     """Return the numbers of the geoms that pairs name."""
     return {*map(int, model.pair_geom1), *map(int, model.pair_geom2)}
 
 
-def read_contact_pairs(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> tuple[ContactPair, ...]:
+def read_contact_pairs(mujoco: Mujoco, model: MjModel, shapes: Mapping[int, str]) -> tuple[ContactPair, ...]:
     """Return the contact pairs of geoms that are shapes; `shapes` are the names of these by number."""
     pairs, over = [], overrides(mujoco, model)
     for k, (i, j) in enumerate(_pairs(model)):
@@ -71,11 +73,11 @@ def read_contact_pairs(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> tu
     return tuple(pairs)
 
 
-def _pairs(model: Any) -> Iterator[tuple[int, int]]:
+def _pairs(model: MjModel) -> Iterator[tuple[int, int]]:
     yield from zip(map(int, model.pair_geom1), map(int, model.pair_geom2), strict=True)
 
 
-def _second(model: Any, k: int, i: int, condim: int) -> float | None:
+def _second(model: MjModel, k: int, i: int, condim: int) -> float | None:
     """Return friction i of a pair, if it differs from that of the previous direction.
 
     Only contacts with at least a given condim have it.
@@ -84,18 +86,18 @@ def _second(model: Any, k: int, i: int, condim: int) -> float | None:
     return own if model.pair_dim[k] >= condim and own != before else None
 
 
-def values_of(model: Any, field: str) -> Any:
+def values_of(model: MjModel, field: str) -> Array:
     """Return the values of a field for each geom or pair (n, k); zeros if the version of MuJoCo lacks it."""
     count = model.ngeom if field.startswith("geom") else model.npair
     values = np.asarray(getattr(model, field, np.zeros(6 * count)), float)
     return values.reshape(count, -1) if count else np.zeros((0, 6))
 
 
-def read_neighbour_rule(mujoco: Any, model: Any) -> NeighbourRule:
+def read_neighbour_rule(mujoco: Mujoco, model: MjModel) -> NeighbourRule:
     return NeighbourRule.NONE if disabled(mujoco, model.opt, "FILTERPARENT") else NeighbourRule.MOVING
 
 
-def unused_of_contacts(mujoco: Any, model: Any, shapes: Mapping[int, str]) -> Iterator[tuple[str, str]]:
+def unused_of_contacts(mujoco: Mujoco, model: MjModel, shapes: Mapping[int, str]) -> Iterator[tuple[str, str]]:
     """Yield, in words, the contact settings of the file that are not simulated; `shapes` as in `read_contact_pairs`."""
     if disabled(mujoco, model.opt, "CONTACT"):
         return

@@ -11,13 +11,16 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ....array_types import Array
 from ...contact_rules import Softness
 from ...servos import UNBOUNDED
 from ...types import NO_POLY, Actuator, ControlDelay, Coupling, ModelError, SampleInterpolation, as_vector
 from ..unsupported import Unsupported
 from ..xml import Names
 from .levers import Lever, Tendons, poly_of
+from .mujoco_types import MjModel, Mujoco
 from .numbers import disabled, first_controls, gears_of
 from .servo_elements import read_servo
 from .softness import softness_of
@@ -50,7 +53,7 @@ class PassiveForces(NamedTuple):
 class MujocoForces:
     """The forces at the joints of a compiled model, except those of tendons."""
 
-    def __init__(self, mujoco: Any, model: Any, source: str, tendons: Mapping[int, Lever]) -> None:
+    def __init__(self, mujoco: Mujoco, model: MjModel, source: str, tendons: Mapping[int, Lever]) -> None:
         """`tendons` are the tendons whose length is that of one joint."""
         self.mujoco, self.model, self.source, self.tendons = mujoco, model, source, tendons
         self.rotors = self._reflected("actuator_armature")
@@ -142,7 +145,7 @@ class MujocoForces:
     def _name(self, a: int) -> str:
         return self.model.actuator(a).name or f"number {a}"
 
-    def _of_actuators(self, field: str) -> Any:
+    def _of_actuators(self, field: str) -> Array:
         """Return a field of each actuator, zero if MuJoCo's version has no such field."""
         return getattr(self.model, field, np.zeros(len(self.model.actuator_trntype)))
 
@@ -255,7 +258,7 @@ class MujocoForces:
                 yield kind, f"{number}"
 
 
-def read_actuators(model: Any, joints: Sequence[str], couplings: Sequence[Coupling]) -> dict[int, Actuator]:
+def read_actuators(model: MjModel, joints: Sequence[str], couplings: Sequence[Coupling]) -> dict[int, Actuator]:
     """Return the actuators of a compiled model by number, as `read_mjcf` names them; `joints` are names of all its joints."""
     bodies = [model.body(i).name for i in range(model.nbody)]
     import mujoco  # type: ignore[import-untyped, unused-ignore]  # it is there, where a model is
@@ -263,7 +266,7 @@ def read_actuators(model: Any, joints: Sequence[str], couplings: Sequence[Coupli
     return MujocoForces(mujoco, model, "", Tendons(mujoco, model, couplings).levers).actuators(dict(enumerate(joints)), bodies)
 
 
-def _first(value: Any) -> float:
+def _first(value: ArrayLike) -> float:
     """Return a number; for a polynomial, the lowest coefficient."""
     return float(np.ravel(value)[0])
 

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import Polynomial
 
+from ....array_types import Array
 from ...contact_rules import Softness
 from ...types import Closure, Coupling, Loop, LoopType, ModelError, Pose, as_vector
 from ..unsupported import FOLLOW, REFUSE, Unsupported
+from .mujoco_types import MjModel, MjSpec, Mujoco
 from .numbers import as_pose, composed
 from .softness import softness_of
 from .tendons import TendonEquality, fixed_tendon, hold_tendons
@@ -32,7 +34,7 @@ class _Follower(NamedTuple):
     softness: Softness
 
 
-def refuse_unsupported_equalities(mujoco: Any, spec: Any, source: str, unsupported: Unsupported) -> None:
+def refuse_unsupported_equalities(mujoco: Mujoco, spec: MjSpec, source: str, unsupported: Unsupported) -> None:
     """Raise ModelError for active equalities of unsupported kinds, or make them inactive.
 
     These include equalities of spatial tendons.
@@ -48,7 +50,7 @@ def refuse_unsupported_equalities(mujoco: Any, spec: Any, source: str, unsupport
             equality.active = False
 
 
-def let_followers_go(mujoco: Any, spec: Any, source: str, mimic: str) -> list[tuple[str, str]]:
+def let_followers_go(mujoco: Mujoco, spec: MjSpec, source: str, mimic: str) -> list[tuple[str, str]]:
     """Refuse or remove equalities of joints and tendons, unless joints may follow others.
 
     Returns a description of the removed ones.
@@ -66,7 +68,7 @@ def let_followers_go(mujoco: Any, spec: Any, source: str, mimic: str) -> list[tu
     return [("couplings", f"of {', '.join(names)}, taken as independent")] if names else []
 
 
-def refuse_equalities_of_spatial_tendons(mujoco: Any, model: Any, source: str, unsupported: Unsupported) -> None:
+def refuse_equalities_of_spatial_tendons(mujoco: Mujoco, model: MjModel, source: str, unsupported: Unsupported) -> None:
     """Raise ModelError for equalities of spatial tendons, or make them inactive."""
     for i in _active(model):
         if int(model.eq_type[i]) == mujoco.mjtEq.mjEQ_TENDON:
@@ -78,7 +80,7 @@ def refuse_equalities_of_spatial_tendons(mujoco: Any, model: Any, source: str, u
 
 
 def read_tendon_equalities(
-    mujoco: Any, model: Any, couplings: Sequence[Coupling], source: str
+    mujoco: Mujoco, model: MjModel, couplings: Sequence[Coupling], source: str
 ) -> tuple[tuple[Coupling, ...], tuple[Closure, ...]]:
     """Return the couplings, including those of active tendon equalities, in terms of joints that follow none; and closures."""
     equalities = []
@@ -93,7 +95,7 @@ def read_tendon_equalities(
     return hold_tendons(equalities, couplings)
 
 
-def read_loops(mujoco: Any, model: Any, bodies: Sequence[str], source: str) -> Iterator[Loop]:
+def read_loops(mujoco: Mujoco, model: MjModel, bodies: Sequence[str], source: str) -> Iterator[Loop]:
     """Yield a loop for each active connect (spherical) and weld; a weld of torquescale zero is a connect.
 
     `bodies` are the names of all bodies.
@@ -119,7 +121,7 @@ def read_loops(mujoco: Any, model: Any, bodies: Sequence[str], source: str) -> I
         yield Loop(_name(model, i), kind, *names, frames[0], frames[1], softness, scale)
 
 
-def read_couplings(mujoco: Any, model: Any, source: str) -> tuple[Coupling, ...]:
+def read_couplings(mujoco: Mujoco, model: MjModel, source: str) -> tuple[Coupling, ...]:
     """Return a coupling for each active joint equality, in terms of joints that follow none."""
     followers: dict[str, _Follower] = {}
     for i in _active(model):
@@ -135,12 +137,12 @@ def read_couplings(mujoco: Any, model: Any, source: str) -> tuple[Coupling, ...]
 # --- loops
 
 
-def _weld_frames(data: Any) -> list[Pose]:
+def _weld_frames(data: Array) -> list[Pose]:
     """Return the frames of a weld: relpose on body 1, which is the pose of body 2, and the anchor on body 2."""
     return [as_pose(data[3:6], data[6:10]), Pose(p=as_vector(data[0:3]))]
 
 
-def _connect_frames(data: Any) -> list[Pose]:
+def _connect_frames(data: Array) -> list[Pose]:
     """Return the anchors on both bodies."""
     return [Pose(p=as_vector(data[0:3])), Pose(p=as_vector(data[3:6]))]
 
@@ -148,7 +150,7 @@ def _connect_frames(data: Any) -> list[Pose]:
 # --- couplings
 
 
-def _follower(model: Any, i: int, where: str) -> tuple[str, _Follower]:
+def _follower(model: MjModel, i: int, where: str) -> tuple[str, _Follower]:
     """Return the polynomial of a joint equality.
 
     MuJoCo: q1 - q1_0 = a0 + a1 (q2 - q2_0) + ..., where q_0 are the coordinates in qpos0; or q1 is constant.
@@ -184,15 +186,15 @@ def _coupling(joint: str, followers: Mapping[str, _Follower]) -> Coupling:
 # --- names and numbers
 
 
-def _softness(model: Any, i: int) -> Softness:
+def _softness(model: MjModel, i: int) -> Softness:
     return softness_of(model.eq_solref[i], model.eq_solimp[i])
 
 
-def _active(model: Any) -> list[int]:
+def _active(model: MjModel) -> list[int]:
     return [int(i) for i in np.flatnonzero(model.eq_active0)]
 
 
-def _name(model: Any, i: int) -> str:
+def _name(model: MjModel, i: int) -> str:
     """Return the equality's name, or a generated one."""
     taken = {model.equality(k).name for k in range(model.neq)}
     name: str = model.equality(i).name or f"equality{i}"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
+from ....array_types import Array
 from ...types import START, Actuator, Configuration, JointType
 from ..xml import Names
+from .mujoco_types import MjModel
 from .numbers import first_controls
 
 
 def read_configurations(
-    model: Any, joints: Mapping[int, tuple[str, JointType]], actuators: Mapping[int, Actuator]
+    model: MjModel, joints: Mapping[int, tuple[str, JointType]], actuators: Mapping[int, Actuator]
 ) -> Iterator[Configuration]:
     """Yield the configuration "qpos0", then the keyframes; one without a name is named by its number, such as "key0".
 
@@ -31,7 +32,7 @@ def read_configurations(
 
 
 def _coordinates(
-    model: Any, qpos: Any, joints: Mapping[int, tuple[str, JointType]]
+    model: MjModel, qpos: Array, joints: Mapping[int, tuple[str, JointType]]
 ) -> tuple[tuple[str, tuple[float, ...]], ...]:
     found = []
     for j, (name, kind) in joints.items():
@@ -43,7 +44,7 @@ def _coordinates(
     return tuple(found)
 
 
-def unused_of_keyframes(model: Any, actuators: Mapping[int, Actuator]) -> Iterator[tuple[str, str]]:
+def unused_of_keyframes(model: MjModel, actuators: Mapping[int, Actuator]) -> Iterator[tuple[str, str]]:
     """Yield, in words, the unused contents of keyframes."""
     read = {int(first_controls(model)[a]) + i for a, x in actuators.items() for i in range(len(x.controls))}
     others = [u for u in range(model.nu) if u not in read]

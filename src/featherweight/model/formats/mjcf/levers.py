@@ -10,6 +10,7 @@ import numpy as np
 
 from ...types import NO_POLY, Coupling, Joint, ModelError
 from ..unsupported import Unsupported
+from .mujoco_types import MjModel, Mujoco
 from .numbers import disabled, gears_of
 from .softness import within
 from .tendons import fixed_tendon, length_by_one_joint
@@ -21,7 +22,7 @@ OF_LATER_VERSIONS = {
 """Fields of tendons that are not read, by their description in a report; MuJoCo 3.3 lacks some of them."""
 
 
-def poly_of(model: Any, field: str, k: int) -> tuple[float, float]:
+def poly_of(model: MjModel, field: str, k: int) -> tuple[float, float]:
     """Return the higher coefficients of a spring or a damper, zero if MuJoCo's version has none."""
     values = getattr(model, field, None)
     return NO_POLY if values is None else (float(values[k, 0]), float(values[k, 1]))
@@ -38,7 +39,7 @@ class Lever(NamedTuple):
 class Tendons:
     """The tendons of a compiled model, for joints that follow others by `couplings`."""
 
-    def __init__(self, mujoco: Any, model: Any, couplings: Sequence[Coupling]) -> None:
+    def __init__(self, mujoco: Mujoco, model: MjModel, couplings: Sequence[Coupling]) -> None:
         self.mujoco, self.model = mujoco, model
         self.levers: dict[int, Lever] = {}
         for t in range(model.ntendon):

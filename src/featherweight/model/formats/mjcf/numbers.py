@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.polynomial.polyutils import trimseq
-from numpy.typing import ArrayLike
 
+from ....array_types import Array
 from ....spatial.vectors import rotation_from_quaternion
 from ...types import Matrix, Pose, as_vector
+from .mujoco_types import MjModel, Mujoco
 
 
 def snap(x: float) -> float:
@@ -19,19 +21,19 @@ def snap(x: float) -> float:
     return nearest if abs(x - nearest) < 1e-14 else x
 
 
-def as_rotation(quaternion: Any) -> Matrix:
+def as_rotation(quaternion: Iterable[float]) -> Matrix:
     """Return the rotation matrix of a unit quaternion (w, x, y, z)."""
     w, x, y, z = (float(value) for value in quaternion)
     a, b, c = ((snap(row.x), snap(row.y), snap(row.z)) for row in rotation_from_quaternion(x, y, z, w))
     return (a, b, c)
 
 
-def as_pose(position: ArrayLike, quaternion: ArrayLike) -> Pose:
+def as_pose(position: Iterable[float], quaternion: Iterable[float]) -> Pose:
     """Return the pose with an origin and a unit quaternion (w, x, y, z)."""
     return Pose(as_rotation(quaternion), as_vector(position))
 
 
-def first_controls(model: Any) -> Any:
+def first_controls(model: MjModel) -> Array:
     """Return, for each actuator, the number of its first control, which indexes `ctrl`, `ctrlrange` and `ctrllimited`.
 
     From MuJoCo 4 on, an actuator may have several controls. Before, each has one, and MuJoCo has no field for it.
@@ -39,12 +41,12 @@ def first_controls(model: Any) -> Any:
     return getattr(model, "actuator_ctrladr", np.arange(model.nu))
 
 
-def first_outputs(model: Any) -> Any:
+def first_outputs(model: MjModel) -> Array:
     """Return, for each actuator, the number of its first output, which indexes gears and ranges of lengths."""
     return getattr(model, "actuator_outadr", np.arange(len(model.actuator_trntype)))
 
 
-def gears_of(model: Any) -> Any:
+def gears_of(model: MjModel) -> Any:
     """Return the gears (actuators, 6) of the first output of each actuator."""
     return model.actuator_gear[first_outputs(model)]
 
@@ -52,13 +54,13 @@ def gears_of(model: Any) -> Any:
 CONSTRAINTS = ("CONTACT", "EQUALITY", "FRICTIONLOSS", "LIMIT")  # the constraints that the flag `constraint` disables together
 
 
-def disabled(mujoco: Any, option: Any, what: str) -> bool:
+def disabled(mujoco: Mujoco, option: Any, what: str) -> bool:
     """Return whether the <flag> of an <option> disables this; flags that MuJoCo's version lacks are enabled."""
     names = (what, "CONSTRAINT") if what in CONSTRAINTS else (what,)
     return any(option.disableflags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}", 0)) for name in names)
 
 
-def composed(outer: Any, inner: Any) -> Any:
+def composed(outer: Any, inner: Any) -> Polynomial:
     """Return outer(inner(x)), by Horner's scheme in a fixed order (NumPy multiplies by its BLAS), without leading zeros."""
     result = np.zeros(1)
     for coefficient in reversed(outer.coef):

@@ -13,13 +13,14 @@ from typing import Any
 from ....spatial import Quaternion, Vec3
 from ....spatial.elementary import cos, norm, sin
 from ..robot_numbers import right_angles
+from .mujoco_types import MjSpec, Mujoco
 
 ROOT = math.sqrt(0.5)
 EIGHTHS = ((1.0, 0.0), (ROOT, ROOT), (0.0, 1.0), (-ROOT, ROOT), (-1.0, 0.0), (-ROOT, -ROOT), (0.0, -1.0), (ROOT, -ROOT))
 """Cosine and sine of multiples of 45°."""
 
 
-def make_orientations_plain(mujoco: Any, spec: Any) -> None:
+def make_orientations_plain(mujoco: Mujoco, spec: MjSpec) -> None:
     """Replace orientations by unit quaternions, with nearly right angles made exact, and joints' axes by unit vectors."""
     kinds = mujoco.mjtOrientation
     for element, key, given in _orientations(spec):
@@ -46,7 +47,7 @@ def make_orientations_plain(mujoco: Any, spec: Any) -> None:
             joint.axis = direction
 
 
-def _orientations(spec: Any) -> Iterator[tuple[Any, str, Any]]:
+def _orientations(spec: MjSpec) -> Iterator[tuple[Any, str, Any]]:
     """Yield elements, the names of their quaternions, and their alternative orientations."""
     for element in (*spec.bodies, *spec.frames, *spec.geoms, *spec.sites, *spec.cameras):
         yield element, "quat", element.alt

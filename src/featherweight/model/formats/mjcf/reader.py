@@ -12,10 +12,10 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
+from ....array_types import Array
 from ....extras import imports_from_extra
 from ...description import Description
 from ...editing.kept_sensors import without_sensors_across_loops
@@ -55,6 +55,7 @@ from .equality import (
 )
 from .keyframes import read_configurations, unused_of_keyframes
 from .levers import Tendons
+from .mujoco_types import MjModel, MjSpec, Mujoco
 from .numbers import as_pose, as_rotation, disabled, snap
 from .orientations import make_orientations_plain
 from .sensors import SensedNames, read_sensors, sensed_bodies, take_unknown_sensors, unused_of_sensors
@@ -116,7 +117,7 @@ def _one_line(error: Exception) -> str:
 # --- the file before MuJoCo compiles it
 
 
-def _spec(mujoco: Any, file: RobotSource) -> Any:
+def _spec(mujoco: Mujoco, file: RobotSource) -> MjSpec:
     """Return MuJoCo's specification of the file.
 
     Text in memory is passed to MuJoCo as a file of its virtual file system, in the folder of relative names. So are files with
@@ -130,12 +131,12 @@ def _spec(mujoco: Any, file: RobotSource) -> Any:
     return mujoco.MjSpec.from_file(path, include={path: text})
 
 
-def _refuse_flexes(spec: Any, source: str) -> None:
+def _refuse_flexes(spec: MjSpec, source: str) -> None:
     for flex in spec.flexes:
         raise ModelError(f"{source}: flex '{flex.name}': flexible bodies are not supported; remove it")
 
 
-def _counts(spec: Any) -> list[tuple[str, str]]:
+def _counts(spec: MjSpec) -> list[tuple[str, str]]:
     """Return the number of each kind of element that is removed before compiling, in words."""
     kinds = (
         ("textures", len(spec.textures)),
@@ -147,7 +148,7 @@ def _counts(spec: Any) -> list[tuple[str, str]]:
     return [(kind, f"{number}") for kind, number in kinds if number]
 
 
-def _compile(spec: Any, source: RobotSource) -> Any:
+def _compile(spec: MjSpec, source: RobotSource) -> MjModel:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # these problems are checked here, with names
@@ -171,7 +172,7 @@ def _compile(spec: Any, source: RobotSource) -> Any:
 # --- MuJoCo's compiled model
 
 
-def _check_finite(model: Any, source: str) -> None:
+def _check_finite(model: MjModel, source: str) -> None:
     """Raise ModelError for values in the compiled model that are not finite or too large.
 
     The text may not show them: they overflowed, or came from attached models.
@@ -206,7 +207,7 @@ def _check_finite(model: Any, source: str) -> None:
             raise ModelError(f"{source}: joint '{name}': {what} is not finite, or beyond {LARGEST:g}; give finite numbers")
 
 
-def _unusable(values: Any) -> Any:
+def _unusable(values: Array) -> Array:
     """Return rows with values that are not finite or too large."""
     return np.flatnonzero(~(np.abs(np.atleast_2d(values.T)) <= LARGEST).all(axis=0))
 
@@ -214,7 +215,7 @@ def _unusable(values: Any) -> Any:
 class _Elements:
     """Converter of the compiled model to bodies, joints and frames, one MuJoCo body at a time."""
 
-    def __init__(self, mujoco: Any, model: Any, file: RobotSource, unsupported: Unsupported) -> None:
+    def __init__(self, mujoco: Mujoco, model: MjModel, file: RobotSource, unsupported: Unsupported) -> None:
         source = file.name
         self.mujoco, self.model, self.file, self.source, self.unsupported = mujoco, model, file, source, unsupported
         names = [model.body(i).name for i in range(model.nbody)]
@@ -393,7 +394,7 @@ class _Elements:
 # --- unused elements
 
 
-def _unused(mujoco: Any, model: Any) -> Iterator[tuple[str, str]]:
+def _unused(mujoco: Mujoco, model: MjModel) -> Iterator[tuple[str, str]]:
     acting = len(model.actuator_trntype) and not disabled(mujoco, model.opt, "ACTUATION")
     plain = (
         ("lights", model.nlight),

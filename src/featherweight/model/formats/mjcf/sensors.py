@@ -25,6 +25,7 @@ from ...types import (
 )  # fmt: skip
 from ..xml import Names
 from .levers import Lever
+from .mujoco_types import MjModel, MjSpec, MjsSensor, Mujoco
 from .shapes import primitive
 
 K = SensorKind
@@ -41,13 +42,13 @@ SENSORS = "sensors"  # key of reports for sensors that are not computed
 REDUCTIONS, INTERPOLATIONS = tuple(ContactReduction), tuple(SampleInterpolation)  # in the order of MuJoCo's numbers
 
 
-def word(mujoco: Any, kind: int) -> str:
+def word(mujoco: Mujoco, kind: int) -> str:
     """Return the element's name in MJCF for a kind of sensors, given by MuJoCo's number."""
     end = str(mujoco.mjtSensor(kind).name).removeprefix("mjSENS_")
     return next((str(k) for k, other in UNLIKE.items() if other == end), end.lower())
 
 
-def take_unknown_sensors(mujoco: Any, spec: Any) -> Counter[str]:
+def take_unknown_sensors(mujoco: Mujoco, spec: MjSpec) -> Counter[str]:
     """Remove sensors of kinds that are not computed, and those on meshes, from `spec`; return their kinds."""
     left_out: Counter[str] = Counter()
     for sensor in list(spec.sensors):
@@ -59,7 +60,7 @@ def take_unknown_sensors(mujoco: Any, spec: Any) -> Counter[str]:
     return left_out
 
 
-def _on_mesh(mujoco: Any, spec: Any, sensor: Any) -> bool:
+def _on_mesh(mujoco: Mujoco, spec: MjSpec, sensor: MjsSensor) -> bool:
     """Return whether a sensor's volume is a mesh, or its frame is that of a mesh, which MuJoCo moves to the inertial frame."""
     kinds, sites = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_SDF), int(mujoco.mjtObj.mjOBJ_SITE)
     apart = word(mujoco, int(sensor.type)) in (K.DISTANCE, K.NORMAL, K.FROMTO, K.CONTACT)
@@ -87,7 +88,7 @@ class SensedNames:
     cameras: Sequence[str]
 
 
-def read_sensors(mujoco: Any, model: Any, known: SensedNames, left_out: Counter[str]) -> tuple[Sensor, ...]:
+def read_sensors(mujoco: Mujoco, model: MjModel, known: SensedNames, left_out: Counter[str]) -> tuple[Sensor, ...]:
     """Return the sensors that are computed; those on objects that are not read are counted in `left_out`, by kind."""
     names = Names(model.sensor(i).name for i in range(model.nsensor))
     sensors = []
@@ -126,7 +127,7 @@ LACKING = Sensed(SensedKind.SITE, "")
 """An object that a description lacks."""
 
 
-def _sensed(mujoco: Any, known: SensedNames, of: SensorKind, kind: int, number: int) -> Sensed | None:
+def _sensed(mujoco: Mujoco, known: SensedNames, of: SensorKind, kind: int, number: int) -> Sensed | None:
     """Return the object that carries a sensor, or its reference; None for nothing."""
     kinds = mujoco.mjtObj
     if kind == int(kinds.mjOBJ_UNKNOWN) or number < 0:
@@ -151,7 +152,7 @@ def _sensed(mujoco: Any, known: SensedNames, of: SensorKind, kind: int, number: 
     return LACKING
 
 
-def _is_computed(mujoco: Any, model: Any, known: SensedNames, i: int, kind: SensorKind) -> bool:
+def _is_computed(mujoco: Mujoco, model: MjModel, known: SensedNames, i: int, kind: SensorKind) -> bool:
     """Return whether a sensor of a supported kind is supported with its data."""
     number = int(model.sensor_objid[i])
     if kind in OF_ACTING_TENDONS:
@@ -176,12 +177,12 @@ def _is_computed(mujoco: Any, model: Any, known: SensedNames, i: int, kind: Sens
     return True
 
 
-def _zone(mujoco: Any, model: Any, site: int) -> SensorZone:
+def _zone(mujoco: Mujoco, model: MjModel, site: int) -> SensorZone:
     kind, size = primitive(mujoco, int(model.site_type[site]), as_vector(model.site_size[site]))
     return SensorZone(kind, size)
 
 
-def _data(model: Any, i: int, kind: SensorKind) -> dict[str, Any]:
+def _data(model: MjModel, i: int, kind: SensorKind) -> dict[str, Any]:
     """Return the data of each contact or ray of a sensor, and the reduction of contacts."""
     known = FIELDS.get(kind, ())
     if not known or not hasattr(model, "sensor_intprm"):  # MuJoCo 3.3.7 has no such choice
@@ -195,7 +196,7 @@ def _data(model: Any, i: int, kind: SensorKind) -> dict[str, Any]:
     return given
 
 
-def _sampling(model: Any, i: int) -> SensorSampling | None:
+def _sampling(model: MjModel, i: int) -> SensorSampling | None:
     """Return a sensor's sampling; None if it measures at each instant. Without samples, MuJoCo does not delay."""
     if not hasattr(model, "sensor_history") or not int(model.sensor_history[i][0]):
         return None
@@ -206,7 +207,7 @@ def _sampling(model: Any, i: int) -> SensorSampling | None:
     return SensorSampling(samples, delay, period, phase, INTERPOLATIONS[interpolation])
 
 
-def sensed_bodies(mujoco: Any, model: Any) -> set[int]:
+def sensed_bodies(mujoco: Mujoco, model: MjModel) -> set[int]:
     """Return the bodies whose principal axes sensors use, by MuJoCo's numbers."""
     body = int(mujoco.mjtObj.mjOBJ_BODY)
     ends = ((model.sensor_objtype, model.sensor_objid), (model.sensor_reftype, model.sensor_refid))

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ...servos import Cogging, DCMotor, DriveInput, LuGre, OrientationServo, Range, Servo, Winding
+from .mujoco_types import MjModel
 from .numbers import first_controls
 from .tendon_elements import as_range
 
@@ -14,14 +15,14 @@ QUATERNION = 2  # bits of `actuator_ctrlspec`
 INPUTS = {DriveInput.POSITION: 1, DriveInput.VELOCITY: 2, DriveInput.FORCE: 4, DriveInput.VOLTAGE: 8}
 
 
-def _bounds(model: Any, a: int, clipped: bool) -> tuple[Range, ...]:
+def _bounds(model: MjModel, a: int, clipped: bool) -> tuple[Range, ...]:
     """Return the ranges of an actuator's controls."""
     start = int(first_controls(model)[a])
     places = range(start, start + int(model.actuator_ctrlnum[a]))
     return tuple(as_range(model.actuator_ctrlrange[i], clipped and model.actuator_ctrllimited[i]) for i in places)
 
 
-def read_servo(model: Any, a: int, kind: str, clipped: bool) -> dict[str, Any]:
+def read_servo(model: MjModel, a: int, kind: str, clipped: bool) -> dict[str, Any]:
     """Return fields of the actuator with a gain of this kind; none for another kind. `clipped` says whether controls are."""
     gain, bias, dynamic = (
         [float(x) for x in values[a]] for values in (model.actuator_gainprm, model.actuator_biasprm, model.actuator_dynprm)

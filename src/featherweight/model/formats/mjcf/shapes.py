@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....array_types import Array
 from ....spatial.elementary import norm
 from ...contact_rules import TOUCHING_AS_MESHES
 from ...types import Color, FluidCoefficients, ModelError, Pose, Shape, ShapeType, Vector, as_vector, rotate, transpose
@@ -23,6 +24,7 @@ from ..geometry import Shapes, find_mesh, shapes_of_file
 from ..robot_source import RobotSource
 from ..xml import Names, require_regular
 from .contacts import in_pairs, overrides, values_of
+from .mujoco_types import MjModel, MjsGeom, MjsHField, MjsMesh, MjSpec, Mujoco
 from .numbers import as_pose, as_rotation, disabled
 from .softness import softness_of
 
@@ -56,7 +58,7 @@ class HeightGrid(NamedTuple):
 class Drawing(NamedTuple):
     """The appearance of a geom in the file."""
 
-    geom: Any  # MuJoCo's
+    geom: MjsGeom  # MuJoCo's
     color: Color | None
     mesh: Mesh | None
     ground: HeightGrid | None
@@ -66,7 +68,7 @@ class Drawing(NamedTuple):
 # --- before compiling
 
 
-def take_appearance(mujoco: Any, spec: Any, source: RobotSource) -> list[Drawing]:
+def take_appearance(mujoco: Mujoco, spec: MjSpec, source: RobotSource) -> list[Drawing]:
     """Return the appearance of all geoms, and remove every reference to a file that no mass depends on from `spec`.
 
     Geoms remain as massless spheres, because contacts, tendons and actuators may name them.
@@ -84,12 +86,12 @@ def take_appearance(mujoco: Any, spec: Any, source: RobotSource) -> list[Drawing
     return drawings
 
 
-def _color(rgba: Any) -> Color:
+def _color(rgba: Iterable[float]) -> Color:
     r, g, b, a = (round(min(max(float(x), 0.0), 1.0), 6) for x in rgba)  # values have single precision
     return (r, g, b, a)
 
 
-def _mesh(mesh: Any, spec: Any, source: RobotSource) -> Mesh | None:
+def _mesh(mesh: MjsMesh, spec: MjSpec, source: RobotSource) -> Mesh | None:
     """Return a mesh; None for one that has neither a file nor vertices, because a plugin creates it."""
     stretch = as_vector(mesh.scale)
     path = _path(mesh, spec, source) if mesh.file else None
@@ -103,14 +105,14 @@ def _mesh(mesh: Any, spec: Any, source: RobotSource) -> Mesh | None:
     return Mesh(path, vertices, faces, stretch, _asset_placement(mesh, stretch, where))
 
 
-def _rows_of_three(numbers: Any, dtype: Any, key: str, where: str) -> Any:
+def _rows_of_three(numbers: Sequence[float], dtype: type[np.generic], key: str, where: str) -> Array | None:
     """Return numbers (3 n,) as an array (n, 3); None for none."""
     if len(numbers) % 3:
         raise ModelError(f"{where}: '{key}' has {len(numbers)} numbers, not three for each; correct it")
     return np.array(numbers, dtype=dtype).reshape(-1, 3) if len(numbers) else None
 
 
-def _asset_placement(mesh: Any, stretch: Vector, where: str) -> Pose | None:
+def _asset_placement(mesh: MjsMesh, stretch: Vector, where: str) -> Pose | None:
     """Return the placement of a mesh: MuJoCo moves a vertex x to S R'(x - p), with refpos p, refquat R and scale S."""
     quaternion = np.asarray(mesh.refquat, dtype=np.float64)
     length = norm(*quaternion.tolist())
@@ -123,7 +125,7 @@ def _asset_placement(mesh: Any, stretch: Vector, where: str) -> Pose | None:
     return Pose(R, (x, y, z))
 
 
-def _height_grid(mujoco: Any, field: Any, spec: Any, source: RobotSource) -> HeightGrid | None:
+def _height_grid(mujoco: Mujoco, field: MjsHField, spec: MjSpec, source: RobotSource) -> HeightGrid | None:
     """Return a height field; None if its file cannot be read. MuJoCo scales its heights to the range from zero to one."""
     alone, path = mujoco.MjSpec(), ""
     if field.file:
@@ -143,19 +145,19 @@ def _height_grid(mujoco: Any, field: Any, spec: Any, source: RobotSource) -> Hei
     return HeightGrid(up * rows.T.astype(np.float64), (2.0 * x, 2.0 * y, down))
 
 
-def _path(mesh: Any, spec: Any, source: RobotSource) -> str:
+def _path(mesh: MjsMesh, spec: MjSpec, source: RobotSource) -> str:
     """Return a file in the folder for meshes, relative to the file of the model; MuJoCo 3.3 has one for all models."""
     name, folder = _sought(mesh, spec, source)
     path = find_mesh(name, folder, source.packages)
     return path if os.path.isabs(path) else mesh.file
 
 
-def _sought(mesh: Any, spec: Any, source: RobotSource) -> tuple[str, Path]:
+def _sought(mesh: MjsMesh, spec: MjSpec, source: RobotSource) -> tuple[str, Path]:
     name = os.path.basename(mesh.file) if spec.strippath else mesh.file
     return name, Path(spec.modelfiledir or os.path.dirname(source)) / getattr(mesh, "compiler", spec.compiler).meshdir
 
 
-def _require_readable(mesh: Any, spec: Any, source: RobotSource) -> None:
+def _require_readable(mesh: MjsMesh, spec: MjSpec, source: RobotSource) -> None:
     """Raise ModelError for a file that MuJoCo would never finish reading."""
     name, folder = _sought(mesh, spec, source)
     path = os.path.join(folder, name)
@@ -165,7 +167,7 @@ def _require_readable(mesh: Any, spec: Any, source: RobotSource) -> None:
         raise ModelError(f"{source}: mesh '{mesh.name}': {problem}; give the body an <inertial>, or simplify the mesh")
 
 
-def _strip(mujoco: Any, spec: Any, source: RobotSource) -> None:
+def _strip(mujoco: Mujoco, spec: MjSpec, source: RobotSource) -> None:
     spec.compiler.fusestatic = False  # all bodies of the file keep their names
     spec.compiler.discardvisual = False  # and all geoms remain
     file_types = (mujoco.mjtGeom.mjGEOM_MESH, mujoco.mjtGeom.mjGEOM_HFIELD, mujoco.mjtGeom.mjGEOM_SDF)
@@ -195,7 +197,7 @@ def _strip(mujoco: Any, spec: Any, source: RobotSource) -> None:
             spec.delete(element)
 
 
-def _carries_mass(mujoco: Any, spec: Any, geom: Any) -> bool:
+def _carries_mass(mujoco: Mujoco, spec: MjSpec, geom: MjsGeom) -> bool:
     """Return whether MuJoCo computes mass from this geom."""
     body, rule = geom.parent, mujoco.mjtInertiaFromGeom
     if body == spec.worldbody or spec.compiler.inertiafromgeom == rule.mjINERTIAFROMGEOM_FALSE:
@@ -211,7 +213,7 @@ def _carries_mass(mujoco: Any, spec: Any, geom: Any) -> bool:
 
 
 def read_shapes(
-    mujoco: Any, model: Any, drawings: Iterable[Drawing], bodies: Sequence[str], source: RobotSource
+    mujoco: Mujoco, model: MjModel, drawings: Iterable[Drawing], bodies: Sequence[str], source: RobotSource
 ) -> tuple[Shapes, dict[int, str]]:
     """Return one shape for each geom, in the order of the compiled model, and their names by the geoms' numbers.
 
@@ -263,7 +265,7 @@ def read_shapes(
     return found, {i: shape.name for i, shape in shapes.items()}
 
 
-def _surface_velocity(velocity: Any, geom: Pose, shape: Pose) -> tuple[float, ...]:
+def _surface_velocity(velocity: Array, geom: Pose, shape: Pose) -> tuple[float, ...]:
     """Return the surface velocity (six numbers), given at the origin of a geom's frame, in the frame of its shape."""
     if shape == geom or not np.any(velocity):
         return tuple(map(float, velocity))
@@ -273,7 +275,7 @@ def _surface_velocity(velocity: Any, geom: Pose, shape: Pose) -> tuple[float, ..
     return tuple(map(float, (*(R @ velocity[:3] - np.cross(angular, p)), *angular)))
 
 
-def _fluid(numbers: Any) -> FluidCoefficients | None:
+def _fluid(numbers: Array) -> FluidCoefficients | None:
     """Return the coefficients of a geom's ellipsoid, from MuJoCo's row.
 
     The row contains a flag, five coefficients of the file, and those that MuJoCo integrates.
@@ -291,7 +293,7 @@ class _Form(NamedTuple):
     heights: Any = None
 
 
-def _form(mujoco: Any, model: Any, i: int, drawing: Drawing) -> _Form | str:
+def _form(mujoco: Mujoco, model: MjModel, i: int, drawing: Drawing) -> _Form | str:
     """Return the form of a geom, or its description among unused elements."""
     kinds = mujoco.mjtGeom
     compiled, at = int(model.geom_type[i]), as_pose(model.geom_pos[i], model.geom_quat[i])
@@ -315,7 +317,7 @@ def _form(mujoco: Any, model: Any, i: int, drawing: Drawing) -> _Form | str:
     return _Form(kind, size, at)
 
 
-def primitive(mujoco: Any, kind: int, size: Vector) -> tuple[ShapeType, tuple[float, ...]]:
+def primitive(mujoco: Mujoco, kind: int, size: Vector) -> tuple[ShapeType, tuple[float, ...]]:
     """Return type and size of a geom or site without a mesh, in the conventions of shapes."""
     kinds, (a, b, c) = mujoco.mjtGeom, size
     return {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,11 +11,12 @@ from ...types import Pulley, Tendon, TendonPoint, TendonWrap, as_vector
 from ..robot_numbers import unlimited
 from ..xml import Names
 from .levers import Tendons
+from .mujoco_types import MjModel
 from .numbers import as_pose, disabled
 from .softness import softness_of, within
 
 
-def tendon_names(model: Any) -> list[str]:
+def tendon_names(model: MjModel) -> list[str]:
     """Return a name for each tendon."""
     names = Names(model.tendon(t).name for t in range(model.ntendon))
     return [model.tendon(t).name or names.new(f"tendon{t}") for t in range(model.ntendon)]
@@ -84,14 +84,14 @@ def _node(tendons: Tendons, w: int, bodies: Sequence[str]) -> TendonPoint | Tend
     )
 
 
-def _site(model: Any, k: int, bodies: Sequence[str]) -> TendonPoint:
+def _site(model: MjModel, k: int, bodies: Sequence[str]) -> TendonPoint:
     return TendonPoint(_body(model.site_bodyid[k], bodies), as_vector(model.site_pos[k]))
 
 
-def _body(number: Any, bodies: Sequence[str]) -> str | None:
+def _body(number: int, bodies: Sequence[str]) -> str | None:
     return bodies[int(number)] if number else None
 
 
-def as_range(pair: Any, limited: Any) -> tuple[float, float]:
+def as_range(pair: Sequence[float], limited: bool) -> tuple[float, float]:
     """Return two bounds, infinite where there are none."""
     return (unlimited(float(pair[0])), unlimited(float(pair[1]))) if limited else (-math.inf, math.inf)

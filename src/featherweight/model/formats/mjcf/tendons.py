@@ -17,6 +17,7 @@ from numpy.polynomial import Polynomial
 from ...contact_rules import DEFAULT_SOFTNESS, Softness
 from ...length_polynomial import LengthPolynomial
 from ...types import Closure, Coupling, LengthTie, ModelError
+from .mujoco_types import MjModel, Mujoco
 from .numbers import composed
 
 ROUNDED = 1e-9  # [m, rad] difference of equal lengths
@@ -38,7 +39,7 @@ class _Relation(NamedTuple):
     constant: float
 
 
-def fixed_tendon(mujoco: Any, model: Any, t: int) -> FixedTendon | None:
+def fixed_tendon(mujoco: Mujoco, model: MjModel, t: int) -> FixedTendon | None:
     """Return a fixed tendon; None for a spatial tendon."""
     rows = slice(int(model.tendon_adr[t]), int(model.tendon_adr[t] + model.tendon_num[t]))
     if np.any(model.wrap_type[rows] != mujoco.mjtWrap.mjWRAP_JOINT):
@@ -132,11 +133,11 @@ def _without_followers(relation: _Relation, held: Mapping[str, Coupling]) -> _Re
     return _Relation({name: p for name, p in terms.items() if _greatest(p) > NOTHING * most}, constant)
 
 
-def _greatest(p: Any) -> float:
+def _greatest(p: Polynomial) -> float:
     return float(np.abs(p.coef).max())
 
 
-def _followed(p: Any, c: Coupling) -> tuple[dict[str, Any] | None, float]:
+def _followed(p: Polynomial, c: Coupling) -> tuple[dict[str, Polynomial] | None, float]:
     """Return a polynomial of a coupled coordinate in terms of its leaders, and its constant."""
     p = p.trim()
     if p.degree() > 1:

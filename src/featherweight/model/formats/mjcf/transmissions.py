@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...types import Activation, ActivationType, Axes, Frame, FrameForce, Muscle
 from .levers import Lever
+from .mujoco_types import MjModel, Mujoco
 from .numbers import as_pose, first_outputs, gears_of
 from .tendon_elements import as_range, tendon_names
 
@@ -34,7 +35,7 @@ class Transmission(NamedTuple):
 
 
 def transmission_of(
-    mujoco: Any, model: Any, a: int, lever: Lever | None, joints: Mapping[int, str], bodies: Sequence[str]
+    mujoco: Mujoco, model: MjModel, a: int, lever: Lever | None, joints: Mapping[int, str], bodies: Sequence[str]
 ) -> Transmission:
     """Return the transmission of actuator number a, one of `TRANSMISSIONS`; `lever` is that of one joint."""
     if lever is not None:
@@ -70,13 +71,13 @@ def transmission_of(
     return Transmission(joint, joint, at=FrameForce(child, (0.0, 0.0, 0.0, f, g, h), held, axes, axes))
 
 
-def _site(model: Any, k: int, bodies: Sequence[str]) -> Frame:
+def _site(model: MjModel, k: int, bodies: Sequence[str]) -> Frame:
     body = int(model.site_bodyid[k])
     pose = as_pose(model.site_pos[k], model.site_quat[k])
     return Frame(model.site(k).name or f"site{k}", bodies[body] if body else None, pose)
 
 
-def activation_of(mujoco: Any, model: Any, a: int) -> Activation | None:
+def activation_of(mujoco: Mujoco, model: MjModel, a: int) -> Activation | None:
     """Return the activation of an actuator, if it has one."""
     word = mujoco.mjtDyn(int(model.actuator_dyntype[a])).name.removeprefix("mjDYN_").lower()
     if word in ("none", "pid", "dcmotor"):
@@ -94,7 +95,7 @@ def activation_of(mujoco: Any, model: Any, a: int) -> Activation | None:
     )
 
 
-def muscle_of(mujoco: Any, model: Any, a: int, offset: float) -> Muscle | None:
+def muscle_of(mujoco: Mujoco, model: MjModel, a: int, offset: float) -> Muscle | None:
     """Return the muscle of an actuator, if it is one; `offset` is a constant part of its length."""
     if int(model.actuator_gaintype[a]) != mujoco.mjtGain.mjGAIN_MUSCLE:
         return None
@@ -105,7 +106,7 @@ def muscle_of(mujoco: Any, model: Any, a: int, offset: float) -> Muscle | None:
     return active if resting == active else replace(active, at_rest=resting)
 
 
-def _muscle(model: Any, a: int, numbers: Any, offset: float) -> Muscle:
+def _muscle(model: MjModel, a: int, numbers: Iterable[float], offset: float) -> Muscle:
     low, high, force, scale, shortest, longest, fastest, passive, lengthening = (float(x) for x in numbers)
     output = int(first_outputs(model)[a])
     start, end = (float(x) for x in model.actuator_lengthrange[output])

@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from ....array_types import Array
 from ....spatial.elementary import cos, sin
 from ...contact_rules import TWO_FRICTIONS
 from ...types import Color, ModelError, Pose, Shape, ShapeType
@@ -88,7 +89,7 @@ def _shapes(name: str, link: NamedElement, element: Element, models: Models, unu
     return [Shape(name, link.name, ShapeType(form), size, placement, visual=visual, collision=touches, **more)]
 
 
-def cone_pyramid(radius: float, length: float) -> tuple[Any, Any]:
+def cone_pyramid(radius: float, length: float) -> tuple[Array, Array]:
     """Return vertices and faces of the pyramid in a cone about z, with its middle at the origin."""
     angles = [2.0 * math.pi * k / SIDES for k in range(SIDES)]
     ring = [(radius * cos(a), radius * sin(a), -length / 2) for a in angles]

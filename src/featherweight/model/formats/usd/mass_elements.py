@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....array_types import Array
 from ....extras import imports_from_extra
 from ....spatial.ordered import total
 from ...types import Body, ModelError, Pose, Shape, ShapeType, add, as_matrix, as_vector, rotate, scale
@@ -196,7 +197,7 @@ def _mesh_solid(stage: UsdStage, collider: Collider) -> Solid:
     return Solid(volume, inertia.center, inertia.rotational)
 
 
-def _hull_faces(points: Any) -> Any:
+def _hull_faces(points: Array) -> Any:
     """Return the triangles of a convex hull, counter-clockwise from outside."""
     with imports_from_extra("shapes", "masses of convex hulls of meshes need scipy"):
         from scipy.spatial import ConvexHull

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....array_types import Array
 from ....spatial.ordered import product
 from ...types import Color, ModelError, Pose, Shape, ShapeType, dot, transpose
 from ..geometry import Shapes, shapes_of_file
@@ -154,13 +156,13 @@ def _same(*scales: float) -> bool:
     return max(scales) - min(scales) <= SHEARED * max(scales)
 
 
-def _cone(stage: UsdStage, prim: Prim) -> tuple[Any, Any]:
+def _cone(stage: UsdStage, prim: Prim) -> tuple[Array, Array]:
     radius, height = (_length(stage, prim, key, default) for key, default in (("radius", 1.0), ("height", 2.0)))
     points, faces = cone_pyramid(radius, height)
     return product(points, transpose(along_z(stage.axis(prim, "axis", "Z")))), faces
 
 
-def _mesh(stage: UsdStage, prim: Prim, where: str) -> tuple[Any, Any] | None:
+def _mesh(stage: UsdStage, prim: Prim, where: str) -> tuple[Array, Array] | None:
     """Return points [m] and triangles: faces of more corners are fans."""
     mesh = UsdGeom.Mesh(prim)
     points, counts, corners = (
@@ -227,5 +229,5 @@ def _color(stage: UsdStage, prim: Prim) -> Color | None:
     return (r, g, b, a)
 
 
-def _first(values: Any) -> Any:
+def _first(values: Sequence[Any]) -> Any:
     return values[0] if values else None

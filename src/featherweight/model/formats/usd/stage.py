@@ -256,7 +256,7 @@ def _opened(file: RobotSource) -> Any:
         raise ModelError(f"{file.name}: USD cannot open it ({said[:300]}); correct the file") from None
 
 
-def _shortest(x: Any) -> float:
+def _shortest(x: float) -> float:
     return float(str(np.float32(x)))
 
 
