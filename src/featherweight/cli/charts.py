@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..array_types import Array
 from ..engine.operations import Operations
 from ..robot.robot import Robot
 from ..viewer.chart_style import BLUE, DPI, FAINT, GRID, INK, PALE, style
@@ -92,7 +92,7 @@ def _name_rows(ax: Axes, names: Sequence[str]) -> None:
     ax.set_ylim(len(names) - 0.4, -0.6)
 
 
-def save_energy(path: Path, name: str, times: Any, energies: Any) -> None:
+def save_energy(path: Path, name: str, times: Array, energies: Array) -> None:
     """Save a chart of the energies (T, 3) of a motion [J]: kinetic, potential above its minimum, and total with springs."""
     with style():
         figure = Figure(figsize=(6.4, 3.4), dpi=DPI, layout="constrained")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..array_types import Booleans, Matrix, Vector
+from ..array_types import Array, Booleans, Matrix, Vector
 from ..collision.detection import ContactPoints
 from ..engine.loops.kernels import compiled
 from .contact_problem import write_axes
@@ -102,7 +102,7 @@ def _least_forces(arms: Matrix, forces: Matrix, directions: Matrix, law: tuple[f
     return forces
 
 
-def _change_to_least_norm(arms: Matrix, forces: Matrix, directions: Matrix) -> Any:
+def _change_to_least_norm(arms: Matrix, forces: Matrix, directions: Matrix) -> Matrix:
     """Return the change (n, 3) without wrench that leads to the least norm."""
     n, d = len(forces), directions.shape[1]
     pushes = np.broadcast_to(directions.T, (n, d, 3))
@@ -132,6 +132,6 @@ def _ways_in_cones(forces: Matrix, change: Matrix, mu: float, pyramid: bool, rou
     return np.minimum(pressing, np.where(b > 0.0, soon, late))
 
 
-def _first_crossing(room: Any, change: Any) -> Any:
+def _first_crossing(room: Array, change: Array) -> Any:
     """Return how many times a change may be added to a quantity that must stay nonnegative."""
     return np.divide(room, -change, out=np.full(change.shape, np.inf), where=change < 0.0)

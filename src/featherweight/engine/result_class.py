@@ -14,7 +14,7 @@ def result_class(name: str, fields: tuple[str, ...]) -> type:
     """Return a class of named tuples for several results, which can be pickled."""
     base: Any = namedtuple(name, fields)  # type: ignore[misc]  # its fields are known when the function is
 
-    def reduce(self: Any) -> tuple[Any, ...]:
+    def reduce(self: tuple[Any, ...]) -> tuple[Any, ...]:
         return _result, (name, fields, tuple(self))
 
     return type(name, (base,), {"__slots__": (), "__reduce__": reduce, "__repr__": summary, "__module__": __name__})

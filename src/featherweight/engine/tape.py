@@ -23,7 +23,7 @@ class Tape(NamedTuple):
     node: Any  # (outputs,) an output is `scale` times the result of operation `node`
     scale: Any  # (outputs,)
 
-    def run(self, inputs: Any) -> Any:
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Return the outputs for a list of inputs."""
         x: list[Any] = []
         for op, value, a, b in zip(self.op, self.value, self.a, self.b, strict=True):

@@ -94,7 +94,7 @@ class Snapshot:
 
     def __init__(
         self, links: Links, q: Matrix, v: Matrix, forces: Forces | None = None, control: Matrix | None = None,
-        of: tuple[Simulation, Any] | None = None,
+        of: tuple[Simulation, Array | slice] | None = None,
     ) -> None:  # fmt: skip
         """Store a state. `of` is the simulation and which of its robots these are, since robots may differ by `vary`."""
         self.links, self.q, self.v, self._forces, self._control, self._of = links, q, v, forces, control, of

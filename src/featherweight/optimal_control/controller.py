@@ -41,7 +41,7 @@ class Controller:
         *,
         rate: float,
         iterations: int = 1,
-        targets: Any = None,
+        targets: Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
         if len(ocp._spans()) > 1 and not ocp.repeats:

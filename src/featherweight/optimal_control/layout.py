@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..algorithms.knots import Drive
 from ..array_types import Array
@@ -140,7 +141,7 @@ class Layout:
 
     # parameters
 
-    def parameters(self, q: Array, targets: Any, parameters: Mapping[str, Any] | None) -> Array:
+    def parameters(self, q: Array, targets: Mapping[str, Any] | None, parameters: Mapping[str, Any] | None) -> Array:
         """Return targets and parameters of functions as one array (..., knots + 1 or 1, numbers); q is the posture by default.
 
         Raises ValueError as `numbered_parameters` does.
@@ -151,7 +152,7 @@ class Layout:
         """Return parameters of all knots, or of one (1, ...), for parameters by the numbers of knots."""
         return flat if flat.shape[-2] in (1, self.knots + 1) else flat[..., self.numbers, :]
 
-    def numbered_parameters(self, q: Array, targets: Any, parameters: Mapping[str, Any] | None) -> Array:
+    def numbered_parameters(self, q: Array, targets: Mapping[str, Any] | None, parameters: Mapping[str, Any] | None) -> Array:
         """Return targets and parameters of functions by the numbers of knots.
 
         Raises ValueError, which gives the name, for targets or parameters that are missing, unknown or of a wrong shape.
@@ -203,7 +204,7 @@ class Layout:
 
     # values
 
-    def roots(self, steps: Any) -> Array:
+    def roots(self, steps: ArrayLike) -> Array:
         """Return square roots of steps (..., knots) relative to the longest; an impact has that of the step after it."""
         whole, lengths = map(self._without_impacts, (self.steps, np.asarray(steps)))
         found: Array = np.sqrt(np.where(self.least < 1.0, lengths / whole, 1.0))

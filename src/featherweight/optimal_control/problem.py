@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..algorithms import knots as kernels
 from ..array_types import Array, Matrix, Vector
@@ -227,7 +228,15 @@ class OptimalControl:
 
     # costs and constraints
 
-    def add(self, term: Term, weight: Any = 1.0, *, at: Any = "all", width: float = math.inf, exact: bool = False) -> None:
+    def add(
+        self,
+        term: Term,
+        weight: ArrayLike = 1.0,
+        *,
+        at: str | Sequence[int] = "all",
+        width: float = math.inf,
+        exact: bool = False,
+    ) -> None:
         """Add a cost: weight / 2 times the squared rows of the term; beyond `width` it grows linearly (Huber 1964).
 
         `at` selects the knots: "all", "running" (all but the last), "end" or a sequence of knot numbers. The weight of a
@@ -242,7 +251,14 @@ class OptimalControl:
         self._add(term, weight, at, False, 0.0, width, exact)
 
     def require(
-        self, term: Term, low: Any = 0.0, high: Any = 0.0, *, at: Any = "all", weight: float = 1.0, exact: bool = False
+        self,
+        term: Term,
+        low: ArrayLike = 0.0,
+        high: ArrayLike = 0.0,
+        *,
+        at: str | Sequence[int] = "all",
+        weight: float = 1.0,
+        exact: bool = False,
     ) -> None:
         """Add a constraint: low <= rows of the term <= high, an equality by default. `at` and `exact` are as in `add`.
 
@@ -318,12 +334,12 @@ class OptimalControl:
 
     def _add(
         self,
-        term: Any,
-        weight: Any,
-        at: Any,
+        term: Term | Picked,
+        weight: ArrayLike,
+        at: str | Sequence[int],
         constraint: bool,
-        low: Any,
-        high: Any,
+        low: ArrayLike,
+        high: ArrayLike,
         exact: bool = False,
         contacts: tuple[BilateralContact, ...] | None = None,
     ) -> None:
@@ -358,7 +374,7 @@ class OptimalControl:
         self._terms = [*self._terms, made]  # copies may share the old terms, stages and windows
         self._stages, self._windows = {}, {}
 
-    def _knots_of(self, name: str, at: Any) -> Array:
+    def _knots_of(self, name: str, at: str | Sequence[int]) -> Array:
         """Return the knots that `at` selects."""
         mask = np.zeros(self.knots + 1, bool)
         if isinstance(at, str):
@@ -410,10 +426,10 @@ class OptimalControl:
 
     def solve(
         self,
-        q: Any,
-        v: Any = None,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
         *,
-        targets: Any = None,
+        targets: Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
         guess: Plan | None = None,
         iterations: int = 100,
@@ -527,7 +543,14 @@ class OptimalControl:
         return other
 
     def fastest(
-        self, q: Any, v: Any = None, *, shortest: float, longest: float = 1.0, accuracy: float = 0.01, **options: Any
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        *,
+        shortest: float,
+        longest: float = 1.0,
+        accuracy: float = 0.01,
+        **options: Any,
     ) -> tuple[OptimalControl, Plan]:
         """Return the problem with the shortest duration that has a solution, and its plan: minimum time under the constraints.
 
@@ -567,14 +590,14 @@ class OptimalControl:
 
     def cost_of_motions(
         self,
-        q: Any,
-        v: Any,
-        u: Any,
-        targets: Any = None,
+        q: ArrayLike,
+        v: ArrayLike,
+        u: ArrayLike,
+        targets: Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
         *,
         penalty: float = 0.0,
-        start: Any = None,
+        start: Array | None = None,
     ) -> Array:
         """Return the costs (...) of motions q (..., knots + 1, nq), v (..., knots + 1, nv) with controls u (..., knots, nu).
 
@@ -622,7 +645,9 @@ class OptimalControl:
         names = self.robot.name, joint_names(self.robot)
         return Trajectory(times, plan.q, plan.v, np.cumsum(counts), points, forces, *names, tau, self.robot)
 
-    def violations(self, plan: Plan, targets: Any = None, parameters: Mapping[str, Any] | None = None) -> dict[str, float]:
+    def violations(
+        self, plan: Plan, targets: Mapping[str, Any] | None = None, parameters: Mapping[str, Any] | None = None
+    ) -> dict[str, float]:
         """Return the largest violation of each constraint, by name."""
         motion = motion_of(plan)
         worst = dict.fromkeys((x.name for x in self._terms if x.constraint), 0.0)
@@ -644,7 +669,7 @@ class OptimalControl:
             if x.shape[-2:] != shape or not np.isfinite(x).all():
                 raise ValueError(f"OptimalControl: {name} of the guess must be finite, of shape {shape}; got {x.shape}")
 
-    def _state(self, name: str, x: Any, n: int) -> Array:
+    def _state(self, name: str, x: ArrayLike, n: int) -> Array:
         a = np.asarray(x, dtype=np.float64)
         if a.ndim not in (1, 2) or a.shape[-1] != n:
             raise ValueError(f"OptimalControl: {name} must have shape ({n},) or (problems, {n}); got {a.shape}")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import CompiledLoop, Table
@@ -83,11 +84,11 @@ class SamplingController:
         simulation: Simulation | None = None,
         *,
         samples: int = 256,
-        noise: Any = 1.0,
+        noise: ArrayLike = 1.0,
         nodes: int = 5,
         temperature: float = 0.1,
         penalty: float = 100.0,
-        targets: Any = None,
+        targets: Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
         seed: int = 0,
     ) -> None:

@@ -131,7 +131,7 @@ class Picked:
 Term = IkTask | Effort | JointForces | JointVelocities | ContactForces | Duration | Residual
 
 
-def quantities(term: Any) -> tuple[str, ...]:
+def quantities(term: Term | Picked) -> tuple[str, ...]:
     """Return the quantities on which a term depends."""
     if isinstance(term, IkTask):
         return ("q",)

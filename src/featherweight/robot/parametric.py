@@ -150,7 +150,7 @@ def _with_inertias(program: Program, inertias: Inertias) -> Program:
     return ComposedProgram(program.name, (*still, changed), results, program.doc, first=wanted)
 
 
-def stand_still(x: Any, x_dot: Any) -> None:
+def stand_still(x: Sequence[Any], x_dot: Sequence[Any]) -> None:
     """Write zero rates for inertias: results of a traced kernel are zero unless it writes them."""
 
 

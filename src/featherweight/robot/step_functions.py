@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -110,7 +110,7 @@ class StepFunctions:
         output = Output("C", (self.robot.nv, width))
         return self.robot.bind("inverse_factor", crba_ltdl.inverse_factor, (Q,), [output], (columns,))
 
-    def _of_velocities(self, kernel: Any, velocities: Sequence[str]) -> CompiledFunction:
+    def _of_velocities(self, kernel: Callable[..., None], velocities: Sequence[str]) -> CompiledFunction:
         robot = self.robot
         turning = [INNER] * robot.nv
         for j in robot.joints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter as time_now
 from typing import Any, NamedTuple
@@ -129,7 +129,7 @@ class Fleet:
         c.counts[0] = 0
         return found
 
-    def reset_some(self, which: Any, q: Array, v: Array) -> None:
+    def reset_some(self, which: int | Array, q: Array, v: Array) -> None:
         """Restart the robots numbered `which`, at states (some, ..)."""
         self._change()
         states, contacts = self.arrays.states, self.arrays.contacts
@@ -148,7 +148,7 @@ class Fleet:
         if revision == self.revision - 1:
             self._last_inputs = self.revision, inputs
 
-    def _forget_before(self, which: Any = slice(None)) -> None:
+    def _forget_before(self, which: int | Array | slice = slice(None)) -> None:
         """Mark robots as having taken no step from their states."""
         states = self._home.states
         if len(states.before_q):
@@ -297,7 +297,7 @@ class Fleet:
         own = (x if len(x) else None for x in (self.varied.stiffness, self.varied.bends))
         return self.model.forces.spring_energy(q, *own)
 
-    def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Any = slice(None)) -> Any:
+    def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Array | slice = slice(None)) -> Any:
         """Evaluate a function of the robot for some robots, each with its own inertias if they differ."""
         if not len(self.varied.parameters):
             return function(*arguments)
@@ -341,7 +341,7 @@ class Fleet:
         c = self._home.contacts
         return ContactArrays(c.counts, c.candidate, c.point, c.force)
 
-    def spread_contacts(self, which: Any) -> ContactArrays:
+    def spread_contacts(self, which: int | Array | Sequence[int] | slice) -> ContactArrays:
         """Return the contacts of all robots.
 
         For the robots in `which`, impulses are spread to the contacts that were left out of their patches.

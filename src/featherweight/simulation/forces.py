@@ -418,7 +418,7 @@ class ForcesAtJoints:
         starts = [(first + 3 * k, j.v_slice.start) for k, j in enumerate(self.free)]
         return [(slice(r, r + 3), slice(v, v + 3)) for r, v in starts]
 
-    def _each(self, of_joints: Sequence[Any], name: str) -> Array:
+    def _each(self, of_joints: Sequence[object], name: str) -> Array:
         """Return a number for each row."""
         values = [float(getattr(j, name)) for j in of_joints]
         if name != "rest":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..array_types import Array
+from ..engine.function import CompiledFunction
 from .contact_stage import ContactStage
 from .implicit_drives import DriveWork
 from .stage_records import RobotStages
@@ -23,7 +24,7 @@ class FoundStep:
         """Drives that the step evaluates at its end."""
         return self.stages.joints.driving if self.model.driven and self.stages.state.given[0] else None
 
-    def at_armature(self, function: Any, *arguments: Array, **more: Any) -> Any:
+    def at_armature(self, function: CompiledFunction[Any], *arguments: Array, **more: Any) -> Any:
         """Evaluate a function of the moving robot with the armature of the step."""
         if not self.model.driven:
             return function(*arguments, **more)

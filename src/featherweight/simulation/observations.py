@@ -48,11 +48,11 @@ class Observations:
         total = self._fleet.energy(self._fleet.q, self._fleet.v)
         return float(total[0]) if self._single else total
 
-    def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Any = slice(None)) -> Any:
+    def with_own_inertias(self, function: CompiledFunction[Any], *arguments: Array, which: Array | slice = slice(None)) -> Any:
         """Evaluate a function of the robot for some robots, each with its own inertias if `vary` made them different."""
         return self._fleet.with_own_inertias(function, *arguments, which=which)
 
-    def varied(self, name: str, which: Any = slice(None)) -> Array | None:
+    def varied(self, name: str, which: Array | slice = slice(None)) -> Array | None:
         """Return the values that `vary` gave to some robots, by the name of a field of `VariedArrays`.
 
         It is None without variation.

@@ -5,16 +5,17 @@ Rates are arrays whose last axis is directions, as in `rates`. The geometry is t
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..array_types import Array
-from ..collision.collision_scene import HEIGHTS, PLANE
-from ..collision.detection import body_of
+from ..collision.collision_scene import HEIGHTS, PLANE, CollisionScene
+from ..collision.detection import ContactPoints, body_of
 from ..collision.height_fields import MOST_PATCHES, field_patches
 from ..collision.round_contacts import SAME
 from ..contact.contact_problem import write_axes
+from .contact_stage import ContactStage
 
 
 class BodyRates(NamedTuple):
@@ -64,14 +65,14 @@ def cross(a: Array, b: Array) -> Array:
     return np.asarray(np.cross(a, b, axis=0))
 
 
-def center_rates(scene: Any, s: int, bodies: BodyRates) -> tuple[Array, Array]:
+def center_rates(scene: CollisionScene, s: int, bodies: BodyRates) -> tuple[Array, Array]:
     """Return the centre of a sphere in the world frame, and its rates."""
     b = int(scene.body[s])
     R, t, c = bodies.placement[b, :3, :3], bodies.tangent[b], scene.placement[s, 9:]
     return R @ c + bodies.placement[b, :3, 3], R @ (t[:3] + cross(t[3:], c))
 
 
-def geometry_rates(scene: Any, pair: int, contacts: Any, c: int, bodies: BodyRates) -> GeometryRates:
+def geometry_rates(scene: CollisionScene, pair: int, contacts: ContactPoints, c: int, bodies: BodyRates) -> GeometryRates:
     """Return the rates of contact c of a pair: a sphere and the ground of the simulation, or two spheres."""
     n, gap = contacts.normal[c], float(contacts.gap[c])
     s, t = (int(k) for k in scene.pair[pair])
@@ -91,7 +92,7 @@ def geometry_rates(scene: Any, pair: int, contacts: Any, c: int, bodies: BodyRat
     return GeometryRates(dy + 0.5 * n[:, None] * dgap + out * dn, dn, dgap)
 
 
-def _over_heights(scene: Any, t: int, x: Array, dx: Array, contact: tuple[Array, float]) -> tuple[Array, bool]:
+def _over_heights(scene: CollisionScene, t: int, x: Array, dx: Array, contact: tuple[Array, float]) -> tuple[Array, bool]:
     """Return rates of the normal at a centre x over a height field, and whether nearby centres touch another element.
 
     `contact` has the normal and the distance of the centre. A face has a constant normal; the normal of an edge or a vertex is
@@ -132,7 +133,9 @@ def axes_rates(axes: Array, dn: Array) -> Array:
     return np.stack([dn, dt, cross(dn, t) + cross(n, dt)])
 
 
-def side_rates(stage: Any, contacts: Any, c: int, bodies: BodyRates) -> tuple[GeometryRates, list[SideRates]]:
+def side_rates(
+    stage: ContactStage, contacts: ContactPoints, c: int, bodies: BodyRates
+) -> tuple[GeometryRates, list[SideRates]]:
     """Return the geometry of contact c, and its rows on either side."""
     model, scene = stage.model, stage.scene
     axes = np.empty((3, 3))

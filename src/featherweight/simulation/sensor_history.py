@@ -8,7 +8,6 @@ measure the last step (`OF_LAST_STEP`) are read at its start.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ class SampledSensor:
         self.held = np.zeros((robots, sensor.dim))  # reading of the last step
         self.has_held = np.zeros(robots, bool)
 
-    def begin(self, which: Any, time: float) -> None:
+    def begin(self, which: Array | slice, time: float) -> None:
         """Set the samples of robots before `time` to zero."""
         n, step, period = self.sampling.samples, self.step, self.sampling.period
         first = (self.sampling.phase or -period) if period else -step
@@ -108,7 +107,7 @@ class SensorHistory:
         ]
         self.begin(slice(None), time)
 
-    def begin(self, which: Any, time: float) -> None:
+    def begin(self, which: Array | slice, time: float) -> None:
         """Restart robots at a time."""
         for x in self.sampled:
             x.begin(which, time)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,12 @@ def woven_stages(content: RobotStages, lanes: int) -> RobotStages:
 
 
 def woven_table(
-    model: StepModel, contacts: ContactStage, alone: Sequence[StagesTable], run: Any, external: bool, varied: bool
+    model: StepModel,
+    contacts: ContactStage,
+    alone: Sequence[StagesTable],
+    run: Callable[..., int],
+    external: bool,
+    varied: bool,
 ) -> StagesTable:
     """Return the stages of robots in vectors, with the robot's functions for all lanes.
 
@@ -122,7 +127,7 @@ def woven_table(
     return StagesTable(stages._replace(calls=woven), {"alone": alone, **calls}, [])
 
 
-def _moves(woven: Any, apart: list[Any], path: str, names: tuple[str, ...]) -> Iterator[tuple[Woven, list[Array]]]:
+def _moves(woven: object, apart: list[Any], path: str, names: tuple[str, ...]) -> Iterator[tuple[Woven, list[Array]]]:
     """Yield the woven arrays of some records, with those of each robot alone."""
     if isinstance(woven, Woven) and any(f"{path}.".startswith(f"{name}.") for name in names):
         yield woven, apart

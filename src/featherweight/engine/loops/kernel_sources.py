@@ -17,7 +17,7 @@ class KernelError(TypeError):
     """A kernel is outside the compiled subset of Python, or its types do not fit: "file:line: what; remedy"."""
 
 
-def error(function: Any, line: int, what: str) -> KernelError:
+def error(function: FunctionType, line: int, what: str) -> KernelError:
     """Return an error at a line of a function's file."""
     return KernelError(f"{function.__code__.co_filename}:{line}: in {function.__qualname__}: {what}")
 

@@ -6,7 +6,7 @@ In a kernel, a table has the fields and the methods of its named tuple.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -146,7 +146,7 @@ def number_name(x: object) -> str | None:
     return "float" if isinstance(x, (float, np.floating)) else None
 
 
-def arrays_of(content: Any) -> Iterator[Array]:
+def arrays_of(content: Iterable[object]) -> Iterator[Array]:
     """Yield the arrays of a named tuple and of nested ones."""
     for x in content:
         if isinstance(x, tuple):

@@ -55,7 +55,7 @@ class CompiledLoop:
         compiled: Callable[..., int] = self._loaded[text]
         return compiled
 
-    def _load(self, text: str, layouts: list[Layout]) -> Any:
+    def _load(self, text: str, layouts: list[Layout]) -> Callable[..., int]:
         classes = tuple(c for x in layouts for c in x.classes())
         kernel = Specialization(
             self.function, self.fused, f"{text} {self.numbers} numbers", classes, self.what, is_checked() and self.lanes == 1
@@ -81,7 +81,7 @@ class CompiledLoop:
         return facts, "\n".join([*lines, write_table_entry(planner.plan, name, "loop", checked)])
 
 
-def _raising(run: Any, places: Sequence[tuple[str, int]]) -> Callable[..., int]:
+def _raising(run: Callable[..., int], places: Sequence[tuple[str, int]]) -> Callable[..., int]:
     """Return a checked function, which raises IndexError and ValueError."""
 
     def call(*words: int) -> int:

@@ -337,7 +337,7 @@ def _known_call(p: Planned, node: ast.expr) -> tuple[ast.Call | None, Any]:
     return node, function.value if isinstance(function, Static) else None
 
 
-def rows_of(p: Planned, function: Any, call: ast.Call) -> list[Value]:
+def rows_of(p: Planned, function: type, call: ast.Call) -> list[Value]:
     """Return the items of enumerate, zip and reversed of tuples."""
     named = {k.arg: getattr(expression(p, k.value), "value", None) for k in call.keywords}
     if named.keys() - ({"strict"} if function is zip else set()) or (function is not zip and len(call.args) != 1):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+
+from ...array_types import Matrix, Vector
 
 LANES = 8  # numbers that `subtract_multiples` and `sum_of_products` process at a time
 
 
-def as_matrix(numbers: Any, rows: int, columns: int) -> Any:
+def as_matrix(numbers: Vector, rows: int, columns: int) -> Matrix:
     """Return the first numbers (float64, contiguous) as a matrix (rows, columns), without a copy."""
     return numbers[: rows * columns].reshape(rows, columns)
 
 
-def subtract_multiples(numbers: Any, target: int, source: int, stride: int, length: int, factors: Any) -> None:
+def subtract_multiples(numbers: Vector, target: int, source: int, stride: int, length: int, factors: Sequence[float]) -> None:
     """Compute numbers[target + j] -= sum of factors[k] numbers[source + k stride + j], j < length, a multiple of `LANES`.
 
     The target must not overlap the sources.
@@ -23,7 +25,7 @@ def subtract_multiples(numbers: Any, target: int, source: int, stride: int, leng
 
 
 def subtract_product(
-    numbers: Any, target: tuple[int, int], source: tuple[int, int], factors: tuple[int, int, int], sizes: tuple[int, int, int],
+    numbers: Vector, target: tuple[int, int], source: tuple[int, int], factors: tuple[int, int, int], sizes: tuple[int, int, int],
     from_zero: bool = False,
 ) -> None:  # fmt: skip
     """Subtract a product of matrices: target row i -= sum of factor (i, k) times source row k.
@@ -42,7 +44,7 @@ def subtract_product(
             row -= numbers[at + i * across + k * along] * numbers[begin + k * step : begin + k * step + length]
 
 
-def sum_of_products(a: Any, at: int, b: Any, begin: int, length: int) -> float:
+def sum_of_products(a: Vector, at: int, b: Vector, begin: int, length: int) -> float:
     """Return the sum of a[at + j] b[begin + j], j < length, a multiple of `LANES`.
 
     It is computed as `LANES` partial sums, which are added by halves.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...spatial.elementary import norm
 from ..loop_alignments import ALIGNMENTS, FACING
-from ..types import Closure, Contents, JointType, Loop, ModelError, Pose, dot, rotate, transpose
+from ..types import Closure, Contents, Joint, JointType, Loop, ModelError, Pose, dot, rotate, transpose
 from .notes import noted
 from .references import D, supports
 
@@ -30,7 +30,7 @@ def hold_loops(d: D) -> D:
     return noted(result, "loops that locked joints keep closed", idle)
 
 
-def _moving_carrier(path: Sequence[Any]) -> tuple[str | None, Pose]:
+def _moving_carrier(path: Sequence[Joint]) -> tuple[str | None, Pose]:
     """Return the moving body that carries the end of a path from the ground, and the pose of that end on it."""
     body, pose = None, Pose()
     for j in path:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array_types import Array
 from ...spatial.elementary import cos, norm, sin
 from ...spatial.vectors import rotation_from_quaternion
 from ..placement import frame_with_z
@@ -74,7 +75,7 @@ def _position(d: Contents, name: str, value: object) -> tuple[float, ...]:
     return tuple(q.tolist())
 
 
-def _numbers(value: object) -> Any:
+def _numbers(value: object) -> Array:
     """Return the value as an array; NaN if it does not consist of numbers."""
     try:
         return np.asarray(value, dtype=np.float64)

@@ -14,7 +14,7 @@ from ...engine.tape import record
 from ...model.description import Description
 from ...model.loop_alignments import ALIGNMENTS, FACING
 from ...model.model import Model, MovingJoint, Placed
-from ...model.types import WORLD, Coupling, Loop, ModelError, Pose
+from ...model.types import WORLD, Closure, Coupling, Loop, ModelError, Pose
 
 
 class Declared:
@@ -88,7 +88,7 @@ class Declared:
         first = self.alignments[loop.name][0]
         return tuple(Alignment(first.a, first.b, k, k) for k in FACING[loop.type])
 
-    def _closing(self, c: Any) -> Closing:
+    def _closing(self, c: Closure) -> Closing:
         return closing(c.name, c.function, tuple(self._row(name, f"constraint {c.name!r}") for name in c.joints))
 
     def _marked(self, names: Sequence[str]) -> set[int]:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
 
-from ...algorithms.mechanisms.cluster_tree import Attached, Cluster, ClusterTree, moving
+from ...algorithms.mechanisms.cluster_tree import Attached, Closing, Cluster, ClusterTree, moving
 from ...array_types import Array
 from ...model import configuration
 from ...model.configuration import Coordinates
@@ -271,7 +271,7 @@ class Misclosure:
             S[:, self._first[f.row]] = f.offset + sum(polyval(S[:, self._first[r]], (0.0, *c)) for r, c in f.terms)
         return S
 
-    def _of(self, c: Any, S: Array) -> list[Array]:
+    def _of(self, c: Closing, S: Array) -> list[Array]:
         return [S[:, self._first[r]] for r in c.rows]
 
     def _poses(self, S: Array) -> Array:

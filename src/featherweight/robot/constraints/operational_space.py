@@ -176,7 +176,7 @@ class OperationalSpace(SuggestsNames):
             return DELASSUS
         return ANY_ROWS | OF_CONTACTS if self.contacts else ANY_ROWS
 
-    def _delassus_by(self, name: str, kernel: Any) -> CompiledFunction:
+    def _delassus_by(self, name: str, kernel: Callable[..., None]) -> CompiledFunction:
         more: tuple[Any, ...] = (self._contacts.contacts if kernel in OF_CONTACTS.values() else self._read,)
         if kernel is pv_osimr.pv_osimr:
             more = (*more, self._branches(name))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...array_types import Array
+from ...engine.function import CompiledFunction
 from ...engine.progress import Progress
 
 Iteration = Callable[..., tuple[Array, Array, Array, Array, Array]]  # see InverseKinematics.iteration
@@ -54,7 +55,7 @@ class Outcome(NamedTuple):
     attempts: Array
 
 
-def attempt(iterate: Any, q: Array, target: Array, limits: AttemptLimits) -> tuple[Array, int, float | None]:
+def attempt(iterate: CompiledFunction[Any], q: Array, target: Array, limits: AttemptLimits) -> tuple[Array, int, float | None]:
     """Run one attempt at one problem: return its last q, its iterations, and the squared errors there, or None if solved."""
     ahead, spare = np.empty_like(q), np.empty_like(q)
     miss, left, cost, step = (np.empty(()) for _ in range(4))
@@ -85,7 +86,7 @@ class Caution:
         self.values = np.ones(rows)
         self._last: Array | None = None
 
-    def see(self, q: Array, ahead: Array, kept: Any = True) -> None:
+    def see(self, q: Array, ahead: Array, kept: Array | bool = True) -> None:
         """Record steps from q to ahead of all rows; steps may be bold once tolerances are kept and only rest is sought."""
         step = ahead - q
         if self._last is not None and len(self._last) == len(step):

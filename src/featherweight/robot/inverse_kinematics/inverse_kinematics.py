@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ...algorithms.inverse_kinematics import iteration
 from ...algorithms.inverse_kinematics.iteration import StepSettings
 from ...algorithms.mechanisms.cluster_tree import constraint_count
-from ...array_types import Array
+from ...array_types import Array, Vector
 from ...engine.function import CompiledFunction
 from ...engine.program import Input, Output
 from ...engine.progress import watched
@@ -108,7 +108,7 @@ class InverseKinematics(SuggestsNames):
         return self._function(iteration.task_errors, (), (Output("errors", (len(self.error_names),)),))
 
     def _function(
-        self, kernel: Any, inputs: tuple[Input, ...], outputs: tuple[Output, ...], *more: Any
+        self, kernel: Callable[..., None], inputs: tuple[Input, ...], outputs: tuple[Output, ...], *more: Any
     ) -> CompiledFunction[Any]:
         gaps = sum(1 + self.robot.nv for task in self.tasks if isinstance(task, ClearanceTask))
         targets = Input("targets", (self._slots[-1].end + gaps,))
@@ -199,7 +199,7 @@ class InverseKinematics(SuggestsNames):
         gain: float = 1.0,
         damping: float = 1e-6,
         speed: npt.ArrayLike = math.inf,
-    ) -> Array:
+    ) -> Vector:
         """Return the velocity (nv) that moves q (nq) towards the targets within the time dt [s].
 
         This is differential inverse kinematics: a quadratic program for each priority minimizes the weighted squares of the

@@ -139,7 +139,7 @@ class ClearanceTask(IkTask):
 KnownTask = FrameTask | CenterOfMassTask | PostureTask | ClearanceTask
 
 
-def _check(task: Any, rows: int) -> None:
+def _check(task: KnownTask, rows: int) -> None:
     what = f"{type(task).__name__} {task.called!r}"
     weight = np.asarray(task.weight, dtype=float)
     if weight.shape not in ((), (rows,)) or not np.isfinite(weight).all() or (weight < 0).any() or not (weight > 0).any():

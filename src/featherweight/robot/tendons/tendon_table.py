@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -233,7 +233,7 @@ def _arrays(robot: System, parts: Sequence[_Part]) -> tuple[Lengths, tuple[str, 
     ), tuple(numbers)
 
 
-def _node(x: TendonPoint | TendonWrap | Pulley, number: Any) -> tuple[list[int], list[float]]:
+def _node(x: TendonPoint | TendonWrap | Pulley, number: Callable[[str | None], int]) -> tuple[list[int], list[float]]:
     if isinstance(x, Pulley):
         return [PULLEY, GROUND, 0, GROUND], [*_row(Pose()), x.divisor, 0.0, 0.0, 0.0]
     if isinstance(x, TendonPoint):
@@ -244,7 +244,7 @@ def _node(x: TendonPoint | TendonWrap | Pulley, number: Any) -> tuple[list[int],
     return whole, [*_row(x.placement), x.radius, *side.position]
 
 
-def _frame(robot: System, part: _Part, number: Any) -> tuple[list[int], list[float]]:
+def _frame(robot: System, part: _Part, number: Callable[[str | None], int]) -> tuple[list[int], list[float]]:
     force = part.force
     if force is None:
         return [GROUND, part.kind, 0, GROUND, IN_FRAME, IN_FRAME], [*NO_FRAME]
