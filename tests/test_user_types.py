@@ -19,6 +19,8 @@ from oracles.mechanisms import closed
 
 CACHE = Path(__file__).parents[1] / ".mypy_cache" / "users"  # without it each run takes some ten seconds
 ARRAY = "numpy.ndarray[Any, numpy.dtype[Any]]"
+VECTOR = "numpy.ndarray[tuple[int], numpy.dtype[numpy.float64]]"
+MATRIX = "numpy.ndarray[tuple[int, int], numpy.dtype[numpy.float64]]"
 BEGINNING = """
 import numpy as np
 import featherweight as fw
@@ -44,6 +46,13 @@ TYPES = {
     "space.forward_dynamics(q, v, v).force": ARRAY,
     "fw.InverseKinematics(robot, tasks).solve(np.eye(4)).q": ARRAY,
     "sim.run(1.0).q": ARRAY,
+    "sim.run(1.0).points": MATRIX,
+    "sim.contacts().forces": MATRIX,
+    "robot.neutral()": VECTOR,
+    'robot.configurations["home"].copy()': VECTOR,
+    "robot.inertial_parameters.T": MATRIX,
+    "robot.effort_bounds[0]": VECTOR,
+    "fw.identification.base_parameters(robot).values": VECTOR,
     "robot.kinetic_energy(q, v)": "Any",  # a float of one state
     "robot.together(robot.mass_matrix, robot.bias_force)(q, v)": "Any",
     'robot.mass_matrix.derivative("q")(q)': "Any",
@@ -51,6 +60,7 @@ TYPES = {
 WRONG = {
     "robot.forward_dynamics(q, v, v).da_dq": "attr-defined",
     "robot.forward_dynamics_derivatives(q, v, v).dtau_dq": "attr-defined",
+    "robot.neutral().shape[1]": "misc",
 }
 
 
@@ -60,7 +70,8 @@ def test_a_type_checker_knows_what_comes_back(tmp_path: Path) -> None:
     script.write_text(BEGINNING + "".join(f"reveal_type({x})\n" for x in (*TYPES, *WRONG)))
     arguments = ["--strict", "--config-file=", f"--cache-dir={CACHE}", "--no-color-output", "script.py"]
     done = subprocess.run([sys.executable, "-m", "mypy", *arguments], cwd=tmp_path, capture_output=True, text=True)
-    told = re.findall(r'^script\.py:(\d+): (?:note: Revealed type is "(.*)"|error: .*\[(.*)\])$', done.stdout, re.M)
+    printed = done.stdout.replace("numpy.floating[numpy._typing._64Bit]", "numpy.float64")  # before NumPy 2.2
+    told = re.findall(r'^script\.py:(\d+): (?:note: Revealed type is "(.*)"|error: .*\[(.*)\])$', printed, re.M)
     first = BEGINNING.count("\n") + 1
     found = {
         expression: [t or error for n, t, error in told if int(n) == k] for k, expression in enumerate([*TYPES, *WRONG], first)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..algorithms.knots import root_two
 from ..array_types import Array
@@ -21,7 +22,7 @@ PLACEMENTS, PARAMETERS = "placements", "parameters"
 class WholeQuantity:
     """All entries of a quantity; `weight` is a number or one for each entry."""
 
-    weight: Any = 1.0
+    weight: ArrayLike = 1.0
     name: str = ""
     quantity: ClassVar[str]
 
@@ -77,7 +78,7 @@ class Residual:
     size: int
     parameters: int = 0
     frames: Sequence[AnyFrame] = ()
-    weight: Any = 1.0
+    weight: ArrayLike = 1.0
     name: str = ""
 
     @property
@@ -125,7 +126,7 @@ class Picked:
     constants: tuple[Any, ...]
     size: int
     frames: tuple[AnyFrame, ...] = ()
-    weight: Any = 1.0
+    weight: ArrayLike = 1.0
 
 
 Term = IkTask | Effort | JointForces | JointVelocities | ContactForces | Duration | Residual

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ Chosen = bool | Iterable[str]
 class Regressor(NamedTuple):
     """A function with tau = function(q, v, a) @ parameters: ten parameters for each body, then parameters of joints."""
 
-    function: CompiledFunction[Any]
+    function: CompiledFunction
     names: tuple[str, ...]  # (p) names of the parameters
     values: Vector  # (p) values of the robot
     bodies: tuple[str, ...]

@@ -25,9 +25,13 @@ def subtract_multiples(numbers: Vector, target: int, source: int, stride: int, l
 
 
 def subtract_product(
-    numbers: Vector, target: tuple[int, int], source: tuple[int, int], factors: tuple[int, int, int], sizes: tuple[int, int, int],
+    numbers: Vector,
+    target: tuple[int, int],
+    source: tuple[int, int],
+    factors: tuple[int, int, int],
+    sizes: tuple[int, int, int],
     from_zero: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Subtract a product of matrices: target row i -= sum of factor (i, k) times source row k.
 
     `target` and `source` are the places of the first rows, and the distances to the next ones. `sizes` are the number of target

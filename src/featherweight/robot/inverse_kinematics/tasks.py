@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...algorithms.inverse_kinematics.task_rows import (
     CENTER,
@@ -56,7 +57,7 @@ class FrameTask(IkTask):
 
     frame: str | Frame
     kind: str = "pose"
-    weight: Any = 1.0
+    weight: npt.ArrayLike = 1.0
     priority: int = 0
     tolerance: float | None = None
     name: str | None = None
@@ -76,7 +77,7 @@ class FrameTask(IkTask):
 class CenterOfMassTask(IkTask):
     """A task that moves the centre of mass to a target (3) in the world [m]; the options are those of a FrameTask."""
 
-    weight: Any = 1.0
+    weight: npt.ArrayLike = 1.0
     priority: int = 0
     tolerance: float | None = None
     name: str = "center of mass"
