@@ -23,6 +23,7 @@ from unisim.backend.base import (
 from unisim.scene import SceneCfg
 
 from ..array_types import Array
+from ..engine.loops.array_types import Matrix, Vector
 from ..model.model import MovingJoint
 from ..model.types import JointType, controls_of
 from ..robot.build import load
@@ -122,7 +123,7 @@ class FeatherweightBackend(unisim.SimBackend):  # type: ignore[misc]  # mypy doe
         """Return the file for rendering of the scene."""
         return self._files[1]
 
-    def get_actuator_ctrl_range(self) -> Array:
+    def get_actuator_ctrl_range(self) -> Matrix:
         """Return lower and upper limits of controls (num_actuators, 2)."""
         return np.array([*controls_of(self.simulation.forces.actuators).values()]).reshape(-1, 2)
 
@@ -141,7 +142,7 @@ class FeatherweightBackend(unisim.SimBackend):  # type: ignore[misc]  # mypy doe
             raise NotImplementedError(f"{self.robot.name}: actuator {other[0]!r} drives no joint of one degree of freedom")
         return tuple(str(name) for name in names)
 
-    def get_actuator_gains(self) -> tuple[Array, Array]:
+    def get_actuator_gains(self) -> tuple[Vector, Vector]:
         """Return stiffness and damping (num_actuators,) of position servos."""
         pairs = [
             (a.servo.stiffness, a.servo.damping) if a.servo else (a.gain, 0.0 - a.bias[2])
@@ -150,27 +151,27 @@ class FeatherweightBackend(unisim.SimBackend):  # type: ignore[misc]  # mypy doe
         gains = np.array(pairs).reshape(-1, 2)
         return gains[:, 0].copy(), gains[:, 1].copy()
 
-    def get_joint_range(self, *, names: Sequence[str] | None = None) -> Array:
+    def get_joint_range(self, *, names: Sequence[str] | None = None) -> Matrix:
         """Return limits (n, 2) [rad or m] of all joints except free joints, or of joints by name; infinite without limits."""
         named = self._named(names) if names is not None else [j for j in self._joints if j.type is not JointType.FLOATING]
         return np.array([(j.lower, j.upper) for j in named]).reshape(-1, 2)
 
-    def get_keyframe_qpos(self, name: str) -> Array:
+    def get_keyframe_qpos(self, name: str) -> Vector:
         """Return qpos (nq,) of a keyframe of the file, or of another named configuration of the robot."""
         if name not in self.robot.configurations:
             known = ", ".join(self.robot.configurations) or "none"
             raise ValueError(f"{self.robot.name} has no keyframe {name!r}; its keyframes are {known}")
         return self.order.state(self.robot.configurations[name], np.zeros(self.robot.nv)).qpos
 
-    def get_default_qpos(self) -> Array:
+    def get_default_qpos(self) -> Vector:
         """Return the initial qpos (nq,) of environments."""
         return self._default_qpos.copy()
 
-    def get_default_dof_pos(self) -> Array:
+    def get_default_dof_pos(self) -> Vector:
         """Return the default qpos without a free joint that is first."""
         return self._default_qpos[self._root[0] :].copy()
 
-    def get_init_qvel(self) -> Array:
+    def get_init_qvel(self) -> Vector:
         """Return the initial qvel (nv,), zeros."""
         return np.zeros(self.order.nv)
 
@@ -178,7 +179,7 @@ class FeatherweightBackend(unisim.SimBackend):  # type: ignore[misc]  # mypy doe
         """Return the lengths of qpos and qvel."""
         return PublicStateWidths(nq=self.order.nq, nv=self.order.nv)
 
-    def get_gravity(self) -> Array:
+    def get_gravity(self) -> Vector:
         """Return gravity (3,) in the world [m/s²]."""
         return np.array(self.robot.gravity)
 

@@ -18,6 +18,7 @@ from ..contact.laws import RIGID
 from ..contact.spread_impulses import closed_contacts, spread_impulses
 from ..engine.compilation_messages import WHOLE
 from ..engine.function import CompiledFunction
+from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import Layout, Table
 from ..engine.loops.prepared_calls import PreparedCall
 from ..engine.progress import Progress, watched
@@ -99,7 +100,7 @@ class Fleet:
 
     # states
 
-    def reset(self, q: Array, v: Array) -> None:
+    def reset(self, q: Matrix, v: Matrix) -> None:
         """Start at these states."""
         self.revision += 1
         self.start = q.copy(), v.copy()
@@ -110,13 +111,13 @@ class Fleet:
             self.contacts.scene.enabled[:] = self._enabled
             self.contacts.leave_out(*self.look())
 
-    def begin_as_drawn(self, q: Array) -> None:
+    def begin_as_drawn(self, q: Vector) -> None:
         """Exclude permanently the pairs of shapes of a robot that overlap at q (nq,), the file's configuration."""
         if self.contacts.touching.drawn.any():
             self.reset(q[None], np.zeros((1, self.model.robot.nv)))
             self._enabled = self.contacts.scene.enabled.copy()
 
-    def look(self) -> tuple[Array, Array]:
+    def look(self) -> tuple[Integers, Vector]:
         """Return the candidates (k,) and gaps (k,) of the current contacts of the first robot."""
         if not self.contacts.bodies:
             self._compile()
@@ -154,7 +155,7 @@ class Fleet:
         if len(states.before_q):
             states.before_q[which] = states.before_v[which] = np.nan
 
-    def _new_arrays(self, q: Array, v: Array) -> FleetArrays:
+    def _new_arrays(self, q: Matrix, v: Matrix) -> FleetArrays:
         robots, model = len(q), self.model
         contacts, bodies = self.contacts, len(model.robot.bodies)
         differing = [len(x) for x in self.varied if len(x)]
@@ -269,21 +270,21 @@ class Fleet:
         return self._home
 
     @property
-    def q(self) -> Array:
+    def q(self) -> Matrix:
         """Configurations (robots, nq)."""
         return self._home.states.q
 
     @property
-    def activation(self) -> Array:
+    def activation(self) -> Matrix:
         """Activations of drives (robots, na), followed by states of delays."""
         return self._home.states.act[:, : self.model.forces.na]
 
     @property
-    def v(self) -> Array:
+    def v(self) -> Matrix:
         """Velocities (robots, nv)."""
         return self._home.states.v
 
-    def energy(self, q: Array, v: Array) -> Array:
+    def energy(self, q: Matrix, v: Matrix) -> Vector:
         """Return the sum of kinetic, potential and spring energy (robots,) [J], with each robot's inertias and stiffness."""
         robot = self.model.robot
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
@@ -292,7 +293,7 @@ class Fleet:
             total = total + self.spring_energy(q)
         return np.asarray(total)
 
-    def spring_energy(self, q: Array) -> Array:
+    def spring_energy(self, q: Matrix) -> Vector:
         """Return the energy (robots,) [J] of springs, with each robot's own stiffness."""
         own = (x if len(x) else None for x in (self.varied.stiffness, self.varied.bends))
         return self.model.forces.spring_energy(q, *own)
@@ -310,7 +311,7 @@ class Fleet:
         """The greatest opening of loops in the last step, before they were closed."""
         return float(self._home.states.opened.max())
 
-    def put(self, q: Array, v: Array) -> None:
+    def put(self, q: Matrix, v: Matrix) -> None:
         """Continue from other states."""
         self._change()
         states = self._home.states
@@ -319,12 +320,12 @@ class Fleet:
 
     # results of the last step
 
-    def before_last_step(self) -> tuple[Array, Array]:
+    def before_last_step(self) -> tuple[Matrix, Matrix]:
         """Return the states (robots, nq) and (robots, nv) before the last step; NaN for robots that have not taken one."""
         states = self._home.states
         return states.before_q, states.before_v
 
-    def activation_before_last_step(self) -> Array:
+    def activation_before_last_step(self) -> Matrix:
         """Return activations of drives and states of delays (robots, states) before the last step."""
         return self._home.states.before_act
 
@@ -361,31 +362,31 @@ class Fleet:
             impulse[i, :k] = spread_impulses(points, *surfaces, raw.impulse[i, :k], closed, model.settings.pyramid)
         return raw._replace(impulse=impulse)
 
-    def contact_wrenches(self) -> Array:
+    def contact_wrenches(self) -> Tensor:
         """Return impulses (robots, nbodies, 6) of contacts on bodies."""
         wrenches, c = np.zeros((len(self.q), len(self.model.robot.bodies), 6)), self._home.contacts
         wrenches[:, self.contacts.numbers] = np.where((c.counts > 0)[:, None, None], c.wrench, 0.0)
         return wrenches
 
-    def row_impulses(self) -> Array:
+    def row_impulses(self) -> Matrix:
         """Return impulses (robots, n) of limits and dry friction."""
         rows = self.contacts.rows
         impulses = np.zeros((len(self.q), self.model.forces.rows))
         np.add.at(impulses.T, rows.dof, (rows.sign * self._home.states.last_row).T)
         return impulses
 
-    def limit_impulses(self) -> Array:
+    def limit_impulses(self) -> Matrix:
         """Return nonnegative impulses (robots, rows) of limits, by rows of all joints and lengths."""
         rows, limits = self.contacts.rows, ~self.contacts.rows.friction
         impulses = np.zeros((len(self.q), self.model.forces.rows))
         np.add.at(impulses.T, rows.dof[limits], self._home.states.last_row[:, limits].T)
         return impulses
 
-    def contact_normals(self) -> Array:
+    def contact_normals(self) -> Tensor:
         """Return normals (robots, room, 3) of the contacts of all robots."""
         return self._home.contacts.normal
 
-    def contact_gaps(self) -> Array:
+    def contact_gaps(self) -> Matrix:
         """Return gaps (robots, room) [m] beyond margins of the contacts of all robots."""
         return self._home.contacts.gap
 
@@ -422,7 +423,7 @@ class Fleet:
             self._run_all(steps, time)
         return True
 
-    def run(self, steps: int, time: float, inputs: Inputs, every: int = 1, keep: bool = False) -> tuple[Array, Array]:
+    def run(self, steps: int, time: float, inputs: Inputs, every: int = 1, keep: bool = False) -> tuple[Tensor, Tensor]:
         """Take steps with inputs (robots or 1, steps or 1, ..), from `time` [s] on.
 
         With `keep`, return states (robots, kept, nq) and (robots, kept, nv): every `every`-th state, starting with the first.
