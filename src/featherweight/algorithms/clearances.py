@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..spatial import sqrt
+from ..spatial import Scalar, sqrt
 
 ROUNDED = 1e-6  # [m] radius of rounded edges, at which distances then have derivatives
 
-Point = list[Any]
+Point = list[Scalar]
 
 
-def length(*x: Any) -> Any:
+def length(*x: Scalar) -> Scalar:
     """Return the norm of a vector, rounded off at zero."""
     return sqrt(sum((a * a for a in x), ROUNDED * ROUNDED))
 
 
-def positive(x: Any) -> Any:
+def positive(x: Scalar) -> Scalar:
     """Return max(x, 0), rounded off at zero."""
     return 0.5 * (x + length(x))
 
 
-def greatest(*x: Any) -> Any:
+def greatest(*x: Scalar) -> Scalar:
     """Return the greatest of some numbers, rounded off where two are equal."""
     most, *others = x
     for a in others:
@@ -40,31 +40,37 @@ def point_in_frame(T: Any, p: Any) -> Point:
     return [sum((T[i][j] * (p[i] - T[i][3]) for i in range(3)), 0.0) for j in range(3)]
 
 
-def from_box(halves: tuple[float, float, float], p: Point) -> Any:
+def from_box(halves: tuple[float, float, float], p: Point) -> Scalar:
     """Return the distance [m] of a point in a box's frame from the box, negative inside."""
     beyond = [length(x) - half for x, half in zip(p, halves, strict=True)]
     return from_faces(beyond)
 
 
-def from_cylinder(radius: float, half: float, p: Point) -> Any:
+def from_cylinder(radius: float, half: float, p: Point) -> Scalar:
     """Return the distance [m] of a point in a cylinder's frame from the cylinder, negative inside."""
     return from_faces([length(p[0], p[1]) - radius, length(p[2]) - half])
 
 
-def from_faces(beyond: list[Any]) -> Any:
+def from_faces(beyond: list[Scalar]) -> Scalar:
     """Return the distance from a shape, given the distances beyond faces that are perpendicular to each other."""
     outside = length(*(positive(x) for x in beyond))
     return outside - positive(0.0 - greatest(*beyond))
 
 
-def from_capsule(radius: float, half: float, p: Point) -> Any:
+def from_capsule(radius: float, half: float, p: Point) -> Scalar:
     """Return the distance [m] of a point in a capsule's frame from the capsule, which is a sphere if `half` is zero."""
     x, y, z = p
     nearest = 0.5 * (length(z + half) - length(z - half)) if half > 0.0 else 0.0
     return length(x, y, z - nearest) - radius
 
 
-def distance_from(kind: str, size: tuple[float, ...], T: Any, p: Any, center: Sequence[float] = (0.0, 0.0, 0.0)) -> Any:
+def distance_from(
+    kind: str,
+    size: tuple[float, ...],
+    T: Any,
+    p: Any,
+    center: Sequence[float] = (0.0, 0.0, 0.0),
+) -> Scalar:
     """Return the distance [m] of a point of the world from a shape around a centre of the frame T.
 
     Kinds and sizes are those of `Shape`.

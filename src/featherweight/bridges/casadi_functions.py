@@ -14,6 +14,7 @@ from ..engine.backends.llvm.jit import host
 from ..engine.function import CompiledFunction
 from ..exporting.c_names import check_name
 from ..exporting.casadi_code import SOURCE, CasadiFunction, casadi_functions, compile_for_casadi
+from ..exporting.casadi_entries import Pattern
 from ..exporting.export_targets import this_machine
 from ..exporting.linking import links_itself
 from ..exporting.shared_library import link
@@ -26,7 +27,7 @@ def wrap(
     *,
     hessian: bool = False,
     jacobian: CompiledFunction[Any] | None = None,
-) -> Any:
+) -> casadi.Function:
     """Return a function of a robot as a `casadi.Function` of one state, with the exact, sparse Jacobian and gradients.
 
     Arguments and results have the names of those of the function. A vector (n,) is n x 1. An array with more than two axes is a
@@ -94,10 +95,10 @@ class CalledBack(casadi.Callback):  # type: ignore[misc]  # CasADi has no types
     def get_name_out(self, i: int) -> str:
         return self.own.interface.names_out[i]
 
-    def get_sparsity_in(self, i: int) -> Any:
+    def get_sparsity_in(self, i: int) -> casadi.Sparsity:
         return _sparsity(self.own.interface.patterns_in[i])
 
-    def get_sparsity_out(self, i: int) -> Any:
+    def get_sparsity_out(self, i: int) -> casadi.Sparsity:
         return _sparsity(self.own.interface.patterns_out[i])
 
     def has_eval_buffer(self) -> bool:
@@ -124,6 +125,6 @@ class CalledBack(casadi.Callback):  # type: ignore[misc]  # CasADi has no types
         return self.jacobian_function
 
 
-def _sparsity(pattern: Any) -> Any:
+def _sparsity(pattern: Pattern) -> casadi.Sparsity:
     (rows, columns), places = pattern
     return casadi.Sparsity.triplet(rows, columns, [k % rows for k in places], [k // rows for k in places])

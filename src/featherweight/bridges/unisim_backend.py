@@ -175,7 +175,7 @@ class FeatherweightBackend(unisim.SimBackend):  # type: ignore[misc]  # mypy doe
         """Return the initial qvel (nv,), zeros."""
         return np.zeros(self.order.nv)
 
-    def get_public_state_widths(self) -> Any:
+    def get_public_state_widths(self) -> PublicStateWidths:
         """Return the lengths of qpos and qvel."""
         return PublicStateWidths(nq=self.order.nq, nv=self.order.nv)
 
@@ -183,7 +183,7 @@ class FeatherweightBackend(unisim.SimBackend):  # type: ignore[misc]  # mypy doe
         """Return gravity (3,) in the world [m/s²]."""
         return np.array(self.robot.gravity)
 
-    def get_root_state_layout(self, root_body_name: str) -> Any:
+    def get_root_state_layout(self, root_body_name: str) -> RootStateLayout:
         """Return the columns of the free joint that moves a body.
 
         Raises NotImplementedError if no free joint moves it.
@@ -230,19 +230,19 @@ class FeatherweightBackend(unisim.SimBackend):  # type: ignore[misc]  # mypy doe
 
     # capabilities
 
-    def get_dr_capabilities(self) -> Any:
+    def get_dr_capabilities(self) -> DomainRandomizationCapabilities:
         """Return the capabilities of domain randomization: none."""
         return DomainRandomizationCapabilities()
 
-    def get_play_capabilities(self) -> Any:
+    def get_play_capabilities(self) -> PlayCapabilities:
         """Return the capabilities of playback: states of MJCF files, without rendering."""
         return PlayCapabilities(supports_physics_state_playback=str(self._files[0]).endswith(".xml"))
 
-    def get_tensor_execution(self) -> Any:
+    def get_tensor_execution(self) -> TensorExecution:
         """Return where physics runs: on the processor."""
         return TENSORS.execution
 
-    def get_tensor_capabilities(self) -> Any:
+    def get_tensor_capabilities(self) -> TensorLifecycleCapabilities:
         """Return which methods support tensors."""
         return TENSORS
 
@@ -345,7 +345,7 @@ class FeatherweightBackend(unisim.SimBackend):  # type: ignore[misc]  # mypy doe
 
     # playback
 
-    def get_physics_state_layout(self) -> Any:
+    def get_physics_state_layout(self) -> PhysicsStateLayout:
         """Return the columns of `get_physics_state`."""
         return PhysicsStateLayout(nq=self.order.nq, nv=self.order.nv)
 
@@ -364,7 +364,7 @@ class FeatherweightBackend(unisim.SimBackend):  # type: ignore[misc]  # mypy doe
         self._start_times = -parts.time
         self._ctrl = np.zeros_like(self._ctrl)
 
-    def get_playback_model(self, env_index: int | None = None) -> Any:
+    def get_playback_model(self, env_index: int | None = None) -> str | Robot:
         """Return the file of the scene; the robot if there is no file."""
         return self._files[0] or self.robot
 
@@ -378,7 +378,7 @@ def _robot_of(scene: SceneCfg) -> Robot:
     return load(scene.model_file)
 
 
-def _array(name: str, x: Any, shape: tuple[int, ...], dtype: str) -> Array:
+def _array(name: str, x: object, shape: tuple[int, ...], dtype: str) -> Array:
     """Return a tensor of finite numbers as an array."""
     import torch
 
@@ -391,7 +391,7 @@ def _array(name: str, x: Any, shape: tuple[int, ...], dtype: str) -> Array:
     return array
 
 
-def _tensor(x: Array, device: Any) -> Any:
+def _tensor(x: Array, device: object) -> Any:
     """Return a copy as a tensor of float32."""
     import torch
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from ..arguments import function_of
 from .conversions import arrays_of, call_python, promoted
@@ -52,7 +53,12 @@ class OptimalPlan:
     function: PlanFunction
 
     def __call__(
-        self, q: Any, v: Any = None, *, targets: Mapping[str, Any] | None = None, parameters: Mapping[str, Any] | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        *,
+        targets: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> ArrayPlan:
         """Return the solution, as `plan` describes. Raises TypeError for arguments that are not arrays of numbers."""
         f = self.function

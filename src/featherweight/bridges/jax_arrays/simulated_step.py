@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from ..arguments import function_of
 from .conversions import arrays_of, call_python, promoted
@@ -48,7 +49,9 @@ class SimulatedStep:
 
     function: StepFunction
 
-    def __call__(self, q: Any, v: Any, tau: Any = None, control: Any = None) -> ArrayState:
+    def __call__(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, control: ArrayLike | None = None
+    ) -> ArrayState:
         """Return the state after a step, as `step` describes. Raises TypeError for arguments that are not arrays of numbers."""
         f = self.function
         inputs = {"tau": tau, "control": control}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
+
+from ...array_types import Array
 
 
 def require_on_processor(owner: str, named: Mapping[str, Any]) -> None:
@@ -16,11 +18,11 @@ def require_on_processor(owner: str, named: Mapping[str, Any]) -> None:
             raise TypeError(f"{owner}: {name} must be a tensor of real numbers on the processor; got {x!r}")
 
 
-def numbers(x: torch.Tensor) -> Any:
+def numbers(x: torch.Tensor) -> Array:
     """Return the numbers of a tensor."""
     return np.asarray(x.detach().resolve_neg().numpy(), np.float64)
 
 
-def tensors(values: Any, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+def tensors(values: Iterable[Array], dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
     """Return arrays as tensors."""
     return tuple(torch.as_tensor(np.ascontiguousarray(x), dtype=dtype) for x in values)

@@ -50,7 +50,12 @@ class OptimalPlan:
     function: PlanFunction
 
     def __call__(
-        self, q: Any, v: Any = None, *, targets: Mapping[str, Any] | None = None, parameters: Mapping[str, Any] | None = None
+        self,
+        q: torch.Tensor,
+        v: torch.Tensor | None = None,
+        *,
+        targets: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> TensorPlan:
         """Return the solution, as `plan` describes. Raises TypeError unless arguments are tensors on the processor."""
         f = self.function

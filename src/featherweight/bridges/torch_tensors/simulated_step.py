@@ -45,7 +45,9 @@ class SimulatedStep:
 
     function: StepFunction
 
-    def __call__(self, q: Any, v: Any, tau: Any = None, control: Any = None) -> TensorState:
+    def __call__(
+        self, q: torch.Tensor, v: torch.Tensor, tau: torch.Tensor | None = None, control: torch.Tensor | None = None
+    ) -> TensorState:
         """Return the state after a step, as `step` describes. Raises TypeError for arguments that are not tensors."""
         f = self.function
         require_on_processor(f.name, {"q": q, "v": v})

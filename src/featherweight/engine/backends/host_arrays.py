@@ -49,7 +49,7 @@ class HostArrays:
     def overlap(self, a: Array, b: Array) -> bool:
         return may_overlap(a, b)
 
-    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Any:
+    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Callable[..., Any] | None:
         return None
 
 

@@ -35,7 +35,7 @@ class Executable(Protocol):
     ) -> Sequence[Array]:
         """Return the results, of shape (*batch, *core) each, for arguments that broadcast to batch; write to `out` if given."""
 
-    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Any:
+    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Callable[..., Any] | None:
         """Return a faster entry for calls, which passes calls that it does not support to `general`; None if there is none."""
 
     @property

@@ -158,7 +158,7 @@ class OnArrays(Generic[C]):
     def overlap(self, a: DeviceArray, b: DeviceArray) -> bool:
         return may_overlap(_shadow(a), _shadow(b))
 
-    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Any:
+    def entry(self, name: str, result_class: type | None, general: Callable[..., Any]) -> Callable[..., Any] | None:
         return None
 
     def run(
