@@ -22,8 +22,7 @@ from unisim.backend.base import (
 )
 from unisim.scene import SceneCfg
 
-from ..array_types import Array
-from ..engine.loops.array_types import Matrix, Vector
+from ..array_types import Array, Matrix, Vector
 from ..model.model import MovingJoint
 from ..model.types import JointType, controls_of
 from ..robot.build import load

@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..array_types import Array
+from ..array_types import Array, Integers, Matrix, Tensor, Vector
 from ..collision.detection import ContactPoints
 from ..contact.laws import RIGID
 from ..contact.spread_impulses import closed_contacts, spread_impulses
 from ..engine.compilation_messages import WHOLE
 from ..engine.function import CompiledFunction
-from ..engine.loops.array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import Layout, Table
 from ..engine.loops.prepared_calls import PreparedCall
 from ..engine.progress import Progress, watched
