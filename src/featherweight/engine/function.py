@@ -233,9 +233,7 @@ class CompiledFunction(SuggestsNames, Generic[R]):
 
     # # calls
 
-    def __call__(
-        self, *args: Any, out: object = None, threads: int | None = None, device: str | None = None, **named: Any
-    ) -> R:
+    def __call__(self, *args: Any, out: Any = None, threads: int | None = None, device: str | None = None, **named: Any) -> R:
         f = self.chosen(named)
         if f is not self:
             return f(*args, out=out, threads=threads, device=device, **named)

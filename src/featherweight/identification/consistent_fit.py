@@ -42,16 +42,9 @@ class InertialFit(NamedTuple):
 
 
 def fit_inertial_parameters(
-    regressor: Regressor,
-    q: ArrayLike,
-    v: ArrayLike,
-    a: ArrayLike,
-    tau: ArrayLike,
-    *,
-    spread: float = 10.0,
-    prior: ArrayLike | None = None,
-    deviations: ArrayLike | None = None,
-) -> InertialFit:
+    regressor: Regressor, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, *, spread: float = 10.0,
+    prior: ArrayLike | None = None, deviations: ArrayLike | None = None,
+) -> InertialFit:  # fmt: skip
     """Return the physically consistent parameters that fit measured forces tau (n, nv) at q (n, nq), v and a (n, nv).
 
     `regressor` is from `Robot.extended_regressor`. `prior` (nbodies, 10) are prior inertial parameters, by default those of

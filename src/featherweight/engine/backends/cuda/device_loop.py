@@ -88,14 +88,7 @@ class DeviceLoop(DeviceKernels):
     that are called, and `layout` is that of shared tables.
     """
 
-    def __init__(
-        self,
-        function: Callable[..., int],
-        content: tuple[Any, ...],
-        twin: tuple[Any, ...],
-        calls: NumberedCalls,
-        layout: Layout,
-    ) -> None:
+    def __init__(self, function: Callable[..., int], content: Any, twin: Any, calls: NumberedCalls, layout: Layout) -> None:
         super().__init__()
         self.function, self.calls = function, calls
         table = Table(content)
@@ -141,9 +134,7 @@ class DeviceLoop(DeviceKernels):
         """Return the only variant of the kernel."""
         return Kernels(device, ENTRY, [Candidate(self.module, THREADS, loops=True)], 1, "loop", self.identity)
 
-    def run(
-        self, device: Device, stream: int, content: tuple[Any, ...], count: int, elsewhere: Sequence[tuple[Array, int]] = ()
-    ) -> None:
+    def run(self, device: Device, stream: int, content: Any, count: int, elsewhere: Sequence[tuple[Array, int]] = ()) -> None:
         """Call the function for numbers from 0 to count - 1, and wait: the arrays of the shared `content` receive its results.
 
         Arrays of `elsewhere` are only placeholders for memory at addresses on the device.
