@@ -32,6 +32,8 @@ from .spans import RK4, SEMI_IMPLICIT, Span
 from .terms import Added, Duration, Picked, Term, name_of, quantities
 from .workspace import Pool, Settings, Workspace
 
+Knots = str | Sequence[int] | Array  # "all", "running", "end" or numbers of knots
+
 REASONS = {
     ITERATIONS: "the iterations are used up", STALLED: "no step decreases the cost", NOT_FINITE: "numbers are not finite",
 }  # fmt: skip
@@ -229,13 +231,7 @@ class OptimalControl:
     # costs and constraints
 
     def add(
-        self,
-        term: Term,
-        weight: ArrayLike = 1.0,
-        *,
-        at: str | Sequence[int] = "all",
-        width: float = math.inf,
-        exact: bool = False,
+        self, term: Term, weight: ArrayLike = 1.0, *, at: Knots = "all", width: float = math.inf, exact: bool = False
     ) -> None:
         """Add a cost: weight / 2 times the squared rows of the term; beyond `width` it grows linearly (Huber 1964).
 
@@ -256,7 +252,7 @@ class OptimalControl:
         low: ArrayLike = 0.0,
         high: ArrayLike = 0.0,
         *,
-        at: str | Sequence[int] = "all",
+        at: Knots = "all",
         weight: float = 1.0,
         exact: bool = False,
     ) -> None:
@@ -336,7 +332,7 @@ class OptimalControl:
         self,
         term: Term | Picked,
         weight: ArrayLike,
-        at: str | Sequence[int],
+        at: Knots,
         constraint: bool,
         low: ArrayLike,
         high: ArrayLike,
@@ -374,7 +370,7 @@ class OptimalControl:
         self._terms = [*self._terms, made]  # copies may share the old terms, stages and windows
         self._stages, self._windows = {}, {}
 
-    def _knots_of(self, name: str, at: str | Sequence[int]) -> Array:
+    def _knots_of(self, name: str, at: Knots) -> Array:
         """Return the knots that `at` selects."""
         mask = np.zeros(self.knots + 1, bool)
         if isinstance(at, str):
@@ -543,15 +539,9 @@ class OptimalControl:
         return other
 
     def fastest(
-        self,
-        q: ArrayLike,
-        v: ArrayLike | None = None,
-        *,
-        shortest: float,
-        longest: float = 1.0,
-        accuracy: float = 0.01,
+        self, q: ArrayLike, v: ArrayLike | None = None, *, shortest: float, longest: float = 1.0, accuracy: float = 0.01,
         **options: Any,
-    ) -> tuple[OptimalControl, Plan]:
+    ) -> tuple[OptimalControl, Plan]:  # fmt: skip
         """Return the problem with the shortest duration that has a solution, and its plan: minimum time under the constraints.
 
             quick, plan = ocp.fastest(q, shortest=0.2, targets={"tool": T})

@@ -26,7 +26,7 @@ from .attempts import AttemptLimits, Search, attempt, polished
 from .differential import Differential, VelocityProblem
 from .gaps import spare_distances, with_gaps
 from .limits import Draws, Seed, generator_of
-from .targets import packed
+from .targets import Targets, packed
 from .tasks import ClearanceTask, IkTask, checked_tasks, error_names, slots_of, task_list
 
 SHARE, ADDED = 0.03, 1e-6  # damping: fraction of squared errors, and a constant term
@@ -117,13 +117,13 @@ class InverseKinematics(SuggestsNames):
         program = with_gaps(self.robot, self._slots, bound.program)
         return CompiledFunction(program, "traced" if self.robot.execution == "auto" else self.robot.execution)
 
-    def flat_targets(self, targets: object) -> Array:
+    def flat_targets(self, targets: Targets) -> Array:
         """Return targets, given as for `solve`, as the one array (..., n) that `iteration` and `errors` take."""
         return packed([slot for slot in self._slots if slot.picked], targets, self._alone)
 
     def solve(
         self,
-        targets: object,
+        targets: Targets,
         q0: npt.ArrayLike | None = None,
         *,
         seed: Seed = 0,
@@ -193,7 +193,7 @@ class InverseKinematics(SuggestsNames):
     def velocity(
         self,
         q: npt.ArrayLike,
-        targets: object,
+        targets: Targets,
         dt: float,
         *,
         gain: float = 1.0,

@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...array_types import Array
 from .tasks import TargetSlot
 
+Targets = ArrayLike | Sequence[Any] | Mapping[str, Any]  # of the only task, of each task, or by name
+
 ROTATION = 1e-6  # largest deviation of a rotation matrix from orthonormality
 
 
-def packed(slots: Sequence[TargetSlot], targets: object, alone: bool, owner: str = "InverseKinematics") -> Array:
+def packed(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: str = "InverseKinematics") -> Array:
     """Return flat targets (*batch, n). Raises an error that names the task for a missing, unknown or misshapen target.
 
     `alone` says that the only task was not given in a sequence; its target then needs no sequence either. An array is the
@@ -38,7 +41,7 @@ def packed(slots: Sequence[TargetSlot], targets: object, alone: bool, owner: str
     return flat
 
 
-def _by_task(slots: Sequence[TargetSlot], targets: object, alone: bool, owner: str) -> Sequence[Any]:
+def _by_task(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: str) -> Sequence[Any]:
     names = [slot.task.called for slot in slots]
     if isinstance(targets, Mapping):
         if set(targets) != set(names):
@@ -52,7 +55,7 @@ def _by_task(slots: Sequence[TargetSlot], targets: object, alone: bool, owner: s
     return targets
 
 
-def _checked(slot: TargetSlot, target: object, owner: str) -> Array:
+def _checked(slot: TargetSlot, target: ArrayLike, owner: str) -> Array:
     name = slot.task.called
     try:
         x = np.asarray(target, dtype=np.float64)
