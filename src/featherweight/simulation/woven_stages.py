@@ -98,13 +98,9 @@ def woven_stages(content: RobotStages, lanes: int) -> RobotStages:
 
 
 def woven_table(
-    model: StepModel,
-    contacts: ContactStage,
-    alone: Sequence[StagesTable],
-    run: Callable[..., int],
-    external: bool,
+    model: StepModel, contacts: ContactStage, alone: Sequence[StagesTable], run: Callable[..., int], external: bool,
     varied: bool,
-) -> StagesTable:
+) -> StagesTable:  # fmt: skip
     """Return the stages of robots in vectors, with the robot's functions for all lanes.
 
     Each lane has its own table for impulses, which `run`, the loop over robots, computes.

@@ -58,7 +58,7 @@ class HeightGrid(NamedTuple):
 class Drawing(NamedTuple):
     """The appearance of a geom in the file."""
 
-    geom: MjsGeom  # MuJoCo's
+    geom: MjsGeom
     color: Color | None
     mesh: Mesh | None
     ground: HeightGrid | None
