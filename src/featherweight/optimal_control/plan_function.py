@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array_types import Array
+from ..array_types import Array, Matrix, Tensor, Vector
 from ..robot.inverse_kinematics.tasks import PostureTask
 from .laws import slopes_of_rows
 from .layout import Layout
@@ -40,29 +40,29 @@ ITERATIONS, ACCURACY = 100, 1e-9  # of conjugate gradients
 class SolvedArrays(NamedTuple):
     """Solutions of n problems."""
 
-    q: Array  # (n, knots + 1, nq)
-    v: Array  # (n, knots + 1, nv)
-    u: Array  # (n, knots, nu)
-    cost: Array  # (n,)
-    steps: Array  # (n, knots) [s]
-    multipliers: Array  # (n, rows)
+    q: Tensor  # (n, knots + 1, nq)
+    v: Tensor  # (n, knots + 1, nv)
+    u: Tensor  # (n, knots, nu)
+    cost: Vector  # (n,)
+    steps: Matrix  # (n, knots) [s]
+    multipliers: Matrix  # (n, rows)
 
 
 class FollowedMotion(NamedTuple):
     """Motions of n problems, by knots."""
 
-    u: Array  # (n, knots, controls), first the roots of steps if some are free
-    q: list[Array]  # (n, nq) each
-    v: list[Array]  # (n, nv) each
-    rows: Array  # (n, rows)
+    u: Tensor  # (n, knots, controls), first the roots of steps if some are free
+    q: list[Matrix]  # (n, nq) each
+    v: list[Matrix]  # (n, nv) each
+    rows: Matrix  # (n, rows)
 
 
 class Slopes(NamedTuple):
     """A gradient by the controls, the initial state and the parameters of n problems."""
 
-    u: Array  # (n, knots, controls)
-    q: Array  # (n, nq)
-    v: Array  # (n, nv)
+    u: Tensor  # (n, knots, controls)
+    q: Matrix  # (n, nq)
+    v: Matrix  # (n, nv)
     parameters: Array  # (n, knots + 1, numbers)
 
 
@@ -322,10 +322,10 @@ class Feedback(NamedTuple):
     A free step is the first control at the first knot of its phase, and the last state at the other knots.
     """
 
-    A: Array  # (n, states of the next knot, states)
-    B: Array  # (n, states of the next knot, controls)
-    K: Array  # (n, controls, states)
-    inverse: Array  # (n, controls, controls)
+    A: Tensor  # (n, states of the next knot, states)
+    B: Tensor  # (n, states of the next knot, controls)
+    K: Tensor  # (n, controls, states)
+    inverse: Tensor  # (n, controls, controls)
 
 
 class NewtonSteps:

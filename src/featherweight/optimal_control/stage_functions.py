@@ -7,9 +7,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from ..algorithms import knots as kernels
+from ..array_types import Array
 from ..contact.branches import padded
 from ..engine.derivative_program import JacobianProgram
 from ..engine.function import CompiledFunction
@@ -22,8 +21,6 @@ from ..simulation.smooth_motion import write_curved_rates
 from .spans import LONGEST, RK4, ROOT, SEMI_IMPLICIT, Span, System
 from .stage_rows import A_SLOPES, BY_STEP, FORCE_SLOPES, StageRows
 from .terms import PARAMETERS, Added
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FIRST = ("q", "v", "u", "h", LONGEST, ROOT, PARAMETERS)  # the order of arguments
 

@@ -7,7 +7,7 @@ R = s r, with the derivatives s r_x and r, and the second derivatives s r_xx, r_
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -231,7 +231,7 @@ def nonzero_columns(programs: tuple[Program, ...]) -> list[list[int]]:
     ]
 
 
-def of_function(term: Residual, first: int, given: tuple[str, ...], placements: str) -> Any:
+def of_function(term: Residual, first: int, given: tuple[str, ...], placements: str) -> Callable[..., None]:
     """Return a kernel of a user's function with these quantities as arguments; its parameters begin at `begin`."""
     function, order, count = term.function, term.arguments, term.parameters
     size, name = term.size, term.called

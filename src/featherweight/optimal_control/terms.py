@@ -157,7 +157,7 @@ class Added(NamedTuple):
     exact: bool  # whether second derivatives of its rows are added to the Hessian
 
 
-def for_rows(name: str, what: str, x: Any, rows: int) -> Array:
+def for_rows(name: str, what: str, x: ArrayLike, rows: int) -> Array:
     """Return a number, or one number for each row. Raises ValueError that names the term."""
     numbers: Array = np.asarray(x, dtype=float)
     if numbers.shape not in ((), (rows,)) or np.isnan(numbers).any():
