@@ -24,7 +24,6 @@ from .sensed_robots import Probes, SensedRobots
 from .sensor_history import SensorHistory
 from .sensor_measures import add_noise, clip, measured
 from .sensor_readings import SensorReadings
-from .stage_records import FleetArrays
 from .step_model import StepModel
 
 
@@ -103,7 +102,7 @@ class Observations:
         return self._fleet.contact_arrays()
 
     @property
-    def fleet_arrays(self) -> FleetArrays:
+    def fleet_arrays(self) -> Any:
         """The memory of states, inputs and contacts of all robots, for compiled kernels.
 
         Other arrays replace it when all robots are reset together, or need room for more contacts.
