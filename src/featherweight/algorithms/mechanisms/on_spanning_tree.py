@@ -19,6 +19,14 @@ from .spanning import expanded, mapped
 ACCELERATIONS = ("a", "qdd")
 
 
+def registered(kernel: Callable[..., None], of_mechanism: Callable[..., None]) -> Callable[..., None]:
+    """Register and return the counterpart of a kernel for trees; it has the kernel's name here, where `pickle` finds it."""
+    functools.update_wrapper(of_mechanism, kernel, updated=())
+    of_mechanism.__module__, of_mechanism.__qualname__ = __name__, kernel.__name__
+    globals()[kernel.__name__] = of_mechanism
+    return for_mechanism(kernel)(of_mechanism)
+
+
 def on_spanning_tree(kernel: Callable[..., None]) -> Callable[..., None]:
     """Register and return the kernel for mechanisms that calls a kernel for trees with the motion of the spanning tree.
 
@@ -26,8 +34,6 @@ def on_spanning_tree(kernel: Callable[..., None]) -> Callable[..., None]:
     """
     names = kernel.__code__.co_varnames[1 : kernel.__code__.co_argcount]
 
-    @for_mechanism(kernel)
-    @functools.wraps(kernel, updated=())
     def of_mechanism(mech: ClusterTree, *arguments: Any) -> None:
         given = dict(zip(names, arguments, strict=True))
         if "v" not in given:
@@ -37,7 +43,7 @@ def on_spanning_tree(kernel: Callable[..., None]) -> Callable[..., None]:
             given |= {name: spanning_acceleration(mech, M, given[name]) for name in ACCELERATIONS if name in given}
         kernel(mech.tree, *given.values())
 
-    return of_mechanism
+    return registered(kernel, of_mechanism)
 
 
 def in_independent_velocities(kernel: Callable[..., None], several: bool = False) -> Callable[..., None]:
@@ -46,8 +52,6 @@ def in_independent_velocities(kernel: Callable[..., None], several: bool = False
     J is the last argument and q the one before; others are passed on. J may be `several` matrices.
     """
 
-    @for_mechanism(kernel)
-    @functools.wraps(kernel, updated=())
     def of_mechanism(mech: ClusterTree, *arguments: Any) -> None:
         *given, q, J = arguments
         qs, M = mapped(mech, q)
@@ -58,7 +62,7 @@ def in_independent_velocities(kernel: Callable[..., None], several: bool = False
             for i, row in enumerate(rows):
                 write_projected(mech, M, row, result[i])
 
-    return of_mechanism
+    return registered(kernel, of_mechanism)
 
 
 centroidal_map = in_independent_velocities(centroidal.centroidal_map)
