@@ -11,7 +11,7 @@ import pytest
 from compared import candidate
 
 import featherweight as fw
-import featherweight.robot.closed  # noqa: F401  # registers kernels for mechanisms
+import featherweight.robot.closed  # registers kernels for mechanisms
 from featherweight.algorithms import aba, inverse
 from featherweight.algorithms.contact.delassus import kjr
 from featherweight.algorithms.contact.operational_space.recursive import pv_osim_rows
