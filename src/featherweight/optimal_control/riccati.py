@@ -35,6 +35,7 @@ from ..contact.branch_elimination import subtract_rows
 from ..contact.branches import padded
 from ..engine.loops.kernels import LANES, subtract_multiples, subtract_product
 
+MOST = 6  # greatest size of a curved block
 TILE = 6  # rows of a triangle that are computed to the same length
 KNOTS_AT_ONCE = 32  # knots whose derivatives are computed in one call
 
@@ -60,7 +61,7 @@ class Riccati(NamedTuple):
     whole: int  # Q (2 n + m, 2 n + m)
     scaled: int  # rows of du in Q over their pivots (m, 2 n + m)
     gains: int  # (m, 2 n + free)
-    turned: int  # rows during the product with a block: those of the block, or two of 2 n numbers
+    turned: int  # rows during the products with a block, and its A and S
     gradient: int  # (2 n + m,) of Q
     slope: Vector  # (2 n + m,) the same, as an array
     ahead: Vector  # (n + rows,) g, then the gradient as a function of (dq, dv')
@@ -74,7 +75,7 @@ def riccati(n: int, m: int, rows: int, blocks: list[tuple[int, int]], free: int 
     long = max(padded(2 * n + m), wide)
     sizes = (
         (2 * n + free) * wide, rows * tall, n * tall, n * short, rows * long, rows * short, (2 * n + m) * long, m * long,
-        m * wide, 6 * wide, long,
+        m * wide, 2 * MOST * wide + 2 * MOST * MOST, long,
     )  # fmt: skip
     begins = [int(x) for x in np.cumsum([KNOTS_AT_ONCE * rows * long, *sizes])]
     numbers = np.zeros(begins[-1] + 8)
@@ -150,12 +151,11 @@ def write_value_of_motion(r: Riccati, knot: KnotSlopes) -> None:
     if r.rows > n:
         copy_value(r)
         return
-    clear(x, r.inner, 3 * n * short)
     for i in range(n):
         q, v = r.value + i * r.wide, r.value + (n + i) * r.wide
-        subtract_multiples(x, r.mixed + i * short, q, n, short, (-h, -1.0))
-        subtract_multiples(x, r.inner + i * short, v, n, short, (-h, -1.0))
-        subtract_multiples(x, r.outer + i * short, q, n, short, (-1.0,))
+        subtract_multiples(x, r.mixed + i * short, q, n, short, (-h, -1.0), True)
+        subtract_multiples(x, r.inner + i * short, v, n, short, (-h, -1.0), True)
+        subtract_multiples(x, r.outer + i * short, q, n, short, (-1.0,), True)
     turn_columns(r, knot)
     for i in range(n):
         subtract_multiples(x, r.inner + i * short, r.mixed + i * short, short, short, (-h,))
@@ -181,31 +181,32 @@ def copy_value(r: Riccati) -> None:
         r.ahead[i] = r.slope[i]
 
 
-def clear(x: Vector, begin: int, count: int) -> None:
-    """Set numbers to zero."""
-    for i in range(begin, begin + count):
-        x[i] = 0.0
-
-
 def turn_columns(r: Riccati, knot: KnotSlopes) -> None:
     """Write columns of curved blocks in V_qq S, V_vq S and V_qq A, from rows of V, which is symmetric."""
     x, n, wide, at = r.numbers, r.n, r.wide, 0
-    by_step, by_turn = r.turned, r.turned + wide
+    by_step, by_turn = r.turned, r.turned + MOST * wide
     for b in range(len(r.blocks)):
         first, size = r.blocks[b, 0], r.blocks[b, 1]
+        A, S = copy_block(r, knot, size, at)
+        rows = r.value + first * wide, wide
+        subtract_product(x, (by_step, wide), rows, (S, 1, size), (size, wide, size), True)
+        subtract_product(x, (by_turn, wide), rows, (A, 1, size), (size, r.short, size), True)
         for c in range(size):
-            clear(x, by_step, 2 * wide)
-            for s in range(size):
-                A, S = knot.curved[at + s * size + c], knot.curved[at + size * size + s * size + c]
-                row = r.value + (first + s) * wide
-                subtract_multiples(x, by_step, row, wide, wide, (-S,))
-                subtract_multiples(x, by_turn, row, wide, r.short, (-A,))
+            step, turn = by_step + c * wide, by_turn + c * wide
             for i in range(n):
-                value, speed = r.value + i * wide, r.value + (n + i) * wide
-                x[r.mixed + i * r.short + first + c] = x[by_step + i] + x[value + n + first + c]
-                x[r.inner + i * r.short + first + c] = x[by_step + n + i] + x[speed + n + first + c]
-                x[r.outer + i * r.short + first + c] = x[by_turn + i]
+                value, speed, column = r.value + i * wide, r.value + (n + i) * wide, i * r.short + first + c
+                x[r.mixed + column] = x[step + i] + x[value + n + first + c]
+                x[r.inner + column] = x[step + n + i] + x[speed + n + first + c]
+                x[r.outer + column] = x[turn + i]
         at += 2 * size * size
+
+
+def copy_block(r: Riccati, knot: KnotSlopes, size: int, at: int) -> tuple[int, int]:
+    """Copy -A and -S of a curved block to the numbers; return their places."""
+    begin, square = r.turned + 2 * MOST * r.wide, size * size
+    for i in range(2 * square):
+        r.numbers[begin + i] = -knot.curved[at + i]
+    return begin, begin + square
 
 
 def turn_rows(r: Riccati, knot: KnotSlopes) -> None:
@@ -213,32 +214,23 @@ def turn_rows(r: Riccati, knot: KnotSlopes) -> None:
     x, n, short, h, at = r.numbers, r.n, r.short, knot.h, 0
     for b in range(len(r.blocks)):
         first, size = r.blocks[b, 0], r.blocks[b, 1]
+        A, S = copy_block(r, knot, size, at)
+        w, mixed = r.inner + first * short, r.mixed + first * short
         for c in range(size):
-            w = r.inner + (first + c) * short
-            subtract_multiples(x, w, r.mixed + (first + c) * short, short, short, (h,))
-            r.ahead[n + first + c] -= h * r.slope[first + c]
+            subtract_multiples(x, w + c * short, mixed + c * short, short, short, (h,))
+        subtract_product(x, (w, short), (mixed, short), (S, 1, size), (size, short, size))
+        for c in range(size):
             of_step = of_turn = 0.0
             for s in range(size):
-                A, S = knot.curved[at + s * size + c], knot.curved[at + size * size + s * size + c]
-                subtract_multiples(x, w, r.mixed + (first + s) * short, short, short, (-S,))
-                of_step += S * r.slope[first + s]
-                of_turn += A * r.slope[first + s]
-            r.ahead[n + first + c] += of_step
+                of_step -= x[S + s * size + c] * r.slope[first + s]
+                of_turn -= x[A + s * size + c] * r.slope[first + s]
+            r.ahead[n + first + c] += of_step - h * r.slope[first + c]
             r.ahead[first + c] = of_turn
-        turn_block(r, knot, r.mixed + first * short, size, at)
-        turn_block(r, knot, r.outer + first * short, size, at)
+        for rows in (mixed, r.outer + first * short):
+            for i in range(size * short):
+                x[r.turned + i] = x[rows + i]
+            subtract_product(x, (rows, short), (r.turned, short), (A, 1, size), (size, short, size), True)
         at += 2 * size * size
-
-
-def turn_block(r: Riccati, knot: KnotSlopes, rows: int, size: int, at: int) -> None:
-    """Multiply the rows of a block by Aᵀ."""
-    x, short = r.numbers, r.short
-    for i in range(size * short):
-        x[r.turned + i] = x[rows + i]
-        x[rows + i] = 0.0
-    for c in range(size):
-        for s in range(size):
-            subtract_multiples(x, rows + c * short, r.turned + s * short, short, short, (-knot.curved[at + s * size + c],))
 
 
 def write_curvature(r: Riccati, knot: KnotSlopes) -> None:
@@ -299,8 +291,7 @@ def eliminate_controls(r: Riccati, knot: KnotSlopes, damping: float) -> bool:
             return False
         by = 1.0 / pivot
         scaled = r.scaled + (p - states) * long
-        clear(x, scaled, length)
-        subtract_multiples(x, scaled, row, long, length, (-by,))
+        subtract_multiples(x, scaled, row, long, length, (-by,), True)
         slope = by * r.slope[p]
         r.promised[0] -= 0.5 * slope * r.slope[p]
         most = p // LANES * LANES
@@ -332,8 +323,7 @@ def write_feedback(r: Riccati, knot: KnotSlopes, feedback: Vector, k: Vector) ->
     for p in range(r.m - tied):
         row, gain = r.whole + (states + p) * r.long, r.gains + p * r.wide
         by = 1.0 / x[row + states + p]
-        clear(x, gain, r.wide)
-        subtract_multiples(x, gain, row, r.long, r.wide, (-1.0,))
+        subtract_multiples(x, gain, row, r.long, r.wide, (-1.0,), True)
         subtract_rows(x, gain, r.gains, r.wide, r.wide, (row + states, 1, p))
         total = r.slope[states + p]
         for b in range(p):
@@ -354,8 +344,7 @@ def write_value(r: Riccati, knot: KnotSlopes) -> None:
     for b in range(states):
         row = r.whole + b * r.long
         value = r.value + b * r.wide
-        clear(x, value, padded(b + 1))
-        subtract_multiples(x, value, row, r.long, padded(b + 1), (-1.0,))
+        subtract_multiples(x, value, row, r.long, padded(b + 1), (-1.0,), True)
         for j in range(b):
             x[r.value + j * r.wide + b] = x[row + j]
     for j in range(states, 2 * r.n + r.free):  # the step of the knot before does not matter

@@ -19,10 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Array, IntegerMatrix, Integers, Matrix, Vector
-from ..contact.branch_elimination import subtract_rows
 from ..contact.branches import padded
-from ..engine.loops.kernels import compiled, subtract_multiples
-from .riccati import KNOTS_AT_ONCE, clear
+from ..engine.loops.kernels import compiled, subtract_multiples, subtract_product
+from .riccati import KNOTS_AT_ONCE
 from .spans import System
 from .stage_functions import StageFunctions, called_by_name
 
@@ -116,8 +115,13 @@ def write_step(s: StepSlopes, span: int, knot: int, h: float, motion: Vector, be
 
 def write_multiple(x: Vector, target: int, source: int, factor: float, size: int) -> None:
     """Write a matrix times a number."""
-    clear(x, target, size)
-    subtract_multiples(x, target, source, size, size, (-factor,))
+    subtract_multiples(x, target, source, size, size, (-factor,), True)
+
+
+def clear(x: Vector, begin: int, count: int) -> None:
+    """Set numbers to zero."""
+    for i in range(begin, begin + count):
+        x[i] = 0.0
 
 
 def write_places(s: StepSlopes, knot: int, k: int) -> None:
@@ -163,15 +167,17 @@ def write_accelerations(s: StepSlopes, span: int, knot: int, k: int) -> None:
     """Write -A, the negative derivatives of a_k."""
     x, n, m, long, held = s.numbers, s.n, s.m, s.long, s.held[span]
     size, wide = n * long, long + padded(held)
+    rows, first, sizes = (4 * size, long), s.accelerations + (knot * STAGES + k) * n * wide, (n, long, n)
+    clear(x, 4 * size, size)
     for i in range(n):
-        row, own = 4 * size + i * long, s.accelerations + ((knot * STAGES + k) * n + i) * wide
-        clear(x, row, long)
+        row, own = 4 * size + i * long, first + i * wide
         for j in range(0 if k == 0 else 2 * n, 2 * n + m):  # X and V of the first stage are parts of the identity
             x[row + j] = -x[own + j]
-        if k > 0:
-            subtract_rows(x, row, 0, long, long, (own, 1, n))
-            subtract_rows(x, row, 2 * size, long, long, (own + n, 1, n))
-        subtract_rows(x, row, s.targets + knot * held * long, long, long, (own + long, 1, held))
+    if k > 0:
+        subtract_product(x, rows, (0, long), (first, wide, 1), sizes)
+        subtract_product(x, rows, (2 * size, long), (first + n, wide, 1), sizes)
+    held_rows = s.targets + knot * held * long, long
+    subtract_product(x, rows, held_rows, (first + long, wide, 1), (n, long, held))
 
 
 @compiled

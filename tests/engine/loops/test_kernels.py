@@ -343,6 +343,7 @@ def matrices(x: Vector, m: int) -> float:
     a = as_matrix(x, m, 2)
     a[1, 0] = 7.0
     subtract_multiples(x, 8, 16, 8, 8, (0.5, 2.0))
+    subtract_multiples(x, 24, 0, 8, 8, (0.5, 2.0), True)
     return a[m - 1, 1] + sum_of_products(x, 0, x, 8, 16) + sum_of_products(x, 1, x, 2, 8 * (m - m))
 
 

@@ -219,6 +219,7 @@ def add_up(one: Sums, many: Rows, first: int, stop: int) -> int:
         put(many.x[i], one.values)
         n = LANES * (1 + many.k[i, 0] % 2)
         subtract_multiples(one.values, many.k[i, 1] % 3, 24, LANES, n, (many.x[i, 0], many.x[i, 1]))
+        subtract_multiples(one.values, many.k[i, 0] % 3, 24, LANES, LANES, (many.x[i, 2],), True)
         one.total[0] = sum_of_products(one.values, many.k[i, 1] % 5, one.values, 16, n)
         subtract_product(one.values, (0, LANES), (24, LANES), (40, 1, 2), (1 + many.k[i, 0] % 2, LANES, 2))
         subtract_product(one.values, (16, 0), (24, LANES), (40 + many.k[i, 1] % 4, 0, 3), (1, LANES, many.k[i, 1] % 3), True)

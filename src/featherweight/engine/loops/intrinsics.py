@@ -150,27 +150,36 @@ def matrix(p: Planned, args: list[Value]) -> Value:
 
 def multiples(p: Planned, args: list[Value]) -> Value:
     """Translate `subtract_multiples`."""
-    require(p, args, 6, 6, "subtract_multiples")
-    array, *places, factors = args
+    require(p, args, 6, 7, "subtract_multiples")
+    array, *places, factors = args[:6]
     if not is_vector(array.type):
         p.fail(f"subtract_multiples in {array.type}; it needs an array of float64 with 1 axis")
     numbers = [p.as_number(x, INT) for x in places]
     numbers += [p.as_number(x, FLOAT) for x in p.items(factors)]
-    return Special(NONE, "subtract_multiples", (array, *numbers), p.place())
+    return Special(
+        NONE, "write_multiples" if starts_from_zero(p, args, 6) else "subtract_multiples", (array, *numbers), p.place()
+    )
 
 
 def product(p: Planned, args: list[Value]) -> Value:
     """Translate `subtract_product`."""
     require(p, args, 5, 6, "subtract_product")
-    array, *groups = args
-    from_zero = groups.pop() if len(args) == 6 else Static(False)
+    array, *groups = args[:5]
     if not is_vector(array.type):
         p.fail(f"subtract_product in {array.type}; it needs an array of float64 with 1 axis")
-    if not isinstance(from_zero, Static):
-        p.fail("subtract_product needs to know at compilation whether it starts from zero")
     numbers = [p.as_number(x, INT) for group in groups for x in p.items(group)]
-    name = "write_product" if from_zero.value else "subtract_product"
+    name = "write_product" if starts_from_zero(p, args, 5) else "subtract_product"
     return Special(NONE, name, (array, *numbers), p.place())
+
+
+def starts_from_zero(p: Planned, args: list[Value], place: int) -> bool:
+    """Return whether rows start as zeros, by the argument at a place, which may be missing."""
+    if len(args) == place:
+        return False
+    given = args[place]
+    if not isinstance(given, Static):
+        p.fail("from_zero must be known at compilation; write True or False")
+    return bool(given.value)
 
 
 def is_vector(type: Type) -> bool:

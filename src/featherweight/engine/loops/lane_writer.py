@@ -913,7 +913,7 @@ def write_multiples(w: LaneWriter, x: Special, arguments: list[Registers]) -> Re
     (data, at, _), (target,), (source,), (stride,), (length,), *factors = arguments
     with w.each(length) as j:
         place = w.added(w.added(at, target), j)
-        total, start = w.get(type, data, place), w.added(at, source)
+        total, start = Register(real(0.0)) if x.name == "write_multiples" else w.get(type, data, place), w.added(at, source)
         for (factor,) in factors:
             row = w.get(type, data, w.added(start, j))
             if w.module.fused:
@@ -987,6 +987,7 @@ def write_any_lane(w: LaneWriter, x: Special, arguments: list[Registers]) -> Reg
 
 SPECIAL: dict[str, Callable[[LaneWriter, Special, list[Registers]], Registers]] = {
     "call_machine": write_machine_call, "subtract_multiples": write_multiples,
+    "write_multiples": write_multiples,
     "subtract_product": write_product, "write_product": write_product, "sum_of_products": write_products,
     "lane": lambda w, *_: (Register(w.numbers, True),),
 }  # fmt: skip

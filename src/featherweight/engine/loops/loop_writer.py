@@ -848,7 +848,7 @@ def write_machine_call(w: FunctionWriter, arguments: list[Registers], where: int
     return ()
 
 
-def write_multiples(w: FunctionWriter, arguments: list[Registers], where: int) -> Registers:
+def write_multiples(w: FunctionWriter, arguments: list[Registers], where: int, from_zero: bool = False) -> Registers:
     """Write `subtract_multiples` with vectors: LLVM could not know that rows of one matrix do not overlap."""
     f, lanes = w.f, MachineType("double", LANES)
     (data, size), (target,), (source,), (stride,), (length,), *factors = arguments
@@ -857,7 +857,7 @@ def write_multiples(w: FunctionWriter, arguments: list[Registers], where: int) -
     spread = [f.shuffle(lanes, f.insert(lanes, "poison", x, 0), "poison", [0] * LANES) for (x,) in factors]
     with f.loop(length, step=LANES) as j:
         place = f.at("double", data, f.add(target, j))
-        total = f.load(lanes.ir, place, align=8)
+        total = "zeroinitializer" if from_zero else f.load(lanes.ir, place, align=8)
         for start, x in zip(starts, spread, strict=True):
             row = f.load(lanes.ir, f.at("double", data, f.add(start, j)), align=8)
             if w.fused_sums:
@@ -979,7 +979,8 @@ def require_lanes(w: FunctionWriter, starts: list[tuple[str, str]], length: str,
 
 
 SPECIAL: dict[str, Callable[[FunctionWriter, list[Registers], int], Registers]] = {
-    "call_machine": write_machine_call, "subtract_multiples": write_multiples, "subtract_product": write_product,
+    "call_machine": write_machine_call, "subtract_multiples": write_multiples,
+    "write_multiples": functools.partial(write_multiples, from_zero=True), "subtract_product": write_product,
     "write_product": functools.partial(write_product, name=WRITE), "sum_of_products": write_products,
 }  # fmt: skip
 W = FunctionWriter

@@ -14,12 +14,22 @@ def as_matrix(numbers: Vector, rows: int, columns: int) -> Matrix:
     return numbers[: rows * columns].reshape(rows, columns)
 
 
-def subtract_multiples(numbers: Vector, target: int, source: int, stride: int, length: int, factors: Sequence[float]) -> None:
+def subtract_multiples(
+    numbers: Vector,
+    target: int,
+    source: int,
+    stride: int,
+    length: int,
+    factors: Sequence[float],
+    from_zero: bool = False,
+) -> None:
     """Compute numbers[target + j] -= sum of factors[k] numbers[source + k stride + j], j < length, a multiple of `LANES`.
 
-    The target must not overlap the sources.
+    The target must not overlap the sources. With `from_zero`, it starts as zeros.
     """
     into = numbers[target : target + length]
+    if from_zero:
+        into[:] = 0.0
     for k, factor in enumerate(factors):
         into -= factor * numbers[source + k * stride : source + k * stride + length]
 
