@@ -113,6 +113,24 @@ def test_limits_friction_and_drives() -> None:
     require_equal(make, 200, control=np.linspace(-1.0, 1.0, ROBOTS)[:, None])
 
 
+@pytest.mark.parametrize("what", ["damping", "stiffness", "parameters", "armature"])
+def test_robots_that_differ_at_joint_limits(what: str) -> None:
+    """Impulses of limits and dry friction, which each robot of a vector computes alone, have its own inertias."""
+    robot = pendulum(lower=-0.5, upper=0.4, friction=0.05, damping=0.3, stiffness=2.0, armature=0.02)
+    given: dict[str, Any] = {
+        "parameters": random_parameters(robot, ROBOTS, mass=(0.5, 2.0), rng=0),
+        "armature": np.linspace(0.01, 0.5, ROBOTS)[:, None],
+    }
+
+    def make() -> fw.Simulation:
+        q, v = np.linspace(-0.4, 0.3, ROBOTS), np.linspace(3.0, -3.0, ROBOTS)
+        sim = fw.Simulation(robot, 2e-3, q=q[:, None], v=v[:, None])
+        sim.vary(**{what: given.get(what, np.linspace(0.0, 4.0, ROBOTS))})
+        return sim
+
+    require_equal(make, 100)
+
+
 @pytest.mark.parametrize("on_failure", ["stop", "reset"])
 def test_robots_that_fail(on_failure: str) -> None:
     """Some fail within a vector, and the others go on."""

@@ -54,7 +54,7 @@ WRITTEN = "touching.contacts", "touching.counts", "touching.report", *(f"touchin
 OF_DRIVES = "state", "point", "step", "joints", "inertias", "touching.kinematics", "touching.forces", "loops", "lengths", "drag"
 """Further records, read and written, if impulses may move drives to their limits, or lengths have rows."""
 
-OF_VARIED = "touching.model.friction", "touching.model.rows.lower", "touching.model.rows.upper"
+OF_VARIED = "touching.model.friction", "touching.model.rows.lower", "touching.model.rows.upper", "inertias"
 OF_MANY_RESULTS = "body_delassus", "delassus_with_rows", "jacobian"
 """Calls that each robot makes separately: with so many results, vectors gain nothing."""
 INVERSE = "touching.inertia.by_inverse.factors.C"
