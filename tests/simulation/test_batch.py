@@ -198,6 +198,7 @@ def test_a_rollout_returns_one_state_in_every(every: int) -> None:
     q, v = states(robot, count=5)
     whole, some = sim.rollout(q, v, STEPS), sim.rollout(q, v, STEPS, every=every)
     assert_same(some, (whole[0][:, ::every], whole[1][:, ::every]))
+    assert_same(sim.rollout(q, v, tau=np.zeros((5, 0, 1)), every=every), (whole[0][:, :1], whole[1][:, :1]))
 
 
 def test_a_run_records_one_state_in_every_and_the_last() -> None:

@@ -258,8 +258,9 @@ class Simulation(SuggestsNames, StateOfRobots):
         """Take `steps` steps under joint forces, controls and external forces.
 
         tau (..., nv), control (..., nu) of the actuators, and `external_forces` (..., nbodies, 6) on bodies, as in
-        `Robot.inverse_dynamics`, are constant over the steps and zero by default. tau is limited to the effort limits of the
-        joints. Raises SimulationError if a step fails; the state is then the one before that step.
+        `Robot.inverse_dynamics`, are constant over the steps. tau and external forces are zero by default. Without
+        control, the actuators exert no force, whereas position servos with a control of zero hold zero. tau is limited to the
+        effort limits of the joints. Raises SimulationError if a step fails; the state is then the one before that step.
         """
         fleet = self._fleet
         if steps != 1:
@@ -444,10 +445,11 @@ class Simulation(SuggestsNames, StateOfRobots):
         named = zip(("tau", "control", "external_forces"), given, sizes, strict=True)
         steps = check_inputs({name: (x, size) for name, x, size in named}, len(q), steps)
         self.reset(q, v)
+        inputs = Inputs(*given) if steps else Inputs()
         if self._history is not None:
-            return self._rolled_out_by_steps(steps, Inputs(*given), every)
+            return self._rolled_out_by_steps(steps, inputs, every)
         try:
-            states = self._fleet.run(steps, self.time, Inputs(*given), every, keep=True)
+            states = self._fleet.run(steps, self.time, inputs, every, keep=True)
         except BaseException:
             self._count(self._fleet.done)
             raise
