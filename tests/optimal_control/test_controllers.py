@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -38,6 +38,18 @@ def test_a_controller_takes_the_hand_to_a_target_that_changes() -> None:
     second = sim.run(1.5, mpc)
     assert np.linalg.norm(hand(second.q[-1])[:3, 3] - other) < 0.01
     assert mpc.violation < 0.1
+
+
+def test_states_of_a_controller_are_lists_or_arrays_of_the_right_shape() -> None:
+    ocp = reach()
+    mpc = fw.Controller(ocp, rate=50, targets={HAND: TARGET})
+    forces = mpc(0.0, [*PANDA_START], [0.0] * 8)
+    mpc.reset()
+    np.testing.assert_array_equal(forces, mpc(0.0, PANDA_START, np.zeros(8)))
+    with pytest.raises(ValueError, match=r"Controller: v must have shape \(8,\); got \(7,\)"):
+        mpc(0.0, PANDA_START, np.zeros(7))
+    with pytest.raises(ValueError, match="Controller: iterations must be at least 1, a whole number"):
+        fw.Controller(ocp, rate=50, iterations=cast(Any, 1.5), targets={HAND: TARGET})
 
 
 def test_a_controller_begins_anew_after_reset() -> None:

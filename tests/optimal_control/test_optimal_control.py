@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -312,13 +313,28 @@ def test_hubers_width_makes_far_targets_pull_with_a_constant_force() -> None:
     [
         (lambda r: fw.OptimalControl(r, step=0.01), "give knots, or phases that have them"),
         (lambda r: fw.OptimalControl(r, step=-0.01, knots=3), "step must be a positive number"),
-        (lambda r: fw.OptimalControl(r, knots=0), "need at least one knot"),
+        (lambda r: fw.OptimalControl(r, knots=0), "knots must be at least 1"),
+        (lambda r: fw.OptimalControl(r, knots=cast(Any, 2.5)), "knots must be at least 1, a whole number; got 2.5"),
+        (lambda r: fw.OptimalControl(r, phases=[]), "at least one phase"),
+        (lambda r: fw.OptimalControl(r, phases=cast(Any, [20])), "phases must be a list of Phase"),
+        (lambda r: fw.OptimalControl(r, phases=cast(Any, fw.Phase(20))), "put the Phase into one"),
+        (lambda r: fw.OptimalControl(r, phases=[fw.Phase(cast(Any, 2.5))]), "knots must be at least 1, a whole number"),
+        (
+            lambda r: fw.OptimalControl(r, phases=[fw.Phase(3, cast(Any, fw.BilateralContact(HAND)))]),
+            "put the BilateralContact into one",
+        ),
+        (lambda r: fw.OptimalControl(r, knots=3, driven=[]), "nothing drives panda"),
+        (lambda r: fw.OptimalControl(r, knots=3, driven="panda_joint1"), "driven must be a list of names"),
+        (lambda r: fw.OptimalControl(r, knots=3, actuators=cast(Any, "motor")), "actuators must be a list of Actuator"),
         (lambda r: fw.OptimalControl(r, knots=3, driven=["nose"]), "nose"),
         (lambda r: fw.OptimalControl(r, knots=3).solve(np.zeros(8)), "no term of the knots from 0 on depends on controls"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), weight=-1.0), "the weight of 'effort'"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), at="begin"), "at must be"),
+        (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), at=cast(Any, [1.5])), "must be numbers from 0 to 3"),
+        (lambda r: fw.OptimalControl(r, knots=3).add(fw.Effort(), at=[True, False, False, True]), "must be numbers from 0"),
         (lambda r: fw.OptimalControl(r, knots=3).add(cast(Any, "tool")), "a term is a FrameTask"),
         (lambda r: fw.OptimalControl(r, knots=3).add(fw.Residual(lambda x: [x], size=1, name="f")), "its function takes 'x'"),
+        (lambda r: fw.OptimalControl(r, knots=3).add(fw.Residual(lambda: [1.0], size=1, name="f")), "takes no arguments"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(wrong: Any, words: str) -> None:
@@ -330,6 +346,9 @@ def test_what_makes_no_sense_is_refused_by_name(wrong: Any, words: str) -> None:
     ("wrong", "words"),
     [
         (lambda ocp: ocp.add(fw.Effort(weight=[1.0, 2.0], name="few")), "weight of 'few' must be a number or 8 of them"),
+        (lambda ocp: ocp.add(fw.Effort(weight=-1.0, name="gain")), "weight of 'gain' must be .* none negative"),
+        (lambda ocp: ocp.require(fw.JointVelocities(name="slow"), low=1.0, high=-1.0), "low of 'slow' exceeds high"),
+        (lambda ocp: ocp.add(fw.Residual(lambda q: q[0], size=1, name="bare")), "'bare': its function must return a list"),
         (lambda ocp: ocp.require(fw.JointVelocities(name="slow"), low=[0.0] * 3), "low of 'slow' must be a number or 8"),
         (lambda ocp: ocp.add(fw.Effort(name="late"), at=[7]), "knots of 'late' must be numbers from 0 to 3"),
         (lambda ocp: ocp.add(fw.Effort(name="never"), at="end"), "'never' applies to none of the knots"),
@@ -344,7 +363,7 @@ def test_terms_that_do_not_fit_are_refused_by_name(wrong: Any, words: str) -> No
         wrong(ocp)
         ocp.solve(PANDA_START, **panda_arguments(ocp))
 
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((ValueError, TypeError), match=words):
         use()
 
 
@@ -353,6 +372,10 @@ def test_terms_that_do_not_fit_are_refused_by_name(wrong: Any, words: str) -> No
     [
         ({"targets": {}}, "OptimalControl: targets must be those of the tasks"),
         ({"targets": np.eye(4)}, "targets must be a dict with names as keys; got ndarray"),
+        ({"targets": {"hands": np.eye(4)}}, r"got \['hands'\]"),
+        ({"iterations": 1.5}, "iterations must be at least 0, a whole number"),
+        ({"tolerance": np.nan}, "tolerance must not be negative; got nan"),
+        ({"constraint_tolerance": -1.0}, "constraint_tolerance must not be negative"),
         ({"parameters": {}}, "parameters of 'away' are missing"),
         ({"parameters": {"away": [1.0, 2.0]}}, "parameters of 'away' must be 3"),
         ({"parameters": {"away": [1.0, 2.0, 3.0], "far": [1.0]}}, "no function 'far'"),
@@ -368,13 +391,46 @@ def test_arguments_of_wrong_shapes_are_refused_by_name(change: dict[str, Any], w
         ocp.solve(np.zeros((3, 8)), np.zeros((2, 8)), **panda_arguments(ocp))
     with pytest.raises(ValueError, match="no problems to solve"):
         ocp.solve(np.zeros((0, 8)), **panda_arguments(ocp))
-    with pytest.raises(ValueError, match="iterations must not be negative"):
+    with pytest.raises(ValueError, match="iterations must be at least 0"):
         ocp.solve(PANDA_START, **panda_arguments(ocp), iterations=-1)
     plan = ocp.solve(PANDA_START, **panda_arguments(ocp), iterations=0)
     with pytest.raises(ValueError, match=r"q of the guess must be finite, of shape \(4, 8\)"):
         ocp.solve(PANDA_START, **panda_arguments(ocp), guess=plan._replace(q=plan.q[1:]))
+    with pytest.raises(TypeError, match="guess must be a Plan"):
+        ocp.solve(PANDA_START, **panda_arguments(ocp), guess=cast(Any, (plan.q, plan.v, plan.u)))
     with pytest.raises(ValueError, match="q has numbers that are not finite"):
         ocp.solve(np.full(8, np.nan), **panda_arguments(ocp))
+
+
+def test_quaternions_of_the_start_have_unit_length() -> None:
+    """Others would move the robot as if it were another; lengths that rounding to few digits leaves are corrected."""
+    robot, q = hopper()
+    ocp = fw.OptimalControl(robot, knots=3)
+    ocp.add(fw.Effort())
+    ocp.add(fw.PostureTask(name="posture"), weight=10.0)
+    for length in (0.0, 2.0):
+        with pytest.raises(ValueError, match="the quaternion of joint 'root'"):
+            ocp.solve(q * np.where(np.arange(robot.nq) // 4 == 1, length, 1.0))
+    tilted = q.copy()
+    tilted[3:7] = [0.6001, 0.0, 0.0, 0.8]
+    np.testing.assert_allclose(np.linalg.norm(ocp.solve(tilted).q[:, 3:7], axis=1), 1.0, atol=1e-12)
+
+
+def test_functions_of_users_may_be_methods_and_have_defaults() -> None:
+    class Far:
+        def rows(self, q: Any) -> list[Any]:
+            return [q[0] - 1.0]
+
+    ocp = fw.OptimalControl(sliders(1), knots=5)
+    ocp.add(fw.Effort(), weight=1e-3)
+    ocp.add(fw.Residual(Far().rows, size=1, name="method"), weight=100.0)
+    costs = [ocp.solve(np.zeros(1)).cost]
+    for function in (lambda q, far=1.0: [q[0] - far], partial(lambda q, far: [q[0] - far], far=1.0)):
+        other = fw.OptimalControl(sliders(1), knots=5)
+        other.add(fw.Effort(), weight=1e-3)
+        other.add(fw.Residual(function, size=1), weight=100.0)
+        costs.append(other.solve(np.zeros(1)).cost)
+    assert costs[0] == costs[1] == costs[2]
 
 
 def test_a_task_may_be_a_cost_and_a_constraint() -> None:

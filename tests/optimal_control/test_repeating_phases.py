@@ -101,7 +101,7 @@ def test_phases_that_repeat_have_one_step() -> None:
     for once in (phases(), [fw.Phase(3, contacts, impact=True)]):
         with pytest.raises(ValueError, match="phases of the problem do not repeat; give it phases= and knots="):
             fw.Controller(completed(fw.OptimalControl(robot, phases=once)), rate=50)
-    with pytest.raises(ValueError, match="need at least one knot"):
+    with pytest.raises(ValueError, match="knots must be at least 1"):
         fw.OptimalControl(robot, knots=0, phases=phases())
 
 

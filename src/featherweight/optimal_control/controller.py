@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..array_types import Array, Vector
+from ..simulation.arguments import check_count
 from .problem import OptimalControl
 from .solver import COST, VIOLATION
 from .workspace import Settings, Workspace
@@ -51,7 +53,8 @@ class Controller:
             )
         if not 0.0 < rate < math.inf:
             raise ValueError(f"Controller: rate must be a positive number of ticks per second; got {rate!r}")
-        self.ocp, self.period, self.iterations = ocp, 1.0 / rate, iterations
+        self.ocp, self.period = ocp, 1.0 / rate
+        self.iterations = check_count("Controller: iterations", iterations, 1)
         self.targets, self.parameters = targets, parameters
         self._given: tuple[Any, Any] | None = None
         self._parameters: Array = np.zeros(0)
@@ -90,11 +93,12 @@ class Controller:
         """The largest violation of a constraint in the plan."""
         return float(self._work.solver.numbers[VIOLATION])
 
-    def __call__(self, time: float, q: Vector, v: Vector) -> Any:
+    def __call__(self, time: float, q: ArrayLike, v: ArrayLike) -> Any:
         """Return the joint forces tau (nv) at a time [s], for q (nq) and v (nv).
 
-        With actuators, return (zeros, their controls).
+        With actuators, return (zeros, their controls). Raises ValueError for q and v of wrong shapes.
         """
+        q, v = self._checked(q, v)
         if time >= self.time + self.period * (1.0 - 1e-9) or time < self.time:
             self.update(time, q, v)
         z, robot = self._work.horizon, self.ocp.robot
@@ -111,8 +115,9 @@ class Controller:
         tau[self._driven] = u
         return tau
 
-    def update(self, time: float, q: Vector, v: Vector) -> None:
-        """Solve the problem from q and v at a time [s]."""
+    def update(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
+        """Solve the problem from q and v at a time [s]. Raises ValueError for q and v of wrong shapes."""
+        q, v = self._checked(q, v)
         iterations, given = self.iterations, (self.targets, self.parameters)
         fresh = not time >= self.time or self.time == -math.inf
         passed = 0 if fresh else round((time - self.time) / self._step)
@@ -134,3 +139,11 @@ class Controller:
         work.run_on(Settings(iterations, 0.0, 0.0))
         if self.ocp.free:
             self._step = work.free_step
+
+    def _checked(self, q: ArrayLike, v: ArrayLike) -> tuple[Vector, Vector]:
+        """Return q and v as arrays."""
+        found, sizes = (np.asarray(q, float), np.asarray(v, float)), (self.ocp.robot.nq, self.ocp.robot.nv)
+        for name, x, size in zip("qv", found, sizes, strict=True):
+            if x.shape != (size,):
+                raise ValueError(f"Controller: {name} must have shape ({size},); got {x.shape}")
+        return found

@@ -130,9 +130,11 @@ class Layout:
                     at = slice(int(self.rows[k]) + first, int(self.rows[k]) + stop)
                     own = 1.0 if isinstance(x.term, IkTask) else x.term.weight
                     laws.constraint[at], laws.exact[at] = x.constraint, x.exact
-                    laws.weight[at] = x.weight[k] * for_rows(x.name, "weight", own, stop - first)
+                    laws.weight[at] = x.weight[k] * for_rows(x.name, "weight", own, stop - first, 0.0)
                     laws.low[at] = for_rows(x.name, "low", x.low, stop - first)
                     laws.high[at] = for_rows(x.name, "high" if x.constraint else "width", x.high, stop - first)
+                    if (laws.low[at] > laws.high[at]).any() and x.constraint:
+                        raise ValueError(f"OptimalControl: low of {x.name!r} exceeds high; got {x.low!r}, {x.high!r}")
                     if not x.constraint:
                         laws.weight[at] *= steps[k]
                         if self.stages[i].free:
@@ -176,9 +178,9 @@ class Layout:
             if given:
                 raise ValueError(f"OptimalControl: there are targets of {', '.join(given)}, but the problem has no tasks")
             return
-        for slot in self.slots:
-            if isinstance(slot.task, PostureTask):
-                given.setdefault(slot.task.called, q[..., None, :] if q.ndim > 1 else q)
+        postures = (slot.task.called for slot in self.slots if isinstance(slot.task, PostureTask))
+        if given.keys() <= {slot.task.called for slot in self.slots}:
+            given = dict.fromkeys(postures, q[..., None, :] if q.ndim > 1 else q) | given
         flat = packed(self.slots, given, False, "OptimalControl")
         yield flat[None] if flat.ndim == 1 else flat
 

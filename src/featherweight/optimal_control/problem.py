@@ -20,6 +20,7 @@ from ..robot.constraints.contact import BilateralContact
 from ..robot.inverse_kinematics.tasks import ClearanceTask, IkTask
 from ..robot.robot import Robot
 from ..robot.trajectory import Contacts, Trajectory, joint_names
+from ..simulation.arguments import check_count, list_of, with_unit_rotations
 from ..summaries import SeveralListed, summarized
 from .contact_points import contacts_in_world
 from .drives import actuator_list, control_bounds, drives_of, force_bounds, joint_drives
@@ -108,8 +109,9 @@ class OptimalControl:
 
     The motion consists of semi-implicit Euler steps, v' = v + h a and q' = q ⊕ h v', or, with `integrator="rk4"`, of steps of
     the classical Runge-Kutta method on the configuration manifold (order 4), which may be several times as long; an iteration
-    takes two to five times as long. The cost is the integral of weighted squares over the horizon plus weighted squares at its
-    end.
+    takes two to five times as long. The accelerations are those of `Robot.forward_dynamics`: plans leave out damping, springs,
+    dry friction and gravity compensation of joints, tendons, and forces of fluids, which a `Simulation` includes. The cost is
+    the integral of weighted squares over the horizon plus weighted squares at its end.
 
     Controls are the forces of the `driven` joints (names; the default is all joints except floating and planar ones). With
     `actuators` (True for those of the file, a list, or a `PD`), controls are those of actuators whose joint force is linear:
@@ -145,9 +147,11 @@ class OptimalControl:
         if knots is None and phases is None:
             raise ValueError("OptimalControl: give knots, or phases that have them, or both for phases that repeat")
         self.robot, self.threads = robot, threads
-        self.phases = (Phase(int(knots or 0)),) if phases is None else tuple(phases)
-        if not self.phases or any(phase.knots < 1 for phase in self.phases) or (knots is not None and knots < 1):
-            raise ValueError(f"OptimalControl: the horizon and each phase need at least one knot; got {self.phases}")
+        self.phases = (Phase(knots or 0),) if phases is None else list_of(Phase, "phases", phases, "Phase(20)")
+        if not self.phases:
+            raise ValueError("OptimalControl: give at least one phase; got none")
+        for count in (*(phase.knots for phase in self.phases), self.phases[0].knots if knots is None else knots):
+            check_count("OptimalControl: knots", count, 1)
         given = [step if phase.step is None else phase.step for phase in self.phases]
         bounds = [np.array([h, h] if np.ndim(h) == 0 else h, float) for h in given]
         if bad := [h for h, x in zip(given, bounds, strict=True) if x.shape != (2,) or not 0.0 < x[0] <= x[1] < math.inf]:
@@ -158,7 +162,7 @@ class OptimalControl:
         self.repeats = knots is not None and phases is not None
         self._cycle: list[Span] = []
         for phase, (shortest, _), h in zip(self.phases, bounds, steps, strict=True):
-            contacts = tuple(phase.contacts)
+            contacts = list_of(BilateralContact, "contacts of a Phase", phase.contacts, "BilateralContact('foot', 'point')")
             least = None if shortest == h else math.sqrt(shortest / h)
             self._cycle += [Span(1, contacts, 0.0, True, not self.repeats, least)] * phase.impact
             self._cycle += [Span(phase.knots, contacts, h, least=least)]
@@ -184,6 +188,8 @@ class OptimalControl:
         self.drives = drives_of(robot, self.actuators, ends) if self.actuators else joint_drives(robot, driven)
         if self.free and any(d.armature for d in self.drives):
             raise ValueError(f"OptimalControl: stiffness and damping of actuators depend on the step; free steps need {RK4!r}")
+        if not self.drives and not self.free:
+            raise ValueError(f"OptimalControl: nothing drives {robot.name}; give joints with driven=, or actuators=")
         self.driven = tuple(d.velocity for d in self.drives)
         self.nu = len(self.drives)
         self.integrator = integrator
@@ -309,6 +315,8 @@ class OptimalControl:
         self._add(picked, 1.0, "running" if by in ("u", "tau") else "all", True, low[which], high[which])
 
     def _limit_friction(self, mu: float, sole: tuple[float, float] | None) -> None:
+        if not 0.0 <= mu < math.inf:
+            raise ValueError(f"OptimalControl: friction must be zero or a positive number; got {mu!r}")
         weight = float(self.robot.mass * np.linalg.norm(self.robot.gravity)) or 1.0
         different = list(dict.fromkeys(tuple(phase.contacts) for phase in self.phases if phase.contacts))
         if not different:
@@ -378,8 +386,8 @@ class OptimalControl:
                 raise ValueError(f"OptimalControl: at must be 'all', 'running', 'end' or numbers of knots; got {at!r}")
             mask[{"all": slice(None), "running": slice(-1), "end": slice(-1, None)}[at]] = True
         else:
-            numbers = np.asarray(at, dtype=int)
-            if ((numbers < 0) | (numbers > self.knots)).any():
+            numbers = np.asarray(at)
+            if numbers.dtype.kind not in "iu" or ((numbers < 0) | (numbers > self.knots)).any():
                 raise ValueError(f"OptimalControl: knots of {name!r} must be numbers from 0 to {self.knots}; got {at!r}")
             mask[numbers] = True
         return mask
@@ -454,8 +462,10 @@ class OptimalControl:
         count = math.prod(batch)
         if count == 0:
             raise ValueError("OptimalControl: there are no problems to solve")
-        if iterations < 0:
-            raise ValueError(f"OptimalControl: iterations must not be negative; got {iterations!r}")
+        check_count("OptimalControl: iterations", iterations, 0)
+        for name, x in (("tolerance", tolerance), ("constraint_tolerance", constraint_tolerance)):
+            if not x >= 0.0:
+                raise ValueError(f"OptimalControl: {name} must not be negative; got {x!r}")
         if guess is not None:
             self._check_guess(guess)
         many_q, many_v = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(count, -1) for x in (start_q, start_v))
@@ -652,7 +662,9 @@ class OptimalControl:
         return worst
 
     def _check_guess(self, guess: Plan) -> None:
-        """Raise ValueError for a guess with a different number of knots or of another robot."""
+        """Raise ValueError for a guess with a different number of knots or of another robot, TypeError for another object."""
+        if not isinstance(guess, Plan):
+            raise TypeError(f"OptimalControl: guess must be a Plan, as solve returns it; got {type(guess).__name__}")
         knots = len(self.steps)
         shapes = (knots + 1, self.robot.nq), (knots + 1, self.robot.nv), (knots, self.nu)
         for name, x, shape in zip("qvu", guess, shapes, strict=False):
@@ -665,7 +677,7 @@ class OptimalControl:
             raise ValueError(f"OptimalControl: {name} must have shape ({n},) or (problems, {n}); got {a.shape}")
         if not np.isfinite(a).all():
             raise ValueError(f"OptimalControl: {name} has numbers that are not finite")
-        return a
+        return with_unit_rotations(self.robot, a) if name == "q" else a
 
 
 def motion_of(plan: Plan) -> Motion:

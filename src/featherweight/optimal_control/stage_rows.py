@@ -7,7 +7,7 @@ R = s r, with the derivatives s r_x and r, and the second derivatives s r_xx, r_
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -243,7 +243,12 @@ def of_function(term: Residual, first: int, given: tuple[str, ...], placements: 
             known[PLACEMENTS] = known[placements]
         if count:
             known[PARAMETERS] = known[PARAMETERS][first : first + count]
-        results = list(function(*(known[x] for x in order)))
+        results = function(*(known[x] for x in order))
+        if not isinstance(results, Iterable):
+            raise TypeError(
+                f"Residual {name!r}: its function must return a list of {size} numbers; got {type(results).__name__}"
+            )
+        results = list(results)
         if len(results) != size:
             raise ValueError(f"Residual {name!r}: its function returns {len(results)} numbers, but size is {size}")
         for i, x in enumerate(results):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -84,13 +86,15 @@ class Residual:
     @property
     def called(self) -> str:
         """The name of the term."""
-        return self.name or self.function.__name__
+        return self.name or getattr(self.function, "__name__", type(self.function).__name__)
 
     @property
     def arguments(self) -> tuple[str, ...]:
         """The names of the function's arguments. Raises ValueError for an unknown one."""
-        code = self.function.__code__
-        names = code.co_varnames[: code.co_argcount]
+        signature = inspect.signature(self.function)
+        names = tuple(x.name for x in signature.parameters.values() if x.default is x.empty)
+        if not names:
+            raise ValueError(f"Residual {self.called!r}: its function takes no arguments; give it some of {', '.join(BY)}")
         if unknown := [x for x in names if x not in (*BY, PLACEMENTS, PARAMETERS)]:
             known = f"{', '.join(BY)}, {PLACEMENTS} and {PARAMETERS}"
             raise ValueError(f"Residual {self.called!r}: its function takes {unknown[0]!r}; arguments may be {known}")
@@ -157,9 +161,12 @@ class Added(NamedTuple):
     exact: bool  # whether second derivatives of its rows are added to the Hessian
 
 
-def for_rows(name: str, what: str, x: ArrayLike, rows: int) -> Array:
-    """Return a number, or one number for each row. Raises ValueError that names the term."""
+def for_rows(name: str, what: str, x: ArrayLike, rows: int, least: float = -math.inf) -> Array:
+    """Return a number of at least `least`, or one number for each row. Raises ValueError that names the term."""
     numbers: Array = np.asarray(x, dtype=float)
-    if numbers.shape not in ((), (rows,)) or np.isnan(numbers).any():
-        raise ValueError(f"OptimalControl: {what} of {name!r} must be a number or {rows} of them, one for each row; got {x!r}")
+    if numbers.shape not in ((), (rows,)) or not (numbers >= least).all():
+        none = ", none negative" if least == 0.0 else ""
+        raise ValueError(
+            f"OptimalControl: {what} of {name!r} must be a number or {rows} of them, one for each row{none}; got {x!r}"
+        )
     return numbers
